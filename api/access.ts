@@ -1,8 +1,8 @@
+import {isAtLeast, type Role} from '../shared/accounts/roles.ts'
+import type {Staff} from '../shared/accounts/staff-action.ts'
 import {Refusal} from '../shared/errors.ts'
-import {isAtLeast, type Role} from '../shared/people/roles.ts'
-import type {Staff} from '../shared/people/staff-action.ts'
 
-/** Who asks, as the gates and handlers know them. `role` is the one in force; null, with `org`, for a session in no org. */
+/** The caller of a request. `role` is the role that applies now. In a session without an org, `org` and `role` are null. */
 export type Caller = {
   via: 'session' | 'token' | 'oauth'
   person: string
@@ -13,69 +13,73 @@ export type Caller = {
   role: Role | null
   session: string | null
   token: string | null
-  /** What a person let an MCP client do, where the bearer is such a client's. */
+  /** The OAuth grant, if the bearer token belongs to an MCP client. */
   grant: string | null
-  /** Whether this bearer opens the backoffice: a session of somebody who is staff. */
+  /** True for a staff member's own session, which may use the backoffice. */
   staff: boolean
-  /** Whether the person of the session signed in within the last 15 minutes. */
+  /** True if the person signed in within the last 15 minutes. */
   isRecent: boolean
-  /** Set for a staff member's view of an org they need not be a member of. */
+  /** Set while a staff member views an org. Membership of the org is not required. */
   staffView: {write: boolean} | null
 }
 
-/** A caller in an org: what every route but the few with `noOrg` is handed. */
-export type Member = Caller & {org: string; orgName: string; role: Role}
+/** A caller in an org. Every route without `noOrg` receives one. */
+export type MemberCaller = Caller & {org: string; orgName: string; role: Role}
 
-/** Who acts in the backoffice. `staff` and `session` are null for the operator, who has ADMIN_TOKEN and no name. */
-export type Insider<S extends Staff = Staff> = {via: 'staff' | 'operator'; staff: S; session: string | null}
+/** The caller of a backoffice route. `staff` and `session` are null for the operator, who authenticates with ADMIN_TOKEN. */
+export type StaffCaller<S extends Staff = Staff> = {via: 'staff' | 'operator'; staff: S; session: string | null}
 
 /**
- * `noOrg` and `closedOrg` open a route to sessions in no org and to members of a closed one. `sessionOnly: 'person'` acts for the very
- * person who signed in, which a staff member's view of an org does not. `oauth` opens it to MCP clients, whose tokens are for nothing else.
+ * The gates of a route in an org. `noOrg` admits sessions without an org; `closedOrg` admits members of a closed org. `sessionOnly:
+ * 'person'` admits only the person who signed in, never a staff view of the org. `oauth` admits MCP clients, whose tokens work on no other
+ * route.
  */
 export type Gates = {role: Role; sessionOnly?: true | 'person'; noOrg?: true; closedOrg?: true; oauth?: true}
 /**
- * `backoffice` takes a staff session or ADMIN_TOKEN, the latter unless it is `sessionOnly`; `operator` takes ADMIN_TOKEN alone, with `scrape`
- * also METRICS_TOKEN, which opens nothing else. A route that changes something takes a staff session of a recent sign-in alone.
+ * The gates of a backoffice route. `backoffice` admits a staff session and, unless `sessionOnly` is set, ADMIN_TOKEN. `operator` admits
+ * ADMIN_TOKEN alone; with `scrape`, METRICS_TOKEN too. A route that changes something requires ADMIN_TOKEN, or a staff session signed in
+ * within the last 15 minutes.
  */
 export type BackofficeGates = {backoffice: true; sessionOnly?: true} | {operator: true; scrape?: true}
-export type Access = {public: true} | Gates | BackofficeGates
+export type RouteAccess = {public: true} | Gates | BackofficeGates
 
-/** What a route may change. `access`: who can reach the org or its CRM, and would still be able to after a staff view has ended. */
+/**
+ * What a route may change. `access` covers changes that outlast a staff view: who can reach the org or its CRM, and who gets its notices.
+ */
 export type Effect = 'read' | 'write' | 'money' | 'publisher' | 'access'
 
-/** The effects that no staff view of an org may have. */
 export const isClosedToViews = (effect: Effect) => effect === 'money' || effect === 'publisher' || effect === 'access'
 
-/** What keeps a known caller out, whatever they ask for. */
-export type Standing = {caller: Caller; banned: boolean; closed: boolean}
+/** A caller and the account states that block every request. */
+export type AuthContext = {caller: Caller; banned: boolean; closed: boolean}
 
 type Route = {access: Gates; effect: Effect}
 
-/** The gates after the bearer's, in the order their refusals are told. `pathOrg` is the org in the path, where there is one. */
-export const assertAccess = ({access: gates, effect}: Route, {caller, banned, closed}: Standing, pathOrg: string | undefined): void => {
-  if (banned) throw new Refusal('BANNED', 'This account has been blocked')
+/** Checks every gate after authentication, in the order in which refusals take precedence. `pathOrg` is the org in the path, if any. */
+export const assertAccess = ({access: gates, effect}: Route, {caller, banned, closed}: AuthContext, pathOrg: string | undefined): void => {
+  if (banned) throw new Refusal('BANNED', 'This account has been blocked. Contact support')
   if (caller.org === null && !gates.noOrg)
-    throw new Refusal('NO_ORG', 'This session belongs to no org: accept an invitation, or sign in with a CRM account')
-  // The same answer for orgs that exist and that do not.
+    throw new Refusal('NO_ORG', 'This session belongs to no org. Accept an invitation, or sign in with a CRM account')
+  // Other orgs get the same answer whether they exist or not, so ids cannot be probed.
   if (pathOrg !== undefined && pathOrg !== caller.org)
-    throw new Refusal('OTHER_ORG', 'The path names another org than the bearer was issued for')
-  if (closed && !gates.closedOrg) throw new Refusal('ORG_CLOSED', 'This org is closed')
+    throw new Refusal('OTHER_ORG', 'The path names another org than this session or token belongs to. Use the org of the session or token')
+  if (closed && !gates.closedOrg) throw new Refusal('ORG_CLOSED', 'This org is closed. Contact support to reopen it')
   if (caller.via === 'oauth' && !gates.oauth)
-    throw new Refusal('SESSION_REQUIRED', 'A token that was given to an MCP client opens /mcp alone: sign in, or use an API token')
-  if (gates.sessionOnly && caller.via !== 'session') throw new Refusal('SESSION_REQUIRED', 'An API token cannot do this: sign in')
+    throw new Refusal('SESSION_REQUIRED', 'The token of an MCP client works at /mcp only. Sign in, or use an API token')
+  if (gates.sessionOnly && caller.via !== 'session') throw new Refusal('SESSION_REQUIRED', 'An API token cannot do this. Sign in')
   if (caller.staffView) assertViewMay(caller.staffView, gates, effect)
-  if (caller.role !== null && !isAtLeast(caller.role, gates.role)) throw new Refusal('ROLE_REQUIRED', `This needs the ${gates.role} role`)
+  if (caller.role !== null && !isAtLeast(caller.role, gates.role))
+    throw new Refusal('ROLE_REQUIRED', `This requires the ${gates.role} role. Ask a member with that role`)
 }
 
-/** What acts for a person is told first: it is closed to every view alike. */
+/** Throws if a staff view may not use the route. A `sessionOnly: 'person'` route refuses every staff view, so that check comes first. */
 const assertViewMay = ({write}: {write: boolean}, {sessionOnly}: Gates, effect: Effect) => {
-  if (sessionOnly === 'person') throw new Refusal('STAFF_VIEW', 'A view of an org cannot do this: only somebody who signed in to it can')
+  if (sessionOnly === 'person') throw new Refusal('STAFF_VIEW', 'A staff view of an org cannot do this. Ask a member of the org to do it')
   if (effect !== 'read' && !write)
-    throw new Refusal('IMPERSONATION_READ_ONLY', 'This view of the org is for reading: open one that may write')
+    throw new Refusal('IMPERSONATION_READ_ONLY', 'This staff view is read-only. Open a view that allows writing')
   if (isClosedToViews(effect)) throw impersonationRefused()
 }
 
-/** Also for a route that learns only from its body whether money or the publisher would change. */
+/** Returns the refusal of a change that no staff view may make. Routes throw it too if only the body shows such a change. */
 export const impersonationRefused = () =>
   new Refusal('IMPERSONATION_REFUSED', 'A staff view cannot do this for an org. Ask a member of the org to do it')

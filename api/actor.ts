@@ -1,10 +1,10 @@
-import type {AuditActor} from '../shared/audit/event.ts'
-import type {Member} from './access.ts'
+import type {AuditActor} from '../shared/accounts/audit/event.ts'
+import type {MemberCaller} from './access.ts'
 import {deviceOf} from './device.ts'
-import type {Asked} from './route.ts'
+import type {ApiRequest} from './route.ts'
 
-/** The caller of a request as the audit export names them. */
+/** Returns the caller of a request in the form that the audit log stores. */
 export const actorOf = (
-  {org, via, person, session, token}: Pick<Member, 'org' | 'via' | 'person' | 'session' | 'token'>,
-  request: Pick<Asked, 'headers' | 'address'>,
+  {org, via, person, session, token}: Pick<MemberCaller, 'org' | 'via' | 'person' | 'session' | 'token'>,
+  request: Pick<ApiRequest, 'headers' | 'address'>,
 ): AuditActor => ({org, via, person, session, token, device: deviceOf(request)})

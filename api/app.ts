@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import Koa, {type Context, type Middleware} from 'koa'
 import type {z} from 'zod'
 import {Refusal} from '../shared/errors.ts'
-import {assertAccess, type BackofficeGates, type Caller, type Effect, type Gates, type Insider, type Member} from './access.ts'
+import {assertAccess, type BackofficeGates, type Caller, type Effect, type Gates, type MemberCaller, type StaffCaller} from './access.ts'
 import {admitInsider, isBackoffice} from './backoffice.ts'
 import {openStream, readBytes, readJson} from './body.ts'
 import {type NoteBearer, readCaller} from './caller.ts'
@@ -13,82 +13,84 @@ import {refuseInMaintenance} from './maintenance.ts'
 import {observe} from './observe.ts'
 import {limitAddresses, openRateLimits, type RateLimits} from './rate-limit.ts'
 import {send} from './reply.ts'
-import {type Asked, effectOf, type Route, type Tools} from './route.ts'
+import {type ApiDeps, type ApiRequest, effectOf, type Route} from './route.ts'
 import {routes} from './routes.ts'
 import {securityHeaders} from './security-headers.ts'
 import {recordViewWrite} from './staff-write.ts'
 
-/** `witness` sees each answer when it is made, refusals too, with the pattern of its route in `ctx.state.route`: the tests hold it against what is declared. */
-type Surroundings = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]; witness?: Middleware | undefined}
+/**
+ * Options of the app. `witness` is a test hook that sees every response, refusals included. `ctx.state.route` then holds the route pattern.
+ */
+type AppOptions = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]; witness?: Middleware | undefined}
 
-/** Every gate in the one order there is: maintenance, envelope, bearer and its standing, own org, role, schema, handler. */
+/** Builds the app. Gates run in a fixed order: maintenance, rate limit, authentication, org, role, schema, handler. */
 export const createApp = (
-  tools: Tools,
-  {isInMaintenance = () => tools.config.MAINTENANCE, draining = never, routes: table = routes, witness}: Surroundings = {},
+  deps: ApiDeps,
+  {isInMaintenance = () => deps.config.MAINTENANCE, draining = never, routes: table = routes, witness}: AppOptions = {},
 ): Koa => {
-  // One spelling of an address: the gates before the router compare paths as they are.
+  // Each path has one spelling, because the gates before the router compare paths literally.
   const router = new Router({sensitive: true, strict: true})
-  const limits = openRateLimits(tools.config)
-  for (const route of table.toSorted(literalFirst)) router[route.method](route.path, serve({...tools, limits}, route, draining))
-  const app = new Koa({proxy: tools.config.TRUSTED_PROXIES > 0, maxIpsCount: tools.config.TRUSTED_PROXIES})
-  app.on('error', error => tools.log.warn({err: error}, 'answer broke off'))
-  app.use(observe(tools.log, draining, securityHeaders(tools.config)))
+  const limits = openRateLimits(deps.config)
+  for (const route of table.toSorted(literalFirst)) router[route.method](route.path, serveRoute({...deps, limits}, route, draining))
+  const app = new Koa({proxy: deps.config.TRUSTED_PROXIES > 0, maxIpsCount: deps.config.TRUSTED_PROXIES})
+  app.on('error', error => deps.log.warn({err: error}, 'answer broke off'))
+  app.use(observe(deps.log, draining, securityHeaders(deps.config)))
   if (witness) app.use(witness)
-  app.use(allowOrigins(tools.config)).use(envelope(tools.log)).use(refuseSecondHost)
+  app.use(allowOrigins(deps.config)).use(envelope(deps.log)).use(refuseSecondHost)
   app
-    .use(refuseInMaintenance(tools.config, {isOn: isInMaintenance}))
+    .use(refuseInMaintenance(deps.config, {isOn: isInMaintenance}))
     .use(limitAddresses(limits))
     .use(refuseBadAddress)
-  app.use(router.routes()).use(refuseUnknown(tools, router))
+  app.use(router.routes()).use(refuseUnknown(deps, router))
   return app
 }
 
-type Limited = Tools & {limits: RateLimits}
+type LimitedDeps = ApiDeps & {limits: RateLimits}
 
 const never = new AbortController().signal
 
-const serve = (tools: Limited, route: Route, draining: AbortSignal): Middleware => {
+const serveRoute = (deps: LimitedDeps, route: Route, draining: AbortSignal): Middleware => {
   const {access, params, query, status = 200} = route
   const isQuietGet = route.method !== 'get' || effectOf(route) === 'read'
   return async ctx => {
     ctx.state.route = route.path
-    ctx.state.challenge = route.challenge?.(tools.config)
-    route.guard?.(tools.config, ctx.headers)
+    ctx.state.challenge = route.challenge?.(deps.config)
+    route.guard?.(deps.config, ctx.headers)
     if (ctx.method === 'HEAD' && !isQuietGet) throw methodNotAllowed(ctx, ['GET'])
-    const admitted = async () => ('public' in access ? null : admit(tools, {access, effect: effectOf(route)}, ctx))
+    const admitted = async () => ('public' in access ? null : admitRequest(deps, {access, effect: effectOf(route)}, ctx))
     const caller = await admitted()
     const input = {
-      ...tools,
-      // Made when a handler asks for it, which few do.
+      ...deps,
+      // Created on first use, because few handlers log.
       get log() {
-        return tools.log.child({request: ctx.state.request})
+        return deps.log.child({request: ctx.state.request})
       },
-      caller: caller as Member,
+      caller: caller as MemberCaller,
       params: read(params, ctx.params),
       query: read(query, ctx.query),
       body: await readBody(route, ctx.req),
       request: describeRequest(ctx, draining, admitted),
     }
     const {request, callerRequest} = ctx.state
-    const answer = await recordViewWrite(tools, {caller, route, request, callerRequest, params: ctx.params}, () => route.handle(input))
+    const answer = await recordViewWrite(deps, {caller, route, request, callerRequest, params: ctx.params}, () => route.handle(input))
     await send(ctx, answer, status)
   }
 }
 
-type Guarded = {access: Gates | BackofficeGates; effect: Effect}
+type GuardedRoute = {access: Gates | BackofficeGates; effect: Effect}
 
-const admit = async (tools: Limited, {access, effect}: Guarded, ctx: Context): Promise<Caller | Insider> => {
+const admitRequest = async (deps: LimitedDeps, {access, effect}: GuardedRoute, ctx: Context): Promise<Caller | StaffCaller> => {
   const authorization = ctx.get('authorization')
   const note: NoteBearer = bearer => {
     ctx.state.caller = bearer
   }
   if (!('role' in access)) {
-    const insider = await admitInsider(tools, {access, effect}, authorization, note)
+    const insider = await admitInsider(deps, {access, effect}, authorization, note)
     ctx.state.caller = {via: insider.via, person: insider.staff?.id, session: insider.session}
     return insider
   }
-  const standing = await readCaller(tools, authorization, note)
-  await tools.limits.bearer(standing.caller)
+  const standing = await readCaller(deps, authorization, note)
+  await deps.limits.bearer(standing.caller)
   assertAccess({access, effect}, standing, ctx.params.org)
   return standing.caller
 }
@@ -105,40 +107,47 @@ const readBody = async ({body, mostBytes}: Route, request: IncomingMessage) => {
   return body && read(body, await readJson(request, mostBytes))
 }
 
-const describeRequest = ({req, res, state, method, ip}: Context, draining: AbortSignal, assertAdmitted: Asked['assertAdmitted']): Asked => {
+const describeRequest = (
+  {req, res, state, method, ip}: Context,
+  draining: AbortSignal,
+  assertAdmitted: ApiRequest['assertAdmitted'],
+): ApiRequest => {
   const gone = new AbortController()
   res.once('close', () => res.writableFinished || gone.abort())
   return {id: state.request, method, headers: req.headers, address: ip, signal: gone.signal, draining, assertAdmitted}
 }
 
-/** `/records/search` before `/records/:id`, whichever file declares it. */
+/** Sorts literal paths before patterns, such as `/records/search` before `/records/:id`, whatever the order of declaration. */
 const literalFirst = (one: Route, other: Route) => (shapeOf(one) < shapeOf(other) ? -1 : shapeOf(one) > shapeOf(other) ? 1 : 0)
 
 const shapeOf = ({path}: Route) => path.replaceAll(/\/(:?)[^/]*/g, (_, isParameter) => (isParameter ? '1' : '0'))
 
-/** Postgres cannot hold a NUL. A cursor is checked by its signature instead, so a bad one is always `INVALID_CURSOR`. */
+/**
+ * Rejects URLs that are not percent-encoded UTF-8, and URLs with NUL, which Postgres cannot store. Cursors are exempt: their signature
+ * check answers `INVALID_CURSOR`.
+ */
 const refuseBadAddress: Middleware = (ctx, next) => {
   const parameters = ctx.querystring.split('&').filter(parameter => !parameter.startsWith('cursor='))
   try {
     if (!decodeURIComponent([ctx.path, ...parameters].join('&')).includes('\0')) return next()
   } catch {}
-  throw new Refusal('INVALID', 'The address is not percent-encoded UTF-8')
+  throw new Refusal('INVALID', 'The URL is not percent-encoded UTF-8, or contains a NUL. Encode it again')
 }
 
-/** Node takes the first of several Host headers; a proxy in front may route by the last. */
+/** Refuses a request with several Host headers. Node uses the first, but a proxy in front may route by the last. */
 const refuseSecondHost: Middleware = ({req: {rawHeaders}}, next) => {
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host')
   if (hosts.length <= 1) return next()
   throw new Refusal('INVALID', 'The request has more than one Host header. Send one')
 }
 
-/** In the backoffice only to whoever may be there. */
+/** Answers 404 and 405. Under the backoffice prefixes, callers without access are refused first, so that they cannot learn which paths exist. */
 const refuseUnknown =
-  (tools: Tools, router: Router): Middleware =>
+  (deps: ApiDeps, router: Router): Middleware =>
   async ctx => {
-    if (isBackoffice(ctx.path)) await admitInsider(tools, {access: {backoffice: true}, effect: 'read'}, ctx.get('authorization'))
+    if (isBackoffice(ctx.path)) await admitInsider(deps, {access: {backoffice: true}, effect: 'read'}, ctx.get('authorization'))
     const methods = [...new Set(router.match(ctx.path, ctx.method).path.flatMap(layer => layer.methods))]
-    if (methods.length === 0) throw new Refusal('NOT_FOUND', 'There is nothing at this address')
+    if (methods.length === 0) throw new Refusal('NOT_FOUND', 'No route has this path. Check the URL')
     if (ctx.method !== 'OPTIONS') throw methodNotAllowed(ctx, methods)
     ctx.set('allow', methods.join(', '))
     ctx.status = 204
@@ -146,5 +155,5 @@ const refuseUnknown =
 
 const methodNotAllowed = (ctx: Context, methods: string[]) => {
   ctx.set('allow', methods.join(', '))
-  return new Refusal('METHOD_NOT_ALLOWED', `This address takes ${methods.join(', ')}`)
+  return new Refusal('METHOD_NOT_ALLOWED', `This path does not support the method. Use ${methods.join(', ')}`)
 }

@@ -3,11 +3,11 @@ import {Refusal} from '../shared/errors.ts'
 
 const usualBytes = 1024 ** 2
 const slowestMs = 30_000
-/** A stream may take hours, but not fall silent. */
+/** Longest pause between two chunks of a stream. The whole stream may take hours. */
 const silentMs = 60_000
 const deepest = 64
 
-/** The JSON of a request; `{}` when it has no body. The schema comes after this. */
+/** Reads the JSON body, or returns `{}` if there is none. The caller checks it against the route's schema. */
 export const readJson = async (request: IncomingMessage, mostBytes = usualBytes): Promise<unknown> => {
   if (hasNoBody(request)) return {}
   assertJson(request)
@@ -18,12 +18,12 @@ export const readJson = async (request: IncomingMessage, mostBytes = usualBytes)
   return json
 }
 
-/** A body of any type, whole and as it was sent: for what is signed. */
+/** Reads the whole body as raw bytes, for signature checks. */
 export const readBytes = (request: IncomingMessage, mostBytes = usualBytes): Promise<Buffer> => readAll(request, mostBytes)
 
-/** The body as it comes. A sender that falls silent is cut off. */
+/** Opens the body as a stream. A sender that stalls for 60 seconds is disconnected. */
 export const openStream = (request: IncomingMessage): IncomingMessage => {
-  request.setTimeout(silentMs, () => request.destroy(new Refusal('UPLOAD_BROKEN', 'Nothing came for a minute')))
+  request.setTimeout(silentMs, () => request.destroy(new Refusal('UPLOAD_BROKEN', 'The upload stalled for a minute. Send it again')))
   request.once('end', () => request.socket.setTimeout(0))
   return request
 }
@@ -37,7 +37,7 @@ const assertJson = ({headers}: IncomingMessage) => {
   if (!isJson || (charset && !/^charset="?utf-?8"?$/.test(charset)))
     throw new Refusal('CONTENT_TYPE', 'Send JSON in UTF-8 as application/json')
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
-    throw new Refusal('CONTENT_TYPE', 'Send the body as it is, not compressed')
+    throw new Refusal('CONTENT_TYPE', 'The body is compressed. Send it uncompressed')
 }
 
 const readAll = async (request: IncomingMessage, mostBytes: number) => {
@@ -45,7 +45,10 @@ const readAll = async (request: IncomingMessage, mostBytes: number) => {
   const chunks: Buffer[] = []
   let size = 0
   const {promise, resolve, reject} = Promise.withResolvers<void>()
-  const timer = setTimeout(() => reject(new Refusal('REQUEST_TIMEOUT', 'The body took longer than 30 seconds')), slowestMs)
+  const timer = setTimeout(
+    () => reject(new Refusal('REQUEST_TIMEOUT', 'The body took longer than 30 seconds to arrive. Send it again')),
+    slowestMs,
+  )
   const take = (chunk: Buffer) => {
     size += chunk.length
     if (size > mostBytes) reject(tooLarge(mostBytes))
@@ -64,21 +67,21 @@ const readAll = async (request: IncomingMessage, mostBytes: number) => {
   return Buffer.concat(chunks)
 }
 
-const tooLarge = (mostBytes: number) => new Refusal('BODY_TOO_LARGE', `A body has at most ${mostBytes} bytes here`)
+const tooLarge = (mostBytes: number) => new Refusal('BODY_TOO_LARGE', `The body is too large. Send at most ${mostBytes} bytes`)
 
 const parse = (bytes: Buffer): unknown => {
   try {
     return JSON.parse(new TextDecoder('utf-8', {fatal: true}).decode(bytes))
   } catch {
-    throw new Refusal('BAD_JSON', 'The body is not JSON in UTF-8')
+    throw new Refusal('BAD_JSON', 'The body is not valid JSON in UTF-8. Correct it and send it again')
   }
 }
 
-/** Refuses what would hurt further in: endless nesting, `__proto__`, and text that Postgres cannot hold (NUL, half a surrogate pair). */
+/** Rejects values that are unsafe downstream: deep nesting, `__proto__` keys, and text Postgres cannot store (NUL, lone surrogates). */
 export const assertPlain = (json: unknown): void => {
   let level: unknown[] = [json]
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > deepest) throw new Refusal('BAD_JSON', `The body is nested deeper than ${deepest} levels`)
+    if (depth > deepest) throw new Refusal('BAD_JSON', `The body is nested deeper than ${deepest} levels. Flatten it`)
     const next: unknown[] = []
     for (const value of level) {
       if (typeof value === 'string') assertText(value)
@@ -86,12 +89,13 @@ export const assertPlain = (json: unknown): void => {
       else if (typeof value === 'object' && value !== null)
         for (const key of Object.keys(value)) next.push(key, value[key as keyof typeof value])
       if (value !== null && typeof value === 'object' && Object.hasOwn(value, '__proto__'))
-        throw new Refusal('BAD_JSON', 'The body has a key named __proto__')
+        throw new Refusal('BAD_JSON', 'The body has a key named __proto__. Remove it')
     }
     level = next
   }
 }
 
 const assertText = (text: string) => {
-  if (text.includes('\0') || !text.isWellFormed()) throw new Refusal('BAD_JSON', 'The body has text with a NUL or half a surrogate pair')
+  if (text.includes('\0') || !text.isWellFormed())
+    throw new Refusal('BAD_JSON', 'The body contains a NUL character or an unpaired surrogate. Remove it')
 }

@@ -1,7 +1,7 @@
 import {Refusal} from '../shared/errors.ts'
-import {findCharset, findEncoding} from '../shared/imports/encoding.ts'
+import {findCharset, findEncoding} from '../shared/files/text/encoding.ts'
 
-/** The charset a file is sent with. One that cannot be read is refused: reading the file in another would garble it. */
+/** Returns the charset of the content type. Throws for an unsupported charset, because another decoding would garble the file. */
 export const charsetOf = (contentType: string | undefined): string | undefined => {
   const charset = findCharset(contentType)
   if (charset === undefined || findEncoding(charset) !== null) return charset

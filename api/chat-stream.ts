@@ -1,33 +1,33 @@
 import {once} from 'node:events'
 import {PassThrough} from 'node:stream'
-import type {ChatDone, Said} from '../shared/ai/chat/chat.ts'
-import {ModelFailure, refusalOfModel} from '../shared/ai/model-failure.ts'
+import type {ChatDone, ChatPart} from '../shared/assistant/chat/chat.ts'
+import {ModelFailure, refusalOfModel} from '../shared/assistant/model-failure.ts'
 import {Refusal} from '../shared/errors.ts'
-import type {Log} from '../shared/log.ts'
+import type {Log} from '../shared/telemetry/log.ts'
+import {openKeyedLimiter} from './keyed-limiter.ts'
 import {type Reply, reply} from './reply.ts'
-import type {Asked} from './route.ts'
-import {openShares} from './shares.ts'
+import type {ApiRequest} from './route.ts'
 
-/** Conversations of one process, and of one org in it: each holds a socket here and one at the model. */
+/** Limit on concurrent conversations in this process. Each holds one client socket and one connection to the model. */
 const mostStreams = 500
 const mostOfOrg = 250
 const beatMs = 15_000
-/** Beyond what the model is given; and from the end on the reader has so long to read the rest. */
+/** Seconds that a stream may last beyond the model's timeouts, and that a client has to read the rest after the end. */
 const lingerSeconds = 30
 
-const {take} = openShares({
+const {take} = openKeyedLimiter({
   ...{most: mostOfOrg, mostInAll: mostStreams, retryAfterMs: 5_000},
-  says: 'Too many conversations are under way: ask again in a moment',
+  says: 'Too many conversations are active. Try again in a moment',
 })
 
-type Tools = {log: Log; config: {MODEL_TIMEOUT_SECONDS: number}; request: Pick<Asked, 'signal'>}
-type Begin = (listening: {say(part: Said): Promise<void>; signal: AbortSignal}) => Promise<ChatDone>
+type ChatStreamDeps = {log: Log; config: {MODEL_TIMEOUT_SECONDS: number}; request: Pick<ApiRequest, 'signal'>}
+type Begin = (listening: {say(part: ChatPart): Promise<void>; signal: AbortSignal}) => Promise<ChatDone>
 
 /**
- * A conversation as server-sent events: `text`, `tool` and `tool_result` as they come, and last `done`, or `error` with the envelope of a refusal. What
- * fails before anything was said is refused as everywhere. Whoever goes away ends it, at the model too.
+ * Streams a conversation as server-sent events: `text`, `tool` and `tool_result` as they occur, then `done`, or `error` with a refusal. An
+ * error before the first event becomes a normal HTTP refusal. If the client disconnects, the model call is aborted.
  */
-export const streamChat = ({log, config, request}: Tools, org: string, begin: Begin): Reply => {
+export const streamChat = ({log, config, request}: ChatStreamDeps, org: string, begin: Begin): Reply => {
   const leave = take(org)
   const body = new PassThrough()
   const gone = new AbortController()
@@ -59,15 +59,15 @@ export const streamChat = ({log, config, request}: Tools, org: string, begin: Be
   })
 }
 
-/** One that was broken off has nobody to tell. */
+/** Ends the stream with the error. An aborted stream has no reader left, so the error is only logged. */
 const fail = (body: PassThrough, signal: AbortSignal, error: unknown, log: Log) => {
   if (signal.aborted) {
-    if (error !== signal.reason && !isAbort(error)) log.warn({err: error}, 'a conversation that was broken off was not settled')
+    if (error !== signal.reason && !isAbort(error)) log.warn({err: error}, 'could not settle an aborted conversation')
     return body.destroy()
   }
   if (body.writableLength === 0 && body.readableLength === 0 && !body.readableDidRead) return body.destroy(error as Error)
   if (!(error instanceof Refusal)) log.error({err: error}, 'a conversation failed')
-  const envelope = error instanceof Refusal ? error.envelope : {error: 'Something went wrong here: ask again', code: 'INTERNAL'}
+  const envelope = error instanceof Refusal ? error.envelope : {error: 'Something went wrong. Try again', code: 'INTERNAL'}
   return body.end(`event: error\ndata: ${JSON.stringify(envelope)}\n\n`)
 }
 

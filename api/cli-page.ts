@@ -3,14 +3,14 @@ import {type Hosts, listHosts} from '../shared/crm/hosts.ts'
 import {inText, page} from './html.ts'
 import type {Reply} from './reply.ts'
 
-type Asked = {port: number; state: string; dc?: string | undefined}
+type CliPageInput = {port: number; state: string; dc?: string | undefined}
 
 /**
- * Where `lading login` sends a person. They sign in by the usual window, are shown as whom, and hand the session over by pressing a button:
- * by a form to this very machine, which the page's policy allows it to send nowhere else. The code is what the terminal shows too, so that
- * nobody lets in what somebody else began.
+ * Returns the page that `lading login` opens. The person signs in, sees the account, and hands the session to the CLI with a button. The
+ * form posts to 127.0.0.1, the only target that its content security policy allows. The person compares the page's code with the
+ * terminal's, so that a person approves only their own login.
  */
-export const cliPage = (config: Pick<Config, 'CRM_STANDIN_URL' | 'PUBLIC_URL'>, {port, state, dc}: Asked): Reply => {
+export const cliPage = (config: Pick<Config, 'CRM_STANDIN_URL' | 'CRM_HOSTS' | 'PUBLIC_URL'>, {port, state, dc}: CliPageInput): Reply => {
   const home = new URL(config.PUBLIC_URL).origin
   const code = `${state.slice(0, 4)}-${state.slice(4, 8)}`.toUpperCase()
   return page({
@@ -19,21 +19,21 @@ export const cliPage = (config: Pick<Config, 'CRM_STANDIN_URL' | 'PUBLIC_URL'>, 
     formAction: `http://127.0.0.1:${port}`,
     connect: "'self'",
     content: `
-<p>The command line <strong>lading</strong> on this computer asks to be let in. Go on only if you started <code>lading login</code> yourself, just now,
+<p>The command line <strong>lading</strong> on this computer wants to sign in. Continue only if you have just started <code>lading login</code>
 and your terminal shows the code <strong>${code}</strong>.</p>
 <div id="begin">
-<label for="dc">Where your CRM account is</label>
+<label for="dc">Data centre of your CRM account</label>
 <select id="dc">
 ${centres(listHosts(config), dc)}
 </select>
 <button class="main" id="sign-in">Sign in</button>
 </div>
 <form id="let-in" method="post" action="http://127.0.0.1:${port}/" hidden>
-<p>You are <strong id="who"></strong>, <span id="role"></span> of <strong id="org"></strong>.</p>
-<p>The command line will be able to do what you may do there, for eight hours and for as long as it is used.</p>
+<p>You are signed in as <strong id="who"></strong>, <span id="role"></span> of <strong id="org"></strong>.</p>
+<p>The command line gets your permissions in this org. Its session lasts eight hours and is renewed while you use it.</p>
 <input type="hidden" name="state" value="${inText(state)}">
 <input type="hidden" name="token" id="token">
-<button class="main">Let it in</button>
+<button class="main">Allow</button>
 <button type="button" id="another">Use another account</button>
 </form>
 <p id="said" role="status"></p>
@@ -49,7 +49,7 @@ const centres = (hosts: readonly Hosts[], asked: string | undefined) => {
     .join('\n')
 }
 
-/** A session is handed to the server's own origin alone, so the page goes there when it was opened under another name of it. */
+/** The script of the page. Sign-in returns a session only to the server's own origin, so a page opened under another hostname redirects there. */
 const SCRIPT = `
 const at = id => document.getElementById(id)
 const home = JSON.parse(at('home').textContent)
@@ -59,14 +59,14 @@ const say = text => { at('said').textContent = text }
 at('sign-in').onclick = () => {
   say('')
   visit = open('/auth/zoho/start?' + new URLSearchParams({dc: at('dc').value, return: home}), 'lading-sign-in', 'popup,width=560,height=720')
-  if (!visit) say('The browser did not open a window: allow pop-ups for this page, and try again.')
+  if (!visit) say('The browser blocked the sign-in window. Allow pop-ups for this page and try again.')
 }
 addEventListener('message', async ({origin, source, data}) => {
   if (origin !== home || source !== visit || data?.type !== 'lading:session') return
   const answer = await fetch('/auth/me', {headers: {authorization: 'Bearer ' + data.token}}).catch(() => null)
   const me = answer && await answer.json().catch(() => null)
-  if (!answer?.ok) return say(me?.error ?? 'The server does not answer. Try again.')
-  if (!me.org) return say(me.user.email + ' is in no org here. Accept an invitation first, or use another account.')
+  if (!answer?.ok) return say(me?.error ?? 'The server did not respond. Try again.')
+  if (!me.org) return say(me.user.email + ' belongs to no org here. Accept an invitation first, or use another account.')
   at('token').value = data.token
   at('who').textContent = me.user.name + ' <' + me.user.email + '>'
   at('role').textContent = me.role

@@ -1,18 +1,18 @@
 import {z} from 'zod'
-import {type Told, tagOf} from '../shared/registry/version.ts'
+import {tagOf, type VersionReply} from '../shared/configuration/version.ts'
 import {reply} from './reply.ts'
 
-/** What an edit of the configuration, which may be made against a version, refuses with, and what the reference says of it. */
+/** The refusals that all configuration edits share, because they accept `If-Match`. */
 export const ofEdit = ['BAD_IF_MATCH', 'REGISTRY_CONFLICT', 'NOT_FOUND'] as const
 export const ofCondition =
-  'With `If-Match: "7"` it is made against version 7 of the configuration, and refused where that is not the newest any more; the answer tells the version it made, in its `ETag` too.'
+  'With `If-Match: "7"`, the edit applies only if version 7 of the configuration is still the newest. The response, and its `ETag`, give the new version.'
 
-/** The answer to an edit: with the version where there is one to tell, without one and without a tag where there was no condition. */
-export const answerEdit = (body: object, told: Told) =>
+/** Returns the response to a configuration edit, with the new version if it is known. A conditional request also gets an ETag. */
+export const answerEdit = (body: object, versionReply: VersionReply) =>
   reply({
-    json: {...body, ...(told && {registryVersion: told.version})},
-    ...(told?.tag && {headers: {etag: tagOf(told.version)}}),
+    json: {...body, ...(versionReply && {registryVersion: versionReply.version})},
+    ...(versionReply?.tag && {headers: {etag: tagOf(versionReply.version)}}),
   })
 
-/** Of every edit: `?proposedBy=ai` where the person used a value that an AI proposed. */
-export const proposed = z.literal('ai').optional().describe('`ai`, where the person used a value that an AI proposed: the history says so')
+/** The query parameter of every edit: `?proposedBy=ai`. */
+export const proposed = z.literal('ai').optional().describe('`ai` if the value was proposed by AI. The history records it')

@@ -3,7 +3,7 @@ import {Refusal} from '../shared/errors.ts'
 
 type Health = {health: 'ok' | 'ended' | 'disconnected' | 'unavailable'; activeUsers: number | null; problem: object | null}
 
-/** Asks the CRM one small question through the connection. A connection in trouble is an answer, not a failure. */
+/** Counts the CRM's active users to test the connection. A broken connection is a result, not an error. */
 export const readHealth = async (crm: Crm, {id, state}: {id: string; state: string}, signal: AbortSignal): Promise<Health> => {
   if (state === 'ended' || state === 'disconnected') return {health: state, activeUsers: null, problem: null}
   try {

@@ -1,35 +1,37 @@
-import type {Consent} from '../shared/oauth/consent.ts'
-import {policySourceOf} from '../shared/oauth/redirect.ts'
 import {inText, page} from './html.ts'
+import type {OAuthConsent} from './oauth/consent.ts'
+import {policySourceOf} from './oauth/redirect.ts'
 import type {Reply} from './reply.ts'
 
 /**
- * Asks a person who signed in whether a program may read for them. Its form leads to us and from there to where the client registered, as
- * browsers hold a redirect after a form to the form's policy. `same-origin`: without a referrer policy of its own the form would be sent
- * with the origin `null`.
+ * Returns the page on which a signed-in person authorises an OAuth client. The form policy names the redirect target, because browsers
+ * apply it to redirects too. The `same-origin` referrer policy keeps the Origin header of the form from being `null`.
  */
-export const consentPage = ({request, orgs}: Consent, signed: string): Reply =>
+export const consentPage = ({request, orgs}: OAuthConsent, signed: string): Reply =>
   page({
-    title: `${inText(request.clientName)} wants to use Lading for you`,
+    title: `${inText(request.clientName)} wants to access Lading for you`,
     headers: {'referrer-policy': 'same-origin'},
     formAction: `'self' ${policySourceOf(request.redirectUri)}`,
     content: `
 <p>It calls itself <strong>${inText(request.clientName)}</strong>${proofOf(request)}. You will be sent to <strong>${inText(placeOf(request.redirectUri))}</strong>.
-Go on only if you started this yourself, just now.</p>
-<p>It will be able to read the modules and fields of the org's connections and what the org says about them, to try expressions, and to have
-mappings and templates checked. It writes nothing, and sees no rows of files and no records.</p>
+Continue only if you started this yourself.</p>
+<p>It can read the modules and fields of the org's connections and their settings, test expressions, and check mappings and templates.
+It cannot write anything, and it cannot see rows of files or CRM records.</p>
 <form method="post" action="consent">
 <input type="hidden" name="request" value="${inText(signed)}">
-${orgs.length > 0 ? choice(request.org, orgs) : '<p>You are a member of no open org, so there is nothing to let it into.</p>'}
+${orgs.length > 0 ? choice(request.org, orgs) : '<p>You belong to no open org, so you cannot allow access.</p>'}
 ${orgs.length > 0 ? '<button class="main" name="decision" value="allow">Allow</button>' : ''}
-<button name="decision" value="deny">Do not allow</button>
+<button name="decision" value="deny">Deny</button>
 </form>
-<p><small>You are signed in as ${inText(request.email ?? '')}. What you allow ends when you take it back, or are no longer in the org.</small></p>`,
+<p><small>You are signed in as ${inText(request.email ?? '')}. Access ends when you revoke it or leave the org.</small></p>`,
   })
 
-/** A client that is a document shows its address, which nobody else can have; the name of one that registered is only what it said. */
-const proofOf = ({clientKind, clientId}: Consent['request']) =>
-  clientKind === 'document' ? ` and is described at <strong>${inText(new URL(clientId).host)}</strong>` : ', which nobody has checked'
+/**
+ * Returns what identifies the client on the page. A client with a metadata document shows its verified host. The name of a registered
+ * client is unverified.
+ */
+const proofOf = ({clientKind, clientId}: OAuthConsent['request']) =>
+  clientKind === 'document' ? ` and is described at <strong>${inText(new URL(clientId).host)}</strong>` : '. This name is not verified'
 
 const placeOf = (redirectUri: string) => {
   const {protocol, host} = new URL(redirectUri)
@@ -37,7 +39,7 @@ const placeOf = (redirectUri: string) => {
   return protocol === 'http:' ? 'a program on this computer' : `a program on this computer that opens ${protocol} links`
 }
 
-const choice = (first: string | null, orgs: Consent['orgs']) => `<label for="org">In the org</label>
+const choice = (first: string | null, orgs: OAuthConsent['orgs']) => `<label for="org">Org</label>
 <select id="org" name="org">
 ${orgs.map(({id, name}) => `<option value="${inText(id)}"${id === first ? ' selected' : ''}>${inText(name)}</option>`).join('\n')}
 </select>`

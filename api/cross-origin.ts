@@ -1,6 +1,6 @@
 import type {Middleware} from 'koa'
+import {listOrigins} from '../shared/accounts/origins.ts'
 import type {Config} from '../shared/config.ts'
-import {listOrigins} from '../shared/people/origins.ts'
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const ACCEPTED =
@@ -9,8 +9,8 @@ const EXPOSED = 'Content-Disposition, ETag, Link, Location, Preference-Applied, 
 const rememberSeconds = '600'
 
 /**
- * Lets the pages that may be handed a session call the API from a browser. Credentials are for one cookie, that of
- * `connect`: no route takes a cookie for a bearer.
+ * Allows the configured origins to call the API from a browser. Credentials are allowed only for the sign-in cookie; no route accepts a
+ * cookie as authentication.
  */
 export const allowOrigins = (config: Pick<Config, 'RETURN_ORIGINS' | 'PUBLIC_URL'>): Middleware => {
   const allowed = new Set(listOrigins(config))

@@ -1,7 +1,7 @@
 import type {IncomingHttpHeaders} from 'node:http'
 import {Refusal} from '../shared/errors.ts'
 
-/** What `Content-Digest` (RFC 9530) says of the body in SHA-256; null where it says nothing, or only in other algorithms. */
+/** Reads the SHA-256 digest of `Content-Digest` (RFC 9530). Returns null if the header is missing or has only other algorithms. */
 export const readDigest = ({'content-digest': header}: IncomingHttpHeaders): Buffer | null => {
   const said = [header ?? []]
     .flat()
@@ -12,5 +12,5 @@ export const readDigest = ({'content-digest': header}: IncomingHttpHeaders): Buf
   if (said === undefined) return null
   const [, base64 = ''] = /^sha-256=:([A-Za-z0-9+/]{43}=):$/i.exec(said) ?? []
   if (base64) return Buffer.from(base64, 'base64')
-  throw new Refusal('INVALID', 'Content-Digest is sha-256=:<the 32 bytes in base64>:')
+  throw new Refusal('INVALID', 'Content-Digest is malformed. Send sha-256=:<32 bytes in base64>:')
 }

@@ -1,14 +1,14 @@
 import type {Middleware} from 'koa'
 import type {z} from 'zod'
-import {CrmError} from '../shared/crm/error.ts'
+import {CrmError, refusalOf} from '../shared/crm/error.ts'
 import {Refusal} from '../shared/errors.ts'
-import type {Log} from '../shared/log.ts'
-import {isDiskFull, StorageFailed} from '../shared/storage-failed.ts'
+import {isDiskFull, StorageFailed} from '../shared/storage/failed.ts'
+import type {Log} from '../shared/telemetry/log.ts'
 import {isOutage} from '../sql/outage.ts'
 
 type Envelope = {status: number; body: object; headers?: Record<string, string>}
 
-/** Every failure becomes `{error, code?}`. What nobody foresaw is logged, and told only by the request's id. */
+/** Turns every error into `{error, code?}`. Unexpected errors are logged, and the response names only the request id. */
 export const envelope =
   (log: Log): Middleware =>
   async (ctx, next) => {
@@ -30,17 +30,20 @@ export const envelope =
 const describe = (error: unknown, request: string): Envelope => {
   if (error instanceof Refusal) return {status: error.status, body: error.envelope, headers: retryAfter(error.extra.retryAfterMs)}
   if (error instanceof CrmError) return describeCrm(error)
-  const outage = tellOutage(error)
+  const outage = logOutage(error)
   if (outage) return describe(outage, request)
-  return describe(new Refusal('INTERNAL', `Something went wrong here. Support finds it by the request ${request}`, {request}), request)
+  return describe(
+    new Refusal('INTERNAL', `Something went wrong. If it happens again, contact support with the request id ${request}`, {request}),
+    request,
+  )
 }
 
-/** What this service stands on and has not got just now. */
-const tellOutage = (error: unknown): Refusal | null => {
+/** Converts an outage of storage or the database to UNAVAILABLE. Returns null for any other error. */
+const logOutage = (error: unknown): Refusal | null => {
   if (isDiskFull(error) || (error instanceof StorageFailed && error.isFull))
-    return unavailable('There is no room left where files are kept, and nothing of this was: ask again later', 60_000)
-  if (error instanceof StorageFailed) return unavailable('Where files are kept cannot be reached just now: ask again', 5_000)
-  return isOutage(error) ? unavailable('The database cannot be reached just now', 5_000) : null
+    return unavailable('The file storage is full, so nothing was stored. Try again later', 60_000)
+  if (error instanceof StorageFailed) return unavailable('The file storage is unavailable. Try again in a moment', 5_000)
+  return isOutage(error) ? unavailable('The database is unavailable. Try again in a moment', 5_000) : null
 }
 
 const unavailable = (message: string, retryAfterMs: number) => new Refusal('UNAVAILABLE', message, {retryAfterMs})
@@ -48,12 +51,14 @@ const unavailable = (message: string, retryAfterMs: number) => new Refusal('UNAV
 export const invalid = ({issues}: z.ZodError) => new Refusal('INVALID', 'The request does not match its schema', {issues})
 
 /**
- * A refusal the CRM made. Its daily allowance is 429 and names no time where its day is rolling; all else, its own rate limit too, is 502.
+ * Describes a CRM error. An exhausted daily quota is 429, without Retry-After if the CRM uses a rolling day. Every other error is 502,
+ * including the CRM's rate limit.
  */
-const describeCrm = ({message, crm, renews, extra}: CrmError): Envelope => {
-  const refusal = new Refusal('CRM_REFUSED', message, {crm, ...extra})
+const describeCrm = (error: CrmError): Envelope => {
+  const {crm, renews, extra} = error
+  const refusal = refusalOf(error)
   if (crm.quotaSpent) return {status: 429, body: refusal.envelope, headers: renews ? retryAfter(crm.retryAfterMs) : {}}
-  return {status: refusal.status, body: refusal.envelope, headers: retryAfter(crm.retryAfterMs)}
+  return {status: refusal.status, body: refusal.envelope, headers: retryAfter(extra.retryAfterMs ?? crm.retryAfterMs)}
 }
 
 const retryAfter = (ms: unknown): Record<string, string> =>

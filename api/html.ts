@@ -4,8 +4,8 @@ import {type Reply, reply} from './reply.ts'
 type Page = {status?: number; title: string; content: string; headers?: Record<string, string>; formAction?: string; connect?: string}
 
 /**
- * A page of our own, which loads nothing and stands in nobody's frame. Where its content has a script, `NONCE` in it is what lets that one
- * run; without a form there is nowhere to send one. `connect`: whom its script may call.
+ * Returns a self-contained HTML page that loads nothing and cannot be framed. A script in the content needs `nonce="NONCE"`. Without
+ * `formAction` the page cannot submit a form. `connect` is the only source that its script may call.
  */
 export const page = ({status = 200, title, content, headers = {}, formAction = "'none'", connect}: Page): Reply => {
   const nonce = randomBytes(16).toString('base64')
@@ -44,6 +44,6 @@ button.main { background: #14532d; border-color: #14532d; color: #fff }
 button:focus-visible, select:focus-visible { outline: 3px solid #60a5fa; outline-offset: 2px }
 `
 
-/** In text and in attributes within double quotes. What a text writes has no `NONCE` to give it away. */
+/** Escapes text for element content and double-quoted attributes. It also escapes `NONCE`, so that text cannot obtain the nonce. */
 export const inText = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;').replaceAll('NONCE', 'N&#79;NCE')

@@ -1,5 +1,5 @@
-import {readIfMatch} from '../shared/registry/version.ts'
-import type {Asked} from './route.ts'
+import {readIfMatch} from '../shared/configuration/version.ts'
+import type {ApiRequest} from './route.ts'
 
-/** The version a write was made against, as its `If-Match` says. */
-export const conditionOf = ({headers}: Asked) => readIfMatch(headers['if-match'])
+/** Reads the version from the `If-Match` header. */
+export const conditionOf = ({headers}: ApiRequest) => readIfMatch(headers['if-match'])

@@ -5,22 +5,22 @@ import type {Middleware} from 'koa'
 import type {Config} from '../shared/config.ts'
 import {createApp} from './app.ts'
 import {watchMaintenance} from './maintenance.ts'
-import type {Tools} from './route.ts'
+import type {ApiDeps} from './route.ts'
 
-export type Listening = {url: string; drain(): Promise<void>}
+export type ListeningServer = {url: string; drain(): Promise<void>}
 
 const headersWithinMs = 10_000
 const idleConnectionMs = 65_000
-/** Nothing asked, nothing answered, nothing read: longer than any wait that a request may ask for. */
+/** Time after which an idle socket is closed. It exceeds every wait that a request may ask for. */
 const stalledMs = 300_000
 
-/** `stalledMs` is for tests, which have no five minutes. */
-type Surroundings = {witness?: Middleware; stalledMs?: number}
+/** Options for tests. `stalledMs` shortens the time after which an idle socket is closed. */
+type ListenOptions = {witness?: Middleware; stalledMs?: number}
 
-/** Serves until drained: then nobody new is let in, waits end early, and what is in flight is finished within DRAIN_SECONDS. */
-export const listen = async (tools: Tools, {witness, ...tuned}: Surroundings = {}): Promise<Listening> => {
-  const {HOST, PORT, DRAIN_SECONDS} = tools.config
-  // An upload takes its time; JSON bodies have a bound of their own.
+/** Serves until drained. Draining refuses new connections, ends waits early and finishes requests in flight within DRAIN_SECONDS. */
+export const listen = async (deps: ApiDeps, {witness, ...tuned}: ListenOptions = {}): Promise<ListeningServer> => {
+  const {HOST, PORT, DRAIN_SECONDS} = deps.config
+  // Uploads may take long, so there is no request timeout here; JSON bodies have their own.
   const server = createServer({
     headersTimeout: headersWithinMs,
     requestTimeout: 0,
@@ -28,15 +28,15 @@ export const listen = async (tools: Tools, {witness, ...tuned}: Surroundings = {
     keepAliveTimeout: idleConnectionMs,
   })
   server.on('clientError', answerUnreadable)
-  // Whoever does not read an answer would hold it and its connection for ever.
+  // A client that does not read its response would hold the connection for ever.
   server.setTimeout(tuned.stalledMs ?? stalledMs)
-  const maintenance = await watchMaintenance(tools)
+  const maintenance = await watchMaintenance(deps)
   server.listen(PORT, HOST)
   await once(server, 'listening')
   const url = urlOf(server)
-  const config = PORT === 0 ? knowPort(tools.config, url) : tools.config
+  const config = PORT === 0 ? rememberPort(deps.config, url) : deps.config
   const draining = new AbortController()
-  server.on('request', createApp({...tools, config}, {isInMaintenance: maintenance.isOn, draining: draining.signal, witness}).callback())
+  server.on('request', createApp({...deps, config}, {isInMaintenance: maintenance.isOn, draining: draining.signal, witness}).callback())
   server.on('request', (_, response) =>
     response.once('close', () => draining.signal.aborted && setImmediate(() => server.closeIdleConnections())),
   )
@@ -48,10 +48,10 @@ export const listen = async (tools: Tools, {witness, ...tuned}: Surroundings = {
   return {url, drain}
 }
 
-/** With PORT=0 our own address is known only now. */
-const knowPort = (config: Config, url: string): Config => (config.PUBLIC_URL.endsWith(':0') ? {...config, PUBLIC_URL: url} : config)
+/** With PORT=0 the port is known only after listening. */
+const rememberPort = (config: Config, url: string): Config => (config.PUBLIC_URL.endsWith(':0') ? {...config, PUBLIC_URL: url} : config)
 
-/** Connections between two requests end now, the others after their answer; at the end of the time all of them. */
+/** Closes idle connections now and busy ones after their response. At the deadline it closes all. */
 const close = async (server: Server, seconds: number) => {
   const closed = once(server, 'close')
   server.close()
@@ -66,14 +66,14 @@ const urlOf = (server: Server) => {
 }
 
 const UNREADABLE: Record<string, [number, string, string]> = {
-  HPE_HEADER_OVERFLOW: [431, 'INVALID', 'The headers are too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'REQUEST_TIMEOUT', 'The request took too long'],
+  HPE_HEADER_OVERFLOW: [431, 'INVALID', 'The headers are too large. Send smaller headers'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'REQUEST_TIMEOUT', 'The request took too long to arrive. Send it again'],
 }
 
-/** What is not HTTP never reaches the app, and is told in the same envelope. */
+/** Answers malformed HTTP, which never reaches the app, with the same envelope. */
 const answerUnreadable = (error: Error & {code?: string}, socket: Socket) => {
   if (!socket.writable || error.code === 'ECONNRESET') return socket.destroy()
-  const [status, code, message] = UNREADABLE[error.code ?? ''] ?? [400, 'INVALID', 'This is not an HTTP request']
+  const [status, code, message] = UNREADABLE[error.code ?? ''] ?? [400, 'INVALID', 'The request is not valid HTTP']
   const body = JSON.stringify({error: message, code})
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}`
   return socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`)

@@ -3,15 +3,15 @@ import {databaseUrlOf, readConfig} from '../shared/config.ts'
 import {type Db, openDatabase} from '../sql/database.ts'
 import {switchMaintenanceOff, switchMaintenanceOn} from '../sql/maintenance.ts'
 
-/** `npm start` keeps the address of its own Postgres here while it runs. */
+/** File with the URL of the Postgres that `npm start` runs. */
 const startedDatabase = '.data/start/database'
 
-/** Every API process of the deployment follows within two seconds. */
+/** Switches maintenance on or off in the database. Every API process of the deployment follows within two seconds. */
 export const switchMaintenance = (db: Db, to: 'on' | 'off') => (to === 'on' ? switchMaintenanceOn(db) : switchMaintenanceOff(db))
 
-/** `node api/maintenance-switch.ts on|off` */
+/** Runs the command `node api/maintenance-switch.ts on|off`. */
 const main = async ([to]: string[]) => {
-  if (to !== 'on' && to !== 'off') throw new Error('Say `on` or `off`')
+  if (to !== 'on' && to !== 'off') throw new Error('Pass `on` or `off`')
   const config = readConfig()
   const db = await openDatabase(config.DATABASE_URL ?? (await readStarted()) ?? databaseUrlOf(config), {connections: 1})
   try {
@@ -20,7 +20,7 @@ const main = async ([to]: string[]) => {
     await db.end()
   }
   const held = to === 'off' && config.MAINTENANCE ? ', but MAINTENANCE in the environment keeps it on' : ''
-  process.stdout.write(`Maintenance is switched ${to}${held}\n`)
+  process.stdout.write(`Maintenance is ${to}${held}\n`)
 }
 
 const readStarted = () =>

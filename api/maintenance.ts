@@ -2,7 +2,7 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import type {Middleware} from 'koa'
 import type {Config} from '../shared/config.ts'
 import {Refusal} from '../shared/errors.ts'
-import type {Log} from '../shared/log.ts'
+import type {Log} from '../shared/telemetry/log.ts'
 import type {Hot} from '../sql/database.ts'
 import {readMaintenanceSwitch} from '../sql/maintenance.ts'
 import {isOperator} from './backoffice.ts'
@@ -13,13 +13,13 @@ const readEveryMs = 1000
 const EXEMPT = ['/health', '/robots.txt']
 const DELETES_PERSON = /^\/staff\/people\/[^/]+\/delete$/
 
-type Tools = {config: Pick<Config, 'MAINTENANCE'>; hot: Hot; log: Log}
+type MaintenanceDeps = {config: Pick<Config, 'MAINTENANCE'>; hot: Hot; log: Log}
 
 /**
- * On by MAINTENANCE in one process, or by the switch in the database for every process of the deployment. Reads the switch before the first
- * request and then every second. If the database does not answer, the last known state remains.
+ * Watches whether the API is in maintenance. MAINTENANCE switches it on in one process, the switch in the database in all processes. The
+ * switch is read before the first request and then every second. If the database does not answer, the last known state remains.
  */
-export const watchMaintenance = async ({config: {MAINTENANCE}, hot, log}: Tools): Promise<Maintenance> => {
+export const watchMaintenance = async ({config: {MAINTENANCE}, hot, log}: MaintenanceDeps): Promise<Maintenance> => {
   const read = async () => (await readMaintenanceSwitch(hot, [])).length > 0
   let isSwitchedOn = await read()
   const closing = new AbortController()
@@ -41,8 +41,8 @@ export const watchMaintenance = async ({config: {MAINTENANCE}, hot, log}: Tools)
 }
 
 /**
- * Refuses before anything is read: no header, no row, no byte of the body. The operator's deletion of a person is the only exception. A CORS
- * preflight is answered before, so that pages of other origins can read the refusal.
+ * Refuses requests during maintenance, before any query and before the body is read. Only the operator's deletion of a person passes, and a
+ * few exempt paths. A CORS preflight is answered earlier, so that pages of other origins can read the refusal.
  */
 export const refuseInMaintenance =
   (config: Pick<Config, 'ADMIN_TOKEN'>, {isOn}: Pick<Maintenance, 'isOn'>): Middleware =>

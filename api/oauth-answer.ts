@@ -1,10 +1,10 @@
 import type {IncomingHttpHeaders} from 'node:http'
 import {Refusal} from '../shared/errors.ts'
-import {OAuthRefusal} from '../shared/oauth/refusal.ts'
+import {OAuthRefusal} from './oauth/refusal.ts'
 import {type Reply, reply} from './reply.ts'
 import {refusalPage} from './sign-in-page.ts'
 
-/** A program is told in the form of RFC 6749: `error` is the code there, `error_description` the text. */
+/** Responds to an OAuth client. An error has the form of RFC 6749: `error` holds the code and `error_description` the text. */
 export const answerClient = async (give: () => Promise<{status?: number; json: object}>): Promise<Reply> => {
   try {
     return reply(await give())
@@ -14,7 +14,7 @@ export const answerClient = async (give: () => Promise<{status?: number; json: o
   }
 }
 
-/** A person who cannot be sent back to any program sees a page; whoever does not read pages is told in the envelope. */
+/** Shows a page to a person. An error becomes a page too, because the person cannot be redirected; clients that do not accept HTML get the envelope. */
 export const answerPerson = async (headers: IncomingHttpHeaders, show: () => Promise<Reply>): Promise<Reply> => {
   try {
     return await show()

@@ -1,14 +1,14 @@
 import type {IncomingMessage} from 'node:http'
 import type {Context, Middleware} from 'koa'
 import {newId} from '../shared/ids.ts'
-import type {Log} from '../shared/log.ts'
-import {requestBegan, requestEnded} from '../shared/metrics/requests.ts'
-import {type Mark, traced, traceId} from '../shared/tracing.ts'
+import type {Log} from '../shared/telemetry/log.ts'
+import {requestBegan, requestEnded} from '../shared/telemetry/metrics/requests.ts'
+import {type TraceAttribute, traced, traceId} from '../shared/telemetry/tracing.ts'
 
-/** What the middlewares leave for each other, and for the log line. `route` is the pattern: a path may hold a customer's value. */
-export type State = {
+/** State that the middlewares and the access log share. `route` is the pattern, because a path may contain customer data. */
+export type RequestState = {
   request: string
-  /** The `x-request-id` that the caller sent: never used as our own, so that no caller can choose what our records name. */
+  /** The caller's `x-request-id`. Never used as our own id, so that callers cannot choose the ids in our records. */
   callerRequest?: string | undefined
   route?: string
   caller?: NamedCaller
@@ -17,8 +17,8 @@ export type State = {
   challenge?: string
 }
 
-/** The caller as a log line names it: by ids, never by name or e-mail address. */
-export type NamedCaller = {
+/** The caller in the access log, by ids only: no name and no e-mail address. */
+type NamedCaller = {
   via: string
   org?: string | null
   person?: string | null
@@ -29,9 +29,9 @@ export type NamedCaller = {
 
 const lingerMs = 10_000
 
-/** Names the request, sets what every answer carries, and writes one line about it when it is over. */
+/** Assigns a request id, sets the common headers, and writes one log line when the response ends. */
 export const observe =
-  (log: Log, draining: AbortSignal, headersOf: (path: string) => Record<string, string>): Middleware<State> =>
+  (log: Log, draining: AbortSignal, headersOf: (path: string) => Record<string, string>): Middleware<RequestState> =>
   async (ctx, next) => {
     const started = performance.now()
     requestBegan()
@@ -49,7 +49,7 @@ export const observe =
   }
 
 const writeDown = ({state, method, ip, status: answered, res}: Context, log: Log, ms: number) => {
-  const {request, callerRequest, route = null, caller, code, trace} = state as State
+  const {request, callerRequest, route = null, caller, code, trace} = state as RequestState
   const status = res.writableFinished ? answered : null
   requestEnded({method, route, status, code, ms})
   const given = {...(callerRequest && {callerRequest}), ...(code && {code}), ...(trace && {trace})}
@@ -65,9 +65,9 @@ const idsOf = (caller: NamedCaller | undefined) => ({
   grantId: caller?.grant ?? null,
 })
 
-/** By the pattern of the route: a path may hold a customer's value. */
-const describeTo = (mark: Mark, {state, method, status}: Context) => {
-  const {request, callerRequest, route, code} = state as State
+/** Names the span by the route pattern, because a path may contain customer data. */
+const describeTo = (mark: TraceAttribute, {state, method, status}: Context) => {
+  const {request, callerRequest, route, code} = state as RequestState
   mark.rename(route ? `${method} ${route}` : method)
   mark.set({'http.request.method': method, 'http.response.status_code': status, 'lading.request': request})
   if (callerRequest) mark.set({'lading.caller_request': callerRequest})
@@ -76,7 +76,7 @@ const describeTo = (mark: Mark, {state, method, status}: Context) => {
   if (status >= 500) mark.fail(code ?? String(status))
 }
 
-/** What is left of a refused upload is read for a while, so that its sender hears the refusal, and then no longer. */
+/** Reads the rest of a refused upload for 10 seconds, so that the client can read the refusal, then disconnects. */
 const cutOff = (request: IncomingMessage) => {
   if (request.complete) return
   const timer = setTimeout(() => request.complete || request.destroy(), lingerMs).unref()

@@ -1,8 +1,8 @@
 import {z} from 'zod'
 
-const org = z.string().describe('The org the bearer opens')
-const connection = z.string().describe('The connection: `GET /orgs/{org}/connectors` lists them')
-const module = z.string().describe('API name of the module, as the newest discovery read it')
+const org = z.string().describe('The org of the session or token')
+const connection = z.string().describe('The connection. `GET /orgs/{org}/connectors` lists connections')
+const module = z.string().describe('API name of the module, as of the latest discovery')
 const ofImport = {org, id: z.string().describe('The import')}
 const run = z.string().describe('The run')
 
@@ -14,10 +14,10 @@ export const OfOrgRun = z.object({org, run})
 export const OfRunId = z.object({runId: run})
 export const OfModule = z.object({org, id: connection, module})
 
-/** Of the settings' routes: which connection is meant where several have a module of one name. */
-export const connector = z.string().optional().describe('The connection that is meant, where the org has several')
-export const moduleName = z.string().describe('The module, by its key or its API name')
-/** What a module that is named so refuses with. */
+/** The query parameter that names the connection in the settings routes. */
+export const connector = z.string().optional().describe('The connection. Required only if several connections have a module of this name')
+export const moduleName = z.string().describe('The module, by key or API name')
+/** Refusals of routes that find a module by its name. */
 export const ofNaming = ['MODULE_NOT_FOUND', 'CONNECTION_REQUIRED', 'CONNECTION_NOT_FOUND'] as const
 
 export const OfTemplate = z.object({org, id: z.string().describe('The template')})

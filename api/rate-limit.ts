@@ -6,7 +6,7 @@ import type {Caller} from './access.ts'
 
 export type RateLimits = {
   address(ip: string): Promise<void>
-  /** What anybody may ask for that costs us a row or a call out, or begins a sign-in. */
+  /** Counts an unauthenticated request that stores a row, calls another server or starts a sign-in. */
   guest(ip: string): Promise<void>
   bearer(caller: Pick<Caller, 'session' | 'token' | 'grant'>): Promise<void>
 }
@@ -16,8 +16,8 @@ const guestShare = 1_000
 const ofGuests = ['/auth/zoho/start', '/oauth/authorize', '/oauth/register']
 
 /**
- * How many requests a minute one address and one bearer may make of this process; 0 sets no limit. Counted in memory: with several
- * API processes behind one address each counts its own share.
+ * Limits the requests per minute of each address and each bearer token; 0 disables a limit. Counters live in memory, so each API process
+ * counts separately.
  */
 export const openRateLimits = ({RATE_PER_ADDRESS, RATE_PER_BEARER}: Pick<Config, 'RATE_PER_ADDRESS' | 'RATE_PER_BEARER'>): RateLimits => {
   const addresses = openCount(RATE_PER_ADDRESS, 'This address')
@@ -34,14 +34,14 @@ const openCount = (points: number, whose: string) => {
       await count.consume(key)
     } catch (over) {
       if (!(over instanceof RateLimiterRes)) throw over
-      throw new Refusal('RATE_LIMITED', `${whose} made more than ${points} requests in a minute: slow down`, {
+      throw new Refusal('RATE_LIMITED', `${whose} made more than ${points} requests in a minute. Wait, then send fewer requests`, {
         retryAfterMs: over.msBeforeNext,
       })
     }
   }
 }
 
-/** What one customer of a network has: an IPv4 address, or the first half of an IPv6 address with all that begin so. */
+/** Returns the key under which an address is counted: the IPv4 address, or the /64 network of an IPv6 address. One customer usually owns all of it. */
 export const ownerOf = (ip: string): string => {
   if (!/^(?!::ffff:)[0-9a-f]*:[0-9a-f:]*(%.*)?$/i.test(ip)) return ip
   const [start = '', end] = ip.replace(/%.*$/, '').split('::')
@@ -51,7 +51,7 @@ export const ownerOf = (ip: string): string => {
   return `${half.map(group => Number.parseInt(group, 16).toString(16)).join(':')}::/64`
 }
 
-/** Before the bearer is looked at, so that guessing bearers is limited too. Health checks are not counted. */
+/** Limits requests by address. It runs before authentication, so that guessing tokens is limited too. Health checks are not counted. */
 export const limitAddresses =
   (limits: RateLimits): Middleware =>
   async (ctx, next) => {

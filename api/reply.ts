@@ -2,7 +2,7 @@ import {Readable} from 'node:stream'
 import {pipeline} from 'node:stream/promises'
 import type {Context} from 'koa'
 
-/** What a handler returns instead of a plain object: files, redirects, pages, 202 with a Location. */
+/** A response that is not plain JSON: a file, a redirect, a page, or 202 with a Location. */
 export class Reply {
   readonly status: number | undefined
   readonly headers: Record<string, string>
@@ -25,7 +25,7 @@ const JSON_HEADERS = {'content-type': 'application/json; charset=utf-8', 'cache-
 
 export const reply = (parts: ReplyParts) => new Reply(parts)
 
-/** A plain object is JSON under the route's status. */
+/** Sends a Reply, or sends a plain object as JSON with the route's status. */
 export const send = async (ctx: Context, answer: object, routeStatus: number): Promise<void> => {
   const {status = routeStatus, headers, body} = answer instanceof Reply ? answer : reply({json: answer})
   if (body instanceof Readable) await untilReadable(body)
@@ -33,12 +33,12 @@ export const send = async (ctx: Context, answer: object, routeStatus: number): P
   ctx.set(headers)
   if (body instanceof Readable) return sendStream(ctx, body)
   ctx.body = body
-  // Koa makes 204 of an empty body, and a type of a text, whatever was asked.
+  // Koa sets status 204 for an empty body, and a content type for text. The next lines undo both.
   ctx.status = status
   if (body === null || headers['content-type'] === undefined) ctx.remove('content-type')
 }
 
-/** A stream that fails before its first byte is still a refusal in the envelope. */
+/** Waits for the first byte of a stream. If the stream fails earlier, the client still gets the error envelope. */
 const untilReadable = async (body: Readable) => {
   if (body.errored) throw body.errored
   if (body.readableLength > 0 || body.readableEnded || body.destroyed) return
@@ -47,7 +47,7 @@ const untilReadable = async (body: Readable) => {
   await promise
 }
 
-/** One that breaks later takes the connection with it, so that nobody takes half a file for a whole one. Koa reports the break. */
+/** Sends a stream. If it fails midway, the connection is closed, so that half a file does not look complete. Koa reports the error. */
 const sendStream = async (ctx: Context, body: Readable) => {
   ctx.respond = false
   if (ctx.method === 'HEAD') {

@@ -12,10 +12,12 @@ import cliLogin from './routes/cli-login.ts'
 import connection from './routes/connection.ts'
 import connectors from './routes/connectors.ts'
 import conversations from './routes/conversations.ts'
-import credits from './routes/credits.ts'
+import credits from './routes/crm-quota.ts'
 import discovery from './routes/discovery.ts'
+import doctor from './routes/doctor.ts'
 import entitlements from './routes/entitlements.ts'
 import expressions from './routes/expressions.ts'
+import outsideRuns from './routes/external-runs.ts'
 import fields from './routes/fields.ts'
 import grants from './routes/grants.ts'
 import health from './routes/health.ts'
@@ -31,13 +33,12 @@ import notices from './routes/notices.ts'
 import oauth from './routes/oauth.ts'
 import orgRuns from './routes/org-runs.ts'
 import orgs from './routes/orgs.ts'
-import outsideRuns from './routes/outside-runs.ts'
 import questions from './routes/questions.ts'
+import takes from './routes/record-claims.ts'
 import recordWrites from './routes/record-writes.ts'
 import records from './routes/records.ts'
 import {describeRoutes} from './routes/reference.ts'
 import registry from './routes/registry.ts'
-import rows from './routes/rows.ts'
 import runEvents from './routes/run-events.ts'
 import runHistory from './routes/run-history.ts'
 import runRecords from './routes/run-records.ts'
@@ -51,7 +52,7 @@ import staff from './routes/staff.ts'
 import staffOrgs from './routes/staff-orgs.ts'
 import staffPeople from './routes/staff-people.ts'
 import staffPlans from './routes/staff-plans.ts'
-import takes from './routes/takes.ts'
+import rows from './routes/subform-rows.ts'
 import templates from './routes/templates.ts'
 import tokens from './routes/tokens.ts'
 import uploads from './routes/uploads.ts'
@@ -59,7 +60,7 @@ import webhooks from './routes/webhooks.ts'
 import widget from './routes/widget.ts'
 import writes from './routes/writes.ts'
 
-/** Every route there is. Which of two that fit an address is meant does not hang on their order. */
+/** All routes. Their order is irrelevant: the app sorts literal paths first. */
 export const routes: Route[] = [
   ...health,
   ...describeRoutes(() => routes),
@@ -85,6 +86,7 @@ export const routes: Route[] = [
   ...takes,
   ...templates,
   ...discovery,
+  ...doctor,
   ...libraries,
   ...registry,
   ...modules,

@@ -1,37 +1,37 @@
 import {createHash} from 'node:crypto'
 import {Readable} from 'node:stream'
 import {Refusal} from '../shared/errors.ts'
-import type {Log} from '../shared/log.ts'
 import type {FoundRun} from '../shared/runs/find.ts'
-import {contentOf, type Watched, watchRun} from '../shared/runs/watch.ts'
+import {contentOf, type WatchedRun, watchRun} from '../shared/runs/watch.ts'
+import type {Log} from '../shared/telemetry/log.ts'
 import type {Pool} from '../sql/database.ts'
+import {openKeyedLimiter} from './keyed-limiter.ts'
 import {type Reply, reply} from './reply.ts'
-import type {Asked} from './route.ts'
-import {openShares} from './shares.ts'
+import type {ApiRequest} from './route.ts'
 
-/** Streams of one process, and of one org in it: each holds a socket. */
+/** Limit on concurrent streams in this process. Each holds a socket. */
 const mostStreams = 1_000
 const mostOfOrg = 50
-/** Then the client connects again. */
+/** Longest duration of a stream. Clients then reconnect. */
 const longestMs = 600_000
-/** One that does not read what it is sent is cut off so long after its end. */
+/** Time a slow client has to read the rest after the stream ended. */
 const lingerMs = 10_000
-/** Where nothing changes it is said that this is alive; and whether the client may still hear it is asked as often, at the gates. */
+/** Interval of keep-alive comments and of repeated access checks. */
 const beatMs = 15_000
 const againMs = 2_000
 
-const {take} = openShares({
+const {take} = openKeyedLimiter({
   ...{most: mostOfOrg, mostInAll: mostStreams, retryAfterMs: 30_000},
-  says: 'Too many runs are being watched: ask for the run itself now and then instead',
+  says: 'Too many runs are being watched. Poll the run instead',
 })
 
-type Tools = {db: Pool; log: Log; request: Pick<Asked, 'headers' | 'signal' | 'draining' | 'assertAdmitted'>}
+type RunStreamDeps = {db: Pool; log: Log; request: Pick<ApiRequest, 'headers' | 'signal' | 'draining' | 'assertAdmitted'>}
 
 /**
- * A run as server-sent events: `state`, `progress` and, last, `end`. The id is of the run as told, so a client that comes again with it is
- * told only what has changed since; one that has heard the end is answered 204, which tells it to stay away.
+ * Streams a run as server-sent events: `state`, `progress` and finally `end`. The event id is a hash of the run, so a reconnecting client
+ * gets only later changes. A client that has received the end gets 204, which stops it from reconnecting.
  */
-export const streamRun = ({db, log, request}: Tools, found: FoundRun, tuned: {beatMs?: number; longestMs?: number} = {}): Reply => {
+export const streamRun = ({db, log, request}: RunStreamDeps, found: FoundRun, tuned: {beatMs?: number; longestMs?: number} = {}): Reply => {
   const everyMs = tuned.beatMs ?? beatMs
   const heard = request.headers['last-event-id']
   const leave = take(found.run.org)
@@ -46,11 +46,11 @@ export const streamRun = ({db, log, request}: Tools, found: FoundRun, tuned: {be
   })
 }
 
-/** Whether there is nothing more to say to a client that has this id. */
-export const isToldToTheEnd = (found: Watched, heard: unknown) => found.state === 'ended' && heard === idOf(found)
+/** Whether the client has already received the end of the run, by its last event id. */
+export const isStreamedToEnd = (found: WatchedRun, heard: unknown) => found.state === 'ended' && heard === idOf(found)
 
-/** Until the bearer is refused, who may have been good when this began. Where that cannot be found out just now, it goes on. */
-async function* whileAdmitted(watched: AsyncGenerator<Watched | null>, {assertAdmitted}: Tools['request'], everyMs: number) {
+/** Ends the stream once the bearer token is refused. If the check itself fails, the stream continues. */
+async function* whileAdmitted(watched: AsyncGenerator<WatchedRun | null>, {assertAdmitted}: RunStreamDeps['request'], everyMs: number) {
   let askedAt = performance.now()
   for await (const run of watched) {
     if (performance.now() - askedAt >= everyMs) {
@@ -65,9 +65,9 @@ async function* whileAdmitted(watched: AsyncGenerator<Watched | null>, {assertAd
   }
 }
 
-async function* framesOf(watched: AsyncGenerator<Watched | null>, heard: unknown) {
+async function* framesOf(watched: AsyncGenerator<WatchedRun | null>, heard: unknown) {
   yield `retry: ${againMs}\n\n`
-  let last: Watched | null = null
+  let last: WatchedRun | null = null
   for await (const run of watched) {
     if (run === null) yield ': still here\n\n'
     else {
@@ -77,8 +77,8 @@ async function* framesOf(watched: AsyncGenerator<Watched | null>, heard: unknown
   }
 }
 
-/** The id comes with the last of them: whoever has it has them all. */
-const eventsOf = (run: Watched, before: Watched | null) => {
+/** Formats a change of the run as events. Only the last event carries the id, so a client that has the id has received all of them. */
+const eventsOf = (run: WatchedRun, before: WatchedRun | null) => {
   const {state, pause, stop, stoppedBy, progress, counts, rowsWritten} = run
   const standing = {state, pause, stop, stoppedBy}
   const events: [string, object][] = []
@@ -90,7 +90,7 @@ const eventsOf = (run: Watched, before: Watched | null) => {
     .join('')
 }
 
-const isOther = ({state, pause, stop, stoppedBy}: Watched, standing: object) =>
+const isOther = ({state, pause, stop, stoppedBy}: WatchedRun, standing: object) =>
   JSON.stringify({state, pause, stop, stoppedBy}) !== JSON.stringify(standing)
 
-const idOf = (run: Watched) => createHash('sha256').update(contentOf(run)).digest('base64url').slice(0, 16)
+const idOf = (run: WatchedRun) => createHash('sha256').update(contentOf(run)).digest('base64url').slice(0, 16)

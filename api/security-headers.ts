@@ -1,10 +1,10 @@
 import type {Config} from '../shared/config.ts'
 
-/** Headers of every answer. An answer may replace those that it needs otherwise. */
+/** Returns the security headers of every response. A route may override them. */
 export const securityHeaders = ({PUBLIC_URL, HSTS_SECONDS}: Pick<Config, 'PUBLIC_URL' | 'HSTS_SECONDS'>) => {
   const isSecure = new URL(PUBLIC_URL).protocol === 'https:' && HSTS_SECONDS > 0
   const common = {
-    // An answer is the customer's unless it says otherwise.
+    // Responses hold customer data unless a route overrides this.
     'cache-control': 'private, no-store',
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
@@ -17,5 +17,5 @@ export const securityHeaders = ({PUBLIC_URL, HSTS_SECONDS}: Pick<Config, 'PUBLIC
   return (path: string): Record<string, string> => ({...common, 'cross-origin-opener-policy': openerPolicyOf(path)})
 }
 
-/** The sign-in window posts its session to the page that opened it, which may be of another origin. */
+/** Returns the opener policy of a path. The sign-in window posts its session to its opener, which may have another origin. */
 const openerPolicyOf = (path: string) => (path.startsWith('/auth/zoho/') ? 'unsafe-none' : 'same-origin-allow-popups')

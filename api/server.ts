@@ -1,19 +1,19 @@
 import {setTimeout as sleep} from 'node:timers/promises'
+import {warnOfStaffAddresses} from '../shared/accounts/staff.ts'
 import {logSellingProblems} from '../shared/billing/verify/selling.ts'
 import {readConfig} from '../shared/config.ts'
 import {armFault} from '../shared/fault-point.ts'
-import {openLog} from '../shared/log.ts'
-import {warnOfStaffAddresses} from '../shared/people/staff.ts'
-import {openTracing} from '../shared/tracing.ts'
+import {openLog} from '../shared/telemetry/log.ts'
+import {openTracing} from '../shared/telemetry/tracing.ts'
 import {listen} from './listen.ts'
-import {openTools} from './tools.ts'
+import {openTools} from './open-deps.ts'
 
 const closeWithinMs = 5000
 const config = readConfig()
 const log = openLog('api', config.LOG_LEVEL)
 
 const die = (error: unknown) => {
-  log.fatal({err: error}, 'the API cannot go on')
+  log.fatal({err: error}, 'the API stops after an unexpected error')
   process.exit(1)
 }
 process.on('uncaughtException', die).on('unhandledRejection', die)
@@ -32,7 +32,7 @@ const stop = async (signal: string) => {
   isDraining = true
   log.info({signal}, 'draining')
   await drain()
-  // A handler that never ends may still hold a connection.
+  // A handler that never ends may still hold a database connection, so closing has a time limit.
   await Promise.race([tools.close().then(tracing.close), sleep(closeWithinMs)])
   log.info('stopped')
   process.exit(0)

@@ -1,15 +1,15 @@
+import type {SignInOutcome} from '../shared/accounts/sign-in.ts'
 import type {Refusal} from '../shared/errors.ts'
-import type {Outcome} from '../shared/people/sign-in.ts'
 import {inText, page} from './html.ts'
 import type {Reply} from './reply.ts'
 
-/** Hands the outcome to the window that opened this one, at the origin the sign-in began with and at no other. */
-export const outcomePage = ({origin, message}: Extract<Outcome, {message: object}>): Reply =>
+/** Returns the page that posts the outcome to the window that opened it. Only the origin that started the sign-in can receive it. */
+export const outcomePage = ({origin, message}: Extract<SignInOutcome, {message: object}>): Reply =>
   page({
     title: 'Done',
     content: `
-<p id="done">You can close this window and go on where you came from.</p>
-<p id="alone" hidden>This window does not know the page it came from, so nothing was handed over. Close it and start again from there.</p>
+<p id="done">You can close this window and return to the page you came from.</p>
+<p id="alone" hidden>This window lost the page that opened it, so the sign-in was not completed. Close it and start again from that page.</p>
 <script type="application/json" id="message">${inScript(message)}</script>
 <script type="application/json" id="origin">${inScript(origin)}</script>
 <script nonce="NONCE">
@@ -26,7 +26,7 @@ if (window.opener) {
   })
 
 export const refusalPage = ({status, message, code}: Pick<Refusal, 'status' | 'message'> & {code: string}): Reply =>
-  page({status, title: 'That did not work', content: `<p>${inText(message)}.</p>\n<p><small>${inText(code)}</small></p>`})
+  page({status, title: 'Something went wrong', content: `<p>${inText(message)}.</p>\n<p><small>${inText(code)}</small></p>`})
 
-/** JSON that cannot end the script element it stands in. */
+/** Formats JSON so that it cannot close the surrounding script element. */
 const inScript = (value: unknown) => JSON.stringify(value).replaceAll('<', '\\u003c')

@@ -1,24 +1,24 @@
+import {forgetStaffAction, recordStaffAction} from '../shared/accounts/staff-action.ts'
 import {Refusal} from '../shared/errors.ts'
-import {forgetStaffAction, recordStaffAction} from '../shared/people/staff-action.ts'
-import type {Caller, Insider} from './access.ts'
-import {effectOf, type Route, type Tools} from './route.ts'
+import type {Caller, StaffCaller} from './access.ts'
+import {type ApiDeps, effectOf, type Route} from './route.ts'
 
 type ViewWrite = {
-  caller: Caller | Insider | null
+  caller: Caller | StaffCaller | null
   route: Route
   request: string
-  /** The `x-request-id` that the caller sent. */
+  /** The caller's `x-request-id`. */
   callerRequest: string | undefined
-  /** Path parameters: the ids of what the write is about. */
+  /** Path parameters of the route. They hold the ids of the objects that the write changes. */
   params: Record<string, string>
 }
 
 /**
- * Records a write in a staff view before it is done, so that no write is missing whatever fails. A refusal changed nothing, so its record is
- * removed; an unexpected failure may have changed something, so its record stays.
+ * Records a write in a staff view before it is done, so that a crash cannot hide it. A refusal changes nothing, so its record is removed.
+ * An unexpected failure may have changed something, so its record stays.
  */
 export const recordViewWrite = async <A>(
-  {db}: Pick<Tools, 'db'>,
+  {db}: Pick<ApiDeps, 'db'>,
   {caller, route, request, callerRequest, params: {org: _, ...target}}: ViewWrite,
   act: () => Promise<A> | A,
 ): Promise<A> => {

@@ -4,15 +4,15 @@ import {fileURLToPath} from 'node:url'
 import {promisify} from 'node:util'
 import {gzip} from 'node:zlib'
 
-/** A file as a browser is given it: TypeScript without its types, each line where it was. */
+/** A file that the browser loads. TypeScript files have their types stripped and keep their line numbers. */
 type WidgetFile = {type: string; body: Buffer; zipped: Buffer}
-/** `name` is made of what is in the files: an address with it may be kept for ever. */
+/** All files of the widget. `name` is a hash of their contents, so URLs that contain it can be cached for ever. */
 export type WidgetBuild = {name: string; files: Map<string, WidgetFile>; styles: string[]}
 
 const root = new URL('clients/', import.meta.url)
 const types: Record<string, string> = {ts: 'text/javascript', css: 'text/css', svg: 'image/svg+xml'}
 
-/** Packages the widget imports by name, and the file of each that a browser can read. */
+/** Packages the widget imports, and the module of each that browsers can load. */
 const packages: Record<string, string> = {
   preact: 'preact',
   'preact/hooks': 'preact/hooks',
@@ -22,13 +22,13 @@ const packages: Record<string, string> = {
   uplot: 'uplot/dist/uPlot.esm.js',
 }
 
-/** What the names of packages mean in the browser, for files of this build. */
+/** Returns the import map that resolves the widget's packages to files of this build. */
 export const importMapOf = ({name}: Pick<WidgetBuild, 'name'>): string => {
   const addresses = Object.keys(packages).map(key => [key, `/clients/${name}/packages/${key}.js`])
   return JSON.stringify({imports: Object.fromEntries(addresses)})
 }
 
-/** Reads all a browser may be given: the widget, what it shares with other clients, and the packages. Some 100 files, done once. */
+/** Reads the widget, the code it shares with other clients, and its packages: about 100 files. Call it once per process. */
 export const buildWidget = async (): Promise<WidgetBuild> => {
   const own = (await readdir(new URL('widget/', root), {recursive: true})).map(path => `widget/${path}`)
   const shared = (await readdir(root)).filter(path => path.endsWith('.ts') && path !== 'cli.ts')
@@ -60,7 +60,7 @@ const stripTypes = async (text: string) => {
 
 const readPackage = async (name: string): Promise<Plain> => {
   const text = await readFile(fileURLToPath(import.meta.resolve(name)), 'utf8')
-  // The map is not served: a browser's tools would ask for it in vain.
+  // Source maps are not served, so the comment that names one is removed.
   return {type: 'text/javascript', body: Buffer.from(text.replace(/\n\/\/# sourceMappingURL=\S+\s*$/, '\n'))}
 }
 

@@ -4,7 +4,7 @@ import {listHosts} from '../shared/crm/hosts.ts'
 import {type Reply, reply} from './reply.ts'
 import {importMapOf, type WidgetBuild} from './widget-files.ts'
 
-/** The page the widget lives in. It runs our own files alone, calls our own API alone, and stands in nobody's frame. */
+/** Returns the widget's page. It loads only our own files, calls only our own API, and cannot be framed. */
 export const widgetPage = (config: Config, build: WidgetBuild): Reply => {
   const importMap = importMapOf(build)
   const mapHash = createHash('sha256').update(importMap).digest('base64')
@@ -28,7 +28,7 @@ ${build.styles.map(path => `<link rel="stylesheet" href="${at(path)}">`).join('\
 <script type="application/json" id="settings">${JSON.stringify(settings)}</script>
 <script type="module" src="${at('widget/main.ts')}"></script>
 <div id="app"><p class="loading">Loading … If nothing else appears, reload the page.</p></div>
-<noscript>Lading runs in the browser: it needs JavaScript.</noscript>
+<noscript>Lading requires JavaScript. Turn it on in the browser, then reload the page.</noscript>
 </html>
 `,
   })

@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {isLiveKey} from './billing/key-mode.ts'
-import {assertKeysAreSafe, DEVELOPMENT_CRM_SECRET, DEVELOPMENT_KEY} from './exposure.ts'
-import {readPattern, readPrivateHost} from './outbound/hosts.ts'
+import {readPattern, readPrivateHost} from './schedules/outbound/hosts.ts'
+import {assertKeysAreSafe, DEVELOPMENT_CRM_SECRET, DEVELOPMENT_KEY} from './security/key-safety.ts'
 
 const flag = z.enum(['', '0', '1', 'true', 'false']).transform(text => text === '1' || text === 'true')
 const list = z.string().transform(text =>
@@ -11,7 +11,7 @@ const list = z.string().transform(text =>
     .filter(Boolean),
 )
 
-/** `id:base64` pairs, comma separated; the first seals, all of them open. Each key is 32 bytes. */
+/** Parses keys: `id:base64` pairs, comma separated, each of 32 bytes. The first key encrypts, and all keys decrypt. */
 const keyRing = list.transform((pairs, ctx) => {
   if (!pairs.length)
     ctx.addIssue({code: 'custom', message: 'No key is given. Each is <id>:<32 bytes in base64>, e.g. k1:$(openssl rand -base64 32)'})
@@ -24,7 +24,7 @@ const keyRing = list.transform((pairs, ctx) => {
   })
 })
 
-/** Where connections of the kind `generic` may lead: https, or a loopback address for what runs beside us. */
+/** Parses the origins that generic connections may call: https, or http to a loopback address. */
 const origins = list.transform((items, ctx) =>
   items.map(item => {
     const url = URL.canParse(item) ? new URL(item) : null
@@ -35,7 +35,32 @@ const origins = list.transform((items, ctx) =>
   }),
 )
 
-/** Each in the form everything is compared in. */
+const jsonOf = <S extends z.ZodType>(shape: S, example: string) =>
+  z.string().transform((text, ctx): z.output<S> => {
+    const read = shape.safeParse(parseJson(text))
+    if (read.success) return read.data
+    const [issue] = read.error.issues
+    ctx.addIssue({code: 'custom', message: `JSON such as ${example} is needed (${[...issue!.path, issue!.message].join(' ')})`})
+    return z.NEVER
+  })
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const dataCentre = z.string().regex(/^[a-z][a-z0-9-]{0,19}$/)
+const httpsOrigin = z
+  .url({protocol: /^https$/})
+  .refine(text => new URL(text).origin === text.replace(/\/$/, ''), 'only https:// and a host')
+  .transform(text => new URL(text).origin)
+const crmClients = z.record(dataCentre, z.strictObject({id: z.string().min(1), secret: z.string().min(1)}))
+const crmHosts = z.array(z.strictObject({dc: dataCentre, accounts: httpsOrigin, apiDomain: httpsOrigin}))
+
+/** Parses each item of a list to its normal form. An item that `read` rejects becomes an issue with `message`. */
 const listOf = (read: (text: string) => string | null, message: string) =>
   list.transform((items, ctx) =>
     items.map(item => {
@@ -45,14 +70,13 @@ const listOf = (read: (text: string) => string | null, message: string) =>
     }),
   )
 
-/** As a bearer may be written (RFC 6750), and long enough that nobody guesses it. */
+/** The form of ADMIN_TOKEN and METRICS_TOKEN: a valid bearer (RFC 6750), long enough that it cannot be guessed. */
 const adminToken = z
   .string()
   .min(32, 'At least 32 characters, e.g. $(openssl rand -hex 32)')
   .max(1024)
   .regex(/^[\w.~+/-]+=*$/, 'Letters, digits and - . _ ~ + / only, = at its end')
 
-/** Every variable of the README's table, with its default. */
 const Environment = z.object({
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
   DATABASE_URL: z.string().optional(),
@@ -74,10 +98,14 @@ const Environment = z.object({
   RETURN_ORIGINS: list.prefault(''),
   CRM_CLIENT_ID: z.string().default('1000.LADING'),
   CRM_CLIENT_SECRET: z.string().default(DEVELOPMENT_CRM_SECRET),
+  CRM_CLIENTS: jsonOf(crmClients, '{"eu": {"id": "1000.ABC", "secret": "…"}}').prefault('{}'),
+  CRM_HOSTS: jsonOf(crmHosts, '[{"dc": "sg", "accounts": "https://accounts.zoho.sg", "apiDomain": "https://www.zohoapis.sg"}]').prefault(
+    '[]',
+  ),
   CRM_STANDIN_URL: z.url().optional(),
   GENERIC_ORIGINS: origins.prefault(''),
   PRIVATE_HOSTS: listOf(readPrivateHost, 'each is <host>:<port> or <host>:<port>=<org id>, e.g. nas.example.internal:22').prefault(''),
-  SOURCE_HOSTS: listOf(readPattern, 'each is a host, *.<domain> for what is below it, or * for every public one').prefault('*'),
+  SOURCE_HOSTS: listOf(readPattern, 'each is a host, *.<domain> for its subdomains, or * for every public host').prefault('*'),
   CRM_SLOTS: z.coerce.number().int().min(1).max(25).default(10),
   CRM_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(300).default(75),
   CRM_LAG_SECONDS: z.coerce.number().min(0).max(600).default(60),
@@ -112,7 +140,7 @@ const Environment = z.object({
   HSTS_SECONDS: z.coerce.number().int().min(0).default(31_536_000),
   MAINTENANCE: flag.prefault(''),
   DEFAULT_PLAN: z.enum(['free', 'team', 'business', 'enterprise']).default('enterprise'),
-  SMTP_URL: z.url({protocol: /^smtps?$/, error: 'As smtp://user:password@host:587 or smtps://host:465'}).optional(),
+  SMTP_URL: z.url({protocol: /^smtps?$/, error: 'Use smtp://user:password@host:587 or smtps://host:465'}).optional(),
   MAIL_FROM: z.string().max(254).optional(),
   PAYMENT_API_KEY: z.string().optional(),
   PAYMENT_API_URL: z.url({protocol: /^https?$/}).optional(),
@@ -134,7 +162,10 @@ const Environment = z.object({
 
 export type Config = ReturnType<typeof readConfig>
 
-/** Parses the environment once. Throws one error that names every bad variable. A process that other machines reach needs keys of its own. */
+/**
+ * Parses the environment, once per process. Throws one error that names every invalid variable. If other machines can reach the process, it needs its
+ * own keys.
+ */
 export const readConfig = (environment: Record<string, string | undefined> = process.env) => {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
   const parsed = Environment.safeParse(given)
@@ -145,33 +176,39 @@ export const readConfig = (environment: Record<string, string | undefined> = pro
     throw new Error('Configuration: SMTP_URL is set, so MAIL_FROM is needed too, e.g. Lading <notices@example.com>')
   if (config.PAYMENT_API_KEY && config.PAYMENT_WEBHOOK_SECRETS.length === 0)
     throw new Error(
-      'Configuration: PAYMENT_API_KEY is set, so PAYMENT_WEBHOOK_SECRETS is needed too: what is paid for comes into effect by webhooks',
+      'Configuration: PAYMENT_API_KEY is set, so PAYMENT_WEBHOOK_SECRETS is needed too, because payments take effect by webhooks',
     )
-  refuseHalfModel(config)
-  refuseGivenAway(config)
+  refuseIncompleteModel(config)
+  refusePublishedKeys(config)
   assertKeysAreSafe(config)
   if (config.NODE_ENV === 'production') refuseDefaults(config)
   const PAYMENT_ENVIRONMENT = config.PAYMENT_ENVIRONMENT ?? config.NODE_ENV
   return {...config, PAYMENT_ENVIRONMENT, PUBLIC_URL: config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`}
 }
 
-/** For `lading billing setup`, which creates the webhook endpoint whose secret the other processes need. It gives nobody a plan. */
+/** The placeholder for the webhook secret until the webhook endpoint, and with it the secret, is created. */
+export const noWebhookSecret = 'not-created-yet'
+
+/**
+ * Parses the environment of `lading billing setup`, which creates the webhook endpoint whose secret the other processes need. The command gives no
+ * org a plan, so DEFAULT_PLAN needs no confirmation here.
+ */
 export const readSetupConfig = (environment: Record<string, string | undefined> = process.env) =>
   readConfig({
     ...environment,
-    PAYMENT_WEBHOOK_SECRETS: environment.PAYMENT_WEBHOOK_SECRETS || 'not-created-yet',
+    PAYMENT_WEBHOOK_SECRETS: environment.PAYMENT_WEBHOOK_SECRETS || noWebhookSecret,
     DEFAULT_PLAN_CONFIRMED: '1',
   })
 
-/** For processes that cannot do without Postgres: the reason in one sentence, and what to do. */
+/** Returns DATABASE_URL, for processes that need Postgres. If it is missing, the error says what to do. */
 export const databaseUrlOf = ({DATABASE_URL}: {DATABASE_URL?: string | undefined}) => {
   if (DATABASE_URL) return DATABASE_URL
   throw new Error(
-    'DATABASE_URL is not set. On a laptop use `npm start`, which brings its own Postgres; elsewhere set it to a Postgres 15 or later.',
+    'DATABASE_URL is not set. On a laptop run `npm start`, which starts its own Postgres. Elsewhere set it to a Postgres of version 15 or later.',
   )
 }
 
-/** Where files and ended runs' records are kept: a bucket where one is named, else a folder. */
+/** Returns where files and the records of ended runs are stored: in a bucket if one is configured, otherwise in a folder. */
 export const storageOf = (
   config: Pick<Config, 'STORAGE_DIR' | `S3_${'BUCKET' | 'REGION' | 'ENDPOINT' | 'ACCESS_KEY_ID' | 'SECRET_ACCESS_KEY'}`>,
 ) => {
@@ -183,8 +220,11 @@ export const storageOf = (
   return {directory, s3: {bucket, region, endpoint, accessKeyId, secretAccessKey}}
 }
 
-/** With a live key a deployment sells; a paid plan for every new org is then more likely forgotten than meant. */
-const refuseGivenAway = ({PAYMENT_API_KEY, DEFAULT_PLAN, DEFAULT_PLAN_CONFIRMED}: z.output<typeof Environment>) => {
+/**
+ * Refuses a paid DEFAULT_PLAN with a live key, unless it is confirmed. Such a deployment sells plans, so giving one to every new org is probably a
+ * mistake.
+ */
+const refusePublishedKeys = ({PAYMENT_API_KEY, DEFAULT_PLAN, DEFAULT_PLAN_CONFIRMED}: z.output<typeof Environment>) => {
   if (!isLiveKey(PAYMENT_API_KEY) || DEFAULT_PLAN === 'free' || DEFAULT_PLAN_CONFIRMED) return
   throw new Error(
     `Configuration: PAYMENT_API_KEY is a live key, and DEFAULT_PLAN=${DEFAULT_PLAN} gives every new org a paid plan. Set DEFAULT_PLAN=free, or DEFAULT_PLAN_CONFIRMED=1 if that is meant`,
@@ -193,14 +233,14 @@ const refuseGivenAway = ({PAYMENT_API_KEY, DEFAULT_PLAN, DEFAULT_PLAN_CONFIRMED}
 
 const MODEL = ['MODEL_KIND', 'MODEL_URL', 'MODEL_API_KEY', 'MODEL_NAME'] as const
 
-const refuseHalfModel = (config: z.output<typeof Environment>) => {
+const refuseIncompleteModel = (config: z.output<typeof Environment>) => {
   const missing = MODEL.filter(name => config[name] === undefined)
   if (missing.length > 0 && missing.length < MODEL.length)
-    throw new Error(`Configuration: a model takes all of ${MODEL.join(', ')}: ${missing.join(', ')} missing`)
+    throw new Error(`Configuration: a model needs all of ${MODEL.join(', ')}. Set ${missing.join(', ')}`)
 }
 
 const refuseDefaults = (config: z.output<typeof Environment>) => {
-  if (config.CRM_STANDIN_URL) throw new Error('Production does not talk to the CRM stand-in: unset CRM_STANDIN_URL.')
+  if (config.CRM_STANDIN_URL) throw new Error('Production does not use the CRM stand-in. Unset CRM_STANDIN_URL.')
   if (config.PAYMENT_API_URL && !config.PAYMENT_API_KEY?.startsWith('sk_test_'))
-    throw new Error('Production sends a live key to the payment provider itself only: unset PAYMENT_API_URL.')
+    throw new Error('Production sends a live key only to the payment provider itself. Unset PAYMENT_API_URL.')
 }

@@ -1,4 +1,4 @@
-/** The closed table: every code a refusal may carry, and the status it is answered with. Clients and tests look at codes, never at words. */
+/** The closed table of error codes with their HTTP status. Clients and tests depend on codes, never on messages. */
 const STATUS = {
   // the request itself
   INVALID: 400,
@@ -24,7 +24,7 @@ const STATUS = {
   METHOD_NOT_ALLOWED: 405,
   HOST_NOT_ALLOWED: 403,
   ORIGIN_NOT_ALLOWED: 403,
-  // who asks
+  // the caller
   AUTH_REQUIRED: 401,
   TOKEN_REVOKED: 401,
   TOKEN_EXPIRED: 401,
@@ -43,7 +43,7 @@ const STATUS = {
   SIGN_IN_REFUSED: 403,
   SIGN_IN_EXPIRED: 400,
   SIGN_IN_UNAVAILABLE: 502,
-  // what is asked for
+  // the requested object
   NOT_FOUND: 404,
   IMPORT_NOT_FOUND: 404,
   SOURCE_NOT_FOUND: 404,
@@ -67,7 +67,7 @@ const STATUS = {
   TEMPLATE_INVALID: 422,
   FEATURE_HELPER_LIBRARIES: 403,
   FEATURE_FREQUENT_SCHEDULES: 403,
-  // its state
+  // the state of the object
   ORG_CLOSED: 403,
   LAST_OWNER: 409,
   PERSON_AMBIGUOUS: 409,
@@ -102,6 +102,7 @@ const STATUS = {
   SNAPSHOT_CHANGED: 409,
   LEASE_LOST: 409,
   WRITES_PAUSED: 409,
+  SCOPE_MISSING: 409,
   NOT_OFFERED: 409,
   ENDPOINT_DISABLED: 409,
   NO_DISCOVERY: 409,
@@ -170,14 +171,17 @@ const STATUS = {
 
 export type Code = keyof typeof STATUS
 
-/** A refusal its caller is told about. `code` picks the status; `extra` is added to the envelope. */
+/** An error that the API returns to the caller. `code` determines the status; `extra` is added to the envelope. */
 export class Refusal extends Error {
   override name = 'Refusal'
   readonly code: Code
   readonly extra: Record<string, unknown>
   readonly status: number
 
-  /** A status is given only where the specification has two for one code: `ORG_CLOSED` is 403 at the gates and 409 to who would join. */
+  /**
+   * Creates a refusal. Pass `status` only if the specification has two for one code: `ORG_CLOSED` is 403 for access to a closed org and 409 for
+   * joining it.
+   */
   constructor(code: Code, message: string, extra: Record<string, unknown> = {}, status: number = STATUS[code]) {
     super(message)
     this.code = code

@@ -40,10 +40,10 @@ const PREFIXES = [
   'upl',
 ] as const
 
-/** An opaque id such as `imp_01k9…`: UUIDv7 in base32, so ids of one kind sort by creation. */
+/** Creates an opaque id such as `imp_01k9…`: a UUIDv7 in base32, so that ids of one kind sort by creation. */
 export const newId = (prefix: (typeof PREFIXES)[number]) => `${prefix}_${base32(uuidV7())}`
 
-/** An id that sorts after `last`, also where another process with a clock ahead of ours made that. For whoever gives ids one at a time. */
+/** Creates an id that sorts after `last`, even if `last` comes from a process whose clock is ahead. Use it only to create ids one at a time. */
 export const newIdAfter = (prefix: (typeof PREFIXES)[number], last: string | null): string => {
   const id = newId(prefix)
   if (last === null || id > last) return id
@@ -51,7 +51,7 @@ export const newIdAfter = (prefix: (typeof PREFIXES)[number], last: string | nul
   return rest.slice(0, -1) + ALPHABET[ALPHABET.indexOf(rest.at(-1)!) + 1] + ALPHABET[0]!.repeat(last.length - rest.length)
 }
 
-/** 48 bits of milliseconds, the version, a count of twelve bits, and randomness; the variant bits stay those of the random UUID. */
+/** Creates a UUIDv7: 48 bits of milliseconds, the version, a counter of 12 bits, and random bits. The variant bits are those of the random UUID. */
 const uuidV7 = () => {
   tick()
   const random = randomUUID().replaceAll('-', '')
@@ -61,14 +61,14 @@ const uuidV7 = () => {
 
 const last = {ms: 0, count: 0}
 
-/** The next moment: what one process makes sorts in the order made, within a millisecond and when its clock is set back too. */
+/** Advances the clock, so that ids of one process sort by creation, also within a millisecond and after the clock was set back. */
 const tick = () => {
   const now = Date.now()
   if (now > last.ms) Object.assign(last, {ms: now, count: 0})
   else if (++last.count > 0xfff) Object.assign(last, {ms: last.ms + 1, count: 0})
 }
 
-/** 26 characters: two zero bits in front make 128 bits a multiple of five. */
+/** Encodes an id in 26 characters. Two leading zero bits make the length of 128 bits a multiple of five. */
 const base32 = (bytes: Buffer) => {
   let text = ''
   let held = 0

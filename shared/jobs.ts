@@ -1,10 +1,10 @@
 import {z} from 'zod'
-import {CreditCheck} from './crm/credits.ts'
+import {QuotaCheck} from './crm/limits/quota-report.ts'
 import {type Job, job} from './queue.ts'
 
 /**
- * Reads a connection's modules and fields from the CRM and keeps them as a snapshot with its diff. One at a time per connection.
- * `upkeep`: nobody asked, so it takes nothing of a spent day.
+ * Reads a connection's modules and fields from the CRM, and stores them as a snapshot with its diff. One such job runs at a time per connection.
+ * `upkeep`: a background job, which never uses the probe call of an exhausted quota.
  */
 export const runDiscovery = job({
   name: 'discovery.run',
@@ -14,9 +14,18 @@ export const runDiscovery = job({
   key: ({connector}) => connector,
 })
 
+/** Runs the doctor on a connection and stores the report. A caller waits for the result, so the job is tried once. */
+export const runDoctor = job({
+  name: 'doctor.run',
+  payload: z.object({org: z.string(), connector: z.string(), write: z.boolean().default(false)}),
+  answer: z.object({expected: z.number(), different: z.number(), unknown: z.number(), credits: z.number()}),
+  policy: {policy: 'exclusive', retryLimit: 0, expireInSeconds: 600, heartbeatSeconds: 60, deleteAfterSeconds: 86_400},
+  key: ({connector}) => connector,
+})
+
 /**
- * Says "look at this run". The run's lease is the truth, so a second delivery finds the run held and ends. A run may
- * outlive its job: the sweep enqueues another one when a lease dies.
+ * Executes a run. The run's lease decides, so a second delivery of the job finds the lease taken and ends. A run may outlive its job: the sweep
+ * enqueues another job when the lease expires.
  */
 export const runImport = job({
   name: 'import.run',
@@ -34,7 +43,9 @@ export const runImport = job({
   key: ({run}) => run,
 })
 
-/** Reads every row of an import as a run would, and keeps what it found. One at a time per import; one that died is begun again. */
+/**
+ * Reads every row of an import as a run would, and stores the findings. One such job runs at a time per import. After a crash, the job starts again.
+ */
 export const checkImport = job({
   name: 'import.check',
   payload: z.object({org: z.string(), import: z.string()}),
@@ -52,8 +63,8 @@ export const checkImport = job({
 })
 
 /**
- * Says "look at this firing of a schedule". The firing's lease is the truth, so a second delivery finds it held and ends; the clock
- * enqueues another one for a firing nobody is at.
+ * Executes a firing of a schedule. The firing's lease decides, so a second delivery of the job finds the lease taken and ends. The clock enqueues
+ * another job for a firing without a lease.
  */
 export const fireSchedule = job({
   name: 'schedule.fire',
@@ -63,7 +74,7 @@ export const fireSchedule = job({
   key: ({firing}) => firing,
 })
 
-/** Erases an org, step by step, the org itself last: whatever breaks, the next attempt goes on where this one stood. */
+/** Erases an org step by step, the org itself last. After a failure, the next attempt continues with the failed step. */
 export const eraseOrg = job({
   name: 'org.erase',
   payload: z.object({org: z.string()}),
@@ -81,17 +92,17 @@ export const eraseOrg = job({
   key: ({org}) => org,
 })
 
-/** Asks a CRM org for its licence and what is left of its day, where it may be asked. Somebody waits for it, so it is tried once. */
+/** Reads a CRM org's licence and remaining quota, if a call is allowed. A caller waits for the result, so the job is tried once. */
 export const checkCredits = job({
   name: 'credits.check',
   payload: z.object({org: z.string(), connector: z.string()}),
-  answer: CreditCheck,
+  answer: QuotaCheck,
   policy: {retryLimit: 0, expireInSeconds: 600, heartbeatSeconds: 60, deleteAfterSeconds: 3600},
 })
 
 /**
- * One request of an outside engine: records to create or update, or parents whose rows are replaced. What is to be written, and what
- * came of it, stand under the write's id. Sent once: a write nobody answered is not sent again by itself.
+ * The settings of a job that sends one request of an external engine: records to create or update, or parents whose rows are replaced. Request and
+ * result are stored under the write's id. The job is tried once, so an unanswered write is not repeated automatically.
  */
 const oneWrite = {
   payload: z.object({org: z.string(), write: z.string()}),
@@ -101,15 +112,15 @@ const oneWrite = {
 export const writeRecords = job({name: 'records.write', ...oneWrite})
 export const replaceRows = job({name: 'rows.replace', ...oneWrite})
 
-/** For what is over within minutes and leaves its truth in a row: tried again a few times, and found by somebody's rounds after that. */
+/** The settings of short jobs whose state is a database row. A job is retried a few times; after that, a periodic task finds its row. */
 const overAtOnce = {
   ...{retryLimit: 5, retryDelay: 2, retryBackoff: true},
   ...{expireInSeconds: 300, heartbeatSeconds: 60, deleteAfterSeconds: 86_400},
 }
 
 /**
- * Says "apply this event of the payment provider's". The event's row is the truth: one that is applied, or whose org's billing somebody holds, is
- * left as it is; whoever gives the org back sends the job again.
+ * Applies an event of the payment provider. The job does nothing if the event's row is already applied, or if the org's billing lock is taken. The
+ * holder of the lock enqueues the job again when it releases the lock.
  */
 export const applyPaymentEvent = job({
   name: 'payment.event',
@@ -120,8 +131,8 @@ export const applyPaymentEvent = job({
 })
 
 /**
- * Says "look at this top-up". Its row is the truth, and what is charged is charged under one key: a second delivery does nothing twice. One whose
- * outcome nobody knows is looked at again by the worker's rounds.
+ * Executes a top-up. The top-up's row decides, and the charge has one idempotency key, so a second delivery of the job charges nothing. A periodic
+ * task resolves a top-up whose outcome is unknown.
  */
 export const chargeTopup = job({
   name: 'billing.topup',
@@ -131,7 +142,7 @@ export const chargeTopup = job({
   key: ({attempt}) => attempt,
 })
 
-/** Ends what a closed org pays for. Tried for about a day while the provider is away. */
+/** Ends the paid subscription of a closed org. While the provider is unavailable, the job is retried for about a day. */
 export const endBilling = job({
   name: 'billing.end',
   payload: z.object({org: z.string()}),
@@ -157,6 +168,7 @@ export const jobs: Job[] = [
   replaceRows,
   checkCredits,
   runDiscovery,
+  runDoctor,
   runImport,
   checkImport,
   eraseOrg,

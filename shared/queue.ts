@@ -4,30 +4,30 @@ import type {z} from 'zod'
 import {statementsIn, type Tx} from '../sql/database.ts'
 import {insertJob} from '../sql/jobs.ts'
 import type {Code} from './errors.ts'
-import type {Log} from './log.ts'
-import {traced, traceparent} from './tracing.ts'
+import type {Log} from './telemetry/log.ts'
+import {traced, traceparent} from './telemetry/tracing.ts'
 
-/** What the API and a worker agree on: name, payload, answer and policy. The handler is the worker's own. */
+/** What the API and a worker agree on for a job: name, payload, answer and policy. The handler belongs to the worker. */
 // biome-ignore lint/suspicious/noExplicitAny: a catalogue holds jobs of every payload
 export type Job<P extends z.ZodType = any, A extends z.ZodType = any> = {
   name: string
   payload: P
   answer: A
   policy: Omit<QueuePolicy, 'name'>
-  /** Two jobs of one key are one, as far as the policy says. */
+  /** Returns the key of a job. The policy defines how jobs with the same key exclude each other. */
   key?(payload: z.output<P>): string
 }
 
 export type Queue = PgBoss
-/** How a job that ran to its end is kept: an answer, or a refusal its asker is told. Never rows. */
-export type Settled = {answer: unknown} | {refused: {error: string; code: Code}}
+/** The stored result of a completed job: an answer, or a refusal for its caller. It never contains rows. */
+export type SettledJob = {answer: unknown} | {refused: {error: string; code: Code}}
 
 export const job = <P extends z.ZodType, A extends z.ZodType>(declared: Job<P, A>) => declared
 
-/** Of its connections, which are `pg`'s: a query that nobody answers is given up, so that a silent wire does not hold a slot for ever. */
+/** The time-out of the queue's `pg` connections. It ends queries without an answer, so that a dead connection does not hold a slot forever. */
 const unanswered = {query_timeout: 35_000}
 
-/** `upkeep` is for worker processes: they retire dead jobs and expired ones. The API only sends and reads. */
+/** Opens the queue. `upkeep`: for worker processes, which also remove dead and expired jobs. The API only sends and reads jobs. */
 export const openQueue = async (
   url: string,
   jobs: Job[],
@@ -50,8 +50,8 @@ export const openQueue = async (
 }
 
 /**
- * What a release does to the queue: raises its schema, makes the queues that are new and gives the others what their policy says now. `run`
- * answers the rows of a text, one at a time. How jobs of a key exclude each other (`policy`) stays as a queue was made with.
+ * Updates the queue for a release: migrates its schema, creates new queues and updates the settings of the others. `run` executes one statement at a
+ * time. The `policy` of an existing queue cannot change; it decides how jobs of one key exclude each other.
  */
 export const raiseQueue = async (jobs: Job[], {log, run}: {log: Log; run(text: string, values?: unknown[]): Promise<Rows>}) => {
   const queue = new PgBoss({db: {executeSql: inTurn(run)}, supervise: false, schedule: false})
@@ -65,7 +65,7 @@ export const raiseQueue = async (jobs: Job[], {log, run}: {log: Log; run(text: s
   await queue.stop({graceful: false})
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: rows of whatever it asks
+// biome-ignore lint/suspicious/noExplicitAny: the columns depend on the statement
 type Rows = {rows: any[]}
 
 const inTurn = <A extends unknown[], T>(run: (...given: A) => Promise<T>) => {
@@ -78,17 +78,17 @@ const inTurn = <A extends unknown[], T>(run: (...given: A) => Promise<T>) => {
 }
 
 /**
- * Inside `tx` the job exists only if what it is about does. Answers the job's id: a new one, or that of the job already
- * there under the same key; null when such a job ended meanwhile.
+ * Enqueues a job in `tx`, so that the job exists only if its subject does. Returns the id of the new job, or of the job with the same key; null if
+ * that job ended meanwhile.
  */
-export const enqueue = <P extends z.ZodType>(queue: Queue, job: Job<P>, payload: z.input<P>, how: Sending): Promise<string | null> =>
+export const enqueue = <P extends z.ZodType>(queue: Queue, job: Job<P>, payload: z.input<P>, how: SendOptionsOf): Promise<string | null> =>
   traced(`enqueue ${job.name}`, {kind: 'producer'}, () => put(queue, job, payload, how))
 
-type Sending = {tx: Tx; track?: boolean} & Omit<SendOptions, 'db'>
+type SendOptionsOf = {tx: Tx; track?: boolean} & Omit<SendOptions, 'db'>
 
-const put = async <P extends z.ZodType>(queue: Queue, job: Job<P>, payload: z.input<P>, {tx, track = true, ...options}: Sending) => {
+const put = async <P extends z.ZodType>(queue: Queue, job: Job<P>, payload: z.input<P>, {tx, track = true, ...options}: SendOptionsOf) => {
   const cause = traceparent()
-  // Beside the ids, where who traces looks for it and every schema passes over it.
+  // The trace parent is stored beside the ids, where tracing reads it. The payload schemas ignore it.
   const data = {...(job.payload.parse(payload) as object & {org: string}), ...(cause && {traceparent: cause})}
   const key = job.key?.(data as z.output<P>)
   const id = randomUUID()
@@ -105,13 +105,13 @@ const findLive = async (queue: Queue, {name}: Job, key: string) => {
 
 export type JobState = 'queued' | 'running' | 'done' | 'refused' | 'failed' | 'cancelled'
 
-/** A job as its asker reads it; undefined once the queue has forgotten it. */
+/** Reads a job as its caller sees it; undefined once the queue has deleted the job. */
 export const readJob = async (queue: Queue, {name, id}: {name: string; id: string}) => {
   const [found] = await queue.findJobs<object>(name, {id})
   return found && describe(found)
 }
 
-/** The newest job of this key; undefined where there is none, or the queue has forgotten it. */
+/** Reads the newest job of this key; undefined if there is none, or if the queue has deleted it. */
 export const readNewestJob = async (queue: Queue, {name, key}: {name: string; key: string}) => {
   const found = await queue.findJobs<object>(name, {key})
   const [newest] = found.sort((one, other) => other.createdOn.getTime() - one.createdOn.getTime())
@@ -119,14 +119,14 @@ export const readNewestJob = async (queue: Queue, {name, key}: {name: string; ke
 }
 
 const describe = ({id, name, state, output, createdOn, startedOn, completedOn}: JobWithMetadata<object>) => {
-  const settled = output as Settled | null
+  const settled = output as SettledJob | null
   const refused = settled && 'refused' in settled ? settled.refused : null
   return {
     id,
     name,
     state: state === 'completed' ? (refused ? 'refused' : 'done') : STATES[state],
     result: settled && 'answer' in settled ? settled.answer : null,
-    error: refused ?? (state === 'failed' ? {error: 'The job failed; the log of the worker says why', code: 'INTERNAL'} : null),
+    error: refused ?? (state === 'failed' ? {error: 'The job failed. The worker log contains the reason', code: 'INTERNAL'} : null),
     createdAt: createdOn.toISOString(),
     startedAt: startedOn?.toISOString() ?? null,
     endedAt: completedOn?.toISOString() ?? null,

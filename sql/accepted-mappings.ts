@@ -4,8 +4,8 @@ import {type Db, sql} from './database.ts'
 const Accepted = z.object({column: z.string(), field: z.string(), times: z.number()})
 
 /**
- * Which column members of the org took for which field of a module: in the last hundred imports of the connection that were made ready, and in the
- * org's shared templates. The most usual first.
+ * Lists which columns members of the org mapped to which fields of a module, most frequent first. Reads the org's shared templates, and the
+ * last hundred imports of the connection that left the draft state.
  */
 export const listAcceptedMappings = (db: Db, {org, connector, module}: {org: string; connector: string; module: string}) =>
   db.any(sql.type(Accepted)`

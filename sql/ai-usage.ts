@@ -4,7 +4,7 @@ import {type Db, sql, type Tx} from './database.ts'
 export const AI_FEATURES = ['auto_map', 'formula', 'chat'] as const
 export type AiFeature = (typeof AI_FEATURES)[number]
 
-type Used = {
+type NewAiUsage = {
   org: string
   periodStart: string
   feature: AiFeature
@@ -14,8 +14,7 @@ type Used = {
   credits: number
 }
 
-/** One request more. */
-export const addAiUsage = (tx: Tx, {org, periodStart, feature, failed, inputTokens, outputTokens, credits}: Used) =>
+export const addAiUsage = (tx: Tx, {org, periodStart, feature, failed, inputTokens, outputTokens, credits}: NewAiUsage) =>
   tx.query(sql.type(z.object({}))`
     insert into ai_usage (org_id, period_start, day, feature, requests, failed, input_tokens, output_tokens, credits)
     values (${org}, ${periodStart}, (lading_now() at time zone 'UTC')::date, ${feature}, 1, ${failed ? 1 : 0}, ${inputTokens}, ${outputTokens}, ${credits})
@@ -35,7 +34,7 @@ const Sums = z.object({
 const sums = sql.fragment`feature, sum(requests)::int8 as requests, sum(failed)::int8 as failed, sum(input_tokens)::int8 as "inputTokens",
   sum(output_tokens)::int8 as "outputTokens", sum(credits)::int8 as credits`
 
-/** Of one period, by feature. */
+/** Lists the AI usage of one period by feature. */
 export const listAiUsage = (db: Db, {org, periodStart}: {org: string; periodStart: string}) =>
   db.any(
     sql.type(Sums)`select ${sums} from ai_usage where org_id = ${org} and period_start = ${periodStart} group by feature order by feature`,
@@ -43,14 +42,13 @@ export const listAiUsage = (db: Db, {org, periodStart}: {org: string; periodStar
 
 const Day = Sums.extend({day: z.string()})
 
-/** Of the last so many days, of one org or of all together, the newest first. */
+/** Lists the AI usage of the last `days` days by day, newest first, for one org or for all orgs. */
 export const listAiDays = (db: Db, {org, days}: {org: string | null; days: number}) =>
   db.any(sql.type(Day)`
     select day::text, ${sums} from ai_usage
     where day > (lading_now() at time zone 'UTC')::date - ${days}::int and (${org}::text is null or org_id = ${org})
     group by day, feature order by day desc, feature`)
 
-/** Answers how many went. */
 export const deleteOldAiUsage = async (db: Db, {days}: {days: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     delete from ai_usage where day < (lading_now() at time zone 'UTC')::date - ${days}::int`)

@@ -18,14 +18,13 @@ const Entry = z.object({
   userAgent: z.string().nullable(),
   target: z.string().nullable(),
   detail: z.record(z.string(), z.unknown()),
-  /** The time to the microsecond, by which the next page continues. */
+  /** The entry's time in microseconds. The next page starts after it. */
   place: z.string(),
 })
-export type AuditEntry = z.output<typeof Entry>
 
 export type AuditPage = {org: string; from: string | null; to: string; after: {place: string; id: string} | null; limit: number}
 
-/** The org's audit entries, the oldest first. A page reads at most `limit` rows of each source. */
+/** Lists the org's audit entries, oldest first. A page reads at most `limit` rows of each audit table. */
 export const listAuditEntries = (db: Db, page: AuditPage) =>
   db.any(sql.type(Entry)`
     select at, e.id, source, kind, via, person_id as "personId", p.name as "personName", p.email as "personEmail", staff_id as "staffId",
@@ -70,7 +69,7 @@ const accessOf = (org: string) => sql.fragment`
     session_id, address, user_agent, target, detail
   from audit_events where org_id = ${org}`
 
-/** Staff write a reason for a view for the org as well; other reasons are notes among staff. */
+/** SQL for the staff actions that concern the org. Only a staff view's reason is meant for the org; other reasons are internal notes of the staff. */
 const staffActionsOf = (org: string) => sql.fragment`
   select created_at as at, id collate "C" as id, 'staff' as source, 'staff.' || kind as kind, 'staff' as via, null::text as person_id, staff_id,
     staff_name, null::text as token_id, ${noDevice}, person_id as target,

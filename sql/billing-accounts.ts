@@ -24,11 +24,10 @@ const account = sql.fragment`org_id as org, customer_id as customer, customer_em
   topup_enabled as "topupEnabled", topup_pack as "topupPack", topup_threshold as "topupThreshold", topup_monthly_cap as "topupMonthlyCap",
   topup_stopped as "topupStopped"`
 
-/** Every org has one from the first time it is asked for. */
 export const keepAccount = (db: Db, org: string) =>
   db.query(sql.type(Empty)`insert into billing_accounts (org_id) values (${org}) on conflict do nothing`)
 
-/** Null for an org whose billing nobody has ever touched. */
+/** Finds the org's billing account, or null if the org never used billing. */
 export const findBillingAccount = (db: Db, org: string) =>
   db.maybeOne(sql.type(Account)`select ${account} from billing_accounts where org_id = ${org}`)
 
@@ -38,7 +37,7 @@ export const lockBillingAccount = (tx: Tx, org: string) =>
 export const findOrgOfCustomer = (db: Db, customer: string) =>
   db.maybeOneFirst(sql.type(z.object({org: z.string()}))`select org_id as org from billing_accounts where customer_id = ${customer}`)
 
-/** Takes the org's billing for so long, unless somebody has it; answers whether it did. */
+/** Takes the org's billing lock for `seconds`. Returns false if another holder has it. */
 export const takeHold = async (db: Db, {org, holder, seconds}: {org: string; holder: string; seconds: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     update billing_accounts set held_by = ${holder}, held_until = lading_now() + make_interval(secs => ${seconds})
@@ -46,7 +45,7 @@ export const takeHold = async (db: Db, {org, holder, seconds}: {org: string; hol
   return rowCount === 1
 }
 
-/** Renews a hold that has not expired; answers whether it was this holder's. */
+/** Renews a billing lock that has not expired. Returns false if this holder no longer has it. */
 export const renewHold = async (db: Db, {org, holder, seconds}: {org: string; holder: string; seconds: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     update billing_accounts set held_until = lading_now() + make_interval(secs => ${seconds})
@@ -54,43 +53,49 @@ export const renewHold = async (db: Db, {org, holder, seconds}: {org: string; ho
   return rowCount === 1
 }
 
-/** Locks the account's row where the hold is still this holder's; answers whether it is. */
+/** Locks the account's row if this holder has the billing lock. Returns false otherwise. */
 export const lockHold = (tx: Tx, {org, holder}: {org: string; holder: string}) =>
   tx.exists(sql.type(Empty)`
     select from billing_accounts where org_id = ${org} and held_by = ${holder} and held_until > lading_now() for no key update`)
 
-/** Answers whether it was still this holder's to give back. */
+/** Releases the billing lock. Returns false if this holder no longer had it. */
 export const dropHold = async (tx: Tx, {org, holder}: {org: string; holder: string}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update billing_accounts set held_by = null, held_until = null where org_id = ${org} and held_by = ${holder}`)
   return rowCount === 1
 }
 
-/** The first one stays: whoever comes second learns it. */
+/** Stores the org's customer id, unless one is stored. Returns the stored id. */
 export const keepCustomer = (db: Db, {org, customer, email}: {org: string; customer: string; email: string}) =>
   db.oneFirst(sql.type(z.object({customer: z.string()}))`
     update billing_accounts set customer_id = coalesce(customer_id, ${customer}), customer_email = coalesce(customer_email, ${email})
     where org_id = ${org} returning customer_id as customer`)
 
-/** Before there is a customer: the address it will be made with, whoever asks first and however often. Null where its person was erased since. */
+/**
+ * Stores the e-mail address with which a customer will be created, unless one is stored or the customer exists. The returned `email` is
+ * null if the person of the stored address was erased.
+ */
 export const keepBillingEmail = (db: Db, {org, email}: {org: string; email: string}) =>
   db.one(sql.type(z.object({customer: z.string().nullable(), email: z.string().nullable(), seq: z.number()}))`
     update billing_accounts set customer_email = case when customer_id is null then coalesce(customer_email, ${email}) else customer_email end
     where org_id = ${org}
     returning customer_id as customer, customer_email as email, checkout_seq as seq`)
 
-/** There is no customer with it, and there will be none. */
+/** Removes the e-mail address if no customer was created with it. */
 export const forgetBillingEmail = (db: Db, org: string) =>
   db.query(sql.type(Empty)`update billing_accounts set customer_email = null where org_id = ${org} and customer_id is null`)
 
-/** Of somebody who is erased; `address` is in lower case. The next who asks takes their place at the provider. */
+/** Removes the e-mail address of an erased person. `address` is in lower case. The next caller's address replaces it. */
 export const forgetPayer = (tx: Tx, address: string) =>
   tx.query(sql.type(Empty)`update billing_accounts set customer_email = null where lower(customer_email) = ${address}`)
 
 export const setCustomerEmail = (db: Db, {org, email}: {org: string; email: string}) =>
   db.query(sql.type(Empty)`update billing_accounts set customer_email = ${email} where org_id = ${org}`)
 
-/** The provider has it no more, nor any page of it. The number is taken, as for a Checkout: what is asked for next is not asked for again. */
+/**
+ * Removes a customer that the provider has deleted together with its pages. Raises the Checkout number, so that requests made before are
+ * not repeated.
+ */
 export const dropCustomer = (tx: Tx, org: string) =>
   tx.query(sql.type(Empty)`
     update billing_accounts set customer_id = null, customer_email = null, plan_checkout = null, checkout_seq = checkout_seq + 1

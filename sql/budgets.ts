@@ -1,8 +1,8 @@
 import {z} from 'zod'
-import type {CrmOrg} from './allowances.ts'
+import type {CrmOrg} from './crm-quota.ts'
 import {type Db, sql, type Tx} from './database.ts'
 
-/** How long a silent holder keeps its shares. */
+/** The life of a holder's shares without renewal, in seconds. */
 export const shareSeconds = 15
 const here = ({dc, crmOrgId}: CrmOrg) => sql.fragment`dc = ${dc} and crm_org_id = ${crmOrgId}`
 const turnSeconds = 2
@@ -14,8 +14,8 @@ const grown = sql.fragment`
   greatest(0, coalesce(floor(extract(epoch from lading_now() - greatest(b.cut_at, b.grown_at)) / ${growSeconds}), 0))::int`
 
 /**
- * Holds the budget until the transaction ends; made where there is none. It grows by one for every ten seconds without a cut, up to
- * its cap; one that was never cut follows its cap at once. `turn` counts up every two seconds.
+ * Locks the CRM org's slot budget until the transaction ends; creates it if there is none. The budget grows by one for every ten seconds
+ * without a cut, up to its cap. A budget that was never cut follows its cap at once. `turn` counts up every two seconds.
  */
 export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
   tx.one(sql.type(Budget)`
@@ -25,7 +25,10 @@ export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
       grown_at = greatest(b.cut_at, b.grown_at) + ${grown} * make_interval(secs => ${growSeconds})
     returning total, floor(extract(epoch from lading_now()) / ${turnSeconds})::bigint as turn`)
 
-/** Takes three tenths away, at most once in two seconds: calls refused together are one sign. Null when it was cut just now. */
+/**
+ * Cuts the slot budget by 30 %, at most once in two seconds, because calls that are refused together are one signal. Returns null if it was
+ * cut less than two seconds ago.
+ */
 export const cutBudget = (db: Db, org: CrmOrg) =>
   db.maybeOneFirst(sql.type(Budget.pick({total: true}))`
     update crm_budgets set total = greatest(1, floor(0.7 * total)), cut_at = lading_now()
@@ -44,8 +47,8 @@ const Share = z.object({
 export type ShareRow = z.output<typeof Share>
 
 /**
- * The live shares of everybody else. Under the budget's lock; the holder's own go, to be written anew, and so do expired ones and
- * those of `takenOver`: runs whose last owner has lost them to this holder.
+ * Returns the live shares of all other holders. Call it under the budget's lock. Deletes expired shares and the holder's own, which the
+ * caller writes anew. Also deletes the shares of `takenOver`, the runs that this holder took over.
  */
 export const takeShares = (tx: Tx, org: CrmOrg, {holder, takenOver}: {holder: string; takenOver: number[]}) => {
   const gone = sql.fragment`(holder = ${holder} or until <= lading_now() or coalesce(run_no = any(${sql.array(takenOver, 'int8')}), false))`
@@ -72,7 +75,7 @@ export const insertShares = (tx: Tx, {dc, crmOrgId}: CrmOrg, shares: (ShareRow &
       ['text', 'int8', 'int8', 'int2', 'int2', 'int2', 'int2', 'int2'],
     )} as t`)
 
-/** What nobody holds any more may be taken by anybody: this needs no lock. */
+/** Deletes one share. Needs no lock, because any holder may use a freed share. */
 export const deleteShare = (db: Db, org: CrmOrg, {holder, share}: {holder: string; share: number}) =>
   db.query(sql.type(z.object({}))`
     delete from crm_shares where ${here(org)} and holder = ${holder} and share_no = ${share}`)

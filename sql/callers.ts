@@ -1,10 +1,10 @@
+import {openBatchLoader} from './batch-loader.ts'
 import {prepare} from './database.ts'
-import {prepareByKey} from './gathered.ts'
 
 type Role = 'operator' | 'builder' | 'admin' | 'owner'
 
-/** What stands behind a bearer, joined: nulls where the person, the org or the membership is gone. */
-type Standing = {
+/** The caller of a bearer token, with person, org and membership. Fields of a deleted person, org or membership are null. */
+type CallerRow = {
   id: string
   personId: string | null
   email: string | null
@@ -15,38 +15,41 @@ type Standing = {
   closed: boolean
   memberRole: Role | null
 }
-export type SessionCaller = Standing & {
+export type SessionCaller = CallerRow & {
   expired: boolean
   sessionRole: Role | null
   staff: boolean | null
   staffView: 'read' | 'write' | null
-  /** Whether its person signed in a short while ago; a refresh is no sign-in. */
+  /** Whether the person signed in less than 15 minutes ago. A refresh is not a sign-in. */
   isRecent: boolean
 }
-export type TokenCaller = Standing & {expired: boolean; revoked: boolean; stale: boolean}
+export type TokenCaller = CallerRow & {expired: boolean; revoked: boolean; stale: boolean}
 
 const standing = `k.n, b.id, p.id as "personId", p.email, p.name as "personName", p.banned_at is not null as banned, b.org_id as "orgId",
   o.name as "orgName", o.closed_at is not null as closed, m.role as "memberRole", coalesce(b.expires_at <= lading_now(), false) as expired`
 const joined = `left join people p on p.id = b.person_id left join orgs o on o.id = b.org_id
   left join members m on m.org_id = b.org_id and m.person_id = b.person_id`
 
-/** The one query of a request with a session; no row for an unknown one. */
-export const readSessionCaller = prepareByKey<string, SessionCaller>(
+/** Reads the caller of a session. A request makes no other query. Returns no row for an unknown session. */
+export const readSessionCaller = openBatchLoader<string, SessionCaller>(
   'session-caller',
   `select ${standing}, b.role as "sessionRole", p.staff, b.staff_view as "staffView",
     coalesce(b.signed_in_at, b.created_at) > lading_now() - interval '15 minutes' as "isRecent"
   from unnest($1::text[]) with ordinality k (id, n) join sessions b on b.id = k.id ${joined}`,
 )
 
-/** The one query of a request with an API token, found by the hash of its secret. `stale`: its last use is due to be noted. */
-export const readTokenCaller = prepareByKey<Buffer, TokenCaller>(
+/**
+ * Reads the caller of an API token by the hash of its secret. A request makes no other query. `stale`: the time of the token's last use
+ * should be updated.
+ */
+export const readTokenCaller = openBatchLoader<Buffer, TokenCaller>(
   'token-caller',
   `select ${standing}, b.revoked_at is not null as revoked, coalesce(b.last_used_at < lading_now() - interval '1 minute', true) as stale
   from unnest($1::bytea[]) with ordinality k (hash, n) join api_tokens b on b.hash = k.hash ${joined}`,
 )
 
-/** The same with the access token of an MCP client, whose id is its grant's. */
-export const readGrantCaller = prepareByKey<Buffer, TokenCaller>(
+/** Reads the caller of an MCP client's access token, like `readTokenCaller`. The id of the token is the id of its grant. */
+export const readGrantCaller = openBatchLoader<Buffer, TokenCaller>(
   'grant-caller',
   `select ${standing}, b.revoked_at is not null as revoked, coalesce(b.last_used_at < lading_now() - interval '1 minute', true) as stale
   from unnest($1::bytea[]) with ordinality k (hash, n)

@@ -1,12 +1,12 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
-/** How a row came by its record. Only one row of a chain may have made or taken a record. */
+/** The codes for how a row got its record. Within one chain, only one row may have created or claimed a record. */
 export const HOW = {made: 1, taken: 2, updated: 3, matched: 4} as const
 
 /**
- * What rows of the chains already came to, by match key: the ledger knows our own writes before any search of the CRM does. `recordId` is
- * null for a row, `row`, whose create was never answered: its record may exist under the key.
+ * Finds the records that rows of these chains wrote, by match key. The chain's own writes are found here before any search of the CRM shows
+ * them. `recordId` is null for a row with an unanswered create: a record with the key may exist.
  */
 export const findMatches = (hot: Hot, {chains, module, keys}: {chains: number[]; module: number; keys: Buffer[]}) =>
   findMatchesStatement(hot, [chains, module, keys])
@@ -21,7 +21,10 @@ const findMatchesStatement = prepare<{key: Buffer; recordId: string | null; rowK
    where chain_no = any($1::bigint[]) and module_no = $2::smallint and match_key = any($3::bytea[]) and kind = 0`,
 )
 
-/** Which of these rows have a record, which, and how and in which run they came by it; what the chain itself came to before what the one it looks back at did. */
+/**
+ * Finds the records of these rows, and how and in which run each row got its record. Entries of `chain` take precedence over those of
+ * `before`, the retried chain.
+ */
 export const findRecordsOf = (hot: Hot, {chain, before, module, keys}: {chain: number; before: number; module: number; keys: string[]}) =>
   findRecordsStatement(hot, [chain, before, module, keys])
 
@@ -35,8 +38,8 @@ const findRecordsStatement = prepare<{key: string; recordId: string; how: number
 type Patchable = {chain: number; before: number; run: number; module: number; keys: string[]}
 
 /**
- * Those of these rows whose record is there and has not been patched, and how they came by it; what the chain itself came to before what the
- * one it looks back at did. A record only met is this run's or none.
+ * Finds rows whose record was not patched yet, and how each row got it. Entries of `chain` take precedence over those of `before`. A record
+ * that a row only matched counts for this run only.
  */
 export const findPatchable = (hot: Hot, {chain, before, run, module, keys}: Patchable) =>
   findPatchableStatement(hot, [chain, run, module, keys, before])
@@ -49,7 +52,6 @@ const findPatchableStatement = prepare<{key: string; recordId: string; how: numb
    order by row_key, chain_no = $1 desc`,
 )
 
-/** Which of these rows have their record from an earlier run of the chain, and which record: they are not written again. */
 export const findInherited = (hot: Hot, {chain, run, module, keys}: {chain: number; run: number; module: number; keys: string[]}) =>
   findInheritedStatement(hot, [chain, run, module, keys])
 
@@ -59,26 +61,22 @@ const findInheritedStatement = prepare<{key: string; recordId: string; mayExistT
    where chain_no = $1::bigint and module_no = $3::smallint and row_key = any($4::text[]) and run_no <> $2::bigint and how in (1, 2, 3)`,
 )
 
-/** What a dry run only supposed, in pieces. Answers how many went. */
 export const deleteChainRows = async (db: Db, {chain, limit}: {chain: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     delete from chain_rows where ctid = any(array(select ctid from chain_rows where chain_no = ${chain} limit ${limit}))`)
   return rowCount
 }
 
-/** Which of these records a row of the chain made or took, and which row. */
 export const listHolders = (db: Db, {chain, module, records}: {chain: number; module: number; records: string[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
     select record_id as "recordId", row_key as key from chain_rows
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (1, 2)`)
 
-/** Some records that rows of the chain created, mostly those of its first rows. */
 export const listCreated = (db: Db, {chain, module, limit}: {chain: number; module: number; limit: number}) =>
   db.anyFirst(sql.type(z.object({recordId: z.string()}))`
     select record_id as "recordId" from chain_rows
     where chain_no = ${chain} and module_no = ${module} and how in (1, 2) order by row_key limit ${limit}`)
 
-/** Rows that wrote these records in other runs of the chain. */
 export const listWriters = (db: Db, {chain, run, module, records}: {chain: number; run: number; module: number; records: string[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
     select record_id as "recordId", row_key as key from chain_rows
@@ -87,7 +85,6 @@ export const listWriters = (db: Db, {chain, run, module, records}: {chain: numbe
     select record_id, row_key from chain_rows
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 3 and run_no <> ${run}`)
 
-/** Which of these records any row of the chain has to do with, and how. */
 export const listHows = (db: Db, {chain, module, records}: {chain: number; module: number; records: string[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), how: z.number()}))`
     select record_id as "recordId", min(how) as how from chain_rows

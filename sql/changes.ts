@@ -24,11 +24,14 @@ const Change = z.object({
 })
 type ChangeRow = z.output<typeof Change>
 
-/** `targetPerson` instead of `target` where the change is about a person: their name is looked up whenever it is read. */
-export type NewChange = Omit<ChangeRow, 'userName' | 'userEmail' | 'tokenName' | 'createdAt'> & {targetPerson: string | null}
+/**
+ * A change of the configuration, as it is inserted. If the change concerns a person, `targetPerson` replaces `target`, because the person's
+ * name is read at display time.
+ */
+export type NewConfigurationChange = Omit<ChangeRow, 'userName' | 'userEmail' | 'tokenName' | 'createdAt'> & {targetPerson: string | null}
 
-/** All of one request at one moment. */
-export const insertChanges = (tx: Tx, org: string, changes: NewChange[]) =>
+/** Inserts the changes of one request, all with the same time. */
+export const insertChanges = (tx: Tx, org: string, changes: NewConfigurationChange[]) =>
   tx.query(sql.type(z.object({}))`
     with clock as materialized (select lading_now() as now)
     insert into changes (id, org_id, page, subject, target, target_person_id, before, after, proposed_by, registry_version, via, user_id,
@@ -38,20 +41,19 @@ export const insertChanges = (tx: Tx, org: string, changes: NewChange[]) =>
     from clock, jsonb_to_recordset(${sql.jsonb(changes)}) as given (id text, page text, subject text, target text, "targetPerson" text,
       before jsonb, after jsonb, "proposedBy" text, "registryVersion" bigint, via text, "userId" text, "tokenId" text, "connectorId" text)`)
 
-type Asked = {
+type ChangesQuery = {
   org: string
   limit: number
-  /** Null: whatever the page. */
+  /** The settings pages to list. Null for all pages. */
   pages?: readonly string[] | null
-  /** Pages that are a connection's own: only the changes of `connector` are told of them. */
+  /** Pages that exist once per connection. Of these, only the changes of `connector` are listed. */
   own?: readonly string[]
   connector?: string | null
-  /** The place the last page ended with. */
   before?: {createdAt: string; id: string} | null
 }
 
-/** The org's changes, newest first. Names are those of today; people who left the org still have theirs. */
-export const listChanges = (db: Db, {org, limit, pages = null, own = [], connector = null, before = null}: Asked) =>
+/** Lists the org's changes, newest first, with the current names of people. People who left the org are still named. */
+export const listChanges = (db: Db, {org, limit, pages = null, own = [], connector = null, before = null}: ChangesQuery) =>
   db.any(sql.type(Change)`
     select changes.id, page, changes.subject, coalesce(target, about.name) as target, before, after, proposed_by as "proposedBy",
       registry_version as "registryVersion", user_id as "userId", author.name as "userName", author.email as "userEmail", via,

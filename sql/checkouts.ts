@@ -16,9 +16,9 @@ const Checkout = z.object({
   packKey: z.string().nullable(),
   quantity: z.number().nullable(),
   credits: z.number().nullable(),
-  /** What the provider is asked with, to the byte. */
+  /** The exact parameters of the request to the provider. */
   params: z.record(z.string(), z.json()),
-  /** Older than the provider remembers idempotency keys for certain. */
+  /** Whether the Checkout is so old that the provider may have forgotten its idempotency key. */
   isOld: z.boolean(),
 })
 export type Checkout = z.output<typeof Checkout>
@@ -26,7 +26,7 @@ export type Checkout = z.output<typeof Checkout>
 const checkout = sql.fragment`id, org_id as org, kind, seq, session_id as session, state, plan_version_id as "planVersionId", interval,
   after_trial as "afterTrial", pack_key as "packKey", quantity, credits, params, created_at < lading_now() - interval '23 hours' as "isOld"`
 
-/** The next of the org's numbers for plan Checkouts: whoever has the highest is the one made last. */
+/** Takes the org's next number for a plan Checkout. The newest Checkout has the highest number. */
 export const takeCheckoutSeq = (db: Db, org: string) =>
   db.oneFirst(sql.type(z.object({seq: z.number()}))`
     update billing_accounts set checkout_seq = checkout_seq + 1 where org_id = ${org} returning checkout_seq as seq`)
@@ -36,11 +36,11 @@ type NewCheckout = {id: string; org: string; person: string; seq: number; params
   | {kind: 'credit_pack'; packKey: string; quantity: number; credits: number}
 )
 
-/** Answers its `params` as they are kept: what is sent at first is what is sent again. */
-export const insertCheckout = (db: Db, made: NewCheckout) => {
-  const {id, org, person, seq, kind, params} = made
-  const plan = made.kind === 'plan' ? made : null
-  const pack = made.kind === 'credit_pack' ? made : null
+/** Stores a Checkout. Returns the stored `params`, so that a repeated request is sent with the same parameters. */
+export const insertCheckout = (db: Db, newCheckout: NewCheckout) => {
+  const {id, org, person, seq, kind, params} = newCheckout
+  const plan = newCheckout.kind === 'plan' ? newCheckout : null
+  const pack = newCheckout.kind === 'credit_pack' ? newCheckout : null
   return db.oneFirst(sql.type(Checkout.pick({params: true}))`
     insert into checkouts (id, org_id, person_id, seq, kind, params, plan_version_id, interval, after_trial, pack_key, quantity, credits)
     values (${id}, ${org}, ${person}, ${seq}, ${kind}, ${sql.jsonb(params as never)}, ${plan?.planVersionId ?? null}, ${plan?.interval ?? null},
@@ -48,25 +48,26 @@ export const insertCheckout = (db: Db, made: NewCheckout) => {
     returning params`)
 }
 
-type Opened = {id: string; session: string; expiresAt: string}
+type OpenedCheckout = {id: string; session: string; expiresAt: string}
 
-/** The page is there. */
-export const setCheckoutOpen = (db: Db, {id, session, expiresAt}: Opened) =>
+export const setCheckoutOpen = (db: Db, {id, session, expiresAt}: OpenedCheckout) =>
   db.query(sql.type(Empty)`
     update checkouts set session_id = ${session}, expires_at = ${expiresAt}, state = 'open' where id = ${id} and state in ('started', 'open')`)
 
-/** Makes this session the org's one open page for a plan, unless a later number was taken meanwhile; answers whether it did. */
+/** Makes this session the org's only open Checkout page for a plan. Returns false if a later number was taken meanwhile. */
 export const setPlanCheckout = async (tx: Tx, {org, seq, session}: {org: string; seq: number; session: string}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update billing_accounts set plan_checkout = ${session} where org_id = ${org} and checkout_seq = ${seq}`)
   return rowCount === 1
 }
 
-/** It is not the open page any more, where it was. */
 export const clearPlanCheckout = (tx: Tx, {org, session}: {org: string; session: string}) =>
   tx.query(sql.type(Empty)`update billing_accounts set plan_checkout = null where org_id = ${org} and plan_checkout = ${session}`)
 
-/** By the session; or by our own id, which a session carries, where nobody lived to note which session it became. */
+/**
+ * Finds a Checkout by the provider's session. If the process died before it stored the session, finds it by our own id, which the session
+ * carries.
+ */
 export const findCheckout = (db: Db, {session, id}: {session: string; id: string | null}) =>
   db.maybeOne(sql.type(Checkout)`
     select ${checkout} from checkouts where session_id = ${session} or (session_id is null and id = ${id})`)
@@ -74,18 +75,16 @@ export const findCheckout = (db: Db, {session, id}: {session: string; id: string
 export const lockCheckout = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(Checkout)`select ${checkout} from checkouts where id = ${id} for no key update`)
 
-type Ended = {id: string; session: string | null; state: 'paid' | 'complete' | 'expired' | 'failed'}
+type EndedCheckout = {id: string; session: string | null; state: 'paid' | 'complete' | 'expired' | 'failed'}
 
-export const endCheckout = (db: Db, {id, session, state}: Ended) =>
+export const endCheckout = (db: Db, {id, session, state}: EndedCheckout) =>
   db.query(sql.type(Empty)`
     update checkouts set state = ${state}, session_id = coalesce(session_id, ${session}), settled_at = lading_now() where id = ${id}`)
 
-/** The org's pages for a plan that were made before that number, and may still be open. */
 export const listOpenPlanCheckouts = (db: Db, {org, before}: {org: string; before: number}) =>
   db.any(sql.type(Checkout)`
     select ${checkout} from checkouts where org_id = ${org} and kind = 'plan' and state = 'open' and seq < ${before} order by seq`)
 
-/** The org's that have been neither paid nor given up for so long, the oldest first. */
 export const listStaleCheckouts = (db: Db, {org, minutes}: {org: string; minutes: number}) =>
   db.any(sql.type(Checkout)`
     select ${checkout} from checkouts

@@ -3,7 +3,7 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Ground = z.object({ground: z.string(), at: z.string()})
 
-/** A digest of all that decides what a check finds, but for the CRM's fields; and what time it is. */
+/** Returns the current time, and a digest of all inputs of a check except the CRM's fields. */
 export const findGround = (db: Db, importNo: number) =>
   db.one(sql.type(Ground)`
     select lading_now() as at, md5(jsonb_build_array(
@@ -24,7 +24,7 @@ const Check = z.object({
   moved: z.boolean(),
 })
 
-/** `moved`: a later discovery found the CRM's modules or fields changed. Null while no check has ended. */
+/** Finds the import's last finished check, or null. `moved`: a later discovery found changed modules or fields. */
 export const findCheck = (db: Db, {importNo, connector}: {importNo: number; connector: string}) =>
   db.maybeOne(sql.type(Check)`
     select check_no as no, started_at as "startedAt", ended_at as "endedAt", rows, ground, exists (
@@ -34,10 +34,10 @@ export const findCheck = (db: Db, {importNo, connector}: {importNo: number; conn
     ) as moved
     from checks where import_no = ${importNo}`)
 
-type Ended = {importNo: number; startedAt: string; rows: number; ground: string; discovery: string; problems: readonly object[]}
+type FinishedCheck = {importNo: number; startedAt: string; rows: number; ground: string; discovery: string; problems: readonly object[]}
 
-/** The check before goes with what it found. The caller holds the import. */
-export const replaceCheck = async (tx: Tx, {importNo, startedAt, rows, ground, discovery, problems}: Ended) => {
+/** Replaces the previous check and its problems. The caller has locked the import. */
+export const replaceCheck = async (tx: Tx, {importNo, startedAt, rows, ground, discovery, problems}: FinishedCheck) => {
   await tx.query(sql.type(z.object({}))`delete from checks where import_no = ${importNo}`)
   const no = await tx.oneFirst(sql.type(z.object({no: z.number()}))`
     insert into checks (import_no, started_at, rows, ground, discovery_id)
@@ -47,7 +47,6 @@ export const replaceCheck = async (tx: Tx, {importNo, startedAt, rows, ground, d
     select ${no}, place, problem from jsonb_array_elements(${sql.jsonb(problems as never)}) with ordinality as t(problem, place)`)
 }
 
-/** `after` is the place the last page ended with; 0 begins. */
 export const listCheckProblems = (db: Db, {check, after, limit}: {check: number; after: number; limit: number}) =>
   db.any(sql.type(z.object({place: z.number(), problem: z.record(z.string(), z.json())}))`
     select place, problem from check_problems where check_no = ${check} and place > ${after} order by place limit ${limit}`)

@@ -1,5 +1,11 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {Capabilities} from './doctor-reports.ts'
+
+const Warning = z.object({code: z.enum(['noApiAccess', 'notAdmin', 'limitedView']), modules: z.array(z.string())})
+export type ConnectorWarning = z.output<typeof Warning>
+/** Warnings of a connection. During a rolling upgrade, a newer build may store warnings that this build does not know. They are left out. */
+const Warnings = z.array(z.unknown()).transform(warnings => warnings.flatMap(one => Warning.safeParse(one).data ?? []))
 
 const Connector = z.object({
   id: z.string(),
@@ -13,16 +19,17 @@ const Connector = z.object({
   crmUserId: z.string(),
   crmUserName: z.string(),
   scopes: z.array(z.string()),
-  /** Nothing is written through it until somebody lifts the pause. */
   writesPaused: z.boolean(),
+  warnings: Warnings,
+  capabilities: Capabilities,
   createdAt: z.string(),
 })
 export type ConnectorRow = z.output<typeof Connector>
 
 const columns = sql.fragment`id, org_id as org, name, kind, dc, state, crm_org_id as "crmOrgId", api_domain as "apiDomain",
-  crm_user_id as "crmUserId", crm_user_name as "crmUserName", scopes, writes_paused as "writesPaused", created_at as "createdAt"`
+  crm_user_id as "crmUserId", crm_user_name as "crmUserName", scopes, writes_paused as "writesPaused", warnings, capabilities, created_at as "createdAt"`
 
-/** Who consented to what, as the CRM told it when the connection was made. */
+/** A new connection, with the consent as the CRM reported it. */
 type NewConnector = {
   id: string
   org: string
@@ -34,12 +41,14 @@ type NewConnector = {
   crmUserName: string
   scopes: string[]
   person: string | null
-  /** Zoho's when none is given. */
   kind?: string
   document?: object
 }
 
-/** `id` is the caller's `newId('con')`: this folder imports packages only. The grant is kept in the same transaction, by `keepGrant`. */
+/**
+ * Inserts a connection. The caller makes the `id` by `newId('con')`, because this folder imports only packages. `keepGrant` stores the
+ * grant in the same transaction.
+ */
 export const insertConnector = (tx: Tx, connector: NewConnector) =>
   tx.one(sql.type(z.object({id: z.string()}))`
     insert into connectors (id, org_id, name, dc, crm_org_id, api_domain, crm_user_id, crm_user_name, scopes, created_by, kind, document)
@@ -49,8 +58,8 @@ export const insertConnector = (tx: Tx, connector: NewConnector) =>
     returning id`)
 
 /**
- * The same CRM user consented to the same CRM org again: his newest connection is connected once more, under its own id, so that
- * imports and schedules which name it go on. Null when the org has none.
+ * Reconnects the user's newest connection under its old id, after the same CRM user consented to the same CRM org again. So imports and
+ * schedules that name the connection continue. Returns null if the org has no such connection.
  */
 export const reconnect = (
   tx: Tx,
@@ -64,59 +73,62 @@ export const reconnect = (
       order by id desc limit 1 for update)
     returning id, name`)
 
-/** Null for another org's connector and for no connector alike. */
+/** Finds a connection of the org. Returns null if it does not exist or belongs to another org. */
 export const findConnector = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Connector)`select ${columns} from connectors where org_id = ${org} and id = ${id}`)
 
-/** For the adapter, whose callers have already found the connector to be the org's own. */
+/** Reads a connection without checking its org. Only for the adapter, whose callers have checked it. */
 export const readConnector = (db: Db, id: string) => db.maybeOne(sql.type(Connector)`select ${columns} from connectors where id = ${id}`)
 
-/** What a connection of the kind `generic` is described by; null for the others. */
+/** Reads the document that describes a generic connection. Returns null for other kinds of connection. */
 export const readDocument = (db: Db, id: string) =>
   db.oneFirst(sql.type(z.object({document: z.unknown()}))`select document from connectors where id = ${id}`)
 
-/** Every connection of the org, ended and disconnected ones too, oldest first. */
 export const listConnectors = (db: Db, org: string) =>
   db.any(sql.type(Connector)`select ${columns} from connectors where org_id = ${org} order by id`)
 
-/** The CRM no longer honours the grant: someone has to connect again. A connection someone disconnected stays so. */
+/** Marks a connection as ended, because the CRM rejects its grant. A person must connect again. A disconnected connection stays disconnected. */
 export const endConnector = (db: Db, id: string) =>
   db.query(sql.type(z.object({}))`update connectors set state = 'ended' where id = ${id} and state = 'connected'`)
 
-/** Held to the end of the transaction. Null for another org's connector and for no connector alike. */
+/** Locks the connection's row until the transaction ends. Returns null if it does not exist or belongs to another org. */
 export const lockConnector = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Connector)`select ${columns} from connectors where org_id = ${org} and id = ${id} for no key update`)
 
 export const setConnectorName = (tx: Tx, {id, name}: {id: string; name: string}) =>
   tx.one(sql.type(Connector)`update connectors set name = ${name} where id = ${id} returning ${columns}`)
 
-/** Somebody ended it here; only consenting anew connects it again. */
+/** Marks a connection as disconnected by a person. Only a new consent connects it again. */
 export const disconnectConnector = (tx: Tx, id: string) =>
   tx.one(sql.type(Connector)`update connectors set state = 'disconnected' where id = ${id} returning ${columns}`)
 
 /**
- * From the moment this is committed no batch is let out on the connection any more; what is under way is answered and settled. Runs that
- * lie down for it are woken by the sweep once it is lifted. Null for another org's connector and for no connector alike.
+ * Pauses or resumes writes on a connection. After the commit no new batch is sent; batches in flight are answered and settled. When the
+ * pause ends, the sweep resumes the paused runs. Returns null if the connection does not exist or belongs to another org.
  */
 export const setWritesPaused = (tx: Tx, {org, id, paused}: {org: string; id: string; paused: boolean}) =>
   tx.maybeOne(sql.type(Connector)`
     update connectors set writes_paused = ${paused} where org_id = ${org} and id = ${id} returning ${columns}`)
 
-const Standing = z.enum(['open', 'paused', 'ended', 'disconnected'])
-/** Whether a run may write through its connection. */
-export type Standing = z.output<typeof Standing>
+export const setWarnings = (db: Db, {id, warnings}: {id: string; warnings: ConnectorWarning[]}) =>
+  db.query(
+    sql.type(z.object({}))`update connectors set warnings = ${sql.jsonb(warnings)} where id = ${id} and warnings <> ${sql.jsonb(warnings)}`,
+  )
 
-/** Of a run's connection, as the gate of T1 and the heartbeat ask it too. */
-export const findStanding = (db: Db, run: number) =>
-  db.oneFirst(sql.type(z.object({standing: Standing}))`select run_standing(${run}) as standing`)
+const WriteStatus = z.enum(['open', 'paused', 'ended', 'disconnected'])
+export type WriteStatus = z.output<typeof WriteStatus>
 
-/** Every connection of an org that is being erased, while the CRM may still honour it. */
+/** Finds the write status of a run's connection. The intent statement and the heartbeat check the same status. */
+export const findWriteStatus = (db: Db, run: number) =>
+  db.oneFirst(sql.type(z.object({standing: WriteStatus}))`select run_standing(${run}) as standing`)
+
+/** Lists the connections of an org being erased whose grants must still be revoked. */
 export const listHonoured = (db: Db, org: string) =>
   db.any(sql.type(Connector)`select ${columns} from connectors where org_id = ${org} and state = 'connected' order by id`)
 
 /**
- * Connected connections of open orgs that nobody has found as they are for `hours`, those longest ago first; from here on they count as
- * looked at for `againHours`, so that one in trouble keeps no other waiting. One never discovered waits for somebody to ask.
+ * Returns connections of open orgs whose last discovery is older than `hours`, oldest first. Marks each as tried for `againHours`, so that
+ * a failing connection does not block others. A connection without any discovery is left out: its first discovery is made on request.
  */
 export const takeStaleConnectors = (tx: Tx, {hours, againHours, limit}: {hours: number; againHours: number; limit: number}) =>
   tx.any(sql.type(z.object({id: z.string(), org: z.string()}))`

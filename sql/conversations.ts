@@ -7,14 +7,11 @@ const Empty = z.object({})
 const ASKED_VIA = ['session', 'api_token', 'mcp'] as const
 export type AskedVia = (typeof ASKED_VIA)[number]
 
-/** When something is asked, as turns keep it: in whole milliseconds. */
+/** Returns the current time in whole milliseconds, as turns store the time of their question. */
 export const readAskedAt = (db: Db) =>
   db.oneFirst(sql.type(z.object({at: z.string()}))`select date_trunc('milliseconds', lading_now()) as at`)
 
-/**
- * Holds the import, so that turns come one after another. Null where it has expired, or somebody deleted it or the file: then there is nothing
- * left for a turn to belong to.
- */
+/** Locks the import, so that turns are added one at a time. Returns null if the import has expired, or if the import or the file was deleted. */
 export const lockConversations = (tx: Tx, {org, importId, sourceId}: {org: string; importId: string; sourceId: string | null}) =>
   tx.maybeOneFirst(sql.type(z.object({no: z.number()}))`
     select import_no as no from imports i
@@ -22,13 +19,13 @@ export const lockConversations = (tx: Tx, {org, importId, sourceId}: {org: strin
       and (${sourceId}::text is null or exists (select from sources s where s.import_no = i.import_no and s.id = ${sourceId}))
     for no key update`)
 
-/** The caller holds the import. `lastId`: of its newest turn. */
+/** Returns the position of the next turn at this place, and the id of the import's newest turn. The caller has locked the import. */
 export const findNextPlace = (tx: Tx, {importNo, place}: {importNo: number; place: string}) =>
   tx.one(sql.type(z.object({position: z.number(), lastId: z.string().nullable()}))`
     select (select max(id) from conversation_turns where import_no = ${importNo}) as "lastId",
       coalesce((select max(position) + 1 from conversation_turns where import_no = ${importNo} and place = ${place}), 0) as position`)
 
-type New = {
+type NewTurn = {
   id: string
   org: string
   importNo: number
@@ -42,7 +39,7 @@ type New = {
   body: object
 }
 
-export const insertTurn = (tx: Tx, t: New) =>
+export const insertTurn = (tx: Tx, t: NewTurn) =>
   tx.query(sql.type(Empty)`
     insert into conversation_turns (id, org_id, import_no, source_id, place, position, format, asked_at, asked_by, asked_via, body)
     values (${t.id}, ${t.org}, ${t.importNo}, ${t.sourceId}, ${t.place}, ${t.position}, ${t.format}, ${t.askedAt}, ${t.askedBy}, ${t.askedVia},
@@ -61,7 +58,7 @@ const Turn = z.object({
 })
 export type TurnRow = z.infer<typeof Turn>
 
-/** `newer`: turns at the same place that came after it, counted up to `mostNewer`. */
+/** SQL for the columns of a turn. `newer`: the number of later turns at the same place, counted up to `mostNewer`. */
 const columns = (mostNewer: number) => sql.fragment`
   t.id, t.place, t.position, t.format, t.asked_at as "askedAt", t.asked_via as "askedVia", t.body,
   (select jsonb_build_object('id', p.id, 'name', p.name) from people p where p.id = t.asked_by) as "askedBy",
@@ -69,7 +66,7 @@ const columns = (mostNewer: number) => sql.fragment`
     select from conversation_turns n where n.import_no = t.import_no and n.place = t.place and n.position > t.position limit ${mostNewer}
   ) n) as newer`
 
-type Listed = {
+type TurnsQuery = {
   importNo: number
   sourceId: string | null
   place: string | null
@@ -79,8 +76,7 @@ type Listed = {
   mostNewer: number
 }
 
-/** Newest asked first, from the one after `before`. */
-export const listTurns = (db: Db, {importNo, sourceId, place, keptAfter, before, limit, mostNewer}: Listed) =>
+export const listTurns = (db: Db, {importNo, sourceId, place, keptAfter, before, limit, mostNewer}: TurnsQuery) =>
   db.any(sql.type(Turn)`
     select ${columns(mostNewer)} from conversation_turns t
     where import_no = ${importNo} and (${sourceId}::text is null or source_id = ${sourceId}) and (${place}::text is null or place = ${place})
@@ -88,12 +84,10 @@ export const listTurns = (db: Db, {importNo, sourceId, place, keptAfter, before,
       and (${before?.id ?? null}::text is null or (asked_at, t.id) < (${before?.askedAt ?? null}::timestamptz, ${before?.id ?? null}))
     order by asked_at desc, t.id desc limit ${limit}`)
 
-/** The newest turns at a place, the newest first. */
 export const listNewestTurns = (db: Db, {importNo, place, limit}: {importNo: number; place: string; limit: number}) =>
   db.any(sql.type(Turn)`
     select ${columns(limit)} from conversation_turns t where import_no = ${importNo} and place = ${place} order by position desc limit ${limit}`)
 
-/** At most `limit` of those asked before the window; answers how many went. */
 export const deleteOldTurns = async (db: Db, {org, days, limit}: {org: string; days: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     delete from conversation_turns where ctid = any(array(
@@ -108,7 +102,10 @@ const Failures = z.object({
   count: z.number(),
 })
 
-/** How rows of a run failed, the commonest first, by the newest `most` entries of its log. Empty once its records are in storage. */
+/**
+ * Counts the failures of a run's rows by code, most frequent first, in the newest `most` entries of its log. Returns nothing once the run's
+ * records are in storage.
+ */
 export const countFailures = (db: Db, {run, most, limit}: {run: number; most: number; limit: number}) =>
   db.any(sql.type(Failures)`
     select module, outcome, code, count(*) from (

@@ -8,7 +8,7 @@ export type Db = CommonQueryMethods
 export type Tx = DatabaseTransactionConnection
 export type Pool = DatabasePool
 
-/** Every row is checked against the zod shape beside its query, so a wrong column fails in a test and not in a customer's run. */
+/** Checks every row against the zod shape of its query, so that a wrong column fails in a test and not in a customer's run. */
 const parseRows: Interceptor = {
   name: 'parse-rows',
   transformRowAsync: async ({resultParser}, query, row) => {
@@ -20,8 +20,9 @@ const parseRows: Interceptor = {
 }
 
 /**
- * Int8 comes back as a number (our counters stay below 2^53) and timestamptz as ISO 8601 UTC with milliseconds.
- * Connections are not reset between uses: nothing here leaves session state behind (no SET, LISTEN, temp tables or session locks).
+ * Opens the connection pool. int8 values are returned as numbers, because our counters stay below 2^53. timestamptz values are returned as
+ * ISO 8601 UTC with milliseconds. Connections are not reset between uses, because no query leaves session state behind (no SET, LISTEN,
+ * temp tables or session locks).
  */
 export const openDatabase = (url: string, {connections = 10}: {connections?: number} = {}): Promise<Pool> =>
   createPool(url, {
@@ -29,7 +30,7 @@ export const openDatabase = (url: string, {connections = 10}: {connections?: num
       connectionString: url,
       connectionTimeoutMillis: 5_000,
       statement_timeout: 30_000,
-      // Where nobody answers at all: Postgres itself answers within its own time-out.
+      // This timeout is for a server that does not answer at all. Postgres itself answers within `statement_timeout`.
       query_timeout: 35_000,
       idle_in_transaction_session_timeout: 10_000,
       types: {getTypeParser: (oid: number, format?: unknown) => PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text')},
@@ -56,8 +57,8 @@ const PARSERS = new Map<number, (text: string) => unknown>([
 ])
 
 /**
- * The few statements that run for every request or batch: prepared once per connection, half the cost of the others. They are planned once
- * too: what they find their rows by never changes, and planning a T2 anew takes a third of its time.
+ * A pool for the few statements that run for every request or batch. They are prepared once per connection, which halves their cost. They
+ * are also planned once: their lookup keys never change, and planning a settlement anew takes a third of its time.
  */
 export type Hot = pg.Pool
 
@@ -71,18 +72,21 @@ export const openHot = (url: string, {connections = 4}: {connections?: number} =
     options: '-c plan_cache_mode=force_generic_plan',
     types: {getTypeParser: (oid: number, format?: unknown) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'))},
   })
-  // An idle connection whose socket dies is dropped by the pool; the next query opens another.
+  // The pool drops an idle connection whose socket dies. The next query opens another.
   hot.on('error', () => {})
   return hot
 }
 
-/** A named statement: `run(hot, values)` answers its rows. The name is the prepared statement's, so one per text. */
+/** Makes a named statement: `run(hot, values)` returns its rows. The name is the prepared statement's, so each text needs its own name. */
 export const prepare =
   <Row extends object>(name: string, text: string) =>
   async (hot: Hot, values: unknown[]): Promise<Row[]> =>
     (await hot.query<Row>({name, text, values})).rows
 
-/** The SQLSTATE of a database error, wherever it is wrapped; null for anything else. It always has a digit; `EPIPE` is a socket's. */
+/**
+ * Returns the SQLSTATE of a database error, at any level of `cause`; null for other errors. A SQLSTATE always has a digit, unlike the
+ * socket error `EPIPE`.
+ */
 export const sqlStateOf = (error: unknown): string | null => {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     if ('code' in at && typeof at.code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(at.code)) return at.code
@@ -91,8 +95,8 @@ export const sqlStateOf = (error: unknown): string | null => {
 }
 
 /**
- * Whether a statement that failed so may have been committed all the same: the connection or the server went away, or
- * nobody answered in time. Every other database error, and every mistake of our own, means that nothing was done.
+ * Whether a failed statement may have been committed: the connection or the server was lost, or no answer came in time. All other database
+ * errors, and programming errors, mean that nothing was committed.
  */
 export const isFateUnknown = (error: unknown) => {
   const state = sqlStateOf(error)
@@ -100,16 +104,19 @@ export const isFateUnknown = (error: unknown) => {
   return state.startsWith('08') || state.startsWith('57P') || isPanic(error)
 }
 
-/** The server fell over what it was writing down: the commit may be in its log all the same. */
+/** Whether the server crashed while it wrote. Its log may contain the commit. */
 const isPanic = (error: unknown): boolean =>
   error instanceof Error && (('severity' in error && error.severity === 'PANIC') || isPanic(error.cause))
 
 const MISTAKES = [TypeError, RangeError, ReferenceError, SyntaxError]
 
-/** Gone with the transaction, and worth saying again: deadlocks, serialisation, lock and statement time-outs, a server out of means or read only. */
+/**
+ * Whether the error rolled back the transaction and a retry may succeed: a deadlock, a serialisation failure, a lock or statement timeout,
+ * or a server that is read-only or out of resources.
+ */
 export const isPassing = (error: unknown) => /^(40P01|40001|55P03|57014|53...|25006)$/.test(sqlStateOf(error) ?? '')
 
-/** A transaction as the queue takes one: its own statements join ours. */
+/** Wraps a transaction in the form that the queue accepts, so that the queue's statements join it. */
 export const statementsIn = (tx: Tx) => ({
   executeSql: async (text: string, values: unknown[] = []) => {
     const {rows} = await tx.query({...sql.unsafe``, sql: text, values: values as never})

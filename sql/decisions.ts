@@ -1,35 +1,41 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql, type Tx} from './database.ts'
 
-/** What one question is about: which of several records a row's match, or a cell's lookup, means. */
+/** The kind of a question: which of several records a row's match or a cell's lookup means. */
 export type QuestionKind = 'match' | 'lookup'
-/** `ask`: no rule any more. `first`: the oldest of the records that match. `create`: of a lookup, that the row is written without the link. */
+/**
+ * The user's choice. `ask` removes a rule. `first` takes the oldest matching record. `create` creates a record; for a lookup, the row is
+ * written without the link.
+ */
 type Choice = 'record' | 'create' | 'skip' | 'first' | 'ask'
 
-/** `key`: of one question; null where the choice is the rule for all of the flow's of this kind. */
+/** A user's answer to insert. `key`: the question it answers. Null for a rule, which answers all questions of this kind in the flow. */
 export type NewDecision = {flowId: string; kind: QuestionKind; key: Buffer | null; choice: Choice; recordId: string | null}
 
-type Decided = {importNo: number; person: string | null; decisions: NewDecision[]}
+type NewDecisions = {importNo: number; person: string | null; decisions: NewDecision[]}
 
-/** The last answer to a question is the one that holds, and an answer of its own goes before a rule. */
-export const insertDecisions = async (tx: Tx, {importNo, person, decisions}: Decided): Promise<void> => {
+/** Inserts answers. The last answer to a question applies. An answer to the question itself takes precedence over a rule. */
+export const insertDecisions = async (tx: Tx, {importNo, person, decisions}: NewDecisions): Promise<void> => {
   for (const {flowId, kind, key, choice, recordId} of decisions)
     await tx.query(sql.type(z.object({}))`
       insert into decisions (import_no, flow_id, kind, question_key, choice, record_id, decided_by)
       values (${importNo}, ${flowId}, ${kind}, ${key && sql.binary(key)}, ${choice}, ${recordId}, ${person})`)
 }
 
-/** What a run begun now would know; 0 where nobody has decided anything. */
+/** Finds the number of the last decision; 0 if there is none. A run uses the decisions up to the number at its start. */
 export const findLastDecision = (db: Db, importNo: number) =>
   db.oneFirst(sql.type(z.object({no: z.number()}))`
     select coalesce(max(decision_no), 0) as no from decisions where import_no = ${importNo}`)
 
 export type Decision = {key: Buffer; choice: Choice; recordId: string | null}
 
-type Wanted = {importNo: number; upTo: number; flowId: string; kind: QuestionKind; keys: Buffer[]}
+type DecisionsQuery = {importNo: number; upTo: number; flowId: string; kind: QuestionKind; keys: Buffer[]}
 
-/** What was decided of these questions up to decision `upTo`: their own answers, else the flow's rule. Those without either are absent. */
-export const findDecisions = (hot: Hot, {importNo, upTo, flowId, kind, keys}: Wanted) =>
+/**
+ * Finds the decisions about these questions up to number `upTo`: a question's own answer, otherwise the flow's rule. Questions without
+ * either are omitted.
+ */
+export const findDecisions = (hot: Hot, {importNo, upTo, flowId, kind, keys}: DecisionsQuery) =>
   findDecisionsStatement(hot, [importNo, upTo, flowId, kind, keys])
 
 const findDecisionsStatement = prepare<Decision>(
@@ -44,7 +50,6 @@ const findDecisionsStatement = prepare<Decision>(
 
 const Rule = z.object({flowId: z.string(), kind: z.enum(['match', 'lookup']), choice: z.enum(['create', 'skip', 'first'])})
 
-/** The rules that hold now, one for each flow and kind at most. */
 export const listRules = (db: Db, importNo: number) =>
   db.any(sql.type(Rule)`
     select * from (

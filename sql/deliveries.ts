@@ -30,7 +30,6 @@ export const insertDelivery = (tx: Tx, {id, org, notice, ...to}: NewDelivery) =>
 
 type OfEndpoint = {org: string; endpoint: string}
 
-/** Newest first; `before` is the id the last page ended with. */
 export const listDeliveries = (db: Db, {org, endpoint, before, limit}: OfEndpoint & {before: string | null; limit: number}) =>
   db.any(sql.type(Delivery)`
     select ${columns} from deliveries d join notices n using (notice_no)
@@ -40,26 +39,24 @@ export const findDelivery = (db: Db, {org, endpoint, id}: OfEndpoint & {id: stri
   db.maybeOne(sql.type(Delivery)`
     select ${columns} from deliveries d join notices n using (notice_no) where d.org_id = ${org} and endpoint_id = ${endpoint} and d.id = ${id}`)
 
-/** One of this kind that is still on its way. */
 export const findPending = (db: Db, {org, endpoint, kind}: OfEndpoint & {kind: string}) =>
   db.maybeOne(sql.type(Delivery)`
     select ${columns} from deliveries d join notices n using (notice_no)
     where d.org_id = ${org} and endpoint_id = ${endpoint} and n.kind = ${kind} and state = 'pending' order by d.id limit 1`)
 
-/** From the first attempt on, at once. Null where there is none. */
+/** Restarts a delivery from its first attempt, due now. Returns null if it does not exist. */
 export const beginAgain = (tx: Tx, {org, endpoint, id}: OfEndpoint & {id: string}) =>
   tx.maybeOneFirst(sql.type(z.object({id: z.string()}))`
     update deliveries set state = 'pending', attempts = 0, next_at = lading_now()
     where org_id = ${org} and endpoint_id = ${endpoint} and id = ${id} returning id`)
 
-/** Makes a pending delivery the next one of its endpoint. */
 export const putFirst = (tx: Tx, {endpoint, id}: {endpoint: string; id: string}) =>
   tx.query(sql.type(Empty)`
     update deliveries set next_at = (
       select least(min(next_at), lading_now()) - interval '1 millisecond' from deliveries where endpoint_id = ${endpoint} and state = 'pending')
     where id = ${id} and state = 'pending'`)
 
-const Posting = z.object({
+const ClaimedPost = z.object({
   id: z.string(),
   attempt: z.number(),
   org: z.string(),
@@ -70,15 +67,15 @@ const Posting = z.object({
   notice: z.string(),
   body: z.string(),
 })
-export type Posting = z.output<typeof Posting>
+export type ClaimedPost = z.output<typeof ClaimedPost>
 
 /**
- * What is due at the endpoint that was served longest ago, and the endpoint with it, for `seconds`: longer than a request may take, so
- * that a sender that dies is followed by another. An endpoint is one sender's at a time and an org has at most `perOrg` of them: whoever
- * hangs holds up nobody else. The attempt is counted here, before anything is sent.
+ * Claims a due delivery and its endpoint for `seconds`. Takes the endpoint that was served longest ago. The claim outlives a request, so if
+ * a sender dies, another follows. An endpoint has one sender at a time and an org at most `perOrg`, so a hanging endpoint blocks no other
+ * org. The attempt is counted before anything is sent.
  */
 export const claimPosting = (db: Db, {seconds, perOrg}: {seconds: number; perOrg: number}) =>
-  db.maybeOne(sql.type(Posting)`
+  db.maybeOne(sql.type(ClaimedPost)`
     with free as materialized (
       select e.id from webhook_endpoints e join orgs o on o.id = e.org_id and closed_at is null
       where enabled and busy_until < lading_now() and rest_until <= lading_now()
@@ -109,7 +106,7 @@ const Letter = z.object({
 })
 export type Letter = z.output<typeof Letter>
 
-/** The e-mail that is due longest, for `seconds`. `email` is null once its reader has left the org, or is blocked. */
+/** Claims the mail that is due longest, for `seconds`. `email` is null if the recipient has left the org or is blocked. */
 export const claimLetter = (db: Db, {seconds}: {seconds: number}) =>
   db.maybeOne(sql.type(Letter)`
     with due as materialized (
@@ -122,21 +119,24 @@ export const claimLetter = (db: Db, {seconds}: {seconds: number}) =>
       (select p.email from members m join people p on p.id = m.person_id where m.org_id = d.org_id and m.person_id = d.person_id
         and p.banned_at is null) as email`)
 
-type Tried = {id: string; attempt: number; status: number | null; error: string | null; answer: string | null}
+type DeliveryAttempt = {id: string; attempt: number; status: number | null; error: string | null; answer: string | null}
 
-/** `inSeconds`: when it is tried again; null when it is not. Each of these is void once somebody else has claimed the delivery. */
-export const markFailed = (tx: Db, {id, attempt, status, error, answer, inSeconds}: Tried & {inSeconds: number | null}) =>
+/**
+ * Records a failed attempt. `inSeconds`: the delay until the next attempt; null if there is none. Changes nothing if another sender has
+ * claimed the delivery meanwhile.
+ */
+export const markFailed = (tx: Db, {id, attempt, status, error, answer, inSeconds}: DeliveryAttempt & {inSeconds: number | null}) =>
   tx.query(sql.type(Empty)`
     update deliveries set last_status = ${status}, last_error = ${error}, answer = ${answer},
       state = ${inSeconds === null ? 'failed' : 'pending'}, next_at = lading_now() + make_interval(secs => ${inSeconds ?? 0})
     where id = ${id} and attempts = ${attempt} and state = 'pending'`)
 
-export const markDelivered = (tx: Db, {id, attempt, status, error, answer}: Tried) =>
+export const markDelivered = (tx: Db, {id, attempt, status, error, answer}: DeliveryAttempt) =>
   tx.query(sql.type(Empty)`
     update deliveries set state = 'delivered', last_status = ${status}, last_error = ${error}, answer = ${answer}, delivered_at = lading_now()
     where id = ${id} and attempts = ${attempt} and state = 'pending'`)
 
-/** Of an endpoint that has been switched off. */
+/** Marks the pending deliveries of a disabled endpoint as failed. */
 export const dropPending = (tx: Tx, {endpoint, error}: {endpoint: string; error: string}) =>
   tx.query(sql.type(Empty)`
     update deliveries set state = 'failed', last_error = ${error} where endpoint_id = ${endpoint} and state = 'pending'`)

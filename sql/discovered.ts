@@ -12,18 +12,18 @@ const newest = (org: string) => sql.fragment`
   where org_id = ${org}
   order by connectors.id, api_name collate "C"`
 
-/** Every module of every connection as its newest discovery read it, without the fields. */
+/** Lists every module of every connection as its newest discovery read it, without fields. */
 export const listNewestModules = (db: Db, org: string) =>
   db.any(sql.type(Light)`select connectors.id as "connectorId", module - 'fields' as module ${newest(org)}`)
 
-/** The same with the fields: as much as a whole CRM's schema. */
+/** Lists the same modules with their fields. The result is as large as the whole schema of the CRMs. */
 export const listNewestFields = (db: Db, org: string) =>
   db.any(sql.type(z.object({connectorId: z.string(), module: DiscoveredModule}))`
     select connectors.id as "connectorId", module ${newest(org)}`)
 
 const Removed = z.object({module: z.string(), field: DiscoveredField, removedAt: z.string()})
 
-/** Fields that were there and are not in the newest discovery; of one module, or of the whole connection. */
+/** Lists fields that an earlier discovery found and the newest one did not, of one module or of the whole connection. */
 export const listRemovedFields = (db: Db, {connector, module = null}: {connector: string; module?: string | null}) =>
   db.any(sql.type(Removed)`
     select module, field, removed_at as "removedAt" from removed_fields
@@ -37,7 +37,6 @@ export const insertRemovedFields = (tx: Tx, connector: string, fields: readonly 
     from jsonb_to_recordset(${sql.jsonb(fields)}) as gone (module text, field jsonb)
     on conflict (connector_id, module, api_name) do update set field = excluded.field, removed_at = excluded.removed_at`)
 
-/** They are there again. */
 export const deleteRemovedFields = (tx: Tx, connector: string, fields: readonly {module: string; apiName: string}[]) =>
   tx.query(sql.type(z.object({}))`
     delete from removed_fields using jsonb_to_recordset(${sql.jsonb(fields)}) as back (module text, "apiName" text)

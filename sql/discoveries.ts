@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
-/** A field as the CRM's metadata has it, in this product's words. `type` is the CRM's `data_type`, untouched. */
+/** A field of the CRM's metadata, in this product's terms. `type` is the CRM's `data_type`, unchanged. */
 export const DiscoveredField = z.object({
   apiName: z.string(),
   label: z.string(),
@@ -9,26 +9,28 @@ export const DiscoveredField = z.object({
   jsonType: z.string().nullable(),
   length: z.number().nullable(),
   decimalPlaces: z.number().nullable(),
-  /** Every create needs it. */
+  /** Whether the CRM requires the field in every create. */
   required: z.boolean(),
-  /** Some layout asks for it, which the CRM's API checks only when a layout is named. */
+  /** Whether some layout requires the field. The CRM's API checks this only if a create names the layout. */
   layoutRequired: z.boolean(),
   unique: z.object({caseSensitive: z.boolean()}).nullable(),
   creatable: z.boolean(),
   updatable: z.boolean(),
   readOnly: z.boolean(),
-  /** On a layout the connection's user sees. */
+  /** Whether the field is on a layout that the connection's user sees. */
   visible: z.boolean(),
-  /** What people see and what goes over the wire: they part when an option is renamed. */
+  /** The options of a picklist. `display` and `actual` (the sent value) differ after an option was renamed. */
   picklist: z.array(z.object({display: z.string(), actual: z.string(), unused: z.literal(true).optional()})),
   lookup: z.object({module: z.string()}).nullable(),
   subform: z.object({module: z.string()}).nullable(),
+  /** Why the CRM cannot search by the field. Absent if it can. */
+  unqueryable: z.enum(['encrypted', 'multiline']).optional(),
 })
 export type DiscoveredField = z.output<typeof DiscoveredField>
 
 export const DiscoveredModule = z.object({
   apiName: z.string(),
-  /** Plural, as a tab is called. */
+  /** The plural name, as on a tab of the CRM. */
   label: z.string(),
   singular: z.string(),
   id: z.string(),
@@ -36,16 +38,18 @@ export const DiscoveredModule = z.object({
   creatable: z.boolean(),
   editable: z.boolean(),
   visible: z.boolean(),
-  /** For a subform: the module and the field its rows are written in. */
+  /** The module and the field that contain a subform's rows. Null for other modules. */
   subformOf: z.object({module: z.string(), field: z.string()}).nullable(),
-  /** The field a record is called by. */
+  /** The field that holds a record's name. */
   namingField: z.string().nullable(),
+  /** Why the newest discovery could not read the fields. The listed fields are then those of an earlier discovery, or none. */
+  unread: z.object({code: z.string().nullable(), status: z.number().nullable(), message: z.string()}).optional(),
   fields: z.array(DiscoveredField),
 })
 export type DiscoveredModule = z.output<typeof DiscoveredModule>
 
 const Change = z.object({what: z.string(), before: z.json(), after: z.json()})
-/** Since the discovery before; `since` is null, and the rest empty, for a connection's first one. */
+/** Changes since the previous discovery. In the first discovery, `since` is null and the lists are empty. */
 export const DiscoveryDiff = z.object({
   since: z.string().nullable(),
   added: z.array(z.string()),
@@ -64,10 +68,10 @@ export const DiscoveryDiff = z.object({
 })
 export type DiscoveryDiff = z.output<typeof DiscoveryDiff>
 
-/** `seenAt`: when the CRM was last found to be so. */
+/** A discovery without its modules. `seenAt`: when the CRM was last found in this state. */
 const Discovery = z.object({id: z.string(), createdAt: z.string(), seenAt: z.string(), diff: DiscoveryDiff})
 
-/** The snapshot whole: its modules and what changed since the one before. `id` is the caller's `newId('dis')`. */
+/** Stores a discovery: its modules and the changes since the previous one. The caller makes the `id` by `newId('dis')`. */
 export const insertDiscovery = async (
   tx: Tx,
   {id, connector, modules, diff}: {id: string; connector: string; modules: DiscoveredModule[]; diff: DiscoveryDiff},
@@ -80,23 +84,22 @@ export const insertDiscovery = async (
     select ${id}, module ->> 'apiName', module from jsonb_array_elements(${sql.jsonb(modules)}) as module`)
 }
 
-/** Everything was found as this snapshot has it, once more. Answers its id. */
-export const seeDiscovery = (tx: Tx, id: string) =>
+/** Marks the snapshot as seen again, because a later discovery found no changes. Returns its id. */
+export const markDiscoverySeen = (tx: Tx, id: string) =>
   tx.oneFirst(sql.type(z.object({id: z.string()}))`update discoveries set seen_at = lading_now() where id = ${id} returning id`)
 
-/** Null while nothing was discovered on this connection. */
+/** Finds the newest discovery of the connection, or null if there is none. */
 export const findLatestDiscovery = (db: Db, connector: string) =>
   db.maybeOne(sql.type(Discovery)`
     select id, created_at as "createdAt", seen_at as "seenAt", diff from discoveries where connector_id = ${connector} order by id desc limit 1`)
 
-/** Every module of one snapshot, by API name. */
 export const listDiscoveredModules = (db: Db, discovery: string): Promise<readonly DiscoveredModule[]> =>
   db
     .any(sql.type(z.object({module: DiscoveredModule}))`
       select module from discovered_modules where discovery_id = ${discovery} order by api_name collate "C"`)
     .then(rows => rows.map(({module}) => module))
 
-/** As the newest discovery of this connection read it; null when that has no such module. */
+/** Finds the module in the newest discovery of this connection, or null if it has no such module. */
 export const findDiscoveredModule = async (db: Db, {connector, module}: {connector: string; module: string}) => {
   const row = await db.maybeOne(sql.type(z.object({module: DiscoveredModule}))`
     select module from discovered_modules

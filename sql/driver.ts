@@ -8,25 +8,25 @@ import {
 } from 'slonik'
 
 /**
- * Slonik over `pg`, made so that a connection that ends at any moment ends nothing but itself. The client has a listener for as long as it
- * lives. One that could not be made, or is lost as soon as it is, comes into the pool all the same, fails whoever asks it first and leaves:
- * whoever waits for a connection is passed on only when one leaves. A query that nobody answers is given up. The driver that comes with
- * slonik lets each of these end the process, or keep its caller for ever; it also asks for the types by a client of its own.
+ * Opens a slonik driver over `pg` in which a lost connection affects only itself. Each client keeps an error listener for its whole life. A
+ * connection that fails at once still enters the pool, fails its first query and leaves. The reason: the pool serves waiting callers only
+ * when a connection leaves. A query without an answer is given up. In these cases slonik's own driver can end the process or block its
+ * caller for ever. It also reads the types over an extra connection.
  */
 export const openDriver = (config: pg.ClientConfig): DriverFactory =>
   createDriverFactory(async () => ({createPoolClient: async ({clientEventEmitter}) => openClient(config, clientEventEmitter)}))
 
-const openClient = (config: pg.ClientConfig, told: DriverClientEventEmitter) => {
+const openClient = (config: pg.ClientConfig, driverClientEventEmitter: DriverClientEventEmitter) => {
   const client = new pg.Client(config)
   let lost: Error | null = null
   let isIn = false
   const lose = (error: Error) => {
     lost ??= error
-    // Nobody listens any more when the pool has given the client up: what is said then says nothing new.
-    if (isIn && told.listenerCount('error')) told.emit('error', new BackendTerminatedError(error))
+    // The pool removes its listener when it drops the client. A later error of that client tells nothing new.
+    if (isIn && driverClientEventEmitter.listenerCount('error')) driverClientEventEmitter.emit('error', new BackendTerminatedError(error))
   }
   client.on('error', lose)
-  client.on('notice', ({message}) => message && told.emit('notice', {message}))
+  client.on('notice', ({message}) => message && driverClientEventEmitter.emit('notice', {message}))
   return {
     async connect() {
       await client.connect().catch(lose)
@@ -34,7 +34,7 @@ const openClient = (config: pg.ClientConfig, told: DriverClientEventEmitter) => 
     },
     async end() {
       const ended = client.end()
-      // A socket that is gone already does not say so again.
+      // A socket that is already gone does not emit its end again.
       if (!lost) await ended
     },
     async query(text: string, values?: unknown[]): Promise<DriverQueryResult> {
@@ -42,19 +42,19 @@ const openClient = (config: pg.ClientConfig, told: DriverClientEventEmitter) => 
       try {
         return readResult(await client.query(text, values))
       } catch (error) {
-        // Whatever is sent after it waits behind it.
+        // Any later query on this connection would wait behind the unanswered one.
         if (isUnanswered(error)) lose(error)
         throw lost || isFatal(error) ? new BackendTerminatedError(error as Error) : error
       }
     },
     stream(): never {
-      throw new Error('Nothing here reads a query as a stream')
+      throw new Error('This driver does not support streams')
     },
   }
 }
 
 const readResult = (result: pg.QueryResult): DriverQueryResult => {
-  if (Array.isArray(result)) throw new Error('One statement at a time')
+  if (Array.isArray(result)) throw new Error('Send one statement at a time')
   const {command, rowCount, rows, fields} = result
   return {
     ...{command: command as DriverQueryResult['command'], rowCount, rows},
@@ -62,8 +62,8 @@ const readResult = (result: pg.QueryResult): DriverQueryResult => {
   }
 }
 
-/** `pg` gives it no class and no code. */
+/** Whether the query timed out. `pg` gives this error no class and no code. */
 const isUnanswered = (error: unknown): error is Error => error instanceof Error && error.message === 'Query read timeout'
 
-/** After which Postgres hangs up. */
+/** Whether Postgres closes the connection after this error. */
 const isFatal = (error: unknown) => error instanceof pg.DatabaseError && (error.severity === 'FATAL' || error.severity === 'PANIC')

@@ -9,7 +9,7 @@ const Endpoint = z.object({
   description: z.string(),
   events: z.array(z.string()),
   schedule: z.string().nullable(),
-  /** Its schedule was deleted: of that it is told nothing any more. */
+  /** Whether the endpoint's schedule was deleted. The endpoint then gets no more notices of that schedule. */
   scheduleGone: z.boolean(),
   enabled: z.boolean(),
   disabledReason: z.string().nullable(),
@@ -25,15 +25,15 @@ const columns = sql.fragment`id, url, description, events, schedule_id as schedu
   created_at as "createdAt"`
 
 type Shape = Pick<Endpoint, 'url' | 'description' | 'events' | 'schedule'>
-type Of = {org: string; id: string}
+type EndpointRef = {org: string; id: string}
 
-export const insertEndpoint = (tx: Tx, {id, org, url, description, events, schedule, sealed}: Shape & Of & {sealed: string}) =>
+export const insertEndpoint = (tx: Tx, {id, org, url, description, events, schedule, sealed}: Shape & EndpointRef & {sealed: string}) =>
   tx.one(sql.type(Endpoint)`
     insert into webhook_endpoints (id, org_id, url, description, events, schedule_id, secret_sealed)
     values (${id}, ${org}, ${url}, ${description}, ${sql.array([...events], 'text')}, ${schedule}, ${sealed}) returning ${columns}`)
 
-/** A schedule of the org that an endpoint may be told of alone. */
-export const isScheduleOf = (db: Db, {org, id}: Of) =>
+/** Whether the schedule belongs to the org. An endpoint may be limited to one schedule of its org. */
+export const isScheduleOf = (db: Db, {org, id}: EndpointRef) =>
   db.exists(sql.type(Empty)`select from schedules where org_id = ${org} and id = ${id}`)
 
 export const countEndpoints = (tx: Tx, org: string) =>
@@ -42,13 +42,13 @@ export const countEndpoints = (tx: Tx, org: string) =>
 export const listEndpoints = (db: Db, org: string) =>
   db.any(sql.type(Endpoint)`select ${columns} from webhook_endpoints where org_id = ${org} order by id`)
 
-export const findEndpoint = (db: Db, {org, id}: Of) =>
+export const findEndpoint = (db: Db, {org, id}: EndpointRef) =>
   db.maybeOne(sql.type(Endpoint)`select ${columns} from webhook_endpoints where org_id = ${org} and id = ${id}`)
 
-export const lockEndpoint = (tx: Tx, {org, id}: Of) =>
+export const lockEndpoint = (tx: Tx, {org, id}: EndpointRef) =>
   tx.maybeOne(sql.type(Endpoint)`select ${columns} from webhook_endpoints where org_id = ${org} and id = ${id} for update`)
 
-/** One that is switched on again, or leads elsewhere, begins anew: nothing of its failures is held against it. */
+/** Changes an endpoint. If the endpoint is enabled again or its URL changes, its earlier failures no longer count. */
 export const setEndpoint = (tx: Tx, {id, url, description, events, schedule, enabled}: Shape & {id: string; enabled: boolean}) =>
   tx.one(sql.type(Endpoint)`
     update webhook_endpoints set url = ${url}, description = ${description}, events = ${sql.array([...events], 'text')},
@@ -57,11 +57,11 @@ export const setEndpoint = (tx: Tx, {id, url, description, events, schedule, ena
       rest_until = case when enabled = ${enabled} and url = ${url} then rest_until else '-infinity' end
     where id = ${id} returning ${columns}`)
 
-/** What it asked for ends: a person says that it can be told again. */
+/** Ends the pause that the endpoint asked for, because a person confirmed that it accepts notices again. */
 export const wakeEndpoint = (tx: Tx, id: string) =>
   tx.query(sql.type(Empty)`update webhook_endpoints set rest_until = '-infinity' where id = ${id}`)
 
-/** The one it replaces signs beside it for `hours`. */
+/** Replaces the signing secret. For `hours`, notices are signed with the old secret too. */
 export const rotateSecret = (tx: Tx, {id, sealed, hours}: {id: string; sealed: string; hours: number}) =>
   tx.one(sql.type(Endpoint)`
     update webhook_endpoints set old_secret_sealed = secret_sealed, old_secret_until = lading_now() + make_interval(hours => ${hours}),
@@ -70,22 +70,22 @@ export const rotateSecret = (tx: Tx, {id, sealed, hours}: {id: string; sealed: s
 
 export const deleteEndpoint = (tx: Tx, id: string) => tx.query(sql.type(Empty)`delete from webhook_endpoints where id = ${id}`)
 
-/** Rules name endpoints by their ids: one that is removed leaves them. */
-export const forgetEndpoint = (tx: Tx, {org, id}: Of) =>
+/** Removes a deleted endpoint from the notice rules, which name endpoints by id. */
+export const forgetEndpoint = (tx: Tx, {org, id}: EndpointRef) =>
   tx.query(sql.type(Empty)`
     update notice_rules set endpoints = array_remove(endpoints, ${id}) where org_id = ${org} and ${id} = any(endpoints)`)
 
-/** False where it was switched off already. */
+/** Disables the endpoint. Returns false if it was disabled already. */
 export const disableEndpoint = async (tx: Tx, {id, reason}: {id: string; reason: string}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update webhook_endpoints set enabled = false, disabled_reason = ${reason} where id = ${id} and enabled`)
   return rowCount === 1
 }
 
-type Ended = {id: string; failed: boolean; restSeconds: number; days: number}
+type EndedDelivery = {id: string; failed: boolean; restSeconds: number; days: number}
 
-/** Nobody is at the endpoint any more. Answers whether it has answered nothing but failures for `days`; null when it is gone. */
-export const freeEndpoint = (tx: Tx, {id, failed, restSeconds, days}: Ended) =>
+/** Ends the claim on an endpoint. Returns whether all attempts of the last `days` failed; null if the endpoint was deleted. */
+export const freeEndpoint = (tx: Tx, {id, failed, restSeconds, days}: EndedDelivery) =>
   tx.maybeOneFirst(sql.type(z.object({dead: z.boolean()}))`
     update webhook_endpoints set busy_until = '-infinity', rest_until = lading_now() + make_interval(secs => ${restSeconds}),
       failing_since = case when ${failed} then coalesce(failing_since, lading_now()) end
@@ -94,14 +94,14 @@ export const freeEndpoint = (tx: Tx, {id, failed, restSeconds, days}: Ended) =>
 
 const Sealed = z.object({id: z.string(), secret: z.string(), old: z.string().nullable()})
 
-/** Endpoints with a secret sealed by another key than the one everything of which begins with `start`, by id. */
+/** Lists endpoints with a secret that is not sealed under the key with the prefix `start`. Ordered by id. */
 export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
   db.any(sql.type(Sealed)`
     select id, secret_sealed as secret, old_secret_sealed as old from webhook_endpoints
     where id > ${after} and (not starts_with(secret_sealed, ${start}) or not starts_with(old_secret_sealed, ${start}))
     order by id limit ${limit}`)
 
-/** False where the secrets are no longer those that were read. */
+/** Stores the newly sealed secrets. Returns false if the secrets have changed since they were read. */
 export const keepResealed = async (
   db: Db,
   {id, before, after}: {id: string; before: z.output<typeof Sealed>; after: {secret: string; old: string | null}},

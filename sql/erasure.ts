@@ -1,18 +1,25 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
-/** What an org's runs have by the thousand, and the column that says whose it is. A chain is named by its first run. */
+/** Large tables with the data of an org's runs, and the column that names the run or the chain. A chain is named by its first run. */
 export const OF_RUNS = {
   ...{run_log: 'run_no', chain_rows: 'chain_no', unsettled: 'run_no', sends: 'run_no', admissions: 'run_no'},
-  ...{released_attempts: 'run_no', takes: 'run_no', writes: 'run_no', question_rows: 'run_no', run_lookups: 'run_no'},
+  ...{
+    released_attempts: 'run_no',
+    unsent_rows: 'run_no',
+    takes: 'run_no',
+    writes: 'run_no',
+    question_rows: 'run_no',
+    run_lookups: 'run_no',
+  },
   ...{run_parent_keys: 'run_no', segments: 'run_no', record_claims: 'run_no'},
 } as const
 export type OfRuns = keyof typeof OF_RUNS
 export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]
-/** Without what later runs of a chain need. */
+/** The tables without those that later runs of a chain need. */
 export const ofRunsAlone = ofRuns.filter(table => table !== 'chain_rows' && table !== 'unsettled')
 
-/** What an org has by the thousand itself. The rest leaves with its row. */
+/** Large tables with the data of an org itself. Deleting the org's row deletes the other tables by cascade. */
 export const OF_ORG = [
   'credit_entries',
   'row_usage',
@@ -26,11 +33,11 @@ export const OF_ORG = [
   'jobs',
 ] as const
 
-/** How many rows go in one statement: fewer where each takes many others with it. */
+/** Returns how many rows one statement deletes: fewer if each row deletes many others by cascade. */
 export const perDelete = (table?: OfRuns | (typeof OF_ORG)[number]) =>
   table === 'uploads' ? 5 : table === 'writes' || table === 'imports' ? 200 : 10_000
 
-/** Whoever carries a run of the org writes nothing more: the fence has moved, and the lease never ends. */
+/** Takes the org's runs from their owners: moves the fence and sets a lease that never ends. */
 export const holdRuns = (db: Db, org: string) =>
   db.query(sql.type(z.object({}))`
     update run_heads set fence = fence + 1, owner = 'erasure', lease_until = 'infinity'
@@ -39,7 +46,6 @@ export const holdRuns = (db: Db, org: string) =>
 export const listRunNos = (db: Db, {org, limit}: {org: string; limit: number}) =>
   db.anyFirst(sql.type(z.object({no: z.number()}))`select run_no as no from runs where org_id = ${org} order by id limit ${limit}`)
 
-/** At most `limit` rows at a time; answers how many went. */
 export const deleteOfRuns = async (db: Db, {table, runs, limit}: {table: OfRuns; runs: readonly number[]; limit: number}) => {
   const name = sql.identifier([table])
   const {rowCount} = await db.query(sql.type(z.object({}))`
@@ -48,7 +54,6 @@ export const deleteOfRuns = async (db: Db, {table, runs, limit}: {table: OfRuns;
   return rowCount
 }
 
-/** With the snapshots only they had. */
 export const deleteRuns = async (tx: Tx, runs: readonly number[]) => {
   const numbers = sql.array([...runs], 'int8')
   await tx.query(sql.type(z.object({}))`
@@ -64,7 +69,7 @@ export const deleteOfOrg = async (db: Db, {table, org, limit}: {table: (typeof O
   return rowCount
 }
 
-/** A discovery is hundreds of modules: a few at a time. */
+/** Deletes a few discoveries at a time, because each has hundreds of modules. */
 export const deleteDiscoveries = async (db: Db, {org, limit}: {org: string; limit: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     delete from discoveries where id in (
@@ -74,12 +79,12 @@ export const deleteDiscoveries = async (db: Db, {org, limit}: {org: string; limi
 
 export const deleteConnectors = (tx: Tx, org: string) => tx.query(sql.type(z.object({}))`delete from connectors where org_id = ${org}`)
 
-/** Of a token only what tells its bearer that the org is gone. */
+/** Removes the personal data of an erased org's API tokens. The rows stay, so that an old token gets ORG_NOT_FOUND. */
 export const blankTokens = (tx: Tx, org: string) =>
   tx.query(sql.type(z.object({}))`
     update api_tokens set name = '', prefix = '', person_id = null, last_used_at = null where org_id = ${org}`)
 
-/** And all that is left of it: members, invitations, settings history. Answers whether it was there. */
+/** Deletes the org with its members, invitations and settings history. Returns false if it did not exist. */
 export const deleteOrg = async (tx: Tx, org: string) => {
   const {rowCount} = await tx.query(sql.type(z.object({}))`delete from orgs where id = ${org} and erasing_at is not null`)
   return rowCount === 1

@@ -6,7 +6,7 @@ const No = z.object({no: z.number()})
 
 const before = (days: number) => sql.fragment`lading_now() - make_interval(days => ${days})`
 
-/** Nothing was done with it for so long, its runs were authorised and ended before, and none is under way. */
+/** SQL that is true for an unused import: it was not touched in the history window, and no run is open or was authorised or ended in the window. */
 const isOld = (days: number) => sql.fragment`
   i.state <> 'expired' and i.touched_at < ${before(days)}
   and not exists (select from runs r where r.import_no = i.import_no
@@ -18,13 +18,13 @@ export const listOldImports = (db: Db, {org, days, after, limit}: Old) =>
   db.anyFirst(sql.type(No)`
     select import_no as no from imports i where org_id = ${org} and import_no > ${after} and ${isOld(days)} order by import_no limit ${limit}`)
 
-/** The caller holds the import. Answers whether it is old still. */
+/** Whether the import still qualifies to expire. The caller has locked the import. */
 export const isStillOld = (tx: Tx, {no, days}: {no: number; days: number}) =>
   tx.exists(sql.type(Empty)`select from imports i where import_no = ${no} and ${isOld(days)}`)
 
 /**
- * From here on the import and its runs are a bare record: its files and conversations are let go of in this transaction, the rest is deleted in pieces. The
- * caller holds the import, and no run of it is under way. Answers how many runs expired with it.
+ * Expires the import and its runs, of which only a summary stays. Files and conversations are deleted in this transaction, the rest later
+ * in pieces. The caller has locked the import, and none of its runs is open. Returns the number of expired runs.
  */
 export const expireImport = async (tx: Tx, {no, deleted}: {no: number; deleted: boolean}): Promise<number> => {
   await tx.query(sql.type(Empty)`
@@ -41,7 +41,6 @@ export const expireImport = async (tx: Tx, {no, deleted}: {no: number; deleted: 
 
 const OldRun = z.object({no: z.number(), importNo: z.number().nullable()})
 
-/** Runs that ended before the window, of imports that live on and of none. */
 export const listOldRuns = (db: Db, {org, days, after, limit}: Old) =>
   db.any(sql.type(OldRun)`
     select run_no as no, import_no as "importNo" from runs
@@ -49,8 +48,8 @@ export const listOldRuns = (db: Db, {org, days, after, limit}: Old) =>
     order by run_no limit ${limit}`)
 
 /**
- * Where it has an import, the caller holds that: a retry of it has begun or will be refused. One that a dry run is reading the chain of waits
- * for the next night. Answers whether it expired.
+ * Expires an ended run. If a dry run still reads the run's chain, the run waits for the next night. If the run has an import, the caller
+ * has locked it, so that no retry starts meanwhile. Returns whether the run expired.
  */
 export const expireRun = async (tx: Tx, no: number): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`
@@ -59,19 +58,19 @@ export const expireRun = async (tx: Tx, no: number): Promise<boolean> => {
   return rowCount === 1
 }
 
-const Unemptied = z.object({no: z.number(), chainNo: z.number().nullable(), snapshotNo: z.number().nullable()})
-export type Unemptied = z.infer<typeof Unemptied>
+const RunToEmpty = z.object({no: z.number(), chainNo: z.number().nullable(), snapshotNo: z.number().nullable()})
+export type RunToEmpty = z.infer<typeof RunToEmpty>
 
 type Some = {org: string; limit: number}
 
 export const listUnemptiedRuns = (db: Db, {org, after, limit}: Some & {after: number}) =>
-  db.any(sql.type(Unemptied)`
+  db.any(sql.type(RunToEmpty)`
     select run_no as no, chain_no as "chainNo", snapshot_no as "snapshotNo" from runs
     where org_id = ${org} and expired_at is not null and not emptied and run_no > ${after} order by run_no limit ${limit}`)
 
 /**
- * Those of no import keep nothing else when they have been bare for another window; nor do those that were never begun, which nobody begins
- * from here on: they are held until the transaction ends. One that somebody is beginning is not among them.
+ * Locks runs without an import that expired a history window ago, or were authorised long ago and never started. The lock prevents their
+ * start. Skips runs that are being started now.
  */
 export const lockRunsToDelete = (tx: Tx, {org, days, limit}: Some & {days: number}) =>
   tx.anyFirst(sql.type(No)`
@@ -87,14 +86,17 @@ export const listUnemptiedImports = (db: Db, {org, after, limit}: Some & {after:
       and not exists (select from runs r where r.import_no = i.import_no and not r.emptied)
     order by import_no limit ${limit}`)
 
-/** `days`: null where only those are asked for that somebody deleted. */
+/**
+ * Lists emptied imports whose rows can be deleted: those that a person deleted and those that expired `days` ago. If `days` is null, lists
+ * only those that a person deleted.
+ */
 export const listImportsToDelete = (db: Db, {org, days, after, limit}: Some & {days: number | null; after: number}) =>
   db.anyFirst(sql.type(No)`
     select import_no as no from imports
     where org_id = ${org} and expired_at is not null and emptied and (deleted or expired_at < lading_now() - make_interval(days => ${days}::int)) and import_no > ${after}
     order by import_no limit ${limit}`)
 
-/** Orgs in which somebody has deleted an import, and what the nights have not come to yet. */
+/** Lists orgs with imports that a person deleted and that are not purged yet. */
 export const listOrgsWithDeleted = (db: Db, {limit}: {limit: number}) =>
   db.anyFirst(sql.type(z.object({org: z.string()}))`
     select distinct org_id as org from imports join orgs on orgs.id = org_id and erasing_at is null where deleted limit ${limit}`)

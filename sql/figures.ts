@@ -3,12 +3,12 @@ import {type Db, sql} from './database.ts'
 
 const Figure = z.object({figure: z.string(), a: z.string(), b: z.string(), value: z.number()})
 
-/** Runs are looked at from the newest back; what ended before so many others is old news. */
+/** The number of newest runs that are counted. Older runs are not relevant. */
 const newest = 2_000
-/** What is counted row by row stops here: past it the number says that it is many. */
+/** The limit at which row counts stop, because a higher number only means "many". */
 const most = 10_000
 
-/** Jobs that may be begun, that somebody is at, that wait for their time, and that failed for good and are kept a day. By the queue's clock. */
+/** SQL that counts jobs by state, and the age of the oldest. Uses the queue's clock. Failed jobs are kept for a day. */
 const queues = sql.fragment`
   jobs as (
     select name, case when state = 'active' then 'active' when state = 'failed' then 'failed' when start_after > now() then 'deferred' else 'waiting' end as state,
@@ -16,7 +16,7 @@ const queues = sql.fragment`
         else greatest(created_on, start_after) end)), 0) as oldest
     from pgboss.job where state in ('created', 'retry', 'active', 'failed') group by 1, 2)`
 
-/** Runs under way, by the two indexes that hold no others. */
+/** SQL for the open runs. Each part of the union uses a partial index that contains only open runs. */
 const underWay = sql.fragment`
   live as (
     select run_no, engine, state, pause, resume_at, connector_id, dry_run, org_id, authorised_at, started_at from runs
@@ -49,7 +49,7 @@ const runs = sql.fragment`
         and (d.question_key = questions.question_key or d.question_key is null)) limit ${most}) q
   union all select 'rows_unsettled', '', '', count(*) from (select from unsettled join runs using (run_no) where state = 'ended' limit ${most}) u`
 
-/** Nobody learns that an allowance is there again until somebody asks: what nobody has asked about for an hour is nobody's trouble. */
+/** SQL that is true for an exhausted quota. Only a call shows that a quota is available again, so a quota without a call for an hour is left out. */
 const isWaitedFor = sql.fragment`spent_at is not null and greatest(probe_at + interval '1 hour', renews_at) > lading_now()`
 
 const crm = sql.fragment`
@@ -101,8 +101,8 @@ const server = sql.fragment`
   union all select 'database_bytes', '', '', pg_database_size(current_database())::float8`
 
 /**
- * How the deployment stands, in one statement: counts and ages in seconds, of all orgs together. Each part is found by an index that holds
- * little else, or is bounded; the queue's own table is read whole, which holds a day's jobs.
+ * Returns the state of the deployment over all orgs in one statement: counts, and ages in seconds. Each part is bounded, or uses an index
+ * with few other rows. The queue's own table is read whole, because it holds only the jobs of a day.
  */
 export const readFigures = (db: Db) =>
   db.any(sql.type(Figure)`

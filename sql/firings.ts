@@ -42,7 +42,7 @@ type NewFiring = {
   id: string
   org: string
   schedule: string
-  /** Null: now. */
+  /** When the firing is due. Null: now. */
   dueAt: string | null
   by: Firing['by']
   person?: string | null
@@ -50,7 +50,7 @@ type NewFiring = {
   missed?: number
 }
 
-/** The caller holds the schedule. Null where this due time has been fired. */
+/** Inserts a firing. Returns null if this due time was fired before. The caller has locked the schedule. */
 export const insertFiring = (tx: Tx, f: NewFiring) =>
   tx.maybeOne(sql.type(Firing)`
     insert into firings (id, schedule_id, org_id, due_at, by, person_id, again, missed)
@@ -58,10 +58,10 @@ export const insertFiring = (tx: Tx, f: NewFiring) =>
       ${f.missed ?? 0})
     on conflict (schedule_id, due_at) do nothing returning ${columns}`)
 
-type Passed = NewFiring & {outcome: Outcome; reason: object}
+type PassedFiring = NewFiring & {outcome: Outcome; reason: object}
 
-/** One that is over as soon as it is due. */
-export const insertPassed = (tx: Tx, f: Passed) =>
+/** Inserts a firing that has ended already. */
+export const insertPassed = (tx: Tx, f: PassedFiring) =>
   tx.maybeOne(sql.type(Firing)`
     insert into firings (id, schedule_id, org_id, due_at, by, missed, state, outcome, reason, ended_at)
     values (${f.id}, ${f.schedule}, ${f.org}, ${f.dueAt}::text::timestamptz, ${f.by}, ${f.missed ?? 0}, 'ended', ${f.outcome},
@@ -71,19 +71,20 @@ export const insertPassed = (tx: Tx, f: Passed) =>
 export const findUnderWay = (db: Db, schedule: string) =>
   db.maybeOne(sql.type(Firing)`select ${columns} from firings where schedule_id = ${schedule} and state <> 'ended'`)
 
-/** Newest first; `before` is the place the last page ended with. */
 export const listFirings = (db: Db, {schedule, before, limit}: {schedule: string; before: string | null; limit: number}) =>
   db.any(sql.type(Firing)`
     select ${columns} from firings where schedule_id = ${schedule} and (${before}::text is null or id < ${before})
     order by id desc limit ${limit}`)
 
-/** The newest of each of these schedules. */
 export const listLastFirings = (db: Db, schedules: readonly string[]) =>
   db.any(sql.type(Firing)`
     select ${columns} from unnest(${sql.array([...schedules], 'text')}) as s(id)
     cross join lateral (select * from firings f where f.schedule_id = s.id order by f.id desc limit 1) firings`)
 
-/** Null while somebody else is at it, before its time, and where nothing is left to do. From here on whoever was at it writes nothing more. */
+/**
+ * Takes the lease of a firing, which fences off its earlier owner. Returns null if another owner has the lease, the firing is not due, or
+ * nothing is left to do.
+ */
 export const takeFiring = (db: Db, {org, id, seconds}: {org: string; id: string; seconds: number}) =>
   db.maybeOne(sql.type(Firing)`
     update firings set state = 'working', fence = fence + 1, lease_until = lading_now() + make_interval(secs => ${seconds}),
@@ -91,64 +92,65 @@ export const takeFiring = (db: Db, {org, id, seconds}: {org: string; id: string;
     where org_id = ${org} and id = ${id} and state in ('due', 'working') and lease_until <= lading_now()
     returning ${columns}`)
 
-type Held = {id: string; fence: number}
-const fenced = ({id, fence}: Held) => sql.fragment`id = ${id} and fence = ${fence} and state = 'working'`
+type LeasedFiring = {id: string; fence: number}
+const fenced = ({id, fence}: LeasedFiring) => sql.fragment`id = ${id} and fence = ${fence} and state = 'working'`
 
-/** Each of these answers whether the firing is still its holder's. */
-const change = async (db: Db, held: Held, set: ReturnType<typeof sql.fragment>) => {
-  const {rowCount} = await db.query(sql.type(z.object({}))`update firings set ${set} where ${fenced(held)}`)
+/** Changes a firing under its fence. Returns false if the holder no longer owns the firing. */
+const change = async (db: Db, leasedFiring: LeasedFiring, set: ReturnType<typeof sql.fragment>) => {
+  const {rowCount} = await db.query(sql.type(z.object({}))`update firings set ${set} where ${fenced(leasedFiring)}`)
   return rowCount === 1
 }
 
-export const renewFiring = (db: Db, held: Held, seconds: number) =>
-  change(db, held, sql.fragment`lease_until = greatest(lease_until, lading_now() + make_interval(secs => ${seconds}))`)
+export const renewFiring = (db: Db, leasedFiring: LeasedFiring, seconds: number) =>
+  change(db, leasedFiring, sql.fragment`lease_until = greatest(lease_until, lading_now() + make_interval(secs => ${seconds}))`)
 
-/** The holder gives it up: it is taken again after so many seconds. `failed`: why, where that was a try. */
-export const layDownFiring = (db: Db, held: Held, {seconds, failed}: {seconds: number; failed: object | null}) =>
+/** Gives up the firing, which is due again after `seconds`. `failed`: why the attempt failed; null if it does not count as an attempt. */
+export const pauseFiring = (db: Db, leasedFiring: LeasedFiring, {seconds, failed}: {seconds: number; failed: object | null}) =>
   change(
     db,
-    held,
+    leasedFiring,
     sql.fragment`state = 'due', tries = tries + ${failed ? 1 : 0}, reason = coalesce(${failed && sql.jsonb(failed as never)}, reason), lease_until = lading_now() + make_interval(secs => ${seconds})`,
   )
 
 export const setFiringImport = (
   tx: Tx,
-  held: Held,
+  leasedFiring: LeasedFiring,
   {importNo, sha256, templateVersion}: {importNo: number; sha256: string; templateVersion: number},
-) => change(tx, held, sql.fragment`import_no = ${importNo}, sha256 = decode(${sha256}, 'hex'), template_version = ${templateVersion}`)
+) =>
+  change(tx, leasedFiring, sql.fragment`import_no = ${importNo}, sha256 = decode(${sha256}, 'hex'), template_version = ${templateVersion}`)
 
-export const setFiringRun = (tx: Tx, held: Held, {run, drift}: {run: string; drift: readonly object[]}) =>
+export const setFiringRun = (tx: Tx, leasedFiring: LeasedFiring, {run, drift}: {run: string; drift: readonly object[]}) =>
   change(
     tx,
-    held,
+    leasedFiring,
     sql.fragment`state = 'running', run_no = (select run_no from runs where id = ${run}), drift = ${sql.jsonb(drift as never)},
       reason = null`,
   )
 
-type End = {outcome: Outcome; reason: object | null; drift?: readonly object[] | null; sha256?: string | null}
+type FiringEnd = {outcome: Outcome; reason: object | null; drift?: readonly object[] | null; sha256?: string | null}
 
-export const endFiring = (tx: Tx, held: Held, {outcome, reason, drift = null, sha256 = null}: End) =>
+export const endFiring = (tx: Tx, leasedFiring: LeasedFiring, {outcome, reason, drift = null, sha256 = null}: FiringEnd) =>
   change(
     tx,
-    held,
+    leasedFiring,
     sql.fragment`state = 'ended', outcome = ${outcome}, reason = ${reason && sql.jsonb(reason as never)}, drift = ${drift && sql.jsonb(drift as never)},
       sha256 = coalesce(decode(${sha256}, 'hex'), sha256), ended_at = lading_now()`,
   )
 
-/** Firings nobody is at for two seconds past their time: their worker died, their job was lost, or they wait for another try. */
+/** Lists firings that have had no owner for two seconds after their time: the worker died, the job was lost, or they wait for a retry. */
 export const listLeft = (db: Db, limit: number) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`
     select id, org_id as org from firings where state in ('due', 'working') and lease_until <= (select lading_now()) - interval '2 seconds'
     order by lease_until limit ${limit}`)
 
-/** One whose run has ended, or is gone; held to the end of the transaction. Passes over what another process is at. */
+/** Locks a firing whose run has ended or was deleted. Skips firings that another process has locked. */
 export const claimRunEnded = (tx: Tx) =>
   tx.maybeOne(sql.type(Firing)`
     select ${columns} from firings
     where state = 'running' and not exists (select from runs where runs.run_no = firings.run_no and runs.state <> 'ended')
     order by id limit 1 for no key update skip locked`)
 
-/** The caller has claimed it. */
+/** Ends a running firing. The caller has locked it by `claimRunEnded`. */
 export const endRunning = (
   tx: Tx,
   {id, outcome, reason, counts}: {id: string; outcome: Outcome; reason: object | null; counts: object | null},
@@ -160,7 +162,10 @@ export const endRunning = (
 
 const LastRun = z.object({importNo: z.number(), importId: z.string(), runId: z.string(), isStopped: z.boolean()})
 
-/** The newest run of the import that the schedule's last run was of; null where that is gone, or its files are. `isStopped`: by no person. */
+/**
+ * Finds the newest run of the import that the schedule ran last. Returns null if the import or its files are gone. `isStopped`: the run was
+ * stopped, but not by a person.
+ */
 export const findLastRun = (db: Db, schedule: string) =>
   db.maybeOne(sql.type(LastRun)`
     select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker' and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', false) as "isStopped"
@@ -173,10 +178,13 @@ type OfImport = {org: string; importId: string}
 
 const Deleted = z.object({name: z.string(), connectorId: z.string()})
 
-/** An import of a firing, unless somebody has run it, or is about to. `deleted`: what was deleted now; `isGone`: whether nothing is left. */
+/**
+ * Deletes the import of a firing, unless it has a run or one is being started. `deleted`: the import, if this call deleted it. `isGone`:
+ * the import does not exist any more.
+ */
 export const deleteUnused = async (tx: Tx, {org, importId}: OfImport) => {
   const named = sql.fragment`from imports where org_id = ${org} and id = ${importId}`
-  // Whoever begins a run holds the import, and the run is seen by a statement of its own.
+  // Starting a run locks the import too. The next statement then sees a run that was started during the wait.
   await tx.query(sql.type(z.object({}))`select ${named} for update`)
   const deleted = await tx.maybeOne(sql.type(Deleted)`
     delete ${named} and not exists (select from runs where runs.import_no = imports.import_no) returning name, connector_id as "connectorId"`)

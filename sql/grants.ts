@@ -5,7 +5,7 @@ const Empty = z.object({})
 const Grant = z.object({
   refreshSealed: z.string(),
   accessSealed: z.string().nullable(),
-  /** How long the access token still lives by the database's clock; below zero once it is over. */
+  /** Milliseconds until the access token expires, by the database's clock. Negative after the expiry. */
   accessLeftMs: z.number().nullable(),
   ended: z.boolean(),
 })
@@ -14,7 +14,10 @@ export type GrantRow = z.output<typeof Grant>
 const columns = sql.fragment`refresh_sealed as "refreshSealed", access_sealed as "accessSealed", ended_at is not null as ended,
   (extract(epoch from access_expires_at - lading_now()) * 1000)::float8 as "accessLeftMs"`
 
-/** The sealed tokens of a consent, in place of those of an earlier one, whose mints count no more. `accessSeconds` is the CRM's `expires_in`. */
+/**
+ * Stores the sealed tokens of a new consent, replacing those of an earlier one, and deletes its minted tokens. `accessSeconds` is the CRM's
+ * `expires_in`.
+ */
 export const keepGrant = (
   tx: Tx,
   {
@@ -35,15 +38,15 @@ export const findGrant = (db: Db, connector: string) =>
   db.maybeOne(sql.type(Grant)`select ${columns} from grants where connector_id = ${connector}`)
 
 /**
- * Waits for whoever renews this grant now, in any process, and answers what he left. Held to the end of the transaction.
- * Fails after `waitSeconds`; a holder that died frees it at once, one that hangs when its idle transaction is ended.
+ * Locks the grant until the transaction ends and returns its row. Waits for another process that renews it, and fails after `waitSeconds`.
+ * A dead holder's lock is released at once. A hanging holder's lock is released when the server ends its idle transaction.
  */
 export const lockGrant = async (tx: Tx, {connector, waitSeconds}: {connector: string; waitSeconds: number}) => {
   await tx.query(sql.type(Empty)`select set_config('lock_timeout', ${`${waitSeconds}s`}, true)`)
   return tx.maybeOne(sql.type(Grant)`select ${columns} from grants where connector_id = ${connector} for update`)
 }
 
-/** Someone else held the grant for all of the time we were ready to wait (SQLSTATE lock_not_available). */
+/** Whether another process held the grant for the whole wait (SQLSTATE lock_not_available). */
 export const isLockTimeout = (error: unknown) => error instanceof Error && 'code' in error && error.code === '55P03'
 
 export const keepAccess = (
@@ -65,8 +68,8 @@ export const endGrant = (tx: Tx, connector: string) =>
     update grants set ended_at = lading_now(), access_sealed = null, access_expires_at = null where connector_id = ${connector}`)
 
 /**
- * Writes one access token into the ledger unless `limit` of them were asked within `windowSeconds`: then answers how long until
- * the oldest of those leaves the window. The grant's lock makes count and write one step.
+ * Records one minted access token. If `limit` tokens were minted within `windowSeconds`, records nothing and returns how long until the
+ * oldest leaves the window. The grant's lock makes count and insert atomic.
  */
 export const writeMint = (db: Db, {connector, limit, windowSeconds}: {connector: string; limit: number; windowSeconds: number}) =>
   db.one(sql.type(z.object({waitSeconds: z.number().nullable()}))`
@@ -81,35 +84,38 @@ export const writeMint = (db: Db, {connector, limit, windowSeconds}: {connector:
       then greatest(1, ceil(extract(epoch from min(minted_at) - lading_now()) + ${windowSeconds}))::float8 end as "waitSeconds"
     from recent`)
 
-/** How long until the oldest of the last `limit` tokens is `windowSeconds` old; at least a second. For a throttle the CRM reports itself. */
+/**
+ * Returns how long until the oldest of the last `limit` tokens is `windowSeconds` old, at least a second. Used when the CRM itself reports
+ * a throttle.
+ */
 export const readMintWait = (db: Db, {connector, limit, windowSeconds}: {connector: string; limit: number; windowSeconds: number}) =>
   db.oneFirst(sql.type(z.object({waitSeconds: z.number()}))`
     select greatest(1, ceil(coalesce(extract(epoch from min(minted_at) - lading_now()) + ${windowSeconds}, 1)))::float8 as "waitSeconds"
     from (select minted_at from grant_mints where connector_id = ${connector} order by minted_at desc limit ${limit}) as last`)
 
-/** Mints that no count looks at any more. */
+/** Deletes minted tokens that are too old for any limit. */
 export const forgetMints = (db: Db, {connector, windowSeconds}: {connector: string; windowSeconds: number}) =>
   db.query(sql.type(Empty)`
     delete from grant_mints where connector_id = ${connector} and minted_at < lading_now() - make_interval(secs => ${windowSeconds})`)
 
-/** Forgets it with its mints; answers what it was, null when there was none. Waits for whoever renews it now. */
+/** Deletes the grant and its minted tokens. Waits for a process that renews the grant. Returns the deleted row, or null if there was none. */
 export const takeGrant = (tx: Tx, connector: string) =>
   tx.maybeOne(sql.type(Grant)`
     with forgotten as (delete from grant_mints where connector_id = ${connector})
     delete from grants where connector_id = ${connector} returning ${columns}`)
 
-/** The lasting secret of a connection that mints no tokens. */
+/** Stores the permanent secret of a connection that mints no tokens. */
 export const keepSecret = (tx: Tx, {connector, refreshSealed}: {connector: string; refreshSealed: string}) =>
   tx.query(sql.type(Empty)`insert into grants (connector_id, refresh_sealed) values (${connector}, ${refreshSealed})`)
 
-/** Connections with a token that is not sealed under the key `start` stands for, in the order of their ids. */
+/** Lists connections with a token that is not sealed under the key with the prefix `start`. Ordered by id. */
 export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
   db.anyFirst(sql.type(z.object({connector: z.string()}))`
     select connector_id as connector from grants
     where connector_id > ${after} and not (starts_with(refresh_sealed, ${start}) and starts_with(coalesce(access_sealed, ${start}), ${start}))
     order by connector_id limit ${limit}`)
 
-/** The same tokens, sealed anew. For whoever holds the grant's lock. */
+/** Replaces the sealed tokens. The caller has locked the grant. */
 export const keepSealed = (
   tx: Tx,
   {connector, refreshSealed, accessSealed}: {connector: string} & Pick<GrantRow, 'refreshSealed' | 'accessSealed'>,

@@ -5,7 +5,6 @@ export const checkDatabase = prepare<{one: number}>('health', 'select 1 as one')
 
 const readApplied = prepare<{name: string}>('applied-migrations', 'select name from migrations order by name')
 
-/** Which migrations this release brings, and which of them this database has not seen. */
 export const readMigrationState = async (hot: Hot): Promise<{applied: number; pending: string[]}> => {
   const names = await listMigrations()
   const applied = new Set((await readApplied(hot, [])).map(({name}) => name))

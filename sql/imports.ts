@@ -14,7 +14,7 @@ const Import = z.object({
   slots: z.array(z.unknown()),
   createdBy: z.string().nullable(),
   createdAt: z.string(),
-  /** Its files, and all that its runs kept, are gone since. */
+  /** When the import's files and the data of its runs were deleted. */
   expiredAt: z.string().nullable(),
 })
 export type Import = z.infer<typeof Import>
@@ -24,10 +24,10 @@ const columns = sql.fragment`import_no as no, id, name, connector_id as "connect
   expired_at as "expiredAt"`
 
 type NewImport = {id: string; org: string; connector: string; name: string; person: string | null}
-/** What its template makes of it, where it has one. */
-type Begun = {template: {id: string; version: number}; slots: readonly unknown[]; flows: readonly unknown[]}
+/** The content that an import takes from its template. */
+type ImportFromTemplate = {template: {id: string; version: number}; slots: readonly unknown[]; flows: readonly unknown[]}
 
-export const insertImport = (db: Db, {id, org, connector, name, person}: NewImport, begun: Begun | null = null) =>
+export const insertImport = (db: Db, {id, org, connector, name, person}: NewImport, begun: ImportFromTemplate | null = null) =>
   db.one(sql.type(Import)`
     insert into imports (id, org_id, connector_id, name, created_by, template_id, template_version, slots, flows)
     values (${id}, ${org}, ${connector}, ${name}, ${person}, ${begun?.template.id ?? null}, ${begun?.template.version ?? null},
@@ -40,16 +40,14 @@ export const findImport = (db: Db, {org, id}: {org: string; id: string}) =>
 export const findImportId = (db: Db, no: number) =>
   db.oneFirst(sql.type(z.object({id: z.string()}))`select id from imports where import_no = ${no}`)
 
-/** Of runs that are listed together. */
 export const listImportNames = (db: Db, numbers: number[]) =>
   db.any(sql.type(z.object({no: z.number(), id: z.string(), name: z.string()}))`
     select import_no as no, id, name from imports where import_no = any(${sql.array(numbers, 'int8')})`)
 
-/** Holds the import until the transaction ends: what depends on its state is decided once at a time. */
+/** Locks the import until the transaction ends, so that decisions that depend on its state are made one at a time. */
 export const lockImport = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} and not deleted for update`)
 
-/** Newest first; `before` is the id the last page ended with. */
 export const listImports = (db: Db, {org, before, limit}: {org: string; before: string | null; limit: number}) =>
   db.any(sql.type(Import)`
     select ${columns} from imports where org_id = ${org} and not deleted and (${before}::text is null or id < ${before})
@@ -59,12 +57,11 @@ export const setFlows = (tx: Tx, {no, flows, state}: {no: number; flows: unknown
   tx.one(sql.type(Import)`
     update imports set flows = ${sql.jsonb(flows as never)}, state = ${state}, version = version + 1 where import_no = ${no} returning ${columns}`)
 
-/** The same name is no new version. */
+/** Renames the import. The same name creates no new version. */
 export const setImportName = (tx: Tx, {no, name}: {no: number; name: string}) =>
   tx.one(sql.type(Import)`
     update imports set name = ${name}, version = version + (name <> ${name})::int where import_no = ${no} returning ${columns}`)
 
-/** The files its template expects, as they are filled, and its flows over them. */
 export const setSlots = (tx: Tx, {no, slots, flows, state}: {no: number; slots: unknown[]; flows: unknown[]; state: 'draft' | 'ready'}) =>
   tx.one(sql.type(Import)`
     update imports set slots = ${sql.jsonb(slots as never)}, flows = ${sql.jsonb(flows as never)}, state = ${state}, version = version + 1

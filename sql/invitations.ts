@@ -21,7 +21,7 @@ const columns = sql.fragment`invitations.id, invitations.email, invitations.role
 
 type NewInvitation = {id: string; org: string; email: string; role: z.output<typeof Role>; person: string | null; days: number}
 
-/** The one open invitation of this address to the org: a second renews the first, with the role and the time of the second. */
+/** Invites the address to the org. An open invitation of the same address is renewed with the new role and expiry. */
 export const keepInvitation = (db: Db, {id, org, email, role, person, days}: NewInvitation) =>
   db.one(sql.type(Invitation)`
     insert into invitations (id, org_id, email, role, invited_by, expires_at)
@@ -30,14 +30,13 @@ export const keepInvitation = (db: Db, {id, org, email, role, person, days}: New
       do update set role = excluded.role, invited_by = excluded.invited_by, expires_at = excluded.expires_at
     returning ${columns}`)
 
-/** Every invitation the org ever made, newest first. */
 export const listInvitations = (db: Db, org: string) =>
   db.any(sql.type(Invitation)`select ${columns} from invitations where org_id = ${org} order by id desc`)
 
 export const findInvitation = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Invitation)`select ${columns} from invitations where org_id = ${org} and id = ${id}`)
 
-/** Null for none and for a used one; withdrawing twice keeps the first time. */
+/** Withdraws an unused invitation, or returns null if there is none. A second withdrawal keeps the time of the first. */
 export const withdrawInvitation = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Invitation)`
     update invitations set withdrawn_at = coalesce(withdrawn_at, lading_now())
@@ -46,7 +45,6 @@ export const withdrawInvitation = (db: Db, {org, id}: {org: string; id: string})
 
 const Received = z.object({id: z.string(), org: z.object({id: z.string(), name: z.string()}), role: Role, expiresAt: z.string()})
 
-/** What is pending for an address, in every org, newest first. */
 export const listReceived = (db: Db, email: string) =>
   db.any(sql.type(Received)`
     select invitations.id, jsonb_build_object('id', orgs.id, 'name', orgs.name) as org, role, expires_at as "expiresAt"
@@ -55,10 +53,10 @@ export const listReceived = (db: Db, email: string) =>
     order by invitations.id desc`)
 
 const Standing = z.object({org: z.string(), role: Role, state: State, closed: z.boolean(), membership: z.string().nullable()})
-export type InvitationStanding = z.output<typeof Standing>
+export type InvitationStatus = z.output<typeof Standing>
 
-/** An invitation to this address, and what it would change: `membership` is the version of the person's membership in the org. */
-export const readStanding = (db: Db, {id, email, person}: {id: string; email: string; person: string}) =>
+/** Reads an invitation to this address and what accepting it would change. `membership`: the version of the person's membership in the org. */
+export const readInvitationStatus = (db: Db, {id, email, person}: {id: string; email: string; person: string}) =>
   db.maybeOne(sql.type(Standing)`
     select invitations.org_id as org, invitations.role, ${state}, closed_at is not null as closed, members.xmin::text as membership
     from invitations
@@ -66,13 +64,12 @@ export const readStanding = (db: Db, {id, email, person}: {id: string; email: st
     left join members on members.org_id = invitations.org_id and members.person_id = ${person}
     where invitations.id = ${id} and invitations.email = ${email}`)
 
-/** Null unless it is still pending, for this role. */
+/** Uses up the invitation. Returns null unless it is still pending, for this role. */
 export const spendInvitation = (tx: Tx, {id, role}: {id: string; role: z.output<typeof Role>}) =>
   tx.maybeOne(sql.type(z.object({id: z.string()}))`
     update invitations set used_at = lading_now()
     where id = ${id} and role = ${role} and withdrawn_at is null and used_at is null and expires_at > lading_now()
     returning id`)
 
-/** Whatever became of them. */
 export const deleteInvitationsTo = (tx: Tx, email: string) =>
   tx.query(sql.type(z.object({}))`delete from invitations where email = ${email}`)

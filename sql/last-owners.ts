@@ -3,11 +3,11 @@ import {sql, type Tx} from './database.ts'
 
 const Id = z.object({id: z.string()})
 
-/** In one order, for whoever locks them all. */
+/** Lists the person's orgs in a fixed order, for callers that lock all of them. */
 export const listOrgsOf = (tx: Tx, person: string) =>
   tx.anyFirst(sql.type(Id)`select org_id as id from members where person_id = ${person} order by org_id`)
 
-/** The orgs that would have members and no owner without this person. */
+/** Lists the orgs that would keep members but no owner if this person left. */
 export const listLastOwned = (tx: Tx, person: string) =>
   tx.any(sql.type(Id.extend({name: z.string()}))`
     select orgs.id, orgs.name from members join orgs on orgs.id = org_id
@@ -16,7 +16,7 @@ export const listLastOwned = (tx: Tx, person: string) =>
       and not exists (select from members other where other.org_id = orgs.id and other.person_id <> ${person} and other.role = 'owner')
     order by orgs.id`)
 
-/** Makes an owner of the highest of the others, of equals whoever has been there longest. Answers who that is. */
+/** Makes the remaining member with the highest role an owner. Among equals, the member who joined first is chosen. Returns their person id. */
 export const promoteHeir = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.oneFirst(sql.type(Id)`
     update members set role = 'owner' where id = (

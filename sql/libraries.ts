@@ -18,18 +18,17 @@ const select = sql.fragment`
   select id, namespace, managed_by as "managedBy", l.version_no as "versionNumber", manifest, source, updated_at as "updatedAt"
   from libraries l join library_versions v on v.library_id = l.id and v.version_no = l.version_no`
 
-/** By name, as each stands now. */
 export const listLibraryRows = (db: Db, org: string) =>
   db.any(sql.type(Library)`${select} where org_id = ${org} order by namespace collate "C"`)
 
 export const findLibrary = (db: Db, {org, namespace}: {org: string; namespace: string}) =>
   db.maybeOne(sql.type(Library)`${select} where org_id = ${org} and namespace = ${namespace}`)
 
-/** Holds it until the transaction ends, so that two publishes do not become one. */
+/** Locks the library until the transaction ends, so that concurrent publishes get different versions. */
 export const lockLibrary = (tx: Tx, {org, namespace}: {org: string; namespace: string}) =>
   tx.maybeOne(sql.type(Library)`${select} where org_id = ${org} and namespace = ${namespace} for update of l`)
 
-type Published = {
+type NewLibraryVersion = {
   id: string
   org: string
   namespace: string
@@ -41,8 +40,8 @@ type Published = {
   person: string | null
 }
 
-/** The next version becomes the current one; the first makes the library. */
-export const insertVersion = async (tx: Tx, published: Published) => {
+/** Stores the next version as the current one. The first version creates the library. */
+export const insertVersion = async (tx: Tx, published: NewLibraryVersion) => {
   const {id, org, namespace, managedBy, versionNumber, manifest, source, restoredFrom, person} = published
   await tx.query(sql.type(Empty)`
     insert into libraries (id, org_id, namespace, managed_by, version_no) values (${id}, ${org}, ${namespace}, ${managedBy}, ${versionNumber})
@@ -65,7 +64,6 @@ const Version = z.object({
   publishedAt: z.string(),
 })
 
-/** Newest first, those below `before`. */
 export const listVersions = (db: Db, {library, before, limit}: {library: string; before: number | null; limit: number}) =>
   db.any(sql.type(Version)`
     select version_no as "versionNumber", manifest ->> 'version' as version, restored_from as "restoredFrom", p.name as "publishedBy",

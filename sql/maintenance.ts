@@ -1,10 +1,10 @@
 import {z} from 'zod'
 import {type Db, prepare, sql} from './database.ts'
 
-/** One row while maintenance is on for the whole deployment. */
+/** Returns one row while maintenance mode is on for the whole deployment. */
 export const readMaintenanceSwitch = prepare<{one: number}>('maintenance-switch', 'select 1 as one from maintenance_switch')
 
-/** Twice keeps the first time. */
+/** Turns maintenance mode on. Turning it on again keeps the first time. */
 export const switchMaintenanceOn = (db: Db) =>
   db.query(sql.type(z.object({}))`insert into maintenance_switch default values on conflict do nothing`)
 

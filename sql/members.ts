@@ -5,7 +5,7 @@ export const Role = z.enum(['operator', 'builder', 'admin', 'owner'])
 const Member = z.object({id: z.string(), role: Role, isManual: z.boolean()})
 const Listed = z.object({
   ...{id: z.string(), personId: z.string(), name: z.string(), email: z.string(), role: Role},
-  /** Whether an admin or an accepted invitation set the role, or the CRM's profile. */
+  /** Who set the role. `manual`: an admin or an accepted invitation. `crm`: the CRM's profile. */
   roleSource: z.enum(['manual', 'crm']),
   createdAt: z.string(),
 })
@@ -15,7 +15,6 @@ const columns = sql.fragment`id, role, manual_role as "isManual"`
 const listed = sql.fragment`members.id, person_id as "personId", people.name, people.email, role,
   case when manual_role then 'manual' else 'crm' end as "roleSource", members.created_at as "createdAt"`
 
-/** Oldest first. */
 export const listMembers = (db: Db, org: string) =>
   db.any(sql.type(Listed)`
     select ${listed} from members join people on people.id = person_id where org_id = ${org} order by members.created_at, members.id`)
@@ -27,7 +26,7 @@ export const readMember = (db: Db, {org, id}: {org: string; id: string}) =>
 export const findMember = (db: Db, {org, person}: {org: string; person: string}) =>
   db.maybeOne(sql.type(Member)`select ${columns} from members where org_id = ${org} and person_id = ${person}`)
 
-/** The membership cannot end before the end of the transaction. */
+/** Locks the membership, so that it cannot end before the transaction does. */
 export const holdMember = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.maybeOne(sql.type(Member)`select ${columns} from members where org_id = ${org} and person_id = ${person} for key share`)
 
@@ -46,8 +45,8 @@ export const keepMember = (db: Db, {id, org, person, role}: {id: string; org: st
     returning ${columns}`)
 
 /**
- * How to ask the CRM what this member is there: by the account they sign in with, through a connection of the org's own CRM org.
- * Null in orgs that do not follow the CRM's roles, for people of another data centre, and without such a connection.
+ * Finds how to read this member's CRM role: the person's account id and a connection to the org's own CRM org. Returns null if the org does
+ * not follow the CRM's roles, the person belongs to another data centre, or there is no such connection.
  */
 export const findFollowed = (db: Db, {org, person}: {org: string; person: string}) =>
   db.maybeOne(sql.type(z.object({connector: z.string(), zuid: z.string(), invited: z.boolean()}))`
@@ -68,21 +67,21 @@ export const hasOwner = (tx: Tx, org: string) =>
   tx.oneFirst(sql.type(z.object({found: z.boolean()}))`
     select exists (select from members where org_id = ${org} and role = 'owner') as found`)
 
-/** The role of an accepted invitation is set in Lading: the CRM does not change it. */
+/** Marks the membership as invited. Lading then sets its role, and the CRM does not change it. */
 export const markInvited = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.query(sql.type(z.object({}))`
     update members set invited = true, manual_role = true where org_id = ${org} and person_id = ${person}`)
 
-/** From now on a sign-in without the CRM org leads elsewhere. */
+/** Clears the mark of an invited member. A sign-in without the CRM org then no longer leads to this org. */
 export const markUninvited = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.query(sql.type(z.object({}))`update members set invited = false where org_id = ${org} and person_id = ${person} and invited`)
 
-/** The org somebody was invited to last, of those they are still in. */
+/** Finds the org of the person's latest invitation, among the orgs to which the person still belongs. */
 export const findInvited = (db: Db, person: string) =>
   db.maybeOne(sql.type(z.object({org: z.string(), role: Role}))`
     select org_id as org, role from members where person_id = ${person} and invited order by created_at desc, id desc limit 1`)
 
-/** The membership as it stands, and which version of it this is; held to the end of the transaction. */
+/** Locks the membership until the transaction ends. Returns the member with a version. */
 export const lockMember = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.maybeOne(sql.type(Member.extend({version: z.string()}))`
     select ${columns}, xmin::text as version from members where org_id = ${org} and person_id = ${person} for no key update`)

@@ -2,25 +2,28 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import pg from 'pg'
 import {z} from 'zod'
 import {type Db, sql} from './database.ts'
+import {type LockRetryOptions, limitLockWait, retryOnLock} from './lock-retry.ts'
 import {listMigrations, type Migration, readMigrations} from './migration-files.ts'
-import {hurry, type Patience, patiently} from './patience.ts'
 
-/** One number for the whole product: releases that start together take turns. */
+/** The advisory lock of all releases, so that releases that start together take turns. */
 const LOCK = 7_216_204
-/** Waits here stand in nobody's way: an index built beside traffic waits until every older transaction is over. */
+/** The lock timeout of a concurrent index build, which waits until all older transactions have ended. Its wait blocks no other statement. */
 const concurrentLock = '30min'
-const longestTurn: Patience = {seconds: 3_600}
-/** Then a piece does not lessen what is left. */
+const longestTurn: LockRetryOptions = {seconds: 3_600}
+/** The limit on pieces of one migration. A statement that needs more evidently does not reduce the remaining rows. */
 const mostPieces = 1_000_000
 
-export type Applied = {name: string; tries: number; ms: number}
-type Options = {folder?: string; patience?: Patience; turn?: Patience}
+export type AppliedMigration = {name: string; tries: number; ms: number}
+type Options = {folder?: string; patience?: LockRetryOptions; turn?: LockRetryOptions}
 
 /**
- * Applies `migrations/*.sql` in the order of their names, while the service is in use, and answers those applied now. Refuses to go on
- * when an applied file has changed since: history is never edited. What fails can be called again, and goes on where it stood.
+ * Applies `migrations/*.sql` in the order of their names while the service runs. Returns the migrations that this call applied. Throws if
+ * an applied file has changed, because applied migrations must not be edited. After a failure, another call continues.
  */
-export const migrate = async (url: string, {folder, patience = {seconds: 120}, turn = longestTurn}: Options = {}): Promise<Applied[]> => {
+export const migrate = async (
+  url: string,
+  {folder, patience = {seconds: 120}, turn = longestTurn}: Options = {},
+): Promise<AppliedMigration[]> => {
   const client = await openReleaser(url)
   try {
     await takeTurn(client, turn)
@@ -30,41 +33,42 @@ export const migrate = async (url: string, {folder, patience = {seconds: 120}, t
   }
 }
 
-/** A connection for what a release changes, known by its name in `pg_stat_activity`. */
+/** Opens a connection for the changes of a release, named in `pg_stat_activity`. */
 export const openReleaser = async (url: string): Promise<pg.Client> => {
   const client = new pg.Client({connectionString: url, application_name: 'lading-release', keepAlive: true})
   client.on('error', () => {})
   await client.connect()
-  await hurry(client)
+  await limitLockWait(client)
   return client
 }
 
-/** Whether a build that knows more has been at the database: there may be tables of which this one knows nothing. */
+/** Whether a newer build has migrated the database. There may then be tables that this build does not know. */
 export const isMigratedFurther = async (db: Db): Promise<boolean> => {
   const known = await listMigrations()
   return db.exists(sql.type(z.object({}))`select from migrations where name <> all(${sql.array(known, 'text')})`)
 }
 
-/** Asked for again and again, never waited for: whoever waits inside a statement is waited for by an index that is built beside traffic. */
-const takeTurn = async (client: pg.Client, {seconds}: Patience) => {
+/** Polls for the releases' lock. A statement that waits for it would stall CREATE INDEX CONCURRENTLY. */
+const takeTurn = async (client: pg.Client, {seconds}: LockRetryOptions) => {
   for (const end = Date.now() + seconds * 1_000; ; await sleep(250)) {
     const {rows} = await client.query<{had: boolean}>('select pg_try_advisory_lock($1) as had', [LOCK])
     if (rows[0]!.had) return
-    if (Date.now() > end) throw new Error(`Another release has been at this database for ${seconds} s`)
+    if (Date.now() > end)
+      throw new Error(`Another release has held the migration lock for ${seconds} s. Wait for it to end, then try again`)
   }
 }
 
-const applyAll = async (client: pg.Client, migrations: Migration[], patience: Patience) => {
+const applyAll = async (client: pg.Client, migrations: Migration[], patience: LockRetryOptions) => {
   await client.query(
     'create table if not exists migrations (name text primary key, sha256 text not null, applied_at timestamptz not null default now())',
   )
   const {rows} = await client.query<{name: string; sha256: string}>('select name, sha256 from migrations')
   const before = new Map(rows.map(({name, sha256}) => [name, sha256]))
-  const applied: Applied[] = []
+  const applied: AppliedMigration[] = []
   for (const migration of migrations) {
     const {name, sha256} = migration
     if (before.get(name) === sha256) continue
-    if (before.has(name)) throw new Error(`Migration ${name} was applied as another text: write a new file instead of changing it`)
+    if (before.has(name)) throw new Error(`Migration ${name} was changed after it was applied. Restore it and write a new file instead`)
     const began = performance.now()
     const tries = await apply(client, migration, patience).catch(error => {
       throw new Error(`Migration ${name} failed`, {cause: error})
@@ -74,10 +78,10 @@ const applyAll = async (client: pg.Client, migrations: Migration[], patience: Pa
   return applied
 }
 
-const apply = async (client: pg.Client, migration: Migration, patience: Patience): Promise<number> => {
+const apply = async (client: pg.Client, migration: Migration, patience: LockRetryOptions): Promise<number> => {
   if (migration.how === 'concurrently') return applyConcurrently(client, migration)
   if (migration.how === 'in pieces') return applyInPieces(client, migration, patience)
-  const {tries} = await patiently(client, patience, async lockMs => {
+  const {tries} = await retryOnLock(client, patience, async lockMs => {
     await begin(client, lockMs)
     await client.query(migration.text)
     await note(client, migration)
@@ -91,7 +95,10 @@ const begin = (client: pg.Client, lockMs: number) => client.query(`begin; set lo
 const note = (client: pg.Client, {name, sha256}: Migration) =>
   client.query('insert into migrations (name, sha256) values ($1, $2)', [name, sha256])
 
-/** What an index leaves behind whose building broke off is in the way of the next try, and of writers where it is unique. */
+/**
+ * Builds an index concurrently. First drops the invalid index that a failed build leaves, because it blocks the next try, and writers if it
+ * is unique.
+ */
 const applyConcurrently = async (client: pg.Client, migration: Migration): Promise<number> => {
   const [, index] = /\bcreate\s+(?:unique\s+)?index\s+concurrently\s+(?:if\s+not\s+exists\s+)?(\w+)\s+on\b/i.exec(migration.text) ?? []
   await client.query(`set lock_timeout = '${concurrentLock}'`)
@@ -114,11 +121,11 @@ const dropBroken = async (client: pg.Client, index: string | undefined) => {
   if (rowCount) await client.query(`drop index concurrently ${index}`)
 }
 
-/** The pauses leave half of the time to everybody else. */
-const applyInPieces = async (client: pg.Client, migration: Migration, patience: Patience): Promise<number> => {
+/** Repeats the statement, one transaction per piece. The pauses leave half of the time to other statements. */
+const applyInPieces = async (client: pg.Client, migration: Migration, patience: LockRetryOptions): Promise<number> => {
   for (let pieces = 0, all = 0; pieces < mostPieces; pieces++) {
     const began = performance.now()
-    const {value: rows, tries} = await patiently(client, patience, async lockMs => {
+    const {value: rows, tries} = await retryOnLock(client, patience, async lockMs => {
       await begin(client, lockMs)
       const {rowCount} = await client.query(migration.text)
       if (!rowCount) await note(client, migration)
@@ -129,5 +136,5 @@ const applyInPieces = async (client: pg.Client, migration: Migration, patience: 
     if (!rows) return all
     await sleep(performance.now() - began)
   }
-  throw new Error(`It changed rows ${mostPieces} times and was not done: it must leave out those it has changed`)
+  throw new Error(`The migration changed rows ${mostPieces} times without end. Its statement must skip rows that it has changed`)
 }

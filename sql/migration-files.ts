@@ -6,14 +6,14 @@ import {pathToFileURL} from 'node:url'
 const FOLDER = new URL('migrations/', import.meta.url)
 
 /**
- * How the text is run, by a line of its head: `-- concurrently` as one statement outside a transaction, `-- in pieces` as one statement again and
- * again, each time a transaction, until it changes no row; otherwise all of it in one transaction.
+ * The way in which the text is executed, as a line at the head of the file says. `-- concurrently`: one statement outside a transaction.
+ * `-- in pieces`: one statement, repeated in separate transactions until it changes no row. Without such a line, the whole text is one
+ * transaction.
  */
-export type How = 'at once' | 'concurrently' | 'in pieces'
-/** `contract`: why no code that may still run reads what it takes away, where it is such a step. */
-export type Migration = {name: string; text: string; sha256: string; how: How; contract: string | null}
+type MigrationMode = 'at once' | 'concurrently' | 'in pieces'
+/** A migration file. `contract`: if the migration removes something, why no code that may still run reads it. */
+export type Migration = {name: string; text: string; sha256: string; how: MigrationMode; contract: string | null}
 
-/** In the order they are applied. */
 export const readMigrations = async (folder?: string): Promise<Migration[]> => {
   const names = await listMigrations(folder)
   const base = folder ? pathToFileURL(`${folder}/`) : FOLDER
@@ -30,5 +30,5 @@ export const readMigration = (name: string, text: string): Migration => {
   const [, how] = /^-- (concurrently|in pieces)\b/m.exec(head) ?? []
   const [, contract] = /^-- contract: (\S.*)$/m.exec(head) ?? []
   const sha256 = createHash('sha256').update(text).digest('hex')
-  return {name, text, sha256, how: (how as How | undefined) ?? 'at once', contract: contract ?? null}
+  return {name, text, sha256, how: (how as MigrationMode | undefined) ?? 'at once', contract: contract ?? null}
 }

@@ -9,7 +9,7 @@ export const insertNotice = (tx: Tx, {id, org, kind, schedule, about}: NewNotice
   tx.query(sql.type(Empty)`
     insert into notices (id, org_id, kind, schedule_id, about) values (${id}, ${org}, ${kind}, ${schedule}, ${sql.jsonb(about as never)})`)
 
-/** Whether the org was told of this before, whatever else was said about it then. */
+/** Whether the org has a notice of this kind whose content contains `about`. */
 export const hasNotice = (tx: Tx, {org, kind, about}: Pick<NewNotice, 'org' | 'kind' | 'about'>) =>
   tx.exists(sql.type(Empty)`select from notices where org_id = ${org} and kind = ${kind} and about @> ${sql.jsonb(about as never)}`)
 
@@ -24,21 +24,24 @@ const Notice = z.object({
 })
 export type Notice = z.output<typeof Notice>
 
-/** The oldest after `after` that nobody has handed out, held to the end of the transaction. Those of a closed org wait until it opens. */
+/**
+ * Locks the oldest notice after number `after` that has no deliveries yet, until the transaction ends. Notices of a closed org wait until
+ * it is reopened.
+ */
 export const claimNotice = (tx: Tx, {after}: {after: number}) =>
   tx.maybeOne(sql.type(Notice)`
     select notice_no as no, notices.id, org_id as org, kind, schedule_id as schedule, about, notices.created_at as at
     from notices join orgs on orgs.id = org_id and closed_at is null
     where expanded_at is null and notice_no > ${after} order by notice_no limit 1 for update of notices skip locked`)
 
-type Said = {org: string; kind: string; periodStart: string; percent: number}
+type UsageNotice = {org: string; kind: string; periodStart: string; percent: number}
 
-export const hasSaidUse = (tx: Tx, {org, kind, periodStart, percent}: Said) =>
+export const hasUsageNotice = (tx: Tx, {org, kind, periodStart, percent}: UsageNotice) =>
   tx.exists(sql.type(Empty)`
     select from notices where org_id = ${org} and kind = ${kind} and about @> ${sql.jsonb({periodStart, percent})}`)
 
-/** A notice for one endpoint, which nobody else is told of: it is handed out as it is written. Answers its number. */
-export const insertTest = (tx: Tx, {id, org, kind, body}: {id: string; org: string; kind: string; body: string}) =>
+/** Inserts a test notice for one endpoint. It is marked as expanded at once, so that it gets no other recipients. Returns its number. */
+export const insertTestNotice = (tx: Tx, {id, org, kind, body}: {id: string; org: string; kind: string; body: string}) =>
   tx.oneFirst(sql.type(z.object({no: z.number()}))`
     insert into notices (id, org_id, kind, about, body, expanded_at) values (${id}, ${org}, ${kind}, '{}', ${body}, lading_now())
     returning notice_no as no`)
@@ -47,10 +50,10 @@ export const keepBody = (tx: Tx, {no, schedule, body}: {no: number; schedule: st
   tx.query(sql.type(Empty)`
     update notices set body = ${body}, schedule_id = ${schedule}, expanded_at = lading_now() where notice_no = ${no}`)
 
-type Told = {org: string; kind: string; schedule: string | null}
+type NoticeTarget = {org: string; kind: string; schedule: string | null}
 
-/** Those that asked for this kind themselves, and those the rule of the org or of the schedule names for it. */
-export const listEndpointsToTell = (tx: Tx, {org, kind, schedule}: Told) =>
+/** Lists endpoints that subscribe to this kind, and endpoints that a notice rule of the org or of the schedule names for it. */
+export const listEndpointsToNotify = (tx: Tx, {org, kind, schedule}: NoticeTarget) =>
   tx.anyFirst(sql.type(z.object({id: z.string()}))`
     select id from webhook_endpoints e
     where org_id = ${org} and enabled and ((${kind} = any(events) and (schedule_id is null or schedule_id = ${schedule}))
@@ -59,7 +62,7 @@ export const listEndpointsToTell = (tx: Tx, {org, kind, schedule}: Told) =>
         and e.id = any(r.endpoints)))
     order by id`)
 
-export const listPeopleToTell = (tx: Tx, {org, kind, schedule}: Told) =>
+export const listPeopleToNotify = (tx: Tx, {org, kind, schedule}: NoticeTarget) =>
   tx.anyFirst(sql.type(z.object({person: z.string()}))`
     select distinct person_id as person from notice_people join notice_rules r using (rule_no)
     where r.org_id = ${org} and (schedule_id is null or schedule_id = ${schedule}) and ${kind} = any(kinds) order by 1`)
@@ -68,7 +71,6 @@ export const listAdmins = (tx: Tx, {org, limit}: {org: string; limit: number}) =
   tx.anyFirst(sql.type(z.object({person: z.string()}))`
     select person_id as person from members where org_id = ${org} and role in ('admin', 'owner') order by role desc, created_at limit ${limit}`)
 
-/** The schedule that started a run and the template it is of, where it has any. */
 export const findRunTies = (db: Db, run: number) =>
   db.one(sql.type(z.object({schedule: z.string().nullable(), template: z.string().nullable()}))`
     select (select schedule_id from firings f where f.run_no = r.run_no limit 1) as schedule, template_id as template
@@ -76,14 +78,12 @@ export const findRunTies = (db: Db, run: number) =>
 
 const Recent = z.object({id: z.string(), kind: z.string(), about: z.record(z.string(), z.json()), at: z.string()})
 
-/** The newest of the org's, of kinds that begin with any of these. */
 export const listRecentNotices = (db: Db, {org, kinds, days, limit}: {org: string; kinds: string[]; days: number; limit: number}) =>
   db.any(sql.type(Recent)`
     select id, kind, about, created_at as at from notices
     where org_id = ${org} and split_part(kind, '.', 1) = any(${sql.array(kinds, 'text')}) and created_at > lading_now() - make_interval(days => ${days})
     order by notice_no desc limit ${limit}`)
 
-/** At most `limit`, with their deliveries; answers how many went. */
 export const deleteOldNotices = async (db: Db, {days, limit}: {days: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     delete from notices where ctid = any(array(

@@ -9,17 +9,22 @@ const Client = z.object({
   redirectUris: z.array(z.string()),
   createdAt: z.string(),
 })
-export type OAuthClient = z.output<typeof Client>
+export type OAuthClientRow = z.output<typeof Client>
 
 const columns = sql.fragment`id, kind, name, redirect_uris as "redirectUris", created_at as "createdAt"`
 
-type Said = Pick<OAuthClient, 'id' | 'kind' | 'name' | 'redirectUris'>
+type KeptOAuthClient = Pick<OAuthClientRow, 'id' | 'kind' | 'name' | 'redirectUris'>
 
 /**
- * Keeps what a client says of itself, or says now. Of those that nobody has let in `mostUnused` are kept: for one more the oldest goes that no
- * visit waits for, so that whoever registers by the thousand fills nothing and keeps nobody out. Null where all of them are waited for.
+ * Stores or updates a client. At most `mostUnused` clients without a grant are stored. A further client replaces the oldest without a
+ * sign-in in progress, so that mass registration neither fills the table nor blocks others. Returns null if all of them have a sign-in in
+ * progress.
  */
-export const keepClient = (db: Db, {id, kind, name, redirectUris}: Said, {mostUnused}: {mostUnused: number}) =>
+export const keepClient = (
+  db: Db,
+  {id, kind, name, redirectUris}: KeptOAuthClient,
+  {mostUnused, visitMinutes}: {mostUnused: number; visitMinutes: number},
+) =>
   db.maybeOne(sql.type(Client)`
     with brim as (
       select count(*) >= ${mostUnused} as reached from (select from oauth_clients where used_at is null limit ${mostUnused}) u),
@@ -28,6 +33,7 @@ export const keepClient = (db: Db, {id, kind, name, redirectUris}: Said, {mostUn
         select id from oauth_clients c
         where used_at is null and id <> ${id} and (select reached from brim)
           and not exists (select from oauth_requests r where r.client_id = c.id and r.expires_at > lading_now())
+          and (visited_at is null or visited_at < lading_now() - make_interval(mins => ${visitMinutes}))
         order by created_at limit 1 for update skip locked)
       returning id)
     insert into oauth_clients (id, kind, name, redirect_uris)
@@ -35,10 +41,16 @@ export const keepClient = (db: Db, {id, kind, name, redirectUris}: Said, {mostUn
     on conflict (id) do update set name = excluded.name, redirect_uris = excluded.redirect_uris, read_at = lading_now()
     returning ${columns}`)
 
+/** Records that a person was sent to sign in for the client. Writes at most once a minute. */
+export const noteClientVisit = (db: Db, id: string) =>
+  db.query(sql.type(z.object({}))`
+    update oauth_clients set visited_at = lading_now()
+    where id = ${id} and used_at is null and (visited_at is null or visited_at < lading_now() - interval '1 minute')`)
+
 export const findRegisteredClient = (db: Db, id: string) =>
   db.maybeOne(sql.type(Client)`select ${columns} from oauth_clients where id = ${id} and kind = 'registered'`)
 
-/** A document as it was read in the last `minutes`. */
+/** Finds a client whose document was read in the last `minutes`. */
 export const findDocumentClient = (db: Db, {id, minutes}: {id: string; minutes: number}) =>
   db.maybeOne(sql.type(Client)`
     select ${columns} from oauth_clients

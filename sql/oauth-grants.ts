@@ -4,10 +4,10 @@ import {type Db, sql, type Tx} from './database.ts'
 const Empty = z.object({})
 const Granted = z.object({id: z.string()})
 
-type New = {id: string; org: string; person: string; client: string}
+type NewGrant = {id: string; org: string; person: string; client: string}
 
-/** Null where the person is in the org no more. Holds the membership to the end of the transaction. */
-export const insertGrant = (tx: Tx, {id, org, person, client}: New) =>
+/** Inserts a grant. Returns null if the person is no longer a member of the org. Locks the membership until the transaction ends. */
+export const insertGrant = (tx: Tx, {id, org, person, client}: NewGrant) =>
   tx.maybeOne(sql.type(Granted)`
     with member as (select org_id, person_id from members where org_id = ${org} and person_id = ${person} for key share)
     insert into oauth_grants (id, org_id, person_id, client_id) select ${id}, org_id, person_id, ${client} from member
@@ -40,25 +40,22 @@ export const lockRefresh = (tx: Tx, hash: Buffer, {graceSeconds}: {graceSeconds:
     where t.hash = ${sql.binary(hash)} and t.kind = 'refresh'
     for update of t, g`)
 
-/** Twice keeps the first time. */
+/** Marks the refresh token as used. A second use keeps the time of the first. */
 export const useRefresh = (tx: Tx, hash: Buffer) =>
   tx.query(sql.type(Empty)`update oauth_tokens set used_at = coalesce(used_at, lading_now()) where hash = ${sql.binary(hash)}`)
 
-/** The grant of a token of either kind. */
 export const findGrantOf = (db: Db, hash: Buffer) =>
   db.maybeOne(sql.type(z.object({grant: z.string(), clientId: z.string()}))`
     select g.id as grant, g.client_id as "clientId" from oauth_tokens t join oauth_grants g on g.id = t.grant_id where t.hash = ${sql.binary(hash)}`)
 
-/** With every token of it. Twice keeps the first time. */
+/** Revokes the grant with all its tokens. A second revocation keeps the time of the first. */
 export const revokeGrant = (db: Db, id: string) =>
   db.query(sql.type(Empty)`update oauth_grants set revoked_at = lading_now() where id = ${id} and revoked_at is null`)
 
-/** What a member let MCP clients do in one org. */
-export const revokeGrantsOf = (tx: Tx, {org, person}: Whose) =>
+export const revokeGrantsOf = (tx: Tx, {org, person}: GrantHolderRef) =>
   tx.query(sql.type(Empty)`
     update oauth_grants set revoked_at = lading_now() where org_id = ${org} and person_id = ${person} and revoked_at is null`)
 
-/** Whose a refresh token is, and where. */
 export const findHolder = (db: Db, hash: Buffer) =>
   db.maybeOne(sql.type(z.object({org: z.string(), person: z.string()}))`
     select org_id as org, person_id as person from oauth_tokens t join oauth_grants g on g.id = t.grant_id
@@ -75,26 +72,26 @@ const Listed = z.object({
 const listed = sql.fragment`g.id, jsonb_build_object('id', c.id, 'name', c.name) as client, g.created_at as "createdAt",
   g.last_used_at as "lastUsedAt", g.revoked_at as "revokedAt"`
 
-type Whose = {org: string; person: string}
+type GrantHolderRef = {org: string; person: string}
 
-/** A person's own in an org, newest first: those that still open something. */
-export const listGrants = (db: Db, {org, person}: Whose) =>
+/** Lists a person's grants in an org that still have a usable token, newest first. */
+export const listGrants = (db: Db, {org, person}: GrantHolderRef) =>
   db.any(sql.type(Listed)`
     select ${listed} from oauth_grants g join oauth_clients c on c.id = client_id
     where org_id = ${org} and person_id = ${person} and revoked_at is null
       and exists (select from oauth_tokens t where t.grant_id = g.id and used_at is null and expires_at > lading_now())
     order by g.id desc limit 500`)
 
-/** Null when the person has no such grant there. */
-export const revokeOwnGrant = (db: Db, {org, person, id}: Whose & {id: string}) =>
+/** Revokes the person's own grant. Returns null if the person has no such grant in the org. */
+export const revokeOwnGrant = (db: Db, {org, person, id}: GrantHolderRef & {id: string}) =>
   db.maybeOne(sql.type(Listed)`
     update oauth_grants g set revoked_at = coalesce(revoked_at, lading_now()) from oauth_clients c
     where g.id = ${id} and org_id = ${org} and person_id = ${person} and c.id = client_id
     returning ${listed}`)
 
 /**
- * What is over for a day: requests, tokens, grants with no token left, and clients that nobody has let in since the day they came, or for
- * three months. At most `limit` of each; answers how many rows of the largest kind went.
+ * Deletes rows that ended at least a day ago: requests, tokens, and grants without a token. Also deletes clients that were not used since
+ * their first day or for 90 days. Deletes at most `limit` rows of each kind. Returns the largest of the counts.
  */
 export const deleteEndedOAuth = async (db: Db, limit: number): Promise<number> => {
   const over = sql.fragment`expires_at < lading_now() - interval '1 day'`

@@ -15,6 +15,7 @@ const Request = z.object({
 })
 export type OAuthRequest = z.output<typeof Request>
 
+/** An authorisation request, which is stored once the person has signed in. `org`: the org of the sign-in, which the page offers first. */
 type NewOAuthRequest = {
   id: string
   client: string
@@ -22,26 +23,25 @@ type NewOAuthRequest = {
   clientState: string | null
   challenge: string
   browserHash: Buffer
-  minutes: number
+  expiresAt: string
+  person: string
+  org: string | null
 }
 
-export const insertRequest = (db: Db, {id, client, redirectUri, clientState, challenge, browserHash, minutes}: NewOAuthRequest) =>
-  db.query(sql.type(Empty)`
-    insert into oauth_requests (id, client_id, redirect_uri, client_state, challenge, browser_hash, expires_at)
-    values (${id}, ${client}, ${redirectUri}, ${clientState}, ${challenge}, ${sql.binary(browserHash)},
-      lading_now() + make_interval(mins => ${minutes}))`)
+const Waiting = z.object({id: z.string(), expiresAt: z.string()})
 
 /**
- * `org`: where they signed in to, which the page offers first. Null where the request is over. What somebody else left undecided in this
- * browser is over with it: whoever goes back finds nobody's page but their own.
+ * Stores a request. Returns null if the request has expired or its client was deleted. Closes undecided requests of other people in this
+ * browser, so that a person who goes back never sees another person's page.
  */
-export const signInRequest = (db: Db, {id, person, org}: {id: string; person: string; org: string | null}) =>
-  db.maybeOne(sql.type(z.object({id: z.string(), expiresAt: z.string()}))`
+export const insertRequest = (db: Db, {id, client, redirectUri, clientState, challenge, browserHash, ...of}: NewOAuthRequest) =>
+  db.maybeOne(sql.type(Waiting)`
     with left_behind as (
       update oauth_requests set decided_at = lading_now()
-      where browser_hash = (select browser_hash from oauth_requests where id = ${id}) and person_id <> ${person} and decided_at is null)
-    update oauth_requests set person_id = ${person}, org_id = ${org}
-    where id = ${id} and person_id is null and decided_at is null and expires_at > lading_now()
+      where browser_hash = ${sql.binary(browserHash)} and person_id <> ${of.person} and decided_at is null)
+    insert into oauth_requests (id, client_id, redirect_uri, client_state, challenge, browser_hash, expires_at, person_id, org_id)
+    select ${id}, c.id, ${redirectUri}, ${clientState}, ${challenge}, ${sql.binary(browserHash)}, ${of.expiresAt}, ${of.person}, ${of.org}
+    from oauth_clients c where c.id = ${client} and ${of.expiresAt}::timestamptz > lading_now()
     returning id, expires_at as "expiresAt"`)
 
 type OfBrowser = {id: string; browserHash: Buffer}
@@ -50,7 +50,7 @@ const waiting = ({id, browserHash}: OfBrowser) => sql.fragment`
 const columns = sql.fragment`r.id, client_id as "clientId", c.name as "clientName", c.kind as "clientKind", redirect_uri as "redirectUri",
   client_state as "clientState", person_id as person, p.email, org_id as org`
 
-/** One that waits for its decision, and only for the browser it began in. */
+/** Finds an undecided request. Only the browser in which it began can see it. */
 export const findRequest = (db: Db, of: OfBrowser) =>
   db.maybeOne(sql.type(Request)`
     select ${columns} from oauth_requests r join oauth_clients c on c.id = client_id left join people p on p.id = person_id where ${waiting(of)}`)
@@ -63,9 +63,9 @@ export const lockRequest = (tx: Tx, of: OfBrowser) =>
 export const denyRequest = (tx: Tx, id: string) =>
   tx.query(sql.type(Empty)`update oauth_requests set decided_at = lading_now() where id = ${id}`)
 
-type Allowed = {id: string; org: string; codeHash: Buffer; seconds: number}
+type AllowedRequest = {id: string; org: string; codeHash: Buffer; seconds: number}
 
-export const allowRequest = (tx: Tx, {id, org, codeHash, seconds}: Allowed) =>
+export const allowRequest = (tx: Tx, {id, org, codeHash, seconds}: AllowedRequest) =>
   tx.query(sql.type(Empty)`
     update oauth_requests set decided_at = lading_now(), org_id = ${org}, code_hash = ${sql.binary(codeHash)},
       code_expires_at = lading_now() + make_interval(secs => ${seconds})
@@ -83,7 +83,7 @@ const Code = z.object({
   grant: z.string().nullable(),
 })
 
-/** Whoever presents a code first has used it up, whatever else they bring. `used`: somebody had before. */
+/** Consumes a code at its first use, whether or not the rest of the request is valid. `used`: the code was consumed before. */
 export const takeCode = (tx: Tx, codeHash: Buffer) =>
   tx.maybeOne(sql.type(Code)`
     update oauth_requests r set code_used_at = coalesce(before.code_used_at, lading_now())
@@ -97,7 +97,7 @@ export const noteGrant = (tx: Tx, {id, grant}: {id: string; grant: string}) =>
 
 const Home = z.object({id: z.string(), name: z.string()})
 
-/** Where somebody may let a client in: the open orgs they are a member of. */
+/** Lists the person's open orgs, in which the person may authorise a client. */
 export const listOpenOrgs = (db: Db, person: string) =>
   db.any(sql.type(Home)`
     select o.id, o.name from members m join orgs o on o.id = m.org_id

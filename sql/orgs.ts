@@ -9,13 +9,13 @@ const Described = Org.extend({
   createdAt: z.string(),
 })
 
-type Kept = {id: string; name: string; dc: string; crmOrgId: string; sandbox?: boolean; plan?: string}
+type OrgInput = {id: string; name: string; dc: string; crmOrgId: string; sandbox?: boolean; plan?: string}
 
 /**
- * The org of this CRM org, under the name it has there; `id` and the newest version of `plan` are used for a new one. Its row is held to
- * the end of the transaction, so sign-ins to one org take turns.
+ * Stores the org of this CRM org, with its current name there. `id` and the newest version of `plan` apply to a new org. Locks the row
+ * until the transaction ends, so that sign-ins to one org take turns.
  */
-export const keepOrg = (tx: Tx, {id, name, dc, crmOrgId, sandbox = false, plan = 'free'}: Kept) =>
+export const keepOrg = (tx: Tx, {id, name, dc, crmOrgId, sandbox = false, plan = 'free'}: OrgInput) =>
   tx.one(sql.type(Org)`
     insert into orgs (id, name, crm_dc, crm_org_id, sandbox, plan_version_id)
     values (${id}, ${name}, ${dc}, ${crmOrgId}, ${sandbox}, (select p.id from plan_versions p where key = ${plan} order by version desc limit 1))
@@ -23,7 +23,7 @@ export const keepOrg = (tx: Tx, {id, name, dc, crmOrgId, sandbox = false, plan =
       sandbox_of = case when excluded.sandbox then orgs.sandbox_of end
     returning id, name, follows_crm_roles as "followsCrmRoles"`)
 
-/** Whoever changes memberships holds the row of their org first, so that they take turns. Null for an org that is gone. */
+/** Locks the org. Changes of memberships do this first, so that they take turns. Returns null if the org is gone. */
 export const lockOrg = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(Org.extend({closed: z.boolean()}))`
     select id, name, follows_crm_roles as "followsCrmRoles", closed_at is not null as closed
@@ -38,7 +38,7 @@ export const findOrg = (db: Db, id: string) =>
 export const setProduction = (tx: Tx, {org, production}: {org: string; production: string | null}) =>
   tx.query(sql.type(z.object({}))`update orgs set sandbox_of = ${production} where id = ${org}`)
 
-/** One that is being erased is as good as gone. */
+/** Whether the org exists. False for an org that is being erased. */
 export const isOrg = (db: Db, id: string) => db.exists(sql.type(z.object({}))`select from orgs where id = ${id} and erasing_at is null`)
 
 export const isOpenOrg = (db: Db, id: string) => db.exists(sql.type(z.object({}))`select from orgs where id = ${id} and closed_at is null`)

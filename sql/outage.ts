@@ -1,14 +1,14 @@
 import {BackendTerminatedError, BackendTerminatedUnexpectedlyError, ConnectionError} from 'slonik'
 
 const NOT_THERE = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']
-/** Connection exceptions, a server without room, memory or connections to give, and one that shuts down, crashed or still starts. */
+/** SQLSTATEs of an outage: connection exceptions; a server without resources or connections; a server that shuts down, crashed or is starting. */
 const STATE = /^(08...|53...|57P0[1-3])$/
 const CLASSES = [ConnectionError, BackendTerminatedError, BackendTerminatedUnexpectedlyError]
-/** `pg` gives these no code. */
+/** Messages of the outages to which `pg` gives no code. */
 const WORDS =
   /timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|not queryable|Query read timeout|Client is (pending destroy|destroyed)/
 
-/** Whether a query failed because Postgres could not be reached or went away, whichever library says so: worth asking again. */
+/** Whether a query failed because Postgres was unreachable or went away, whichever library reports it. Such a query is worth a retry. */
 export const isOutage = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

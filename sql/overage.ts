@@ -3,14 +3,14 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-/** Answers whether it was the other way before. */
+/** Enables or disables overage. Returns false if the setting was the same. */
 export const setOverage = async (tx: Tx, {org, enabled}: {org: string; enabled: boolean}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update orgs set overage_enabled = ${enabled} where id = ${org} and overage_enabled is distinct from ${enabled}`)
   return rowCount === 1
 }
 
-/** Rows that go on the bill, of an org that gets one. */
+/** Stores overage rows to be billed, if the org has a customer at the provider. */
 export const insertReport = (tx: Tx, {identifier, org, run, rows}: {identifier: string; org: string; run: string; rows: number}) =>
   tx.query(sql.type(Empty)`
     insert into overage_reports (identifier, org_id, run_id, rows)
@@ -21,11 +21,11 @@ const Report = z.object({
   identifier: z.string(),
   org: z.string(),
   customer: z.string(),
-  /** What the meter's price is found by: of the plan the org was last read to subscribe to. */
+  /** The overage price of the plan that the org had subscribed to when its subscription was last read. */
   price: z.string().nullable(),
   rows: z.number(),
   at: z.string(),
-  /** Since it was first told; null where it was not. */
+  /** Hours since the first attempt to send the report; null before it. */
   triedHours: z.number().nullable(),
 })
 export type Report = z.output<typeof Report>
@@ -35,7 +35,7 @@ const report = sql.fragment`identifier, r.org_id as org, customer_id as customer
 const tables = sql.fragment`overage_reports r join billing_accounts using (org_id) left join subscriptions s using (org_id)
   left join plan_versions p on p.id = s.plan_version_id`
 
-/** Those the provider has not confirmed, those tried least often first; the more often, the longer one rests. */
+/** Lists reports that the provider has not confirmed, fewest attempts first. The delay grows with the attempts. */
 export const listUnsent = (db: Db, limit: number) =>
   db.any(sql.type(Report)`
     select ${report} from ${tables}
@@ -43,9 +43,9 @@ export const listUnsent = (db: Db, limit: number) =>
     order by attempts, at, identifier limit ${limit}`)
 
 /**
- * Written before the provider is told: it may have been, from here on. Answers what moment it is told for; null for one that has arrived meanwhile.
- * The first time, and again `hours` later where it is known not to have arrived, one that is late is told for now: the bill of its own time may be
- * closed, and what is counted for that is billed by nobody.
+ * Marks the report as sent before it is sent, because from here on it may arrive. Returns the time for which it is reported, or null if it
+ * was confirmed meanwhile. A late report gets the current time, because the invoice of its original time may be closed and its rows would
+ * not be billed. This applies to the first attempt, and `hours` after an attempt that is known not to have arrived.
  */
 export const beginReport = (db: Db, {identifier, hours}: {identifier: string; hours: number}) =>
   db.maybeOneFirst(sql.type(z.object({at: z.string()}))`
@@ -57,7 +57,7 @@ export const beginReport = (db: Db, {identifier, hours}: {identifier: string; ho
       from overage_reports where identifier = ${identifier} for no key update) as found
     where identifier = same and sent_at is null returning at`)
 
-/** It was not told, and rests longer. */
+/** Counts an attempt that was not sent, so that the report's next attempt waits longer. */
 export const restReport = (db: Db, identifier: string) =>
   db.query(sql.type(Empty)`update overage_reports set attempts = attempts + 1 where identifier = ${identifier}`)
 
@@ -67,8 +67,10 @@ export const setSent = (db: Db, identifiers: readonly string[]) =>
 
 const InMinute = z.object({identifier: z.string(), rows: z.number(), sent: z.boolean(), tried: z.boolean(), fresh: z.boolean()})
 
-/** All of the org's in that minute. `fresh`: confirmed within the hour, so that it need not be counted yet, or told within a day and
- * not confirmed, so that it is told again. */
+/**
+ * Lists all reports of the org in that minute. `fresh`: confirmed within the hour, so the provider may not count the report yet; or sent
+ * within `hours` and not confirmed, so it is sent again.
+ */
 export const listOfMinute = (db: Db, {org, at, hours}: {org: string; at: string; hours: number}) =>
   db.any(sql.type(InMinute)`
     select identifier, rows, sent_at is not null as sent, first_tried_at is not null as tried,
@@ -88,7 +90,7 @@ const Total = z.object({
 })
 export type Total = z.output<typeof Total>
 
-/** What was reported of each org, by whole days (UTC), from so many days ago up to this day's beginning. All of it has been confirmed. */
+/** Lists reported rows per org over whole UTC days, from `days` days ago to the start of today. Returns only orgs whose reports are all confirmed. */
 export const listReported = (db: Db, {days, after, limit}: {days: number; after: string; limit: number}) =>
   db.any(sql.type(Total)`
     with span as (
@@ -100,11 +102,11 @@ export const listReported = (db: Db, {days, after, limit}: {days: number; after:
 
 const Item = z.object({org: z.string(), item: z.string(), price: z.string()})
 
-/** What bills rows beyond the plan of living subscriptions, and the price of the plan each is on by now. */
+/** Lists overage items of live subscriptions, with the overage price of the current plan. */
 export const listOverageItems = (db: Db, {after, limit}: {after: string; limit: number}) =>
   db.any(sql.type(Item)`${items} and org_id > ${after} order by 1 limit ${limit}`)
 
-/** Orgs that have rows let through beyond a plan with a price for them, and nothing on the subscription that bills them. */
+/** Lists orgs with overage enabled and a plan with an overage price, whose subscription has no overage item. */
 export const listUnbilledOverage = (db: Db, limit: number) =>
   db.anyFirst(sql.type(z.object({org: z.string()}))`
     select s.org_id as org

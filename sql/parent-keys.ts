@@ -1,12 +1,12 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
-/** Rows of one key that are looked at: in a file that says one key for more rows than this, the later ones are nobody's parents. */
+/** The limit on rows that are read per key. If more rows of the file have the key, the later ones are never parents. */
 const mostRows = 100
 
 type Keys = {run: number; flow: number; hashes: Buffer[]; numbers: number[]}
 
-/** `flow`: the one whose rows look for their parents. Kept once, however often it is said. */
+/** Stores the keys of parent rows. `flow`: the flow whose rows look for these parents. Repeated inserts change nothing. */
 export const keepParentKeys = (hot: Hot, {run, flow, hashes, numbers}: Keys) => keepStatement(hot, [run, flow, hashes, numbers])
 
 const keepStatement = prepare(
@@ -15,7 +15,6 @@ const keepStatement = prepare(
    select $1::bigint, $2::smallint, hash, number from unnest($3::bytea[], $4::bigint[]) as k(hash, number) on conflict do nothing`,
 )
 
-/** The parent rows of each of these keys, in their order. */
 export const findParentRows = (hot: Hot, {run, flow, hashes}: Omit<Keys, 'numbers'>) =>
   findRowsStatement(hot, [run, flow, hashes, mostRows])
 
@@ -27,7 +26,6 @@ const findRowsStatement = prepare<{hash: Buffer; number: number}>(
    order by hash, number`,
 )
 
-/** In pieces, at the run's end. Answers how many went. */
 export const deleteParentKeys = async (db: Db, {run, limit}: {run: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     delete from run_parent_keys where ctid = any(array(select ctid from run_parent_keys where run_no = ${run} limit ${limit}))`)

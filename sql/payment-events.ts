@@ -4,8 +4,11 @@ import {type Db, sql, type Tx} from './database.ts'
 const Empty = z.object({})
 const Id = z.object({id: z.string()})
 
-/** What is kept of an event: whose it is and what it is about, by ids. No names, addresses or cards, and nothing that is applied as it stands. */
-export const Hint = z.object({
+/**
+ * What is stored of an event: the ids of its org and object. Names, addresses and cards are not stored. The state that is applied is always
+ * read from the provider.
+ */
+export const EventHint = z.object({
   object: z.string(),
   id: z.string().nullable(),
   customer: z.string().nullable(),
@@ -16,12 +19,12 @@ export const Hint = z.object({
   org: z.string().nullable(),
   kind: z.string().nullable(),
   attempt: z.string().nullable(),
-  /** The idempotency key of the call that caused it. */
+  /** The idempotency key of the API call that caused the event. */
   key: z.string().nullable(),
   created: z.number(),
   live: z.boolean(),
 })
-export type Hint = z.output<typeof Hint>
+export type EventHint = z.output<typeof EventHint>
 
 const Status = z.enum(['received', 'processing', 'processed', 'ignored', 'deferred', 'failed'])
 export type EventStatus = z.output<typeof Status>
@@ -29,28 +32,26 @@ export const EVENT_STATUSES = Status.options
 
 const over = sql.fragment`status in ('processed', 'ignored')`
 
-type NewEvent = {id: string; type: string; status: EventStatus; org: string | null; error: string | null; hint: Hint}
+type NewEvent = {id: string; type: string; status: EventStatus; org: string | null; error: string | null; hint: EventHint}
 
-/** Once under its id; `processed_at` at once where there is nothing to do. */
+/** Stores the event; an event id that is stored already is skipped. An ignored event gets `processed_at` at once. */
 export const insertEvent = (tx: Tx, {id, type, status, org, error, hint}: NewEvent) =>
   tx.query(sql.type(Empty)`
     insert into payment_events (id, type, status, org_id, error, payload, processed_at)
     values (${id}, ${type}, ${status}, ${org}, ${error}, ${sql.jsonb(hint)}, case when ${status} = 'ignored' then lading_now() end)
     on conflict (id) do nothing`)
 
-/** Null for one that never came. */
 export const findEventStatus = (db: Db, id: string) =>
   db.maybeOneFirst(sql.type(z.object({status: Status}))`select status from payment_events where id = ${id}`)
 
-/** Held to the end of the transaction. */
 export const lockEventStatus = (tx: Tx, id: string) =>
   tx.maybeOneFirst(sql.type(z.object({status: Status}))`select status from payment_events where id = ${id} for no key update`)
 
-/** Not one that is over. */
+/** Defers the event. Events that have ended do not change. */
 export const deferEvent = (tx: Tx, id: string) =>
   tx.query(sql.type(Empty)`update payment_events set status = 'deferred' where id = ${id} and not ${over}`)
 
-/** What came while somebody held the org's billing: one of them, since whoever applies it goes on with the others. */
+/** Lists the events that came while the org's billing lock was held. The worker that takes one of them applies the others too. */
 export const listDeferredEvents = (tx: Tx, org: string) =>
   tx.anyFirst(sql.type(Id)`select id from payment_events where org_id = ${org} and status = 'deferred' order by created_at, id limit 1`)
 
@@ -60,7 +61,7 @@ const Event = z.object({
   org: z.string().nullable(),
   status: Status,
   attempts: z.number(),
-  hint: Hint,
+  hint: EventHint,
 })
 export type PaymentEvent = z.output<typeof Event>
 
@@ -68,12 +69,12 @@ const event = sql.fragment`id, type, org_id as org, status, attempts, payload as
 
 export const findEvent = (db: Db, id: string) => db.maybeOne(sql.type(Event)`select ${event} from payment_events where id = ${id}`)
 
-/** Those of the org nobody has tried yet, in the order they came. */
+/** Lists the org's events without an attempt, in the order of arrival. */
 export const listOpenEvents = (db: Db, {org, limit}: {org: string; limit: number}) =>
   db.anyFirst(sql.type(Id)`
     select id from payment_events where org_id = ${org} and status in ('received', 'deferred') and attempts = 0 order by created_at, id limit ${limit}`)
 
-/** Counts the attempt before it is made. The org is held; null for one that is over. */
+/** Counts an attempt before it is made. Returns null if the event has ended. The caller holds the org's billing lock. */
 export const startEvent = (db: Db, id: string) =>
   db.maybeOne(sql.type(Event)`
     update payment_events set status = 'processing', attempts = attempts + 1, tried_at = lading_now() where id = ${id} and not ${over}
@@ -82,18 +83,18 @@ export const startEvent = (db: Db, id: string) =>
 export const setEventOrg = (db: Db, {id, org}: {id: string; org: string}) =>
   db.query(sql.type(Empty)`update payment_events set org_id = ${org} where id = ${id}`)
 
-type Ended = {id: string; status: 'processed' | 'ignored'; error: string | null}
+type EndedEvent = {id: string; status: 'processed' | 'ignored'; error: string | null}
 
-export const endEvent = (db: Db, {id, status, error}: Ended) =>
+export const endEvent = (db: Db, {id, status, error}: EndedEvent) =>
   db.query(sql.type(Empty)`
     update payment_events set status = ${status}, error = ${error}, processed_at = lading_now() where id = ${id} and not ${over}`)
 
-type Failed = {id: string; status: 'received' | 'deferred' | 'failed'; error: string}
+type EventFailure = {id: string; status: 'received' | 'deferred' | 'failed'; error: string}
 
-export const noteEventFailure = (db: Db, {id, status, error}: Failed) =>
+export const noteEventFailure = (db: Db, {id, status, error}: EventFailure) =>
   db.query(sql.type(Empty)`update payment_events set status = ${status}, error = ${error} where id = ${id} and not ${over}`)
 
-type Waiting = {
+type WaitingEventsQuery = {
   pickupSeconds: number
   patienceSeconds: number
   usualAttempts: number
@@ -103,10 +104,14 @@ type Waiting = {
 }
 
 /**
- * Events whose job is lost, whose worker died, or that failed; those are tried again later each time. Not of orgs that are held: releasing the
- * hold sends their events. An event is processed under the hold of its org, so one that is `processing` without it lost its worker.
+ * Lists events whose job was lost, whose worker died, or that failed. A failed event waits longer after each attempt. Skips orgs whose
+ * billing lock is held, because its release enqueues their events. An event with an org is processed under the lock, so one that is
+ * `processing` without it has lost its worker.
  */
-export const listWaitingEvents = (db: Db, {pickupSeconds, patienceSeconds, usualAttempts, mostAttempts, mostSeconds, limit}: Waiting) =>
+export const listWaitingEvents = (
+  db: Db,
+  {pickupSeconds, patienceSeconds, usualAttempts, mostAttempts, mostSeconds, limit}: WaitingEventsQuery,
+) =>
   db.anyFirst(sql.type(Id)`
     select e.id from payment_events e left join billing_accounts a using (org_id)
     where e.status in ('received', 'processing', 'deferred', 'failed') and (a.held_until is null or a.held_until <= lading_now())
@@ -132,7 +137,7 @@ const logged = sql.fragment`id, type, status, org_id as "orgId", error, created_
 
 export type EventFilter = {status?: EventStatus | undefined; type?: string | undefined; org?: string | undefined}
 
-/** The log, the newest first: what comes after the event `place`, of the whole log where it is null. */
+/** Lists the log of events, newest first, after the event `place`. If `place` is null, lists from the newest event. */
 export const listEvents = (db: Db, {status, type, org, place, limit}: EventFilter & {place: string | null; limit: number}) =>
   db.any(sql.type(Logged)`
     select ${logged} from payment_events e
@@ -141,12 +146,11 @@ export const listEvents = (db: Db, {status, type, org, place, limit}: EventFilte
       and (${place}::text is null or (created_at, id) < (select p.created_at, p.id from payment_events p where p.id = ${place}))
     order by created_at desc, id desc limit ${limit}`)
 
-/** Its attempts count from the beginning again. Null for one that is over, or that never came. */
+/** Reopens the event and resets its attempts. Returns null if the event has ended or never came. */
 export const reopenEvent = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(Logged)`
     update payment_events set status = 'received', attempts = 0, tried_at = null where id = ${id} and not ${over} returning ${logged}`)
 
-/** At most `limit` of those that are over; answers how many went. */
 export const deleteOldEvents = async (db: Db, {days, limit}: {days: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     delete from payment_events where ctid = any(array(

@@ -3,7 +3,7 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-/** `planVersionId`, `interval` and `price` are null for `free`. */
+/** The plan that a change leads to. `planVersionId`, `interval` and `price` are null for `free`. */
 const Target = z.object({
   planKey: z.string(),
   planVersionId: z.string().nullable(),
@@ -12,7 +12,7 @@ const Target = z.object({
 })
 export type ChangeTarget = z.output<typeof Target>
 
-/** One call to the provider, as it is or was sent. `from`: how the subscription stood before it. */
+/** One call to the provider, as planned or as sent. `from`: the state of the subscription before the call. */
 const Call = z.object({
   name: z.enum(['update', 'schedule', 'phases', 'release']),
   on: z.string(),
@@ -23,7 +23,7 @@ const Call = z.object({
 })
 export type PlannedCall = z.output<typeof Call>
 
-/** `prorationDate` in seconds; `invoice`: the newest there was before. */
+/** The parameters of a plan change. `prorationDate`: in Unix seconds. `invoice`: the newest invoice before the change. */
 const Params = z.object({
   subscription: z.string(),
   prorationDate: z.number(),
@@ -48,46 +48,49 @@ const Change = z.object({
 })
 export type PlanChange = z.output<typeof Change>
 
-/** The provider keeps keys for at least 24 hours; an hour is left for clocks that differ. */
+/**
+ * The hours for which we rely on an idempotency key. The provider keeps keys for at least 24 hours, and one hour is reserved for clock
+ * differences.
+ */
 const keysHours = 23
 
 const change = sql.fragment`id, org_id as org, person_id as person, kind, target, params, state,
   created_at > lading_now() - make_interval(hours => ${keysHours}) as "isYoung", settled_at as "settledAt"`
 
-export type NewChange = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target' | 'params'>
+export type NewPlanChange = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target' | 'params'>
 
-export const insertPlanChange = (tx: Tx, {id, org, person, kind, target, params}: NewChange) =>
+export const insertPlanChange = (tx: Tx, {id, org, person, kind, target, params}: NewPlanChange) =>
   tx.one(sql.type(Change)`
     insert into plan_changes (id, org_id, person_id, kind, target, params)
     values (${id}, ${org}, ${person}, ${kind}, ${sql.jsonb(target)}, ${sql.jsonb(params as never)}) returning ${change}`)
 
-/** The one that was begun and came to no end. */
+/** Finds the org's change that was started and is not settled. */
 export const findUnsettledChange = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial')`)
 
 export const setChangeParams = (tx: Tx, {org, id, params}: Pick<PlanChange, 'org' | 'id' | 'params'>) =>
   tx.query(sql.type(Empty)`update plan_changes set params = ${sql.jsonb(params as never)} where org_id = ${org} and id = ${id}`)
 
-type Settled = Pick<PlanChange, 'org' | 'id' | 'state'> & {error?: string | null}
+type SettledPlanChange = Pick<PlanChange, 'org' | 'id' | 'state'> & {error?: string | null}
 
-export const setChangeState = (tx: Tx, {org, id, state, error = null}: Settled) =>
+export const setChangeState = (tx: Tx, {org, id, state, error = null}: SettledPlanChange) =>
   tx.query(sql.type(Empty)`
     update plan_changes set state = ${state}, error = ${error},
       settled_at = case when ${state} in ('started', 'unknown', 'partial', 'confirming') then null else lading_now() end
     where org_id = ${org} and id = ${id}`)
 
-/** What the provider has taken and our rows do not show yet, the newest first. */
+/** Lists changes that the provider accepted and that our rows do not show yet, newest first. */
 export const listAcceptedChanges = (db: Db, org: string) =>
   db.any(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state = 'accepted' order by created_at desc, id desc`)
 
-/** The one that waits until the payment is confirmed at the provider's page. */
+/** Finds the change that waits for a payment confirmation on the provider's page. */
 export const findConfirmingChange = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state = 'confirming' order by created_at desc, id desc limit 1`)
 
-/** The newest of those that have not landed: what the provider shows now is its doing. */
-export const findChangeOnItsWay = (db: Db, org: string) =>
+/** Finds the newest change that our rows do not show yet. It caused the state that the provider shows now. */
+export const findChangeUnderWay = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial', 'accepted', 'confirming')
     order by created_at desc, id desc limit 1`)

@@ -12,7 +12,7 @@ const Limits = z.object({
 })
 export type Limits = z.infer<typeof Limits>
 
-const Plan = z.object({
+const PlanVersion = z.object({
   id: z.string(),
   key: z.string(),
   version: z.number(),
@@ -21,21 +21,20 @@ const Plan = z.object({
   limits: Limits,
   features: z.array(z.string()),
 })
-export type Plan = z.infer<typeof Plan>
+export type PlanVersion = z.infer<typeof PlanVersion>
 
 const columns = sql.fragment`p.id, p.key, p.version, p.name, p.rank, p.limits, p.features`
 
-/** The plan the org is on at this moment. */
 export const findPlan = (db: Db, org: string) =>
-  db.one(sql.type(Plan)`select ${columns} from plan_versions p join org_plans o on o.plan_version_id = p.id where o.org_id = ${org}`)
+  db.one(sql.type(PlanVersion)`select ${columns} from plan_versions p join org_plans o on o.plan_version_id = p.id where o.org_id = ${org}`)
 
 export const Status = z.enum(['trialing', 'active', 'past_due', 'suspended'])
 export type Status = z.infer<typeof Status>
 
 const Standing = z.object({
-  /** Whose plan it is: of a sandbox tied to a production org, that one. */
+  /** The org that pays. For a sandbox org that is linked to a production org, it is the production org. */
   payer: z.string(),
-  plan: Plan,
+  plan: PlanVersion,
   status: Status,
   anchor: z.string(),
   trialStartedAt: z.string().nullable(),
@@ -43,14 +42,14 @@ const Standing = z.object({
   pastDueSince: z.string().nullable(),
   overageEnabled: z.boolean(),
   sandbox: z.boolean(),
-  /** Suspended for what was not paid, and not by staff. */
+  /** Whether an unpaid invoice caused the suspension, not a staff member. */
   unpaid: z.boolean(),
   now: z.string(),
 })
-export type StandingRow = z.infer<typeof Standing>
+export type PlanStatusRow = z.infer<typeof Standing>
 
-/** How the org stands, and what time it is. Null for an org that is gone. */
-export const findStanding = (db: Db, org: string) =>
+/** Reads the org's plan status and the current time. Returns null if the org is gone. */
+export const findPlanStatus = (db: Db, org: string) =>
   db.maybeOne(sql.type(Standing)`
     select jsonb_build_object('id', p.id, 'key', p.key, 'version', p.version, 'name', p.name, 'rank', p.rank, 'limits', p.limits,
         'features', p.features) as plan,
@@ -60,20 +59,21 @@ export const findStanding = (db: Db, org: string) =>
     from org_plans o join plan_versions p on p.id = o.plan_version_id join orgs on orgs.id = o.org_id join orgs payer on payer.id = payer_id
     where o.org_id = ${org}`)
 
-/** Those an org may be pointed to, each as it is sold now, the lowest first. */
+/** Lists the newest version of each plan on sale, the lowest rank first. */
 export const listSold = (db: Db) =>
-  db.any(sql.type(Plan)`
+  db.any(sql.type(PlanVersion)`
     select ${columns} from plan_versions p
     where sold and not exists (select from plan_versions n where n.key = p.key and n.version > p.version)
     order by rank, key`)
 
-/** As it is now, of whatever is sold or not. */
+/** Finds the newest version of a plan, on sale or not. */
 export const findNewestPlan = (db: Db, key: string) =>
-  db.one(sql.type(Plan)`select ${columns} from plan_versions p where key = ${key} order by version desc limit 1`)
+  db.one(sql.type(PlanVersion)`select ${columns} from plan_versions p where key = ${key} order by version desc limit 1`)
 
-export const findPlanVersion = (db: Db, id: string) => db.maybeOne(sql.type(Plan)`select ${columns} from plan_versions p where id = ${id}`)
+export const findPlanVersion = (db: Db, id: string) =>
+  db.maybeOne(sql.type(PlanVersion)`select ${columns} from plan_versions p where id = ${id}`)
 
-/** In the smallest unit of the currency, as a decimal: one row may cost less than it. */
+/** Amounts in the smallest unit of the currency. They are decimals, because one row may cost less than a unit. */
 const Amounts = z.object({
   currency: z.string(),
   amounts: z.record(z.string(), z.string()),
@@ -88,13 +88,12 @@ const Payment = z.object({
   paymentPriceOverageId: z.string().nullable(),
 })
 export type PlanPayment = z.infer<typeof Payment>
-const Priced = Plan.extend({sold: z.boolean(), ...Payment.shape, amounts: Amounts.nullable()})
+const Priced = PlanVersion.extend({sold: z.boolean(), ...Payment.shape, amounts: Amounts.nullable()})
 export type PricedPlan = z.infer<typeof Priced>
 
 const priced = sql.fragment`${columns}, p.sold, p.payment_product_id as "paymentProductId", p.payment_price_monthly_id as "paymentPriceMonthlyId",
   p.payment_price_annual_id as "paymentPriceAnnualId", p.payment_price_overage_id as "paymentPriceOverageId", p.payment_amounts as amounts`
 
-/** Every version of every plan. */
 export const listPlans = (db: Db) => db.any(sql.type(Priced)`select ${priced} from plan_versions p order by rank, key, version`)
 
 export const lockPricedPlan = (tx: Tx, id: string) =>
@@ -107,10 +106,13 @@ export const setPlanPayment = (tx: Tx, id: string, payment: PlanPayment & {amoun
       payment_amounts = ${payment.amounts && sql.jsonb(payment.amounts)}
     where id = ${id} returning ${priced}`)
 
-type Moved = {org: string; plan: string; status: Status; anchor: string}
+type OrgPlanMove = {org: string; plan: string; status: Status; anchor: string}
 
-/** The org's row is held. A debt that is not paid is as old as it was. Where rows beyond the plan have no price, none are let through. */
-export const setOrgPlan = (tx: Tx, {org, plan, status, anchor}: Moved) =>
+/**
+ * Moves the org to a plan. An unpaid debt keeps its age. If the plan has no overage price, overage is disabled. The caller has locked the
+ * org's row.
+ */
+export const setOrgPlan = (tx: Tx, {org, plan, status, anchor}: OrgPlanMove) =>
   tx.query(sql.type(z.object({}))`
     update orgs set plan_version_id = ${plan}, plan_status = ${status}, plan_anchor = ${anchor},
       past_due_since = case when ${status} = 'past_due' then coalesce(past_due_since, lading_now()) end,
@@ -119,27 +121,27 @@ export const setOrgPlan = (tx: Tx, {org, plan, status, anchor}: Moved) =>
 
 const OrgPlan = z.object({planVersionId: z.string(), status: Status, anchor: z.string(), trialEndsAt: z.string().nullable()})
 
-/** As it is written, whatever staff or the time have made of it since; its row is held to the end of the transaction. */
+/** Reads the org's plan as stored, without the effects of staff actions or time. Locks the row until the transaction ends. */
 export const lockOrgPlan = (tx: Tx, org: string) =>
   tx.maybeOne(sql.type(OrgPlan)`
     select plan_version_id as "planVersionId", plan_status as status, plan_anchor as anchor, trial_ends_at as "trialEndsAt"
     from orgs where id = ${org} for no key update`)
 
-/** What it gives way to is the plan there is. */
+/** Starts a trial of the plan. At its end, the org returns to its present plan. */
 export const beginTrial = (tx: Tx, {org, plan, days}: {org: string; plan: string; days: number}) =>
   tx.query(sql.type(z.object({}))`
     update orgs set trial_from = plan_version_id, plan_version_id = ${plan}, plan_status = 'trialing', plan_anchor = clock.now,
       trial_started_at = clock.now, trial_ends_at = clock.now + make_interval(days => ${days})
     from (select lading_now() as now) clock where id = ${org}`)
 
-/** It gave way to a plan that was bought before its time was over. */
+/** Ends a trial early, because a purchased plan replaced it. */
 export const cutTrial = (tx: Tx, org: string) =>
   tx.query(sql.type(z.object({}))`
     update orgs set trial_ends_at = lading_now() where id = ${org} and plan_status <> 'trialing' and trial_ends_at > lading_now()`)
 
 const Trial = z.object({org: z.string(), plan: z.string(), from: z.string(), endsAt: z.string()})
 
-/** One trial whose time is over, its org's row held; null while there is none. */
+/** Locks the row of an org whose trial time has passed. Returns null if there is none. */
 export const claimOverTrial = (tx: Tx) =>
   tx.maybeOne(sql.type(Trial)`
     select id as org, plan_version_id as plan, trial_from as "from", trial_ends_at as "endsAt"
@@ -148,7 +150,6 @@ export const claimOverTrial = (tx: Tx) =>
 
 const Suspension = z.object({id: z.string(), suspendedAt: z.string().nullable()})
 
-/** Held to the end of the transaction. */
 export const lockSuspension = (tx: Tx, id: string) =>
   tx.maybeOne(
     sql.type(Suspension)`select id, suspended_at as "suspendedAt" from orgs where id = ${id} and erasing_at is null for no key update`,
@@ -158,7 +159,7 @@ export const setSuspended = (tx: Tx, {id, suspended}: {id: string; suspended: bo
   tx.one(sql.type(Suspension)`
     update orgs set suspended_at = case when ${suspended} then lading_now() end where id = ${id} returning id, suspended_at as "suspendedAt"`)
 
-const Pack = z.object({
+const CreditPack = z.object({
   key: z.string(),
   name: z.string(),
   credits: z.number(),
@@ -166,27 +167,26 @@ const Pack = z.object({
   paymentPriceId: z.string().nullable(),
   amounts: Amounts.nullable(),
 })
-export type Pack = z.infer<typeof Pack>
-export type PackPayment = Pick<Pack, 'paymentProductId' | 'paymentPriceId'>
+export type CreditPack = z.infer<typeof CreditPack>
+export type PackPayment = Pick<CreditPack, 'paymentProductId' | 'paymentPriceId'>
 
 const pack = sql.fragment`key, name, credits, payment_product_id as "paymentProductId", payment_price_id as "paymentPriceId", payment_amounts as amounts`
 
-/** The smallest first. */
-export const listPacks = (db: Db) => db.any(sql.type(Pack)`select ${pack} from credit_packs order by credits, key`)
+export const listPacks = (db: Db) => db.any(sql.type(CreditPack)`select ${pack} from credit_packs order by credits, key`)
 
 export const lockPack = (tx: Tx, key: string) =>
-  tx.maybeOne(sql.type(Pack)`select ${pack} from credit_packs where key = ${key} for no key update`)
+  tx.maybeOne(sql.type(CreditPack)`select ${pack} from credit_packs where key = ${key} for no key update`)
 
 export const setPackPayment = (
   tx: Tx,
   key: string,
   {paymentProductId, paymentPriceId, amounts}: PackPayment & {amounts: PaymentAmounts | null},
 ) =>
-  tx.one(sql.type(Pack)`
+  tx.one(sql.type(CreditPack)`
     update credit_packs set payment_product_id = ${paymentProductId}, payment_price_id = ${paymentPriceId},
       payment_amounts = ${amounts && sql.jsonb(amounts)} where key = ${key} returning ${pack}`)
 
-/** For the start of the API: amounts of ids that stay as they are. */
+/** Stores the amounts of a plan version whose price ids are unchanged. The API calls it at its start. */
 export const setPlanAmounts = (db: Db, id: string, amounts: PaymentAmounts) =>
   db.query(sql.type(z.object({}))`update plan_versions set payment_amounts = ${sql.jsonb(amounts)} where id = ${id}`)
 

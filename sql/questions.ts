@@ -3,10 +3,10 @@ import {type Db, sql, type Tx} from './database.ts'
 import type {QuestionKind} from './decisions.ts'
 
 /**
- * One row that waits for a person: `key` names what is to be chosen, the same for every row and run that asks it. `module`: of the
- * candidates, by its name. `field`: of a lookup.
+ * A question to insert, about a row that waits for a user's answer. `key` identifies it; all rows and runs with the same question share the
+ * key. `module`: the API name of the candidates' module. `field`: set for a lookup.
  */
-export type Asking = {
+export type NewQuestion = {
   key: Buffer
   kind: QuestionKind
   flowId: string
@@ -17,11 +17,11 @@ export type Asking = {
   number: number
 }
 
-/** As many candidates as a person is shown; of more, the oldest. */
+/** The limit on candidates shown to a user. If there are more, the oldest are kept. */
 export const mostCandidates = 20
 
-/** In the transaction that settles the rows, so that a question is there exactly when its rows wait for it. */
-export const insertQuestions = (tx: Tx, {run, asked}: {run: number; asked: Asking[]}) => {
+/** Inserts questions in the transaction that settles their rows. So a question exists exactly while rows wait for it. */
+export const insertQuestions = (tx: Tx, {run, asked}: {run: number; asked: NewQuestion[]}) => {
   const rows = asked.map(({key, candidates, ...rest}) => ({
     ...rest,
     key: key.toString('hex'),
@@ -40,7 +40,7 @@ export const insertQuestions = (tx: Tx, {run, asked}: {run: number; asked: Askin
     on conflict do nothing`)
 }
 
-const Question = z.object({
+const OpenRowQuestion = z.object({
   key: z.string(),
   kind: z.enum(['match', 'lookup']),
   flowId: z.string(),
@@ -49,20 +49,20 @@ const Question = z.object({
   candidates: z.array(z.string()),
   found: z.number(),
   rows: z.number(),
-  /** The first of them. */
+  /** The numbers of the question's first 20 rows. */
   numbers: z.array(z.number()),
   choice: z.enum(['record', 'create', 'skip', 'first', 'ask']).nullable(),
   recordId: z.string().nullable(),
   decidedBy: z.string().nullable(),
   decidedAt: z.string().nullable(),
 })
-export type Question = z.infer<typeof Question>
+export type OpenRowQuestion = z.infer<typeof OpenRowQuestion>
 
 type Page = {run: number; importNo: number; decidedUpTo: number; after: string | null; limit: number}
 
-/** A run's questions in a lasting order, each with what was answered since the run began: an answer it knew already did not help it. */
+/** Lists the run's questions in a stable order, each with the answer given since the run began. Earlier answers did not resolve the question. */
 export const listQuestions = (db: Db, {run, importNo, decidedUpTo, after, limit}: Page) =>
-  db.any(sql.type(Question)`
+  db.any(sql.type(OpenRowQuestion)`
     select encode(q.question_key, 'hex') as key, q.kind, q.flow_id as "flowId", module, field, candidates, found, waiting.rows, waiting.numbers,
       d.choice, d.record_id as "recordId", d.decided_by as "decidedBy", d.decided_at as "decidedAt"
     from questions q
@@ -85,7 +85,6 @@ const Named = z.object({
   found: z.number(),
 })
 
-/** Those of a run that have these keys. */
 export const findQuestions = (db: Db, {run, keys}: {run: number; keys: string[]}) =>
   db.any(sql.type(Named)`
     select encode(question_key, 'hex') as key, kind, flow_id as "flowId", candidates, found from questions

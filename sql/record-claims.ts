@@ -1,13 +1,14 @@
 import {z} from 'zod'
-import {type Db, sql} from './database.ts'
+import {columnLiteral} from './array-literal.ts'
+import {type Db, type Hot, prepare, sql, statementsIn, type Tx} from './database.ts'
 
 type CrmOrg = {dc: string; crmOrgId: string}
 
 const inCrmOrg = ({dc, crmOrgId}: CrmOrg) => sql.fragment`c.dc = ${dc} and c.crm_org_id = ${crmOrgId}`
 
 /**
- * Only a run that was open after the chain began can have made a record that the chain may claim. The two seconds are those of a take.
- * Source: specification, entry 2, rule 2.
+ * SQL that is true for runs that were open after the chain began. Only these can have made a record that the chain may claim. The tolerance
+ * of two seconds is the same as for claims. Source: specification, entry 2, rule 2.
  */
 const isConcurrent = (chain: number) => sql.fragment`(r.ended_at is null or r.ended_at >=
   (select min(authorised_at) - interval '2 seconds' from runs where run_no = ${chain} or chain_no = ${chain}))`
@@ -15,7 +16,8 @@ const isConcurrent = (chain: number) => sql.fragment`(r.ended_at is null or r.en
 type ElsewhereQuery = CrmOrg & {chain: number; module: string; records: string[]}
 
 /**
- * Which of these records a row of another chain made or took over, in any org of ours that writes to the same CRM org. `module`: its API name.
+ * Finds which of these records a row of another retry chain created or claimed. Covers all our orgs that write to the same CRM org, and the
+ * runs that overlap this chain in time. `module` is an API name.
  */
 export const listHeldElsewhere = (db: Db, {chain, module, records, ...crmOrg}: ElsewhereQuery) =>
   db.anyFirst(sql.type(z.object({recordId: z.string()}))`
@@ -32,7 +34,42 @@ export const listHeldElsewhere = (db: Db, {chain, module, records, ...crmOrg}: E
     select record_id from record_claims c join runs r using (run_no)
     where ${inCrmOrg(crmOrg)} and record_id = any(${sql.array(records, 'text')}) and c.chain_no <> ${chain} and ${isConcurrent(chain)}`)
 
-/** Which of these records of the connection's CRM org a row of another chain took over. */
+type MadeRow = {module: number; recordId: string}
+type MadeQuery = {run: number; chain: number; rows: readonly MadeRow[]}
+
+/** SQL for the name of module `no` of a run. */
+const nameOf = (run: string, no: string) => `coalesce(
+  (select name from run_names n where n.run_no = ${run}.run_no and n.kind = 'module' and n.no = ${no}),
+  (select m ->> 'apiName' from run_snapshots s, jsonb_path_query(s.document, '$.modules[*]') m
+    where s.snapshot_no = ${run}.snapshot_no and (m ->> 'no')::smallint = ${no}))`
+
+/** SQL that finds records of other chains. It looks up the records first: usually no other chain has any of them, so nothing else is read. */
+const madeElsewhereText = `
+  select asked.module, held.record_id as "recordId"
+  from unnest($3::smallint[], $4::text[]) as asked(module, record_id)
+    join chain_rows held on held.record_id = asked.record_id and held.how in (1, 2) and held.chain_no <> $2::bigint
+    join runs mine on mine.run_no = $1::bigint join connectors own on own.id = mine.connector_id
+    join runs r on r.run_no = held.run_no and not r.dry_run
+    join connectors c on c.id = r.connector_id and c.dc = own.dc and c.crm_org_id = own.crm_org_id
+  where (r.ended_at is null or r.ended_at >= (
+      select min(authorised_at) - interval '2 seconds' from runs where run_no = $2::bigint or chain_no = $2::bigint))
+    and ${nameOf('r', 'held.module_no')} = ${nameOf('mine', 'asked.module')}`
+
+const valuesOf = ({run, chain, rows}: MadeQuery) => [run, chain, columnLiteral(rows, 'module'), columnLiteral(rows, 'recordId')]
+
+const madeElsewhereStatement = prepare<MadeRow>('made-elsewhere', madeElsewhereText)
+
+/**
+ * Lists which of the created records a row of another chain at the same CRM org has created or claimed. Only runs that were open after the
+ * chain began count, because a CRM that was set up again may reuse its ids.
+ */
+export const listMadeElsewhere = (hot: Hot, query: MadeQuery) => madeElsewhereStatement(hot, valuesOf(query))
+
+/** Runs `listMadeElsewhere` inside a transaction. */
+export const listMadeElsewhereIn = async (tx: Tx, query: MadeQuery) =>
+  (await statementsIn(tx).executeSql(madeElsewhereText, valuesOf(query))).rows as MadeRow[]
+
+/** Lists which of these records a row of another chain claimed, at the connection's CRM org. */
 export const listClaimedElsewhere = (db: Db, {chain, connector, records}: {chain: number; connector: string; records: string[]}) =>
   db.anyFirst(sql.type(z.object({recordId: z.string()}))`
     select record_id as "recordId" from record_claims join connectors c using (dc, crm_org_id)
@@ -41,14 +78,14 @@ export const listClaimedElsewhere = (db: Db, {chain, connector, records}: {chain
 type OpenCreate = {run: number; batch: number}
 
 /**
- * Batches of creates that other runs have in flight in the module at the same CRM org and that may still be answered. `module`: its API name. A
- * batch whose module is not known by name counts too.
+ * Lists other runs' batches of creates in flight in the module at the same CRM org, whose answer may still come. `module` is an API name. A
+ * batch whose module has no known name counts too.
  */
 export const listOpenCreates = (db: Db, {run, module, ...crmOrg}: CrmOrg & {run: number; module: string}): Promise<readonly OpenCreate[]> =>
   db.any(sql.type(z.object({run: z.number(), batch: z.number()}))`
     select s.run_no as run, s.batch_no as batch
     from sends s join runs r using (run_no) join connectors c on c.id = r.connector_id
-    where ${inCrmOrg(crmOrg)} and s.run_no <> ${run} and s.kind = 0 and s.deadline_at > lading_now()
+    where ${inCrmOrg(crmOrg)} and s.run_no <> ${run} and s.kind = 0 and not s.answered and s.deadline_at > lading_now()
       and not exists (
         select from run_snapshots x, jsonb_path_query(x.document, '$.modules[*]') m
         where x.snapshot_no = r.snapshot_no and (m ->> 'no')::smallint = s.module_no and m ->> 'apiName' <> ${module})
@@ -59,7 +96,7 @@ export const listOpenCreates = (db: Db, {run, module, ...crmOrg}: CrmOrg & {run:
 type Claim = {key: string; recordId: string}
 type ClaimInput = CrmOrg & {run: number; chain: number; module: number; claims: Claim[]}
 
-/** Claims records for rows of one chain. Answers the records granted: another chain may have claimed the others first. */
+/** Claims records for rows of one chain. Returns the granted records; another chain may have claimed the others first. */
 export const claimRecords = (db: Db, {dc, crmOrgId, run, chain, module, claims}: ClaimInput) =>
   db.anyFirst(sql.type(z.object({recordId: z.string()}))`
     insert into record_claims as c (dc, crm_org_id, record_id, chain_no, module_no, row_key, run_no)

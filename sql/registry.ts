@@ -3,7 +3,7 @@ import {type Db, type Pool, sql, type Tx} from './database.ts'
 
 const Version = z.object({version: z.number()})
 
-/** What is read in it is of one moment, whatever is written meanwhile. */
+/** Reads in one repeatable-read transaction, so that all reads see the same moment. */
 export const readAtOnce = <T>(db: Pool, read: (tx: Tx) => Promise<T>): Promise<T> =>
   db.transaction(async tx => {
     await tx.query(sql.type(z.object({}))`set transaction isolation level repeatable read, read only`)
@@ -15,18 +15,17 @@ export const findRegistryVersion = (db: Db, org: string) =>
 
 const Revision = z.object({version: z.number(), moves: z.number()})
 
-/** What `config/resolved` depends on: the registry version, and how often the management of libraries changed. */
+/** Reads the inputs of `config/resolved`: the registry version, and how often the management of libraries changed. */
 export const findRevision = (db: Db, org: string) =>
   db.one(sql.type(Revision)`select registry_version as version, library_moves as moves from orgs where id = ${org}`)
 
 export const countLibraryMove = (tx: Tx, org: string) =>
   tx.query(sql.type(z.object({}))`update orgs set library_moves = library_moves + 1 where id = ${org}`)
 
-/** The version, held to the end of the transaction: whoever writes configuration of the org takes turns here. Null for an org that is gone. */
+/** Locks the registry version until the transaction ends, so that writers of the org's configuration take turns. Returns null if the org is gone. */
 export const lockRegistryVersion = (tx: Tx, org: string) =>
   tx.maybeOneFirst(sql.type(Version)`select registry_version as version from orgs where id = ${org} for no key update`)
 
-/** The next version, and the number it has. */
 export const raiseRegistryVersion = (tx: Tx, org: string) =>
   tx.oneFirst(
     sql.type(Version)`update orgs set registry_version = registry_version + 1 where id = ${org} returning registry_version as version`,
@@ -40,7 +39,7 @@ const Settings = z.object({
 })
 type SettingsRow = z.output<typeof Settings>
 
-/** Null while every setting is as it comes. */
+/** Reads the org's settings, or null if all have their defaults. */
 export const findSettings = (db: Db, org: string) =>
   db.maybeOne(sql.type(Settings)`
     select date_format as "dateFormat", timezone, expression_context as "expressionContext", ai_sample_policy as "aiSamplePolicy"
@@ -59,7 +58,6 @@ export const findFollowsCrmRoles = (db: Db, org: string) =>
 export const setFollowsCrmRoles = (tx: Tx, {org, follows}: {org: string; follows: boolean}) =>
   tx.query(sql.type(z.object({}))`update orgs set follows_crm_roles = ${follows} where id = ${org}`)
 
-/** The org's connections on which writing is paused. */
 export const listPausedConnectors = (db: Db, org: string) =>
   db.anyFirst(sql.type(z.object({id: z.string()}))`select id from connectors where org_id = ${org} and writes_paused order by id`)
 
@@ -79,7 +77,7 @@ const CuratedModule = z.object({
 })
 export type CuratedModuleRow = z.output<typeof CuratedModule>
 
-/** In the order their records are made. */
+/** Lists the org's configured modules, in the order in which their records are created. */
 export const listCuratedModules = (db: Db, org: string) =>
   db.any(sql.type(CuratedModule)`
     select key, api_name as "apiName", connector_id as "connectorId", enabled, singular, position as "order",

@@ -1,16 +1,16 @@
 import {z} from 'zod'
-import type {CrmOrg} from './allowances.ts'
+import type {CrmOrg} from './crm-quota.ts'
 import {type Db, sql} from './database.ts'
 
-/** Milliseconds until a used-up allowance is there again; null where it is, or nobody said that it is used up. */
+/** Returns the milliseconds until an exhausted quota renews. Null if the quota is available or no renewal time is known. */
 export const findRenewalWait = (db: Db, {dc, crmOrgId}: CrmOrg) =>
   db.maybeOneFirst(sql.type(z.object({waitMs: z.number()}))`
     select (extract(epoch from renews_at - lading_now()) * 1000)::float8 as "waitMs" from crm_allowances
     where dc = ${dc} and crm_org_id = ${crmOrgId} and renews_at > lading_now()`)
 
 /**
- * Used up until the next `dailyAt` (HH:MM, UTC), or for as long as the destination itself said. Answers how long that is. The row leaves
- * with the connection.
+ * Marks the quota as exhausted until the next `dailyAt` (HH:MM, UTC), or for the time that the destination itself named. Returns the wait
+ * in milliseconds. The row is deleted with the connection.
  */
 export const keepRenewal = (db: Db, {dc, crmOrgId}: CrmOrg, {dailyAt, waitMs}: {dailyAt: string; waitMs: number | null}) =>
   db.oneFirst(sql.type(z.object({waitMs: z.number()}))`

@@ -1,21 +1,26 @@
 import {z} from 'zod'
-import type {CrmOrg} from './allowances.ts'
+import type {CrmOrg} from './crm-quota.ts'
 import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
 const Hold = z.object({parent: z.string(), isHeld: z.boolean(), leftMs: z.number().nullable()})
 
-/** Who replaces: a request of an outside engine, or a run of an import under the fence of its owner. */
+/** The holder of a reservation: a request of an external engine, or a run with the fence of its owner. */
 type Holder = {write: string; run?: null; fence?: null} | {write?: null; run: number; fence: number}
 
-type Held = {holder: Holder; parents: string[]; seconds: number}
+type HoldParentsInput = {holder: Holder; parents: string[]; seconds: number}
 
 /**
- * The parents are this holder's alone for so long: nobody else reads or replaces their rows. Not those another holder has, of whichever run;
- * `leftMs` is then how long a call nobody heard the end of may still be at them, null where the other is under way. One for each parent.
+ * Reserves parents for this holder for `seconds`, so that no other run reads or replaces their rows. Returns one row per parent. A parent
+ * that another holder has is not reserved. `leftMs`: how long an unanswered call of that holder may still change the rows; null while the
+ * holder is still at work.
  */
-export const holdParents = (db: Db, {dc, crmOrgId}: CrmOrg, {holder: {write = null, run = null, fence = null}, parents, seconds}: Held) =>
+export const holdParents = (
+  db: Db,
+  {dc, crmOrgId}: CrmOrg,
+  {holder: {write = null, run = null, fence = null}, parents, seconds}: HoldParentsInput,
+) =>
   db.any(sql.type(Hold)`
     with held as (
       insert into replacements as r (dc, crm_org_id, parent_id, write, run_no, fence, until)
@@ -31,32 +36,32 @@ export const holdParents = (db: Db, {dc, crmOrgId}: CrmOrg, {holder: {write = nu
       where dc = ${dc} and crm_org_id = ${crmOrgId} and parent_id = parent and lost and until > lading_now()) as "leftMs"
     from unnest(${sql.array(parents, 'text')}) as parent`)
 
-type Named = {holder: Holder; parents: string[]}
+type ParentsRef = {holder: Holder; parents: string[]}
 
-/** Nobody heard the end of the call: for so long the parents are still nobody else's. */
-export const loseParents = (db: Db, {holder, parents, seconds}: Named & {seconds: number}) =>
+/** Keeps parents reserved for `seconds`, because the call was not answered. */
+export const loseParents = (db: Db, {holder, parents, seconds}: ParentsRef & {seconds: number}) =>
   db.query(sql.type(Empty)`
     update replacements set lost = true, until = lading_now() + make_interval(secs => ${seconds})
     where ${heldBy(holder)} and parent_id = any(${sql.array(parents, 'text')})`)
 
-export const releaseParents = (db: Db, {holder, parents}: Named) =>
+export const releaseParents = (db: Db, {holder, parents}: ParentsRef) =>
   db.query(
     sql.type(Empty)`delete from replacements where ${heldBy(holder)} and not lost and parent_id = any(${sql.array(parents, 'text')})`,
   )
 
-/** All that the holder still has and is not going to send. */
+/** Releases all parents of the holder, which will not send them. */
 export const releaseAll = (db: Db, holder: Holder) =>
   db.query(sql.type(Empty)`delete from replacements where ${heldBy(holder)} and not lost`)
 
 const heldBy = ({write = null, run = null, fence = null}: Holder) =>
   write === null ? sql.fragment`run_no = ${run} and fence = ${fence}` : sql.fragment`write = ${write}`
 
-/** What earlier owners of the run had is not known to have been sent, or not: its calls may be under way for so long. */
+/** Limits the reservations of the run's earlier owners to `seconds`. Those owners may have sent requests that still run. */
 export const loseEarlier = (db: Db, {run, fence, seconds}: {run: number; fence: number; seconds: number}) =>
   db.query(sql.type(Empty)`
     update replacements set lost = true, until = least(until, lading_now() + make_interval(secs => ${seconds}))
     where run_no = ${run} and fence < ${fence} and not lost`)
 
-/** At a run's end: those whose calls may still be under way stay until then. */
+/** Releases a run's parents at its end. Reservations of calls that may still run stay until they expire. */
 export const releaseRun = (tx: Tx | Db, run: number) =>
   tx.query(sql.type(Empty)`delete from replacements where run_no = ${run} and (not lost or until <= lading_now())`)

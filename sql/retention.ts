@@ -3,24 +3,24 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-const Claim = z.object({day: z.string(), tries: z.number()})
-/** `tries`: the fence of whoever has claimed the night. */
-export type Claim = z.infer<typeof Claim>
+const NightClaim = z.object({day: z.string(), tries: z.number()})
+/** The claim on a night. `tries` is the fence of its owner. */
+export type NightClaim = z.infer<typeof NightClaim>
 
 /**
- * The night that began at `hour` (UTC) last, where nobody has had it yet, or whoever had it died; null otherwise. It is the caller's for
- * `seconds`, which `noteNight` renews.
+ * Claims the night that last began at `hour` (UTC). Returns null if the night has ended, has a live owner, or was tried `mostTries` times.
+ * The claim lasts `seconds`; `noteNight` renews it.
  */
 export const claimNight = (db: Db, {hour, seconds, mostTries}: {hour: number; seconds: number; mostTries: number}) =>
-  db.maybeOne(sql.type(Claim)`
+  db.maybeOne(sql.type(NightClaim)`
     insert into retention_nights (day, lease_until)
     values (((lading_now() at time zone 'UTC') - make_interval(hours => ${hour}))::date, lading_now() + make_interval(secs => ${seconds}))
     on conflict (day) do update set tries = retention_nights.tries + 1, lease_until = excluded.lease_until
       where retention_nights.ended_at is null and retention_nights.lease_until < lading_now() and retention_nights.tries < ${mostTries}
     returning day::text, tries`)
 
-/** Adds to what the night has come to and renews its claim; false where another has it by now. */
-export const noteNight = async (db: Db, {day, tries}: Claim, {counts, seconds}: {counts: Record<string, number>; seconds: number}) => {
+/** Adds to the counts of the night and renews its claim. Returns false if another process owns the night. */
+export const noteNight = async (db: Db, {day, tries}: NightClaim, {counts, seconds}: {counts: Record<string, number>; seconds: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     update retention_nights set lease_until = lading_now() + make_interval(secs => ${seconds}),
       counts = counts || coalesce((
@@ -29,17 +29,16 @@ export const noteNight = async (db: Db, {day, tries}: Claim, {counts, seconds}: 
   return rowCount === 1
 }
 
-export const endNight = (db: Db, {day, tries}: Claim) =>
+export const endNight = (db: Db, {day, tries}: NightClaim) =>
   db.query(sql.type(Empty)`update retention_nights set ended_at = lading_now() where day = ${day}::text::date and tries = ${tries}`)
 
-/** With their failures. */
 export const deleteOldNights = (db: Db, {days}: {days: number}) =>
   db.query(sql.type(Empty)`delete from retention_nights where started_at < lading_now() - make_interval(days => ${days})`)
 
-type Failed = {day: string; org: string | null; step: string; message: string}
+type RetentionFailure = {day: string; org: string | null; step: string; message: string}
 
-/** An org that is being erased meanwhile is named no more. */
-export const insertFailure = (db: Db, {day, org, step, message}: Failed) =>
+/** Stores a failed step. Stores no org if the org was erased meanwhile. */
+export const insertFailure = (db: Db, {day, org, step, message}: RetentionFailure) =>
   db.query(sql.type(Empty)`
     insert into retention_failures (day, org_id, step, message)
     values (${day}::text::date, (select id from orgs where id = ${org}), ${step}, ${message})`)
@@ -55,7 +54,6 @@ const Night = z.object({
   failed: z.array(Failure),
 })
 
-/** Newest first; of each the first `mostFailures` of what failed. */
 export const listNights = (db: Db, {limit, mostFailures}: {limit: number; mostFailures: number}) =>
   db.any(sql.type(Night)`
     select day::text, started_at as "startedAt", ended_at as "endedAt", tries, counts,
@@ -67,9 +65,8 @@ export const listNights = (db: Db, {limit, mostFailures}: {limit: number; mostFa
 const Kept = z.object({id: z.string(), days: z.number()})
 
 /**
- * Every org but those being erased, with the days of its plan's history window, in the order of their ids; without a window of a day at
- * least nothing goes. `graceDays`: one that has changed its plan, whose trial has ended, or that was tied to another org or loosed from it,
- * keeps all it has for so long.
+ * Lists all orgs except those being erased, with the days of their plan's history window, by id. Orgs with a window of less than a day are
+ * omitted. `graceDays`: how long an org keeps all data after a plan change, the end of a trial, or a link to or unlink from another org.
  */
 export const listKeepers = (db: Db, {after, graceDays, limit}: {after: string; graceDays: number; limit: number}) =>
   db.any(sql.type(Kept)`
@@ -83,7 +80,6 @@ type Old = {org: string; days: number; limit: number}
 const before = (days: number) => sql.fragment`lading_now() - make_interval(days => ${days})`
 const gone = async (query: Promise<{rowCount: number}>) => (await query).rowCount
 
-/** What schedules fired. At most `limit`; answers how many went. */
 export const deleteOldFirings = (db: Db, {org, days, limit}: Old) =>
   gone(
     db.query(sql.type(Empty)`
@@ -91,7 +87,7 @@ export const deleteOldFirings = (db: Db, {org, days, limit}: Old) =>
         select ctid from firings where org_id = ${org} and state = 'ended' and ended_at < ${before(days)} limit ${limit}))`),
   )
 
-/** Whose jobs were whose: the queue itself forgets its jobs within days. Not those of runs that have not ended. */
+/** Deletes old rows that map a job to its org. The queue itself deletes its jobs within days. Rows of runs that have not ended stay. */
 export const deleteOldJobs = (db: Db, {org, days, limit}: Old) =>
   gone(
     db.query(sql.type(Empty)`
@@ -101,7 +97,7 @@ export const deleteOldJobs = (db: Db, {org, days, limit}: Old) =>
         order by created_at limit ${limit}))`),
   )
 
-/** A connection's newest two stay, and those that a check or a run names. */
+/** Deletes a connection's old discoveries. Keeps the newest two, and those that a check or a run refers to. */
 export const deleteOldDiscoveries = (db: Db, {org, limit}: Omit<Old, 'days'>) =>
   gone(
     db.query(sql.type(Empty)`
@@ -115,7 +111,7 @@ export const deleteOldDiscoveries = (db: Db, {org, limit}: Omit<Old, 'days'>) =>
       delete from discoveries where id in (select id from old except select id from named limit ${limit})`),
   )
 
-/** Of CRM orgs that nobody is connected to any more: a call that ends after its connection is deleted writes such a row once more. */
+/** Deletes rows of CRM orgs without a connection. A call that ends after its connection was deleted may write such a row. */
 export const deleteForgotten = async (tx: Tx): Promise<number> => {
   const forgotten = sql.fragment`not exists (select from connectors c where c.dc = b.dc and c.crm_org_id = b.crm_org_id)`
   const budgets = await tx.query(sql.type(Empty)`

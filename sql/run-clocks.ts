@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql} from './database.ts'
 
-/** The CRM's clock minus ours, in ms: the lowest and the highest difference seen. */
+/** The CRM's clock minus the service's clock, in ms: the lowest and the highest observed difference. */
 export type ClockRange = {lowMs: number; highMs: number}
 
 export const widenClockRange = (db: Db, {run, lowMs, highMs}: ClockRange & {run: number}) =>
@@ -10,10 +10,20 @@ export const widenClockRange = (db: Db, {run, lowMs, highMs}: ClockRange & {run:
       clock_high_ms = greatest(clock_high_ms, ${Math.round(highMs)}::bigint)
     where run_no = ${run}`)
 
-/** Over all runs of the chain. Null before the first answer. */
+/** Finds the clock range over all runs of the chain. Returns null before the first answer. */
 export const findClockRange = async (db: Db, {run, chain}: {run: number; chain: number}): Promise<ClockRange | null> => {
   const {lowMs, highMs} = await db.one(sql.type(z.object({lowMs: z.number().nullable(), highMs: z.number().nullable()}))`
     select min(clock_low_ms)::float8 as "lowMs", max(clock_high_ms)::float8 as "highMs"
     from run_heads join runs using (run_no) where run_no = ${run} or run_no = ${chain} or chain_no = ${chain}`)
   return lowMs === null || highMs === null ? null : {lowMs, highMs}
 }
+
+export const keepNewestId = (db: Db, {run, module, id}: {run: number; module: number; id: string}) =>
+  db.query(sql.type(z.object({}))`
+    update run_heads set newest_ids = jsonb_build_object(${module}::text, ${id}::text) || coalesce(newest_ids, '{}') where run_no = ${run}`)
+
+/** Finds the id that the first run of the chain stored for the module, or null. */
+export const findNewestId = (db: Db, {run, chain, module}: {run: number; chain: number; module: number}) =>
+  db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
+    select newest_ids ->> ${module}::text as id from run_heads join runs using (run_no)
+    where (run_no = ${run} or run_no = ${chain} or chain_no = ${chain}) and newest_ids ? ${module}::text order by run_no limit 1`)

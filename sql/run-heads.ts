@@ -1,17 +1,17 @@
 import {z} from 'zod'
-import type {Standing} from './connectors.ts'
+import type {WriteStatus} from './connectors.ts'
 import {type Db, type Hot, prepare, sql, type Tx} from './database.ts'
 
-export const Stop = z.object({
+export const RunStop = z.object({
   stopped: z.string(),
   message: z.string(),
   rowsPerRun: z.number().optional(),
   stoppedBy: z.enum(['plan', 'declaration']).optional(),
   rowsWrittenTotal: z.number().optional(),
 })
-export type Stop = z.infer<typeof Stop>
+export type RunStop = z.infer<typeof RunStop>
 
-const Head = z.object({
+const RunHead = z.object({
   fence: z.number(),
   leaseLive: z.boolean(),
   takeovers: z.number(),
@@ -22,9 +22,9 @@ const Head = z.object({
   rowsLimit: z.number(),
   limitBy: z.enum(['plan', 'declaration']),
   counts: z.array(z.number()),
-  stop: Stop.nullable(),
+  stop: RunStop.nullable(),
 })
-export type Head = z.infer<typeof Head>
+export type RunHead = z.infer<typeof RunHead>
 
 const columns = sql.fragment`fence, lease_until > lading_now() as "leaseLive", takeovers, crashes, settle_no as "settleNo",
   next_batch as "nextBatch", counted, rows_limit as "rowsLimit", limit_by as "limitBy", counts, stop`
@@ -32,28 +32,31 @@ const columns = sql.fragment`fence, lease_until > lading_now() as "leaseLive", t
 export const insertHead = (tx: Tx, {run, rowsLimit, limitBy}: {run: number; rowsLimit: number; limitBy: string}) =>
   tx.query(sql.type(z.object({}))`insert into run_heads (run_no, rows_limit, limit_by) values (${run}, ${rowsLimit}, ${limitBy})`)
 
-export const findHead = (db: Db, run: number) => db.maybeOne(sql.type(Head)`select ${columns} from run_heads where run_no = ${run}`)
+export const findHead = (db: Db, run: number) => db.maybeOne(sql.type(RunHead)`select ${columns} from run_heads where run_no = ${run}`)
 
-/** Counters of a run that never settles a row stop here, far below the limit of their type. */
+/** The limit of the crash counters, far below the limit of their type. */
 const mostCounted = 100
 
 /**
- * Null while another owner's lease lives. Taking it ends whatever the last owner may still try: the fence has moved. After a settled row or an
- * orderly release `takeovers` is 0, and the crashes before it no longer count.
+ * Takes the lease of a run. Returns null while another owner's lease is live. The fence moves, so the last owner can write nothing more.
+ * `takeovers` is 0 after a settled row or an orderly release; earlier crashes then no longer count.
  */
 export const takeLease = (db: Db, {run, owner, seconds}: {run: number; owner: string; seconds: number}) =>
-  db.maybeOne(sql.type(Head)`
+  db.maybeOne(sql.type(RunHead)`
     update run_heads set fence = fence + 1, owner = ${owner}, settle_no = 0, takeovers = least(takeovers + 1, ${mostCounted}),
       crashes = case when takeovers = 0 then 0 else crashes end,
       lease_until = lading_now() + make_interval(secs => ${seconds})
     where run_no = ${run} and lease_until < lading_now()
     returning ${columns}`)
 
-/** Null when the lease is no longer ours; otherwise the stop somebody may have asked for, and whether org and connection still let it write. */
+/**
+ * Renews the lease and returns the requested stop, whether the org is closed, and the connection's write status. Returns null if the lease
+ * was lost.
+ */
 export const renewLease = async (hot: Hot, {run, fence, seconds}: {run: number; fence: number; seconds: number}) =>
   (await renewStatement(hot, [run, fence, seconds]))[0] ?? null
 
-const renewStatement = prepare<{stop: Stop | null; orgClosed: boolean; standing: Standing}>(
+const renewStatement = prepare<{stop: RunStop | null; orgClosed: boolean; standing: WriteStatus}>(
   'renew-lease',
   `update run_heads set lease_until = lading_now() + make_interval(secs => $3::float8)
    where run_no = $1::bigint and fence = $2::bigint and lease_until > lading_now()
@@ -61,7 +64,7 @@ const renewStatement = prepare<{stop: Stop | null; orgClosed: boolean; standing:
      run_standing($1) as standing`,
 )
 
-/** `crashed`: the run's own work failed, so the release counts a crash. Otherwise the release is orderly and ends the count. */
+/** Releases the lease. `crashed`: the run's own work failed, which counts as a crash. Any other release is orderly and ends the count. */
 export const releaseLease = (db: Db, {run, fence, crashed}: {run: number; fence: number; crashed: boolean}) =>
   db.query(sql.type(z.object({}))`
     update run_heads set lease_until = lading_now(), owner = null, takeovers = case when ${crashed} then takeovers else 0 end,
@@ -69,29 +72,29 @@ export const releaseLease = (db: Db, {run, fence, crashed}: {run: number; fence:
     where run_no = ${run} and fence = ${fence} and lease_until > lading_now()`)
 
 /**
- * Counts a crash of a process that took the run, whoever owns it by now: a hung process loses its lease long before it ends. Null after a settled
- * row or an orderly release.
+ * Counts a crash of a process that took the run, even if another process owns the run by now: a hung process loses its lease long before it
+ * ends. Returns null if a row was settled or the run was released in good order since then.
  */
 export const recordCrash = (db: Db, run: number) =>
   db.maybeOneFirst(sql.type(z.object({crashes: z.number()}))`
     update run_heads set crashes = least(crashes + 1, ${mostCounted}) where run_no = ${run} and takeovers > 0 returning crashes`)
 
-/** The first stop stays: it is final for the run. A run that has written all it could was not stopped. */
-export const writeStop = (db: Db, {run, stop}: {run: number; stop: Stop}) =>
+/** Writes a stop. The first stop is final. A run that has written all its rows cannot be stopped. */
+export const writeStop = (db: Db, {run, stop}: {run: number; stop: RunStop}) =>
   db.query(sql.type(z.object({}))`
     update run_heads set stop = ${sql.jsonb(stop)}
     where run_no = ${run} and stop is null and exists (select from runs where run_no = ${run} and state not in ('closing', 'ended'))`)
 
-/** The slow path at the limit: holds the head until the transaction ends, so what it reads stays true. */
+/** Locks the head until the transaction ends, so that its values stay true. Used only at the row limit, because it is slow. */
 export const lockHead = async (tx: Tx, {run, fence}: {run: number; fence: number}) => {
-  const head = await tx.maybeOne(sql.type(Head)`
+  const head = await tx.maybeOne(sql.type(RunHead)`
     select ${columns} from run_heads where run_no = ${run} and fence = ${fence} and lease_until > lading_now() for update`)
-  // By a statement of its own: the one that waited for the lock sees the sends as of before it waited.
+  // A separate statement, because the statement that waited for the lock sees the sends as they were before the wait.
   const count = sql.type(z.object({count: z.number()}))`select count(*) from sends where run_no = ${run}`
   return head && {...head, sendsOpen: await tx.oneFirst(count)}
 }
 
-/** How many of these rows the run has not counted yet. */
+/** Returns the keys of rows that the run has not counted yet. */
 export const listFreshKeys = (db: Db, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
   db.anyFirst(sql.type(z.object({key: z.string()}))`
     select key from unnest(${sql.array(keys, 'text')}) as key
@@ -100,7 +103,7 @@ export const listFreshKeys = (db: Db, {run, module, keys}: {run: number; module:
 export const countAdmissions = (db: Db, run: number) =>
   db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from admissions where run_no = ${run}`)
 
-/** In pieces, so that a long run's end holds nothing up. Answers how many went. */
+/** Deletes a run's admissions in pieces, so that the end of a long run blocks nothing. Returns the number of deleted rows. */
 export const deleteAdmissions = async (db: Db, {run, limit}: {run: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     delete from admissions where ctid = any(array(select ctid from admissions where run_no = ${run} limit ${limit}))`)

@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
-/** Stored as small numbers: the position in these lists. Only ever add at the end. */
+/** The log stores phases as small numbers: positions in this list. Only append to the list. */
 export const PHASES = ['write', 'patch', 'match', 'lookup'] as const
 export const OUTCOMES = [
   'created',
@@ -16,17 +16,21 @@ export const OUTCOMES = [
   'would_ask',
   'lookup',
 ] as const
-export type Outcome = (typeof OUTCOMES)[number]
-export const outcomeNo = (outcome: Outcome) => OUTCOMES.indexOf(outcome)
+export type OutcomeName = (typeof OUTCOMES)[number]
+export const outcomeNo = (outcome: OutcomeName) => OUTCOMES.indexOf(outcome)
 
-/** The head's counts have so many places for each module: one for each outcome, and the last for rows that a filter kept back. */
+/** The number of counts per module in the run's head: one per outcome, then unchanged rows, then filtered rows. */
 const countsPerModule = 16
 
-/** Where a module's count of an outcome stands among the head's counts. */
-export const countAt = (module: number, outcome: Outcome) => (module - 1) * countsPerModule + outcomeNo(outcome)
-/** The number of the outcome that is counted at a place. */
+/** The position of a module's count of an outcome in the head's counts. */
+export const countAt = (module: number, outcome: OutcomeName) => (module - 1) * countsPerModule + outcomeNo(outcome)
+/** The number of the outcome that is counted at a position. */
 export const outcomeNoAt = (place: number) => place % countsPerModule
-/** And that of the rows a filter kept back, of which the log says nothing. */
+const unchangedNo = countsPerModule - 2
+/** The position of a module's count of unchanged rows. They also count as skipped. */
+export const unchangedAt = (module: number) => (module - 1) * countsPerModule + unchangedNo
+export const isUnchangedAt = (place: number) => outcomeNoAt(place) === unchangedNo
+/** The position of a module's count of filtered rows, which have no log entries. */
 export const filteredAt = (module: number) => module * countsPerModule - 1
 
 const LogEntry = z.object({
@@ -46,14 +50,14 @@ const LogEntry = z.object({
 })
 export type LogEntry = z.infer<typeof LogEntry>
 
-/** In seq order, from the one after `after`. A sequence number is given under the head's lock: no reader misses one below it. */
+/** Lists log entries after `after`, in order of `seq`. Sequence numbers are assigned under the head's lock, so a reader never misses a lower one. */
 export const listLog = (db: Db, {run, after, limit}: {run: number; after: number; limit: number}) =>
   db.any(sql.type(LogEntry)`
     select seq, row_key as "rowKey", flow_no as flow, row_number as "rowNumber", module_no as module, phase, target, attempt,
       record_id as "recordId", outcome, code, message, at
     from run_log where run_no = ${run} and seq > ${after} order by seq limit ${limit}`)
 
-/** All the run has said of one row of a file, in seq order. `flows`: those that read the file. */
+/** Lists all log entries of one row of a file, in order of `seq`. `flows`: the flows that read the file. */
 export const listRowLog = (db: Db, {run, flows, row}: {run: number; flows: number[]; row: number}) =>
   db.any(sql.type(LogEntry)`
     select seq, row_key as "rowKey", flow_no as flow, row_number as "rowNumber", module_no as module, phase, target, attempt,
@@ -62,7 +66,7 @@ export const listRowLog = (db: Db, {run, flows, row}: {run: number; flows: numbe
 
 const LateUpdate = z.object({recordId: z.string(), rowKey: z.string(), leftMs: z.number()})
 
-/** Updates and patches that nobody answered in the last `seconds`, in this run or an earlier one of its chain. The oldest is the first. */
+/** Lists unanswered updates and patches of the last `seconds`, oldest first. Covers this run and all runs of its chain. */
 export const listLateUpdates = (db: Db, {run, chain, seconds}: {run: number; chain: number; seconds: number}) =>
   db.any(sql.type(LateUpdate)`
     with since as materialized (select lading_now() - make_interval(secs => ${seconds}) as moment)
@@ -72,19 +76,19 @@ export const listLateUpdates = (db: Db, {run, chain, seconds}: {run: number; cha
       and run_log.outcome = ${outcomeNo('unanswered')} and record_id is not null and phase in (0, 1) and at > moment
     order by at`)
 
-/** Rows past the cursor that the run has said something about. */
+/** Lists the rows above the low-water mark that have a log entry. */
 export const listLoggedRows = (db: Db, {run, flow, after}: {run: number; flow: number; after: number}) =>
   db.anyFirst(sql.type(z.object({number: z.number()}))`
     select distinct row_number as number from run_log where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = 0`)
 
-/** The ends of these rows, by the reading rules. */
+/** Returns the final outcomes of these rows, by the log's reading rules (see `listFinals`). */
 export const listEnds = (db: Db, {run, flow, numbers}: {run: number; flow: number; numbers: number[]}) =>
-  db.any(sql.type(z.object({number: z.number(), outcome: z.number()}))`
-    select distinct on (row_number) row_number as number, outcome from run_log
+  db.any(sql.type(z.object({number: z.number(), outcome: z.number(), attempt: z.number()}))`
+    select distinct on (row_number) row_number as number, outcome, attempt from run_log
     where run_no = ${run} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')}) and phase = 0 and outcome < 8
     order by row_number, attempt desc, (outcome = 3), seq desc`)
 
-/** What the run has said of the patches of rows past the cursor. `isOver`: by more than that a send was not answered. */
+/** Finds the log entries of patches of rows above the low-water mark. `isOver`: at least one entry is not an unanswered send. */
 export const listPatches = (db: Db, {run, flow, after}: {run: number; flow: number; after: number}) =>
   db.any(sql.type(z.object({number: z.number(), attempt: z.number(), isOver: z.boolean()}))`
     select row_number as number, max(attempt) as attempt, bool_or(outcome <> 3) as "isOver" from run_log
@@ -100,8 +104,8 @@ const readPageStatement = prepare<Omit<LogEntry, 'at'> & {at: Date; recordsAt: '
 )
 
 /**
- * As `listLog`, or null when the run's records are in storage. Both are read by one statement, so in one snapshot of the database: a page
- * is never missing what is just being deleted.
+ * Lists log entries as `listLog` does, or returns null if the run's records are in storage. One statement reads both from one snapshot of
+ * the database, so a page never lacks entries that are being deleted.
  */
 export const readLogPage = async (
   hot: Hot,
@@ -112,18 +116,17 @@ export const readLogPage = async (
   return rows.flatMap(({recordsAt: _, ...entry}) => (entry.seq === null ? [] : {...entry, at: entry.at.toISOString()}))
 }
 
-/** Where a run's records are now, and how far its log goes: every entry up to `seq` is there, and none is ever added before it. */
+/** Returns where a run's records are, and the last `seq` of its log. All entries up to `seq` exist, and none is ever added before it. */
 export const findRecordsAt = (db: Db, run: number) =>
   db.one(sql.type(z.object({recordsAt: z.enum(['db', 'storage']), seq: z.number()}))`
     select records_at as "recordsAt", next_seq - 1 as seq from runs join run_heads using (run_no) where run_no = ${run}`)
 
-/** What finally became of one row in one module; or of one of its patches, matches or lookups, each by its `target`, the field. */
-/** Which links of these rows the run has said something about. */
 export const listLookedUp = (db: Db, {run, flow, numbers}: {run: number; flow: number; numbers: number[]}) =>
   db.any(sql.type(z.object({number: z.number(), field: z.string()}))`
     select row_number as number, target as field from run_log
     where run_no = ${run} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')}) and phase = 3`)
 
+/** A row's final outcome in one module. For a patch, match or lookup, `target` names the field. */
 export type FinalEntry = {
   number: number
   module: number
@@ -140,11 +143,11 @@ export type FinalEntry = {
 type Finals = {run: number; flows: number[]; from: number; to: number; seq: number}
 
 /**
- * The final entries of rows `from`..`to` of the named flows, of what the log held at `seq`; null when the run's records are in storage.
- * Of each row key and module: the write phase's highest attempt; a real answer over `unanswered` (3), whatever their order; of real
- * answers the later. Never `made_after_no_answer`, `would_ask` or `lookup` (8 to 10). Patches (phase 1), matches (2) and lookups (3) have
- * a final entry for each field. `disclosed`: a create of the row was never answered and nothing later shows what became of it, so
- * the record may exist twice. Left out: an unanswered update, which names its record, and a create whose unique field rules out a second one.
+ * Returns the final entries of rows `from`..`to` of these flows, as of `seq`; null if the run's records are in storage. Per row key and
+ * module, the highest attempt of the write phase counts. A real answer precedes `unanswered` (3), in any order; of real answers the later
+ * counts. `made_after_no_answer`, `would_ask` and `lookup` (8 to 10) never count. Patches (phase 1), matches (2) and lookups (3) have a
+ * final entry per field. `disclosed`: a create of the row was never answered, and nothing later shows its result, so the record may exist
+ * twice. Excluded are an unanswered update, which names its record, and a create whose unique field rules out a second one.
  */
 export const listFinals = async (hot: Hot, {run, flows, from, to, seq}: Finals): Promise<FinalEntry[] | null> => {
   const rows = await listFinalsStatement(hot, [run, flows, from, to, seq])

@@ -1,14 +1,16 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
-/** `found`: how many records a value names, of which `candidates` are the oldest; -1 where the CRM cannot be asked about it. */
+/**
+ * The CRM's answer to a lookup. `found`: the number of records that match the value, -1 if the CRM cannot search for it. `candidates`: the
+ * oldest of these records.
+ */
 export type LookupAnswer = {found: number; candidates: string[]}
 export type KeptAnswer = LookupAnswer & {hash: Buffer}
 
-type Wanted = {run: number; lookup: number; hashes: Buffer[]}
+type LookupsQuery = {run: number; lookup: number; hashes: Buffer[]}
 
-/** Of these values, those the run has an answer for. */
-export const findAnswers = (hot: Hot, {run, lookup, hashes}: Wanted) => findAnswersStatement(hot, [run, lookup, hashes])
+export const findAnswers = (hot: Hot, {run, lookup, hashes}: LookupsQuery) => findAnswersStatement(hot, [run, lookup, hashes])
 
 const findAnswersStatement = prepare<KeptAnswer>(
   'find-lookup-answers',
@@ -16,11 +18,11 @@ const findAnswersStatement = prepare<KeptAnswer>(
    where run_no = $1::bigint and lookup_no = $2::smallint and value_hash = any($3::bytea[])`,
 )
 
-/** Keeps answers and says which hold: where another owner of the run kept one before, that one. */
+/** Stores answers and returns the valid ones. If another owner of the run stored an answer before, the earlier answer is valid. */
 export const keepAnswers = async (hot: Hot, {run, lookup, answers}: {run: number; lookup: number; answers: KeptAnswer[]}) =>
   keepAnswersStatement(hot, [run, lookup, JSON.stringify(answers.map(({hash, ...rest}) => ({...rest, hash: hash.toString('hex')})))])
 
-/** The update changes nothing: it is there so that the statement answers the row that was kept before. */
+/** Inserts answers. On a conflict, the update changes nothing. It only makes the statement return the row that was stored before. */
 const keepAnswersStatement = prepare<KeptAnswer>(
   'keep-lookup-answers',
   `insert into run_lookups (run_no, lookup_no, value_hash, found, candidates)
@@ -30,7 +32,6 @@ const keepAnswersStatement = prepare<KeptAnswer>(
    returning value_hash as hash, found, candidates`,
 )
 
-/** Once the run has ended, in pieces. Answers how many went. */
 export const deleteAnswers = async (db: Db, {run, limit}: {run: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     delete from run_lookups where ctid = any(array(select ctid from run_lookups where run_no = ${run} limit ${limit}))`)

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
-import {Stop} from './run-heads.ts'
+import {RunStop} from './run-heads.ts'
 
 export const RunState = z.enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
 
@@ -14,10 +14,10 @@ export const Run = z.object({
   personId: z.string().nullable(),
   connectorId: z.string().nullable(),
   importNo: z.number().nullable(),
-  /** What its import was made from, or what it was authorised for. */
+  /** The template of the run's import, or the template for which the run was authorised. */
   templateId: z.string().nullable(),
   chainNo: z.number().nullable(),
-  /** Of the run it carries on: its public id, and the chain both belong to. A dry run of a retry has a chain of its own beside it. */
+  /** The run that this run continues: `retryOf` is its public id, `retryChain` its chain. A dry run of a retry has a chain of its own. */
   retryOf: z.string().nullable(),
   retryChain: z.number().nullable(),
   dryRun: z.boolean(),
@@ -27,14 +27,14 @@ export const Run = z.object({
   jobId: z.string().nullable(),
   pause: Pause.nullable(),
   stoppedBy: z.enum(['allowance']).nullable(),
-  /** Null until one of them has touched it. */
+  /** Which kind of engine executes the run. Null until an engine starts it. */
   engine: z.enum(['worker', 'outside']).nullable(),
-  /** What an outside engine said it came to. */
+  /** The outcome that an external engine reported. */
   outcome: z.string().nullable(),
   authorisedAt: z.string(),
   startedAt: z.string().nullable(),
   endedAt: z.string().nullable(),
-  /** Nothing is kept of it any more but this. */
+  /** When the run's data expired. Only this row is kept. */
   expiredAt: z.string().nullable(),
   rowsLimit: z.number(),
   limitBy: z.enum(['plan', 'declaration']),
@@ -42,10 +42,10 @@ export const Run = z.object({
   leaseLive: z.boolean(),
   counted: z.number(),
   counts: z.array(z.number()),
-  stop: Stop.nullable(),
-  /** What of it the plan had no room for, and is paid for by the row. */
+  stop: RunStop.nullable(),
+  /** Rows beyond the plan, each paid for. */
   overageRows: z.number(),
-  /** Things a person is to choose. */
+  /** The number of questions that a user must answer. */
   questions: z.number(),
 })
 export type Run = z.infer<typeof Run>
@@ -72,7 +72,7 @@ type NewRun = {
   template?: {id: string; version: number | null} | null
 }
 
-/** A chain is named by its first run. */
+/** Inserts a run. Its chain is named by the first run. */
 export const insertRun = (tx: Tx, {id, org, person, connector, importNo, declaredRows, template = null}: NewRun) =>
   tx.oneFirst(sql.type(z.object({no: z.number()}))`
     insert into runs (id, org_id, person_id, connector_id, import_no, declared_rows, template_id, template_version, chain_no)
@@ -82,11 +82,10 @@ export const insertRun = (tx: Tx, {id, org, person, connector, importNo, declare
 export const findRun = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Run)`${select} where org_id = ${org} and id = ${id}`)
 
-/** Holds the run's row, so that it is started once. */
+/** Locks the run's row, so that the run is started only once. */
 export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Run)`${select} where org_id = ${org} and id = ${id} for update of runs`)
 
-/** Newest first. */
 export const listRuns = (db: Db, {importNo, limit}: {importNo: number; limit: number}) =>
   db.any(sql.type(Run)`${select} where import_no = ${importNo} order by run_no desc limit ${limit}`)
 
@@ -100,7 +99,7 @@ type OrgRuns = {
   limit: number
 }
 
-/** Of every import and of none, newest first: ids are in the order they were given. `before` is the id the last page ended with. */
+/** Lists an org's runs with and without an import, newest first. Run ids ascend. `before`: the last id of the previous page. */
 export const listOrgRuns = (db: Db, {org, states, importNo, dryRun, isStopped, before, limit}: OrgRuns) =>
   db.any(sql.type(Run)`
     ${select} where org_id = ${org} and (${before}::text is null or id < ${before})
@@ -109,7 +108,6 @@ export const listOrgRuns = (db: Db, {org, states, importNo, dryRun, isStopped, b
       and (${isStopped}::boolean is null or (stop is not null) = ${isStopped})
     order by id desc limit ${limit}`)
 
-/** Newest first; `before` is the number the last page ended with. */
 export const listTemplateRuns = (
   db: Db,
   {org, template, before, limit}: {org: string; template: string; before: number | null; limit: number},
@@ -118,21 +116,23 @@ export const listTemplateRuns = (
     ${select} where org_id = ${org} and template_id = ${template} and (${before}::bigint is null or run_no < ${before})
     order by run_no desc limit ${limit}`)
 
-/** Whether its records are there still: neither expired nor gone with its import. */
+/** Whether the run's records still exist. They are removed when the run expires or its import is deleted. */
 export const isRunKept = (db: Db, no: number) =>
   db.exists(sql.type(z.object({}))`select from runs where run_no = ${no} and expired_at is null`)
 
-/** The run that carries this one on, where one does. Dry runs carry nothing on. */
+/** Finds the run that continues this one, or null. Dry runs continue nothing. */
 export const findRetryId = (db: Db, no: number) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`select id from runs where retry_of = ${no} and not dry_run`)
 
-/** The dry run of an import that is under way. */
-export const findRehearsal = (db: Db, {importNo}: {importNo: number}) =>
+export const findDryRun = (db: Db, {importNo}: {importNo: number}) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
     select id from runs where import_no = ${importNo} and dry_run and state in ('queued', 'writing', 'paused', 'closing')`)
 
-/** `retry`: the run it carries on, and the chain it joins by that. A dry run joins none: it leaves nothing behind. */
-type Queued = {
+/**
+ * What a run needs to be queued. `retry`: the run to continue and the chain to join. A dry run joins no chain, because its rows are deleted
+ * at its end.
+ */
+type QueuedRun = {
   no: number
   connector: string
   importNo: number
@@ -141,7 +141,7 @@ type Queued = {
   retry: {no: number; chain: number} | null
 }
 
-export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry}: Queued) =>
+export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry}: QueuedRun) =>
   tx.query(sql.type(z.object({}))`
     update runs set state = 'queued', engine = 'worker', connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
       (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
@@ -150,7 +150,7 @@ export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, r
 export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>
   tx.query(sql.type(z.object({}))`update runs set job_id = ${job} where run_no = ${no}`)
 
-/** Only its owner moves a run, so each of these is fenced. */
+/** Makes a function that changes a run's state. The update is fenced, because only the run's owner may change it. */
 const moveRun =
   (change: ReturnType<typeof sql.fragment>) =>
   async (db: Db, {no, fence}: {no: number; fence: number}) => {
@@ -172,14 +172,14 @@ export const pauseRun = (db: Db, {no, fence, pause, seconds}: {no: number; fence
     fence,
   })
 
-type AllowanceNote = {org: string; connector: string; id: string; isWrite?: boolean}
+type QuotaNote = {org: string; connector: string; id: string; isWrite?: boolean}
 
 /**
- * Notes the spent quota on the open run of this org and connection with this id, if there is one. An external run keeps a live lease until
- * the CRM's day is over, however long its engine is silent. `isWrite`: a write met it, which marks no run.
- * Source: the specification's states, "read by ids refused 429".
+ * Notes an exhausted quota on this open run, if the org and the connection have it. The lease of an external run, if live, is extended past
+ * the CRM's day, because its engine may be silent until then. `isWrite`: a write met the limit, which does not mark the run. Source: the
+ * specification's states, "read by ids refused 429".
  */
-export const noteAllowance = (db: Db, {org, connector, id, isWrite = false}: AllowanceNote) =>
+export const noteQuota = (db: Db, {org, connector, id, isWrite = false}: QuotaNote) =>
   db.query(sql.type(z.object({}))`
     with noted as (
       update runs set stopped_by = case when ${isWrite} then stopped_by else 'allowance' end
@@ -189,8 +189,8 @@ export const noteAllowance = (db: Db, {org, connector, id, isWrite = false}: All
     from noted where h.run_no = noted.run_no and noted.engine = 'outside' and lease_until > lading_now()`)
 
 /**
- * Runs that somebody should be working on and nobody is: queued, left by a dead owner, paused long enough, or stopped while paused.
- * Those of a closed org wait until it opens, and those that lie on a connection whose writes are paused until somebody lifts that.
+ * Lists runs without an owner that should execute: queued, left by a dead owner, paused long enough, or stopped while paused. Runs of a
+ * closed org wait until it is reopened, and runs on a connection with paused writes wait until the pause is lifted.
  */
 export const listOrphans = (db: Db, {limit}: {limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`

@@ -8,7 +8,7 @@ const Schedule = z.object({
   id: z.string(),
   org: z.string(),
   templateId: z.string(),
-  /** Where the template names no connection. */
+  /** The connection to use. Set if the template names no connection. */
   connectorId: z.string().nullable(),
   name: z.string(),
   cron: z.string(),
@@ -26,7 +26,6 @@ const Schedule = z.object({
   version: z.number(),
   createdBy: z.string().nullable(),
   createdAt: z.string(),
-  /** What time it is. */
   now: z.string(),
 })
 export type Schedule = z.output<typeof Schedule>
@@ -35,11 +34,11 @@ const columns = sql.fragment`id, org_id as org, template_id as "templateId", con
   declared_rows as "declaredRows", on_drift as "onDrift", enabled, stopped, next_due_at as "nextDueAt", encode(last_sha256, 'hex') as "lastSha256",
   last_template_version as "lastTemplateVersion", failures, version, created_by as "createdBy", created_at as "createdAt", lading_now() as now`
 
-type Written = Pick<
+type ScheduleUpdate = Pick<
   Schedule,
   'name' | 'connectorId' | 'cron' | 'timezone' | 'source' | 'credentials' | 'declaredRows' | 'onDrift' | 'enabled' | 'nextDueAt'
 >
-type NewSchedule = Written & {id: string; org: string; template: string; person: string}
+type NewSchedule = ScheduleUpdate & {id: string; org: string; template: string; person: string}
 
 export const insertSchedule = (tx: Tx, s: NewSchedule) =>
   tx.one(sql.type(Schedule)`
@@ -50,10 +49,10 @@ export const insertSchedule = (tx: Tx, s: NewSchedule) =>
     returning ${columns}`)
 
 /**
- * The failures counted are forgotten, and, once it is on, why the service stopped it; where it leads to another connection also which file
- * it ran last, for that one knows nothing of it. The caller holds it.
+ * Updates a schedule and resets its failure count. If the schedule is enabled, also clears the reason why it was stopped. If the connection
+ * changes, also forgets the last file, which the new connection has not received. The caller has locked the schedule.
  */
-export const updateSchedule = (tx: Tx, {id, ...s}: Written & {id: string}) =>
+export const updateSchedule = (tx: Tx, {id, ...s}: ScheduleUpdate & {id: string}) =>
   tx.one(sql.type(Schedule)`
     update schedules set connector_id = ${s.connectorId}, name = ${s.name}, cron = ${s.cron}, timezone = ${s.timezone},
       source = ${sql.jsonb(s.source as never)}, credentials = ${s.credentials}, declared_rows = ${s.declaredRows}, on_drift = ${s.onDrift},
@@ -71,16 +70,13 @@ type OfTemplate = {org: string; template: string}
 export const findSchedule = (db: Db, {org, template, id}: OfTemplate & {id: string}) =>
   db.maybeOne(sql.type(Schedule)`select ${columns} from schedules where org_id = ${org} and template_id = ${template} and id = ${id}`)
 
-/** Held to the end of the transaction. */
 export const lockSchedule = (tx: Tx, {org, template, id}: OfTemplate & {id: string}) =>
   tx.maybeOne(sql.type(Schedule)`
     select ${columns} from schedules where org_id = ${org} and template_id = ${template} and id = ${id} for no key update`)
 
-/** Of a firing. */
 export const findFired = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Schedule)`select ${columns} from schedules where org_id = ${org} and id = ${id}`)
 
-/** Oldest first. */
 export const listSchedules = (db: Db, {org, template, after, limit}: OfTemplate & {after: string | null; limit: number}) =>
   db.any(sql.type(Schedule)`
     select ${columns} from schedules where org_id = ${org} and template_id = ${template} and (${after}::text is null or id > ${after})
@@ -88,11 +84,14 @@ export const listSchedules = (db: Db, {org, template, after, limit}: OfTemplate 
 
 export const deleteSchedule = (tx: Tx, id: string) => tx.query(sql.type(z.object({}))`delete from schedules where id = ${id}`)
 
-/** Those that fire. The caller holds the org, so that nobody adds another meanwhile. */
+/** Counts the enabled schedules. The caller has locked the org, so that none is added meanwhile. */
 export const countEnabled = (tx: Tx, org: string) =>
   tx.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from schedules where org_id = ${org} and enabled`)
 
-/** One whose time has come, oldest first (asked for the time once, so that the index finds it), held to the end of the transaction; passes over what another clock is at. A closed org's wait until it opens. */
+/**
+ * Locks the schedule that is due longest until the transaction ends. The time is read once, in a subquery, so that the index is used. Skips
+ * schedules that another process has locked. Schedules of a closed org wait until it is reopened.
+ */
 export const claimDue = (tx: Tx) =>
   tx.maybeOne(sql.type(Schedule)`
     select ${columns} from schedules
@@ -102,14 +101,13 @@ export const claimDue = (tx: Tx) =>
 export const setNextDue = (tx: Tx, {id, nextDueAt}: {id: string; nextDueAt: string}) =>
   tx.query(sql.type(z.object({}))`update schedules set next_due_at = ${nextDueAt}::text::timestamptz where id = ${id}`)
 
-/** Answers whether it was firing until now. */
+/** Disables the schedule. Returns false if it was disabled already. */
 export const stopSchedule = async (tx: Tx, {id, reason}: {id: string; reason: Reason}) => {
   const {rowCount} = await tx.query(sql.type(z.object({}))`
     update schedules set enabled = false, next_due_at = null, stopped = ${sql.jsonb(reason as never)}, version = version + 1 where id = ${id} and enabled`)
   return rowCount === 1
 }
 
-/** Answers how many firings have failed in a row by now. */
 export const countFailure = (tx: Tx, id: string) =>
   tx.oneFirst(sql.type(z.object({failures: z.number()}))`
     update schedules set failures = least(failures + 1, 1000) where id = ${id} returning failures`)
@@ -119,18 +117,21 @@ export const forgetFailures = (tx: Tx, id: string) =>
 
 type LastFile = {id: string; sha256: string; templateVersion: number; connectorId: string | null}
 
-/** Through this connection this file was run under this template: the three are not run again. Void where it leads elsewhere by now. */
+/**
+ * Stores the last file with its template version and connection. The same combination is not run again. Changes nothing if the schedule has
+ * another connection by now.
+ */
 export const keepLastFile = (tx: Tx, {id, sha256, templateVersion, connectorId}: LastFile) =>
   tx.query(sql.type(z.object({}))`
     update schedules set last_sha256 = decode(${sha256}, 'hex'), last_template_version = ${templateVersion}
     where id = ${id} and (connector_id is null or connector_id = ${connectorId})`)
 
-/** Those whose credentials are sealed under another key. */
+/** Lists schedules whose credentials are not sealed under the key with the prefix `start`. */
 export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), credentials: z.string()}))`
     select id, credentials from schedules where id > ${after} and not starts_with(credentials, ${start}) order by id limit ${limit}`)
 
-/** Answers whether they were still what was opened. */
+/** Stores the newly sealed credentials. Returns false if they were changed since they were read. */
 export const keepResealed = async (db: Db, {id, before, after}: {id: string; before: string; after: string}) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     update schedules set credentials = ${after} where id = ${id} and credentials = ${before}`)

@@ -3,9 +3,9 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-/** The list of the log itself; the others are the numbers of the run's sources. */
+/** The number of the log's own list of segments. All other positive numbers are the numbers of the run's sources. */
 export const LOG_LIST = 0
-/** And of the values a dry run would write, as lines in the order they were planned. */
+/** The number of the list of values that a dry run would write, one line each, in planning order. */
 export const PLAN_LIST = -1
 
 const Segment = z.object({
@@ -19,23 +19,21 @@ const Segment = z.object({
   storage: z.string(),
   key: z.string(),
 })
-/** `first` and `last`: seqs of the log, row numbers of a source. `bytes` and `sha256` are of the lines, before they are packed. */
+/** A segment. `first` and `last`: `seq` in the log, row numbers in a source. `bytes` and `sha256`: of the lines before compression. */
 export type Segment = z.infer<typeof Segment>
 
 const columns = sql.fragment`list, first, last, rows, bytes, encode(sha256, 'hex') as sha256, format, storage, key`
 
-/** In order, those that end at `from` or behind it. */
+/** Lists segments in order, starting with the one that contains `from`. */
 export const listSegments = (db: Db, {run, list, from, limit}: {run: number; list: number; from: number; limit: number}) =>
   db.any(sql.type(Segment)`
     select ${columns} from segments where run_no = ${run} and list = ${list} and last >= ${from} order by first limit ${limit}`)
 
-/** Of the list; 0 where there is none. */
 export const findLastLine = (db: Db, {run, list}: {run: number; list: number}) =>
   db.oneFirst(
     sql.type(z.object({last: z.number()}))`select coalesce(max(last), 0) as last from segments where run_no = ${run} and list = ${list}`,
   )
 
-/** The run's own, also those of its sources. */
 export const insertSegments = (tx: Tx, {run, segments}: {run: number; segments: readonly Segment[]}) =>
   tx.query(sql.type(Empty)`
     insert into segments (run_no, list, first, last, rows, bytes, sha256, format, storage, key)
@@ -43,7 +41,7 @@ export const insertSegments = (tx: Tx, {run, segments}: {run: number; segments: 
     from jsonb_to_recordset(${sql.jsonb(segments as never)})
       as s(list smallint, first bigint, last bigint, rows int, bytes bigint, sha256 text, format smallint, storage text, key text)`)
 
-const Unarchived = z.object({
+const RunToArchive = z.object({
   no: z.number(),
   id: z.string(),
   org: z.string(),
@@ -51,14 +49,14 @@ const Unarchived = z.object({
   recordsAt: z.enum(['db', 'storage']),
   tries: z.number(),
 })
-export type Unarchived = z.infer<typeof Unarchived>
+export type RunToArchive = z.infer<typeof RunToArchive>
 
 /**
- * The oldest ended run whose records are still to be moved, or deleted here, and which nobody is at; null when there is none. For
- * `seconds` it is the caller's: longer than a move takes, and two that move one run do not harm each other.
+ * Claims the oldest ended run whose records are still to be moved or deleted. Returns null if there is none. The claim lasts `seconds`,
+ * longer than a move takes. Two concurrent moves of one run do no harm.
  */
 export const claimUnarchived = (db: Db, {seconds}: {seconds: number}) =>
-  db.maybeOne(sql.type(Unarchived)`
+  db.maybeOne(sql.type(RunToArchive)`
     with found as (
       select run_no from runs join orgs on orgs.id = org_id and erasing_at is null
       where state = 'ended' and not archived and (archive_after is null or archive_after < lading_now())
@@ -67,7 +65,7 @@ export const claimUnarchived = (db: Db, {seconds}: {seconds: number}) =>
     from found where runs.run_no = found.run_no
     returning runs.run_no as no, id, org_id as org, snapshot_no as "snapshotNo", records_at as "recordsAt", archive_tries as tries`)
 
-/** Nobody is at it any more: it may be claimed again after `seconds`. */
+/** Ends the claim on a run, which can be claimed again after `seconds`. */
 export const putOffArchive = (db: Db, {run, seconds}: {run: number; seconds: number}) =>
   db.query(
     sql.type(
@@ -75,7 +73,10 @@ export const putOffArchive = (db: Db, {run, seconds}: {run: number; seconds: num
     )`update runs set archive_after = lading_now() + make_interval(secs => ${seconds}) where run_no = ${run} and not archived`,
   )
 
-/** The last seq of an ended run's log; null once its records are in storage, or it is gone or expired. Holds the run until the transaction ends. */
+/**
+ * Returns the last `seq` of an ended run's log. Null if the records are in storage, or the run has expired or is gone. Locks the run until
+ * the transaction ends.
+ */
 export const lockEnded = (tx: Tx, run: number) =>
   tx.maybeOneFirst(sql.type(z.object({last: z.number()}))`
     select next_seq - 1 as last from runs join run_heads using (run_no) join orgs on orgs.id = org_id and erasing_at is null
@@ -84,7 +85,7 @@ export const lockEnded = (tx: Tx, run: number) =>
 export const flipToStorage = (tx: Tx, run: number) =>
   tx.query(sql.type(Empty)`update runs set records_at = 'storage' where run_no = ${run}`)
 
-/** At most `limit` entries whose run is served from storage; answers how many went. */
+/** Deletes at most `limit` log entries of a run whose records are read from storage. Returns the number of deleted rows. */
 export const deleteMoved = async (db: Db, {run, limit}: {run: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     delete from run_log where run_no = ${run} and exists (select from runs where run_no = ${run} and records_at = 'storage')
@@ -95,25 +96,24 @@ export const deleteMoved = async (db: Db, {run, limit}: {run: number; limit: num
 export const markArchived = (db: Db, run: number) =>
   db.query(sql.type(Empty)`update runs set archived = true, archive_after = null where run_no = ${run} and records_at = 'storage'`)
 
-/** Said before the object is stored: one that nobody comes to need is found by this. */
+/** Stores the object's key before the upload. So an object that no row names in the end can be found and deleted. */
 export const insertLoose = (db: Db, key: string) => db.query(sql.type(Empty)`insert into loose_objects (key) values (${key})`)
 
 /**
- * Rows name them from this transaction on. Raises where one was given up meanwhile, however long storing it took and whatever a clock says:
- * what is to be removed is never named, and what is named is never removed.
+ * Removes objects from the list of those that no row names, because rows of this transaction name them. Throws if one of them was given up
+ * meanwhile. So a named object is never removed.
  */
 export const nameLoose = async (tx: Tx, keys: readonly string[]) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     delete from loose_objects where key = any(${sql.array([...keys], 'text')}) and not doomed`)
   if (rowCount !== keys.length)
-    throw new Error(`Of ${keys.length} objects ${keys.length - rowCount} were given up while they were being stored`)
+    throw new Error(`${keys.length - rowCount} of ${keys.length} objects were given up while they were being stored`)
 }
 
-/** Nobody is storing these any more, and from here on nobody names them. */
+/** Gives up objects that no row named in time. From here on, no row can name them. */
 export const giveUpLoose = (db: Db, {hours}: {hours: number}) =>
   db.query(sql.type(Empty)`
     update loose_objects set doomed = true where not doomed and since < lading_now() - make_interval(hours => ${hours})`)
 
-/** Removed. */
 export const deleteLoose = (db: Db, keys: readonly string[]) =>
   db.query(sql.type(Empty)`delete from loose_objects where key = any(${sql.array([...keys], 'text')})`)

@@ -1,22 +1,33 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
-/** After a lost answer to T1: was the batch kept? */
+/** Finds a batch in flight. After a lost answer to an intent, it tells whether the batch was stored. */
 export const findSend = async (hot: Hot, {run, batch}: {run: number; batch: number}) =>
   (await findSendStatement(hot, [run, batch])).length === 1
 
 const findSendStatement = prepare('find-send', 'select 1 from sends where run_no = $1::bigint and batch_no = $2::bigint')
 
-/** The same attempt goes again after the CRM asked us to wait: its deadline moves, nothing else does. False where the gate of T1 is shut by now. */
+/**
+ * Moves the deadline of batches whose request is repeated after the CRM asked to wait. Returns false if the run or its connection no longer
+ * allows the send.
+ */
 export const moveDeadline = async (
   hot: Hot,
-  {run, batch, fence, answerSeconds}: {run: number; batch: number; fence: number; answerSeconds: number},
-) => (await moveDeadlineStatement(hot, [run, batch, fence, answerSeconds])).length === 1
+  {run, batches, fence, answerSeconds}: {run: number; batches: number[]; fence: number; answerSeconds: number},
+) => (await moveDeadlineStatement(hot, [run, batches, fence, answerSeconds])).length === batches.length
 
 const moveDeadlineStatement = prepare(
   'move-deadline',
   `update sends set deadline_at = lading_now() + make_interval(secs => $4::float8)
-   where run_no = $1::bigint and batch_no = $2::bigint and fence = $3::bigint and run_standing($1) = 'open' returning 1`,
+   where run_no = $1::bigint and batch_no = any($2::bigint[]) and fence = $3::bigint and run_standing($1) = 'open' returning 1`,
+)
+
+/** Marks batches as answered, so that other runs no longer wait for them. Claim the records they created first. */
+export const markAnswered = (hot: Hot, {run, batches}: {run: number; batches: number[]}) => markAnsweredStatement(hot, [run, batches])
+
+const markAnsweredStatement = prepare(
+  'mark-answered',
+  'update sends set answered = true where run_no = $1::bigint and batch_no = any($2::bigint[])',
 )
 
 const OpenSend = z.object({
@@ -32,7 +43,6 @@ const OpenSend = z.object({
   digests: z.array(z.instanceof(Buffer).nullable()).nullable(),
 })
 
-/** What a dead owner left in flight. */
 export const listSends = (db: Db, run: number) =>
   db.any(sql.type(OpenSend)`
     select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness,

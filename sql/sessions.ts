@@ -15,15 +15,15 @@ type NewSession = {
   role: Role | null
   hours: number
   device?: Device | undefined
-  /** A staff member's view of the org, who need not be a member of it. */
+  /** The permission of a staff view; absent in other sessions. Staff need not be members of the org. */
   staffView?: 'read' | 'write'
 }
 
-/** The sign-in of a session: the first session of its chain. Sessions of older builds name none. */
+/** SQL for the sign-in of a session: the first session of its chain. Sessions of older builds name none. */
 const root = sql.fragment`coalesce(root_id, id)`
 const signedInAt = sql.fragment`coalesce(signed_in_at, created_at)`
 
-/** Begins a sign-in. Sessions that expired a day ago are deleted. */
+/** Begins a sign-in. Deletes sessions that expired a day ago. */
 export const insertSession = (db: Db, {id, person, org, role, hours, device, staffView}: NewSession) =>
   db.one(sql.type(Session)`
     with ended as (delete from sessions where expires_at < lading_now() - interval '1 day'),
@@ -33,10 +33,13 @@ export const insertSession = (db: Db, {id, person, org, role, hours, device, sta
     noted as (${noteSessions('made', 'session.created')})
     select id, expires_at as "expiresAt" from made`)
 
-type Refreshed = Omit<NewSession, 'person' | 'staffView'> & {from: string; chainDays: number}
+type RefreshedSession = Omit<NewSession, 'person' | 'staffView'> & {from: string; chainDays: number}
 
-/** The next session of a sign-in, which ends `chainDays` after the sign-in at the latest. Null if the session it is refreshed from ended. */
-export const insertRefreshed = (tx: Tx, {id, from, org, role, hours, chainDays, device}: Refreshed) =>
+/**
+ * Inserts the next session of a sign-in. It ends at the latest `chainDays` after the sign-in. Returns null if the session from which it is
+ * refreshed has ended.
+ */
+export const insertRefreshed = (tx: Tx, {id, from, org, role, hours, chainDays, device}: RefreshedSession) =>
   tx.maybeOne(sql.type(Session)`
     with made as (insert into sessions (id, person_id, org_id, role, root_id, signed_in_at, user_agent, address, expires_at)
     select ${id}, person_id, ${org}, ${role}, ${root}, ${signedInAt}, ${device?.userAgent ?? null}, ${device?.address ?? null},
@@ -45,7 +48,7 @@ export const insertRefreshed = (tx: Tx, {id, from, org, role, hours, chainDays, 
     noted as (${noteSessions('made', 'session.refreshed')})
     select id, expires_at as "expiresAt" from made`)
 
-/** From now on the session is in that org; the token that names it stays the same. */
+/** Moves the session to another org. Its token stays the same. */
 export const moveSession = (db: Db, {id, org, role}: {id: string; org: string; role: Role}) =>
   db.query(sql.type(Nothing)`
     with moved as (update sessions set org_id = ${org}, role = ${role} where id = ${id} returning *)
@@ -63,10 +66,10 @@ const SignIn = z.object({
   expiresAt: z.string(),
 })
 
-type Own = {person: string; session: string}
+type SessionRef = {person: string; session: string}
 
-/** A person's sign-ins that still open something, each by its newest session; the newest first. */
-export const listSignIns = (db: Db, {person, session}: Own) =>
+/** Lists a person's sign-ins that still have a valid session, newest first. Each is described by its newest session. */
+export const listSignIns = (db: Db, {person, session}: SessionRef) =>
   db.any(sql.type(SignIn)`
     select newest.*, case when orgs.id is not null then jsonb_build_object('id', orgs.id, 'name', orgs.name) end as org
     from (
@@ -78,27 +81,27 @@ export const listSignIns = (db: Db, {person, session}: Own) =>
     left join orgs on orgs.id = newest.org_id
     order by newest."signedInAt" desc, newest.id desc`)
 
-/** Ends the sign-in of a session: every session refreshed from it. For a transaction that holds the person's row. */
-export const deleteSignIn = (tx: Tx, {person, session}: Own) =>
+/** Ends the sign-in of a session: every session refreshed from it. The caller's transaction locks the person's row. */
+export const deleteSignIn = (tx: Tx, {person, session}: SessionRef) =>
   tx.query(sql.type(Nothing)`
     with gone as (
       delete from sessions where person_id = ${person} and ${root} = (select ${root} from sessions where id = ${session}) returning *)
     ${noteSessions('gone', 'session.ended')}`)
 
-/** Ends every other sign-in of the person; answers how many still opened something. For a transaction that holds the person's row. */
-export const deleteOtherSignIns = (tx: Tx, {person, session}: Own) =>
+/** Ends every other sign-in of the person. Returns how many still had a valid session. The caller's transaction locks the person's row. */
+export const deleteOtherSignIns = (tx: Tx, {person, session}: SessionRef) =>
   tx.oneFirst(sql.type(z.object({ended: z.number()}))`
     with gone as (
       delete from sessions where person_id = ${person} and ${root} <> (select ${root} from sessions where id = ${session}) returning *),
     noted as (${noteSessions('gone', 'session.ended')})
     select count(distinct ${root})::int as ended from gone where expires_at > lading_now()`)
 
-/** A member's sessions in one org, without a staff member's views of it. */
+/** Deletes a member's sessions in one org, except staff views of it. */
 export const deleteSessionsIn = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.query(sql.type(Nothing)`
     with gone as (delete from sessions where org_id = ${org} and person_id = ${person} and staff_view is null returning *)
     ${noteSessions('gone', 'session.ended')}`)
 
-/** The sessions of an erased person stay until they expire, without personal data. */
+/** Removes the personal data from the sessions of an erased person. The sessions stay until they expire. */
 export const forgetDevices = (tx: Tx, person: string) =>
   tx.query(sql.type(Nothing)`update sessions set user_agent = null, address = null where person_id = ${person}`)

@@ -12,14 +12,14 @@ const ofAccount = sql.fragment`id, null::text as email,
   jsonb_build_object('dc', split_part(subject, ':', 1), 'id', split_part(subject, ':', 2)) as account`
 const ofAddress = sql.fragment`id, email, null::jsonb as account`
 
-/** Stores an account whose person becomes staff at their next sign-in. If it is stored already, the stored row is returned. */
+/** Stores an account whose person becomes staff at the next sign-in. Returns the stored row if there is one already. */
 export const keepStaffAccount = (db: Db, {id, subject}: {id: string; subject: string}) =>
   db.one(sql.type(Awaited)`
     insert into staff_accounts (id, subject) values (${id}, ${subject})
     on conflict (subject) do update set subject = excluded.subject
     returning ${ofAccount}`)
 
-/** Accounts that wait for their first sign-in, and addresses of older versions, which have no effect. */
+/** Lists accounts that wait for their first sign-in, and addresses that older builds stored, which have no effect. */
 export const listAwaitedStaff = (db: Db) =>
   db.any(sql.type(Awaited)`
     select ${ofAccount} from staff_accounts union all select ${ofAddress} from staff_addresses order by id`)
@@ -27,17 +27,17 @@ export const listAwaitedStaff = (db: Db) =>
 export const countStaffAddresses = (db: Db) =>
   db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*)::int as count from staff_addresses`)
 
-/** Null when there is no such entry. */
+/** Deletes a waiting staff account. Returns null if there is none. */
 export const deleteAwaitedStaff = async (tx: Tx, id: string): Promise<AwaitedRow | null> =>
   (await tx.maybeOne(sql.type(Awaited)`delete from staff_accounts where id = ${id} returning ${ofAccount}`)) ??
   (await tx.maybeOne(sql.type(Awaited)`delete from staff_addresses where id = ${id} returning ${ofAddress}`))
 
-/** Deletes the account from those that wait for a first sign-in. True if it was one of them. */
+/** Deletes the account from those that wait for a first sign-in. Returns whether it was one of them. */
 export const takeStaffAccount = async (tx: Tx, subject: string) => {
   const {rowCount} = await tx.query(sql.type(z.object({}))`delete from staff_accounts where subject = ${subject}`)
   return rowCount === 1
 }
 
-/** For a person who is erased: an entry of an older version may have their address. */
+/** Deletes the address of an erased person from the staff accounts, where an older build may have stored it. */
 export const forgetStaffAddress = (tx: Tx, email: string) =>
   tx.query(sql.type(z.object({}))`delete from staff_addresses where email = ${email}`)

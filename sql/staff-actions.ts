@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {type Db, sql} from './database.ts'
 
 const Staff = z.object({id: z.string(), name: z.string(), email: z.string()})
-/** A staff member as the record of their actions names them; null for the operator, who is known by ADMIN_TOKEN alone. */
+/** A staff member as recorded with the action. Null for the deployment operator, who is known only by ADMIN_TOKEN. */
 export type Staff = z.output<typeof Staff> | null
 
 const Action = z.object({
@@ -26,7 +26,7 @@ type NewAction = {
   detail: Record<string, unknown>
 }
 
-/** `detail.roles`: the person's role in each org at that time, by org id. */
+/** Records a staff action. `detail.roles`: the person's role in each org at that time, by org id. */
 export const insertStaffAction = (db: Db, {id, kind, staff, org, person, reason, detail}: NewAction) =>
   db.query(sql.type(z.object({}))`
     insert into staff_actions (id, kind, staff_id, staff_name, staff_email, org_id, person_id, reason, detail)
@@ -34,10 +34,9 @@ export const insertStaffAction = (db: Db, {id, kind, staff, org, person, reason,
       ${sql.jsonb(detail as never)} || coalesce(
         (select jsonb_build_object('roles', jsonb_object_agg(org_id, role)) from members where person_id = ${person} having count(*) > 0), '{}'))`)
 
-/** For what turned out not to have happened. */
+/** Deletes the record of an action that did not happen. */
 export const deleteStaffAction = (db: Db, id: string) => db.query(sql.type(z.object({}))`delete from staff_actions where id = ${id}`)
 
-/** Newest first, of one org or of all; `before` is the id the last page ended with. */
 export const listStaffActions = (db: Db, {org, before, limit}: {org: string | null; before: string | null; limit: number}) =>
   db.any(sql.type(Action)`
     select id, kind, org_id as org, person_id as person, reason, detail, created_at as "createdAt",

@@ -3,8 +3,8 @@ import type {Hot} from './database.ts'
 const tables = ['admissions', 'sends', 'run_log', 'chain_rows', 'unsettled']
 
 /**
- * A young table has no statistics, and named statements on it slow down with every row: the engine asks for them itself, of the
- * tables that Postgres believes to hold fewer rows than `fewerThan`. One that other runs filled long ago is left to the autovacuum.
+ * Runs ANALYZE on tables that Postgres believes to have fewer rows than `fewerThan`. A new table has no statistics, and named statements on
+ * it slow down with every row. Larger tables are left to autovacuum.
  */
 export const refreshStatistics = async (hot: Hot, {fewerThan}: {fewerThan: number}): Promise<string[]> => {
   const {rows} = await hot.query<{name: string}>(

@@ -1,14 +1,14 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
-/** What a subscription becomes at the end of its period; `free` where it ends. */
-export const Pending = z.object({
+/** What a subscription becomes at the end of its period; `free` if it ends. */
+export const PendingPlan = z.object({
   planKey: z.string(),
   planVersionId: z.string().nullable(),
   interval: z.enum(['month', 'year']).nullable(),
   at: z.string(),
 })
-export type Pending = z.output<typeof Pending>
+export type PendingPlan = z.output<typeof PendingPlan>
 
 const Subscription = z.object({
   org: z.string(),
@@ -21,7 +21,7 @@ const Subscription = z.object({
   periodEndsAt: z.string().nullable(),
   trialEndsAt: z.string().nullable(),
   cancelsAt: z.string().nullable(),
-  pending: Pending.nullable(),
+  pending: PendingPlan.nullable(),
   overageItemId: z.string().nullable(),
   card: z.string().nullable(),
   readAt: z.string(),
@@ -32,11 +32,11 @@ const subscription = sql.fragment`org_id as org, subscription_id as id, status, 
   period_starts_at as "periodStartsAt", period_ends_at as "periodEndsAt", trial_ends_at as "trialEndsAt", cancels_at as "cancelsAt", pending,
   overage_item_id as "overageItemId", card, read_at as "readAt"`
 
-/** The org's, as it was last read; it may have ended. */
+/** Finds the org's subscription as last read. It may have ended. */
 export const findSubscription = (db: Db, org: string) =>
   db.maybeOne(sql.type(Subscription)`select ${subscription} from subscriptions where org_id = ${org}`)
 
-/** Written by shared/billing/project.ts alone. */
+/** Stores a subscription. Only shared/billing/sync-subscription.ts calls this. */
 export const keepSubscription = (tx: Tx, s: Omit<Subscription, 'readAt'>) =>
   tx.query(sql.type(z.object({}))`
     insert into subscriptions (org_id, subscription_id, status, plan_version_id, interval, price_id, period_starts_at, period_ends_at,
@@ -49,7 +49,7 @@ export const keepSubscription = (tx: Tx, s: Omit<Subscription, 'readAt'>) =>
       cancels_at = excluded.cancels_at, pending = excluded.pending, overage_item_id = excluded.overage_item_id, card = excluded.card,
       read_at = excluded.read_at`)
 
-/** The provider knows it no more. */
+/** Marks the org's subscription as ended, because the provider does not know it any more. */
 export const setSubscriptionEnded = (tx: Tx, org: string) =>
   tx.query(sql.type(z.object({}))`
     update subscriptions set status = 'canceled', pending = null, cancels_at = null, read_at = lading_now() where org_id = ${org}`)

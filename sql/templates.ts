@@ -14,7 +14,7 @@ const Template = z.object({
   known: z.unknown(),
   version: z.number(),
   shared: z.boolean(),
-  /** Null for somebody who was erased. */
+  /** The person who made the template. Null after the person was erased. */
   createdBy: z.string().nullable(),
   createdByName: z.string().nullable(),
   createdAt: z.string(),
@@ -34,17 +34,16 @@ const isVisible = ({org, person, admin}: Viewer) => sql.fragment`t.org_id = ${or
 export const findTemplate = (db: Db, {id, ...viewer}: Viewer & {id: string}) =>
   db.maybeOne(sql.type(Template)`select ${columns} from templates t where t.id = ${id} and ${isVisible(viewer)}`)
 
-/** Holds it until the transaction ends: of two who change it the second sees what the first made. */
+/** Locks the template until the transaction ends, so that the second of two concurrent changes sees the first. */
 export const lockTemplate = (tx: Tx, {id, ...viewer}: Viewer & {id: string}) =>
   tx.maybeOne(sql.type(Template)`select ${columns} from templates t where t.id = ${id} and ${isVisible(viewer)} for update of t`)
 
-/** By name alone, of those that are shared: how a configuration repository names them. */
+/** Finds a shared template by name, as a configuration repository names it. */
 export const lockSharedTemplate = (tx: Tx, {org, name}: {org: string; name: string}) =>
   tx.maybeOne(
     sql.type(Template)`select ${columns} from templates t where t.org_id = ${org} and t.name = ${name} and t.shared for update of t`,
   )
 
-/** Newest first; `before` is the id the last page ended with. */
 export const listTemplates = (db: Db, {before, limit, ...viewer}: Viewer & {before: string | null; limit: number}) =>
   db.any(sql.type(Template)`
     select ${columns} from templates t where ${isVisible(viewer)} and (${before}::text is null or t.id < ${before}) order by t.id desc limit ${limit}`)
@@ -60,7 +59,7 @@ type Content = {
 
 type New = Content & {id: string; org: string; person: string; shared: boolean}
 
-/** Unless it is shared and another shared one of the org has its name; answers whether it was made. */
+/** Inserts a template. Returns false if the template is shared and the org has another shared one with its name. */
 export const insertTemplate = async (tx: Tx, made: New): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     insert into templates (id, org_id, connector_id, name, description, sources, flows, known, shared, created_by)
@@ -70,7 +69,6 @@ export const insertTemplate = async (tx: Tx, made: New): Promise<boolean> => {
   return rowCount === 1
 }
 
-/** The next version of it. */
 export const updateTemplate = (tx: Tx, {id, ...content}: Content & {id: string}) =>
   tx.query(sql.type(Empty)`
     update templates set connector_id = ${content.connectorId}, name = ${content.name}, description = ${content.description},
@@ -81,9 +79,9 @@ export const updateTemplate = (tx: Tx, {id, ...content}: Content & {id: string})
 export const setTemplateKnown = (tx: Tx, {id, known}: {id: string; known: unknown}) =>
   tx.query(sql.type(Empty)`update templates set known = ${sql.jsonb(known as never)} where id = ${id}`)
 
-/** Whether it is shared says nothing of what it does: its version stays. */
+/** Shares or unshares a template. Its content does not change, so its version stays. */
 export const setTemplateShared = (tx: Tx, {id, shared}: {id: string; shared: boolean}) =>
   tx.query(sql.type(Empty)`update templates set shared = ${shared} where id = ${id}`)
 
-/** With its schedules. Imports and runs of it stay as they are. */
+/** Deletes the template with its schedules. Its imports and runs stay. */
 export const deleteTemplate = (tx: Tx, id: string) => tx.query(sql.type(Empty)`delete from templates where id = ${id}`)

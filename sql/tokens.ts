@@ -19,7 +19,7 @@ const columns = sql.fragment`api_tokens.id, api_tokens.name, prefix, api_tokens.
 
 type NewToken = {id: string; org: string; person: string; name: string; prefix: string; hash: Buffer; expiresAt: string | null}
 
-/** Null where it would have expired already. */
+/** Inserts a token. Returns null if it would have expired already. */
 export const insertToken = (db: Db, {id, org, person, name, prefix, hash, expiresAt}: NewToken) =>
   db.maybeOne(sql.type(Token)`
     insert into api_tokens (id, org_id, person_id, name, prefix, hash, expires_at)
@@ -27,24 +27,21 @@ export const insertToken = (db: Db, {id, org, person, name, prefix, hash, expire
     where ${expiresAt}::timestamptz is null or ${expiresAt}::timestamptz > lading_now()
     returning ${columns}`)
 
-/** Every token the org ever issued, newest first. */
 export const listTokens = (db: Db, org: string) =>
   db.any(sql.type(Token)`select ${columns} from api_tokens where org_id = ${org} order by id desc`)
 
-/** Locked until the transaction ends. Null when the org has no such token. */
+/** Locks the token until the transaction ends. Returns null if the org has no such token. */
 export const readToken = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Token)`select ${columns} from api_tokens where org_id = ${org} and id = ${id} for no key update`)
 
 export const revokeToken = (tx: Tx, id: string) =>
   tx.one(sql.type(Token)`update api_tokens set revoked_at = lading_now() where id = ${id} returning ${columns}`)
 
-/** The tokens it revoked. */
 export const revokeTokensOf = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.any(sql.type(Token)`
     update api_tokens set revoked_at = lading_now() where org_id = ${org} and person_id = ${person} and revoked_at is null
     returning ${columns}`)
 
-/** How many tokens somebody created in the org and still work. */
 export const countActiveTokens = (db: Db, {org, person}: {org: string; person: string}) =>
   db.oneFirst(sql.type(z.object({count: z.number()}))`
     select count(*)::int as count from api_tokens

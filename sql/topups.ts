@@ -16,33 +16,32 @@ const Attempt = z.object({
   state: TopupState,
   intentId: z.string().nullable(),
   invoiceId: z.string().nullable(),
-  /** The database's time, which is what its age is counted by. */
+  /** The database's time, from which the age of the attempt is computed. */
   now: z.string(),
 })
 export type Attempt = z.output<typeof Attempt>
 
 const attempt = sql.fragment`id, org_id as org, month, pack_key as "packKey", quantity, credits, params, state, intent_id as "intentId",
   invoice_id as "invoiceId", lading_now() as now`
-/** The calendar month it is, in UTC. */
 const month = sql.fragment`to_char(lading_now() at time zone 'UTC', 'YYYY-MM')`
 
 type Settings = {org: string; enabled: boolean; pack: string | null; threshold: number | null; monthlyCap: number | null}
 
-/** What a person asks for; whatever stopped it before stops it no more. */
+/** Stores a person's settings for top-ups and clears an earlier stop. */
 export const setTopup = (tx: Tx, {org, enabled, pack, threshold, monthlyCap}: Settings) =>
   tx.query(sql.type(Empty)`
     update billing_accounts set topup_enabled = ${enabled}, topup_pack = ${pack}, topup_threshold = ${threshold},
       topup_monthly_cap = ${monthlyCap}, topup_stopped = null
     where org_id = ${org}`)
 
-/** Answers whether it was on. */
+/** Stops top-ups. Returns false if they were not enabled. */
 export const stopTopup = async (tx: Tx, {org, reason}: {org: string; reason: string}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update billing_accounts set topup_enabled = false, topup_stopped = ${reason} where org_id = ${org} and topup_enabled`)
   return rowCount === 1
 }
 
-/** On again as it was, where it was stopped for one of these reasons. Answers whether it was. */
+/** Enables top-ups again if they were stopped for one of these reasons. Returns false otherwise. */
 export const resumeTopup = async (tx: Tx, {org, reasons}: {org: string; reasons: readonly string[]}) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update billing_accounts set topup_enabled = true, topup_stopped = null
@@ -52,7 +51,7 @@ export const resumeTopup = async (tx: Tx, {org, reasons}: {org: string; reasons:
 
 const Month = z.object({month: z.string(), counted: z.number(), open: z.string().nullable(), now: z.string()})
 
-/** What has been topped up this month, or may have been, but for `except`; and the attempt that is under way. */
+/** Reads the credits that were or may have been topped up this month, and the open attempt. Leaves out the attempt `except`. */
 export const readMonth = (db: Db, {org, except = null}: {org: string; except?: string | null}) =>
   db.one(sql.type(Month)`
     select ${month} as month,
@@ -63,7 +62,7 @@ export const readMonth = (db: Db, {org, except = null}: {org: string; except?: s
 
 type NewAttempt = {id: string; org: string; month: string; packKey: string; quantity: number; credits: number}
 
-/** The credit account is held, and there is no other under way. */
+/** Inserts an attempt. The caller has locked the credit account and checked that no other attempt is open. */
 export const insertAttempt = (tx: Tx, {id, org, month: of, packKey, quantity, credits}: NewAttempt) =>
   tx.query(sql.type(Empty)`
     insert into topup_attempts (id, org_id, month, pack_key, quantity, credits) values (${id}, ${org}, ${of}, ${packKey}, ${quantity}, ${credits})`)
@@ -71,33 +70,31 @@ export const insertAttempt = (tx: Tx, {id, org, month: of, packKey, quantity, cr
 export const findAttempt = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Attempt)`select ${attempt} from topup_attempts where org_id = ${org} and id = ${id}`)
 
-/** The org's newest that the provider was asked for. */
 export const findLastAsked = (db: Db, org: string) =>
   db.maybeOne(sql.type(Attempt)`
     select ${attempt} from topup_attempts where org_id = ${org} and params <> '{}' order by id desc limit 1`)
 
-/** Of one org, or of any. */
 export const listOpenAttempts = (db: Db, {org, limit}: {org: string | null; limit: number}) =>
   db.any(sql.type(Attempt)`
     select ${attempt} from topup_attempts where state in ('pending', 'unknown') and (${org === null} or org_id = ${org}) order by id limit ${limit}`)
 
-/** From here on it may be charged. Null where it is not waiting any more. */
+/** Marks the attempt as possibly charged. Returns null if the attempt is not pending. */
 export const beginAttempt = (tx: Tx, {id, month: of, params}: {id: string; month: string; params: object}) =>
   tx.maybeOne(sql.type(Attempt)`
     update topup_attempts set state = 'unknown', month = ${of}, params = ${sql.jsonb(params as never)}
     where id = ${id} and state = 'pending' returning ${attempt}`)
 
-/** Null where it has ended. */
+/** Moves an attempt to another month. Returns null if the attempt has ended. */
 export const setMonth = (tx: Tx, {id, month: of}: {id: string; month: string}) =>
   tx.maybeOne(sql.type(Attempt)`update topup_attempts set month = ${of} where id = ${id} and state = 'unknown' returning ${attempt}`)
 
-type Ended = {id: string; state: 'succeeded' | 'declined' | 'failed'; intent?: string | null; paidIn?: string | null}
+type EndedTopup = {id: string; state: 'succeeded' | 'declined' | 'failed'; intent?: string | null; paidIn?: string | null}
 
 /**
- * Answers whether it had not ended so before. What was charged counts, whatever it was taken for, and in the month it was charged in by the
- * provider's clock where that is a later one.
+ * Ends an attempt. Returns false if it had ended before. A charge always counts as succeeded, even after another end. It counts in the
+ * month in which the provider charged it, if that is later.
  */
-export const endAttempt = async (tx: Tx, {id, state, intent = null, paidIn = null}: Ended) => {
+export const endAttempt = async (tx: Tx, {id, state, intent = null, paidIn = null}: EndedTopup) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update topup_attempts set state = ${state}, intent_id = coalesce(${intent}, intent_id), month = greatest(month, ${paidIn}), settled_at = lading_now(),
       invoice_state = case when ${state} = 'succeeded' then 'due' else invoice_state end
@@ -105,7 +102,7 @@ export const endAttempt = async (tx: Tx, {id, state, intent = null, paidIn = nul
   return rowCount === 1
 }
 
-/** Paid top-ups whose invoice is not issued yet, the oldest first. */
+/** Lists paid top-ups whose invoice is not issued yet, oldest first. */
 export const listUninvoiced = (db: Db, limit: number) =>
   db.any(sql.type(Attempt)`select ${attempt} from topup_attempts where invoice_state = 'due' order by id limit ${limit}`)
 
@@ -115,14 +112,13 @@ export const setTopupInvoice = (db: Db, {id, invoice, state}: InvoiceStep) =>
   db.query(sql.type(Empty)`
     update topup_attempts set invoice_id = coalesce(${invoice}, invoice_id), invoice_state = ${state} where id = ${id} and invoice_state = 'due'`)
 
-/** Those the provider has not been asked for. */
 export const dropPending = (tx: Tx, org: string) =>
   tx.query(sql.type(Empty)`
     update topup_attempts set state = 'failed', settled_at = lading_now() where org_id = ${org} and state = 'pending'`)
 
 /**
- * Orgs that have fewer credits than they want to have, and room in the month for a pack: nobody is consuming, or nobody can. Where credits
- * have expired unnoticed it is to be looked at closer.
+ * Lists orgs below their credit threshold whose monthly cap has room for a pack, because only consumption triggers a top-up otherwise. Orgs
+ * whose credits may have expired unnoticed are included, so that the caller can check them.
  */
 export const listOrgsToTopUp = (db: Db, {after, limit}: {after: string; limit: number}) =>
   db.anyFirst(sql.type(z.object({org: z.string()}))`
@@ -132,8 +128,9 @@ export const listOrgsToTopUp = (db: Db, {after, limit}: {after: string; limit: n
     join credit_packs p on p.key = topup_pack
     left join credit_accounts c using (org_id)
     where topup_enabled and b.org_id > ${after}
-      and (coalesce(c.included + c.purchased - c.reserved, 0) < topup_threshold
-        or exists (select from credit_grants g where g.org_id = b.org_id and remaining > held and expires_at <= lading_now()))
+      and (coalesce(c.included + c.purchased - c.reserved + c.included_fraction + c.purchased_fraction - c.reserved_fraction, 0) < topup_threshold
+        or exists (select from credit_grants g where g.org_id = b.org_id
+          and remaining + remaining_fraction > held + held_fraction and expires_at <= lading_now()))
       and not exists (select from topup_attempts a where a.org_id = b.org_id and state in ('pending', 'unknown'))
       and p.credits <= topup_monthly_cap - (select coalesce(sum(credits), 0) from topup_attempts a
         where a.org_id = b.org_id and month = ${month} and state = 'succeeded')

@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql} from './database.ts'
 
-const Question = z.object({
+const UnsettledRow = z.object({
   run: z.number(),
   number: z.number(),
   kind: z.number(),
@@ -9,25 +9,25 @@ const Question = z.object({
   witness: z.boolean(),
   digest: z.instanceof(Buffer).nullable(),
   attempt: z.number(),
-  /** Its run is done with it. */
+  /** Whether the run makes no further attempt. */
   ended: z.boolean(),
-  /** Creates of the row in its chain that were never answered. */
+  /** The number of unanswered creates of the row in its chain. */
   creates: z.number(),
 })
-export type Question = z.infer<typeof Question>
+export type UnsettledRow = z.infer<typeof UnsettledRow>
 
 const columns = sql.fragment`run_no as run, row_number as number, kind, target, witness, digest, last_attempt as attempt, ended, creates`
 
 /**
- * The open questions of one flow of a chain, in the order of its rows: those whose last send was not answered, or whose refusal asks
- * for another step. `run`: the one that left it. At most `limit`, of the rows after `after`.
+ * Lists the unsettled entries of one flow of a chain, in row order: rows whose last send was not answered, or whose refusal requires
+ * another step. Returns at most `limit` entries, of rows after `after`. `run`: the run that left the entry.
  */
 export const listUnsettled = (db: Db, {chain, flow, after, limit}: {chain: number; flow: number; after: number; limit: number}) =>
-  db.any(sql.type(Question)`
+  db.any(sql.type(UnsettledRow)`
     select ${columns} from unsettled
     where chain_no = ${chain} and flow_no = ${flow} and row_number > ${after} order by row_number limit ${limit}`)
 
-const Lost = z.object({
+const LostCreate = z.object({
   key: z.string(),
   digest: z.instanceof(Buffer),
   sentAt: z.number(),
@@ -35,30 +35,28 @@ const Lost = z.object({
   dueInMs: z.number(),
   creates: z.number(),
 })
-export type Lost = z.infer<typeof Lost>
+export type LostCreate = z.infer<typeof LostCreate>
 
 /**
- * Lists the chain's unanswered creates without a unique value that sent one of these payloads, in the
- * order of their rows. `sentAt`: equal for the rows of one batch. `dueInMs`: ms during which the CRM may still execute the create; 0 or less after.
- * `creates`: how many creates of the row were never answered.
+ * Lists the chain's unanswered creates without a unique key that sent one of these payloads, in row order. `sentAt`: equal for the rows of
+ * one batch. `dueInMs`: for how many ms the CRM may still execute the create; 0 or less afterwards. `creates`: the number of the row's
+ * unanswered creates.
  */
-export const listLost = (db: Db, {chain, module, digests}: {chain: number; module: number; digests: readonly Buffer[]}) =>
-  db.any(sql.type(Lost)`
+export const listLostCreates = (db: Db, {chain, module, digests}: {chain: number; module: number; digests: readonly Buffer[]}) =>
+  db.any(sql.type(LostCreate)`
     select row_key as key, digest, creates, extract(epoch from sent_at)::float8 as "sentAt", (extract(epoch from lading_now() - sent_at) * 1000)::float8 as "sentAgoMs",
       (extract(epoch from deadline_at - lading_now()) * 1000)::float8 as "dueInMs"
     from unsettled
     where chain_no = ${chain} and module_no = ${module} and digest = any(${sql.array([...digests], 'bytea')}) and kind = 0 and not witness
     order by row_number, row_key`)
 
-/** Those of these rows. */
 export const findUnsettled = (db: Db, {chain, flow, numbers}: {chain: number; flow: number; numbers: number[]}) =>
-  db.any(sql.type(Question)`
+  db.any(sql.type(UnsettledRow)`
     select ${columns} from unsettled
     where chain_no = ${chain} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')})`)
 
 type Rows = {run: number; chain: number; module: number; keys: readonly string[]}
 
-/** Which of these rows have an open question in the run, and of what kind. */
 export const listOpenKinds = (db: Db, {run, chain, module, keys}: Rows) =>
   db.any(sql.type(z.object({key: z.string(), kind: z.number()}))`
     select row_key as key, kind from unsettled

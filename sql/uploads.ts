@@ -3,7 +3,7 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-const Upload = z.object({
+const UploadRow = z.object({
   no: z.number(),
   id: z.string(),
   importNo: z.number(),
@@ -19,25 +19,25 @@ const Upload = z.object({
   createdAt: z.string(),
   expiresAt: z.string(),
 })
-export type Upload = z.infer<typeof Upload>
+export type UploadRow = z.infer<typeof UploadRow>
 
 const columns = sql.fragment`upload_no as no, id, import_no as "importNo", name, label, slot, reader, bytes, kept, source_id as "sourceId", settled, filled,
   created_at as "createdAt", expires_at as "expiresAt"`
 
-/** Whoever sends another piece, or finishes, has so long again. */
+/** SQL for the expiry of an upload. Each part, and the finish, sets it again. */
 const lasting = sql.fragment`lading_now() + interval '1 day'`
 
-type NewUpload = Pick<Upload, 'id' | 'importNo' | 'name' | 'label' | 'slot' | 'reader' | 'bytes'> & {org: string}
+type NewUpload = Pick<UploadRow, 'id' | 'importNo' | 'name' | 'label' | 'slot' | 'reader' | 'bytes'> & {org: string}
 
 export const insertUpload = (tx: Tx, {id, org, importNo, name, label, slot, reader, bytes}: NewUpload) =>
-  tx.one(sql.type(Upload)`
+  tx.one(sql.type(UploadRow)`
     insert into uploads (id, org_id, import_no, name, label, slot, reader, bytes, expires_at)
     values (${id}, ${org}, ${importNo}, ${name}, ${label}, ${slot}, ${reader === null ? null : sql.jsonb(reader as never)}, ${bytes}, ${lasting})
     returning ${columns}`)
 
 const Unfinished = z.object({ofImport: z.number(), bytesOfOrg: z.number()})
 
-/** What is being sent: to the import, and to all of its org. Nobody else of the org counts until the transaction ends. */
+/** Counts the import's unfinished uploads, and the bytes of the whole org's. Until the transaction ends, other counts of the org wait. */
 export const countUnfinished = async (tx: Tx, {org, importNo}: {org: string; importNo: number}) => {
   await tx.query(sql.type(Empty)`select pg_advisory_xact_lock(hashtextextended('uploads ' || ${org}, 0))`)
   return tx.one(sql.type(Unfinished)`
@@ -46,15 +46,14 @@ export const countUnfinished = async (tx: Tx, {org, importNo}: {org: string; imp
 }
 
 export const findUpload = (db: Db, {importNo, id}: {importNo: number; id: string}) =>
-  db.maybeOne(sql.type(Upload)`select ${columns} from uploads where import_no = ${importNo} and id = ${id}`)
+  db.maybeOne(sql.type(UploadRow)`select ${columns} from uploads where import_no = ${importNo} and id = ${id}`)
 
-/** Those that are not finished, the first begun first. */
 export const listUnfinished = (db: Db, importNo: number) =>
-  db.any(sql.type(Upload)`select ${columns} from uploads where import_no = ${importNo} and source_id is null order by upload_no`)
+  db.any(sql.type(UploadRow)`select ${columns} from uploads where import_no = ${importNo} and source_id is null order by upload_no`)
 
 type NewPart = {uploadNo: number; at: number; bytes: number; key: string}
 
-/** The next piece is in storage. False where the upload is gone, or another has brought the same piece meanwhile. */
+/** Stores the next part, whose object is in storage. Returns false if the upload is gone, or another request has stored the same part. */
 export const insertPart = async (tx: Tx, {uploadNo, at, bytes, key}: NewPart): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update uploads set kept = ${at + bytes}, expires_at = ${lasting} where upload_no = ${uploadNo} and kept = ${at} and source_id is null`)
@@ -69,11 +68,11 @@ export const listParts = (db: Db, {uploadNo, from, limit}: {uploadNo: number; fr
   db.any(sql.type(Part)`
     select at, bytes, key from upload_parts where upload_no = ${uploadNo} and at >= ${from} order by at limit ${limit}`)
 
-/** Reading a large file takes its time. */
+/** Extends the upload's expiry, because reading a large file takes time. */
 export const prolongUpload = (db: Db, no: number) =>
   db.query(sql.type(Empty)`update uploads set expires_at = ${lasting} where upload_no = ${no}`)
 
-/** Its pieces are let go of. False where it is gone, or another has finished it. */
+/** Marks the upload as finished and deletes its parts. Returns false if the upload is gone, or another request has finished it. */
 export const finishUpload = async (tx: Tx, {no, sourceId, slot}: {no: number; sourceId: string; slot: string | null}): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`
     update uploads set source_id = ${sourceId}, slot = ${slot}, expires_at = ${lasting} where upload_no = ${no} and source_id is null`)
@@ -82,14 +81,14 @@ export const finishUpload = async (tx: Tx, {no, sourceId, slot}: {no: number; so
   return true
 }
 
-/** What the slot came to, as it is answered from here on. */
+/** Stores the result for the template slot. Later requests get it as their answer. */
 export const settleUpload = (db: Db, {no, filled}: {no: number; filled: object | null}) =>
   db.query(sql.type(Empty)`
     update uploads set settled = true, filled = ${filled === null ? null : sql.jsonb(filled as never)} where upload_no = ${no} and not settled`)
 
 export const deleteUpload = (db: Db, no: number) => db.query(sql.type(Empty)`delete from uploads where upload_no = ${no}`)
 
-/** At most `limit`; answers how many went. One that somebody is just sending to stays. */
+/** Deletes at most `limit` expired uploads. Skips uploads that a request is using. Returns the number of deleted rows. */
 export const deleteExpiredUploads = async (db: Db, {limit}: {limit: number}): Promise<number> => {
   const {rowCount} = await db.query(sql.type(Empty)`
     delete from uploads where upload_no = any(array(

@@ -15,10 +15,10 @@ export type Period = z.infer<typeof Period>
 
 const columns = sql.fragment`starts_at as "startsAt", ends_at as "endsAt", rows_limit as "rowsLimit", reserved, used, overage`
 
-type Held = {org: string; startsAt: string; endsAt: string; rowsLimit: number}
+type UsagePeriodInput = {org: string; startsAt: string; endsAt: string; rowsLimit: number}
 
-/** The org's period of that start, held to the end of the transaction; made with this limit where nothing has been used in it yet. */
-export const holdPeriod = (tx: Tx, {org, startsAt, endsAt, rowsLimit}: Held) =>
+/** Locks the org's period with this start until the transaction ends; creates it with this limit if there is none. */
+export const holdPeriod = (tx: Tx, {org, startsAt, endsAt, rowsLimit}: UsagePeriodInput) =>
   tx.one(sql.type(Period)`
     insert into usage_periods (org_id, starts_at, ends_at, rows_limit) values (${org}, ${startsAt}, ${endsAt}, ${rowsLimit})
     on conflict (org_id, starts_at) do update set org_id = excluded.org_id
@@ -27,13 +27,13 @@ export const holdPeriod = (tx: Tx, {org, startsAt, endsAt, rowsLimit}: Held) =>
 export const findPeriod = (db: Db, {org, startsAt}: {org: string; startsAt: string}) =>
   db.maybeOne(sql.type(Period)`select ${columns} from usage_periods where org_id = ${org} and starts_at = ${startsAt}`)
 
-export const setRowsLimit = (tx: Tx, {org, startsAt, rowsLimit}: Omit<Held, 'endsAt'>) =>
+export const setRowsLimit = (tx: Tx, {org, startsAt, rowsLimit}: Omit<UsagePeriodInput, 'endsAt'>) =>
   tx.query(sql.type(Empty)`update usage_periods set rows_limit = ${rowsLimit} where org_id = ${org} and starts_at = ${startsAt}`)
 
-type Reserved = {org: string; runId: string; startsAt: string; rows: number; overageAllowed: boolean}
+type ReserveRowsInput = {org: string; runId: string; startsAt: string; rows: number; overageAllowed: boolean}
 
-/** The period is held. */
-export const reserveRows = (tx: Tx, {org, runId, startsAt, rows, overageAllowed}: Reserved) =>
+/** Reserves rows of the period for a run. The caller has locked the period. */
+export const reserveRows = (tx: Tx, {org, runId, startsAt, rows, overageAllowed}: ReserveRowsInput) =>
   tx.query(sql.type(Empty)`
     with line as (
       insert into row_usage (run_id, org_id, starts_at, reserved, overage_allowed) values (${runId}, ${org}, ${startsAt}, ${rows}, ${overageAllowed}))
@@ -42,10 +42,10 @@ export const reserveRows = (tx: Tx, {org, runId, startsAt, rows, overageAllowed}
 const Settled = Period.extend({org: z.string(), runId: z.string(), rows: z.number(), rowsBeyond: z.number()})
 
 /**
- * What the run counted instead of what it reserved, once: answers the period as it is then, and the run's rows; null for a run that was settled
- * before, or reserved none.
- * What takes the period past its limit, and past what is billed of it already, is overage where the run was let through for that: a limit that was raised
- * after some were billed has room for as many more. The period is held by a statement of its own first, so that the sums add up.
+ * Replaces the rows that a run reserved by the rows it counted, once. Returns the resulting period and the run's rows; null if the run was
+ * settled before or reserved none. Rows beyond the limit, and beyond what is already billed, are overage if the run was allowed to have it.
+ * If the limit was raised after some rows were billed, that many more rows are free. A separate statement locks the period first, so that
+ * the sums are correct.
  */
 export const settleRun = async (tx: Tx, runId: string) => {
   await tx.query(sql.type(Empty)`
@@ -66,8 +66,8 @@ export const settleRun = async (tx: Tx, runId: string) => {
 }
 
 /**
- * One run that reserved rows and will write none any more: gone, ended, or authorised so long ago without anybody beginning it. Its row is
- * held where there is one. Null while there is none.
+ * Locks one run that reserved rows and will write no more: deleted, ended, or authorised `hours` ago and never started. Returns null if
+ * there is none.
  */
 export const claimIdle = (tx: Tx, {hours}: {hours: number}) =>
   tx.maybeOne(sql.type(z.object({runId: z.string(), no: z.number().nullable(), lapsed: z.boolean()}))`
@@ -82,7 +82,7 @@ export const claimIdle = (tx: Tx, {hours}: {hours: number}) =>
       order by u.authorised_at limit 1 for update of runs skip locked) as idle
     limit 1`)
 
-/** Nobody began it in time, and nobody can any more. The run is held. */
+/** Ends a run that was not started in time. The caller has locked the run. */
 export const lapseRun = (tx: Tx, no: number, stop: {stopped: string; message: string}) =>
   tx.query(sql.type(Empty)`
     with head as (update run_heads set stop = ${sql.jsonb(stop)} where run_no = ${no})
@@ -90,7 +90,6 @@ export const lapseRun = (tx: Tx, no: number, stop: {stopped: string; message: st
 
 const Counts = z.object({modules: z.number(), schedules: z.number()})
 
-/** What the org has of what plans limit by number. */
 export const countUsed = (db: Db, org: string) =>
   db.one(sql.type(Counts)`
     select (select count(*) from curated_modules where org_id = ${org} and enabled) as modules,

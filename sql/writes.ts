@@ -3,8 +3,11 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-/** One answer of the CRM, in the specification's words. `renews`: it names when its allowance is there again. */
-const Problem = z.object({crm: z.looseObject({}), renews: z.boolean()})
+/**
+ * A refusal by the CRM, in the specification's words. `renews`: the answer names when the CRM's quota renews. `retryAfterMs`: the wait that
+ * this service knows of.
+ */
+const Problem = z.object({crm: z.looseObject({}), renews: z.boolean(), retryAfterMs: z.number().optional()})
 type Problem = z.infer<typeof Problem>
 
 const Write = z.object({
@@ -34,42 +37,49 @@ export const findWrite = (db: Db, {org, id}: {org: string; id: string}) =>
       w.created_at as "createdAt"
     from writes w join runs r using (run_no) where w.org_id = ${org} and w.id = ${id}`)
 
-/** What was to be written is not kept beyond its trial: only what became of it is. */
+/** Deletes the request of a write after it was tried. Only its results are kept. */
 export const dropRequest = (db: Db, id: string) => db.query(sql.type(Empty)`update writes set request = null where id = ${id}`)
 
-const WriteEnd = z.object({isClosing: z.boolean(), isSpent: z.boolean()})
+const WriteEnd = z.object({isClosing: z.boolean(), isSpent: z.boolean(), hasUnsent: z.boolean()})
 
-/** Whether the write's run is closing, and whether the CRM's spent quota refused an item of it. */
+/** Returns whether the write's run is closing, whether the CRM's exhausted quota refused an item, and whether an item was not sent. */
 export const findWriteEnd = (db: Db, id: string) =>
   db.one(sql.type(WriteEnd)`
     select r.state = 'closing' as "isClosing", exists (
       select from write_items i where i.write = w.id
-        and (result ->> 'code' = 'DAILY_ALLOWANCE_SPENT' or result #>> '{crm,quotaSpent}' = 'true')) as "isSpent"
+        and (result ->> 'code' = 'DAILY_ALLOWANCE_SPENT' or result #>> '{crm,quotaSpent}' = 'true')) as "isSpent",
+      exists (select from write_items i where i.write = w.id and result ->> 'written' = 'false') as "hasUnsent"
     from writes w join runs r using (run_no) where w.id = ${id}`)
 
-/** Writes of the run with an item that has no result, oldest first. */
+/** Lists the run's writes with an item that has no result, oldest first. */
 export const listOpenWrites = (db: Db, run: number) =>
   db.anyFirst(sql.type(z.object({id: z.string()}))`
     select id from writes w
     where run_no = ${run} and exists (select from write_items i where i.write = w.id and i.result is null) order by created_at, id`)
 
-/** The items nothing is known of: nothing else of the request may be sent. */
+/** Lists the run's writes whose items all have results and whose requests are still stored. */
+export const listTriedWrites = (db: Db, run: number) =>
+  db.anyFirst(sql.type(z.object({id: z.string()}))`
+    select id from writes w
+    where run_no = ${run} and request is not null and not exists (select from write_items i where i.write = w.id and i.result is null)
+    order by created_at, id`)
+
+/** Lists the positions of items without a result. Only these may still be sent. */
 export const listOpenAts = (tx: Tx, id: string) =>
   tx.anyFirst(sql.type(z.object({at: z.number()}))`select at from write_items where write = ${id} and result is null`)
 
-/** One answer of the CRM was every item's. */
 export const keepProblem = (db: Db, {id, problem}: {id: string; problem: Problem}) =>
   db.query(sql.type(Empty)`update writes set problem = ${storable(problem)}::jsonb where id = ${id}`)
 
 const Named = z.object({writeId: z.string(), digest: z.instanceof(Buffer), result: z.unknown()})
 
-/** Items of this run that were named so before. The run is locked. */
+/** Lists the run's items that were sent under these names before. The caller has locked the run. */
 export const listNamedItems = (tx: Tx, {run, names}: {run: number; names: string[]}) =>
   tx.any(sql.type(Named)`
     select write_id as "writeId", digest, result from write_items
     where run_no = ${run} and write_id = any(${sql.array(names, 'text')}) and not freed`)
 
-/** `freed`: its name is another item's, or nobody's. `rowKey`: what its answer calls it by. */
+/** An item to insert. `freed`: the item does not reserve its name. `rowKey`: the row's key in the item's answer. */
 type NewItem = {at: number; rowKey: string | null; writeId: string | null; freed: boolean; digest: Buffer | null; result: unknown}
 
 export const insertItems = (tx: Tx, {write, run, items}: {write: string; run: number; items: NewItem[]}) =>
@@ -88,8 +98,8 @@ export const insertItems = (tx: Tx, {write, run, items}: {write: string; run: nu
 export type ItemResult = {at: number; result: object; again: boolean}
 
 /**
- * Writes down what became of items. `again`: nothing was done and the same may be asked once more, so the item gives up its name. `late`: in
- * place of what was only supposed.
+ * Stores results of items. `again`: nothing was done and the item may be sent again, so its name is freed. `late`: also replaces a result
+ * that was only assumed.
  */
 export const keepResults = (db: Db, {write, results, late = false}: {write: string; results: ItemResult[]; late?: boolean}) =>
   db.query(sql.type(Empty)`
@@ -100,7 +110,7 @@ export const keepResults = (db: Db, {write, results, late = false}: {write: stri
     )}, ${column(results, 'again', 'bool')}) as r(at, result, again)
     where i.write = ${write} and i.at = r.at and (i.result is null or ${late})`)
 
-/** Every item nothing is known of and nothing is in flight of: it was not sent, and is not going to be. */
+/** Stores a result for items without one that are not in flight. They were not sent and will not be. */
 export const keepUnsent = (tx: Tx, {write, result}: {write: string; result: object}) =>
   tx.query(sql.type(Empty)`
     update write_items i set result = ${sql.jsonb(result as never)}, freed = true
@@ -109,19 +119,18 @@ export const keepUnsent = (tx: Tx, {write, result}: {write: string; result: obje
 const Item = z.object({at: z.number(), rowKey: z.string().nullable(), writeId: z.string().nullable(), result: z.unknown()})
 export type Item = z.infer<typeof Item>
 
-/** Every item in the order sent; `result` is null while nothing is known of it. */
+/** Lists the results of all items in the order sent. `result` is null while it is unknown. */
 export const listResults = (db: Db, write: string) =>
   db.any(sql.type(Item)`
     select at, row_key as "rowKey", write_id as "writeId", result from write_items where write = ${write} order by at`)
 
-/** Requests whose job cannot be under way any more, and some of whose items nothing is known of. */
+/** Lists writes that have items without a result although their job cannot be running any more. */
 export const listAbandoned = (db: Db, {seconds, limit}: {seconds: number; limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string(), runId: z.string()}))`
     select w.id, w.org_id as org, r.id as "runId" from writes w join runs r using (run_no)
     where w.id in (select write from write_items where result is null) and w.created_at < lading_now() - make_interval(secs => ${seconds})
     order by w.created_at limit ${limit}`)
 
-/** Of runs that ended so long ago that nobody asks any more what became of it. Answers how many went. */
 export const deleteOldWrites = async (db: Db, {days, limit}: {days: number; limit: number}) => {
   const {rowCount} = await db.query(sql.type(Empty)`
     delete from writes where id in (
@@ -132,7 +141,7 @@ export const deleteOldWrites = async (db: Db, {days, limit}: {days: number; limi
   return rowCount
 }
 
-/** As JSON. Postgres holds neither a NUL nor half a surrogate pair, and what a CRM says may have both. */
+/** Converts a value to JSON that Postgres stores. Postgres accepts neither NUL nor lone surrogates, and a CRM's answer may contain both. */
 const storable = (value: object) =>
   JSON.stringify(value).replace(/\\\\|\\u0000|\\ud[89a-f][0-9a-f]{2}/g, found => (found === '\\\\' ? found : '\ufffd'))
 

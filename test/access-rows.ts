@@ -1,9 +1,9 @@
-import type {Role} from '../shared/people/roles.ts'
+import type {Role} from '../shared/accounts/roles.ts'
 
 /**
- * Who may do what, written down a second time and from the specification, not from the routes: `test/access.test.ts` holds every route
- * against its row here, and a route without a row fails. `person`: acts for the very person who signed in. `anyOrg`: also for sessions
- * in no org and for members of a closed one. `client`: also for MCP clients.
+ * The permissions of one route, taken from the specification and not from the routes. `test/access.test.ts` checks every route against its
+ * row here; a route without a row fails. `person`: the route acts for the person who signed in. `anyOrg`: it also admits sessions in no org
+ * and members of a closed one. `client`: it also admits MCP clients.
  */
 export type Row =
   | {who: 'everybody'}
@@ -71,6 +71,8 @@ export const rows: Record<string, Row> = {
   'PATCH /orgs/:org/connectors/:id': write('admin'),
   'DELETE /orgs/:org/connectors/:id': write('admin'),
   'GET /orgs/:org/connectors/:id/credits': read('operator'),
+  'GET /orgs/:org/connectors/:id/doctor': read('admin'),
+  'POST /orgs/:org/connectors/:id/doctor': write('admin'),
   'POST /orgs/:org/connectors/:id/credits/check': write('operator'),
   'PUT /orgs/:org/connectors/:id/records/:module/rows': write('operator'),
   'GET /orgs/:org/connectors/:id/records/:module/by-ids': read('operator'),
@@ -110,11 +112,11 @@ export const rows: Record<string, Row> = {
   'GET /orgs/:org/notices': read('operator'),
   'PUT /orgs/:org/notices': write('admin'),
   'GET /orgs/:org/webhooks': read('admin'),
-  'POST /orgs/:org/webhooks': write('admin'),
+  'POST /orgs/:org/webhooks': access('admin'),
   'GET /orgs/:org/webhooks/:id': read('admin'),
-  'PATCH /orgs/:org/webhooks/:id': write('admin'),
+  'PATCH /orgs/:org/webhooks/:id': access('admin'),
   'DELETE /orgs/:org/webhooks/:id': write('admin'),
-  'POST /orgs/:org/webhooks/:id/secret': write('admin'),
+  'POST /orgs/:org/webhooks/:id/secret': access('admin'),
   'POST /orgs/:org/webhooks/:id/test': write('admin'),
   'GET /orgs/:org/webhooks/:id/deliveries': read('admin'),
   'POST /orgs/:org/webhooks/:id/deliveries/:delivery/redeliver': write('admin'),
@@ -212,7 +214,7 @@ export const rows: Record<string, Row> = {
   'POST /billing/checkout': {who: 'admin', effect: 'money', session: true},
   'POST /orgs/:org/billing/checkout': {who: 'admin', effect: 'money', session: true},
   'POST /orgs/:org/billing/plan': {who: 'admin', effect: 'money', session: true},
-  // The specification's list of session-only routes names the plan change alone: "billing checkout, plan change".
+  // The specification's list of session-only routes names only the plan change: "billing checkout, plan change".
   'POST /orgs/:org/billing/plan/preview': {who: 'admin', effect: 'money'},
   'DELETE /orgs/:org/billing/plan/pending': {who: 'admin', effect: 'money'},
   'POST /billing/portal': {who: 'admin', effect: 'money'},

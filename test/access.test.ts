@@ -1,33 +1,33 @@
 import {readFile} from 'node:fs/promises'
 import test, {type ExecutionContext} from 'ava'
+import {ACCESS} from '../api/oauth/tokens.ts'
 import type {Route} from '../api/route.ts'
 import {routes} from '../api/routes.ts'
+import {mintSecret} from '../shared/accounts/api-token.ts'
+import {ROLES, type Role} from '../shared/accounts/roles.ts'
+import {openSession} from '../shared/accounts/session.ts'
 import {newId} from '../shared/ids.ts'
-import {ACCESS} from '../shared/oauth/tokens.ts'
-import {mintSecret} from '../shared/people/api-token.ts'
-import {ROLES, type Role} from '../shared/people/roles.ts'
-import {openSession} from '../shared/people/session.ts'
 import {sql} from '../sql/database.ts'
 import {insertGrant, insertTokens} from '../sql/oauth-grants.ts'
 import {type Row, rows} from './access-rows.ts'
 import {register} from './oauth-client.ts'
-import {type World, world} from './world.ts'
+import {startTestDeployment, type TestDeployment} from './test-deployment.ts'
 
-/** Every route × every kind of bearer: the code and status the specification gives, told in its order. */
-let house: World
+/** Calls every route with every kind of bearer. Status and code must be those of the specification, in its order of checks. */
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const nameOf = ({method, path}: Route) => `${method.toUpperCase()} ${path}`
 
-test('every route has a row that says who may, and every row a route', t => {
+test('every route has a row in the permission table, and every row has a route', t => {
   t.deepEqual(routes.map(nameOf).sort(), Object.keys(rows).sort())
 })
 
-test('the README lists every route with who may, and no other', async t => {
-  const readme = await readFile(new URL('../api/README.md', import.meta.url), 'utf8')
-  const listed = [...readme.matchAll(/^\| (GET|POST|PUT|PATCH|DELETE) \| `([^`]+)` \| (\w+)/gm)].map(([, ...parts]) => parts.join(' '))
+test('docs/access.md lists every route with the role it needs, and no other', async t => {
+  const page = await readFile(new URL('../docs/access.md', import.meta.url), 'utf8')
+  const listed = [...page.matchAll(/^\| (GET|POST|PUT|PATCH|DELETE) \| `([^`]+)` \| (\w+)/gm)].map(([, ...parts]) => parts.join(' '))
   const known = routes.map(({method, path, access}) => `${method.toUpperCase()} ${path} ${whoMay(access)}`)
   t.deepEqual(listed.sort(), known.sort())
 })
@@ -38,13 +38,13 @@ const whoMay = (access: Route['access']) => {
   return 'operator' in access ? 'ADMIN_TOKEN' : 'staff'
 }
 
-/** What a bearer stands for, as far as the gates ask. `refused`: what it is told wherever a bearer is read. */
+/** A bearer as the gates see it. `refused` is the response of every route that reads a bearer. */
 type Bearer = {
   token: string | null
   org: string
   role?: Role | null
   api?: true
-  /** Of an MCP client somebody let in. */
+  /** True for the token of an MCP client with consent. */
   client?: true
   refused?: [number, string]
   state?: 'banned' | 'closed' | 'other org' | 'no org'
@@ -57,10 +57,10 @@ const GATES = new Set([
   ...['AUTH_REQUIRED', 'TOKEN_REVOKED', 'TOKEN_EXPIRED', 'ORG_NOT_FOUND', 'MEMBERSHIP_GONE', 'BANNED', 'NO_ORG', 'OTHER_ORG', 'ORG_CLOSED'],
   ...['SESSION_REQUIRED', 'ROLE_REQUIRED', 'STAFF_VIEW', 'IMPERSONATION_READ_ONLY', 'IMPERSONATION_REFUSED', 'ADMIN_REQUIRED', 'INTERNAL'],
 ])
-type Told = [number, string] | 'let in'
+type ExpectedAnswer = [number, string] | 'let in'
 
-/** The order of refusals, as the specification and the house plan have it. */
-const expectedAt = (row: Row, path: string, bearer: Bearer): Told => {
+/** Returns the expected response, by the order of refusals in the specification. */
+const expectedAt = (row: Row, path: string, bearer: Bearer): ExpectedAnswer => {
   if (row.who === 'everybody') return 'let in'
   if (row.who === 'staff' || row.who === 'operator with ADMIN_TOKEN') return expectedInside(row, bearer)
   if (bearer.operator || bearer.token === null) return [401, 'AUTH_REQUIRED']
@@ -77,8 +77,8 @@ const expectedAt = (row: Row, path: string, bearer: Bearer): Told => {
   return ROLES.indexOf(bearer.role!) >= ROLES.indexOf(row.who) ? 'let in' : [403, 'ROLE_REQUIRED']
 }
 
-/** Rule 10: no bearer, a customer's session and an API token are 403, what nobody knows is 401. */
-const expectedInside = (row: Extract<Row, {who: 'staff' | 'operator with ADMIN_TOKEN'}>, bearer: Bearer): Told => {
+/** Returns the expected response of a backoffice route by rule 10: 403 for no bearer, a customer session and an API token; 401 for an unknown bearer. */
+const expectedInside = (row: Extract<Row, {who: 'staff' | 'operator with ADMIN_TOKEN'}>, bearer: Bearer): ExpectedAnswer => {
   if (bearer.operator) return 'session' in row ? [403, 'SESSION_REQUIRED'] : 'let in'
   if (bearer.token === null) return [403, 'ADMIN_REQUIRED']
   if (bearer.refused) return bearer.refused
@@ -86,7 +86,7 @@ const expectedInside = (row: Extract<Row, {who: 'staff' | 'operator with ADMIN_T
   return bearer.staff && row.who === 'staff' ? 'let in' : [403, 'ADMIN_REQUIRED']
 }
 
-/** A body no schema takes, so that whoever is let in is refused by the schema at the latest. */
+/** Calls a route with a body that no schema accepts, so that even an admitted request is refused, by its schema. */
 const knock = (route: Route, {token, org}: Bearer) =>
   house.as(token)(
     route.method.toUpperCase(),
@@ -95,7 +95,7 @@ const knock = (route: Route, {token, org}: Bearer) =>
     {'content-type': 'application/json'},
   )
 
-/** Last, since it ends the bearer. */
+/** Whether the route is the sign-out, which the test calls last, because it ends the bearer. */
 const isSignOut = (route: Route) => nameOf(route) === 'DELETE /auth/session'
 
 const walk = async (t: ExecutionContext, bearer: Bearer) => {
@@ -117,7 +117,7 @@ const withToken = async () => {
   const home = await house.makeOrg()
   return {...home, token: await mint(home)}
 }
-/** Without the walk, which `test/api/oauth.test.ts` takes. */
+/** Inserts a grant directly; `test/api/oauth.test.ts` tests the real flow. */
 const withGrant = async () => {
   const home = await house.makeOrg()
   const client = await register(house)
@@ -143,8 +143,8 @@ const lose = async (home: {org: string; token: string}, text: string, code: stri
 
 const bearers: Record<string, () => Promise<Bearer>> = {
   'no bearer': async () => ({token: null, org: 'org_none'}),
-  garbage: async () => ({token: 'garbage.and.more', org: 'org_none', refused: AUTH}),
-  'a session that is over': async () => {
+  'a malformed bearer': async () => ({token: 'garbage.and.more', org: 'org_none', refused: AUTH}),
+  'an expired session': async () => {
     const home = await house.makeOrg()
     await run('update sessions set expires_at = lading_now() where person_id = $1', home.person)
     return {...home, refused: AUTH}
@@ -166,7 +166,7 @@ const bearers: Record<string, () => Promise<Bearer>> = {
     await run('update orgs set closed_at = lading_now() where id = $1', home.org)
     return {...home, client: true, state: 'closed'}
   },
-  'an access token that was taken back': async () => {
+  'a revoked access token': async () => {
     const home = await withGrant()
     await run('update oauth_grants set revoked_at = lading_now() where org_id = $1', home.org)
     return {...home, refused: [401, 'TOKEN_REVOKED']}
@@ -176,7 +176,7 @@ const bearers: Record<string, () => Promise<Bearer>> = {
     await run('delete from members where org_id = $1', home.org)
     return {...home, refused: AUTH}
   },
-  'an API token nobody made': async () => ({token: mintSecret().secret, org: 'org_none', refused: AUTH}),
+  'an unknown API token': async () => ({token: mintSecret().secret, org: 'org_none', refused: AUTH}),
   'an API token with a typing error': async () => {
     const home = await withToken()
     return {...home, token: `${home.token.slice(0, -1)}!`, refused: AUTH}
@@ -213,7 +213,7 @@ const bearers: Record<string, () => Promise<Bearer>> = {
   },
   'a staff session': async () => ({token: (await house.makeStaff()).token, org: 'org_none', staff: true, state: 'no org'}),
   ADMIN_TOKEN: async () => ({token: house.adminToken, org: 'org_none', operator: true}),
-  'a banned person in a closed org, told of the ban': async () => {
+  'a banned person in a closed org, refused for the ban': async () => {
     const home = await house.makeOrg()
     await run('update people set banned_at = lading_now() where id = $1', home.person)
     await run('update orgs set closed_at = lading_now() where id = $1', home.org)
@@ -248,23 +248,24 @@ const bearers: Record<string, () => Promise<Bearer>> = {
   },
 }
 
-// One after the other: all at once they are thousands of connections, and the last of them wait too long.
-for (const [what, make] of Object.entries(bearers)) test.serial(what, async t => walk(t, await make()))
+// The bearers run one after another, because all at once would open thousands of connections and time out.
+for (const [what, make] of Object.entries(bearers))
+  test.serial(`every route answers ${what} by the permission table`, async t => walk(t, await make()))
 
-test('another scheme than Bearer is no bearer', async t => {
+test('an authorization scheme other than Bearer is refused', async t => {
   const {token} = await house.makeOrg()
   const {status, body} = await house.as(null)('GET', '/auth/me', undefined, {authorization: `Basic ${token}`})
   t.like({status, ...body}, {status: 401, code: 'AUTH_REQUIRED'})
 })
 
-test('a member who was lowered since the session began loses the rank at once', async t => {
+test('a demoted member loses the rank at once', async t => {
   const {token, person, org} = await house.makeOrg({role: 'admin'})
   t.is((await house.as(token)('GET', `/orgs/${org}/tokens`)).status, 200)
   await house.db.query(sql.unsafe`update members set role = 'operator' where person_id = ${person}`)
   t.is((await house.as(token)('GET', `/orgs/${org}/tokens`)).body.code, 'ROLE_REQUIRED')
 })
 
-test('a member who was raised gains the rank by a refresh', async t => {
+test('a promoted member gains the rank at the next refresh', async t => {
   const {token, person, org} = await house.makeOrg({role: 'operator'})
   await house.db.query(sql.unsafe`update members set role = 'admin' where person_id = ${person}`)
   t.is((await house.as(token)('GET', `/orgs/${org}/tokens`)).body.code, 'ROLE_REQUIRED')

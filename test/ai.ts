@@ -3,22 +3,22 @@ import {sql} from '../sql/database.ts'
 import type {DiscoveredModule} from '../sql/discoveries.ts'
 import {field} from './discovered.ts'
 import {ok} from './importing.ts'
-import {discover, moduleOf, openRegistry} from './registering.ts'
-import {type ModelStandIn, modelEnvironment, startModel} from './simulators/model.ts'
-import {endWithWorld, type World, world} from './world.ts'
+import {discover, moduleOf, openRegistry} from './registry.ts'
+import {type ModelSimulator, modelEnvironment, startModel} from './simulators/model.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from './test-deployment.ts'
 
-/** A deployment with a model of its own. Orgs are made as tests need them, without a CRM. */
-export type Assisted = {house: World; model: ModelStandIn}
+/** A deployment with its own model stand-in. Tests make orgs as needed, without a CRM. */
+export type Assisted = {house: TestDeployment; model: ModelSimulator}
 
 type Options = {kind?: 'openai' | 'anthropic'; environment?: Record<string, string>}
 
 export const openAssisted = async (t: ExecutionContext<any>, {kind = 'openai', environment = {}}: Options = {}): Promise<Assisted> => {
   const model = await startModel()
-  endWithWorld(model.stop)
-  return {model, house: await world(t, {environment: {...modelEnvironment(model, kind), ...environment}})}
+  endAfterTests(model.stop)
+  return {model, house: await startTestDeployment(t, {environment: {...modelEnvironment(model, kind), ...environment}})}
 }
 
-/** People, with fields of every kind a proposal could be wrong about. */
+/** A module People with fields of every kind that a proposal could confuse. */
 export const people: DiscoveredModule = {
   ...moduleOf('People', []),
   fields: [
@@ -41,8 +41,11 @@ export const people: DiscoveredModule = {
 
 export type Home = Awaited<ReturnType<typeof openHome>>
 
-/** An org with these people. `credits`: on a plan with so many a period. */
-export const openHome = async (house: World, {credits, policy, pii = []}: {credits?: number; policy?: string; pii?: string[]} = {}) => {
+/** Creates an org with this module. With `credits`, its plan includes that many AI credits per period. */
+export const openHome = async (
+  house: TestDeployment,
+  {credits, policy, pii = []}: {credits?: number; policy?: string; pii?: string[]} = {},
+) => {
   const home = await openRegistry(house)
   await discover(house, home.org, home.connector, [people])
   if (credits !== undefined) await putOnCredits(house, home.org, credits)
@@ -51,13 +54,13 @@ export const openHome = async (house: World, {credits, policy, pii = []}: {credi
   return home
 }
 
-/** Who asks, about no import. */
+/** The author of a model request outside any import. */
 export const unplaced = ({org, person}: Pick<Home, 'org' | 'person'>) => ({
   ...{org, person, via: 'session' as const, importId: null, place: null},
   draft: {draft: false, draftId: null, draftScope: null},
 })
 
-export const putOnCredits = ({db}: World, org: string, credits: number) =>
+export const putOnCredits = ({db}: TestDeployment, org: string, credits: number) =>
   db.query(sql.unsafe`
     with made as (
       insert into plan_versions (id, key, version, name, rank, features, limits)

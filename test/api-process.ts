@@ -16,7 +16,7 @@ export type ApiProcess = {
   exit: Promise<number | null>
 }
 
-/** The API as an operator starts it: `node api/server.ts`, with these variables and no others but where this run keeps what it has compiled. */
+/** Starts the API as an operator does, with `node api/server.ts`. The process gets only these variables, and uses the compile cache of this test run. */
 export const startApiProcess = async (environment: Record<string, string>): Promise<ApiProcess> => {
   const compiled = getCompileCacheDir()
   const env = {PORT: '0', ...(compiled && {NODE_COMPILE_CACHE: dirname(compiled)}), ...environment}

@@ -5,7 +5,7 @@ import * as is from 'typescript/unstable/ast/is'
 import {createVirtualFileSystem} from 'typescript/unstable/fs'
 import {API} from 'typescript/unstable/sync'
 
-/** Who may import whom, who alone may do what, and how long things may be. */
+/** Rules on imports, on code with a single place, and on sizes. */
 export type Source = {path: string; tree: SourceFile; nodes: Node[]}
 export type Rule = (source: Source) => {at: Node; says: string}[]
 
@@ -16,7 +16,7 @@ const isTest = (path: string) => isUnder(path, 'test/')
 
 type Import = {at: Node; target: string; names: string[]; typeOnly: boolean}
 
-/** Every way to name another module: import, export from, import() and import types. */
+/** Returns every reference to another module: import, export from, import() and import types. */
 const importsOf = ({path, nodes}: Source) =>
   nodes.flatMap((at): Import[] => {
     if (is.isImportDeclaration(at)) return [importOf(path, at, at.moduleSpecifier, isTypeOnly(at))]
@@ -50,7 +50,31 @@ const importDirection: Rule = source => {
   return wrong.map(({at, target}) => ({at, says: `imports ${target}`}))
 }
 
-/** Clients run in a browser, or on a laptop with no database: of the server they know types alone. */
+/** Finds groups of files that import each other at start, and returns them in path order. Type imports and `import()` do not count. */
+export const findCycles = (sources: Source[]): string[][] => {
+  const imports = new Map(
+    sources.map(source => {
+      const eager = importsOf(source).filter(({at, typeOnly}) => !typeOnly && !is.isCallExpression(at))
+      return [source.path, eager.map(({target}) => target)]
+    }),
+  )
+  const reach = (from: string, seen = new Set<string>()): Set<string> => {
+    for (const target of imports.get(from) ?? []) if (!seen.has(target)) reach(target, seen.add(target))
+    return seen
+  }
+  const reached = new Map([...imports.keys()].map(path => [path, reach(path)]))
+  const inCycle = [...reached].filter(([path, all]) => all.has(path))
+  return [
+    ...Map.groupBy(inCycle, ([path, all]) =>
+      [...all]
+        .filter(other => reached.get(other)?.has(path))
+        .toSorted()
+        .join(),
+    ).keys(),
+  ].map(key => key.split(','))
+}
+
+/** Lets clients import only types of the server, because they run in a browser or on a laptop without a database. */
 const clientsAlone: Rule = source => {
   if (!isUnder(source.path, 'api/clients/')) return []
   const wrong = importsOf(source).filter(
@@ -61,12 +85,12 @@ const clientsAlone: Rule = source => {
   return wrong.map(({at, target}) => ({at, says: `imports the server's ${target}`}))
 }
 
-const serverPackages = ['koa', '@koa/router', 'pg', 'pg-boss', 'slonik', 'pino', 'flydrive']
+const serverPackages = ['koa', '@koa/router', 'pg', 'pg-boss', 'slonik', 'pino']
 
 const statement =
   /^\s*(insert\s+into\s|update\s+\S+(\s+as\s+\S+)?\s+set\s|delete\s+from\s|select\s+(.+\s)?from\s|select\s+\S+\(|with\s+\w+\s+as\s*\(|(create|alter|drop)\s+(or\s+replace\s+)?(unique\s+)?(table|index|type|extension|schema|database|view|function|sequence)\s|truncate\s+\w+\s*;?$|(listen|notify)\s+\w+\s*;?$)/is
 
-/** The CRM has a query language of its own that starts with `select` too. */
+/** Finds SQL outside `sql/`. Queries of the CRM are exempt, although they begin with `select` too. */
 const sqlText: Rule = ({path, nodes, ...rest}) => {
   if (isUnder(path, 'sql/', 'test/')) return []
   const drivers = importsOf({path, nodes, ...rest}).filter(found => isPackage(found, 'pg', 'slonik') && !found.typeOnly)
@@ -78,7 +102,10 @@ const sqlText: Rule = ({path, nodes, ...rest}) => {
   return [...drivers.map(({at, target}) => ({at, says: `imports ${target}`})), ...texts.map(at => ({at, says: 'holds SQL text'}))]
 }
 
-/** In tests the whole of it may be handed on to a child process, which is not reading it. The command line, which has no server's, has a file. */
+/**
+ * Finds code that reads the environment outside the configuration. Tests may pass the whole environment to a child process. The command
+ * line reads it in a file of its own.
+ */
 const environment: Rule = source => {
   if (isUnder(source.path, 'shared/config.ts', 'api/clients/cli/settings.ts', 'test/stack/')) return []
   const named = importsOf(source).filter(({target, names}) => target === 'process' && names.includes('env'))
@@ -101,14 +128,14 @@ const queueOwner: Rule = source => {
 const outboundOwners = [
   'shared/crm/',
   'shared/billing/payment-provider.ts',
-  'shared/people/identity-provider.ts',
-  'shared/ai/model.ts',
-  'shared/storage.ts',
-  'shared/storage-s3.ts',
-  'shared/fetch-source/',
-  'shared/outbound/',
-  'shared/notices/mail.ts',
-  'shared/tracing-export.ts',
+  'shared/accounts/identity-provider.ts',
+  'shared/assistant/model.ts',
+  'shared/storage/storage.ts',
+  'shared/storage/s3.ts',
+  'shared/schedules/fetch/',
+  'shared/schedules/outbound/',
+  'shared/notifications/mail.ts',
+  'shared/telemetry/tracing-export.ts',
   'api/clients/',
 ]
 
@@ -122,7 +149,7 @@ const callsOf = ({nodes}: Source, callee: RegExp) =>
   nodes.filter(node => (is.isCallExpression(node) || is.isNewExpression(node)) && callee.test(node.expression.getText()))
 
 const outboundCall = /^((globalThis\.)?fetch|(globalThis\.)?(WebSocket|EventSource)|https?\.(request|get)|createRemoteJWKSet)$/
-const callers = ['undici', 'flydrive', '@aws-sdk', 'openid-client', 'nodemailer', 'ssh2', '@opentelemetry/exporter-trace-otlp-http']
+const callers = ['undici', '@aws-sdk', 'openid-client', 'nodemailer', 'ssh2', '@opentelemetry/exporter-trace-otlp-http']
 const sockets = ['https', 'http2', 'net', 'tls', 'dgram']
 const isClient = (found: Import) =>
   isPackage(found, ...callers, ...sockets) ||
@@ -149,7 +176,7 @@ const isFunction = (node: Node) =>
   is.isMethodDeclaration(node) ||
   is.isConstructorDeclaration(node)
 
-/** `async handle(…) {…}` and `handle: async (…) => {…}` alike. */
+/** Whether a node declares a handler: `async handle(…) {…}` or `handle: async (…) => {…}`. */
 const isHandler = (node: Node) =>
   (is.isMethodDeclaration(node) && node.name.getText() === 'handle') ||
   (is.isPropertyAssignment(node.parent) && node.parent.name.getText() === 'handle')
@@ -161,7 +188,7 @@ const excuse = /^test(\.serial)?\.(only|skip|todo|failing)$/
 const silenced = new RegExp(`(//|/\\*)\\s*@${'ts'}-(ignore|nocheck)`)
 const checkedTypes: Rule = ({tree}) => (silenced.test(tree.text) ? [{at: tree, says: 'switches the type checker off'}] : [])
 
-/** Of each pattern: no character repeated may take it longer than its length accounts for. What scslre does not see is one of several characters. */
+/** Finds patterns in which one repeated character takes more than linear time. The library scslre cannot judge repetitions of several characters. */
 const slowPatterns: Rule = ({path, nodes}) =>
   nodes.flatMap(at => {
     if (isTest(path) || !is.isRegularExpressionLiteral(at) || at.getText() in shortTexts) return []
@@ -170,7 +197,7 @@ const slowPatterns: Rule = ({path, nodes}) =>
     return report ? [{at, says: `takes long over many ${report.character.literal.source}`}] : []
   })
 
-/** Patterns that would take long over a text, and what bounds the text they are given. */
+/** Patterns with superlinear time, each with the bound on its input. */
 const shortTexts: Record<string, string> = {
   '/z+$/': 'an id of ours',
   '/\\/+$/': 'an address of the configuration, or of a command line',
@@ -186,7 +213,10 @@ const shortTexts: Record<string, string> = {
   '/^(\\d*)(-?)(\\d*)$/': 'an option of a command line',
 }
 
-/** A secret, or what is made of one, is compared in a time that says nothing of it, or looked up by its hash. That there is one may be asked. */
+/**
+ * Finds comparisons of a secret, or of a value derived from one. Secrets must be compared in constant time or looked up by hash. A test for
+ * presence is allowed.
+ */
 const secretComparisons: Rule = ({path, nodes}) =>
   isUnder(path, 'test/', ...comparesItsOwn)
     ? []
@@ -196,7 +226,7 @@ const secretComparisons: Rule = ({path, nodes}) =>
           : [],
       )
 
-/** What was held against what this very process holds; the laptop of whoever signs in. */
+/** Files exempt from this rule. The grant compares with its own state; the clients run on the computer of the person who signs in. */
 const comparesItsOwn = ['shared/crm/grant.ts', 'api/clients/']
 const isOfSecrets = (left: Node, right: Node) =>
   [left, right].some(side => secret.test(side.getText())) && ![left, right].some(side => isNoSecret(side))
@@ -216,7 +246,7 @@ const nodesBelow = (node: Node): Node[] => {
   return found
 }
 
-/** Reads sources with the compiler's own parser; nothing is resolved or checked, so they need not exist on disk. */
+/** Parses sources with the compiler's parser. Nothing is resolved or checked, so they need not exist on disk. */
 export const parse = (texts: [path: string, text: string][]): Source[] => {
   const files = Object.fromEntries(texts.map(([path, text], index) => [`/${index}/${path}`, text]))
   const config = JSON.stringify({files: Object.keys(files), compilerOptions: {noLib: true, noResolve: true, types: []}})

@@ -1,4 +1,4 @@
-/** What stands in a personal cell of a test: twelve letters that no shape and no word has, another for every number. */
+/** Returns the content of a personal test cell: twelve letters that occur in no shape or word, different for each number. */
 export const canary = (number: number): string => {
   let [rest, name] = [number * 7_919 + 104_729, '']
   for (let at = 0; at < 12; at++) {
@@ -10,10 +10,10 @@ export const canary = (number: number): string => {
 
 const alphabet = 'bcdfghjkmpqvwxz'
 
-/** Ids are random letters, some of which would be some canary's. */
+/** Removes ids, because their random letters may equal part of a canary. */
 export const withoutIds = (log: string): string => log.replaceAll(/\b[a-z]{3}_[0-9a-z]{26}\b/g, 'an id')
 
-/** How a value can be found again in what was sent: as it is, folded, turned round, encoded, or any five of its letters. */
+/** Returns the forms in which a secret occurs in sent text: unchanged, folded, reversed, encoded, or any five of its letters. */
 export const traces = (secret: string, sent: string): string[] => {
   const {folded, runs} = readSent(sent)
   const plain = secret.normalize('NFKC').toLowerCase()
@@ -23,7 +23,7 @@ export const traces = (secret: string, sent: string): string[] => {
     hexOfLower: Buffer.from(plain).toString('hex'),
   }
   const turned = [...plain].toReversed().join('')
-  // Wherever it stood in what was encoded; the characters at its ends depend on what was beside it.
+  // The secret is encoded at each possible offset. The characters at its ends are dropped, because they depend on the neighbouring bytes.
   const base64 = [0, 1, 2].map(before =>
     Buffer.from(`${' '.repeat(before)}${secret}`)
       .toString('base64')
@@ -40,11 +40,11 @@ export const traces = (secret: string, sent: string): string[] => {
 const partLength = 5
 const partsOf = (text: string) => Array.from({length: text.length - partLength + 1}, (_, at) => text.slice(at, at + partLength))
 
-type Read = {sent: string; folded: string; runs: Set<string>}
-let read: Read = {sent: '', folded: '', runs: new Set()}
+type ReadInput = {sent: string; folded: string; runs: Set<string>}
+let read: ReadInput = {sent: '', folded: '', runs: new Set()}
 
-/** Once for all the secrets looked for in it. */
-const readSent = (sent: string): Read => {
+/** Converts the sent text to the searched forms, once for all secrets. */
+const readSent = (sent: string): ReadInput => {
   if (read.sent === sent) return read
   const folded = sent.normalize('NFKC').toLowerCase()
   const found = folded.match(new RegExp(`[${alphabet}]{${partLength},}`, 'g')) ?? []

@@ -4,48 +4,45 @@ import {mkdtempSync, rmSync, writeFileSync} from 'node:fs'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {fileURLToPath} from 'node:url'
-import {endWithWorld} from './world.ts'
+import {endAfterTests} from './test-deployment.ts'
 
 export const cliPath = fileURLToPath(new URL('../api/clients/lading.js', import.meta.url))
 
-export type Ended = {code: number | null; out: string; err: string}
+export type EndedProcess = {code: number | null; out: string; err: string}
 type Started = {
   child: ChildProcess
   out(): string
   err(): string
-  ended: Promise<Ended>
+  ended: Promise<EndedProcess>
 }
 
-type Asked = {
+type OpenHomeInput = {
   env?: Record<string, string>
-  /** What the standard input holds. */
   input?: string
-  /** A pseudo-terminal so wide, by `script` of util-linux; what it shows is in `out`, errors too. */
+  /** Width of a pseudo-terminal in which the command runs, by `script` of util-linux. `out` then contains the errors too. */
   columns?: number
   cwd?: string
-  /** Another program in place of `node lading.js`. */
   command?: string[]
 }
 
 const longestMs = 60_000
 
-/** A home for the command line of one test: its sessions and what it remembers are nobody else's. `here` is a folder for files. */
+/** Creates a home directory for the command line of one test. `here` is a folder for files. */
 export const openHome = (env: Record<string, string> = {}) => {
   const here = mkdtempSync(join(tmpdir(), 'lading-cli-'))
-  endWithWorld(async () => rmSync(here, {recursive: true, force: true}))
+  endAfterTests(async () => rmSync(here, {recursive: true, force: true}))
   const places = {XDG_CONFIG_HOME: join(here, 'config'), XDG_STATE_HOME: join(here, 'state'), LADING_URL: '', LADING_TOKEN: ''}
-  const start = (args: string[], asked: Asked = {}) => startCli(args, {cwd: here, ...asked, env: {...places, ...env, ...asked.env}})
-  /** Writes a file there; answers its path. */
+  const start = (args: string[], asked: OpenHomeInput = {}) => startCli(args, {cwd: here, ...asked, env: {...places, ...env, ...asked.env}})
   const put = (name: string, text: string | Uint8Array) => {
     const path = join(here, name)
     writeFileSync(path, text)
     return path
   }
-  return {here, put, start, run: (args: string[], asked?: Asked) => start(args, asked).ended}
+  return {here, put, start, run: (args: string[], asked?: OpenHomeInput) => start(args, asked).ended}
 }
 
-/** The command line as a process of its own, as a shell starts it. Killed after a minute. */
-const startCli = (args: string[], {env = {}, input, columns, cwd, command = [process.execPath, cliPath]}: Asked): Started => {
+/** Runs the command line as a separate process, as a shell does. It is killed after a minute. */
+const startCli = (args: string[], {env = {}, input, columns, cwd, command = [process.execPath, cliPath]}: OpenHomeInput): Started => {
   const whole = columns === undefined ? [...command, ...args] : inTerminal([...command, ...args], columns)
   const child = spawn(whole[0]!, whole.slice(1), {cwd, env: {...inherited(), TERM: 'xterm-256color', ...env}, stdio: 'pipe'})
   const [out, err] = [collect(child.stdout!), collect(child.stderr!)]
@@ -60,7 +57,7 @@ const startCli = (args: string[], {env = {}, input, columns, cwd, command = [pro
   return {child, out, err, ended}
 }
 
-/** What a command has of the machine it is tested on: not whether it is a terminal's, a continuous integration's or colourless. */
+/** Returns the environment for a command, without variables about terminals, continuous integration and colours. */
 const inherited = () => {
   const all: Record<string, string | undefined> = {...process.env}
   return Object.fromEntries(['PATH', 'HOME', 'TMPDIR', 'NODE_COMPILE_CACHE'].flatMap(name => (all[name] ? [[name, all[name]]] : [])))
@@ -81,7 +78,7 @@ const collect = (stream: NodeJS.ReadableStream) => {
 const esc = String.fromCharCode(27)
 const redraw = `\r${esc}[K`
 
-/** What a terminal shows in the end: lines that were drawn again are gone, and so are colours. */
+/** Returns the final text of a terminal, without colours and overwritten lines. */
 export const shownBy = (text: string) =>
   text
     .replaceAll('\r\n', '\n')
@@ -90,7 +87,7 @@ export const shownBy = (text: string) =>
     .join('\n')
     .replaceAll(new RegExp(`${esc}\\[[\\d;]*m`, 'g'), '')
 
-/** Each state of the line that is drawn again and again. */
+/** Returns each state of a line that is redrawn. */
 export const drawnBy = (text: string) =>
   text
     .split(redraw)
@@ -98,6 +95,5 @@ export const drawnBy = (text: string) =>
     .map(part => part.split(/[\r\n]/)[0]!)
     .filter(line => line && !line.includes(esc))
 
-/** Whether it has a colour, named by the number a terminal knows it by. */
 export const hasColour = (text: string, colour: number) => text.includes(`${esc}[${colour}m`)
 export const hasEscapes = (text: string) => text.includes(esc)

@@ -1,10 +1,10 @@
 import {Readable} from 'node:stream'
 import type {ReadableStream} from 'node:stream/web'
 
-export type Answered = {status: number; headers: Headers; body: any; text: string}
-export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answered>
+export type HttpAnswer = {status: number; headers: Headers; body: any; text: string}
+export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<HttpAnswer>
 
-/** A plain object is sent as JSON; text, bytes, forms and streams as they are. Redirects are answers here. */
+/** Sends a plain object as JSON, and text, bytes, forms and streams unchanged. Does not follow redirects. */
 export const openCalls =
   (base: string) =>
   (bearer: string | null): Call =>

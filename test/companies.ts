@@ -1,15 +1,14 @@
 import {accounts, ok, openOrg} from './importing.ts'
-import type {World} from './world.ts'
+import type {TestDeployment} from './test-deployment.ts'
 
-/** A template of one file, for people to import with by its name. */
+/** A template of one file, for imports by its name. */
 export const companies = {
   name: 'Companies',
   sources: [{slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city']}],
   flows: [{id: 'f', sourceId: 'companies', ...accounts}],
 }
 
-/** An org that has it, and a token for programs. */
-export const openCompanies = async (house: World) => {
+export const openCompanies = async (house: TestDeployment) => {
   const org = await openOrg(house)
   const {secret} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'ci'}), 201)
   await ok(org.call('POST', `/orgs/${org.org}/templates`, companies), 201)

@@ -1,12 +1,12 @@
 import type {ExecutionContext} from 'ava'
 import {listen} from '../api/listen.ts'
-import {openTools} from '../api/tools.ts'
+import {openTools} from '../api/open-deps.ts'
 import {readConfig} from '../shared/config.ts'
-import {openLog} from '../shared/log.ts'
+import {openLog} from '../shared/telemetry/log.ts'
 import {createDatabase} from './database.ts'
 import {openProxy} from './tcp-proxy.ts'
 
-/** An API of one test whose Postgres can be taken away and given back: `proxy.cut()`. */
+/** Starts an API for one test. Its Postgres can be disconnected, by `proxy.cut()`, and reconnected. */
 export const openCutOff = async (t: ExecutionContext, environment: Record<string, string> = {}) => {
   const database = await createDatabase(t.title)
   const proxy = await openProxy(database.url)

@@ -4,17 +4,17 @@ import {fileURLToPath} from 'node:url'
 import pg from 'pg'
 import {databaseUrlOf, readConfig} from '../shared/config.ts'
 import {jobs} from '../shared/jobs.ts'
-import {openLog} from '../shared/log.ts'
 import {openQueue} from '../shared/queue.ts'
+import {openLog} from '../shared/telemetry/log.ts'
 import {migrate} from '../sql/migrate.ts'
 
 export type Database = {url: string; drop(): Promise<void>}
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** Test processes of one cluster take turns making the template. */
+/** The advisory lock by which the test processes of a cluster make the template one at a time. */
 const LOCK = 7_216_205
 
-/** A database of its own with every table and queue in it: a copy of a template that is made once per cluster and schema. */
+/** Creates a separate database with every table and queue. It is a copy of a template that is made once per cluster and schema. */
 export const createDatabase = async (label = 'test', cluster = databaseUrlOf(readConfig())): Promise<Database> => {
   const admin = await connect(cluster)
   const name = `${label
@@ -36,7 +36,7 @@ const makeTemplate = async (admin: pg.Client, cluster: string) => {
   try {
     const {rowCount} = await admin.query('select from pg_database where datname = $1', [name])
     if (rowCount) return name
-    // Under its final name only when it is whole.
+    // The database gets its final name only when it is complete.
     await admin.query(`drop database if exists ${name}_draft with (force)`)
     await admin.query(`create database ${name}_draft`)
     await fill(inCluster(cluster, `${name}_draft`))
@@ -53,7 +53,7 @@ const fill = async (url: string) => {
   await queue.stop({graceful: false})
 }
 
-/** Another schema, catalogue of jobs or queue is another template. */
+/** Returns the version of the template, which depends on the schema, the job catalogue and the queue's version. */
 const versionOf = () => {
   const hash = createHash('sha256')
   const migrations = readdirSync(`${root}/sql/migrations`).filter(name => name.endsWith('.sql'))

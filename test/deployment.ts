@@ -4,48 +4,49 @@ import {mkdtemp, rm} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {listen} from '../api/listen.ts'
-import {openTools} from '../api/tools.ts'
+import {openTools} from '../api/open-deps.ts'
+import type {Role} from '../shared/accounts/roles.ts'
+import {openSession} from '../shared/accounts/session.ts'
 import {type Config, readConfig} from '../shared/config.ts'
 import {newId} from '../shared/ids.ts'
 import {jobs} from '../shared/jobs.ts'
-import {openLog} from '../shared/log.ts'
-import type {Role} from '../shared/people/roles.ts'
-import {openSession} from '../shared/people/session.ts'
 import type {Queue} from '../shared/queue.ts'
+import {openLog} from '../shared/telemetry/log.ts'
 import {type Pool, sql} from '../sql/database.ts'
 import {keepMember} from '../sql/members.ts'
 import {keepOrg} from '../sql/orgs.ts'
 import {keepPerson} from '../sql/people.ts'
 import {startWorkers} from '../workers/start.ts'
+import {openAnswerChecker} from './answer-checker.ts'
 import {openCalls} from './client.ts'
 import {createDatabase} from './database.ts'
 import {startCrm} from './simulators/crm.ts'
 import {beginVisit, comeBack, consent, messageOf, visitOf} from './walk.ts'
-import {openWitness} from './witness.ts'
 
 export type Deployment = Awaited<ReturnType<typeof openDeployment>>
 
 export type Options = {
-  /** The workers to run beside the API, by the names of `workers/start.ts`. */
+  /** The workers to run beside the API, by the names in `workers/start.ts`. */
   workers?: string[]
-  /** More of the environment, as the processes read it. */
   environment?: Record<string, string>
-  /** What the stand-in is started with. */
   crm?: Parameters<typeof startCrm>[0]
 }
 
-/** Each thing begun is told how it ends, so that one that fails half way can be ended too. The last begun ends first. */
-export type Begun = (end: () => Promise<unknown>) => void
+/** Registers how to end a started part, so that a failed start can be cleaned up. The parts end in reverse order. */
+export type StartedParts = (end: () => Promise<unknown>) => void
 
-/** A whole deployment of its own: database, queue, CRM stand-in, API over real HTTP and, where named, workers. At its end no job of it may have failed, and no answer may differ from what its route declares. */
-export const openDeployment = async (label: string, {workers = [], environment = {}, crm: crmOptions}: Options, begun: Begun) => {
+/**
+ * Opens a whole deployment: database, queue, CRM stand-in, API over real HTTP and the named workers. At its end no job may have failed, and
+ * every response must match the declaration of its route.
+ */
+export const openDeployment = async (label: string, {workers = [], environment = {}, crm: crmOptions}: Options, begun: StartedParts) => {
   const database = await createDatabase(label)
   begun(database.drop)
   const crm = await startCrm(crmOptions)
   begun(crm.stop)
   const storage = await mkdtemp(join(tmpdir(), 'lading-world-'))
   begun(() => rm(storage, {recursive: true}))
-  // A deployment under a public address does not start on the development keys.
+  // A deployment with a public address refuses the keys for development, so the tests make their own.
   const keys = () => `test:${randomBytes(32).toString('base64')}`
   const own = environment.PUBLIC_URL ? {SECRETS_KEYS: keys(), SESSION_KEYS: keys()} : {}
   const config = readConfig({
@@ -62,7 +63,7 @@ export const openDeployment = async (label: string, {workers = [], environment =
   })
   const tools = await openTools(config, openLog('test', config.LOG_LEVEL))
   begun(tools.close)
-  const witness = openWitness()
+  const witness = openAnswerChecker()
   const api = await listen(tools, {witness: witness.look})
   begun(async () => assert.deepEqual(witness.wrong(), [], 'every answer of the test fits what its route declares'))
   begun(async () => assert.deepEqual(await findFailed(tools.queue), [], 'no job of the test failed'))
@@ -74,29 +75,29 @@ export const openDeployment = async (label: string, {workers = [], environment =
   return {...made, ...people(db, config, as), ...insiders(db, config, as), ahead: setAhead(db)}
 }
 
-/** What the operator of every world may use as a bearer. */
+/** The operator's bearer in every test deployment. */
 const adminToken = 'the-operator-of-the-test-world-and-nobody-else'
 
-type Place = {role?: Role; org?: string; email?: string}
+type PeopleConfig = {role?: Role; org?: string; email?: string}
 
 const unheardOf = () => ({id: newId('org'), name: 'Test Org', dc: 'test', crmOrgId: randomUUID()})
 
 const people = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) => {
-  /** A person with a session, made without the identity provider: in a new org, or in `org`. */
-  const makeOrg = async ({role = 'owner', org: given, email = `${randomUUID()}@example.org`}: Place = {}) => {
+  /** Creates a person with a session, without the identity provider, in a new org or in `org`. */
+  const makeOrg = async ({role = 'owner', org: given, email = `${randomUUID()}@example.org`}: PeopleConfig = {}) => {
     const person = (await keepPerson(db, {id: newId('per'), subject: `test:${randomUUID()}`, email, name: 'Test Person'})).id
     const org = given ?? (await db.transaction(tx => keepOrg(tx, {...unheardOf(), plan: config.DEFAULT_PLAN}))).id
     await keepMember(db, {id: newId('mem'), org, person, role})
     return {org, person, token: await openSession(db, config, {person, org, role})}
   }
 
-  /** The real walk through the stand-in's consent; answers the session's token. */
+  /** Signs in through the consent page of the stand-in. Returns the session token. */
   const signIn = async (user = 'ana@example.org'): Promise<string> => {
     const visit = await beginVisit(as(null))
     return messageOf(await comeBack(as(null), await consent(visit, {user}), visit.cookie)).token
   }
 
-  /** Connects the org of `token` to the stand-in by the same walk; answers the connector's id. */
+  /** Connects the org of `token` to the stand-in through its consent page. Returns the connector id. */
   const connect = async (token: string, {user = 'ana@example.org', name = 'Example CRM'} = {}): Promise<string> => {
     const {body: me} = await as(token)('GET', '/auth/me')
     const visit = visitOf(await as(token)('POST', `/auth/orgs/${me.org.id}/connect`, {dc: 'local', name}))
@@ -107,7 +108,7 @@ const people = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) => {
 }
 
 const insiders = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) => {
-  /** Somebody who is staff, with a session in no org. */
+  /** Creates a staff member with a session in no org. */
   const makeStaff = async ({email = `${randomUUID()}@staff.example`, name = 'Test Staff'} = {}) => {
     const {id: person} = await keepPerson(db, {id: newId('per'), subject: `test:${randomUUID()}`, email, name})
     const {status, text} = await as(adminToken)('POST', '/staff/people', {email, person})
@@ -115,7 +116,7 @@ const insiders = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) =>
     return {person, email, name, token: await openSession(db, config, {person, org: null, role: null})}
   }
 
-  /** A staff member's view of an org; answers its token. `by` is a staff session, of somebody new when none is given. */
+  /** Opens a staff view of an org and returns its token. `by` is a staff session; without it, a new staff member is made. */
   const openView = async ({org, write = false, by}: {org: string; write?: boolean; by?: string}): Promise<string> => {
     const bearer = by ?? (await makeStaff()).token
     const {status, body, text} = await as(bearer)('POST', `/staff/orgs/${org}/view`, {write, reason: 'A test looks'})
@@ -126,7 +127,7 @@ const insiders = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) =>
   return {makeStaff, openView}
 }
 
-/** Moves the one clock of leases, sessions and tokens: `ahead('9 hours')`. */
+/** Advances the one clock of leases, sessions and tokens: `ahead('9 hours')`. */
 const setAhead = (db: Pool) => (interval: string) =>
   db.query(sql.unsafe`
     insert into clock_offset (ahead) values (${interval}::text::interval) on conflict (only_row) do update set ahead = excluded.ahead`)

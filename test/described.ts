@@ -1,12 +1,12 @@
-import {type GenericStandIn, startGeneric} from './simulators/generic.ts'
+import {type GenericSimulator, startGeneric} from './simulators/generic.ts'
 
-/** What the tests' plain destination is described by, and the same as a stand-in that speaks it. */
+/** Starts a stand-in of the generic test destination that `describeContacts` describes. */
 export const startContacts = ({auth}: {auth?: {header: string; value: string}} = {}) =>
   startGeneric({collections: {'/v1/contacts': {idField: 'contact_id', unique: ['email']}}, ...(auth && {auth})})
 
 export const contactsPath = '/v1/contacts'
 
-export const describeContacts = ({url}: Pick<GenericStandIn, 'url'>, more: object = {}) => ({
+export const describeContacts = ({url}: Pick<GenericSimulator, 'url'>, more: object = {}) => ({
   baseUrl: `${url}/v1`,
   modules: [
     {

@@ -1,6 +1,6 @@
 import type {DiscoveredField, DiscoveredModule} from '../shared/crm/discovered.ts'
 
-/** A field and a module as a discovery found them, but for what a test says. */
+/** Returns a discovered field with defaults, changed by `more`. */
 export const field = (apiName: string, more: Partial<DiscoveredField> = {}): DiscoveredField => ({
   ...{apiName, label: apiName, type: 'text', jsonType: 'string', length: 100, decimalPlaces: null, required: false, layoutRequired: false},
   ...{unique: null, creatable: true, updatable: true, readOnly: false, visible: true, picklist: [], lookup: null, subform: null},

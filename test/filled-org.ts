@@ -1,15 +1,14 @@
 import type {Route} from '../api/route.ts'
 import {accountRows, accounts, type Org, ok, runImport} from './importing.ts'
 import {letIn} from './oauth-client.ts'
-import {makeTemplate} from './templating.ts'
-import {openUpload} from './uploading.ts'
-import type {World} from './world.ts'
+import {makeTemplate} from './templates.ts'
+import type {TestDeployment} from './test-deployment.ts'
+import {openUpload} from './uploads.ts'
 
-/** Of one org: the id of one thing of each kind, by the word that names the kind in a path. */
+/** The ids of an org's objects, one per kind. The key is the word for the kind in a path. */
 export type Ids = Record<string, string>
 
-/** One of everything an id can name. */
-export const fillOrg = async (house: World, org: Org, user: string): Promise<Ids> => {
+export const fillOrg = async (house: TestDeployment, org: Org, user: string): Promise<Ids> => {
   const of = (path: string) => `/orgs/${org.org}/${path}`
   const {token} = await ok(org.call('POST', of('tokens'), {name: 'ids'}), 201)
   const {invitation} = await ok(org.call('POST', of('invitations'), {email: 'new@example.org', role: 'operator'}), 201)
@@ -40,8 +39,8 @@ export const fillOrg = async (house: World, org: Org, user: string): Promise<Ids
   }
 }
 
-/** What a person of the org let a client do there. */
-const grantOf = async (house: World, {org, session}: Org, user: string): Promise<string> => {
+/** Creates a grant by which a person of the org admits a client. */
+const grantOf = async (house: TestDeployment, {org, session}: Org, user: string): Promise<string> => {
   await letIn(house, {user})
   const {grants} = await ok(house.as(session)('GET', '/auth/grants'), 200)
   if (grants.length === 0) throw new Error(`No grant in ${org}`)
@@ -55,16 +54,16 @@ export const nightly = (more: object = {}) => ({
 
 export const manifestOf = (namespace: string) => ({namespace, version: '1.0.0', scope: 'org', description: '', functions: [{name: 'one'}]})
 
-/** One the run has just made; only its own CRM has it. */
+/** Returns the id of a record that the run has just made, so that it exists only in the org's CRM. */
 const recordOf = async ({call, org, connector}: Org): Promise<string> => {
   const query = 'field=Billing_City&value=Town+0'
   return (await ok(call('GET', `/orgs/${org}/connectors/${connector}/records/Accounts/search?${query}`), 200)).records[0].id
 }
 
-/** No ids: names and numbers that every org may have. */
+/** Parameters that are not ids: names and numbers that every org may have. */
 const EVERYBODYS = ['org', 'module', 'apiName', 'version', 'offset']
 
-/** The collection a parameter's id comes from is the word before it in the path. The names of modules and fields are everybody's. */
+/** Returns the id parameters of a path, each with its collection, which is the word before it. Names of modules and fields are common to all orgs. */
 export const parametersOf = ({path}: Route) =>
   [...path.matchAll(/\/([\w.-]+)(?:\/:module)?\/:(\w+)/g)]
     .map(([, collection, name]) => ({collection: collection!, name: name!}))

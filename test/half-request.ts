@@ -1,6 +1,6 @@
 import {connect, type Socket} from 'node:net'
 
-/** A request under the tester's hand, byte by byte: for what no well-behaved client does. */
+/** A request that the test writes piece by piece, for clients that break the protocol. */
 export type HalfRequest = {send(text: string | Buffer): void; answer: Promise<string>; socket: Socket}
 
 export const openHalfRequest = (url: string): HalfRequest => {
@@ -13,7 +13,7 @@ export const openHalfRequest = (url: string): HalfRequest => {
   return {send: part => socket.write(part), answer: promise, socket}
 }
 
-/** Status, headers in lower case and body of a raw answer. */
+/** Parses the status, lower-case headers and body of a raw response. */
 export const readAnswer = (text: string) => {
   const [head = '', body = ''] = text.split('\r\n\r\n')
   return {status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]), head: head.toLowerCase(), body: body ? JSON.parse(body) : null}

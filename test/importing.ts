@@ -1,9 +1,9 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import type {Answered, Call} from './client.ts'
-import type {World} from './world.ts'
+import type {Call, HttpAnswer} from './client.ts'
+import type {TestDeployment} from './test-deployment.ts'
 
-/** An org signed in, connected and discovered, as a test of imports needs it. */
-export const openOrg = async (world: World, user = 'ana@example.org') => {
+/** Creates an org with a session, a connection and a discovery, for tests of imports. */
+export const openOrg = async (world: TestDeployment, user = 'ana@example.org') => {
   const session = await world.signIn(user)
   const call = world.as(session)
   const org = (await call('GET', '/auth/me')).body.org.id as string
@@ -13,16 +13,16 @@ export const openOrg = async (world: World, user = 'ana@example.org') => {
 }
 export type Org = Awaited<ReturnType<typeof openOrg>>
 
-export const ok = async (answering: Promise<Answered>, status: number) => {
+export const ok = async (answering: Promise<HttpAnswer>, status: number) => {
   const answer = await answering
   if (answer.status !== status) throw new Error(`${answer.status} instead of ${status}: ${answer.text}`)
   return answer.body
 }
 
-type Asked = {csv: string; flow: object | object[]; start?: object}
+type PrepareImportOptions = {csv: string; flow: object | object[]; start?: object}
 
-/** Makes an import of one file with one flow, or several, over it: `f`, `f2`, `f3` … */
-export const prepareImport = async ({call, org, connector}: Org, {csv, flow}: Omit<Asked, 'start'>) => {
+/** Creates an import of one file with one flow or several: `f`, `f2`, `f3` … */
+export const prepareImport = async ({call, org, connector}: Org, {csv, flow}: Omit<PrepareImportOptions, 'start'>) => {
   const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {name: 'Test', connectorId: connector}), 201)
   const path = `/orgs/${org}/imports/${made.id}`
   const {source} = await ok(call('POST', `${path}/sources?name=test.csv`, csv, {'content-type': 'text/csv'}), 201)
@@ -31,14 +31,13 @@ export const prepareImport = async ({call, org, connector}: Org, {csv, flow}: Om
   return {path, source}
 }
 
-/** Runs an import of one file to its end. */
-export const runImport = async (org: Org, {csv, flow, start = {}}: Asked) => {
+export const runImport = async (org: Org, {csv, flow, start = {}}: PrepareImportOptions) => {
   const {path, source} = await prepareImport(org, {csv, flow})
   const {run} = await ok(org.call('POST', `${path}/runs`, start), 202)
   return {path, source, run: await untilEnded(org.call, `${path}/runs/${run.id}`)}
 }
 
-/** Polls the run until it has ended, at most for `seconds`; a database that is away for a moment is waited for. */
+/** Polls the run until it has ended, at most for `seconds`. Tolerates a database that is briefly unavailable. */
 export const untilEnded = (call: Call, path: string, seconds = 60) => untilRun(call, path, run => run.state === 'ended', seconds)
 
 export const untilRun = async (call: Call, path: string, is: (run: any) => boolean, seconds = 60) => {
@@ -51,7 +50,6 @@ export const untilRun = async (call: Call, path: string, is: (run: any) => boole
   }
 }
 
-/** The whole log, page by page. */
 export const readLog = async (call: Call, path: string, limit = 1000) => {
   const records: any[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
@@ -64,7 +62,7 @@ export const readLog = async (call: Call, path: string, limit = 1000) => {
 
 export const accounts = {
   module: 'Accounts',
-  match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip'},
+  match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
   fields: [
     {field: 'Account_Name', mode: 'column', source: 'name'},
     {field: 'Account_Number', mode: 'column', source: 'number'},

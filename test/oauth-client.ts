@@ -1,18 +1,21 @@
 import {createHash, randomBytes} from 'node:crypto'
-import type {Answered} from './client.ts'
+import type {HttpAnswer} from './client.ts'
+import type {TestDeployment} from './test-deployment.ts'
 import {comeBack, consent, cookieOf} from './walk.ts'
-import type {World} from './world.ts'
 
-/** An MCP client on its way to a token, one step at a time, over real HTTP. What a step sends may be bent by `more`. */
+/**
+ * The redirect URI of the test's MCP client. The functions below take the client to a token, step by step over real HTTP; `more` changes
+ * what a step sends.
+ */
 export const redirectUri = 'http://127.0.0.1:33418/callback'
 
 export const newVerifier = () => randomBytes(32).toString('base64url')
 export const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url')
 
-type Place = Pick<World, 'as' | 'url'>
+type OAuthClientPlace = Pick<TestDeployment, 'as' | 'url'>
 type Bent = Record<string, string | undefined>
 
-export const register = async ({as}: Place, more: object = {}): Promise<string> => {
+export const register = async ({as}: OAuthClientPlace, more: object = {}): Promise<string> => {
   const {status, body, text} = await as(null)('POST', '/oauth/register', {
     client_name: 'Test Client',
     redirect_uris: [redirectUri],
@@ -25,7 +28,13 @@ export const register = async ({as}: Place, more: object = {}): Promise<string> 
 const queryOf = (pairs: Bent) =>
   new URLSearchParams(Object.entries(pairs).filter((pair): pair is [string, string] => pair[1] !== undefined)).toString()
 
-export const askFor = ({as, url}: Place, client: string, verifier: string, more: Bent = {}, headers = {}): Promise<Answered> => {
+export const askFor = (
+  {as, url}: OAuthClientPlace,
+  client: string,
+  verifier: string,
+  more: Bent = {},
+  headers = {},
+): Promise<HttpAnswer> => {
   const asked = {
     ...{response_type: 'code', client_id: client, redirect_uri: redirectUri, code_challenge: challengeOf(verifier)},
     ...{code_challenge_method: 'S256', state: 'of the client', scope: 'mcp', resource: `${url}/mcp`},
@@ -33,12 +42,16 @@ export const askFor = ({as, url}: Place, client: string, verifier: string, more:
   return as(null)('GET', `/oauth/authorize?${queryOf({...asked, ...more})}`, undefined, headers)
 }
 
-/** The browser, signed in and at the page that asks. */
-export const reachPage = async (place: Place, client: string, verifier: string, {user = 'ana@example.org', more = {} as Bent} = {}) =>
-  signInFrom(place, await askFor(place, client, verifier, more), user)
+/** Signs the browser in and opens the consent page. */
+export const reachPage = async (
+  place: OAuthClientPlace,
+  client: string,
+  verifier: string,
+  {user = 'ana@example.org', more = {} as Bent} = {},
+) => signInFrom(place, await askFor(place, client, verifier, more), user)
 
-/** From the answer to a client's request on. */
-export const signInFrom = async ({as, url: own}: Place, begun: Answered, user = 'ana@example.org') => {
+/** Signs in from the response to the client's request, and opens the consent page. */
+export const signInFrom = async ({as, url: own}: OAuthClientPlace, begun: HttpAnswer, user = 'ana@example.org') => {
   const url = begun.headers.get('location')
   if (begun.status !== 302 || !url) throw new Error(`Not begun: ${begun.status} ${begun.text}`)
   const cookie = cookieOf(begun.headers)
@@ -49,28 +62,32 @@ export const signInFrom = async ({as, url: own}: Place, begun: Answered, user = 
   return {page, path, cookie, request: new URLSearchParams(path.split('?')[1]).get('request')!}
 }
 
-type Reached = Awaited<ReturnType<typeof reachPage>>
+type ReachedPage = Awaited<ReturnType<typeof reachPage>>
 
-/** The org the page offers first, where none is named. */
-export const answerPage = ({as}: Place, {page, cookie, request}: Reached, {decision = 'allow', more = {} as Bent, headers = {}} = {}) => {
+/** Submits the consent page with its first org, unless the test names another. */
+export const answerPage = (
+  {as}: OAuthClientPlace,
+  {page, cookie, request}: ReachedPage,
+  {decision = 'allow', more = {} as Bent, headers = {}} = {},
+) => {
   const [, org] = /<option value="([^"]+)"/.exec(page.text) ?? []
   return as(null)('POST', '/oauth/consent', queryOf({request, org, decision, ...more}), {...form, cookie, ...headers})
 }
 
 const form = {'content-type': 'application/x-www-form-urlencoded'}
 
-export const parametersOf = ({headers}: Answered) => Object.fromEntries(new URL(headers.get('location')!).searchParams)
+export const parametersOf = ({headers}: HttpAnswer) => Object.fromEntries(new URL(headers.get('location')!).searchParams)
 
-export const askToken = ({as}: Place, pairs: Bent): Promise<Answered> => as(null)('POST', '/oauth/token', queryOf(pairs), form)
+export const askToken = ({as}: OAuthClientPlace, pairs: Bent): Promise<HttpAnswer> => as(null)('POST', '/oauth/token', queryOf(pairs), form)
 
-export const revoke = ({as}: Place, pairs: Bent): Promise<Answered> => as(null)('POST', '/oauth/revoke', queryOf(pairs), form)
+export const revoke = ({as}: OAuthClientPlace, pairs: Bent): Promise<HttpAnswer> => as(null)('POST', '/oauth/revoke', queryOf(pairs), form)
 
 export const codeGrant = (client: string, code: string, verifier: string): Bent => ({
   ...{grant_type: 'authorization_code', client_id: client, code, redirect_uri: redirectUri, code_verifier: verifier},
 })
 
-/** All of it: a client of its own, let in by `user`. */
-export const letIn = async (place: Place, {user = 'ana@example.org'} = {}) => {
+/** Does the whole flow: registers a client, and grants it access as `user`. */
+export const letIn = async (place: OAuthClientPlace, {user = 'ana@example.org'} = {}) => {
   const [client, verifier] = [await register(place), newVerifier()]
   const answered = await answerPage(place, await reachPage(place, client, verifier, {user}))
   const {code} = parametersOf(answered)

@@ -3,15 +3,12 @@ import {parse} from 'csv-parse/sync'
 import {z} from 'zod'
 import {sql} from '../sql/database.ts'
 import {type Org, readLog} from './importing.ts'
-import type {World} from './world.ts'
+import type {TestDeployment} from './test-deployment.ts'
 
-type Ended = {org: Org; path: string; run: any; rows: number}
+type EndedImport = {org: Org; path: string; run: any; rows: number}
 
-/**
- * What must hold after every run of one flow, whatever happened during it. Answers the final entry of each row and how many
- * entries of each outcome the log has.
- */
-export const assertAccounted = async ({db}: World, {org, path, run, rows}: Ended) => {
+/** Asserts the invariants after any run of one flow. Returns the final entry of each row and the count of log entries per outcome. */
+export const assertAccounted = async ({db}: TestDeployment, {org, path, run, rows}: EndedImport) => {
   const log = await readLog(org.call, `${path}/runs/${run.id}`)
   assert.deepEqual(
     log.map(({seq}) => seq),
@@ -30,7 +27,10 @@ export const assertAccounted = async ({db}: World, {org, path, run, rows}: Ended
   return {log, finals, outcomes}
 }
 
-/** By the specification's reading rules: the highest attempt; a real answer over `unanswered`; of real answers the later. */
+/**
+ * Returns the final entry of each row by the rules of the specification: the highest attempt; a settled outcome before `unanswered`; the
+ * later one of settled outcomes.
+ */
 export const finalsOf = (log: any[]) => {
   const finals = new Map<number, any>()
   for (const entry of log) {
@@ -44,7 +44,7 @@ export const finalsOf = (log: any[]) => {
   return finals
 }
 
-/** A row's attempts are 1, 2, 3 …, or the one attempt 0 that settled it without sending. */
+/** Asserts that the attempts of a row are 1, 2, 3 …, or one attempt 0 that settled the row without a call. */
 const assertAttempts = (log: any[]) => {
   for (const [key, entries] of Map.groupBy(log, ({rowKey}) => rowKey)) {
     const attempts = [...new Set(entries.map(({attempt}) => attempt))].sort((a, b) => a - b)
@@ -57,8 +57,8 @@ const assertAttempts = (log: any[]) => {
   }
 }
 
-/** Nothing in flight, nothing admitted twice or kept too long, the import given back. */
-const assertClosed = async (db: World['db'], run: any) => {
+/** Asserts that nothing is in flight, that nothing was admitted twice or kept too long, and that the import is free for another run. */
+const assertClosed = async (db: TestDeployment['db'], run: any) => {
   const left = await db.one(sql.type(z.object({sends: z.number(), admissions: z.number(), cursors: z.number(), counted: z.number()}))`
     select (select count(*) from sends where run_no = r.run_no) as sends, (select count(*) from admissions where run_no = r.run_no) as admissions,
       (select count(*) from run_cursors where run_no = r.run_no) as cursors, h.counted
@@ -86,10 +86,10 @@ const assertResults = async (org: Org, path: string, run: any, finals: Map<numbe
 }
 
 /**
- * What must hold of the runs of a chain together, the first one first: each run for itself; every row has one final outcome, which is that
- * of the last run that said something of it; a row has one record through all of them, and a record one row. Answers the outcomes by row.
+ * Asserts the invariants of a chain, given in order. Each run satisfies its own. Every row has one final outcome, from the last
+ * run that logged it. A row has one record across the chain, and a record one row. Returns the outcomes by row.
  */
-export const assertChain = async (here: World, {org, path, runs, rows}: Omit<Ended, 'run'> & {runs: any[]}) => {
+export const assertChain = async (here: TestDeployment, {org, path, runs, rows}: Omit<EndedImport, 'run'> & {runs: any[]}) => {
   const finals = new Map<number, any>()
   const records = new Map<number, Set<string>>()
   for (const run of runs) {
@@ -106,7 +106,7 @@ export const assertChain = async (here: World, {org, path, runs, rows}: Omit<End
   return {finals, outcomes: countBy([...finals.values()], ({outcome}) => outcome)}
 }
 
-/** Rows that stand in a run's meter: written by it, or sent and never answered. One that was only taken is an earlier send's. */
+/** Counts the rows that the meter of a run counts: written, or sent and unanswered. A claimed row counts with its earlier send. */
 const countKept = (log: any[]) => {
   const isKept = ({outcome, code, attempt}: any) =>
     outcome === 'unanswered' ? attempt > 0 : ['created', 'updated'].includes(outcome) && code !== 'MADE_EARLIER'
@@ -116,8 +116,8 @@ const countKept = (log: any[]) => {
 export const countBy = <T>(items: T[], of: (item: T) => string): Record<string, number> =>
   Object.fromEntries([...Map.groupBy(items, of)].map(([name, group]) => [name, group.length]))
 
-/** The CRM's own records hold each row once: every created record is there, under its row's number, and no number twice. */
-export const assertOnce = (crm: World['crm'], prefix: string, finals: Map<number, any>, extra = 0) => {
+/** Asserts that the CRM has each row once: every created record exists under the number of its row, and no number occurs twice. */
+export const assertOnce = (crm: TestDeployment['crm'], prefix: string, finals: Map<number, any>, extra = 0) => {
   const mine = crm.records('example', 'Accounts').filter(record => String(record.Account_Number).startsWith(prefix))
   assert.equal(new Set(mine.map(record => record.Account_Number)).size, mine.length, 'no number twice')
   const ids = new Set(mine.map(({id}) => id))

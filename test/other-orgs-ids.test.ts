@@ -2,20 +2,20 @@ import test from 'ava'
 import type {Route} from '../api/route.ts'
 import {routes} from '../api/routes.ts'
 import {newId} from '../shared/ids.ts'
-import type {Answered} from './client.ts'
+import type {HttpAnswer} from './client.ts'
 import {fillOrg, type Ids, nightly, parametersOf} from './filled-org.ts'
 import {openOrg} from './importing.ts'
-import {leadsTemplate} from './templating.ts'
-import {type World, world} from './world.ts'
+import {leadsTemplate} from './templates.ts'
+import {startTestDeployment, type TestDeployment} from './test-deployment.ts'
 
-/** Another org's id answers byte for byte as an id nobody has: there is no telling what exists elsewhere. */
-let house: World
+/** An id of another org gets exactly the same response as an unknown id, so that the response does not reveal whether the id exists. */
+let house: TestDeployment
 let mine: Ids
 let theirs: Ids
 let call: Awaited<ReturnType<typeof openOrg>>['call']
 
 test.before(async t => {
-  house = await world(t, {workers: ['imports', 'discovery', 'writes']})
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'writes']})
   const [one, other] = [await openOrg(house, 'ana@example.org'), await openOrg(house, 'zoe@other.example')]
   mine = await fillOrg(house, one, 'ana@example.org')
   theirs = await fillOrg(house, other, 'zoe@other.example')
@@ -35,8 +35,8 @@ const pathWith = (route: Route, strange: string, id: string) =>
     .replace(':module', 'Accounts')
     .replace(':offset', '0') + (QUERIES[route.path.split('/').at(-1)!] ?? '')
 
-/** All of an answer that could tell: status, headers but the request's own, and body. */
-const seen = ({status, headers, text}: Answered, id: string) => {
+/** Returns every part of a response that could reveal something: the status, the headers that do not vary by request, and the body. */
+const seen = ({status, headers, text}: HttpAnswer, id: string) => {
   const own = ['date', 'x-request-id', 'connection', 'keep-alive']
   return {status, headers: [...headers].filter(([name]) => !own.includes(name)), text: text.replaceAll(id, 'THE ID')}
 }
@@ -49,7 +49,7 @@ const linesUnder = (runId: string) => ({
   items: [{parentId: '1', writeId: 'w', rows: [{rowKey: 'k', payload: {}}]}],
 })
 
-/** What the schemas ask for, so that it is the id that is refused. */
+/** Request bodies that satisfy the schemas, so that only the id can be refused. */
 const BODIES: Record<string, unknown> = {
   'post /orgs/:org/connectors/:id/records/:module': {runId: 'none', items: [{rowKey: 'r1', payload: {}}]},
   'put /orgs/:org/connectors/:id/records/:module': {runId: 'none', items: [{rowKey: 'r1', recordId: '1', payload: {}}]},
@@ -82,7 +82,7 @@ const guarded = routes.filter(route => 'role' in route.access && parametersOf(ro
 
 for (const route of guarded) {
   for (const {collection, name} of parametersOf(route)) {
-    test(`${route.method} ${route.path}: :${name}`, async t => {
+    test(`an id of another org looks unknown: ${route.method} ${route.path} :${name}`, async t => {
       const foreign = theirs[collection]
       t.truthy(foreign, `a test has one of ${collection}`)
       const random = nobodys(collection)
@@ -96,7 +96,7 @@ for (const route of guarded) {
   }
 }
 
-/** Whoever else may ask: what they are refused, they are refused of both alike. */
+/** Other kinds of callers. Each must get the same refusal for both ids. */
 const others: Record<string, () => Promise<string | null>> = {
   'an operator': async () => (await house.makeOrg({role: 'operator', org: mine.org!})).token,
   'a builder': async () => (await house.makeOrg({role: 'builder', org: mine.org!})).token,
@@ -107,7 +107,7 @@ const others: Record<string, () => Promise<string | null>> = {
 }
 
 for (const [who, make] of Object.entries(others))
-  test(`${who} cannot tell another org's id either, at any route`, async t => {
+  test(`${who} cannot distinguish an id of another org at any route`, async t => {
     const as = house.as(await make())
     for (const route of guarded)
       for (const {collection, name} of parametersOf(route)) {
@@ -121,7 +121,7 @@ for (const [who, make] of Object.entries(others))
       }
   })
 
-/** Ids in bodies and queries, which the paths do not show. */
+/** Ids in bodies and queries, which do not occur in the paths. */
 const elsewhere: [string, (id: string) => [string, string, unknown?], string][] = [
   ['connectorId of a new import', id => ['POST', `/orgs/${mine.org}/imports`, {connectorId: id}], 'connector'],
   ['connectorId of a discovery', id => ['POST', `/orgs/${mine.org}/discovery/run`, {connectorId: id}], 'connector'],
@@ -234,7 +234,7 @@ const unsaid = {uniqueFields: [], match: null, exclusions: [], seedMappings: []}
 const flowOver = (sourceId: string) => [{id: 'f', sourceId, module: 'Accounts', fields: [{field: 'Account_Name', mode: 'skip'}]}]
 
 for (const [what, ask, collection] of elsewhere) {
-  test(what, async t => {
+  test(`an id of another org looks unknown as ${what}`, async t => {
     const random = nobodys(collection)
     const [foreign, unknown] = [
       seen(await call(...ask(theirs[collection]!)), theirs[collection]!),

@@ -1,7 +1,7 @@
 import {z} from 'zod'
+import {readPlanStatus} from '../shared/billing/entitlements/plan-status.ts'
+import {reserveForRun, settleRows} from '../shared/billing/entitlements/rows.ts'
 import {switchOverage} from '../shared/billing/overage-switch.ts'
-import {reserveForRun, settleRows} from '../shared/entitlements/rows.ts'
-import {readStanding} from '../shared/entitlements/standing.ts'
 import {newId} from '../shared/ids.ts'
 import {sql} from '../sql/database.ts'
 import {insertHead} from '../sql/run-heads.ts'
@@ -9,17 +9,19 @@ import {insertRun} from '../sql/runs.ts'
 import {type Billing, seedSubscription} from './billing.ts'
 import {until} from './until.ts'
 
-type Wanted = {interval?: 'month' | 'year'; rowsLimit?: number; org?: string; customer?: string}
+type OpenOverageInput = {interval?: 'month' | 'year'; rowsLimit?: number; org?: string; customer?: string}
 
-/** An org whose period has 10 rows, with overage on, and what its runs write: one that has a customer and a subscription, or a new one. */
-export const openOverage = async (billing: Billing, {interval = 'month', rowsLimit = 10, ...known}: Wanted = {}) => {
+/**
+ * Creates an org with 10 rows per period, overage on, and runs that write. It uses the given customer and subscription, or makes new ones.
+ */
+export const openOverage = async (billing: Billing, {interval = 'month', rowsLimit = 10, ...known}: OpenOverageInput = {}) => {
   const {house, payment} = billing
   const org = known.org ?? (await house.makeOrg()).org
   const customer = known.customer ?? ((await seedSubscription(billing, {org, planKey: 'team', interval})).customer as string)
   await switchOverage(house.tools, {org, via: 'session'}, {enabled: true})
-  // The provider's clock has whole seconds: its period may begin within one of now.
+  // The provider's clock has whole seconds, so its period may begin within a second from now.
   const {window} = await until(
-    () => readStanding(house.db, org),
+    () => readPlanStatus(house.db, org),
     ({anchor, now}) => anchor <= now,
   )
   await house.hot.query(
@@ -31,7 +33,7 @@ export const openOverage = async (billing: Billing, {interval = 'month', rowsLim
       const runId = newId('run')
       const no = await insertRun(tx, {id: runId, org, person: null, connector: null, importNo: null, declaredRows: rows})
       await insertHead(tx, {run: no, rowsLimit: rows, limitBy: 'declaration'})
-      await reserveForRun(tx, await readStanding(tx, org), {runId, rows, fewer: false})
+      await reserveForRun(tx, await readPlanStatus(tx, org), {runId, rows, fewer: false})
       await tx.query(sql.unsafe`update run_heads set counted = ${rows} where run_no = ${no}`)
       await settleRows(tx, runId)
       return runId

@@ -1,22 +1,22 @@
 import type {ExecutionContext} from 'ava'
-import {openSession} from '../shared/people/session.ts'
+import {openSession} from '../shared/accounts/session.ts'
 import {findBillingAccount} from '../sql/billing-accounts.ts'
 import {sql} from '../sql/database.ts'
 import {type Billing, seedSubscription} from './billing.ts'
 import {ok} from './importing.ts'
-import type {Entry} from './simulators/payment/stand-in.ts'
+import type {Entry} from './simulators/payment/simulator.ts'
 
 export type PlanKey = 'team' | 'business' | 'enterprise'
 export type Interval = 'month' | 'year'
-export type Place = {planKey: PlanKey; interval?: Interval}
+export type PayerPlace = {planKey: PlanKey; interval?: Interval}
 
-/** What waits for the period's end before a change: nothing, a move down, or the end of the subscription. */
-export type Waiting = 'N' | 'D' | 'C'
+/** The pending change before a test: `N` none, `D` a downgrade, `C` a cancellation. */
+export type WaitingPayer = 'N' | 'D' | 'C'
 
-/** An org that pays for a plan, and how its admin asks for another. */
+/** An org with a paid plan, and plan requests as its admin. */
 export type Payer = Awaited<ReturnType<typeof openPayer>>
 
-export const openPayer = async (billing: Billing, {planKey, interval = 'month', card}: Place & {card?: string}) => {
+export const openPayer = async (billing: Billing, {planKey, interval = 'month', card}: PayerPlace & {card?: string}) => {
   const {house, payment} = billing
   const {org, person, token} = await house.makeOrg({role: 'admin'})
   const {id, customer} = await seedSubscription(billing, {org, planKey, interval, ...(card === undefined ? {} : {card})})
@@ -25,7 +25,7 @@ export const openPayer = async (billing: Billing, {planKey, interval = 'month', 
   return {
     ...{org, person, token, id, customer: customer as string},
     call: (...asked: Parameters<typeof call>) => call(...asked),
-    /** Again, after more time than a session lives. */
+    /** Signs in again after the session has expired. */
     signIn: async () => {
       call = house.as(await openSession(house.db, house.config, {person, org, role: 'admin'}))
     },
@@ -35,15 +35,14 @@ export const openPayer = async (billing: Billing, {planKey, interval = 'month', 
     found,
     price: () => found().items.data[0].price.id as string,
     schedule: () => (found().schedule === null ? null : payment.find(found().schedule)!),
-    /** What was charged so far, in cents. */
     charged: () => payment.money(customer as string).charged,
     changes: () => listChanges(billing, org),
     isHeld: async () => (await findBillingAccount(house.db, org))!.isHeld,
   }
 }
 
-/** Puts the payer where a change begins: nothing waits, Team by the month waits, or the end. */
-export const openWaiting = async (billing: Billing, waiting: Waiting, place: Place & {card?: string}) => {
+/** Puts the payer into a start state: no pending change, a pending downgrade to Team monthly, or a pending cancellation. */
+export const openWaiting = async (billing: Billing, waiting: WaitingPayer, place: PayerPlace & {card?: string}) => {
   const payer = await openPayer(billing, place)
   if (waiting === 'D') await ok(payer.ask({planKey: 'team'}), 200)
   if (waiting === 'C') await ok(payer.ask({planKey: 'free'}), 200)
@@ -58,7 +57,7 @@ const listChanges = async ({house}: Billing, org: string): Promise<ChangeRow[]> 
     select id, kind, state, error, person_id as person, target, params from plan_changes where org_id = ${org}
     order by created_at, id`)) as ChangeRow[]
 
-/** The calls that change something, by their last word: what was sent, in its order. */
+/** Returns the write calls to the provider in order, each by the last word of its path. */
 export const callsOf = ({payment}: Billing): string[] => payment.journal().filter(isWrite).map(describeCall)
 
 const isWrite = ({method, path}: Entry) => method === 'POST' && !path.endsWith('/create_preview')
@@ -69,15 +68,15 @@ const describeCall = ({path}: Entry) => {
   return verb ?? (id === undefined ? 'create' : 'phases')
 }
 
-/** What waits by the provider's own words. */
-export const waitsAt = (payer: Payer): Waiting => {
+/** Returns the pending change that the provider reports. */
+export const waitsAt = (payer: Payer): WaitingPayer => {
   const {cancel_at, cancel_at_period_end} = payer.found()
   if (cancel_at !== null || cancel_at_period_end) return 'C'
   const phases = payer.schedule()?.phases ?? []
   return phases.length > 1 ? 'D' : 'N'
 }
 
-/** Everything of it, for a comparison to the byte. */
+/** Returns the whole subscription and schedule as text, for an exact comparison. */
 export const frozen = (payer: Payer): string => JSON.stringify([payer.found(), payer.schedule()])
 
 export const refused = async (t: ExecutionContext<any>, asked: Promise<any>, status: number, code: string) => {

@@ -3,24 +3,22 @@ import {type AddressInfo, connect, createServer, type Socket} from 'node:net'
 
 type Loss = {statement: string; nth: number; times: number; when: 'before' | 'after' | 'commit'}
 
-/** A wire to Postgres that loses chosen statements, or their answers, and the connection with them. Each by its name, or by words of its text. */
+/** A proxy to Postgres that loses chosen statements or their answers, and then cuts the connection. The test chooses a statement by its name or its text. */
 export type PostgresProxy = {
   url: string
   /**
-   * `before`: Postgres never hears of it. `after`: it is committed, and the answer does not come. `commit`: so the end of the transaction
-   * it stands in. Begins with the `nth` from now.
+   * Loses a statement, beginning with the `nth` from now. `before`: Postgres does not receive it. `after`: Postgres commits it, and the
+   * answer is lost. `commit`: the same for the end of its transaction.
    */
   lose(statement: string, loss?: Partial<Omit<Loss, 'statement'>>): void
-  /** How many were lost. */
   lost(statement: string): number
-  /** Cuts off whoever waits for this statement now; Postgres works on. */
+  /** Disconnects the clients that wait for this statement. Postgres continues to execute it. */
   sever(statement: string): void
-  /** Nothing more is lost. */
   mend(): void
   close(): Promise<void>
 }
 
-/** `asked`: what was sent last and has no answer yet. */
+/** One client's connection. `asked` is its last message without an answer. */
 type Wire = {client: Socket; asked: Buffer | null}
 
 export const openPostgresProxy = async (target: string): Promise<PostgresProxy> => {
@@ -50,7 +48,7 @@ export const openPostgresProxy = async (target: string): Promise<PostgresProxy> 
       wire.asked = sent
       behind.write(sent)
     })
-    // Postgres answers a statement sent by itself only when it is committed.
+    // Postgres answers a single statement only after its commit.
     behind.on('data', answer => {
       wire.asked = null
       if (fate.isDoomed()) client.destroy()
@@ -81,7 +79,7 @@ export const openPostgresProxy = async (target: string): Promise<PostgresProxy> 
 
 type Counted = Loss & {lost: number}
 
-/** Of one connection: whether what is sent is lost now, and whether the next answer is. */
+/** Decides for one connection whether the sent message is lost, and whether the next answer is. */
 const openFate = (findLoss: (sent: Buffer) => Counted | null) => {
   let doomed = false
   let atCommit: Counted | null = null
@@ -101,7 +99,10 @@ const openFate = (findLoss: (sent: Buffer) => Counted | null) => {
   }
 }
 
-/** A Bind message names an empty portal, then the statement. A query is sent in one piece, its values last. One without a name is known by its text. */
+/**
+ * Whether a message executes the statement. A Bind message has an empty portal name, then the statement. A query is sent in one piece with
+ * its values last. An unnamed statement is recognised by its text.
+ */
 const binds = (sent: Buffer, statement: string) => {
   if (statement.includes(' ')) return sent.includes(statement)
   const name = `\0${statement}\0`

@@ -11,7 +11,7 @@ import {createDatabase} from './database.ts'
 
 export type Ledger = {db: Pool; hot: Hot}
 
-/** A database of its own, as an engine holds it, and how to end it. */
+/** Creates a database with the pools of an engine, and a function that closes it. */
 export const openLedger = async (label: string, {connections = 12} = {}) => {
   const database = await createDatabase(label)
   const db = await openDatabase(database.url)
@@ -24,7 +24,7 @@ export const openLedger = async (label: string, {connections = 12} = {}) => {
   return {db, hot, url: database.url, close}
 }
 
-/** A run of an org of its own, its lease taken; no import, no file, no CRM. */
+/** Inserts a run with its lease in a new org, without an import, file or CRM. */
 export const beginRun = async ({db}: {db: Pool}, {rowsLimit = 1_000_000, leaseSeconds = 60} = {}) => {
   const id = newId('run')
   const run = await db.transaction(async tx => {
@@ -38,7 +38,7 @@ export const beginRun = async ({db}: {db: Pool}, {rowsLimit = 1_000_000, leaseSe
   return {id, run, head: head!, fence: head!.fence}
 }
 
-/** The intent to send rows `from` to `from + count - 1`. */
+/** Returns the intent to send the rows `from` to `from + count - 1`. */
 export const intent = ({run, fence}: {run: number; fence: number}, batch: number, from: number, count: number) => ({
   ...{run, fence, batch, flow: 1, module: 1, kind: 0, answerSeconds: 10, leaseSeconds: 60},
   rows: Array.from({length: count}, (_, n) => ({key: `f.${from + n}`, number: from + n, attempt: 1, target: null, witness: true})),
@@ -58,13 +58,13 @@ export const settlement = ({run, fence}: {run: number; fence: number}, settleNo:
 
 const tables = ['run_heads', 'run_cursors', 'admissions', 'sends', 'unsettled', 'run_log', 'chain_rows']
 
-/** Everything the engine keeps of every run, to the letter. */
+/** Reads every row of the engine's run tables. */
 export const readAll = async ({hot}: {hot: Hot}) => {
   const all: Record<string, unknown> = {}
   for (const table of tables) all[table] = (await hot.query(`select * from ${table} t order by t::text`)).rows
   return all
 }
 
-/** The lease ends, and nobody takes it. */
+/** Lets the lease expire, without a takeover. */
 export const expireLease = ({db}: {db: Pool}, run: number) =>
   db.query(sql.unsafe`update run_heads set lease_until = lading_now() - interval '1 second' where run_no = ${run}`)

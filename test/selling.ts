@@ -1,15 +1,15 @@
 import type {Stripe} from 'stripe'
 import {keepAccount, keepCustomer} from '../sql/billing-accounts.ts'
-import type {Begun, Deployment, Options} from './deployment.ts'
+import type {Deployment, Options, StartedParts} from './deployment.ts'
 import {ok} from './importing.ts'
 import {checkAnswer} from './simulators/payment/answers-check.ts'
-import {type PaymentStandIn, startPayment} from './simulators/payment.ts'
+import {type PaymentSimulator, startPayment} from './simulators/payment.ts'
 import {sdk} from './simulators/payment-caller.ts'
 
-/** A deployment that sells, with a payment provider of its own. */
-export type Billing = {house: Deployment; payment: PaymentStandIn; stripe: Stripe; prices: Prices}
+/** A deployment that sells plans, with its own payment provider. */
+export type Billing = {house: Deployment; payment: PaymentSimulator; stripe: Stripe; prices: Prices}
 
-/** By plan and interval; a month of overage rows; and packs of credits. In cents. */
+/** Prices in cents: of each plan by interval, of a month of overage rows, and of credit packs. */
 export type Prices = Record<
   'team.month' | 'team.year' | 'business.month' | 'business.year' | 'enterprise.month' | 'enterprise.year',
   string
@@ -21,12 +21,12 @@ export const WEBHOOK_SECRET = 'whsec_of_the_test_world'
 export type SaleOptions = Omit<Options, 'crm'> & {webhook?: boolean; taxBehavior?: 'inclusive' | 'exclusive'}
 
 /**
- * New orgs are on the free plan. `workers`: `billing` applies what the provider tells of. `webhook: false`: it tells us of nothing. Its
- * clock begins at this moment and stands still; `pass` moves both clocks.
+ * Starts a deployment that sells. New orgs are on the free plan. The worker `billing` applies the provider's events. With `webhook: false`
+ * the provider sends no events. The provider's clock starts now and stands still; `pass` moves both clocks.
  */
 export const beginSale = async (
   open: (options: Options) => Promise<Deployment>,
-  begun: Begun,
+  begun: StartedParts,
   {workers = ['billing'], environment = {}, webhook = true, taxBehavior}: SaleOptions = {},
 ): Promise<Billing> => {
   const now = () => Math.floor(Date.now() / 1000)
@@ -43,7 +43,7 @@ export const beginSale = async (
 const amounts = {team: [3000, 30_000], business: [9000, 90_000], enterprise: [49_000, 490_000]} as const
 const packs = {credits_500: 1000, credits_2500: 4000, credits_10000: 12_000} as const
 
-/** Products, prices and a meter at the provider, written on the plans and packs as staff do. */
+/** Creates products, prices and a meter at the provider, and stores their ids on plans and packs as staff do. */
 const openSale = async (house: Deployment, stripe: Stripe, tax: Partial<Stripe.PriceCreateParams> = {}): Promise<Prices> => {
   const {id: product} = await stripe.products.create({name: 'Lading'})
   const patch = (path: string, body: object) => ok(house.as(house.adminToken)('PATCH', path, body), 200)
@@ -72,15 +72,18 @@ const openSale = async (house: Deployment, stripe: Stripe, tax: Partial<Stripe.P
   return prices as Prices
 }
 
-export type Bought = {org: string; token: string; planKey: 'team' | 'business' | 'enterprise'; interval?: 'month' | 'year'; card?: string}
+export type SeedSubscriptionInput = {
+  org: string
+  token: string
+  planKey: 'team' | 'business' | 'enterprise'
+  interval?: 'month' | 'year'
+  card?: string
+}
 
-/**
- * A customer with a card and a subscription, made at the provider past all of our routes, as of an org of ours; our rows know the customer alone.
- * Answers the subscription as the provider has it.
- */
+/** Creates a customer with card and subscription directly at the provider. Our rows know only the customer. Returns the provider's subscription. */
 export const seedSubscription = async (
   billing: Billing,
-  {org, planKey, interval = 'month', card = 'pm_card_visa'}: Omit<Bought, 'token'>,
+  {org, planKey, interval = 'month', card = 'pm_card_visa'}: Omit<SeedSubscriptionInput, 'token'>,
 ) => {
   const {house, stripe, prices} = billing
   const metadata = {app: 'lading', env: house.config.PAYMENT_ENVIRONMENT, org_id: org}

@@ -1,7 +1,7 @@
 import {once} from 'node:events'
 import {type AddressInfo, connect, createServer, type Socket} from 'node:net'
 
-/** A wire over which only so many bytes go towards the server, until it is let go on. `passed` counts them. */
+/** A proxy that forwards only a limited number of bytes to the server until it is released. `passed` counts them. */
 export type StallingProxy = {
   url: string
   passed(): number

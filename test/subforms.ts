@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
 import type {Org} from './importing.ts'
 import {readLog} from './importing.ts'
-import {assertLinked, column} from './linking.ts'
-import type {World} from './world.ts'
+import {assertLinked, column} from './lookups.ts'
+import type {TestDeployment} from './test-deployment.ts'
 
-/** Orders, known by their code. */
 export const orders = (more: object = {}) => ({
-  ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip'}},
+  ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'}},
   fields: [column('Name', 'name'), column('Code', 'code')],
   ...more,
 })
 
-/** Their lines, each of the order that its `order` names. */
+/** Returns a flow of order lines. The column `order` names the order of each line. */
 export const lines = (more: object = {}) => ({
   ...{id: 'lines', source: 'lines', module: 'Order_Lines'},
   fields: [column('Product', 'product'), column('Quantity', 'quantity')],
@@ -21,18 +20,18 @@ export const lines = (more: object = {}) => ({
 
 export const orderSheet = (codes: string[]) => `name,code\n${codes.map(code => `Order ${code},${code}`).join('\n')}\n`
 
-/** `of`: pairs of an order and a product, in the order of the sheet. */
+/** Builds the file of order lines. `of` holds pairs of order and product, in the order of the file. */
 export const lineSheet = (of: (readonly [string, string] | readonly [string, string, string])[]) =>
   `order,product,quantity\n${of.map(([order, product, quantity = '1']) => `${order},${product},${quantity}`).join('\n')}\n`
 
-export const orderOf = ({crm}: World, code: string): any => crm.records('example', 'Orders').find((one: any) => one.Code === code)
+export const orderOf = ({crm}: TestDeployment, code: string): any => crm.records('example', 'Orders').find((one: any) => one.Code === code)
 
-/** As the CRM has them, row by row. */
-export const productsOf = (world: World, code: string): string[] =>
+/** Returns the products of an order in the CRM, row by row. */
+export const productsOf = (world: TestDeployment, code: string): string[] =>
   (world.crm.record('example', 'Orders', orderOf(world, code).id)!.Order_Lines ?? []).map((row: any) => row.Product)
 
-/** Every order holds exactly the rows the sheet has of it, in the sheet's order, once. */
-export const assertSheets = (world: World, of: (readonly [string, string, string?])[]) => {
+/** Asserts that every order has exactly its rows of the file, once and in order. */
+export const assertSheets = (world: TestDeployment, of: (readonly [string, string, string?])[]) => {
   for (const [code, rows] of Map.groupBy(of, ([order]) => order))
     assert.deepEqual(
       productsOf(world, code),
@@ -41,10 +40,10 @@ export const assertSheets = (world: World, of: (readonly [string, string, string
     )
 }
 
-type Ended = {org: Org; path: string; run: any; rows: Record<string, number>}
+type EndedImport = {org: Org; path: string; run: any; rows: Record<string, number>}
 
-/** What holds of every run of orders and lines; answers its log. */
-export const assertWritten = async (world: World, {org, path, run, rows}: Ended) => {
+/** Asserts the invariants of a run of orders and lines. Returns its log. */
+export const assertWritten = async (world: TestDeployment, {org, path, run, rows}: EndedImport) => {
   const log = await readLog(org.call, `${path}/runs/${run.id}`)
   await assertLinked(world, {run, log, rows})
   return log

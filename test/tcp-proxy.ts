@@ -2,24 +2,21 @@ import {once} from 'node:events'
 import {type AddressInfo, connect, createServer, type Socket} from 'node:net'
 import {setTimeout as sleep} from 'node:timers/promises'
 
-/** How long a piece is under way, each way, and how many bytes a second go each way of a connection. */
+/** The network conditions in each direction of a connection: the delay of each piece, and the bytes per second. */
 export type Weather = {latencyMs?: number; bytesPerSecond?: number}
 
-/** A wire that can be cut, silenced and slowed down: what stands behind it is gone for whoever speaks through it, or far away. */
+/** A proxy that can be cut, silenced and slowed down. */
 export type Proxy = {
   url: string
-  /** Connections end, and new ones are refused. */
   cut(): void
-  /** As when a cable is pulled: connections stay, new ones are taken, and nothing comes through, either way, until it is mended. */
+  /** Stops all traffic, like a pulled cable: connections stay, and new ones are accepted, but nothing passes in either direction until `mend`. */
   silence(): void
-  /** As when the machine behind fell over: what is connected now stays so for ever and is never answered. New connections are as always. */
+  /** Freezes the current connections, like a crashed server: they stay open without an answer for ever. New connections work. */
   halfOpen(): void
   slow(weather: Weather): void
-  /** What comes from now on goes there: what stood behind it has another address. */
   aim(target: string): void
-  /** All is as it was, but for connections that have ended or are half open. */
+  /** Restores normal operation, except for ended and half-open connections. */
   mend(): void
-  /** Connections under way. */
   count(): number
   close(): Promise<void>
 }
@@ -71,10 +68,10 @@ export const openProxy = async (target: string): Promise<Proxy> => {
   }
 }
 
-/** Takes no more than this in before it is passed on: who sends faster is held back, as by any wire. */
+/** The most bytes that the proxy holds. A faster sender is paused, as on any connection. */
 const mostHeld = 256 * 1024
 
-/** What comes from one goes to the other, in its order and at its time. */
+/** Forwards data from one socket to the other, in order and with delay. */
 const pump = (from: Socket, to: Socket, state: State) => {
   let held = 0
   let last: Promise<unknown> = Promise.resolve()
@@ -102,7 +99,7 @@ const pass = async (piece: Buffer, due: number, state: State) => {
   const {bytesPerSecond = Number.POSITIVE_INFINITY} = state.weather
   const waits = Math.max(due - performance.now(), 0) + (piece.length / bytesPerSecond) * 1_000
   if (waits > 0) await sleep(waits)
-  // It may have fallen silent meanwhile.
+  // The proxy may have been silenced meanwhile.
   await state.silent?.promise
 }
 

@@ -1,6 +1,6 @@
 import {setTimeout as pause} from 'node:timers/promises'
 
-/** Looks again and again for what happens beside the test. Fails when the time is up, saying what was seen last. */
+/** Polls until `isWanted` accepts the value. Fails after `seconds` with the last value. */
 export const until = async <T>(look: () => Promise<T> | T, isWanted: (seen: T) => boolean, seconds = 30): Promise<T> => {
   for (const deadline = Date.now() + seconds * 1000; ; await pause(25)) {
     const seen = await look()

@@ -1,28 +1,28 @@
-import type {Answered, Call} from './client.ts'
+import type {Call, HttpAnswer} from './client.ts'
 
-/** A browser on its way through the identity provider, one step at a time. */
+/** The state of a browser on its way through the identity provider. */
 export type Visit = {url: string; cookie: string}
 
 type Consent = {user?: string; decision?: 'allow' | 'deny'; more?: Record<string, string>}
 
-/** The first step of a sign-in: where the browser is sent, and the cookie it was given. */
+/** Begins a sign-in. Returns the redirect and the cookie. */
 export const beginVisit = async (call: Call, query: Record<string, string> = {}): Promise<Visit> =>
   visitOf(await call('GET', `/auth/zoho/start?${new URLSearchParams({dc: 'local', ...query})}`))
 
-export const visitOf = ({status, headers, body}: Answered): Visit => {
+export const visitOf = ({status, headers, body}: HttpAnswer): Visit => {
   const url = headers.get('location') ?? body.url
   if (!url) throw new Error(`The visit did not begin: ${status} ${JSON.stringify(body)}`)
   return {url, cookie: cookieOf(headers)}
 }
 
-/** Name and value of what was set, as the browser sends it back. */
+/** Returns the name and value of the cookie, as the browser sends them. */
 export const cookieOf = (headers: Headers) =>
   headers
     .getSetCookie()
     .map(cookie => cookie.split(';')[0])
     .join('; ')
 
-/** Says yes (or no) at the stand-in and answers the path and query the browser is sent back to. */
+/** Submits the consent page of the stand-in. Returns path and query of the redirect back. */
 export const consent = async ({url}: Visit, {user = 'ana@example.org', decision = 'allow', more = {}}: Consent = {}): Promise<string> => {
   const query = new URLSearchParams({sim_user: user, sim_decision: decision, ...more})
   const answer = await fetch(`${url}&${query}`, {redirect: 'manual'})
@@ -32,11 +32,11 @@ export const consent = async ({url}: Visit, {user = 'ana@example.org', decision 
   return pathname + search
 }
 
-export const comeBack = (call: Call, back: string, cookie: string): Promise<Answered> =>
+export const comeBack = (call: Call, back: string, cookie: string): Promise<HttpAnswer> =>
   call('GET', back, undefined, {cookie, accept: 'text/html'})
 
-/** What the last page posts to its opener. */
-export const messageOf = ({status, text}: Answered): any => {
+/** Returns the message that the last page posts to its opener. */
+export const messageOf = ({status, text}: HttpAnswer): any => {
   const [, json] = /<script type="application\/json" id="message">(.*?)<\/script>/s.exec(text) ?? []
   if (!json) throw new Error(`No message in a page of status ${status}: ${text}`)
   return JSON.parse(json)

@@ -3,19 +3,19 @@ import {once} from 'node:events'
 import {fileURLToPath} from 'node:url'
 
 /**
- * The API process with a timer in its main thread. `longestTurn` answers the most processor time, in milliseconds, that the main thread took
- * between two calls of the timer since it was last asked. Processor time, because other processes delay a timer too.
+ * The API process with a timer in its main thread. `longestTurn` returns the most processor time, in milliseconds, that this thread used
+ * between two timer calls since the last question. It measures processor time, because other processes delay a timer too.
  */
 export type WatchedApi = {url: string; longestTurn(): Promise<number>; stop(): Promise<void>}
 
-type Told = {url: string} | {longestTurn: number}
+type WatchedCalls = {url: string} | {longestTurn: number}
 
 export const startWatchedApi = async (environment: Record<string, string>): Promise<WatchedApi> => {
   const child = fork(fileURLToPath(import.meta.url), [], {env: {...process.env, PORT: '0', ...environment}, execArgv: [], silent: true})
   let output = ''
   for (const stream of [child.stdout!, child.stderr!]) stream.setEncoding('utf8').on('data', text => (output += text))
   const exit = once(child, 'exit')
-  const hear = async (): Promise<Told> => {
+  const hear = async (): Promise<WatchedCalls> => {
     const ended = exit.then(() => {
       throw new Error(`The API ended: ${output}`)
     })
@@ -36,12 +36,12 @@ export const startWatchedApi = async (environment: Record<string, string>): Prom
   }
 }
 
-/** Runs in the child. */
+/** Serves the API. It runs in the child process. */
 const serve = async () => {
   const {listen} = await import('../api/listen.ts')
-  const {openTools} = await import('../api/tools.ts')
+  const {openTools} = await import('../api/open-deps.ts')
   const {readConfig} = await import('../shared/config.ts')
-  const {openLog} = await import('../shared/log.ts')
+  const {openLog} = await import('../shared/telemetry/log.ts')
   const config = readConfig()
   const tools = await openTools(config, openLog('api', config.LOG_LEVEL))
   const {url, drain} = await listen(tools)

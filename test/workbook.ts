@@ -2,28 +2,28 @@ import {once} from 'node:events'
 import type {Readable} from 'node:stream'
 import {ZipFile} from 'yazl'
 
-/** `t`, `s`, `v` and `f` as the format has them; `xml` is what stands in the cell instead. */
-type Written = {t?: string; s?: number; v?: string | number; f?: string; xml?: string}
-export type Cell = string | number | boolean | null | Written
+/** A cell. `t`, `s`, `v` and `f` are those of the XLSX format; `xml` replaces the whole cell. */
+type WrittenWorkbook = {t?: string; s?: number; v?: string | number; f?: string; xml?: string}
+export type Cell = string | number | boolean | null | WrittenWorkbook
 export type SheetOf = {
   name: string
   state?: 'hidden' | 'veryHidden'
-  /** By place: a hole is a row or cell that is left out. */
+  /** Rows and cells by position. A hole omits a row or cell. */
   rows?: readonly (readonly Cell[] | undefined)[]
-  /** The whole of `sheetData` instead, and what follows it. */
+  /** XML that replaces the whole of `sheetData` and what follows it. */
   data?: string
   after?: string
 }
 type Book = {
   sheets: SheetOf[]
   date1904?: boolean
-  /** Format codes; style n is the n-th of them, from 1. Numbers are built-in formats. */
+  /** Format codes, or numbers of built-in formats. Style n is the n-th, from 1. */
   formats?: (string | number)[]
-  /** Text goes into the table of shared strings, as most programs write it; otherwise it stands in its cell. */
+  /** True to store texts in the table of shared strings, as most programs do; otherwise they are in the cells. */
   shared?: boolean
-  /** Items of the table as XML, before those of the cells. */
+  /** Items of the table of shared strings, as XML, before those of the cells. */
   items?: string[]
-  /** Parts of the file by their path, instead of what would be written or beside it. */
+  /** Parts of the file by path. They replace the usual ones or are added to them. */
   parts?: Record<string, string>
 }
 
@@ -35,7 +35,6 @@ const head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 export const escapeXml = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
-/** A workbook of a few lines of XML, as a test needs it. */
 export const writeWorkbook = async (book: Book): Promise<Buffer> => zip(partsOf(book))
 
 export const partsOf = ({sheets, date1904 = false, formats = [], shared = false, items = [], parts = {}}: Book): Record<string, string> => {
@@ -92,7 +91,7 @@ const cellXml = (cell: Cell | undefined, at: number, row: number, strings: strin
   return `<c ${attributes}>${f === undefined ? '' : `<f>${escapeXml(f)}</f>`}${xml ?? (v === undefined ? '' : `<v>${escapeXml(String(v))}</v>`)}</c>`
 }
 
-const writtenAs = (cell: Exclude<Cell, null>, strings: string[] | null): Written => {
+const writtenAs = (cell: Exclude<Cell, null>, strings: string[] | null): WrittenWorkbook => {
   if (typeof cell === 'object') return cell
   if (typeof cell === 'number') return {v: cell}
   if (typeof cell === 'boolean') return {t: 'b', v: cell ? 1 : 0}

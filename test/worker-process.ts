@@ -2,12 +2,12 @@ import type {ChildProcess} from 'node:child_process'
 import test from 'ava'
 import type {Config} from '../shared/config.ts'
 import {startWorkers} from '../workers/start.ts'
+import {endAfterTests} from './test-deployment.ts'
 import {endWorker, startWorker} from './worker-spawn.ts'
-import {endWithWorld} from './world.ts'
 
 export {endWorker, startWorker}
 
-/** How a test file starts `imports` workers that end after each of its tests. */
+/** Starts `imports` workers for a test file and ends them after each test. */
 export const openWorkers = (configOf: () => Config) => {
   const started: ChildProcess[] = []
   test.afterEach.always('workers end', async () => void (await Promise.all(started.splice(0).map(endWorker))))
@@ -18,8 +18,8 @@ export const openWorkers = (configOf: () => Config) => {
   }
 }
 
-/** One `imports` worker in this process for the tests of a file that need one of whatever kind; stopped before those that kill theirs. */
-export const openStandingWorker = (configOf: () => Config) => {
+/** Runs one `imports` worker in this process, for tests that need any worker. It is stopped before tests that kill theirs. */
+export const openLongLivedWorker = (configOf: () => Config) => {
   let running: ReturnType<typeof startWorkers> | null = null
   const stop = async () => {
     const ending = running
@@ -27,7 +27,7 @@ export const openStandingWorker = (configOf: () => Config) => {
     await (await ending)?.stop()
   }
   const start = async () => {
-    if (!running) endWithWorld(stop)
+    if (!running) endAfterTests(stop)
     running ??= startWorkers(['imports'], configOf())
     await running
   }

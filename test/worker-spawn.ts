@@ -9,10 +9,10 @@ import {readProcfile} from './stack/procfile.ts'
 const entry = fileURLToPath(new URL('../workers/start.ts', import.meta.url))
 const lines = readProcfile(readFileSync(new URL('../Procfile', import.meta.url), 'utf8'))
 
-/** What the Procfile gives the process of the first name. */
+/** Returns the flags that the Procfile gives to the first of these names. */
 const flagsOf = ([name]: string[]) => lines.find(line => line.name === name)?.command.filter(word => word.startsWith('--')) ?? []
 
-/** A worker process of its own, as the Procfile starts it: to be killed, stopped and asked to leave. Its log is its stdout where a `LOG_LEVEL` is given. */
+/** Starts a separate worker process as the Procfile does, to be killed or stopped. With a `LOG_LEVEL` its log goes to stdout. */
 export const startWorker = (config: Config, environment: Record<string, string> = {}, names = ['imports']): ChildProcess => {
   const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL, LEASE_SECONDS, CRM_TIMEOUT_SECONDS, CRM_LAG_SECONDS} = config
   return spawn(process.execPath, [...flagsOf(names), entry, ...names], {
@@ -33,20 +33,19 @@ export const endWorker = async (worker: ChildProcess) => {
   await once(worker, 'exit')
 }
 
-/** Of the worker, and of the child process in which it executes a run that was lost twice. */
+/** Returns the process ids of the worker and of the child process that executes a run under crash isolation. */
 export const processesOf = async ({pid}: ChildProcess): Promise<number[]> => {
-  // `pgrep` ends with 1 if there is none.
+  // `pgrep` exits with 1 if there are none.
   const {stdout} = await promisify(execFile)('pgrep', ['-P', String(pid)]).catch(() => ({stdout: ''}))
   return [pid!, ...stdout.split('\n').filter(Boolean).map(Number)]
 }
 
-/** Continues what SIGSTOP stopped. */
 export const wakeWorker = async (worker: ChildProcess) => {
   for (const pid of await processesOf(worker)) {
     try {
       process.kill(pid, 'SIGCONT')
     } catch (error) {
-      // It has ended since.
+      // A process that has ended in the meantime is no error.
       if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
     }
   }

@@ -1,35 +1,34 @@
 import {atPoint} from '../shared/fault-point.ts'
-import {RecordsMoved} from '../shared/runs/outcomes.ts'
-import {listDoomed} from '../sql/emptying.ts'
-import {claimUnarchived, deleteLoose, deleteMoved, giveUpLoose, markArchived, putOffArchive, type Unarchived} from '../sql/segments.ts'
-import {type Archiving, moveRecords} from './archive/move.ts'
-import {aboutEachLease, rounds} from './rounds.ts'
-import type {Tools} from './tools.ts'
+import {RecordsMoved} from '../shared/runs/results/outcomes.ts'
+import {listPendingDeletes} from '../sql/purge.ts'
+import {claimUnarchived, deleteLoose, deleteMoved, giveUpLoose, markArchived, putOffArchive, type RunToArchive} from '../sql/segments.ts'
+import {type ArchiveDeps, moveRecords} from './archive/move.ts'
+import type {WorkerDeps} from './deps.ts'
+import {aboutEachLease, periodicTask} from './periodic.ts'
 
-/** Longer than a move takes: a process that died in one is followed by another then. */
+/** The seconds for which a move is claimed, longer than a move takes. If a process dies during a move, another one starts over after this time. */
 const claimSeconds = 900
 const firstRetrySeconds = 15
 const longestRetrySeconds = 3_600
 const rowsPerDelete = 10_000
 const objectsPerLook = 500
-/** By then nobody is storing it any more. */
+/** After this many hours, no process is still storing the object. */
 const looseHours = 24
 const upkeepMs = 600_000
 
-/** Every run that can be archived now. */
-export const archiveAll = async (tools: Archiving) => {
-  while (!tools.drain.aborted) {
-    const run = await claimUnarchived(tools.db, {seconds: claimSeconds})
+export const archiveAll = async (deps: ArchiveDeps) => {
+  while (!deps.drain.aborted) {
+    const run = await claimUnarchived(deps.db, {seconds: claimSeconds})
     if (!run) return
-    await archiveRun(tools, run)
+    await archiveRun(deps, run)
   }
 }
 
-/** One that fails keeps none of the others; it is tried again, later each time. */
-const archiveRun = async (tools: Archiving, run: Unarchived) => {
-  const {db, drain, log} = tools
+/** Moves one run's records. A run that fails does not block the others. It is retried with growing delays. */
+const archiveRun = async (deps: ArchiveDeps, run: RunToArchive) => {
+  const {db, drain, log} = deps
   try {
-    const moved = run.recordsAt === 'db' ? await moveRecords(tools, run).catch(nothingIfMoved) : null
+    const moved = run.recordsAt === 'db' ? await moveRecords(deps, run).catch(emptyIfMoved) : null
     atPoint('in_archive')
     while ((await deleteMoved(db, {run: run.no, limit: rowsPerDelete})) > 0) {
       drain.throwIfAborted()
@@ -39,22 +38,22 @@ const archiveRun = async (tools: Archiving, run: Unarchived) => {
     log.info({run: run.id, moved}, 'run archived')
   } catch (err) {
     const seconds = drain.aborted ? 0 : Math.min(longestRetrySeconds, firstRetrySeconds * 2 ** (run.tries - 1))
-    if (!drain.aborted) log.error({err, run: run.id, tries: run.tries, seconds}, 'run not archived; it is tried again')
+    if (!drain.aborted) log.error({err, run: run.id, tries: run.tries, seconds}, 'run not archived; it is retried later')
     await putOffArchive(db, {run: run.no, seconds})
   }
 }
 
-/** Another worker was quicker: what is left is to delete. */
-const nothingIfMoved = (error: unknown) => {
+/** Returns null if another worker has moved the records already. Then only their deletion is left. */
+const emptyIfMoved = (error: unknown) => {
   if (error instanceof RecordsMoved) return null
   throw error
 }
 
-/** Objects that no row has come to name within a day, or whose row has gone; and what broken uploads left. */
-export const keepUp = async ({db, storage, drain}: Pick<Archiving, 'db' | 'storage' | 'drain'>) => {
+/** Deletes objects that no row named within a day or whose row is gone. Also deletes the temporary files of broken uploads. */
+export const maintainSegments = async ({db, storage, drain}: Pick<ArchiveDeps, 'db' | 'storage' | 'drain'>) => {
   await giveUpLoose(db, {hours: looseHours})
   for (let after = ''; ; ) {
-    const keys = await listDoomed(db, {after, hours: looseHours, limit: objectsPerLook})
+    const keys = await listPendingDeletes(db, {after, hours: looseHours, limit: objectsPerLook})
     for (const key of keys) {
       drain.throwIfAborted()
       await storage.remove(key)
@@ -66,18 +65,18 @@ export const keepUp = async ({db, storage, drain}: Pick<Archiving, 'db' | 'stora
   await storage.sweepTemporary()
 }
 
-const keepUpAtTimes = () => {
+const maintainAtIntervals = () => {
   let keptUpAt = Number.NEGATIVE_INFINITY
-  return async (tools: Tools) => {
+  return async (deps: WorkerDeps) => {
     if (performance.now() - keptUpAt <= upkeepMs) return
-    await keepUp(tools)
+    await maintainSegments(deps)
     keptUpAt = performance.now()
   }
 }
 
 /**
- * Moves the records of ended runs to storage, one run after another. No job: an ended run says by itself that it is to be moved, whichever
- * engine carried it, and a storage that fails is asked again by the run's own clock, however long that takes; until then its records
- * are read from here, and its import is long free.
+ * Moves the records of ended runs to storage, one run after another. There is no job: an ended run's row says that its records are to be
+ * moved, whichever engine executed the run. If storage fails, the run is retried on its own schedule, and its records are read from
+ * Postgres until then. Its import is already free for other runs.
  */
-export default rounds({name: 'run.archive', everyMs: aboutEachLease, steps: [archiveAll, keepUpAtTimes()]})
+export default periodicTask({name: 'run.archive', everyMs: aboutEachLease, steps: [archiveAll, maintainAtIntervals()]})

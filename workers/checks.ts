@@ -4,7 +4,7 @@ import {isOpenOrg} from '../sql/orgs.ts'
 import {checkImport} from './checks/check.ts'
 import {worker} from './worker.ts'
 
-/** Two at once: one reads while the other's expressions run in their own thread. */
+/** Executes checks, two at once: one reads while the expressions of the other run in their own thread. */
 export default worker(job, {concurrency: 2}, async ({org, import: importId}, work) => {
   if (!(await isOpenOrg(work.db, org))) throw new Refusal('ORG_CLOSED', 'This org is closed')
   return checkImport(work, {org, importId})

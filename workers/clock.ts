@@ -3,19 +3,19 @@ import {newId} from '../shared/ids.ts'
 import {fireSchedule} from '../shared/jobs.ts'
 import {enqueue, type Queue} from '../shared/queue.ts'
 import {catchUp, type Due} from '../shared/schedules/cron.ts'
-import {stop, tell} from '../shared/schedules/stop.ts'
+import {logStop, stop} from '../shared/schedules/stop.ts'
 import type {Tx} from '../sql/database.ts'
 import {findUnderWay, insertFiring, insertPassed, listLeft} from '../sql/firings.ts'
 import {claimDue, type Reason, type Schedule, setNextDue} from '../sql/schedules.ts'
-import {rounds} from './rounds.ts'
-import {endNextRunning} from './schedules/end.ts'
-import type {Tools} from './tools.ts'
+import type {WorkerDeps} from './deps.ts'
+import {periodicTask} from './periodic.ts'
+import {endNextRunning} from './schedules/end-running.ts'
 
 const everyMs = 1_000
-/** One transaction each; what is left over is a second's wait. */
+/** The limit on schedules per round, one transaction each. The rest waits for the next second. */
 const perRound = 500
 
-/** One schedule whose time has come, if there is one: its due time becomes a firing, and the next is set, or neither. */
+/** Fires one due schedule and returns whether there was one. One transaction makes the firing and sets the schedule's next due time. */
 const fireNext = async (tx: Tx, queue: Queue): Promise<boolean> => {
   const schedule = await claimDue(tx)
   if (!schedule) return false
@@ -26,22 +26,22 @@ const fireNext = async (tx: Tx, queue: Queue): Promise<boolean> => {
   }
   await fire(tx, queue, schedule, due)
   atPoint('in_clock')
-  if (due.next === null) await stop(tx, schedule, {code: 'NEVER_AGAIN', message: 'Its times are over: none is to come'})
+  if (due.next === null) await stop(tx, schedule, {code: 'NEVER_AGAIN', message: 'The schedule has no further due times'})
   else await setNextDue(tx, {id: schedule.id, nextDueAt: due.next})
   return true
 }
 
-/** A time zone may go with an update of the system's tables. */
+/** Returns the schedule's due times, or why it must stop: an update of the system's tables may remove a time zone. */
 const readDue = (schedule: Schedule): Due | Reason => {
   try {
     return catchUp(schedule, {due: schedule.nextDueAt!, now: schedule.now})
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    return {code: 'TIMES_UNREADABLE', message: `Its times can no longer be read here, set them again: ${why}`}
+    return {code: 'TIMES_UNREADABLE', message: `The times of the schedule cannot be read any more. Set them again: ${why}`}
   }
 }
 
-/** However many due times an outage swallowed, the newest alone is fired. */
+/** Fires a schedule for its newest due time only, even if an outage spanned several. */
 const fire = async (tx: Tx, queue: Queue, schedule: Schedule, {newest, missed}: Due) => {
   const {id: of, org} = schedule
   const firing = {id: newId('fir'), org, schedule: of, dueAt: newest, by: 'clock', missed} as const
@@ -50,30 +50,30 @@ const fire = async (tx: Tx, queue: Queue, schedule: Schedule, {newest, missed}: 
     if (await insertFiring(tx, firing)) await enqueue(queue, fireSchedule, {org, firing: firing.id}, {tx, track: false})
     return
   }
-  const message = `Skipped: the firing of ${underWay.dueAt} was still at work`
+  const message = `Skipped: the firing of ${underWay.dueAt} was still in progress`
   const reason = {code: 'ALREADY_RUNNING', message, firing: underWay.id, run: underWay.runId}
   if (await insertPassed(tx, {...firing, outcome: 'skipped', reason}))
-    await tell(tx, 'schedule.skipped', schedule, {firing: firing.id, dueAt: newest, importId: null, reason})
+    await logStop(tx, 'schedule.skipped', schedule, {firing: firing.id, dueAt: newest, importId: null, reason})
 }
 
-/** In a transaction of their own each, until none is left. */
-const each = (step: (tx: Tx, tools: Tools, queue: Queue) => Promise<boolean>) => async (tools: Tools, queue: Queue) => {
-  for (let done = 0; done < perRound && !tools.drain.aborted; done++) {
-    if (!(await tools.db.transaction(tx => step(tx, tools, queue)))) return
+/** Makes a step that repeats `step`, each time in its own transaction, until no work is left. */
+const each = (step: (tx: Tx, deps: WorkerDeps, queue: Queue) => Promise<boolean>) => async (deps: WorkerDeps, queue: Queue) => {
+  for (let done = 0; done < perRound && !deps.drain.aborted; done++) {
+    if (!(await deps.db.transaction(tx => step(tx, deps, queue)))) return
   }
 }
 
-/** Those whose worker died, whose job was lost, or that wait to try again. */
-const sendLeft = ({db}: Tools, queue: Queue) =>
+/** Enqueues firings whose worker died, whose job was lost, or that wait for a retry. */
+const sendLeft = ({db}: WorkerDeps, queue: Queue) =>
   db.transaction(async tx => {
     for (const {id, org} of await listLeft(tx, perRound)) await enqueue(queue, fireSchedule, {org, firing: id}, {tx, track: false})
   })
 
 /**
- * Looks once a second at what time it is in Postgres. Any number of them may run: each due time is one row's, claimed by one of them, and
- * can become one firing only. A clock that stood still for hours catches up with one firing of each schedule.
+ * Polls once a second for schedules that are due by the clock of Postgres. Any number of processes may poll: a due time is one row, which
+ * one process claims, and becomes one firing only. After an outage, each schedule catches up with one firing.
  */
-export default rounds({
+export default periodicTask({
   name: 'clock',
   everyMs: () => everyMs,
   steps: [each((tx, _tools, queue) => fireNext(tx, queue)), sendLeft, each(endNextRunning)],

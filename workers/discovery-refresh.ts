@@ -1,17 +1,17 @@
 import {runDiscovery} from '../shared/jobs.ts'
 import {enqueue, type Queue} from '../shared/queue.ts'
 import {takeStaleConnectors} from '../sql/connectors.ts'
-import {rounds} from './rounds.ts'
-import type {Tools} from './tools.ts'
+import type {WorkerDeps} from './deps.ts'
+import {periodicTask} from './periodic.ts'
 
 const everyMs = 5 * 60_000
-/** Few at a time, so that a fleet of connections made on one day is not read in one minute of every other. */
+/** The limit on connections per look, so that connections made on the same day are not all read in the same minute. */
 const connectorsPerLook = 20
-/** One in trouble is looked at no oftener. */
+/** The hours after which a failed connection is tried again at the earliest. */
 const againHours = 1
 
-/** A connection that is being read already, because somebody asked, is not read twice. */
-const enqueueStale = async ({db, config}: Tools, queue: Queue) => {
+/** Enqueues connections whose discovery is too old. A connection whose discovery is queued or running is not read twice. */
+const enqueueStale = async ({db, config}: WorkerDeps, queue: Queue) => {
   if (config.DISCOVERY_REFRESH_HOURS === 0) return
   await db.transaction(async tx => {
     const stale = await takeStaleConnectors(tx, {hours: config.DISCOVERY_REFRESH_HOURS, againHours, limit: connectorsPerLook})
@@ -19,8 +19,10 @@ const enqueueStale = async ({db, config}: Tools, queue: Queue) => {
   })
 }
 
-/** Processes that were started together do not go on looking together. */
+/** Returns a random interval, which keeps processes that were started together apart. */
 const sometime = () => everyMs * (0.75 + Math.random() / 2)
 
-/** Looks for connections nobody has read for DISCOVERY_REFRESH_HOURS and has a few of them read, behind what people asked for. */
-export default rounds({name: 'discovery.refresh', everyMs: sometime, steps: [enqueueStale]})
+/**
+ * Finds connections that were not read for DISCOVERY_REFRESH_HOURS and enqueues a few of them, at a lower priority than requests of users.
+ */
+export default periodicTask({name: 'discovery.refresh', everyMs: sometime, steps: [enqueueStale]})

@@ -1,54 +1,85 @@
-import {CrmError} from '../shared/crm/crm.ts'
+import {applyDiscovery} from '../shared/configuration/discovery.ts'
+import {holdVersion} from '../shared/configuration/version.ts'
+import type {Connection} from '../shared/crm/crm.ts'
 import {diffModules} from '../shared/crm/diff.ts'
 import type {DiscoveredModule} from '../shared/crm/discovered.ts'
+import {CrmError, refusalOf} from '../shared/crm/error.ts'
+import {placeSubforms} from '../shared/crm/metadata.ts'
 import {Refusal} from '../shared/errors.ts'
 import {newId} from '../shared/ids.ts'
 import {runDiscovery} from '../shared/jobs.ts'
-import {takeDiscovery} from '../shared/registry/discovery.ts'
-import {holdVersion} from '../shared/registry/version.ts'
-import {findConnector} from '../sql/connectors.ts'
+import {findConnector, setWarnings} from '../sql/connectors.ts'
 import type {Tx} from '../sql/database.ts'
-import {findLatestDiscovery, insertDiscovery, listDiscoveredModules, seeDiscovery} from '../sql/discoveries.ts'
+import {findLatestDiscovery, insertDiscovery, listDiscoveredModules, markDiscoverySeen} from '../sql/discoveries.ts'
 import {setJobProgress} from '../sql/jobs.ts'
 import {isOpenOrg} from '../sql/orgs.ts'
 import {type Work, worker} from './worker.ts'
 
-/** Two at once: each keeps four calls in flight to its CRM. */
+/** Executes discoveries, two at once: each keeps four calls to its CRM in flight. */
 export default worker(runDiscovery, {concurrency: 2}, async ({org, connector, upkeep}, work) => {
   if (!(await findConnector(work.db, {org, id: connector}))) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
   if (!(await isOpenOrg(work.db, org))) throw new Refusal('ORG_CLOSED', 'This org is closed')
-  const modules = await readModules(work, {connector, upkeep})
-  const id = await work.db.transaction(tx => keepDiscovery(tx, {org, connector, modules, upkeep}))
+  const read = await readModules(work, {connector, upkeep})
+  const {id, modules} = await work.db.transaction(tx => keepDiscovery(tx, {org, connector, read, upkeep}))
   return {discovery: id, modules: modules.length, fields: modules.reduce((sum, {fields}) => sum + fields.length, 0)}
 })
 
-/** What the CRM refused or never answered is told to whoever asked; they may ask again. */
-const readModules = async ({crm, db, job, signal}: Work, {connector, upkeep}: {connector: string; upkeep: boolean}) => {
+/** Reads the modules. A CRM error becomes a refusal for the caller, who may retry. */
+const readModules = async ({crm, db, log, job, signal}: Work, {connector, upkeep}: {connector: string; upkeep: boolean}) => {
   try {
     const connection = await crm.open(connector, {upkeep})
+    await readWarnings({db, log, signal}, {connector, connection})
     return await connection.readModules({
       signal,
       onProgress: async (done, total) => void (await setJobProgress(db, {id: job.id, done, total, unit: 'modules'})),
     })
   } catch (error) {
-    if (signal.aborted) throw new Error('Called off: the queue gives it to another process', {cause: error})
-    if (error instanceof CrmError) throw new Refusal('CRM_REFUSED', error.message, {crm: error.crm})
+    if (signal.aborted) throw new Error('Aborted: the queue gives the job to another process', {cause: error})
+    if (error instanceof CrmError) throw refusalOf(error)
     throw error
   }
 }
 
-type Read = {org: string; connector: string; modules: DiscoveredModule[]; upkeep: boolean}
+/** Reads the connection's warnings. If the CRM does not answer, the earlier warnings stay and the discovery continues. */
+const readWarnings = async (
+  {db, log, signal}: Pick<Work, 'db' | 'log' | 'signal'>,
+  {connector, connection}: {connector: string; connection: Connection},
+) => {
+  try {
+    const access = await connection.readAccess({signal})
+    await setWarnings(db, {id: connector, warnings: access?.warnings ?? []})
+  } catch (error) {
+    if (!(error instanceof CrmError)) throw error
+    log.info({err: error, connector}, 'could not read the access of the CRM user; earlier warnings stay')
+  }
+}
 
-/** A refresh that finds everything as it was says so on the newest snapshot, and keeps no other: there is one every day. */
-const keepDiscovery = async (tx: Tx, {org, connector, modules, upkeep}: Read) => {
-  // Held first: of two that end at once, the later one compares itself with the earlier.
+type ReadDiscovery = {org: string; connector: string; read: DiscoveredModule[]; upkeep: boolean}
+
+/** Stores a discovery. A daily refresh without changes only marks the newest snapshot as seen again, so equal snapshots do not pile up. */
+const keepDiscovery = async (tx: Tx, {org, connector, read, upkeep}: ReadDiscovery) => {
+  // This lock comes first, so that of two discoveries that end at once, the later is compared with the earlier.
   await holdVersion(tx, org)
   const before = await findLatestDiscovery(tx, connector)
   const known = before ? await listDiscoveredModules(tx, before.id) : []
+  const modules = withKnownFields(known, read)
   const diff = diffModules(before && {id: before.id, modules: known}, modules)
-  if (upkeep && before && diff.added.length + diff.removed.length + diff.changed.length === 0) return seeDiscovery(tx, before.id)
+  if (upkeep && before && diff.added.length + diff.removed.length + diff.changed.length === 0)
+    return {id: await markDiscoverySeen(tx, before.id), modules}
   const id = newId('dis')
   await insertDiscovery(tx, {id, connector, modules, diff})
-  await takeDiscovery(tx, {org, connector, before: known, now: modules})
-  return id
+  await applyDiscovery(tx, {org, connector, before: known, now: modules})
+  return {id, modules}
 }
+
+/**
+ * Returns the modules that were read. A module whose fields could not be read keeps the fields of the previous discovery, so that its
+ * imports and those of its subforms continue.
+ */
+const withKnownFields = (known: readonly DiscoveredModule[], read: DiscoveredModule[]): DiscoveredModule[] =>
+  placeSubforms(
+    read.map(module => {
+      const before = module.unread && known.find(({apiName}) => apiName === module.apiName)
+      return before ? {...module, fields: before.fields, namingField: module.namingField ?? before.namingField} : module
+    }),
+  )

@@ -1,14 +1,17 @@
-import {holdCurrent} from '../shared/credits/balance.ts'
-import {releaseIdle} from '../shared/entitlements/rows.ts'
-import {endTrials} from '../shared/entitlements/trial.ts'
-import {listOrgsToSweep} from '../sql/credits.ts'
-import {aboutEachLease, rounds} from './rounds.ts'
-import type {Tools} from './tools.ts'
+import {holdCurrent} from '../shared/billing/credits/balance.ts'
+import {releaseIdle} from '../shared/billing/entitlements/rows.ts'
+import {endTrials} from '../shared/billing/entitlements/trial.ts'
+import {listOrgsToSweep} from '../sql/ai-credits.ts'
+import type {WorkerDeps} from './deps.ts'
+import {aboutEachLease, periodicTask} from './periodic.ts'
 
 const perRound = 500
 
-/** Credits that somebody reserved and never settled. Whoever touches the org's credits finds them too; this is for orgs nobody touches. */
-const releaseAbandoned = async ({db, drain}: Tools) => {
+/**
+ * Releases credits that were reserved and never settled. Every use of an org's credits releases them too. This task covers orgs that use
+ * none.
+ */
+const releaseAbandoned = async ({db, drain}: WorkerDeps) => {
   for (const org of await listOrgsToSweep(db, perRound)) {
     drain.throwIfAborted()
     await db.transaction(tx => holdCurrent(tx, org))
@@ -16,10 +19,10 @@ const releaseAbandoned = async ({db, drain}: Tools) => {
 }
 
 /**
- * Writes down what time has done to plans, rows and credits. Nothing waits for it: every decision is made of what follows from the time by
- * itself.
+ * Stores the effects of time on plans, rows and credits. No decision waits for this task, because every decision computes these effects
+ * from the current time.
  */
-export default rounds({
+export default periodicTask({
   name: 'entitlements',
   everyMs: aboutEachLease,
   steps: [({db}) => endTrials(db, {most: perRound}), ({db}) => releaseIdle(db, {most: perRound}), releaseAbandoned],

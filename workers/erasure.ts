@@ -1,9 +1,8 @@
+import {recordStaffAction} from '../shared/accounts/staff-action.ts'
 import {endBillingOf} from '../shared/billing/ending.ts'
-import {revokeAll} from '../shared/connectors/disconnect.ts'
+import {revokeAll} from '../shared/crm/connectors/disconnect.ts'
 import {eraseOrg} from '../shared/jobs.ts'
-import {recordStaffAction} from '../shared/people/staff-action.ts'
 import type {Tx} from '../sql/database.ts'
-import {deleteDoomedUnder} from '../sql/emptying.ts'
 import {
   blankTokens,
   deleteConnectors,
@@ -19,6 +18,7 @@ import {
   ofRuns,
   perDelete,
 } from '../sql/erasure.ts'
+import {deletePendingOf} from '../sql/purge.ts'
 import {inPieces} from './pieces.ts'
 import {type Work, worker} from './worker.ts'
 
@@ -26,9 +26,9 @@ const runsPerLook = 100
 const discoveriesPerDelete = 20
 
 /**
- * Erases an org that was marked for it: first its runs are taken from whoever carries them, its grants are given up and what it pays for ends, then its rows leave in pieces small enough to
- * hold nothing up, then its files, and the org itself last. Each step finds what is there, so an attempt that broke off is simply begun
- * again. Files come after imports: an upload that ends now finds no import and takes its file away itself.
+ * Erases an org that is marked for erasure. First takes its runs from their owners, revokes its grants and ends its billing. Then deletes
+ * its rows in pieces that block nothing, then its files, and the org last. Each step works on what is left, so a broken attempt can be
+ * started again. Files are deleted after imports: an upload that ends meanwhile finds no import and removes its own file.
  */
 export default worker(eraseOrg, {concurrency: 1}, async ({org}, work) => {
   const {db, storage, log} = work
@@ -63,7 +63,7 @@ const eraseRest = async (work: Work, org: string): Promise<number> => {
 
 const eraseOrgItself = async (tx: Tx, {org, rows}: {org: string; rows: number}) => {
   await deleteConnectors(tx, org)
-  await deleteDoomedUnder(tx, org)
+  await deletePendingOf(tx, org)
   await blankTokens(tx, org)
   if (await deleteOrg(tx, org)) await recordStaffAction(tx, null, {kind: 'erased', org, detail: {rows}})
 }

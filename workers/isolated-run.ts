@@ -1,19 +1,19 @@
 import {once} from 'node:events'
 import {databaseUrlOf, storageOf} from '../shared/config.ts'
-import {openBudget} from '../shared/crm/budget.ts'
 import {openCrm} from '../shared/crm/crm.ts'
+import {openBudget} from '../shared/crm/limits/budget.ts'
 import {armFault} from '../shared/fault-point.ts'
-import {openLog} from '../shared/log.ts'
-import {openStorage} from '../shared/storage.ts'
-import {openTracing, traced} from '../shared/tracing.ts'
+import {openStorage} from '../shared/storage/storage.ts'
+import {openLog} from '../shared/telemetry/log.ts'
+import {openTracing, traced} from '../shared/telemetry/tracing.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
-import type {IsolatedRunInput, IsolatedRunMessage, IsolatedRunResult} from './engine/crash-isolation.ts'
-import {type ExecuteOptions, executeRun, type RunState} from './engine/run.ts'
+import type {IsolatedRunInput, IsolatedRunMessage, IsolatedRunResult} from './engine/recover/crash-isolation.ts'
+import {type ExecuteOptions, executeRunInProcess, type RunState} from './engine/run.ts'
 import {watchOver} from './watchdog.ts'
 
 const name = 'isolated run'
 
-/** Executes one run for `engine/crash-isolation.ts`, in a child process that ends with its parent. */
+/** Executes one run for `engine/recover/crash-isolation.ts`, in a child process that ends with its parent. */
 const main = async () => {
   process.on('disconnect', () => process.exit(1))
   if (!process.connected) process.exit(1)
@@ -24,7 +24,7 @@ const main = async () => {
   const log = openLog(name, config.LOG_LEVEL)
   if (config.NODE_ENV !== 'production') armFault(config.FAULT_POINT)
   watchOver({name, seconds: hungAfterSeconds, log})
-  const result = await executeOnce(input, {signal: drain.signal, log, onTaken: () => send('taken')}).then(
+  const result = await executeOnce(input, {signal: drain.signal, log, onLeased: () => send('taken')}).then(
     (state): IsolatedRunResult => ({state}),
     (err): IsolatedRunResult => {
       log.error({err, run: input.id}, 'run failed')
@@ -34,7 +34,7 @@ const main = async () => {
   send(result, () => process.exit(0))
 }
 
-/** If a message cannot be sent, the parent has ended, and `disconnect` ends this process. */
+/** Sends a message to the parent. If that fails, the parent has ended, and `disconnect` ends this process. */
 const send = (message: IsolatedRunMessage, onSent = () => {}) => void process.send!(message, onSent)
 
 const executeOnce = async ({config, org, id, parent}: IsolatedRunInput, options: ExecuteOptions): Promise<RunState> => {
@@ -47,7 +47,7 @@ const executeOnce = async ({config, org, id, parent}: IsolatedRunInput, options:
   const crm = openCrm({db, config, log, budget})
   const tools = {config, db, hot, budget, crm, storage: openStorage(storageOf(config))}
   try {
-    return await traced(name, {parent, attributes: {'lading.run': id}}, () => executeRun(tools, {org, id}, options))
+    return await traced(name, {parent, attributes: {'lading.run': id}}, () => executeRunInProcess(tools, {org, id}, options))
   } finally {
     await crm.close()
     await budget.close()

@@ -1,19 +1,19 @@
 import {once} from 'node:events'
 import {createServer, type IncomingMessage, type ServerResponse} from 'node:http'
 import type {AddressInfo} from 'node:net'
+import {mayScrape} from '../shared/accounts/admin-token.ts'
 import type {Config} from '../shared/config.ts'
-import type {Log} from '../shared/log.ts'
-import {contentType, type Metrics} from '../shared/metrics/scrape.ts'
-import {mayScrape} from '../shared/people/admin-token.ts'
+import type {Log} from '../shared/telemetry/log.ts'
+import {contentType, type Metrics} from '../shared/telemetry/metrics/scrape.ts'
 
 type Scrapes = {url: string | null; close(): Promise<void>}
 
-/** Whoever scrapes needs one connection at a time; more than a few are none of ours. */
+/** The limit on connections. A scraper needs one at a time. */
 const mostConnections = 16
 
 /**
- * `GET /metrics` of a worker process, on a port of its own where METRICS_PORT is set: under METRICS_TOKEN or ADMIN_TOKEN as at the API. With 0
- * the system chooses one, which the log says, so that several processes of one machine can be told the same.
+ * Serves `GET /metrics` of a worker process on METRICS_PORT, if it is set. Accepts METRICS_TOKEN or ADMIN_TOKEN, as the API does. For port
+ * 0 the system chooses a port and the log names it, so that several processes on one machine can share a configuration.
  */
 export const listenForScrapes = async (config: Config, {metrics, log}: {metrics: Metrics; log: Log}): Promise<Scrapes> => {
   if (config.METRICS_PORT === undefined) return {url: null, close: async () => {}}
@@ -21,7 +21,7 @@ export const listenForScrapes = async (config: Config, {metrics, log}: {metrics:
   server.maxConnections = mostConnections
   server.on('request', (request, response) => {
     answer(request, response, {config, metrics}).catch(err => {
-      log.warn({err}, 'not scraped')
+      log.warn({err}, 'could not answer a scrape')
       response.destroy()
     })
   })
@@ -47,9 +47,9 @@ const answer = async (
   {config, metrics}: {config: Config; metrics: Metrics},
 ) => {
   const [, bearer] = /^bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? []
-  if (url?.split('?')[0] !== '/metrics') return refuse(response, 404, 'There is /metrics here and nothing else')
-  if (method !== 'GET' && method !== 'HEAD') return refuse(response.setHeader('allow', 'GET, HEAD'), 405, 'This address takes GET')
-  if (!bearer || !mayScrape(config, bearer)) return refuse(response, 403, 'This needs METRICS_TOKEN, or ADMIN_TOKEN, as a bearer')
+  if (url?.split('?')[0] !== '/metrics') return refuse(response, 404, 'Not found. Request /metrics')
+  if (method !== 'GET' && method !== 'HEAD') return refuse(response.setHeader('allow', 'GET, HEAD'), 405, 'Method not allowed. Use GET')
+  if (!bearer || !mayScrape(config, bearer)) return refuse(response, 403, 'Send METRICS_TOKEN or ADMIN_TOKEN as a bearer token')
   const text = await metrics.text()
   response.writeHead(200, {'content-type': contentType, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff'})
   response.end(method === 'HEAD' ? undefined : text)

@@ -1,17 +1,17 @@
 import {setTimeout as pause} from 'node:timers/promises'
-import {openMailer} from '../shared/notices/mail.ts'
-import {openOutbound} from '../shared/outbound/outbound.ts'
+import {openMailer} from '../shared/notifications/mail.ts'
+import {openOutbound} from '../shared/schedules/outbound/outbound.ts'
 import {deleteOldNotices} from '../sql/notices.ts'
+import type {WorkerDeps} from './deps.ts'
+import {openDeliverySlots} from './notices/delivery-slots.ts'
 import {expandAll} from './notices/expand.ts'
-import {openLanes} from './notices/lanes.ts'
 import * as mail from './notices/mail.ts'
 import * as post from './notices/post.ts'
-import {rounds} from './rounds.ts'
-import type {Tools} from './tools.ts'
+import {periodicTask} from './periodic.ts'
 import type {Worker} from './worker.ts'
 
 const lookMs = 500
-/** Posted at once by a process, and mailed. */
+/** The limit on concurrent posts of a process; mails have a limit of their own. */
 const posts = 16
 const mails = 2
 const keptDays = 30
@@ -19,24 +19,24 @@ const noticesPerDelete = 1_000
 const upkeepMs = 600_000
 
 /**
- * Tells what was announced: finds out who is to be told, posts and mails what is due, and forgets what is old. No job: what is due says so by
- * itself, and any number of processes may look. What is under way when the process is asked to stop is ended first.
+ * Delivers notices: finds the recipients, posts and mails what is due, and deletes old notices. There is no job: rows say what is due, and
+ * any number of processes may poll. On shutdown, deliveries in progress are completed first.
  */
 const notices: Worker = {
   name: 'notices',
   async start(queue, tools) {
     const outbound = openOutbound(tools.config)
     const mailer = openMailer(tools.config)
-    const posting = openLanes(tools, {
+    const posting = openDeliverySlots(tools, {
       most: posts,
       claim: () => post.claimNext(tools),
       work: claimed => post.postClaimed(tools, outbound, claimed),
     })
     const mailing =
       mailer &&
-      openLanes(tools, {most: mails, claim: () => mail.claimNext(tools), work: claimed => mail.mailClaimed(tools, mailer, claimed)})
+      openDeliverySlots(tools, {most: mails, claim: () => mail.claimNext(tools), work: claimed => mail.mailClaimed(tools, mailer, claimed)})
     const steps = [expandAll, async () => posting.look(), async () => mailing?.look(), sweepAtTimes()]
-    await rounds({name: 'notices', everyMs: () => lookMs, steps}).start(queue, tools)
+    await periodicTask({name: 'notices', everyMs: () => lookMs, steps}).start(queue, tools)
     return async () => {
       await Promise.race([
         Promise.all([posting.ended(), mailing?.ended()]),
@@ -51,7 +51,7 @@ export default notices
 
 const sweepAtTimes = () => {
   let sweptAt = Number.NEGATIVE_INFINITY
-  return async ({db, drain}: Tools) => {
+  return async ({db, drain}: WorkerDeps) => {
     if (performance.now() - sweptAt <= upkeepMs) return
     while ((await deleteOldNotices(db, {days: keptDays, limit: noticesPerDelete})) === noticesPerDelete) drain.throwIfAborted()
     sweptAt = performance.now()

@@ -1,4 +1,7 @@
-/** Until a piece was not full; answers how many went. Between two of them the process may be asked to stop: another one goes on. */
+/**
+ * Calls `take` with `limit` until it returns a smaller count. Returns the total. If the process is asked to stop, throws between two
+ * pieces, and another process continues.
+ */
 export const inPieces = async (
   signal: AbortSignal,
   limit: number,

@@ -1,14 +1,14 @@
 import {listOrgsWithDeleted} from '../sql/expiry.ts'
+import {periodicTask} from './periodic.ts'
 import {deleteImports, emptyImports, emptyRuns} from './retention/empty.ts'
 import {doNight, type Nightly} from './retention/night.ts'
 import {attempt, openLogged} from './retention/tally.ts'
 import {removeUploads} from './retention/uploads.ts'
-import {rounds} from './rounds.ts'
 
 const everyMs = 20_000
 const orgsPerLook = 20
 
-/** Imports that somebody deleted do not wait for the night, nor do unfinished uploads, nor objects that nothing names any more. */
+/** Removes deleted imports, unfinished uploads and unnamed objects at once, not only at night. */
 export const removeDeleted = async (tools: Omit<Nightly, 'config'>) => {
   const retaining = {...tools, tally: openLogged(tools)}
   const orgs = await listOrgsWithDeleted(tools.db, {limit: orgsPerLook})
@@ -20,11 +20,11 @@ export const removeDeleted = async (tools: Omit<Nightly, 'config'>) => {
   await removeUploads(retaining)
 }
 
-/** Processes that were started together do not go on looking together. */
+/** Returns a random interval, which keeps processes that were started together apart. */
 const sometime = () => everyMs * (0.75 + Math.random() / 2)
 
 /**
- * What is past its org's history window goes once a day, in pieces small enough to hold nothing up; what people delete goes within the
- * minute. No job: the night is a row that one process claims, and each step finds what is left, whoever died over it.
+ * Deletes data past the history window of its org once a day, in pieces that block nothing. Data that people delete is removed within a
+ * minute. There is no job: one process claims the row of the night, and each step works on what is left, whichever process died before.
  */
-export default rounds({name: 'retention', everyMs: sometime, steps: [removeDeleted, doNight]})
+export default periodicTask({name: 'retention', everyMs: sometime, steps: [removeDeleted, doNight]})

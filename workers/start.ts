@@ -2,33 +2,36 @@ import {parseArgs} from 'node:util'
 import {z} from 'zod'
 import {openPaymentProvider} from '../shared/billing/payment-provider.ts'
 import {type Config, databaseUrlOf, readConfig, storageOf} from '../shared/config.ts'
-import {openBudget} from '../shared/crm/budget.ts'
 import {openCrm} from '../shared/crm/crm.ts'
+import {openBudget} from '../shared/crm/limits/budget.ts'
 import {armFault} from '../shared/fault-point.ts'
 import {jobs} from '../shared/jobs.ts'
-import {type Log, openLog} from '../shared/log.ts'
-import {workersRun} from '../shared/metrics/jobs.ts'
-import {openMetrics} from '../shared/metrics/scrape.ts'
 import {openQueue} from '../shared/queue.ts'
-import {openStorage} from '../shared/storage.ts'
-import {openTracing} from '../shared/tracing.ts'
+import {openStorage} from '../shared/storage/storage.ts'
+import {type Log, openLog} from '../shared/telemetry/log.ts'
+import {workersRun} from '../shared/telemetry/metrics/jobs.ts'
+import {openMetrics} from '../shared/telemetry/metrics/scrape.ts'
+import {openTracing} from '../shared/telemetry/tracing.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
 import {listenForScrapes} from './metrics.ts'
 import {hungAfterSeconds, watchOver} from './watchdog.ts'
 import type {Worker} from './worker.ts'
 
-/** What can be started by name; operators scale each on its own. A process loads its own alone: the code of the others takes memory too. */
+/**
+ * The workers that can be started by name, so that operators can scale each on its own. A process imports only the code of its own workers,
+ * to save memory.
+ */
 const workers: Record<string, () => Promise<{default: Worker}[]>> = {
   archive: () => Promise.all([import('./archive.ts')]),
   billing: () =>
     Promise.all([
-      ...[import('./billing.ts'), import('./billing-rounds.ts'), import('./billing-end.ts')],
-      ...[import('./billing-event-rounds.ts'), import('./topups.ts'), import('./topup-rounds.ts')],
+      ...[import('./billing.ts'), import('./billing-periodic.ts'), import('./billing-end.ts')],
+      ...[import('./billing-event-periodic.ts'), import('./topups.ts'), import('./topup-periodic.ts')],
     ]),
   checks: () => Promise.all([import('./checks.ts')]),
   clock: () => Promise.all([import('./clock.ts')]),
-  credits: () => Promise.all([import('./credits.ts')]),
-  discovery: () => Promise.all([import('./discovery.ts'), import('./discovery-refresh.ts')]),
+  credits: () => Promise.all([import('./crm-quota.ts')]),
+  discovery: () => Promise.all([import('./discovery.ts'), import('./discovery-refresh.ts'), import('./doctor.ts')]),
   entitlements: () => Promise.all([import('./entitlements.ts')]),
   erasure: () => Promise.all([import('./erasure.ts')]),
   imports: () => Promise.all([import('./imports.ts'), import('./run-sweep.ts')]),
@@ -38,14 +41,14 @@ const workers: Record<string, () => Promise<{default: Worker}[]>> = {
   writes: () => Promise.all([import('./writes/records.ts'), import('./writes/rows.ts'), import('./writes/sweep.ts')]),
 }
 
-type Running = {stop(): Promise<void>}
+type RunningWorkers = {stop(): Promise<void>}
 
-/** Starts the named workers in this process. `stop` lets what is under way settle and hands over what cannot wait. */
+/** Starts the named workers in this process. `stop` lets work in progress settle and hands over work that cannot finish in time. */
 export const startWorkers = async (
   names: string[],
   config: Config,
   log: Log = openLog(`workers ${names.join(' ')}`, config.LOG_LEVEL),
-): Promise<Running> => {
+): Promise<RunningWorkers> => {
   const url = databaseUrlOf(config)
   const draining = new AbortController()
   const db = await openDatabase(url)
@@ -77,7 +80,10 @@ export const startWorkers = async (
   }
 }
 
-/** `node workers/start.ts imports discovery`; all of them when none is named. `--hung-after=3` is for tests, in seconds. */
+/**
+ * Starts the workers that the arguments name. `node workers/start.ts imports discovery` starts these two; without a name, all start.
+ * `--hung-after=3` (seconds) is for tests.
+ */
 const main = async (args: string[]) => {
   const options = {'hung-after': {type: 'string', default: String(hungAfterSeconds)}} as const
   const {values, positionals: named} = parseArgs({args, options, allowPositionals: true})
@@ -85,7 +91,7 @@ const main = async (args: string[]) => {
   const config = readConfig()
   const names = named.length ? named : Object.keys(workers)
   const unknown = names.filter(name => !(name in workers))
-  if (unknown.length) throw new Error(`No worker is called ${unknown.join(', ')}: there are ${Object.keys(workers).join(', ')}`)
+  if (unknown.length) throw new Error(`Unknown worker: ${unknown.join(', ')}. Choose from ${Object.keys(workers).join(', ')}`)
   if (config.NODE_ENV !== 'production') armFault(config.FAULT_POINT)
   const name = `workers ${names.join(' ')}`
   const log = openLog(name, config.LOG_LEVEL)

@@ -1,49 +1,58 @@
 import type {JobWithMetadata} from 'pg-boss'
 import type {z} from 'zod'
 import {Refusal} from '../shared/errors.ts'
-import type {Log} from '../shared/log.ts'
-import {type JobOutcome, jobBegan} from '../shared/metrics/jobs.ts'
-import type {Job, Queue, Settled} from '../shared/queue.ts'
-import {traced, traceId} from '../shared/tracing.ts'
-import type {Tools} from './tools.ts'
+import type {Job, Queue, SettledJob} from '../shared/queue.ts'
+import type {Log} from '../shared/telemetry/log.ts'
+import {type JobOutcome, jobBegan} from '../shared/telemetry/metrics/jobs.ts'
+import {traced, traceId} from '../shared/telemetry/tracing.ts'
+import type {WorkerDeps} from './deps.ts'
 
-export type Work = Tools & {log: Log; job: {id: string}; signal: AbortSignal}
-type Handle<P extends z.ZodType, A extends z.ZodType> = (payload: z.output<P>, work: Work) => Promise<z.input<A>>
+export type Work = WorkerDeps & {log: Log; job: {id: string}; signal: AbortSignal}
+type JobHandler<P extends z.ZodType, A extends z.ZodType> = (payload: z.output<P>, work: Work) => Promise<z.input<A>>
 
 /**
- * A worker as `start.ts` knows it: what it listens to and how to begin. `side` work runs beside the jobs until stopped. Where `start` answers a
- * function, the process is stopped when that has let what is under way end.
+ * A worker for `start.ts`: the name of its job or task, and how to start it. If `start` returns a function, the process calls it on
+ * shutdown and waits until work in progress has ended.
  */
-export type Worker = {name: string; start(queue: Queue, tools: Tools): Promise<void | (() => Promise<void>)>}
+export type Worker = {name: string; start(queue: Queue, deps: WorkerDeps): Promise<void | (() => Promise<void>)>}
 
-/** A handler returns its answer, throws a Refusal (told to whoever asked), or throws anything else (retried by the job's policy). */
+/**
+ * Makes a worker from a job's handler. The handler returns its answer, throws a Refusal (returned to the caller of the job), or throws
+ * another error (retried by the job's policy).
+ */
 export const worker = <P extends z.ZodType, A extends z.ZodType>(
   job: Job<P, A>,
-  {concurrency}: {concurrency: number | ((tools: Tools) => number)},
-  handle: Handle<P, A>,
+  {concurrency}: {concurrency: number | ((deps: WorkerDeps) => number)},
+  handle: JobHandler<P, A>,
 ): Worker => ({
   name: job.name,
-  async start(queue, tools) {
-    const count = typeof concurrency === 'function' ? concurrency(tools) : concurrency
-    for (let n = 0; n < count; n++) await listen(queue, job, handle, tools)
+  async start(queue, deps) {
+    const count = typeof concurrency === 'function' ? concurrency(deps) : concurrency
+    for (let n = 0; n < count; n++) await listen(queue, job, handle, deps)
   },
 })
 
 /**
- * One slot. The queue would sleep out its polling interval after each job; waking the slot by its own id makes it look again at once.
+ * Executes jobs one after another. The queue would wait for its polling interval after each job. So the loop is woken by its own id and
+ * polls again at once.
  */
-const listen = async <P extends z.ZodType, A extends z.ZodType>(queue: Queue, job: Job<P, A>, handle: Handle<P, A>, tools: Tools) => {
+const listen = async <P extends z.ZodType, A extends z.ZodType>(
+  queue: Queue,
+  job: Job<P, A>,
+  handle: JobHandler<P, A>,
+  deps: WorkerDeps,
+) => {
   const id: string = await queue.work(
     job.name,
     {pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: 5, includeMetadata: true},
-    async ([taken]: JobWithMetadata<object>[]): Promise<Settled> => {
+    async ([taken]: JobWithMetadata<object>[]): Promise<SettledJob> => {
       const waitedMs = taken!.startedOn.getTime() - Math.max(taken!.createdOn.getTime(), taken!.startAfter.getTime())
       const attributes = {'lading.job': taken!.id, 'lading.waited_ms': Math.max(0, waitedMs)}
       const ended = jobBegan(job.name, waitedMs)
       let outcome: JobOutcome = 'failed'
       try {
         return await traced(`job ${job.name}`, {kind: 'consumer', parent: parentOf(taken!.data), attributes}, async mark => {
-          const settled = await carry(taken!, job, handle, tools)
+          const settled = await runJob(taken!, job, handle, deps)
           outcome = 'refused' in settled ? 'refused' : 'done'
           if ('refused' in settled) mark.set({'lading.code': settled.refused.code})
           return settled
@@ -56,17 +65,17 @@ const listen = async <P extends z.ZodType, A extends z.ZodType>(queue: Queue, jo
   )
 }
 
-const carry = async <P extends z.ZodType, A extends z.ZodType>(
+const runJob = async <P extends z.ZodType, A extends z.ZodType>(
   {id, data, signal: ended}: {id: string; data: object; signal: AbortSignal},
   job: Job<P, A>,
-  handle: Handle<P, A>,
-  tools: Tools,
-): Promise<Settled> => {
+  handle: JobHandler<P, A>,
+  deps: WorkerDeps,
+): Promise<SettledJob> => {
   const trace = traceId()
-  const log = tools.log.child({job: job.name, id, ...(trace && {trace}), ...idsOf(data)})
-  const signal = AbortSignal.any([ended, tools.drain])
+  const log = deps.log.child({job: job.name, id, ...(trace && {trace}), ...idsOf(data)})
+  const signal = AbortSignal.any([ended, deps.drain])
   try {
-    return {answer: job.answer.parse(await handle(job.payload.parse(data), {...tools, log, job: {id}, signal}))}
+    return {answer: job.answer.parse(await handle(job.payload.parse(data), {...deps, log, job: {id}, signal}))}
   } catch (error) {
     if (error instanceof Refusal) return {refused: error.envelope}
     log.error({err: error}, 'job failed')
@@ -74,9 +83,9 @@ const carry = async <P extends z.ZodType, A extends z.ZodType>(
   }
 }
 
-/** The step that made the job, where that was traced. */
+/** Returns the trace context of the request or step that created the job, if it was traced. */
 const parentOf = (data: object): string | undefined =>
   'traceparent' in data && typeof data.traceparent === 'string' ? data.traceparent : undefined
 
-/** A job carries ids and nothing else, so its payload may be logged. */
+/** Returns the job's payload for the log. A payload contains only ids, so it may be logged. */
 const idsOf = (data: object) => ({payload: data})

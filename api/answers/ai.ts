@@ -1,14 +1,14 @@
 import {z} from 'zod'
-import {PRICES} from '../../shared/ai/credits.ts'
+import {PRICES} from '../../shared/assistant/credits.ts'
 import {Answer, Count, Json, Moment} from './common.ts'
 import {Samples, turn} from './conversations.ts'
 import {Balance} from './plans.ts'
 
-const confidence = z.number().min(0).max(1).describe('How sure it is, 0 to 1; under 0.6 a person would look twice')
+const confidence = z.number().min(0).max(1).describe('Confidence, 0 to 1. Review proposals below 0.6')
 const why = z
   .array(z.enum(['accepted', 'label', 'apiName', 'localLabel', 'alias', 'similar', 'fingerprint', 'options', 'model']))
   .describe(
-    'By what: the org took it before, a name of its own, a word known for it, a name alike, its values (`fingerprint`), its options, or the model’s choice',
+    'Evidence for the proposal: accepted by the org before, a name of the field, a known alias, a similar name, its values (`fingerprint`), its options, or the choice of the model',
   )
 const fieldName = 'The API name of the field'
 const module = 'The API name of its module'
@@ -16,12 +16,12 @@ const credits = Count('AI credits it cost')
 
 const Proposal = Answer({
   column: z.string().describe('The column'),
-  field: z.string().nullable().describe(`${fieldName}; null: none fits well enough`),
-  module: z.string().nullable().describe(`${module}; null as \`field\` is`),
+  field: z.string().nullable().describe(`${fieldName}. Null: no field fits well enough`),
+  module: z.string().nullable().describe(`${module}. Null if \`field\` is null`),
   confidence,
   why,
-  by: z.enum(['local', 'model']).describe('Whose proposal it is: that of the matcher here, or that of the model'),
-  note: z.string().nullable().describe('Why, in a sentence of the model; null: it is not the model’s'),
+  by: z.enum(['local', 'model']).describe('`local`: proposed by the matcher of this service. `model`: proposed by the AI model'),
+  note: z.string().nullable().describe('The reason given by the model. Null: not proposed by the model'),
   candidates: z
     .array(
       Answer({
@@ -31,32 +31,32 @@ const Proposal = Answer({
         why,
       }),
     )
-    .describe('What else it could be, the likeliest first, the proposal among them; four at most'),
-}).meta({id: 'Proposal', description: 'Where a column belongs'})
+    .describe('Candidate fields, likeliest first, the proposal included; at most four'),
+}).meta({id: 'Proposal', description: 'A proposed field for a column'})
 
 export const AutoMapped = Answer({
-  proposals: z.array(Proposal).describe('One for each column, in their order. No field is proposed twice'),
+  proposals: z.array(Proposal).describe('One entry per column, in column order. No field is proposed twice'),
   model: z
     .enum(['not_needed', 'not_configured', 'no_credits', 'unavailable', 'used'])
-    .describe('What the model had to do with it. `unavailable`: it failed, and cost nothing'),
+    .describe('Whether the model was used. `unavailable`: it failed and cost nothing'),
   samples: Samples,
   credits,
   turn,
 })
 
-const row = z.int().positive().describe('Which of the rows that were sent, counted from 1')
+const row = z.int().positive().describe('Number of the sample row, from 1')
 
-/** Of an expression that was run on true rows. */
+/** The result of an expression on one sample row. */
 const Tried = z.union([
   Answer({
     row,
-    value: Json('What it gave'),
+    value: Json('The result'),
     problem: Answer({
-      code: z.string().meta({description: 'What kind of problem', examples: ['INVALID_DATE']}),
-      message: z.string().describe('What is wrong, for a person'),
+      code: z.string().meta({description: 'The kind of problem', examples: ['INVALID_DATE']}),
+      message: z.string().describe('What is wrong, in words'),
     })
       .nullable()
-      .describe('Why the field does not take that; null: it does'),
+      .describe('Why the field does not accept the result. Null: it does'),
   }),
   Answer({
     row,
@@ -67,57 +67,57 @@ const Tried = z.union([
           ...(['EXPRESSION_TIMEOUT', 'EXPRESSION_MEMORY', 'EXPRESSION_STACK', 'SANDBOX_UNAVAILABLE'] as const),
         ])
         .describe('How it failed'),
-      message: z.string().describe('What is wrong, for a person'),
-      line: z.int().positive().nullable().describe('Where in the expression, counted from 1; null: nowhere in it'),
-      column: z.int().positive().nullable().describe('Where in the line, counted from 1; null: nowhere in it'),
-    }).describe('It gave nothing'),
+      message: z.string().describe('What is wrong, in words'),
+      line: z.int().positive().nullable().describe('Line in the expression, from 1. Null: unknown'),
+      column: z.int().positive().nullable().describe('Column in the line, from 1. Null: unknown'),
+    }).describe('Why there is no result'),
   }),
 ])
 
 export const Formula = Answer({
-  expression: z.string().nullable().describe('The JavaScript expression; null: the model says that none can do it'),
-  explanation: z.string().describe('What it does, or why it cannot be done'),
-  results: z.array(Tried).describe('What it gave for each of the rows that were sent'),
-  attempts: z.int().positive().describe('How often the model was asked, three times at most'),
+  expression: z.string().nullable().describe('The JavaScript expression. Null: the model found no expression for this'),
+  explanation: z.string().describe('What the expression does, or why there is none'),
+  results: z.array(Tried).describe('The result for each sample row'),
+  attempts: z.int().positive().describe('Attempts of the model, at most three'),
   samples: Samples,
   credits,
-  balance: Balance.describe('What the org has of AI credits now'),
+  balance: Balance.describe('The current AI credits of the org'),
   turn,
 })
 
 const used = {
-  requests: Count('Requests, those that failed among them'),
-  failed: Count('Requests that failed or were broken off'),
+  requests: Count('Requests, failed ones included'),
+  failed: Count('Requests that failed or were aborted'),
   inputTokens: Count('Tokens the model read'),
   outputTokens: Count('Tokens the model wrote'),
   credits,
 }
-const feature = z.enum(Object.keys(PRICES) as (keyof typeof PRICES)[]).describe('What the model was asked for')
+const feature = z.enum(Object.keys(PRICES) as (keyof typeof PRICES)[]).describe('The AI feature')
 
 export const AiUsage = Answer({
   periodStart: Moment('When the period began'),
   periodEnd: Moment('When it ends'),
   credits: Balance.omit({periodStart: true, periodEnd: true})
     .extend({spent: Count('AI credits spent in the period')})
-    .describe('What the org has of AI credits'),
+    .describe('The AI credits of the org'),
   byFeature: z
     .array(
       Answer({
         feature,
         ...used,
         prices: Answer({
-          input: z.number().describe('Credits for a thousand tokens that are read'),
-          output: z.number().describe('Credits for a thousand tokens that are written'),
-        }).describe('What it costs; a request takes whole credits'),
+          input: z.number().describe('Credits per 1,000 input tokens'),
+          output: z.number().describe('Credits per 1,000 output tokens'),
+        }).describe('The prices. Each request is rounded up to whole credits'),
       }),
     )
-    .describe('Every feature, those that were not used among them'),
+    .describe('All features, unused ones included'),
 })
 
 export const AiDays = Answer({
   usage: z
     .array(Answer({day: z.iso.date().describe('The day in UTC'), feature, ...used}))
-    .describe('By day and feature, the newest day first; days without any are not named'),
+    .describe('By day and feature, newest day first. Days without usage are omitted'),
 })
 
 const chatEvents = `A comment every 15 seconds keeps the connection open. The data of each event is JSON:
@@ -125,14 +125,14 @@ const chatEvents = `A comment every 15 seconds keeps the connection open. The da
 | Event | Data |
 |---|---|
 | \`text\` | \`{text}\`: the next words of the answer |
-| \`tool\` | \`{name, input, id}\`: the model looks something up by \`get_schema\`, \`propose_mapping\`, \`test_expression\` or \`explain_issue\`; at most five rounds |
-| \`tool_result\` | \`{name, id, output}\`: what it was told, which is what left the server |
-| \`done\` | \`{turn, notes, samples, usage: {inputTokens, outputTokens}, credits, balance}\`: the last one. It is paid for and kept |
-| \`error\` | \`{error, code}\`, as a refusal: the last one. It broke off, and costs nothing |`
+| \`tool\` | \`{name, input, id}\`: the model calls a tool: \`get_schema\`, \`propose_mapping\`, \`test_expression\` or \`explain_issue\`; at most five rounds |
+| \`tool_result\` | \`{name, id, output}\`: the result of the tool, as sent to the model |
+| \`done\` | \`{turn, notes, samples, usage: {inputTokens, outputTokens}, credits, balance}\`: the last event. The answer is charged and stored |
+| \`error\` | \`{error, code}\`, as a refusal: the last event. The answer was interrupted and costs nothing |`
 
 export const ChatStream = {type: 'text/event-stream', what: chatEvents}
 
-/** What stands between a question and the model's answer. What the model fails with costs nothing. */
+/** Refusals of the routes that call the AI model. Failures of the model cost nothing. */
 export const ofModel = [
   ...(['NOT_CONFIGURED', 'CREDITS_EXHAUSTED', 'STATUS_SUSPENDED', 'STATUS_PAST_DUE'] as const),
   ...(['MODEL_ANSWER_INVALID', 'MODEL_UNAVAILABLE'] as const),

@@ -1,8 +1,8 @@
 import {z} from 'zod'
-import {PAGES} from '../../shared/registry/pages.ts'
+import {PAGES} from '../../shared/configuration/pages.ts'
 import {Answer, Id, Json, Moment, NextCursor} from './common.ts'
 
-export const Change = Answer({
+const Change = Answer({
   id: Id('chg', 'The change'),
   page: z.enum(PAGES).describe('The page of the settings it belongs to'),
   subject: z.string().meta({description: 'What was changed', examples: ['field.description', 'module.enabled', 'member.role']}),
@@ -10,26 +10,26 @@ export const Change = Answer({
     .string()
     .nullable()
     .meta({
-      description: 'Of what: a module by its key, a field as `key.field`, a person by their name today; null: of the org',
+      description: 'The object: a module by its key, a field as `key.field`, a person by their current name. Null: the org',
       examples: ['leads.Email'],
     }),
-  before: Json('What it was; null: nothing, or nobody can know'),
-  after: Json('What it is since; null: it is gone'),
-  proposedBy: z.literal('ai').nullable().describe('`ai`: the person used a value that an AI proposed; null: they did not say so'),
-  registryVersion: z.int().nonnegative().nullable().describe('The version of the configuration it made; null: it made none'),
-  userId: Id('per', 'Who changed it').nullable().describe('Who changed it; null: no person, or they were deleted'),
-  userName: z.string().nullable().describe('Their name today; null as `userId` is'),
-  userEmail: z.string().nullable().describe('Their e-mail address today; null as `userId` is'),
+  before: Json('The value before. Null: none, or not known'),
+  after: Json('The value after. Null: removed'),
+  proposedBy: z.literal('ai').nullable().describe('`ai`: the person used a value proposed by AI. Null: not stated'),
+  registryVersion: z.int().nonnegative().nullable().describe('The version of the configuration it created. Null: none'),
+  userId: Id('per', 'The person').nullable().describe('The person who changed it. Null: no person, or the person was deleted'),
+  userName: z.string().nullable().describe('Their current name. Null if `userId` is null'),
+  userEmail: z.string().nullable().describe('Their current e-mail address. Null if `userId` is null'),
   via: z
     .enum(['session', 'token', 'oauth', 'payment', 'schedule', 'staff'])
-    .describe('How: signed in, by an API token, by an MCP client, by the payment provider, by a schedule, by staff of the service'),
-  tokenId: Id('tok', 'The API token').nullable().describe('The API token; null: by none'),
-  tokenName: z.string().nullable().describe('What the token is called; null: by none'),
-  connectorId: Id('con', 'The connection it is about').nullable().describe('The connection it is about; null: it is about the org'),
-  createdAt: Moment('When it was changed; the same for all changes of one request'),
-}).meta({id: 'Change', description: 'One value of the settings that changed'})
+    .describe('Made by a session, an API token, an MCP client, the payment provider, a schedule, or staff of the service'),
+  tokenId: Id('tok', 'The API token').nullable().describe('The API token. Null: none'),
+  tokenName: z.string().nullable().describe('Name of the token. Null: none'),
+  connectorId: Id('con', 'The connection').nullable().describe('The connection. Null: the change concerns the org'),
+  createdAt: Moment('When it changed. The same for all changes of one request'),
+}).meta({id: 'Change', description: 'A changed value of the settings'})
 
-export const ChangePage = Answer({changes: z.array(Change).describe('The newest first'), nextCursor: NextCursor})
+export const ChangePage = Answer({changes: z.array(Change).describe('Newest first'), nextCursor: NextCursor})
 
 export const changeExample = {
   ...{id: 'chg_01k9m0v6f8e2r4t7w3y5z1a2b3', page: 'members', subject: 'member.role', target: 'Ben Example', before: 'operator'},

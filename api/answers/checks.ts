@@ -1,47 +1,45 @@
 import {z} from 'zod'
-import {SEVERITIES} from '../../shared/checks/problem.ts'
+import {SEVERITIES} from '../../shared/mapping/checks/problem.ts'
 import {Answer, Count, JOB_STATES, JobWith, Moment, NextCursor} from './common.ts'
 
 const CheckResult = Answer({
   rows: Count('Rows that were read'),
-  errors: Count('Problems for which rows fail or are refused'),
-  warnings: Count('Problems for which rows may be'),
+  errors: Count('Problems by which rows will fail or be refused'),
+  warnings: Count('Problems by which rows may fail or be refused'),
 })
 
-export const CheckBegun = Answer({job: JobWith(CheckResult).describe('The work on it')})
+export const CheckBegun = Answer({job: JobWith(CheckResult).describe('The job of the check')})
 
-export const CheckProblem = Answer({
+const CheckProblem = Answer({
   severity: z
     .enum(SEVERITIES)
-    .describe(
-      '`error`: rows fail or are refused. `warning`: rows may be, or something else comes of them than is expected. `info`: good to know',
-    ),
-  kind: z.string().meta({description: "What it is: the run's own code where it has one, in small letters", examples: ['required_missing']}),
-  source: z.string().nullable().describe('The file; null: none in particular'),
-  flow: z.string().nullable().describe('The id of the flow; null: none in particular'),
-  module: z.string().nullable().describe('API name of the module; null: none in particular'),
-  field: z.string().nullable().describe('API name of the field; null: none in particular'),
-  column: z.string().nullable().describe('The column of the file; null: none in particular'),
+    .describe('`error`: rows will fail or be refused. `warning`: rows may fail or be written unexpectedly. `info`: for information'),
+  kind: z.string().meta({description: 'The kind of problem: the code a run would use, in lower case', examples: ['required_missing']}),
+  source: z.string().nullable().describe('The file. Null: no specific file'),
+  flow: z.string().nullable().describe('The id of the flow. Null: no specific flow'),
+  module: z.string().nullable().describe('API name of the module. Null: no specific module'),
+  field: z.string().nullable().describe('API name of the field. Null: no specific field'),
+  column: z.string().nullable().describe('The column of the file. Null: no specific column'),
   place: Answer({line: z.int().positive().describe('The line, from 1'), column: z.int().positive().describe('The column, from 1')})
     .nullable()
-    .describe('Where in an expression; null: it is none'),
-  count: Count('In how many rows'),
-  rows: z.array(z.int().positive()).describe('The numbers of the first of them; empty where no single row is to blame'),
-  samples: z.array(z.string()).describe('Cells of those as the file has them'),
-  message: z.string().describe('What is wrong, for a person'),
-  fix: z.string().describe('What to do about it, for a person'),
-}).meta({id: 'CheckProblem', description: 'What of an import would fail in a run, once for each place it was found in'})
+    .describe('Position in an expression. Null: not in an expression'),
+  count: Count('Rows affected'),
+  rows: z.array(z.int().positive()).describe('Row numbers of the first of them. Empty if no single row is the cause'),
+  samples: z.array(z.string()).describe('Cells of those rows, as in the file'),
+  message: z.string().describe('What is wrong, in words'),
+  fix: z.string().describe('How to fix it, in words'),
+}).meta({id: 'CheckProblem', description: 'A problem of an import, listed once per place'})
 
 export const Checks = Answer({
   checks: Answer({
     state: z
       .enum([...JOB_STATES, 'none'])
-      .describe('Of the newest check, which may be another than the one listed. `none`: there was none yet'),
-    startedAt: Moment('When the listed check began').nullable().describe('When the listed check began; null: none has ended'),
-    endedAt: Moment('When the listed check ended').nullable().describe('When the listed check ended; null: none has'),
-    rows: z.int().nonnegative().nullable().describe('Rows that were read; null: none has ended'),
+      .describe('State of the newest check, which may be newer than the one listed. `none`: no check yet'),
+    startedAt: Moment('When the listed check began').nullable().describe('When the listed check began. Null: none has ended'),
+    endedAt: Moment('When the listed check ended').nullable().describe('When the listed check ended. Null: none has'),
+    rows: z.int().nonnegative().nullable().describe('Rows that were read. Null: none has ended'),
     stale: z.boolean().describe('Whether files, flows, libraries, settings, the plan or the CRM changed since'),
   }).describe('The last check that ended'),
-  problems: z.array(CheckProblem).describe('What it found, the worst first'),
+  problems: z.array(CheckProblem).describe('The problems found, worst first'),
   nextCursor: NextCursor,
 })

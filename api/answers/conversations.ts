@@ -2,74 +2,74 @@ import {z} from 'zod'
 import {Answer, Id, Moment, NextCursor} from './common.ts'
 import {PersonNamed} from './people.ts'
 
-const part = (what: string) => z.string().nullable().optional().describe(`${what}; null: none, absent: this kind has none`)
+const part = (what: string) => z.string().nullable().optional().describe(`${what}. Null: none. Absent: not used by this kind`)
 
-export const Place = Answer({
+const Place = Answer({
   kind: z
     .enum(['source', 'field', 'vals', 'failed', 'issue', 'checks', 'run'])
-    .describe('A file, a field of it, the values of a module, failed rows, a problem, the checks, the run'),
+    .describe('A file, a field, the values of a module, failed rows, a problem, the checks, or the run'),
   source: part('The file'),
   module: part('The API name of the module'),
   field: part('The API name of the field'),
   problem: part('The kind of the problem'),
-  code: part('The code rows failed with'),
-}).meta({id: 'Place', description: 'What of an import a question is about'})
+  code: part('The error code of the rows'),
+}).meta({id: 'Place', description: 'The part of an import that a question is about'})
 
 export const Samples = z
   .enum(['allow', 'values', 'masked', 'none'])
   .describe(
-    'The most telling of the file that went to the model: `allow` values at will, `values` of columns that are nobody’s, `masked` shapes alone, `none`',
+    'The most detailed sample data sent to the model. `allow`: any values. `values`: values of columns without personal data. `masked`: only shapes of values. `none`: no sample data',
   )
 
 const KeptTurn = Answer({
   id: Id('trn', 'The turn'),
-  position: z.int().nonnegative().describe('Its place in the conversation, counted from 0'),
-}).meta({id: 'KeptTurn', description: 'Where an answer is kept'})
+  position: z.int().nonnegative().describe('Position in the conversation, from 0'),
+}).meta({id: 'KeptTurn', description: 'Where an answer is stored'})
 
-export const turn = KeptTurn.nullable().describe('Where the answer is kept; null: nobody asked for that, or what it belonged to has gone')
+export const turn = KeptTurn.nullable().describe('Where the answer is stored. Null: not requested, or its import or file was deleted')
 
-/** What an answer proposed; a newer build may keep more of it. */
+/** A proposal in an answer of the assistant. Later versions of Lading may have stored more keys. */
 const Target = z.union([
   z.looseObject({
-    kind: z.literal('mapping').describe('A column goes into a field'),
+    kind: z.literal('mapping').describe('Maps a column to a field'),
     column: z.string().describe('The column'),
     module: z.string().describe('The API name of the module'),
     field: z.string().describe('The API name of the field'),
-    confidence: z.number().min(0).max(1).describe('How sure it is, 0 to 1'),
+    confidence: z.number().min(0).max(1).describe('Confidence, 0 to 1'),
   }),
   z.looseObject({
-    kind: z.literal('expression').describe('A field is filled by an expression'),
-    module: z.string().nullable().describe('The API name of the module; null: none was named'),
-    field: z.string().nullable().describe('The API name of the field; null: none was named'),
+    kind: z.literal('expression').describe('Fills a field with an expression'),
+    module: z.string().nullable().describe('The API name of the module. Null: none given'),
+    field: z.string().nullable().describe('The API name of the field. Null: none given'),
     expression: z.string().describe('The JavaScript expression'),
   }),
 ])
 
-export const Turn = Answer({
+const Turn = Answer({
   id: Id('trn', 'The turn'),
   place: Place,
-  route: z.enum(['auto-map', 'formula', 'chat']).describe('Which route of `/ai` answered'),
-  position: z.int().nonnegative().describe('Its place in the conversation there, counted from 0'),
-  question: z.string().describe('What was asked; of a mapping the names of the columns'),
-  answer: z.string().describe('What was answered'),
-  notes: z.array(z.string()).describe('What there is to say of the answer, one sentence each'),
-  targets: z.array(Target).describe('What it proposed'),
+  route: z.enum(['auto-map', 'formula', 'chat']).describe('The `/ai` route that answered'),
+  position: z.int().nonnegative().describe('Position in the conversation at that place, from 0'),
+  question: z.string().describe('The question. For a mapping, the names of the columns'),
+  answer: z.string().describe('The answer'),
+  notes: z.array(z.string()).describe('Remarks on the answer, one sentence each'),
+  targets: z.array(Target).describe('The proposals'),
   samples: Samples,
   askedAt: Moment('When it was asked'),
-  askedBy: PersonNamed.nullable().describe('Who asked, or whose token did; null: they were deleted'),
-  askedVia: z.enum(['session', 'api_token', 'mcp']).describe('How: signed in, by an API token, by an MCP client'),
-  replayed: z.boolean().describe('Whether the next question at its place may send it to the model again'),
+  askedBy: PersonNamed.nullable().describe('The person who asked, or the creator of the token. Null: deleted'),
+  askedVia: z.enum(['session', 'api_token', 'mcp']).describe('Asked in a session, with an API token, or by an MCP client'),
+  replayed: z.boolean().describe('Whether it is sent to the model as context of the next question at its place'),
   draft: z.boolean().describe('Whether it belongs to a draft'),
-  draftId: z.string().nullable().describe("The client's own id of the draft; null: none was given"),
-  draftScope: z.enum(['import', 'gaps', 'anyway']).nullable().describe('How far the draft goes; null: nothing was said'),
-}).meta({id: 'Turn', description: 'A question and its answer, kept with an import'})
+  draftId: z.string().nullable().describe("The client's id of the draft. Null: none given"),
+  draftScope: z.enum(['import', 'gaps', 'anyway']).nullable().describe('The scope of the draft. Null: none given'),
+}).meta({id: 'Turn', description: 'A question and its answer, stored with an import'})
 
 export const TurnPage = Answer({
-  turns: z.array(Turn).describe('The newest asked first. A page may be shorter than asked for with more behind it'),
+  turns: z.array(Turn).describe('Newest first. A page may be shorter than `limit` and still have a next page'),
   nextCursor: NextCursor,
 })
 
-/** What a place of an import that is asked about refuses with. */
+/** Refusals of routes that accept a place in an import. */
 export const ofPlace = ['INVALID_PLACE', 'IMPORT_NOT_FOUND', 'FILE_GONE'] as const
 
 export const turnExample = {

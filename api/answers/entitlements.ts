@@ -1,26 +1,26 @@
 import {z} from 'zod'
 import {Answer, Count, Moment} from './common.ts'
-import {Balance, Standing} from './plans.ts'
+import {Balance, PlanStatusAnswer} from './plans.ts'
 
-const Limited = (what: string) => Answer({limit: Count(`How many ${what} the plan has room for`), used: Count('How many there are')})
+const Limited = (what: string) => Answer({limit: Count(`Number of ${what} the plan allows`), used: Count('Number in use')})
 
 const usage = {
   periodStart: Moment('When the period began'),
-  periodEnd: Moment('When it ends, and rows and credits count anew'),
+  periodEnd: Moment('When the period ends, and the counts of rows and credits restart'),
   rows: Answer({
-    limit: Count('Rows of the plan in this period; between the two where the plan was raised in it'),
-    used: Count('Rows written, those beyond the plan among them'),
-    reserved: Count('Rows held for runs under way, and for those that were authorised and not begun'),
-    remaining: Count('Rows a run could still be authorised for'),
-    overage: Count('Rows beyond the plan, which are billed one by one'),
+    limit: Count('Rows of the plan in this period. Prorated if the plan was upgraded in this period'),
+    used: Count('Rows written, overage included'),
+    reserved: Count('Rows reserved for active runs and unused authorisations'),
+    remaining: Count('Rows left for new runs'),
+    overage: Count('Rows beyond the plan, billed per row'),
   }).describe('Rows of the period'),
-  modules: Limited('modules').describe('Modules that are enabled'),
-  schedules: Limited('schedules').describe('Schedules that are enabled'),
+  modules: Limited('modules').describe('Enabled modules'),
+  schedules: Limited('schedules').describe('Enabled schedules'),
 }
 
-export const Usage = Answer(usage).meta({id: 'Usage', description: 'What an org has used in the period that is now'})
+export const Usage = Answer(usage).meta({id: 'Usage', description: 'Usage of an org in the current period'})
 
-export const Entitlements = Answer({...Standing.shape, usage: Usage, credits: Balance})
+export const Entitlements = Answer({...PlanStatusAnswer.shape, usage: Usage, credits: Balance})
 
 const {included, purchased, reserved, available} = Balance.shape
 
@@ -32,10 +32,10 @@ export const UsageAnswer = Answer({
     byFeature: z
       .array(
         Answer({
-          feature: z.string().meta({description: 'What they were spent on', examples: ['auto_map']}),
-          credits: Count('AI credits spent on it in this period'),
+          feature: z.string().meta({description: 'The AI feature', examples: ['auto_map']}),
+          credits: Count('AI credits spent on the feature in this period'),
         }),
       )
-      .describe('Spent on what; features that cost nothing are left out'),
+      .describe('Spending by feature. Features without spending are omitted'),
   }).describe('AI credits'),
 })

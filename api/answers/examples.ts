@@ -1,4 +1,4 @@
-/** What examples of several routes name, made up and of one and the same import. */
+/** Shared example data, all of the same import. */
 export const importId = 'imp_01k9m0v6f8e2r4t7w3y5z1a2b3'
 export const sourceId = 'src_01k9m0w1a2b3c4d5e6f7g8h9j0'
 export const runId = 'run_01k9m10q8r7s6t5v4w3x2y1z0a'
@@ -49,20 +49,27 @@ export const run = {
     Accounts: {created: 310, updated: 84, refused: 2, unanswered: 0, inherited: 0, failed: 1, skipped: 3, planned: 0, filtered: 0},
   },
   mayExistTwice: 0,
+  ...{unchanged: 0, creditsSaved: 0},
   questions: 1,
   progress: {done: 400, total: 1_200, unit: 'rows', rowsPerSecond: 80.5, etaSeconds: 9.9},
   ...{stop: null, pause: null, stoppedBy: null, outcome: null},
   ...{authorisedAt: at, startedAt: '2026-03-01T08:30:01.000Z', endedAt: null, expiredAt: null},
 }
 
-export const outsideRun = {
+export const externalRun = {
   ...run,
   ...{engine: 'outside', importId: null, progress: null, questions: 0},
 }
 
 export const logRecord = {
   ...{seq: 1, rowKey: 'accounts:17', flowId: 'accounts', rowNumber: 17, module: 'Accounts', phase: 'write', target: ''},
-  ...{attempt: 1, recordId: null, outcome: 'refused', code: 'INVALID_DATA', message: 'The CRM declined with INVALID_DATA: invalid data'},
+  ...{
+    attempt: 1,
+    recordId: null,
+    outcome: 'refused',
+    code: 'INVALID_DATA',
+    message: 'The CRM refused the value: invalid data (INVALID_DATA)',
+  },
   at: '2026-03-01T08:30:02.000Z',
 }
 

@@ -2,23 +2,23 @@ import {z} from 'zod'
 import {Answer, Json} from './common.ts'
 
 const Place = {
-  line: z.int().nullable().describe('The line in the expression, from 1; null: not known'),
-  column: z.int().nullable().describe('The column in that line, from 1; null: not known'),
+  line: z.int().nullable().describe('Line in the expression, from 1. Null: unknown'),
+  column: z.int().nullable().describe('Column in the line, from 1. Null: unknown'),
 }
 
-const Row = z.int().positive().describe('The row among those sent, from 1')
+const Row = z.int().positive().describe('Number of the sample row, from 1')
 
-/** One sample row: what came out, or why nothing did. */
+/** The result or error of one sample row. */
 const Tried = z.union([
   Answer({
     row: Row,
-    value: Json('What the expression gave; left out where that was `undefined`').optional(),
+    value: Json('The result. Absent if it is `undefined`').optional(),
     problem: Answer({
-      code: z.string().describe('As a run would say it, such as `INVALID_VALUE`'),
-      message: z.string().describe('What the field takes instead'),
+      code: z.string().describe('The code a run would use, such as `INVALID_VALUE`'),
+      message: z.string().describe('What the field accepts instead'),
     })
       .nullable()
-      .describe('Why the field would not take the value; null: it would, or none was named'),
+      .describe('Why the field does not accept the result. Null: it does, or no field was given'),
   }),
   Answer({
     row: Row,
@@ -26,14 +26,14 @@ const Tried = z.union([
       code: z.string().describe('Such as `EXPRESSION_THROWN`'),
       message: z.string().describe('What went wrong'),
       ...Place,
-    }).describe('Why nothing came out'),
+    }).describe('Why there is no result'),
   }),
 ])
 
 export const ExpressionTest = Answer({
-  compiles: z.boolean().describe('Whether it could be run at all'),
-  issue: Answer({message: z.string().describe('What does not compile'), ...Place})
+  compiles: z.boolean().describe('Whether the expression compiles'),
+  issue: Answer({message: z.string().describe('The compilation error'), ...Place})
     .nullable()
-    .describe('Why it does not compile; null: it does'),
-  results: z.array(Tried).describe('One for each row, in their order; none where it does not compile'),
-}).meta({id: 'ExpressionTest', description: 'What an expression gives on sample rows'})
+    .describe('Why it does not compile. Null: it does'),
+  results: z.array(Tried).describe('One entry per row, in order. Empty if it does not compile'),
+}).meta({id: 'ExpressionTest', description: 'Results of an expression on sample rows'})

@@ -1,50 +1,48 @@
 import {z} from 'zod'
-import {Annotation, ApiName} from '../../shared/registry/annotation.ts'
+import {Annotation, ApiName} from '../../shared/configuration/annotation.ts'
 import {Answer, Count, Moment, registryVersion} from './common.ts'
 import {DiscoveredField} from './discovery.ts'
 import {ConfiguredModule} from './modules.ts'
 
-const annotation = Annotation.nullable().describe('What the org says about it; null: nothing')
+const annotation = Annotation.nullable().describe('The annotation by the org. Null: none')
 
-/** As `config/resolved` has it. */
+/** A field as `config/resolved` returns it. */
 export const AnnotatedField = DiscoveredField.extend({annotation}).meta({
   id: 'AnnotatedField',
-  description: 'A field as the newest discovery has it, with what the org says of it',
+  description: 'A field of the latest discovery, with the annotation by the org',
 })
 
-const PresentField = DiscoveredField.extend({annotation, removed: z.literal(false).describe('The newest discovery has it')})
+const PresentField = DiscoveredField.extend({annotation, removed: z.literal(false).describe('Part of the latest discovery')})
 const RemovedField = DiscoveredField.extend({
   annotation,
-  removed: z.literal(true).describe('The newest discovery has it no more'),
-  removedAt: Moment('When a discovery first missed it'),
+  removed: z.literal(true).describe('No longer part of the latest discovery'),
+  removedAt: Moment('When a discovery first lacked it'),
 })
 const UnseenField = Answer({
   apiName: ApiName.describe('API name of the field'),
-  annotation: Annotation.describe('What the org says about it'),
-  removed: z.literal(true).describe('No discovery has it'),
-  removedAt: z.null().describe('No discovery ever had it'),
+  annotation: Annotation.describe('The annotation by the org'),
+  removed: z.literal(true).describe('Not part of any discovery'),
+  removedAt: z.null().describe('Always null'),
 })
 
 export const FieldList = Answer({
   module: ConfiguredModule,
   fields: z
     .array(z.union([PresentField, RemovedField, UnseenField]))
-    .describe('In the order of the CRM; with `all=1` then those that are there no more, and those only an annotation knows'),
-  registryVersion: z.int().nonnegative().describe("The version of the org's configuration that says so"),
+    .describe('In the order of the CRM. With `all=1`, followed by deleted fields and fields known only from an annotation'),
+  registryVersion: z.int().nonnegative().describe("The version of the org's configuration"),
 })
 
 export const ChangedAnnotation = Answer({
-  annotation: Annotation.nullable().describe(
-    'What is said about the field now; null: nothing, with its last value the annotation went too',
-  ),
+  annotation: Annotation.nullable().describe('The annotation now. Null: its last value was removed'),
   registryVersion,
 })
 
 export const ReplacedAnnotations = Answer({
   ok: z.literal(true).describe('Always true'),
-  added: Count('Fields that were not annotated before'),
-  changed: Count('Fields that were annotated otherwise'),
-  removed: Count('Fields that are annotated no more'),
+  added: Count('Newly annotated fields'),
+  changed: Count('Fields whose annotation changed'),
+  removed: Count('Fields whose annotation was removed'),
   registryVersion,
 })
 

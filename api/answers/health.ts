@@ -1,24 +1,24 @@
 import {z} from 'zod'
 import {Answer, Count} from './common.ts'
 
-const Part = (what: string) => z.enum(['ok', 'down']).describe(`${what}: whether it answered within three seconds`)
+const Part = (what: string) => z.enum(['ok', 'down']).describe(`${what}: \`ok\` if it answered within three seconds`)
 
 const parts = {
   database: Part('The database'),
-  queue: Part('The queue of jobs'),
+  queue: Part('The job queue'),
   migrations: Answer({
-    applied: Count('Migrations this database has seen'),
-    pending: z.array(z.string()).describe('Migrations of this release it has not seen, by name'),
+    applied: Count('Migrations applied to this database'),
+    pending: z.array(z.string()).describe('Names of migrations of this release that are not applied'),
   })
     .optional()
-    .describe('With `deep=1` alone, while the database answers'),
+    .describe('Only with `deep=1`, and if the database answers'),
 }
 
-export const Well = Answer({status: z.literal('ok').describe('Every part is well'), ...parts}).meta({id: 'Health'})
+export const Well = Answer({status: z.literal('ok').describe('All parts are up'), ...parts}).meta({id: 'Health'})
 
 export const Unwell = Answer({
-  error: z.string().describe('One sentence for a person'),
-  code: z.literal('UNAVAILABLE').describe('What programs look at'),
-  status: z.literal('unwell').describe('Not every part is well'),
+  error: z.string().describe('What happened, for people'),
+  code: z.literal('UNAVAILABLE').describe('The error code, for programs'),
+  status: z.literal('unwell').describe('At least one part is down'),
   ...parts,
 })

@@ -3,41 +3,41 @@ import {Manifest} from '../../shared/expressions/manifest.ts'
 import {Answer, Id, Moment, NextCursor, registryVersion} from './common.ts'
 
 const versionNumber = z.int().positive()
-const version = z.string().meta({description: "The author's label of it, as the manifest says", examples: ['1.2.0']})
+const version = z.string().meta({description: "The author's version label, from the manifest", examples: ['1.2.0']})
 
 export const Library = Answer({
-  namespace: z.string().describe('What expressions call it by'),
-  libraryId: Id('lib', 'The library: one that is removed and published again is another'),
+  namespace: z.string().describe('The name by which expressions use the library'),
+  libraryId: Id('lib', 'The library. Removing and publishing again creates a new one'),
   version,
-  versionNumber: versionNumber.describe('Which version this is, counted from 1'),
-  scope: z.literal('org').describe('It is for the expressions of this org'),
-  manifest: Manifest.describe('What the library says of itself'),
-  source: z.string().optional().describe('Its source: a JavaScript module. Only where it was asked for'),
-  managedBy: z.literal('sdk').nullable().describe("Who publishes it: `sdk`, the org's configuration repository; null: people"),
+  versionNumber: versionNumber.describe('Number of this version, from 1'),
+  scope: z.literal('org').describe('Available to expressions of this org'),
+  manifest: Manifest.describe('The manifest of the library'),
+  source: z.string().optional().describe('The source: a JavaScript module. Only if requested'),
+  managedBy: z.literal('sdk').nullable().describe("`sdk`: published by the org's configuration repository. Null: published by people"),
   updatedAt: Moment('When this version was published'),
-}).meta({id: 'Library', description: 'Functions that expressions of the org may call'})
+}).meta({id: 'Library', description: 'Functions for expressions of the org'})
 
 export const LibraryList = Answer({libraries: z.array(Library).describe('By namespace')})
 export const LibraryRead = Answer({library: Library})
 export const LibraryChanged = Answer({library: Library, registryVersion})
-export const LibraryMoved = Answer({library: Library, changed: z.boolean().describe('Whether it was published by the others until now')})
+export const LibraryMoved = Answer({library: Library, changed: z.boolean().describe('Whether this changed who manages it')})
 
 export const VersionPage = Answer({
   versions: z
     .array(
       Answer({
-        versionNumber: versionNumber.describe('Which version this is, counted from 1'),
+        versionNumber: versionNumber.describe('Number of this version, from 1'),
         version,
-        restoredFrom: versionNumber.nullable().describe('The older version it brought back; null: it was published'),
-        publishedBy: z.string().nullable().describe('Who published it, by their name today; null: they were deleted'),
+        restoredFrom: versionNumber.nullable().describe('The older version that it restores. Null: newly published'),
+        publishedBy: z.string().nullable().describe('Current name of the publisher. Null: deleted'),
         publishedAt: Moment('When it was published'),
       }),
     )
-    .describe('The newest first'),
+    .describe('Newest first'),
   nextCursor: NextCursor,
 })
 
-/** What keeps a library from being published, once its namespace is the one it is published as. */
+/** Refusals of routes that load a library and run its examples. */
 export const ofLoading = [
   ...(['NAMESPACE_RESERVED', 'LIBRARY_SCOPE', 'LIBRARY_LOAD', 'LIBRARY_EXPORTS', 'LIBRARY_EXAMPLE'] as const),
   ...(['SANDBOX_UNAVAILABLE', 'BUSY'] as const),

@@ -1,8 +1,8 @@
 import {z} from 'zod'
 import {Json} from './common.ts'
 
-const id = z.union([z.string(), z.number()]).nullable().optional().describe('Of the request this answers')
-const jsonrpc = z.literal('2.0').describe('The protocol of the messages')
+const id = z.union([z.string(), z.number()]).nullable().optional().describe('The id of the request')
+const jsonrpc = z.literal('2.0').describe('The JSON-RPC version')
 
 const Message = z
   .looseObject({
@@ -11,29 +11,29 @@ const Message = z
     method: z
       .string()
       .optional()
-      .meta({description: 'What is asked for', examples: ['tools/call']}),
-    params: Json('By the method').optional(),
+      .meta({description: 'The method', examples: ['tools/call']}),
+    params: Json('Depends on the method').optional(),
   })
-  .meta({id: 'JsonRpcMessage', description: 'A message of JSON-RPC 2.0, as the Model Context Protocol has it'})
+  .meta({id: 'JsonRpcMessage', description: 'A JSON-RPC 2.0 message of the Model Context Protocol'})
 
 const Answered = z
   .looseObject({
     jsonrpc,
     id,
-    result: Json('By the method; absent where it failed').optional(),
+    result: Json('Depends on the method. Absent on failure').optional(),
     error: z
       .looseObject({
-        code: z.int().describe('Of JSON-RPC or of the protocol'),
+        code: z.int().describe('Error code of JSON-RPC or of the protocol'),
         message: z.string().describe('What is wrong'),
-        data: Json('More of it').optional(),
+        data: Json('Further details').optional(),
       })
       .optional()
-      .describe('Why it failed; absent where it did not'),
+      .describe('Why it failed. Absent on success'),
   })
-  .meta({id: 'JsonRpcAnswer', description: 'An answer of JSON-RPC 2.0, as the Model Context Protocol has it'})
+  .meta({id: 'JsonRpcAnswer', description: 'A JSON-RPC 2.0 response of the Model Context Protocol'})
 
 const oneOrMore = <M extends z.ZodType>(one: M) => z.union([one, z.array(one)])
 
-/** One message, or of clients of before 2025-06-18 a batch of at most twenty. */
+/** One message or, from clients older than protocol version 2025-06-18, a batch of at most 20. */
 export const McpRequest = oneOrMore(Message)
 export const McpAnswer = oneOrMore(Answered)

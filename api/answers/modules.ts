@@ -1,34 +1,32 @@
 import {z} from 'zod'
-import {ApiName} from '../../shared/registry/annotation.ts'
-import {moduleValues} from '../../shared/registry/document.ts'
+import {ApiName} from '../../shared/configuration/annotation.ts'
+import {moduleValues} from '../../shared/configuration/document.ts'
 import {Answer, Id, registryVersion} from './common.ts'
 
-/** A module as somebody curated it and as the newest discovery has it. */
+/** A module of the latest discovery, with its configuration. */
 export const ConfiguredModule = Answer({
-  key: z.string().nullable().describe('What the configuration calls it; null: nobody said anything about it yet'),
-  apiName: ApiName.describe('What the CRM calls it'),
-  connectorId: Id('con', 'The connection it is a module of'),
-  order: z
-    .int()
-    .positive()
-    .nullable()
-    .describe('Its place among the others: records are made in this order; null as long as nobody curated it'),
+  key: z.string().nullable().describe('Key in the configuration. Null: not configured yet'),
+  apiName: ApiName.describe('API name in the CRM'),
+  connectorId: Id('con', 'The connection'),
+  order: z.int().positive().nullable().describe('Position in the order in which modules are written. Null: not configured yet'),
   ...moduleValues,
-  label: z.string().nullable().describe('What people call it at the CRM, in the plural; null: the newest discovery has it no more'),
-  crmSingular: z.string().nullable().describe('What the CRM calls one of it; null as `label` is'),
+  label: z.string().nullable().describe('Label in the CRM, in the plural. Null: no longer part of the latest discovery'),
+  crmSingular: z.string().nullable().describe('Label in the CRM, in the singular. Null if `label` is null'),
   kind: z
     .enum(['default', 'custom', 'subform'])
     .nullable()
-    .describe('Whether it came with the CRM, was made, or holds the rows of a subform; null as `label` is'),
+    .describe(
+      '`default`: built into the CRM. `custom`: added by the CRM org. `subform`: holds the rows of a subform. Null if `label` is null',
+    ),
   creatable: z.boolean().describe("Whether the connection's user may create records"),
   editable: z.boolean().describe("Whether the connection's user may change records"),
-  visible: z.boolean().describe("Whether the connection's user sees it"),
-  removed: z.boolean().describe('Whether the newest discovery has it no more'),
-}).meta({id: 'ConfiguredModule', description: 'A module of a connection, with what the org says of it'})
+  visible: z.boolean().describe("Whether the connection's user can see it"),
+  removed: z.boolean().describe('Whether it is no longer part of the latest discovery'),
+}).meta({id: 'ConfiguredModule', description: 'A module of a connection, with its configuration'})
 
 export const ModuleList = Answer({
-  modules: z.array(ConfiguredModule).describe('Curated ones first, in their order, then the others'),
-  registryVersion: z.int().nonnegative().describe("The version of the org's configuration that says so"),
+  modules: z.array(ConfiguredModule).describe('Configured modules first, in their order, then the others'),
+  registryVersion: z.int().nonnegative().describe("The version of the org's configuration"),
 })
 
 export const ChangedModule = Answer({module: ConfiguredModule, registryVersion})
@@ -37,11 +35,11 @@ export const ModuleOrder = Answer({
   modules: z
     .array(
       Answer({
-        key: z.string().describe('What the configuration calls it'),
-        order: z.int().positive().describe('Its place among the others'),
+        key: z.string().describe('Key in the configuration'),
+        order: z.int().positive().describe('Position in the order'),
       }),
     )
-    .describe('All curated modules, in the order in which records are made'),
+    .describe('All configured modules, in writing order'),
   registryVersion,
 })
 

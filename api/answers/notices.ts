@@ -1,18 +1,18 @@
 import {z} from 'zod'
-import {Kind} from '../../shared/notices/kind.ts'
+import {NoticeKind} from '../../shared/notifications/kind.ts'
 import {Answer, Id} from './common.ts'
 
 export const NoticeRule = Answer({
-  emails: z.array(z.string()).describe('Members who are told by e-mail, at the address they have today'),
-  endpoints: z.array(Id('whk', 'The endpoint')).describe('Webhook endpoints that are told'),
-  on: z.array(Kind).describe('What they are told of'),
-}).meta({id: 'NoticeRule', description: 'Who is told, and of what'})
+  emails: z.array(z.string()).describe('Members who receive e-mail, by current address'),
+  endpoints: z.array(Id('whk', 'The endpoint')).describe('Webhook endpoints that receive notices'),
+  on: z.array(NoticeKind).describe('The kinds of notices'),
+}).meta({id: 'NoticeRule', description: 'Recipients and kinds of notices'})
 
 export const Notices = Answer({
-  notices: NoticeRule.describe('Who is told of everything in the org; empty lists: nobody'),
+  notices: NoticeRule.describe('Recipients of the org. Empty lists: no notices are sent'),
   mail: Answer({
-    configured: z.boolean().describe('Whether this installation sends e-mail at all; where not, no address can be named'),
-  }).describe('E-mail of this installation'),
+    configured: z.boolean().describe('Whether this deployment can send e-mail. If not, addresses are refused'),
+  }).describe('E-mail of this deployment'),
 })
 
 export const noticesExample = {

@@ -1,32 +1,32 @@
 import {z} from 'zod'
 import {Answer} from './common.ts'
 
-/** RFC 9728. */
+/** The metadata of the protected resource (RFC 9728). */
 export const ProtectedResource = Answer({
-  resource: z.url().describe('What tokens are for'),
-  resource_name: z.string().describe('What it is called'),
-  authorization_servers: z.array(z.url()).describe('Who issues them'),
-  scopes_supported: z.array(z.string()).describe('The scopes there are'),
-  bearer_methods_supported: z.array(z.literal('header')).describe('Where a token is sent'),
-}).meta({id: 'OAuthProtectedResource', description: 'As RFC 9728 has it'})
+  resource: z.url().describe('The protected resource'),
+  resource_name: z.string().describe('Name of the resource'),
+  authorization_servers: z.array(z.url()).describe('Issuers of its tokens'),
+  scopes_supported: z.array(z.string()).describe('Supported scopes'),
+  bearer_methods_supported: z.array(z.literal('header')).describe('How a token is sent'),
+}).meta({id: 'OAuthProtectedResource', description: 'Defined by RFC 9728'})
 
-/** RFC 8414. */
+/** The metadata of the authorisation server (RFC 8414). */
 export const Issuer = Answer({
-  issuer: z.url().describe('Who issues tokens'),
-  authorization_endpoint: z.url().describe('Where a browser is sent'),
+  issuer: z.url().describe('The issuer of tokens'),
+  authorization_endpoint: z.url().describe('The page that starts an authorisation'),
   token_endpoint: z.url().describe('Where codes and refresh tokens are exchanged'),
   registration_endpoint: z.url().describe('Where a client registers'),
-  revocation_endpoint: z.url().describe('Where a client gives tokens back'),
-  scopes_supported: z.array(z.string()).describe('The scopes there are'),
-  response_types_supported: z.array(z.literal('code')).describe('Codes alone'),
-  response_modes_supported: z.array(z.literal('query')).describe('In the query of the redirect address'),
-  grant_types_supported: z.array(z.enum(['authorization_code', 'refresh_token'])).describe('What is exchanged for tokens'),
+  revocation_endpoint: z.url().describe('Where a client revokes tokens'),
+  scopes_supported: z.array(z.string()).describe('Supported scopes'),
+  response_types_supported: z.array(z.literal('code')).describe('Only codes'),
+  response_modes_supported: z.array(z.literal('query')).describe('In the query of the redirect URI'),
+  grant_types_supported: z.array(z.enum(['authorization_code', 'refresh_token'])).describe('Supported grant types'),
   token_endpoint_auth_methods_supported: z.array(z.literal('none')).describe('Clients have no secret'),
   revocation_endpoint_auth_methods_supported: z.array(z.literal('none')).describe('Clients have no secret'),
-  code_challenge_methods_supported: z.array(z.literal('S256')).describe('PKCE is needed'),
-  authorization_response_iss_parameter_supported: z.literal(true).describe('Answers name the issuer (RFC 9207)'),
-  client_id_metadata_document_supported: z.literal(true).describe('A client id may be the address of a document about the client'),
-}).meta({id: 'OAuthIssuer', description: 'As RFC 8414 has it'})
+  code_challenge_methods_supported: z.array(z.literal('S256')).describe('PKCE is required'),
+  authorization_response_iss_parameter_supported: z.literal(true).describe('Responses name the issuer (RFC 9207)'),
+  client_id_metadata_document_supported: z.literal(true).describe('A client id may be the URL of a metadata document'),
+}).meta({id: 'OAuthIssuer', description: 'Defined by RFC 8414'})
 
 export const OAuthError = Answer({
   error: z
@@ -43,56 +43,56 @@ export const OAuthError = Answer({
       'temporarily_unavailable',
       'access_denied',
     ])
-    .describe('What programs look at'),
-  error_description: z.string().describe('One sentence for a person'),
+    .describe('The error code, for programs'),
+  error_description: z.string().describe('What happened, for people'),
 }).meta({id: 'OAuthError', description: 'A refusal in the form of RFC 6749'})
 
 export const RegisteredClient = Answer({
-  client_id: z.string().describe('The id it is known by'),
-  client_id_issued_at: z.int().describe('When, in seconds since 1970'),
-  client_name: z.string().describe('Its name, as people are shown it'),
-  redirect_uris: z.array(z.string()).describe('Where answers may be sent'),
-  grant_types: z.array(z.string()).describe('What it may exchange'),
-  response_types: z.array(z.string()).describe('What it may ask for'),
-  token_endpoint_auth_method: z.literal('none').describe('It has no secret'),
-}).meta({id: 'OAuthClient', description: 'As RFC 7591 has it'})
+  client_id: z.string().describe('The client id'),
+  client_id_issued_at: z.int().describe('Time of registration, in seconds since 1970'),
+  client_name: z.string().describe('The name shown to people'),
+  redirect_uris: z.array(z.string()).describe('Allowed redirect URIs'),
+  grant_types: z.array(z.string()).describe('Allowed grant types'),
+  response_types: z.array(z.string()).describe('Allowed response types'),
+  token_endpoint_auth_method: z.literal('none').describe('The client has no secret'),
+}).meta({id: 'OAuthClient', description: 'Defined by RFC 7591'})
 
 export const Tokens = Answer({
-  access_token: z.string().describe('The bearer for `/mcp`'),
+  access_token: z.string().describe('The bearer token for `/mcp`'),
   token_type: z.literal('Bearer').describe('How it is sent'),
-  expires_in: z.int().describe('How long it is good for, in seconds'),
-  refresh_token: z.string().describe('Good once, within 30 days, for the next pair'),
-  scope: z.literal('mcp').describe('What it is for'),
-}).meta({id: 'OAuthTokens', description: 'As RFC 6749 has it'})
+  expires_in: z.int().describe('Lifetime in seconds'),
+  refresh_token: z.string().describe('Can be exchanged once, within 30 days'),
+  scope: z.literal('mcp').describe('The scope'),
+}).meta({id: 'OAuthTokens', description: 'Defined by RFC 6749'})
 
-/** What the forms and the JSON of programs hold, which is read by rules of its own. */
+/** The request of a client registration, for the API reference only. `api/oauth` validates the requests. */
 export const Registration = z.looseObject({
-  client_name: z.string().max(100).optional().describe('What people are shown; what is not seen is taken out of it'),
+  client_name: z.string().max(100).optional().describe('The name shown to people. Invisible characters are removed'),
   redirect_uris: z
     .array(z.string())
     .min(1)
     .max(20)
-    .describe('Where answers may be sent: https, http of a loopback address, or the scheme of a program'),
+    .describe('Allowed redirect URIs: https, http on a loopback address, or a custom scheme'),
 })
 
 export const TokenForm = z.looseObject({
-  grant_type: z.enum(['authorization_code', 'refresh_token']).describe('What is exchanged'),
+  grant_type: z.enum(['authorization_code', 'refresh_token']).describe('The grant type'),
   client_id: z.string().describe('The client'),
-  code: z.string().optional().describe('The code, which is good for a minute and once: with `authorization_code`'),
-  redirect_uri: z.string().optional().describe('The one the request began with: with `authorization_code`'),
-  code_verifier: z.string().optional().describe('What the code challenge was made of: with `authorization_code`'),
-  refresh_token: z.string().optional().describe('With `refresh_token`'),
-  resource: z.string().optional().describe('What the token is for (RFC 8707): the address of `/mcp`'),
-  scope: z.string().optional().describe('`mcp`, or nothing'),
+  code: z.string().optional().describe('The code, valid once and for one minute. With `authorization_code`'),
+  redirect_uri: z.string().optional().describe('The redirect URI of the authorisation request. With `authorization_code`'),
+  code_verifier: z.string().optional().describe('The PKCE verifier. With `authorization_code`'),
+  refresh_token: z.string().optional().describe('The refresh token. With `refresh_token`'),
+  resource: z.string().optional().describe('The resource (RFC 8707): the URL of `/mcp`'),
+  scope: z.string().optional().describe('`mcp`, or omitted'),
 })
 
 export const RevocationForm = z.looseObject({
-  token: z.string().describe('Either token: with it go all of the same grant'),
-  client_id: z.string().optional().describe('The client it was given to'),
+  token: z.string().describe('Either token. Revokes all tokens of the same grant'),
+  client_id: z.string().optional().describe('The client'),
 })
 
 export const DecisionForm = z.looseObject({
-  request: z.string().describe('As the page carries it'),
-  decision: z.enum(['allow', 'deny']).describe('What the person chose'),
-  org: z.string().optional().describe('Which org the client is let into: with `allow`'),
+  request: z.string().describe('The signed request from the consent page'),
+  decision: z.enum(['allow', 'deny']).describe('The decision of the person'),
+  org: z.string().optional().describe('The org to give access to. With `allow`'),
 })

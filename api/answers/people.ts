@@ -1,38 +1,38 @@
 import {z} from 'zod'
 import {Answer, Id, Moment, RoleName} from './common.ts'
 
-const name = z.string().describe('The name they have at the CRM, as of their last sign-in')
-const email = z.string().describe('The address they have at the CRM, as of their last sign-in')
+const name = z.string().describe('Name at the CRM, as of the last sign-in')
+const email = z.string().describe('E-mail address at the CRM, as of the last sign-in')
 
 export const PersonNamed = Answer({id: Id('per', 'The person'), name}).meta({id: 'PersonNamed'})
 
 const PlaceNamed = Answer({id: Id('org', 'The org'), name: z.string().describe("The org's name")})
 
 export const Me = Answer({
-  org: PlaceNamed.nullable().describe('The org the bearer opens; null: a session in no org'),
-  user: Answer({id: Id('per', 'The person'), email, name}).describe('Who the bearer is of'),
-  role: RoleName.nullable().describe('The role in force, which for an API token is `admin`; null for a session in no org'),
-  via: z.enum(['session', 'token', 'oauth']).describe('What the bearer is: a session, an API token, or the token of an MCP client'),
-  staff: z.boolean().describe('Whether the bearer opens the backoffice'),
-  staffView: Answer({write: z.boolean().describe('Whether it may write')})
+  org: PlaceNamed.nullable().describe('The org of the session or token. Null: a session without an org'),
+  user: Answer({id: Id('per', 'The person'), email, name}).describe('The person'),
+  role: RoleName.nullable().describe('The role in force; `admin` for an API token. Null for a session without an org'),
+  via: z.enum(['session', 'token', 'oauth']).describe('A session, an API token, or the token of an MCP client'),
+  staff: z.boolean().describe('Whether the session may use the backoffice'),
+  staffView: Answer({write: z.boolean().describe('Whether the view allows writing')})
     .nullable()
-    .describe("Set for a staff member's view of an org they need not be in; null for everybody else"),
+    .describe('Set in a staff view of an org. Null otherwise'),
 }).meta({id: 'Me'})
 
 export const SessionToken = Answer({
-  token: z.string().describe('The bearer of the new session. It lasts eight hours; the old one stays good until its own end'),
+  token: z.string().describe('The bearer token of the new session, valid for eight hours. The old session stays valid until it expires'),
 })
 
 export const SignIn = Answer({
   id: Id('ses', 'The sign-in'),
-  isCurrent: z.boolean().describe('Whether the bearer belongs to it'),
-  device: z.string().nullable().describe('The `User-Agent` of its newest session; null: none was sent'),
-  address: z.string().nullable().describe('The IP address its newest session was made from; null: not known'),
-  org: PlaceNamed.nullable().describe('The org its newest session opens; null: none'),
-  staffView: z.boolean().describe("Whether it is a staff member's view of the org"),
+  isCurrent: z.boolean().describe('Whether this request belongs to it'),
+  device: z.string().nullable().describe('The `User-Agent` of its newest session. Null: none was sent'),
+  address: z.string().nullable().describe('The IP address of its newest session. Null: not known'),
+  org: PlaceNamed.nullable().describe('The org of its newest session. Null: none'),
+  staffView: z.boolean().describe('Whether it is a staff view of the org'),
   signedInAt: Moment('When the person signed in'),
-  refreshedAt: Moment('When its newest session was made'),
-  expiresAt: Moment('When its newest session ends, unless it is refreshed before'),
+  refreshedAt: Moment('When its newest session was created'),
+  expiresAt: Moment('When its newest session expires, unless refreshed before'),
 }).meta({id: 'SignIn'})
 
 export const Member = Answer({
@@ -51,51 +51,49 @@ export const Member = Answer({
 
 export const Invitation = Answer({
   id: Id('inv', 'The invitation'),
-  email: z.string().describe('Who is invited: whoever signs in with this address'),
+  email: z.string().describe('Address of the invited person. Only a sign-in with this address can accept'),
   role: RoleName,
-  state: z.enum(['pending', 'expired', 'withdrawn', 'used']).describe('`pending` alone can be accepted'),
-  invitedBy: PersonNamed.nullable().describe('Who invited; null: they were erased'),
-  createdAt: Moment('When it was made'),
-  expiresAt: Moment('When it can be accepted no more: 14 days after it was made or renewed'),
+  state: z.enum(['pending', 'expired', 'withdrawn', 'used']).describe('Only `pending` invitations can be accepted'),
+  invitedBy: PersonNamed.nullable().describe('The person who invited. Null: erased'),
+  createdAt: Moment('When it was created'),
+  expiresAt: Moment('When it expires: 14 days after it was created or renewed'),
 }).meta({id: 'Invitation'})
 
 export const ReceivedInvitation = Answer({
   id: Id('inv', 'The invitation'),
-  org: PlaceNamed.describe('Where to'),
+  org: PlaceNamed.describe('The inviting org'),
   role: RoleName,
-  expiresAt: Moment('When it can be accepted no more'),
+  expiresAt: Moment('When it expires'),
 }).meta({id: 'ReceivedInvitation'})
 
 export const ApiToken = Answer({
   id: Id('tok', 'The token'),
-  name: z.string().describe('What it is for, as its maker named it'),
-  prefix: z.string().describe('How the secret begins, to tell tokens apart'),
-  createdBy: PersonNamed.nullable().describe('Whose it is; null: they were erased, and the token with them'),
-  createdAt: Moment('When it was made'),
-  lastUsedAt: Moment('When it was used last').nullable().describe('When it was used last, to within a few minutes; null: never'),
-  expiresAt: Moment('When it ends').nullable().describe('When it ends; null: never by itself'),
-  revokedAt: Moment('When it was revoked').nullable().describe('When it was revoked; null: it was not'),
+  name: z.string().describe('The purpose, as named by its creator'),
+  prefix: z.string().describe('The first characters of the secret, to tell tokens apart'),
+  createdBy: PersonNamed.nullable().describe('The creator. Null: the creator was erased, and the token revoked'),
+  createdAt: Moment('When it was created'),
+  lastUsedAt: Moment('When it was last used').nullable().describe('When it was last used, to within a few minutes. Null: never'),
+  expiresAt: Moment('When it expires').nullable().describe('When it expires. Null: never'),
+  revokedAt: Moment('When it was revoked').nullable().describe('When it was revoked. Null: it was not'),
 }).meta({id: 'ApiToken'})
 
 export const Org = Answer({
   id: Id('org', 'The org'),
   name: z.string().describe('Its name at the CRM'),
-  followsCrmRoles: z.boolean().describe("Whether its members' roles follow those they have in the CRM"),
-  sandbox: z.boolean().describe('Whether it is the org of a CRM sandbox'),
-  productionOrgId: Id('org', 'The org whose plan a sandbox has')
-    .nullable()
-    .describe('The org whose plan a sandbox has; null: tied to none'),
-  closedAt: Moment('When staff closed it').nullable().describe('When staff closed it; null: it is open'),
-  createdAt: Moment('When the first of it signed in'),
+  followsCrmRoles: z.boolean().describe("Whether members' roles follow their roles in the CRM"),
+  sandbox: z.boolean().describe('Whether it belongs to a CRM sandbox'),
+  productionOrgId: Id('org', 'The production org').nullable().describe('The production org whose plan the sandbox uses. Null: none'),
+  closedAt: Moment('When staff closed it').nullable().describe('When staff closed it. Null: it is open'),
+  createdAt: Moment('When its first member signed in'),
 }).meta({id: 'Org'})
 
 export const Grant = Answer({
-  id: Id('ogr', 'What was allowed'),
+  id: Id('ogr', 'The grant'),
   client: Answer({
-    id: z.string().describe('The client id: ours, or the address of the document that describes the client'),
-    name: z.string().describe('What the client calls itself'),
-  }).describe('The program that was let in'),
-  createdAt: Moment('When it was allowed'),
-  lastUsedAt: Moment('When it was used last').nullable().describe('When it was used last, to within a few minutes; null: never'),
-  revokedAt: Moment('When it was taken back').nullable().describe('When it was taken back; null: it was not'),
+    id: z.string().describe('The client id: an id of this server, or the URL of a metadata document'),
+    name: z.string().describe('The name that the client gives itself'),
+  }).describe('The authorised client'),
+  createdAt: Moment('When it was granted'),
+  lastUsedAt: Moment('When it was last used').nullable().describe('When it was last used, to within a few minutes. Null: never'),
+  revokedAt: Moment('When it was revoked').nullable().describe('When it was revoked. Null: it was not'),
 }).meta({id: 'Grant'})

@@ -12,40 +12,42 @@ export const PlanLimits = Answer({
 }).meta({id: 'PlanLimits'})
 
 const planVersion = z.string().meta({description: 'The version of the plan', examples: ['free.1']})
-const features = z.array(z.string()).meta({description: 'What the plan has beside its limits', examples: [['helper_libraries']]})
+const features = z.array(z.string()).meta({description: 'Features of the plan', examples: [['helper_libraries']]})
 
-export const Standing = Answer({
+export const PlanStatusAnswer = Answer({
   plan: Answer({
     id: planVersion,
-    key: z.string().meta({description: 'The plan, whatever its version', examples: ['free']}),
-    version: z.int().positive().describe('Its version, counted from 1'),
-    name: z.string().describe('What it is called'),
-  }).describe('The plan in force: of a sandbox, that of its production org'),
+    key: z.string().meta({description: 'The plan, independent of its version', examples: ['free']}),
+    version: z.int().positive().describe('The version, from 1'),
+    name: z.string().describe('The name'),
+  }).describe('The plan in force. A sandbox has the plan of its production org'),
   status: z
     .enum(['trialing', 'active', 'past_due', 'suspended'])
-    .describe('`past_due`: a payment failed and the grace runs. `suspended`: nothing metered begins'),
+    .describe('`past_due`: a payment failed and the grace period runs. `suspended`: the org cannot start anything metered'),
   limits: PlanLimits,
   features,
-  period: Answer({start: Moment('When the period began'), end: Moment('When it ends and counts begin anew')}).describe('The period now'),
+  period: Answer({start: Moment('When the period began'), end: Moment('When it ends and the counts restart')}).describe(
+    'The current period',
+  ),
   trial: Answer({
     startedAt: Moment('When the trial began'),
-    endsAt: Moment('When it ends or ended').nullable().describe('When it ends or ended; null: not known'),
+    endsAt: Moment('When it ends or ended').nullable().describe('When it ends or ended. Null: not known'),
   })
     .nullable()
-    .describe('Null: there never was one'),
+    .describe('The trial. Null: none so far'),
   pastDue: Answer({
-    since: Moment('Since when a payment is missing'),
-    graceEndsAt: Moment('When the org is suspended for it').nullable().describe('When the org is suspended for it; null: it is already'),
+    since: Moment('Since when a payment is overdue'),
+    graceEndsAt: Moment('When the org will be suspended').nullable().describe('When the org will be suspended. Null: it already is'),
   })
     .nullable()
-    .describe('Null: nothing is owed'),
-  overageEnabled: z.boolean().describe('Whether rows beyond the plan are let through and billed'),
+    .describe('Overdue payment. Null: none'),
+  overageEnabled: z.boolean().describe('Whether rows beyond the plan are imported and billed'),
 }).meta({id: 'Standing'})
 
 export const TaxBehavior = z
   .enum(['inclusive', 'exclusive'])
   .nullable()
-  .describe('`inclusive`: prices contain the tax. `exclusive`: tax comes on top. null: the prices do not say')
+  .describe('`inclusive`: prices include tax. `exclusive`: tax is added. Null: not specified')
 
 const amounts = Answer({
   currency: Currency,
@@ -53,19 +55,19 @@ const amounts = Answer({
   taxBehavior: TaxBehavior.optional(),
 })
   .nullable()
-  .describe('What the payment provider charges, as last verified; null: never verified')
+  .describe('Prices of the payment provider, as last verified. Null: never verified')
 
-const paymentId = (what: string) => z.string().nullable().describe(`The payment provider's id of ${what}; null: it is not sold`)
+const paymentId = (what: string) => z.string().nullable().describe(`The payment provider's id of ${what}. Null: not on sale`)
 
 export const PricedPlan = Answer({
   id: planVersion,
-  key: z.string().describe('The plan, whatever its version'),
-  version: z.int().positive().describe('Its version, counted from 1'),
-  name: z.string().describe('What it is called'),
-  rank: z.int().describe('Where it stands among the others: a higher one is an upgrade'),
+  key: z.string().describe('The plan, independent of its version'),
+  version: z.int().positive().describe('The version, from 1'),
+  name: z.string().describe('The name'),
+  rank: z.int().describe('Rank among the plans. A higher rank is an upgrade'),
   limits: PlanLimits,
   features,
-  sold: z.boolean().describe('Whether orgs are offered it'),
+  sold: z.boolean().describe('Whether the plan is offered to orgs'),
   paymentProductId: paymentId('the product'),
   paymentPriceMonthlyId: paymentId('the price of a month'),
   paymentPriceAnnualId: paymentId('the price of a year'),
@@ -75,23 +77,23 @@ export const PricedPlan = Answer({
 
 export const Pack = Answer({
   key: z.string().describe('The pack'),
-  name: z.string().describe('What it is called'),
-  credits: Count('AI credits in it'),
+  name: z.string().describe('The name'),
+  credits: Count('AI credits in the pack'),
   paymentProductId: paymentId('the product'),
   paymentPriceId: paymentId('the price'),
   amounts,
 }).meta({id: 'Pack'})
 
 export const Balance = Answer({
-  included: z.int().describe('AI credits of the plan and of gifts that end with the period'),
-  purchased: z.int().describe('AI credits that were bought, which are spent last'),
-  reserved: Count('AI credits held for what is under way'),
-  available: z.int().describe('What is neither reserved nor spent'),
+  included: z.number().describe('AI credits of the plan and grants that expire with the period'),
+  purchased: z.number().describe('Purchased AI credits, spent last'),
+  reserved: Count('AI credits reserved for requests in progress'),
+  available: z.number().describe('AI credits neither reserved nor spent'),
   periodStart: Moment('When the period began'),
   periodEnd: Moment('When it ends'),
 }).meta({id: 'CreditBalance'})
 
 export const GrantedCredits = Answer({
-  ref: z.string().describe('What the gift is known by: the same `ref` gives nothing twice'),
+  ref: z.string().describe('Idempotency key of the grant: the same `ref` is granted only once'),
   balance: Balance,
 })

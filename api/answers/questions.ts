@@ -1,42 +1,42 @@
 import {z} from 'zod'
 import {Answer, Count, Id, Moment, NextCursor} from './common.ts'
 
-const Kind = z.enum(['match', 'lookup']).describe('`match`: which record a row means. `lookup`: which record a link means')
+const Kind = z.enum(['match', 'lookup']).describe('`match`: which record a row matches. `lookup`: which record a lookup refers to')
 
 const Candidate = z
   .looseObject({id: z.string().describe("The CRM's id of the record")})
-  .describe('A record as the CRM has it now: its name, and the fields its flow matches by, by their API names')
+  .describe('A record as it is in the CRM now: its name, and the match fields of the flow, by API name')
 
 const Question = Answer({
-  key: z.string().describe('What is to be chosen, the same for every row and run that asks it: 32 hexadecimal digits'),
+  key: z.string().describe('Key of the question, the same for all rows and runs: 32 hexadecimal digits'),
   kind: Kind,
-  flowId: z.string().describe('The flow that asks'),
+  flowId: z.string().describe('The flow of the question'),
   module: z.string().describe('API name of the module of the candidates'),
-  field: z.string().nullable().describe('Of a lookup, API name of the field; null else'),
-  found: Count('How many records fit'),
-  candidates: z.array(Candidate).describe('Those the CRM still has: 20 at most, the oldest of more'),
-  rows: Count('Rows that wait for it'),
+  field: z.string().nullable().describe('For a lookup, API name of the field. Null otherwise'),
+  found: Count('Number of matching records'),
+  candidates: z.array(Candidate).describe('Candidates that still exist: the oldest, at most 20'),
+  rows: Count('Rows that wait for the answer'),
   rowNumbers: z.array(z.int().positive()).describe('The numbers of the first 20 of them'),
   answer: Answer({
-    choice: z.enum(['record', 'create', 'skip', 'first', 'ask']).describe('What was chosen'),
-    recordId: z.string().nullable().describe("The CRM's id of the record that was chosen; null: none was"),
-    by: Id('per', 'Who chose').nullable().describe('Who chose; null: they were erased'),
-    at: Moment('When'),
+    choice: z.enum(['record', 'create', 'skip', 'first', 'ask']).describe('The choice'),
+    recordId: z.string().nullable().describe("The CRM's id of the chosen record. Null: none"),
+    by: Id('per', 'The person').nullable().describe('The person who chose. Null: erased'),
+    at: Moment('When it was answered'),
   })
     .nullable()
-    .describe('What was chosen since the run began; null: nothing'),
-}).meta({id: 'Question', description: 'What a run asks its people, with the rows that wait for it'})
+    .describe('The answer since the run began. Null: none'),
+}).meta({id: 'Question', description: 'A question of a run, with the rows that wait for its answer'})
 
 const rules = z
   .array(
     Answer({
-      flowId: z.string().describe('The flow it is for'),
+      flowId: z.string().describe('The flow'),
       kind: Kind,
-      choice: z.enum(['create', 'skip', 'first']).describe('What is done. `first`: the oldest of the records is taken'),
+      choice: z.enum(['create', 'skip', 'first']).describe('The default choice. `first`: use the oldest record'),
     }),
   )
-  .describe('What holds for questions without an answer of their own')
+  .describe('Rules for questions without an answer')
 
-export const Questions = Answer({questions: z.array(Question).describe('In a lasting order'), rules, nextCursor: NextCursor})
+export const Questions = Answer({questions: z.array(Question).describe('In a stable order'), rules, nextCursor: NextCursor})
 
-export const Answered = Answer({answered: Count('Answers that were kept'), rules})
+export const Answered = Answer({answered: Count('Answers stored'), rules})

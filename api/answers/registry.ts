@@ -1,44 +1,44 @@
 import {z} from 'zod'
-import {RegistryShape} from '../../shared/registry/document.ts'
+import {RegistryShape} from '../../shared/configuration/document.ts'
 import {Answer, ByName, registryVersion} from './common.ts'
 import {AnnotatedField} from './fields.ts'
 import {Library} from './libraries.ts'
 
-/** As it is read; sent back, its version is looked at by nobody. */
+/** The registry as the API returns it. If a client sends it back, `version` is ignored. */
 export const Registry = RegistryShape.extend({
-  version: z.int().nonnegative().describe('The version this is. Send it as `If-Match` with a change'),
-}).meta({id: 'Registry', description: 'Everything people say about the imports of an org, but its libraries and templates'})
+  version: z.int().nonnegative().describe('The version. Send it as `If-Match` with an edit'),
+}).meta({id: 'Registry', description: 'The configuration of an org, without libraries and templates'})
 
 export const Resolved = Answer({
-  registryVersion: z.int().nonnegative().describe('The version of everything beside it, and the `ETag`'),
+  registryVersion: z.int().nonnegative().describe('The version of this snapshot, also the `ETag`'),
   registry: Registry,
   fields: ByName(
     ByName(z.array(AnnotatedField), 'By API name of the module: its fields, in the order of the CRM'),
-    'By id of the connection: the fields of its modules as the newest discovery has them',
+    'By id of the connection: the fields of its modules in the latest discovery',
   ),
   libraries: z.array(Library).describe('The helper libraries, by namespace, without their sources'),
-}).meta({id: 'ResolvedConfiguration', description: 'All a client needs to prepare an import, of one moment'})
+}).meta({id: 'ResolvedConfiguration', description: 'A consistent snapshot of all a client needs to prepare an import'})
 
 export const Replaced = Answer({ok: z.literal(true).describe('Always true'), registryVersion})
 
 export const Pushed = Answer({
   ok: z.literal(true).describe('Always true'),
-  warnings: z.array(z.string()).describe('What was left alone or is in the CRM no more, one sentence each; empty: nothing'),
-  skippedLibraries: z.array(z.string()).describe('Libraries that were not published because people publish them, by namespace'),
+  warnings: z.array(z.string()).describe('What was skipped or is no longer in the CRM, one sentence each. Empty: nothing'),
+  skippedLibraries: z.array(z.string()).describe('Namespaces of libraries that were skipped because people manage them'),
   registryVersion,
 })
 
 export const Validation = Answer({
-  valid: z.boolean().describe('Whether it is a registry'),
+  valid: z.boolean().describe('Whether it is a valid registry'),
   issues: z
     .array(
       Answer({
-        code: z.string().meta({description: 'What kind of mistake', examples: ['invalid_type']}),
-        path: z.array(z.union([z.string(), z.int()])).meta({description: 'Where in the document', examples: [['modules', 0, 'key']]}),
-        message: z.string().describe('What is wrong, for a person'),
+        code: z.string().meta({description: 'The kind of issue', examples: ['invalid_type']}),
+        path: z.array(z.union([z.string(), z.int()])).meta({description: 'Position in the document', examples: [['modules', 0, 'key']]}),
+        message: z.string().describe('What is wrong, in words'),
       }),
     )
-    .describe('The first hundred mistakes; empty where it is valid'),
+    .describe('The first 100 issues. Empty if valid'),
 })
 
 export const registryExample = {

@@ -1,55 +1,55 @@
 import {z} from 'zod'
-import {PLAN_ACTIONS} from '../../shared/imports/plan-csv.ts'
+import {PLAN_ACTIONS} from '../../shared/runs/results/plan-csv.ts'
 import {OUTCOMES, PHASES} from '../../sql/run-log.ts'
 import {Answer, Count, NextCursor} from './common.ts'
 import {LogRecord, Run} from './runs.ts'
 
 const ended = {
   module: z.string().describe('API name of the module'),
-  moduleLabel: z.string().describe('What the CRM calls it'),
-  phase: z.enum(PHASES).describe('What it is about: the record written or patched, met, or a link looked up'),
-  outcome: z.enum(OUTCOMES).describe('What came of it'),
-  action: z.enum(PLAN_ACTIONS).nullable().describe('Of a dry run: what would be done. Null: of a run that writes, and of a link'),
-  code: z.string().nullable().describe("Why, for programs: the CRM's own code or ours; null: there is nothing to say"),
-  field: z.string().nullable().describe('API name of the field that is meant; null: none'),
-  fieldLabel: z.string().nullable().describe('What the CRM calls the field; null: none is meant'),
+  moduleLabel: z.string().describe('Its label in the CRM'),
+  phase: z.enum(PHASES).describe('The phase: writing, patching or matching the record, or looking up a link'),
+  outcome: z.enum(OUTCOMES).describe('The outcome'),
+  action: z.enum(PLAN_ACTIONS).nullable().describe('For a dry run: the planned action. Null for a run that writes, and for a lookup'),
+  code: z.string().nullable().describe('The code of the reason, from the CRM or this service. Null: none'),
+  field: z.string().nullable().describe('API name of the field concerned. Null: none'),
+  fieldLabel: z.string().nullable().describe('Label of the field. Null: none'),
 }
 
 const Change = Answer({
   field: z.string().describe('API name of the field'),
-  label: z.string().describe('What the CRM calls it'),
-  old: z.string().describe('What the record has; empty: nothing, or there is no record yet'),
-  new: z.string().describe('What it would get'),
+  label: z.string().describe('Its label in the CRM'),
+  old: z.string().describe('The current value. Empty: no value, or no record yet'),
+  new: z.string().describe('The new value'),
 })
 
 const Entry = Answer({
   ...ended,
-  flowId: z.string().nullable().describe('The flow it is of; null: it is not known any more'),
-  recordId: z.string().nullable().describe("The CRM's id of the record; null: none is known"),
-  message: z.string().nullable().describe('Why, for a person; null: there is nothing to say'),
-  mayExistTwice: z.boolean().describe('A create of the row was never answered: its record may exist twice'),
+  flowId: z.string().nullable().describe('The flow. Null: no longer known'),
+  recordId: z.string().nullable().describe("The CRM's id of the record. Null: not known"),
+  message: z.string().nullable().describe('The reason, in words. Null: none'),
+  mayExistTwice: z.boolean().describe('True: a create of the row was unanswered, so its record may exist twice'),
   changes: z
     .array(Change)
     .nullable()
-    .describe('Of a dry run: fields that would change, none where nothing does. Null: nothing is to be written, or it is not kept yet'),
+    .describe('For a dry run: the fields that would change. Null: nothing would be written, or not stored yet'),
 })
 
 const RunRow = Answer({
-  rowNumber: z.int().positive().describe('Where the row stands in its file, from 1'),
-  entries: z.array(Entry).describe('One for each record and link of the row'),
-}).meta({id: 'RunRow', description: 'What finally became of a row of a file, or what a dry run would make of it'})
+  rowNumber: z.int().positive().describe('Number of the row in its file, from 1'),
+  entries: z.array(Entry).describe('One entry per record and lookup of the row'),
+}).meta({id: 'RunRow', description: 'The final outcome of a row, or its plan in a dry run'})
 
-const sourceId = z.string().describe('The file it is of')
-const reached = Count('Up to the row of this number the file was looked at')
+const sourceId = z.string().describe('The file')
+const reached = Count('Number of the last row examined')
 
 const sources = z
-  .array(Answer({id: z.string().describe('The file'), label: z.string().describe('Its name'), rows: Count('Rows it has')}))
+  .array(Answer({id: z.string().describe('The file'), label: z.string().describe('Name of the file'), rows: Count('Rows in the file')}))
   .describe('The files the run read')
 
 export const RunRows = Answer({
   sources,
   source: sourceId,
-  rows: z.array(RunRow).describe('By their numbers'),
+  rows: z.array(RunRow).describe('Ordered by row number'),
   reached,
   nextCursor: NextCursor,
 })
@@ -61,27 +61,24 @@ export const RunTally = Answer({
     .array(
       Answer({
         ...ended,
-        rows: Count('So many rows'),
+        rows: Count('Number of rows'),
         firstRow: z.int().positive().describe('The number of the first of them'),
-        message: z.string().nullable().describe('The words of the first, for a person; null: there is nothing to say'),
+        message: z.string().nullable().describe('The message of the first. Null: none'),
       }),
     )
-    .describe('Rows that ended alike'),
+    .describe('Rows grouped by outcome'),
   reached,
   nextCursor: NextCursor,
 })
 
 export const RunRowLog = Answer({
   row: RunRow,
-  log: z
-    .array(LogRecord)
-    .nullable()
-    .describe('All that was written down of it, in that order. Null: the log is too long to be looked through for one row'),
+  log: z.array(LogRecord).nullable().describe('All log entries of the row, in order. Null: the log is too long to search for one row'),
 })
 
 export const OrgRuns = Answer({
   runs: z
-    .array(Run.extend({importName: z.string().nullable().describe('What the import is called; null: it is of none')}))
-    .describe('The newest first'),
+    .array(Run.extend({importName: z.string().nullable().describe('Name of the import. Null: a run without an import')}))
+    .describe('Newest first'),
   nextCursor: NextCursor,
 })

@@ -3,7 +3,7 @@ import {Answer, ByName, Count, Id, JobAnswer, Moment, NextCursor, Version} from 
 import {NoticeRule} from './notices.ts'
 import {Drift} from './templates.ts'
 
-const kept = z.array(z.string()).describe('Which credentials are kept; their values are never told')
+const kept = z.array(z.string()).describe('Names of the stored credentials. Their values are never returned')
 
 const ScheduleSource = z
   .discriminatedUnion('kind', [
@@ -14,12 +14,12 @@ const ScheduleSource = z
     }),
     Answer({
       kind: z.literal('s3').describe('From a bucket'),
-      endpoint: z.string().optional().describe("The origin of a store other than Amazon's"),
-      region: z.string().describe('The region it is in'),
+      endpoint: z.string().optional().describe('Endpoint of an S3-compatible store other than Amazon S3'),
+      region: z.string().describe('The region'),
       bucket: z.string().describe('The bucket'),
-      key: z.string().describe("The object's key, as it was given: with its dates unfilled"),
-      accessKeyId: z.string().describe('Who asks'),
-      pathStyle: z.boolean().optional().describe('Whether the bucket stands in the path'),
+      key: z.string().describe('Key of the object, with date placeholders'),
+      accessKeyId: z.string().describe('The access key id'),
+      pathStyle: z.boolean().optional().describe('Whether to use path-style addresses'),
       credentials: kept,
     }),
     Answer({
@@ -27,88 +27,87 @@ const ScheduleSource = z
       host: z.string().describe('The host'),
       port: z.int().describe('The port'),
       user: z.string().describe('The user'),
-      path: z.string().describe("The file's path, as it was given: with its dates unfilled"),
-      hostKey: z.string().describe("The host's own key, by its digest"),
+      path: z.string().describe('Path of the file, with date placeholders'),
+      hostKey: z.string().describe('Fingerprint of the host key'),
       credentials: kept,
     }),
   ])
-  .meta({id: 'ScheduleSource', description: 'Where a schedule fetches its file from, without what lets one in'})
+  .meta({id: 'ScheduleSource', description: 'Where a schedule fetches its file, without credentials'})
 
-/** The extras of the refusal it was are beside its code. */
+/** Why a firing failed or a schedule was stopped. A refusal has its further keys beside `code`. */
 const Reason = z
   .looseObject({
-    code: z.string().meta({description: 'What it was, for programs', examples: ['ALREADY_RUNNING']}),
-    message: z.string().describe('What it was and what to do, for a person'),
+    code: z.string().meta({description: 'The code, for programs', examples: ['ALREADY_RUNNING']}),
+    message: z.string().describe('What happened and what to do, in words'),
   })
-  .meta({id: 'Reason', description: 'Why something came to nothing; of a refusal with what stands beside its code'})
+  .meta({id: 'Reason', description: 'Why a firing failed or a schedule was stopped. A refusal has further keys'})
 
-export const Firing = Answer({
+const Firing = Answer({
   id: Id('fir', 'The firing'),
   scheduleId: Id('sch', 'The schedule'),
   dueAt: Moment('When it was due'),
-  by: z.enum(['clock', 'person']).describe('Whether the clock fired it, or somebody out of turn'),
-  person: Id('per', 'Who fired it').nullable().describe('Who fired it; null: the clock, or they were deleted'),
-  missed: Count('Due times before it that an outage swallowed; 1,000 stands for more'),
-  state: z.enum(['due', 'working', 'running', 'ended']).describe('Waiting, fetching and reading its file, its run under way, over'),
-  outcome: z
-    .enum(['done', 'stopped', 'unchanged', 'drifted', 'failed', 'skipped'])
-    .nullable()
-    .describe('What came of it; null: it is not over'),
-  reason: Reason.nullable().describe('Why it came to no run, or its run was stopped, or its last try failed; null: there is none'),
-  drift: z.array(Drift).nullable().describe('What was otherwise than in the template; null: nobody looked yet'),
-  importId: Id('imp', 'Its import').nullable().describe('Its import; null: there is none, or it is gone'),
-  runId: Id('run', 'Its run').nullable().describe('Its run; null: there is none, or it is gone'),
+  by: z.enum(['clock', 'person']).describe('`clock`: fired on schedule. `person`: fired by a person'),
+  person: Id('per', 'The person').nullable().describe('The person who fired it. Null: the clock, or deleted'),
+  missed: Count('Earlier due times missed in an outage, at most 1,000'),
+  state: z
+    .enum(['due', 'working', 'running', 'ended'])
+    .describe('`due`: waiting. `working`: fetching and reading the file. `running`: its run is active. `ended` is final'),
+  outcome: z.enum(['done', 'stopped', 'unchanged', 'drifted', 'failed', 'skipped']).nullable().describe('The outcome. Null: not ended'),
+  reason: Reason.nullable().describe('Why there was no run, the run stopped, or the last try failed. Null: none'),
+  drift: z.array(Drift).nullable().describe('Differences from the template. Null: not checked yet'),
+  importId: Id('imp', 'The import').nullable().describe('The import. Null: none, or deleted'),
+  runId: Id('run', 'The run').nullable().describe('The run. Null: none, or deleted'),
   counts: Answer({
     rowsWritten: Count('Rows written, in all modules'),
-    modules: ByName(ByName(Count('Rows'), 'By what became of them'), 'By API name of the module: rows by what became of them'),
+    modules: ByName(ByName(Count('Rows'), 'By outcome'), 'By API name of the module: rows by outcome'),
   })
     .nullable()
-    .describe('What its run did, once that has ended; null before, and without one'),
-  sha256: z.string().nullable().describe('SHA-256 of its file, in hex; null: none was fetched'),
-  tries: Count('Tries to get its file that failed'),
-  tryAgainAt: Moment('When it tries again').nullable().describe('When one that could not get its file tries again; null: it does not'),
-  createdAt: Moment('When it was made'),
-  startedAt: Moment('When it was begun').nullable().describe('When it was begun; null: not yet'),
-  endedAt: Moment('When it was over').nullable().describe('When it was over; null: it is not'),
+    .describe('Results of its run, once ended. Null before, and without a run'),
+  sha256: z.string().nullable().describe('SHA-256 of its file, in hex. Null: no file was fetched'),
+  tries: Count('Failed tries to fetch the file'),
+  tryAgainAt: Moment('When it tries again').nullable().describe('When it tries again to fetch the file. Null: it does not'),
+  createdAt: Moment('When it was created'),
+  startedAt: Moment('When it started').nullable().describe('When it started. Null: not yet'),
+  endedAt: Moment('When it ended').nullable().describe('When it ended. Null: not yet'),
 }).meta({id: 'Firing', description: 'One time a schedule fired'})
 
-export const Schedule = Answer({
+const Schedule = Answer({
   id: Id('sch', 'The schedule'),
   templateId: Id('tpl', 'The template it runs'),
-  connectorId: Id('con', 'The connection').nullable().describe('The connection it runs on; null: that of the template'),
-  name: z.string().describe('What people call it'),
+  connectorId: Id('con', 'The connection').nullable().describe('The connection. Null: the connection of the template'),
+  name: z.string().describe('The name shown to users'),
   cron: z.string().meta({description: 'When it fires: minute, hour, day of the month, month, day of the week', examples: ['30 2 * * *']}),
   timezone: z.string().meta({description: 'The time zone `cron` is read in', examples: ['Europe/Berlin']}),
   source: ScheduleSource,
-  declaredRows: z.int().positive().nullable().describe('How many rows each run may write at most; null: as many as the file has'),
+  declaredRows: z.int().positive().nullable().describe('The most rows each run may write. Null: all rows of the file'),
   onDrift: z
     .enum(['stop', 'warn'])
-    .describe('What is done with a file or a CRM that is no longer as the template has it: nothing, or what still fits'),
-  enabled: z.boolean().describe('Whether it fires by itself'),
-  stopped: Reason.nullable().describe('Why the service turned it off; null: it did not'),
+    .describe(
+      'What happens if the file or the CRM no longer matches the template. `stop`: nothing is imported. `warn`: the parts that still fit are imported',
+    ),
+  enabled: z.boolean().describe('Whether the schedule is on'),
+  stopped: Reason.nullable().describe('Why the service turned it off. Null: it did not'),
   next: z
     .array(
       Answer({
-        at: Moment('When'),
-        local: z
-          .string()
-          .meta({description: 'The same by the clocks of its zone, with their offset', examples: ['2026-03-02T02:30+01:00']}),
+        at: Moment('When it fires'),
+        local: z.string().meta({description: 'The same in its time zone, with the offset', examples: ['2026-03-02T02:30+01:00']}),
       }),
     )
-    .describe('The next five moments; empty while it is off'),
-  failures: Count('Firings in a row that failed or drifted. Five turn it off'),
-  version: Version('Which version this is, counted from 1'),
-  createdBy: Id('per', 'Whoever it acts as').nullable().describe('Who made it, as whom it acts; null: they were deleted'),
-  createdAt: Moment('When it was made'),
-  notify: NoticeRule.nullable().describe('Who is told of it; null: nobody but those who are told of everything'),
-  lastFiring: Firing.nullable().describe('The last time it fired; null: it never did'),
-}).meta({id: 'Schedule', description: 'Runs a template by itself'})
+    .describe('The next five firings. Empty while it is off'),
+  failures: Count('Consecutive firings that failed or drifted. After five, the schedule is turned off'),
+  version: Version('The version, from 1'),
+  createdBy: Id('per', 'The creator').nullable().describe('The creator. The schedule acts with their permissions. Null: deleted'),
+  createdAt: Moment('When it was created'),
+  notify: NoticeRule.nullable().describe('Recipients of its notices, beside the recipients of the org. Null: none'),
+  lastFiring: Firing.nullable().describe('The last firing. Null: none'),
+}).meta({id: 'Schedule', description: 'Runs a template at set times'})
 
-export const SchedulePage = Answer({schedules: z.array(Schedule).describe('The oldest first'), nextCursor: NextCursor})
+export const SchedulePage = Answer({schedules: z.array(Schedule).describe('Oldest first'), nextCursor: NextCursor})
 export const ScheduleRead = Answer({schedule: Schedule})
 export const ScheduleRemoved = Answer({removed: Id('sch', 'The schedule that was deleted')})
-export const FiringPage = Answer({firings: z.array(Firing).describe('The newest first'), nextCursor: NextCursor})
-export const Fired = Answer({firing: Firing, job: JobAnswer.describe('The work on it')})
+export const FiringPage = Answer({firings: z.array(Firing).describe('Newest first'), nextCursor: NextCursor})
+export const Fired = Answer({firing: Firing, job: JobAnswer.describe('The job of the firing')})
 
 const told = {
   ...{name: 'Leads, every night', cron: '30 2 * * *', timezone: 'Europe/Berlin', declaredRows: null, onDrift: 'stop' as const},

@@ -1,21 +1,19 @@
 import {z} from 'zod'
-import {Settings} from '../../shared/registry/settings.ts'
+import {Settings} from '../../shared/configuration/settings.ts'
 import {Answer, ByName, registryVersion} from './common.ts'
 
-/** Who is an admin by the CRM's word is a setting too, and no part of the registry. */
+/** Adds `followsCrmRoles`, which is a setting but not part of the registry. */
 export const OrgSettings = Settings.extend({
   followsCrmRoles: z
     .boolean()
-    .describe(
-      'Whether a sign-in takes the role from the CRM: its administrators are admins, everybody else is an operator; owners stay owners',
-    ),
+    .describe('Whether roles follow the CRM at sign-in: CRM administrators are admins, all others operators; owners stay owners'),
 })
 
 const Told = OrgSettings.meta({id: 'OrgSettings', description: 'The settings of an org'})
 
 export const SettingsRead = Answer({
   settings: Told,
-  registryVersion: z.int().nonnegative().describe("The version of the org's configuration that says so"),
+  registryVersion: z.int().nonnegative().describe("The version of the org's configuration"),
 })
 
 export const SettingsChanged = Answer({settings: Told, registryVersion})
@@ -23,7 +21,7 @@ export const SettingsChanged = Answer({settings: Told, registryVersion})
 export const WritingChanged = Answer({
   writing: ByName(
     Answer({paused: z.literal(true).describe('Always true')}),
-    'By id: the connections on which writing is paused now. The others are not named',
+    'The connections on which writing is paused, by id. Others are omitted',
   ),
   registryVersion,
 })

@@ -1,41 +1,39 @@
 import {z} from 'zod'
-import {Flows} from '../../shared/flows/flow.ts'
-import {Slot} from '../../shared/templates/template.ts'
+import {Flows} from '../../shared/mapping/flows/flow.ts'
+import {TemplateSlot} from '../../shared/mapping/templates/template.ts'
 import {Answer, Id, Moment, NextCursor, Version} from './common.ts'
 import {Run} from './runs.ts'
 
 const outline = {
   id: Id('tpl', 'The template'),
-  name: z.string().describe('What people call it'),
-  description: z.string().nullable().describe('What it is for; null: nobody said'),
-  connectorId: Id('con', 'The connection its imports are of')
-    .nullable()
-    .describe('The connection its imports are of; null: whichever they name'),
-  version: Version('Which version this is, counted from 1'),
-  shared: z.boolean().describe('Whether every member may use it; else only its creator and admins see it'),
-  createdBy: z.string().nullable().describe('Who made it, by their name today; null: they were deleted'),
-  mine: z.boolean().describe('Whether the asker made it'),
-  mayEdit: z.boolean().describe('Whether the asker may change it: its creator and admins, as builders at least'),
-  createdAt: Moment('When it was made'),
-  updatedAt: Moment('When this version was made'),
+  name: z.string().describe('The name shown to users'),
+  description: z.string().nullable().describe('The purpose. Null: none given'),
+  connectorId: Id('con', 'The connection').nullable().describe('The connection of its imports. Null: each import names one'),
+  version: Version('The version, from 1'),
+  shared: z.boolean().describe('Whether every member may use it. If not, only its creator and admins see it'),
+  createdBy: z.string().nullable().describe('Current name of the creator. Null: deleted'),
+  mine: z.boolean().describe('Whether you created it'),
+  mayEdit: z.boolean().describe('Whether you may change it. Requires the builder role, and to be its creator or an admin'),
+  createdAt: Moment('When it was created'),
+  updatedAt: Moment('When this version was created'),
 }
 
-export const TemplateOutline = Answer(outline).meta({id: 'TemplateOutline', description: 'A template without what it does'})
+const TemplateOutline = Answer(outline).meta({id: 'TemplateOutline', description: 'A template without its sources and flows'})
 
-export const Template = Answer({
+const Template = Answer({
   ...outline,
-  sources: z.array(Slot).describe('The files an import of it is given'),
-  flows: Flows.describe('What is done with them: the `sourceId` of a flow is the slot of one of the sources'),
-}).meta({id: 'Template', description: 'What is done with files of one kind. Nothing in it comes from the rows of a file'})
+  sources: z.array(TemplateSlot).describe('The files that its imports need'),
+  flows: Flows.describe('The flows. The `sourceId` of a flow is the slot of one of the sources'),
+}).meta({id: 'Template', description: 'A reusable set of flows for files of one kind. Contains no data from rows'})
 
-export const TemplatePage = Answer({templates: z.array(TemplateOutline).describe('The newest first'), nextCursor: NextCursor})
+export const TemplatePage = Answer({templates: z.array(TemplateOutline).describe('Newest first'), nextCursor: NextCursor})
 export const TemplateRead = Answer({template: Template})
 export const TemplateMade = Answer({
   template: Template,
   leftOut: z
     .array(z.string())
     .optional()
-    .describe('What of the import a template cannot keep, one sentence each; only where it was saved from one'),
+    .describe('What the template could not keep of the import, one sentence each. Only if saved from an import'),
 })
 export const TemplateRemoved = Answer({removed: Id('tpl', 'The template that was deleted')})
 
@@ -45,7 +43,7 @@ const DRIFTS = [
 ]
 
 export const Drift = Answer({
-  kind: z.enum(DRIFTS).describe('What is otherwise'),
+  kind: z.enum(DRIFTS).describe('The kind of difference'),
   slot: z.string().optional().describe('The slot of the file'),
   flow: z.string().optional().describe('The id of the flow'),
   module: z.string().optional().describe('The API name of the module'),
@@ -54,20 +52,20 @@ export const Drift = Answer({
   path: z
     .array(z.union([z.string(), z.int()]))
     .optional()
-    .meta({description: "Where in the template's flows", examples: [[0, 'fields', 3, 'field']]}),
-  stops: z.boolean().describe('True: rows would be refused, or written otherwise than meant. False: worth knowing'),
-  message: z.string().describe('What it is, for a person'),
-}).meta({id: 'Drift', description: 'One thing that is not as it was when the template was saved'})
+    .meta({description: "Position in the template's flows", examples: [[0, 'fields', 3, 'field']]}),
+  stops: z.boolean().describe('True: rows would be refused or written incorrectly. False: for information'),
+  message: z.string().describe('The difference, in words'),
+}).meta({id: 'Drift', description: 'A difference from the state when the template was saved'})
 
 export const TemplateCheck = Answer({
-  connectorId: Id('con', 'The connection it was held against'),
-  discovery: Answer({id: Id('dis', 'The discovery'), createdAt: Moment('When the CRM was first found to be so')}).describe(
-    'The newest discovery of that connection',
+  connectorId: Id('con', 'The connection it was compared with'),
+  discovery: Answer({id: Id('dis', 'The discovery'), createdAt: Moment('When this state of the CRM was first read')}).describe(
+    'The latest discovery of that connection',
   ),
-  problems: z.array(Drift).describe('What no longer holds; empty: an import would do what it did when the template was saved'),
+  problems: z.array(Drift).describe('The differences. Empty: imports behave as when the template was saved'),
 })
 
-export const TemplateRuns = Answer({runs: z.array(Run).describe('The newest first'), nextCursor: NextCursor})
+export const TemplateRuns = Answer({runs: z.array(Run).describe('Newest first'), nextCursor: NextCursor})
 
 export const outlineExample = {
   ...{id: 'tpl_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Leads of the fair', description: null, connectorId: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3'},
@@ -88,7 +86,7 @@ const done = {
   ],
 }
 
-export const templateDocument = {name: 'Leads of the fair', description: null, connectorId: outlineExample.connectorId, ...done}
+export const templateBodyExample = {name: 'Leads of the fair', description: null, connectorId: outlineExample.connectorId, ...done}
 export const templateExample = {...outlineExample, ...done}
 
 export const checkExample = {

@@ -3,16 +3,16 @@ import {Answer, Bytes, Id, Moment} from './common.ts'
 
 export const Upload = Answer({
   id: Id('upl', 'The upload'),
-  name: z.string().describe('What the file is called'),
-  label: z.string().nullable().describe("What its source is to be called; null: as the slot is, else the file's name"),
-  slot: z.string().nullable().describe('The slot of a template it is for; null: the only one that is free, or none'),
-  size: Bytes('The whole file'),
-  offset: Bytes('What is kept of it: the next part begins there. As large as `size` once all of it has come'),
-  partBytes: Bytes('The most one part may have'),
-  leastPartBytes: Bytes("The least one part may have, unless it is the file's last"),
-  source: Id('src', 'What it became when it was finished').nullable().describe('The source it became; null: it is not finished'),
-  createdAt: Moment('When it was begun'),
-  expiresAt: Moment('When it is removed, with all that came: a day after its last part, or after it was finished'),
-}).meta({id: 'Upload', description: 'A file that is sent in parts'})
+  name: z.string().describe('Name of the file'),
+  label: z.string().nullable().describe('Name for the source. Null: the name of the slot, else of the file'),
+  slot: z.string().nullable().describe('The template slot to fill. Null: the only free slot, or none'),
+  size: Bytes('Size of the whole file'),
+  offset: Bytes('Bytes stored; the next part starts here. Equals `size` once complete'),
+  partBytes: Bytes('Maximum size of a part'),
+  leastPartBytes: Bytes('Minimum size of a part, except the last'),
+  source: Id('src', 'The source').nullable().describe('The source it became. Null: not finished'),
+  createdAt: Moment('When it was started'),
+  expiresAt: Moment('When it is deleted: one day after its last part, or after it was finished'),
+}).meta({id: 'Upload', description: 'An upload of a file in parts'})
 
 export const UploadAnswer = Answer({upload: Upload})

@@ -1,54 +1,52 @@
 import {z} from 'zod'
-import {Kind} from '../../shared/notices/kind.ts'
+import {NoticeKind} from '../../shared/notifications/kind.ts'
 import {Answer, Count, Id, Moment, NextCursor} from './common.ts'
 
 export const secretExample = 'whsec_c29tZXRoaW5nIG9mIHRoaXJ0eS10d28gYnl0ZXMh'
 
-export const Endpoint = Answer({
+const Endpoint = Answer({
   id: Id('whk', 'The endpoint'),
-  url: z.string().describe('Where it is posted to'),
-  description: z.string().describe('What it is for; empty: nobody said'),
-  events: z.array(Kind).describe('What it is told of; empty: of nothing but what a schedule or the org names it for'),
-  schedule: Id('sch', 'The only schedule it is told of')
+  url: z.string().describe('The URL to POST to'),
+  description: z.string().describe('The purpose. Empty: none given'),
+  events: z.array(NoticeKind).describe('The events it receives. Empty: only notices for which a schedule or the org names it'),
+  schedule: Id('sch', 'The schedule').nullable().describe('The only schedule whose events it receives. Null: all events of the org'),
+  scheduleGone: z.boolean().describe('Whether that schedule was deleted, which ends its events'),
+  enabled: z.boolean().describe('Whether it is enabled'),
+  disabledReason: z.string().nullable().describe('Why the service disabled it. Null: it did not'),
+  failingSince: Moment('Since when all deliveries fail')
     .nullable()
-    .describe('The only schedule it is told of; null: everything in the org'),
-  scheduleGone: z.boolean().describe('Whether that schedule was deleted: of it nothing is told any more'),
-  enabled: z.boolean().describe('Whether it is told anything'),
-  disabledReason: z.string().nullable().describe('Why the service switched it off, for a person; null: it did not'),
-  failingSince: Moment('Since when everything failed')
-    .nullable()
-    .describe('Since when everything failed; five days of it switch it off. Null: it does not'),
+    .describe('Since when all deliveries fail. After five days it is disabled. Null: they do not'),
   oldSecretUntil: Moment('Until when the replaced secret signs too')
     .nullable()
-    .describe('Until when the replaced secret signs too; null: none does'),
-  createdAt: Moment('When it was made'),
-}).meta({id: 'WebhookEndpoint', description: 'Where an org is told of what happens'})
+    .describe('Until when the replaced secret signs too. Null: none'),
+  createdAt: Moment('When it was created'),
+}).meta({id: 'WebhookEndpoint', description: 'A URL that receives notices of an org'})
 
-export const Delivery = Answer({
+const Delivery = Answer({
   id: Id('dlv', 'The delivery'),
-  notice: Id('ntc', 'What is told, in the header `webhook-id`: the same at every attempt'),
-  kind: z.union([Kind, z.literal('webhook.test')]).describe('What it is about'),
-  state: z.enum(['pending', 'delivered', 'failed']).describe('`failed` is final, until somebody redelivers it'),
-  attempts: Count('Attempts so far, of at most ten'),
+  notice: Id('ntc', 'The notice, sent in the header `webhook-id`. The same at every attempt'),
+  kind: z.union([NoticeKind, z.literal('webhook.test')]).describe('The kind of event'),
+  state: z.enum(['pending', 'delivered', 'failed']).describe('`failed` is final until it is redelivered'),
+  attempts: Count('Attempts so far, at most ten'),
   nextAt: Moment('When the next attempt is due, while it is pending'),
-  lastStatus: z.int().nullable().describe('The HTTP status of the last answer; null: there was none'),
-  lastError: z.string().nullable().describe('Why the last attempt failed, for a person; null: it did not, or there was none'),
-  answer: z.string().nullable().describe('The first KiB of the last answer; null: there was none, or the host is one of PRIVATE_HOSTS'),
-  createdAt: Moment('When it was made'),
-  deliveredAt: Moment('When the receiver took it').nullable().describe('When the receiver took it; null: it has not'),
-}).meta({id: 'Delivery', description: 'One notice on its way to one endpoint'})
+  lastStatus: z.int().nullable().describe('The HTTP status of the last response. Null: none'),
+  lastError: z.string().nullable().describe('Why the last attempt failed. Null: it did not, or there was none'),
+  answer: z.string().nullable().describe('The first KiB of the last response. Null: none, or the host is in PRIVATE_HOSTS'),
+  createdAt: Moment('When it was created'),
+  deliveredAt: Moment('When it was delivered').nullable().describe('When it was delivered. Null: it was not'),
+}).meta({id: 'Delivery', description: 'The delivery of a notice to an endpoint'})
 
-export const EndpointList = Answer({webhooks: z.array(Endpoint).describe('The oldest first; 20 at most')})
+export const EndpointList = Answer({webhooks: z.array(Endpoint).describe('Oldest first; at most 20')})
 export const EndpointRead = Answer({webhook: Endpoint})
 export const EndpointWithSecret = Answer({
   webhook: Endpoint,
   secret: z.string().meta({
-    description: 'What signs, as Standard Webhooks has it. Told here and never again',
+    description: 'The signing secret, in the format of Standard Webhooks. Returned only here',
     examples: [secretExample],
   }),
 })
 export const DeliveryPage = Answer({
-  deliveries: z.array(Delivery).describe('The newest first, of the last 30 days'),
+  deliveries: z.array(Delivery).describe('Deliveries of the last 30 days, newest first'),
   nextCursor: NextCursor,
 })
 export const DeliveryRead = Answer({delivery: Delivery})

@@ -3,57 +3,57 @@ import {Answer, Count, CrmSaid, Id, JobWith, Moment} from './common.ts'
 import {Stop} from './runs.ts'
 
 const named = {
-  rowKey: z.string().optional().describe('The row, as it was named; of replaced rows their parent is named instead'),
-  writeId: z.string().optional().describe('The name it was sent under, where it had one'),
+  rowKey: z.string().optional().describe('Your key of the row. Replaced subform rows have the parent instead'),
+  writeId: z.string().optional().describe('The idempotency key it was sent with, if any'),
 }
 const ofParent = {
   parentId: z.string().describe("The CRM's id of the parent"),
-  writeId: z.string().describe('The name it was sent under'),
+  writeId: z.string().describe('The idempotency key it was sent with'),
 }
 
 const written = {
-  ok: z.literal(true).describe('It is written'),
+  ok: z.literal(true).describe('The record is written'),
   recordId: z.string().describe("The CRM's id of the record"),
-  outcome: z.enum(['created', 'updated', 'inherited']).describe('`inherited`: it was written before, and is not sent again'),
+  outcome: z.enum(['created', 'updated', 'inherited']).describe('`inherited`: written by an earlier run, and not sent again'),
 }
 
-const replaced = {ok: z.literal(true).describe('The rows are replaced'), deleted: Count('Rows that went'), added: Count('Rows that came')}
+const replaced = {ok: z.literal(true).describe('The rows are replaced'), deleted: Count('Rows deleted'), added: Count('Rows added')}
 
 const failed = {
-  ok: z.literal(false).describe('It is not written, or nobody knows'),
-  error: z.string().describe('Why, and what to do, for a person'),
-  code: z.string().optional().describe('Why, for programs, where it is ours; what the CRM says stands in `crm`'),
-  crm: CrmSaid.optional().describe('What the CRM answered, or that it did not'),
-  written: z.literal(false).optional().describe('For certain nothing was sent: the same may be sent again'),
+  ok: z.literal(false).describe('Not written, or not known'),
+  error: z.string().describe('What happened and what to do'),
+  code: z.string().optional().describe('The error code of this service. Errors of the CRM are in `crm`'),
+  crm: CrmSaid.optional().describe('The error of the CRM'),
+  written: z.literal(false).optional().describe('False: certainly nothing was sent, so the same item may be sent again'),
   duplicateOf: z.string().optional().describe("The CRM's id of the one record it is a duplicate of"),
-  retryAfterMs: z.int().nonnegative().optional().describe('When to send it again, in milliseconds'),
-  stop: Stop.optional().describe('Why the run writes no more'),
-  connection: z.enum(['ended', 'disconnected']).optional().describe('How the connection stands'),
+  retryAfterMs: z.int().nonnegative().optional().describe('Wait before sending it again, in milliseconds'),
+  stop: Stop.optional().describe('Why the run stopped'),
+  connection: z.enum(['ended', 'disconnected']).optional().describe('State of the connection'),
 }
 
-const open = {ok: z.null().describe('Nothing is known of it yet')}
+const open = {ok: z.null().describe('No result yet')}
 
 export const RecordResult = z
   .union([Answer({...named, ...written}), Answer({...named, ...failed})])
-  .meta({id: 'RecordResult', description: 'What became of one record'})
+  .meta({id: 'RecordResult', description: 'The result for one record'})
 
 const RowsResult = z
   .union([Answer({...ofParent, ...replaced}), Answer({...ofParent, ...failed})])
-  .meta({id: 'RowsResult', description: 'What became of the rows of one parent'})
+  .meta({id: 'RowsResult', description: 'The result for the rows of one parent'})
 
-export const RecordResults = Answer({results: z.array(RecordResult).describe('One for each item, in the order sent')})
-export const RowsResults = Answer({results: z.array(RowsResult).describe('One for each parent, in the order sent')})
+export const RecordResults = Answer({results: z.array(RecordResult).describe('One result per item, in the order sent')})
+export const RowsResults = Answer({results: z.array(RowsResult).describe('One result per parent, in the order sent')})
 
-export const Write = Answer({
+const Write = Answer({
   id: Id('wrt', 'The write'),
-  runId: Id('run', 'The run it is under'),
-  kind: z.enum(['create', 'update', 'replace', 'entries']).describe('What is done'),
-  state: z.enum(['writing', 'done']).describe('`done`: of every item it is known what became of it'),
-  crm: CrmSaid.nullable().describe("One answer of the CRM that was every item's; null: there was none"),
+  runId: Id('run', 'The run'),
+  kind: z.enum(['create', 'update', 'replace', 'entries']).describe('The kind of write'),
+  state: z.enum(['writing', 'done']).describe('`done`: every item has a result'),
+  crm: CrmSaid.nullable().describe('An error of the CRM that applies to all items. Null: none'),
   createdAt: Moment('When it was sent'),
-}).meta({id: 'Write', description: 'A request to write, which can be asked about for a week after its run'})
+}).meta({id: 'Write', description: 'A write request. Readable until a week after its run ended'})
 
-export const WriteBegun = Answer({write: Write, job: JobWith(Answer({write: Id('wrt', 'The write')})).describe('The work on it')})
+export const WriteBegun = Answer({write: Write, job: JobWith(Answer({write: Id('wrt', 'The write')})).describe('The job of the write')})
 
 export const WriteAnswer = Answer({
   write: Write,
@@ -66,19 +66,19 @@ export const WriteAnswer = Answer({
         Answer({...named, ...open}),
       ]),
     )
-    .describe('One for each item, in the order sent'),
+    .describe('One result per item, in the order sent'),
 })
 
 export const Logged = Answer({logged: Count('Entries that were logged')})
 
 export const Taken = z.union([
-  Answer({taken: z.literal(true).describe("The record is the row's")}),
+  Answer({taken: z.literal(true).describe('The record is claimed for the row')}),
   Answer({
-    taken: z.literal(false).describe('It is not'),
+    taken: z.literal(false).describe('The record is not claimed'),
     why: z
       .enum(['another', 'earlier', 'gone', 'unread', 'held', 'reused', 'ended'])
       .describe(
-        '`another`: somebody else made it. `earlier`: it is older than the run. `gone`: it is not there. `unread`: it does not say by whom, or when. `held`: another row has it, in this run or any other run at the CRM org, or this row was sent again. `reused`: the row has another record. `ended`: the run writes no more',
+        '`another`: another user created it. `earlier`: it is older than the run. `gone`: the CRM does not show it. `unread`: it does not show its creator or creation time. `held`: another row of this or another run on the same CRM org has this record, or this row was sent again. `reused`: the row has another record. `ended`: the run has ended',
       ),
   }),
 ])

@@ -4,14 +4,14 @@ import {EXIT} from './cli/exit-codes.ts'
 import {type Failure, failureOf, usage} from './cli/failure.ts'
 import {openInterrupt} from './cli/interrupt.ts'
 import {type Output, openOutput} from './cli/output.ts'
+import {clean} from './cli/phrases.ts'
 import {openSession} from './cli/session.ts'
 import {readSettings, type Settings} from './cli/settings.ts'
 import {readVersion} from './cli/version.ts'
-import {clean} from './cli/words.ts'
 import {wrapLines} from './cli/wrap.ts'
 import {nouns} from './commands/nouns.ts'
 
-/** Runs one command; answers what the process is to exit with. Whatever goes wrong is said here, and only here. */
+/** Runs one command and returns its exit code. All errors are printed here. */
 export const main = async (args: string[]): Promise<number> => {
   const settings = readSettings()
   const [own] = args.includes('--') ? [args.slice(0, args.indexOf('--'))] : [args]
@@ -37,7 +37,7 @@ export const main = async (args: string[]): Promise<number> => {
     if (ended.help) teach(out, ended.help)
     return ended.exit
   } catch (error) {
-    // Help and the version were asked for; a word without its verb asks for help.
+    // A request for help or the version is a success. So is a noun without a verb, which shows its help.
     if (error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')) {
       teach(out, ended.help)
       return EXIT.ok
@@ -48,14 +48,14 @@ export const main = async (args: string[]): Promise<number> => {
   }
 }
 
-/** `head` has read enough; a terminal was closed; the disk that the output goes to is full. */
+/** Handles a failed write to the output: a closed pipe (`head`), a closed terminal or a full disk. */
 const leaveUnheard = ({code, message}: NodeJS.ErrnoException) => {
   if (code === 'EPIPE') process.exit(EXIT.pipeClosed)
-  if (code !== 'EIO') writeSync(2, `Error: The output cannot be written: ${message}\n`)
+  if (code !== 'EIO') writeSync(2, `Error: Could not write the output: ${message}\n`)
   process.exit(code === 'EIO' ? EXIT.hungUp : EXIT.failed)
 }
 
-/** Help, as a document too. */
+/** Prints help. With --json, it prints a document. */
 const teach = (out: Output, help: string) =>
   void out.out.write(out.json ? `${JSON.stringify({text: help}, null, 2)}\n` : out.isTerminal ? wrapLines(help, out.width()) : help)
 
@@ -68,17 +68,17 @@ type Shape = {
   interrupt(): AbortSignal
 }
 
-/** Only the noun that is meant is loaded whole; of the others help and completion need a name and a line. */
+/** Creates the program with all commands, but loads only the one that is used. The others need just a name and a summary. */
 export const createProgram = async ({settings, out, args, exit, keepHelp, interrupt}: Shape): Promise<Command> => {
   const program = new Command('lading')
   const server = () => program.opts<{server?: string}>().server
   const cli = {out, settings, server, open: () => openSession(settings, server()), interrupt, exit}
   program
-    .description('Carries rows from files into a CRM, and says of every row what became of it.')
-    .option('--server <url>', 'the server (default: LADING_URL, or the one signed in to last)')
-    .option('--json', 'answer in JSON: one document, or a line per event where a command goes on')
-    .helpOption('-h, --help', 'what a command does, with examples')
-    .version(readVersion(), '-V, --version', 'the version of this program')
+    .description('Imports rows from files into a CRM and reports the result of every row.')
+    .option('--server <url>', 'URL of the server (default: LADING_URL, or the last server you signed in to)')
+    .option('--json', 'print JSON: one document, or one line per event')
+    .helpOption('-h, --help', 'help for the command, with examples')
+    .version(readVersion(), '-V, --version', 'print the version')
     .configureHelp({showGlobalOptions: true, minWidthToWrap: 12, styleTitle: text => out.style('bold', text)})
     .configureOutput({
       writeErr: keepHelp,
@@ -100,10 +100,10 @@ export const createProgram = async ({settings, out, args, exit, keepHelp, interr
   return program
 }
 
-/** What is neither an option nor the value of one that every command has. */
+/** Returns the arguments that are neither options nor the value of a global option. */
 const wordsOf = (args: readonly string[]) => args.filter((arg, at) => !arg.startsWith('-') && args[at - 1] !== '--server')
 
-/** Commander's own sentences, without their prefix, and what to do about them. */
+/** Converts an error of Commander to a Failure, without the prefix `error:` and with advice. */
 const misused = (error: CommanderError, [noun = '']: string[]): Failure => {
   const [message = '', hint] = error.message.replace(/^error: /, '').split('\n')
   const suggestion = hint ? hint.replace(/^\((.*)\)$/, '$1') : null
@@ -116,13 +116,13 @@ const mostDetails = 10
 type Issue = {path?: (string | number)[]; message?: string}
 type Unknown = {modules?: {apiName: string}[]; fields?: {module: string; apiName: string}[]}
 
-/** What UNKNOWN_FIELDS lists. */
+/** Converts the names that UNKNOWN_FIELDS lists to issues. */
 const unknownNames = ({modules = [], fields = []}: Unknown): Issue[] => [
   ...modules.map(({apiName}) => ({path: [apiName], message: 'The CRM has no such module'})),
   ...fields.map(({module, apiName}) => ({path: [module, apiName], message: 'The CRM has no such field'})),
 ]
 
-/** The error in a line, what is the matter in detail, and what to do next. */
+/** Prints the error, its details and the next step. */
 const tell = (out: Output, {message, code, exit, next, detail}: Failure) => {
   if (out.json) return void out.err.write(`${JSON.stringify({error: message, code, exit, next, ...detail})}\n`)
   const {issues = unknownNames(detail), request} = detail as {issues?: Issue[]; request?: string}
@@ -140,6 +140,6 @@ const tell = (out: Output, {message, code, exit, next, detail}: Failure) => {
 }
 
 const OUTRO = `
-Begin with: lading login, then lading import FILE --template NAME --watch
+Start with: lading login, then lading import FILE --template NAME --watch
 In CI: set LADING_URL and LADING_TOKEN instead of signing in
 More: lading help COMMAND, lading help exit-codes, lading help environment`

@@ -1,13 +1,13 @@
-import type {Client, Json, Sent} from './http.ts'
+import type {Client, Json, RequestOptions} from './http.ts'
 
 type StreamEvent = {event: string; data: Json; id: string | null}
 
 /**
- * Server-sent events of one answer, each with its data read as JSON, until the server ends it. 204 is an end without any. `EventSource` can
- * send no bearer, and begins again by itself; here the caller does, with `last-event-id`.
+ * Reads the server-sent events of one response until the server ends it, with data parsed as JSON. Status 204 yields no events. The
+ * browser's `EventSource` is not used, because it cannot send a bearer token. Callers reconnect with `last-event-id`.
  */
-export async function* readEvents(client: Client, method: string, path: string, sent: Sent = {}): AsyncGenerator<StreamEvent> {
-  const response = await client.open(method, path, {timeoutMs: Infinity, ...sent})
+export async function* readEvents(client: Client, method: string, path: string, options: RequestOptions = {}): AsyncGenerator<StreamEvent> {
+  const response = await client.open(method, path, {timeoutMs: Infinity, ...options})
   if (response.status === 204 || !response.body) return
   let text = ''
   for await (const chunk of readText(response.body)) {
@@ -30,7 +30,7 @@ async function* readText(body: ReadableStream<Uint8Array>) {
   }
 }
 
-/** A comment, sent to keep the connection open, is no event. */
+/** Parses one event. Returns null for a keep-alive comment. */
 const readEvent = (block: string): StreamEvent | null => {
   const fields = block
     .split('\n')

@@ -13,12 +13,12 @@ export type Job = {
 type Following = {client: Client; path: string; mostMs: number; signal?: AbortSignal; tell?(job: Job): unknown}
 
 const everyMs = 1000
-/** A server that is started anew is back by then. */
+/** Time within which a restarted server responds again. */
 const mostSilentMs = 2 * 60_000
 
 /**
- * Asks for a job until it has ended, well or not; null where it goes on after `mostMs`. `tell` hears of every step and is waited for. The job
- * goes on without us: a server that is silent or busy for a while is asked again.
+ * Polls a job until it has ended. Returns null if it still runs after `mostMs`. `tell` is awaited at every step. Temporary errors are
+ * retried, because the job continues on the server.
  */
 export const followJob = async ({client, path, mostMs, signal, tell}: Following): Promise<Job | null> => {
   let heardAt = Date.now()

@@ -2,27 +2,27 @@ import {readEvents} from './event-stream.ts'
 import {ApiError, type Client, type Json} from './http.ts'
 import {type Pause, pause as usualPause} from './pause.ts'
 
-/** `asked`: the run, asked for where no events come through. The others are the server's, as they come. */
-type Heard = {event: 'state' | 'progress' | 'end' | 'asked'; data: Json}
+/** An event of a run. Only `asked` does not come from the server: it holds the run as polled while no events arrive. */
+type RunEvent = {event: 'state' | 'progress' | 'end' | 'asked'; data: Json}
 type Following = {
   client: Client
   path: string
   signal?: AbortSignal | undefined
   pause?: Pause
-  /** Before anything is asked: to renew a session. */
+  /** Called before each request, for example to renew a session. */
   prepare?(): Promise<void>
-  /** With nothing heard for so long what went wrong is thrown. */
+  /** After this time without a response, the last error is thrown. */
   patienceMs?: number
 }
 
 const pausesMs = [200, 500, 1000, 2000, 3000]
-/** So many times in a row without a word of the stream, then the run is told as it is asked for, and the stream tried again now and then. */
+/** After this many failed streams in a row, the run is polled, and the stream is tried again at intervals. */
 const mostSilent = 3
 const asksBetween = 10
 
 /**
- * A run as it goes on, `end` last: by server-sent events, carried on with the last id where the connection breaks or the server ends it; by asking,
- * where events do not come through. Throws what asking again would not change, such as that the run or the session is gone.
+ * Follows a run until `end` by server-sent events. After a lost connection, it resumes with the last event id. If no events arrive, it
+ * polls the run. It throws final errors, such as a deleted run or an expired session.
  */
 export async function* followRun({
   client,
@@ -31,7 +31,7 @@ export async function* followRun({
   pause = usualPause,
   prepare,
   patienceMs = Infinity,
-}: Following): AsyncGenerator<Heard> {
+}: Following): AsyncGenerator<RunEvent> {
   let heardAt = Date.now()
   let lastId: string | null = null
   for (let silent = 0; ; silent++) {
@@ -44,7 +44,7 @@ export async function* followRun({
           heardAt = Date.now()
           silent = 0
           lastId = id ?? lastId
-          yield {event: event as Heard['event'], data}
+          yield {event: event as RunEvent['event'], data}
           if (event === 'end') return
         }
       }
@@ -61,6 +61,6 @@ export async function* followRun({
   }
 }
 
-/** Asking again would be answered the same. */
+/** Whether a retry would get the same error. */
 export const isFinal = (error: unknown) =>
   error instanceof ApiError && error.status >= 400 && error.status < 500 && ![408, 429].includes(error.status)

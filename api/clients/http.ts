@@ -1,26 +1,26 @@
-// biome-ignore lint/suspicious/noExplicitAny: an answer is what the API reference says of it
+// biome-ignore lint/suspicious/noExplicitAny: the API reference defines the shape of responses
 export type Json = any
 
-/** The API as programs speak to it, in a browser and in Node alike. */
+/** An API client for browsers and Node. */
 export type Client = {
   base: string
-  /** One call; what is not a success is thrown: `ApiError` with the code it was refused with, `Unreachable` when nobody answered. */
-  call<T = Json>(method: string, path: string, sent?: Sent): Promise<Answered<T>>
+  /** Sends one request. Throws `ApiError` for an error response, and `Unreachable` without a response. */
+  call<T = Json>(method: string, path: string, options?: RequestOptions): Promise<HttpAnswer<T>>
   get<T = Json>(path: string, query?: Query, signal?: AbortSignal): Promise<T>
   post<T = Json>(path: string, body?: unknown, headers?: Headers_): Promise<T>
   put<T = Json>(path: string, body?: unknown, headers?: Headers_): Promise<T>
   patch<T = Json>(path: string, body?: unknown, headers?: Headers_): Promise<T>
   delete<T = Json>(path: string, headers?: Headers_): Promise<T>
-  /** The answer as it comes, for files and events. */
-  open(method: string, path: string, sent?: Sent): Promise<Response>
+  /** Returns the response unread, for files and events. */
+  open(method: string, path: string, options?: RequestOptions): Promise<Response>
 }
 
 export type Query = Record<string, string | number | boolean | undefined | null>
-export type Sent = {query?: Query; body?: unknown; headers?: Headers_; signal?: AbortSignal; timeoutMs?: number}
-export type Answered<T> = {status: number; headers: Headers; body: T}
+export type RequestOptions = {query?: Query; body?: unknown; headers?: Headers_; signal?: AbortSignal; timeoutMs?: number}
+export type HttpAnswer<T> = {status: number; headers: Headers; body: T}
 type Headers_ = Record<string, string>
 
-/** A refusal in the envelope: `code` is what to look at, `message` what to show; `body` holds whatever stood beside them. */
+/** An error response of the API. Programs use `code` and show `message`; `body` holds the whole envelope. */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly status: number
@@ -31,7 +31,11 @@ export class ApiError extends Error {
 
   constructor(status: number, body: Json, headers: Headers) {
     const elsewhere = headers.get('location')
-    super(typeof body?.error === 'string' ? body.error : `The server answered ${status}${elsewhere ? ` and sends to ${elsewhere}` : ''}`)
+    super(
+      typeof body?.error === 'string'
+        ? body.error
+        : `The server responded with status ${status}${elsewhere ? ` and redirects to ${elsewhere}` : ''}`,
+    )
     this.status = status
     this.code = typeof body?.code === 'string' ? body.code : `HTTP_${status}`
     this.body = body
@@ -40,7 +44,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Nobody answered, or not in time: whether what was asked was done is not known. */
+/** The error if the server did not respond, or not in time. The server may or may not have carried out the request. */
 export class Unreachable extends Error {
   override name = 'Unreachable'
 }
@@ -50,11 +54,11 @@ const usualTimeoutMs = 100_000
 type Access = {base: string; bearer: () => string | null; redirect?: 'follow' | 'manual'}
 
 /**
- * `bearer` is asked for with every call: it may change. Without a time-out of its own a call has 100 seconds, past the server's own.
- * `redirect`: `manual` has it thrown, where a POST that were followed would arrive as a GET.
+ * Opens an API client. It calls `bearer` for every request, because the token may change. The default time-out of 100 seconds exceeds the
+ * server's. With `redirect: 'manual'`, a redirect is an error, because a followed POST would become a GET.
  */
 export const openClient = ({base, bearer, redirect = 'follow'}: Access): Client => {
-  const open = async (method: string, path: string, {query, body, headers, signal, timeoutMs = usualTimeoutMs}: Sent = {}) => {
+  const open = async (method: string, path: string, {query, body, headers, signal, timeoutMs = usualTimeoutMs}: RequestOptions = {}) => {
     const token = bearer()
     const isJson = body !== undefined && isPlain(body)
     const limits = [...(timeoutMs === Infinity ? [] : [AbortSignal.timeout(timeoutMs)]), ...(signal ? [signal] : [])]
@@ -75,10 +79,10 @@ export const openClient = ({base, bearer, redirect = 'follow'}: Access): Client 
     })
   }
 
-  const call = async (method: string, path: string, sent: Sent = {}): Promise<Answered<Json>> => {
-    const response = await open(method, path, sent)
+  const call = async (method: string, path: string, options: RequestOptions = {}): Promise<HttpAnswer<Json>> => {
+    const response = await open(method, path, options)
     const text = await response.text().catch(error => {
-      if (sent.signal?.aborted) throw sent.signal.reason
+      if (options.signal?.aborted) throw options.signal.reason
       throw new Unreachable(reasonOf(error, base), {cause: error})
     })
     const body = readBody(text, response.headers)
@@ -92,8 +96,8 @@ export const openClient = ({base, bearer, redirect = 'follow'}: Access): Client 
   return {
     base,
     call,
-    open: async (method, path, sent) => {
-      const response = await open(method, path, sent)
+    open: async (method, path, options) => {
+      const response = await open(method, path, options)
       if (!response.ok) throw new ApiError(response.status, readBody(await response.text(), response.headers), response.headers)
       return response
     },
@@ -105,7 +109,7 @@ export const openClient = ({base, bearer, redirect = 'follow'}: Access): Client 
   }
 }
 
-/** Every item of a list that comes in pages, in its order; `name` is what the items stand under. */
+/** Yields every item of a paged list. `name` is the key of the items. */
 export async function* readPages<T = Json>(client: Client, path: string, name: string, query: Query = {}): AsyncGenerator<T> {
   for (let cursor: string | null | undefined = null; cursor !== undefined; ) {
     const page: Json = await client.get(path, {...query, ...(cursor !== null && {cursor})})
@@ -131,7 +135,7 @@ const readBody = (text: string, headers: Headers) => {
   }
 }
 
-/** Seconds or a date, as RFC 9110 has it. */
+/** Reads Retry-After, which holds seconds or a date (RFC 9110), as milliseconds. */
 const retryAfterOf = (headers: Headers) => {
   const given = headers.get('retry-after')
   if (given === null) return null
@@ -141,7 +145,7 @@ const retryAfterOf = (headers: Headers) => {
 }
 
 const reasonOf = (error: Json, base: string) => {
-  if (error?.name === 'TimeoutError') return `${base} did not answer in time`
+  if (error?.name === 'TimeoutError') return `${base} did not respond in time`
   const code = error?.cause?.code ?? error?.code
-  return `Nobody answers at ${base}${code ? ` (${code})` : ''}`
+  return `Could not reach ${base}${code ? ` (${code})` : ''}`
 }

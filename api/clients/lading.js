@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript, so that a Node which cannot run the rest can still say so.
+// This file is plain JavaScript, so that an older Node can still report that it is too old.
 import {readFileSync} from 'node:fs'
 import module from 'node:module'
 import {homedir} from 'node:os'
@@ -10,7 +10,7 @@ import {fileURLToPath} from 'node:url'
 const leastNode = 24
 const [major] = process.versions.node.split('.')
 
-/** Node strips no types below `node_modules`: there our own files are stripped as they are loaded. */
+/** Strips the types of our own files when they are loaded, because Node does not strip types in `node_modules`. */
 const stripOurOwn = async () => {
   const home = new URL('.', import.meta.url).href
   const {default: amaro} = await import('amaro')
@@ -25,12 +25,12 @@ const stripOurOwn = async () => {
 
 if (Number(major) < leastNode) {
   process.stderr.write(
-    `lading needs Node ${leastNode} or later, and this is Node ${process.versions.node} (${process.execPath}).\n` +
-      'Install a newer one from https://nodejs.org, or put it first on the PATH, and run the command again.\n',
+    `lading requires Node ${leastNode} or later, but this is Node ${process.versions.node} (${process.execPath}).\n` +
+      'Install a newer version from https://nodejs.org, put it first on the PATH, then run the command again.\n',
   )
   process.exitCode = 1
 } else {
-  // Halves the start. In a folder of the user's own: what lies in a shared one could be anybody's code.
+  // The compile cache halves the start-up time. It is in the home directory, because other users could put code into a shared one.
   module.enableCompileCache(join(homedir(), '.cache', 'lading'))
   if (import.meta.url.includes('/node_modules/')) await stripOurOwn()
   const {main} = await import('./cli.ts')

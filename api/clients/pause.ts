@@ -1,6 +1,6 @@
 export type Pause = (ms: number, signal?: AbortSignal) => Promise<void>
 
-/** Rejects with the signal's reason where that aborts first. */
+/** Waits for `ms` milliseconds. Rejects with the signal's reason if the signal aborts first. */
 export const pause: Pause = (ms, signal) => {
   const {promise, resolve, reject} = Promise.withResolvers<void>()
   const end = () => reject(signal!.reason)

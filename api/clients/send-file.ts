@@ -1,7 +1,7 @@
 import {ApiError, type Client, type Json, Unreachable} from './http.ts'
 import {type Pause, pause as usualPause} from './pause.ts'
 
-/** A file on its way in parts, as the server has it. */
+/** An upload in parts, as the server reports it. */
 export type Upload = {
   id: string
   name: string
@@ -13,16 +13,16 @@ export type Upload = {
   expiresAt: string
 }
 export type Part = {at: string; offset: number; bytes: number}
-type Sending = {
+type UploadInput = {
   client: Client
-  /** Of the import's uploads. */
+  /** Path of the import's uploads. */
   path: string
-  /** Of a workbook, the sheet that is read; the first one with rows where none is named. */
+  /** The sheet of a workbook. Default: the first one with rows. */
   sheet?: string | undefined
-  /** Puts these bytes of the file to the address; answers the upload by then. */
+  /** Sends bytes of the file and returns the updated upload. */
   sendPart(part: Part): Promise<Upload>
   onSent(bytes: number): void
-  /** When all of it is there, and before it is read on the other side. */
+  /** Called when all parts are sent, before the server reads the file. */
   onWhole?(): Promise<void> | void
   signal?: AbortSignal | undefined
   pause?: Pause
@@ -30,7 +30,7 @@ type Sending = {
 
 const pausesMs = [500, 1000, 2000, 4000, 8000, 15_000, 30_000]
 const longestPauseMs = 60_000
-/** The whole file is read on the other side before it answers. */
+/** The server reads the whole file before it responds. */
 const finishMs = 900_000
 
 export const beginUpload = async (
@@ -40,10 +40,10 @@ export const beginUpload = async (
 ): Promise<Upload> => (await client.post(path, {name, size, ...(slot && {slot})})).upload
 
 /**
- * Sends what the server does not have yet, part after part, and answers `{source, filled?}`. What breaks off is sent again for about a minute,
- * in smaller parts: the server says where to go on, and keeps none twice.
+ * Sends the missing parts and returns `{source, filled?}`. Failed parts are retried for about a minute, in smaller parts. The server
+ * reports the offset to continue at and stores no part twice.
  */
-export const sendUpload = async (sending: Sending, begun: Upload): Promise<Json> => {
+export const sendUpload = async (sending: UploadInput, begun: Upload): Promise<Json> => {
   const {client, path, sheet, sendPart, onSent, onWhole, signal} = sending
   const body = {...(sheet !== undefined && {sheet})}
   const at = `${path}/${begun.id}`
@@ -54,7 +54,7 @@ export const sendUpload = async (sending: Sending, begun: Upload): Promise<Json>
     const {offset, size} = upload
     try {
       upload = await sendPart({at: `${at}/parts/${offset}`, offset, bytes: Math.min(partBytes, size - offset)})
-      if (upload.offset <= offset) throw new Error('The server has not kept what was sent: try again')
+      if (upload.offset <= offset) throw new Error('The server did not store the uploaded part. Try again')
       failures = 0
     } catch (error) {
       await waitAfter(error, failures++, sending)
@@ -64,7 +64,7 @@ export const sendUpload = async (sending: Sending, begun: Upload): Promise<Json>
     onSent(upload.offset)
   }
   await onWhole?.()
-  // Asked again it answers the same, so a lost answer costs nothing.
+  // Finishing is idempotent, so a lost response can be retried.
   for (let failures = 0; ; ) {
     try {
       return (await client.call('POST', `${at}/finish`, {body, timeoutMs: finishMs, ...(signal && {signal})})).body
@@ -74,8 +74,8 @@ export const sendUpload = async (sending: Sending, begun: Upload): Promise<Json>
   }
 }
 
-/** Throws what cannot be mended by doing it again, and what was tried often enough. */
-const waitAfter = async (error: unknown, failures: number, {signal, pause = usualPause}: Sending): Promise<void> => {
+/** Waits before a retry. Throws errors that a retry cannot fix, and the last error after all retries. */
+const waitAfter = async (error: unknown, failures: number, {signal, pause = usualPause}: UploadInput): Promise<void> => {
   const pauseMs = pausesMs[failures]
   if (signal?.aborted) throw signal.reason
   if (pauseMs === undefined || !isPassing(error)) throw error
@@ -87,13 +87,13 @@ const passing = ['RATE_LIMITED', 'UPLOAD_BROKEN', 'UPLOAD_OFFSET', 'DIGEST_MISMA
 export const isPassing = (error: unknown): boolean =>
   error instanceof Unreachable || (error instanceof ApiError && (error.status >= 500 || passing.includes(error.code)))
 
-/** What the server has by now; what it had, while it is away. */
-const readUpload = async ({client, signal}: Sending, at: string, known: Upload): Promise<Upload> => {
+/** Reads the upload again. While the server is unavailable, it returns the last known state. */
+const readUpload = async ({client, signal}: UploadInput, at: string, upload: Upload): Promise<Upload> => {
   try {
     return (await client.get(at, {}, signal)).upload
   } catch (error) {
     if (signal?.aborted) throw signal.reason
-    if (isPassing(error)) return known
+    if (isPassing(error)) return upload
     throw error
   }
 }

@@ -1,13 +1,13 @@
-import {ApiError, type Client, type Sent} from './http.ts'
+import {ApiError, type Client, type RequestOptions} from './http.ts'
 
-/** Opens results.csv. If it is larger than what the service makes at once, its parts are fetched one after another and joined. */
-export const openResults = async (client: Client, path: string, sent: Sent): Promise<Response> => {
+/** Opens results.csv. If it is too large for one response, downloads its parts and joins them. */
+export const openResults = async (client: Client, path: string, options: RequestOptions): Promise<Response> => {
   try {
-    return await client.open('GET', path, sent)
+    return await client.open('GET', path, options)
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'RESULTS_TOO_LARGE') throw error
   }
-  const openPart = (more: object) => client.open('GET', path, {...sent, query: {...sent.query, ...more}})
+  const openPart = (more: object) => client.open('GET', path, {...options, query: {...options.query, ...more}})
   const chunks = joinParts(await openPart({from: 1}), from => openPart({from, header: 0, bom: null}))
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -36,7 +36,7 @@ async function* joinParts(first: Response, open: (from: number) => Promise<Respo
   }
 }
 
-/** The row that the next part begins at. */
+/** Returns the number of the first row of the next part, or null after the last part. */
 const nextOf = ({headers}: Response): number | null => {
   const [, address] = /^<([^<>]*)>; rel="next"/.exec(headers.get('link') ?? '') ?? []
   return address === undefined ? null : Number(new URL(address, 'http://localhost').searchParams.get('from'))

@@ -1,7 +1,7 @@
 import {z} from 'zod'
-import {describeFields} from '../../shared/registry/fields.ts'
-import {chooseModule, findModules} from '../../shared/registry/name.ts'
-import {loadRegistry} from '../../shared/registry/store.ts'
+import {describeFields} from '../../shared/configuration/fields.ts'
+import {chooseModule, findModules} from '../../shared/configuration/name.ts'
+import {loadRegistry} from '../../shared/configuration/store.ts'
 import {readAtOnce} from '../../sql/registry.ts'
 import {firstOf, tool} from './tool.ts'
 
@@ -17,7 +17,7 @@ const Field = z.object({
   required: z.boolean(),
   unique: z.boolean(),
   writable: z.boolean(),
-  lookup: z.string().nullable().describe('The module it points to'),
+  lookup: z.string().nullable().describe('The module it refers to'),
   subform: z.string().nullable().describe('The module of its rows'),
   options: z.array(z.string()),
   moreOptions: z.boolean(),
@@ -25,17 +25,17 @@ const Field = z.object({
   format: z.string().nullable(),
   aliases: z.array(z.string()),
   personal: z.boolean().describe('Holds personal data'),
-  excluded: z.boolean().describe('Imports do not offer it'),
+  excluded: z.boolean().describe('Hidden from imports'),
 })
 
 export const getFields = tool({
   name: 'get_fields',
   title: 'Get fields',
   description:
-    'Describes the fields of one CRM module: type, length, options, what is required or unique, and what the organisation says about each.',
+    'Describes the fields of one CRM module: type, length, options, whether required or unique, and the annotations of the organisation.',
   input: z.strictObject({
-    module: z.string().min(1).max(200).describe('The module as list_modules names it'),
-    connector: z.string().max(100).optional().describe('Needed where several connections have the module'),
+    module: z.string().min(1).max(200).describe('The module, as named by list_modules'),
+    connector: z.string().max(100).optional().describe('Required if several connections have the module'),
   }),
   output: z.object({module: z.string(), connector: z.string(), fields: z.array(Field), truncated: z.boolean()}),
   run: ({db, caller: {org}}, {module: name, connector}) =>
@@ -48,9 +48,9 @@ export const getFields = tool({
     }),
 })
 
-type Described = Extract<Awaited<ReturnType<typeof describeFields>>[number], {type: string}>
+type DescribedField = Extract<Awaited<ReturnType<typeof describeFields>>[number], {type: string}>
 
-/** The examples of an annotation stay here: people write them from what their files hold. So do the options of personal fields. */
+/** Describes a field. For personal fields it omits examples and options, because they may contain personal data. */
 const describe = ({
   apiName,
   label,
@@ -62,7 +62,7 @@ const describe = ({
   updatable,
   readOnly,
   ...field
-}: Described): z.input<typeof Field> => {
+}: DescribedField): z.input<typeof Field> => {
   const options = firstOf(field.annotation?.pii === true ? [] : field.picklist.map(({display}) => display), mostOptions)
   return {
     ...{field: apiName, label, type, length, required, unique: unique !== null, writable: (creatable || updatable) && !readOnly},

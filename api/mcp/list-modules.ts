@@ -1,21 +1,21 @@
 import {z} from 'zod'
-import {describeModule} from '../../shared/registry/modules.ts'
-import {assertOwn, findModules} from '../../shared/registry/name.ts'
-import {loadRegistry} from '../../shared/registry/store.ts'
+import {describeModule} from '../../shared/configuration/modules.ts'
+import {assertOwn, findModules} from '../../shared/configuration/name.ts'
+import {loadRegistry} from '../../shared/configuration/store.ts'
 import {readAtOnce} from '../../sql/registry.ts'
 import {firstOf, tool} from './tool.ts'
 
 const most = 500
 
 const Module = z.object({
-  module: z.string().describe('What the other tools call it by'),
+  module: z.string().describe('The name for the other tools'),
   apiName: z.string(),
   label: z.string().nullable(),
   connector: z.string(),
   enabled: z.boolean(),
   creatable: z.boolean(),
   editable: z.boolean(),
-  removed: z.boolean().describe('The CRM has it no more'),
+  removed: z.boolean().describe('No longer in the CRM'),
   uniqueFields: z.array(z.string()),
 })
 

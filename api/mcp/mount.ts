@@ -2,29 +2,29 @@ import {Readable} from 'node:stream'
 import type {ReadableStream} from 'node:stream/web'
 import type {CreateMcpHandlerOptions, McpHttpHandler, McpServer} from '@modelcontextprotocol/server'
 import type {Refusal} from '../../shared/errors.ts'
-import {scope} from '../../shared/oauth/metadata.ts'
-import type {Member} from '../access.ts'
+import type {MemberCaller} from '../access.ts'
 import {McpAnswer, McpRequest} from '../answers/mcp.ts'
 import {assertPlain} from '../body.ts'
+import {scope} from '../oauth/metadata.ts'
 import {type Reply, reply} from '../reply.ts'
-import {type Asked, type Route, route, type Tools} from '../route.ts'
+import {type ApiDeps, type ApiRequest, type Route, route} from '../route.ts'
 import {challengeOf, guardMcp} from './guard.ts'
 
-/** As what somebody asks for is told apart from what anybody else does: the caller of the bearer, never of an argument. */
-export type McpInput = Tools & {caller: Member; request: Asked}
+/** The input of a tool. Its caller comes from the bearer token, never from an argument. */
+export type McpInput = ApiDeps & {caller: MemberCaller; request: ApiRequest}
 type Build = (input: McpInput, sdk: typeof import('@modelcontextprotocol/server')) => McpServer
 
 const mostBytes = 1024 ** 2
-/** Messages in one body, which clients of before 2025-06-18 may send. */
+/** Limit on the messages of one batch. Only clients older than protocol version 2025-06-18 send batches. */
 const mostTogether = 20
-/** A stream that a client holds open for changes ends then, and it asks again. */
+/** Longest duration of a stream. Clients then reconnect. */
 const longestMs = 600_000
 const mostStreams = 200
 
 /**
- * A server of the Model Context Protocol (Streamable HTTP) behind the gates of every route: stateless, so each request is answered by a server
- * built for it, of either era of the protocol. Its answers are JSON-RPC; what is refused before them is told in the envelope. `bus`: who says
- * that a list has changed, to those that listen; ours never do.
+ * Returns the route of a stateless MCP server (Streamable HTTP). Each request gets its own server instance, for either version of the
+ * protocol. Refusals of the gates use the envelope; later errors use JSON-RPC. `bus` announces changes of the tool list, which only tests
+ * do.
  */
 export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'> = {}): Route => {
   let opened: Promise<McpHttpHandler> | null = null
@@ -33,13 +33,13 @@ export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'
     path: '/mcp',
     access: {role: 'operator', oauth: true},
     effect: 'read',
-    summary: 'Speak the Model Context Protocol',
+    summary: 'Send a Model Context Protocol message',
     description:
-      'Streamable HTTP, stateless, of both eras of the protocol. Five tools show an assistant the modules and fields of the org and let it try expressions; none writes. With an API token, a session, or the token of a client a person let in.',
-    sends: {type: 'application/json', what: 'One message of JSON-RPC, or a batch of at most twenty', schema: McpRequest},
+      'Stateless Streamable HTTP. Five read-only tools let an assistant read modules and fields of the org, test expressions, propose mappings and validate templates. Accepts an API token, a session, or the token of an authorised MCP client.',
+    sends: {type: 'application/json', what: 'A JSON-RPC message, or a batch of at most 20', schema: McpRequest},
     answers: {
-      200: [McpAnswer, {type: 'text/event-stream', what: 'The same as server-sent events, for a client that asks for them'}],
-      202: {type: null, what: 'What was sent asked for nothing'},
+      200: [McpAnswer, {type: 'text/event-stream', what: 'The same as server-sent events, if the client requests them'}],
+      202: {type: null, what: 'The message needs no response'},
       400: McpAnswer,
       404: McpAnswer,
       406: McpAnswer,
@@ -67,28 +67,28 @@ export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'
   })
 }
 
-/** Loaded when the first client comes: most processes are never asked. */
-const open = async (build: Build, {log}: Pick<Tools, 'log'>, more: object): Promise<McpHttpHandler> => {
+/** Opens the handler on first use, because most processes serve no MCP client. */
+const open = async (build: Build, {log}: Pick<ApiDeps, 'log'>, more: object): Promise<McpHttpHandler> => {
   const sdk = await import('@modelcontextprotocol/server')
-  // The handler outlives the request it was opened for.
+  // The handler outlives the request that opened it.
   const house = log.child({request: null})
   return sdk.createMcpHandler(({authInfo}) => build(authInfo!.extra!.input as McpInput, sdk), {
     ...{maxRequestBodySize: mostBytes, maxSubscriptions: mostStreams, ...more},
-    // Its words may hold what the client sent.
+    // The error message may contain client data, so only its name is logged.
     onerror: ({name}) => house.debug({name}, 'an MCP request was refused'),
   })
 }
 
-/** The SDK is never left a body to read for itself, which it would do with other rules. */
+/** Parses the body here, because the SDK would parse it by other rules. */
 const readMessage = (body: Buffer): {parsedBody: unknown} | {refusal: object} => {
   let parsedBody: unknown
   try {
     parsedBody = JSON.parse(new TextDecoder('utf-8', {fatal: true}).decode(body))
   } catch {
-    return {refusal: invalid('The body is not JSON in UTF-8', -32_700)}
+    return {refusal: invalid('The body is not valid JSON in UTF-8', -32_700)}
   }
   if (Array.isArray(parsedBody) && parsedBody.length > mostTogether)
-    return {refusal: invalid(`A batch has at most ${mostTogether} messages`)}
+    return {refusal: invalid(`The batch is too large. Send at most ${mostTogether} messages`)}
   try {
     assertPlain(parsedBody)
   } catch (error) {
@@ -99,8 +99,10 @@ const readMessage = (body: Buffer): {parsedBody: unknown} | {refusal: object} =>
 
 const invalid = (message: string, code = -32_600) => ({jsonrpc: '2.0', error: {code, message}, id: null})
 
-/** Until the client goes, this process is asked to stop, or it took too long. What is left of that is let go of with the answer. */
-const bound = ({signal, draining}: Asked) => {
+/**
+ * Returns a signal that aborts when the client disconnects, this process drains or the time limit passes. `release` removes the listeners.
+ */
+const bound = ({signal, draining}: ApiRequest) => {
   const ending = new AbortController()
   const end = () => ending.abort()
   const timer = setTimeout(end, longestMs).unref()
@@ -116,7 +118,7 @@ const requestOf = ({config, request}: McpInput, body: Buffer, signal: AbortSigna
   const headers = Object.entries(request.headers).flatMap(([name, value]) =>
     [value].flat().map(one => [name, one ?? ''] as [string, string]),
   )
-  // The bearer has done its work at the gates.
+  // The gates have checked the credentials, so the SDK does not receive them.
   const told = headers.filter(([name]) => !['authorization', 'cookie', 'content-length', 'transfer-encoding'].includes(name))
   return new Request(new URL('/mcp', config.PUBLIC_URL), {method: 'POST', headers: told, body, signal})
 }

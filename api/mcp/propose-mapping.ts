@@ -1,31 +1,31 @@
 import {z} from 'zod'
-import {judgeColumns, mapLocally} from '../../shared/ai/local-mapping.ts'
-import {maskSamples} from '../../shared/ai/outgoing.ts'
-import {readTargets} from '../../shared/ai/targets.ts'
+import {judgeColumns, mapLocally} from '../../shared/assistant/local-mapping.ts'
+import {maskSamples} from '../../shared/assistant/sample-masking.ts'
+import {readTargets} from '../../shared/assistant/targets.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {fillRows, SampleRows, sampledOf} from './sample.ts'
 import {tool} from './tool.ts'
 
-/** Each column is held against each field, on the thread that answers everybody: so many are a fraction of a second. */
+/** Limit on the pairs of a column and a field. The main thread compares every pair; the limit keeps that within a fraction of a second. */
 const mostPairs = 30_000
 
 const Candidate = z.object({module: z.string().nullable(), field: z.string(), confidence: z.number(), why: z.array(z.string())})
 
-/** By the matcher alone: whoever calls has a model of their own, and no credits are spent. */
+/** Proposes fields with the matcher only, because the caller has its own model. It spends no AI credits. */
 export const proposeMapping = tool({
   name: 'propose_mapping',
   title: 'Propose a mapping',
   description:
-    'Proposes a field for every column of a file, from its name, up to 20 sample rows and what the organisation mapped before. From 0.8 a proposal is sure, from 0.5 worth checking; null means none fits. Answered in the order of the columns; personal values in a column’s name are struck out.',
+    'Proposes a field for every column of a file, from its name, up to 20 sample rows and what the organisation mapped before. Confidence from 0.8 is high; from 0.5, check the proposal; null means that no field fits. Results are in column order; personal values in column names are redacted.',
   input: z.strictObject({
-    modules: z.array(z.string().min(1).max(200)).min(1).max(5).describe('The modules to write to, as list_modules names them'),
-    connector: z.string().max(100).optional().describe('Needed where several connections have a module'),
+    modules: z.array(z.string().min(1).max(200)).min(1).max(5).describe('The modules to write to, as named by list_modules'),
+    connector: z.string().max(100).optional().describe('Required if several connections have a module'),
     columns: z
       .array(z.string().min(1).max(500))
       .min(1)
       .max(500)
-      .refine(columns => new Set(columns).size === columns.length, 'Each column once'),
-    rows: SampleRows.default([]).describe('Up to 20 sample rows, each by its columns'),
+      .refine(columns => new Set(columns).size === columns.length, 'A column occurs twice. List each column once'),
+    rows: SampleRows.default([]).describe('Up to 20 sample rows, as objects keyed by column'),
   }),
   output: z.object({
     proposals: z.array(
@@ -38,17 +38,17 @@ export const proposeMapping = tool({
       }),
     ),
   }),
-  async run({db, caller: {org}}, {modules, connector, columns, rows}) {
+  async run({db, parsing, caller: {org}}, {modules, connector, columns, rows}) {
     const known = await readTargets(db, {org, connectorId: connector, modules})
     const fields = known.targets.length + known.closed.length
     if (columns.length * fields > mostPairs)
       throw new Refusal(
         'INVALID',
-        `These are ${columns.length} columns for ${fields} fields, too many at once: ask for at most ${Math.floor(mostPairs / fields)} columns, or fewer modules`,
+        `${columns.length} columns for ${fields} fields are too many. Send at most ${Math.floor(mostPairs / fields)} columns, or fewer modules`,
       )
     const sampled = sampledOf(columns, fillRows(columns, rows))
-    const proposals = await mapLocally(db, org, sampled, known)
-    const leaving = maskSamples(known.policy, judgeColumns(sampled, known, proposals)).columns
+    const proposals = await mapLocally({db, parsing}, org, sampled, known)
+    const leaving = (await maskSamples(known.policy, await judgeColumns({parsing, org}, sampled, known, proposals))).columns
     return {proposals: proposals.map((proposal, at) => ({...proposal, column: leaving[at]!.name}))}
   },
 })

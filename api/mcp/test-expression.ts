@@ -1,18 +1,18 @@
 import {z} from 'zod'
-import {openOutflow} from '../../shared/ai/chat/outflow.ts'
-import {judgeColumns} from '../../shared/ai/local-mapping.ts'
-import {readSamplePolicy} from '../../shared/ai/outgoing.ts'
-import {outgoingRows} from '../../shared/ai/outgoing-rows.ts'
-import {readPersonalFields} from '../../shared/ai/personal-fields.ts'
-import {readTargets} from '../../shared/ai/targets.ts'
-import {tryExpression} from '../../shared/ai/try-expression.ts'
+import {openOutputMask} from '../../shared/assistant/chat/output-mask.ts'
+import {judgeColumns} from '../../shared/assistant/local-mapping.ts'
+import {outgoingRows} from '../../shared/assistant/outgoing-rows.ts'
+import {readPersonalFields} from '../../shared/assistant/personal-fields.ts'
+import {readSamplePolicy} from '../../shared/assistant/sample-masking.ts'
+import {readTargets} from '../../shared/assistant/targets.ts'
+import {tryExpression} from '../../shared/assistant/try-expression.ts'
+import {usualSettings} from '../../shared/configuration/settings.ts'
+import {loadRegistry} from '../../shared/configuration/store.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {shapeLibrary} from '../../shared/flows/libraries.ts'
-import {usualSettings} from '../../shared/registry/settings.ts'
-import {loadRegistry} from '../../shared/registry/store.ts'
+import {shapeLibrary} from '../../shared/mapping/flows/libraries.ts'
 import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings, readAtOnce} from '../../sql/registry.ts'
-import {holdTrial} from '../shares.ts'
+import {holdTrial} from '../keyed-limiter.ts'
 import type {McpInput} from './mount.ts'
 import {columnsOf, fillRows, SampleRows, sampledOf} from './sample.ts'
 import {tool} from './tool.ts'
@@ -26,22 +26,22 @@ const Fault = z.object({
 
 const Asked = z.strictObject({
   expression: z.string().min(1).max(10_000),
-  rows: SampleRows.refine(rows => rows.length > 0, 'At least one row').describe('Up to 20 sample rows, each by its columns'),
-  value: z.string().max(500).optional().describe('The column whose cell is `value`'),
-  module: z.string().max(200).optional().describe('With `field`: also says whether that field takes what comes out'),
+  rows: SampleRows.refine(rows => rows.length > 0, 'Send at least one row').describe('Up to 20 sample rows, as objects keyed by column'),
+  value: z.string().max(500).optional().describe('The column that the expression reads as `value`'),
+  module: z.string().max(200).optional().describe('With `field`: also checks whether the field accepts the result'),
   field: z.string().max(200).optional(),
   connector: z.string().max(100).optional(),
 })
 
 /**
- * What comes out goes to a program that a model reads, so that the rows are those that may leave: what an expression makes of a personal cell would
- * be no shape of it any more. Nothing of the org's files is read for it.
+ * Tests an expression on sample rows, without reading files of the org. Personal data is masked before the expression runs, because the
+ * result goes to a model. Otherwise an expression could turn a personal cell into an unmasked value.
  */
 export const testExpression = tool({
   name: 'test_expression',
   title: 'Test an expression',
   description:
-    'Compiles a JavaScript mapping expression and runs it in the sandbox over the sample rows given here, with the helpers and libraries of the organisation. `row` is the row, `value` the cell of the named column. Cells of personal data are replaced by shapes (A, a and 9 for letters and digits); where no samples may leave it only compiles.',
+    'Compiles a JavaScript mapping expression and runs it in the sandbox on the given sample rows, with the helpers and libraries of the organisation. `row` is the row, `value` the cell of the named column. Personal data is replaced by shapes (A, a and 9 for letters and digits). If the organisation shares no samples, the expression is only compiled.',
   input: Asked,
   output: z.object({
     compiles: z.boolean(),
@@ -50,7 +50,7 @@ export const testExpression = tool({
       z.object({
         row: z.int(),
         value: z.unknown().optional(),
-        problem: Fault.nullable().optional().describe('Why the field would not take the value'),
+        problem: Fault.nullable().optional().describe('Why the field does not accept the value'),
         error: Fault.optional().describe('Why there is no value'),
       }),
     ),
@@ -58,7 +58,8 @@ export const testExpression = tool({
   async run(input, {expression, rows, value, ...named}, signal) {
     const {db, caller} = input
     const columns = columnsOf(rows)
-    if (value !== undefined && !columns.includes(value)) throw new Refusal('INVALID', 'None of the rows has the column that `value` names')
+    if (value !== undefined && !columns.includes(value))
+      throw new Refusal('INVALID', 'No row has the column given in `value`. Send a column of the rows')
     const libraries = (await listLibraryRows(db, caller.org)).map(shapeLibrary)
     const {expressionContext: context} = (await findSettings(db, caller.org)) ?? usualSettings
     const {leaving, out} = await readLeaving(input, columns, fillRows(columns, rows))
@@ -72,20 +73,20 @@ export const testExpression = tool({
   },
 })
 
-const readLeaving = async ({db, caller: {org}}: McpInput, columns: string[], rows: Record<string, string>[]) =>
+const readLeaving = async ({db, parsing, caller: {org}}: McpInput, columns: string[], rows: Record<string, string>[]) =>
   readAtOnce(db, async tx => {
     const personal = await readPersonalFields(tx, org, await loadRegistry(tx, org))
-    const judged = judgeColumns(sampledOf(columns, rows), {personal}, [])
-    const out = openOutflow(await readSamplePolicy(tx, org), judged)
+    const judged = await judgeColumns({parsing, org}, sampledOf(columns, rows), {personal}, [])
+    const out = await openOutputMask(await readSamplePolicy(tx, org), judged)
     return {leaving: outgoingRows(rows, judged, out), out}
   })
 
-type Named = Pick<z.output<typeof Asked>, 'module' | 'field' | 'connector'>
+type FieldRef = Pick<z.output<typeof Asked>, 'module' | 'field' | 'connector'>
 
-const findField = async ({db, caller: {org}}: McpInput, {module, field, connector}: Named) => {
+const findField = async ({db, caller: {org}}: McpInput, {module, field, connector}: FieldRef) => {
   if (module === undefined || field === undefined) return null
   const {targets} = await readTargets(db, {org, connectorId: connector, modules: [module]})
   const found = targets.find(one => one.field.apiName === field)
-  if (!found) throw new Refusal('INVALID', `${module} has no field ${field} that can be written: get_fields lists them`)
+  if (!found) throw new Refusal('INVALID', `${module} has no writable field ${field}. get_fields lists the fields`)
   return found.field
 }

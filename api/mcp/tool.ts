@@ -1,11 +1,11 @@
 import type {CallToolResult, McpServer} from '@modelcontextprotocol/server'
 import type {z} from 'zod'
+import type {openBoundedLimiter} from '../../shared/concurrency/bounded-limiter.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {newId} from '../../shared/ids.ts'
-import type {openLine} from '../../shared/line.ts'
 import type {McpInput} from './mount.ts'
 
-/** A tool that reads. Its description is a constant: what an org has named cannot write to whoever reads it. */
+/** A read-only tool. Its description is a constant, so that names chosen by an org cannot inject instructions. */
 export type Tool<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodType> = {
   name: string
   title: string
@@ -15,12 +15,12 @@ export type Tool<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodTyp
   run(input: McpInput, asked: z.output<I>, signal: AbortSignal): Promise<z.input<O>>
 }
 
-/** Gives back what it is given: the types of `run` come from the schemas beside it. */
+/** Declares a tool. It returns its argument, and gives `run` the types of the schemas. */
 export const tool = <I extends z.ZodType, O extends z.ZodType>(declared: Tool<I, O>): Tool => declared as unknown as Tool
 
-type Place = McpInput & {inTurn: ReturnType<typeof openLine>}
+type ToolInput = McpInput & {inTurn: ReturnType<typeof openBoundedLimiter>}
 
-export const addTool = (server: McpServer, input: Place, {name, title, description, input: inputSchema, output, run}: Tool): void => {
+export const addTool = (server: McpServer, input: ToolInput, {name, title, description, input: inputSchema, output, run}: Tool): void => {
   const annotations = {readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false}
   server.registerTool(name, {title, description, inputSchema, outputSchema: output, annotations}, async (asked, {mcpReq}) =>
     answer(input, name, mcpReq.signal, () =>
@@ -32,25 +32,28 @@ export const addTool = (server: McpServer, input: Place, {name, title, descripti
   )
 }
 
-/** What is refused is the tool's answer, in the words of the API: whoever called it can do otherwise. */
-const answer = async ({log}: Place, name: string, signal: AbortSignal, run: () => Promise<unknown>): Promise<CallToolResult> => {
+/** Runs a tool. A refusal becomes the tool's result, so that the model can correct its call. */
+const answer = async ({log}: ToolInput, name: string, signal: AbortSignal, run: () => Promise<unknown>): Promise<CallToolResult> => {
   try {
     const structuredContent = plain(await run()) as Record<string, unknown>
     return {structuredContent, content: [{type: 'text', text: JSON.stringify(structuredContent)}]}
   } catch (error) {
     if (error instanceof Refusal) return {isError: true, content: [{type: 'text', text: JSON.stringify(plain(error.envelope))}]}
-    // Nobody hears it, and nothing went wrong here.
+    // The client has disconnected, so there is nothing to report.
     if (signal.aborted) return {isError: true, content: []}
     const reference = newId('req')
     log.error({err: error, tool: name, reference}, 'an MCP tool failed')
-    const envelope = {error: `Something went wrong here. Support finds it by the request ${reference}`, code: 'INTERNAL'}
+    const envelope = {
+      error: `Something went wrong. If it happens again, contact support with the request id ${reference}`,
+      code: 'INTERNAL',
+    }
     return {isError: true, content: [{type: 'text', text: JSON.stringify(envelope)}]}
   }
 }
 
 const longestText = 2_000
 
-/** Texts of an org as they go to a program that a model reads: of a bounded length, without what is not seen or turns the writing round. */
+/** Limits the length of texts, and removes invisible and bidirectional control characters, because a model reads them. */
 const plain = (value: unknown): unknown => {
   if (typeof value === 'string') return plainText(value)
   if (Array.isArray(value)) return value.map(plain)
@@ -63,5 +66,5 @@ const plainText = (text: string) => {
   return seen.length > longestText ? `${seen.slice(0, longestText).replace(/[\uD800-\uDBFF]$/, '')}…` : seen
 }
 
-/** The first of a list, and whether that is not all of it. */
+/** Returns the first items of a list, and whether there are more. */
 export const firstOf = <T>(list: readonly T[], most: number) => ({some: list.slice(0, most), more: list.length > most})

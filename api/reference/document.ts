@@ -1,19 +1,19 @@
 import {readFileSync} from 'node:fs'
 import {createDocument, type ZodOpenApiPathsObject} from 'zod-openapi'
 import type {Config} from '../../shared/config.ts'
-import {issuerOf, scope} from '../../shared/oauth/metadata.ts'
+import {issuerOf, scope} from '../oauth/metadata.ts'
 import type {Route} from '../route.ts'
 import {houseNouns} from './house-nouns.ts'
 import {type Noun, orgNouns} from './nouns.ts'
 import {describeOperation, pathOf} from './operation.ts'
 import {components} from './refusal-schemas.ts'
 
-export type Document = ReturnType<typeof createDocument>
+export type ApiDocument = ReturnType<typeof createDocument>
 
 export const nouns: Noun[] = [...orgNouns, ...houseNouns]
 
-/** The OpenAPI 3.1 document of these routes: what they declare of themselves, and nothing that they do not. */
-export const describeApi = (config: Pick<Config, 'PUBLIC_URL'>, routes: readonly Route[]): Document => {
+/** Generates the OpenAPI 3.1 document from the routes. */
+export const describeApi = (config: Pick<Config, 'PUBLIC_URL'>, routes: readonly Route[]): ApiDocument => {
   const document = createDocument(
     {
       openapi: '3.1.1',
@@ -30,8 +30,8 @@ export const describeApi = (config: Pick<Config, 'PUBLIC_URL'>, routes: readonly
 }
 
 /**
- * `format` says what the pattern of a moment would. An answer may have more keys one day, which whoever holds it against this document is
- * not to trip over; the tests hold it against the schema itself, which takes no other.
+ * Adapts a schema to the reference. It removes the pattern of timestamps, which `format` implies. It allows additional keys in responses,
+ * so that clients tolerate new ones; the tests use the strict schemas.
  */
 const tidy = ({
   jsonSchema,
@@ -44,7 +44,7 @@ const tidy = ({
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
 }
 
-/** Beside a reference it would refuse every key there is: it knows those beside it alone. Left there where what is referred to is open. */
+/** Removes `additionalProperties: false` beside a `$ref`, because it would refuse every key of the referenced schema. */
 const openReferences = (part: unknown): void => {
   if (typeof part !== 'object' || part === null) return
   if ('$ref' in part && 'additionalProperties' in part && part.additionalProperties === false) delete part.additionalProperties
@@ -56,19 +56,19 @@ const {version} = JSON.parse(readFileSync(new URL('../../package.json', import.m
 const info = {
   title: 'Lading',
   version,
-  summary: 'Carries rows from files into a CRM and says, row by row, what became of each',
+  summary: 'Imports rows from files into a CRM and reports the result of every row',
   license: {name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0'},
-  description: `Send a bearer with every request: \`Authorization: Bearer …\`, an API token for programs, a session for what a person does.
+  description: `Send \`Authorization: Bearer …\` with every request: an API token for programs, or a session for people.
 
-- An address has one spelling: no other case, no slash at its end.
-- JSON goes both ways, in UTF-8. A body of JSON has at most a mebibyte unless a route says otherwise.
-- What is refused is answered \`{error, code}\` with more keys by code. Look at \`code\`; \`error\` is for people. Each operation lists all of its codes.
-- Every answer has \`x-request-id\`, which support finds it by. An \`x-request-id\` you send is logged beside it as \`callerRequest\`.
-- What takes long is answered 202 with a \`job\` and \`Location\`. With \`Prefer: wait=N\` (at most 60 seconds) it is 200 if the job ends in that time.
-- Lists are read page by page: give \`nextCursor\` back as \`cursor\` until it is null.
-- \`If-Match\` with the version last read keeps two people from writing over each other: whoever comes second is refused.
-- Moments are ISO 8601 in UTC to the millisecond, ids are opaque, money is a whole number of the smallest unit of its currency.
-- Keys may be added to answers at any time. Codes, keys and what they mean stay.`,
+- Paths are case-sensitive and have no trailing slash.
+- Requests and responses are JSON in UTF-8. A JSON body has at most 1 MiB unless the route allows more.
+- Errors are \`{error, code}\`, with further keys for some codes. Use \`code\` in programs; \`error\` is for people. Each operation lists its codes.
+- Every response has an \`x-request-id\` for support. An \`x-request-id\` that you send is logged as \`callerRequest\`.
+- Long operations return 202 with a \`job\` and \`Location\`. With \`Prefer: wait=N\` (at most 60 seconds), they return 200 if the job ends in that time.
+- Lists are paged: send \`nextCursor\` as \`cursor\` until it is null.
+- \`If-Match\` with the version last read prevents overwriting the changes of others: a write against an older version is refused.
+- Timestamps are ISO 8601 in UTC with milliseconds, ids are opaque, and money is a whole number of the smallest unit of its currency.
+- New keys may be added to responses at any time. Existing codes and keys keep their meaning.`,
 }
 
 const securitySchemesOf = (config: Pick<Config, 'PUBLIC_URL'>) => {
@@ -77,17 +77,17 @@ const securitySchemesOf = (config: Pick<Config, 'PUBLIC_URL'>) => {
     authorizationUrl: `${issuer}/oauth/authorize`,
     tokenUrl: `${issuer}/oauth/token`,
     refreshUrl: `${issuer}/oauth/token`,
-    scopes: {[scope]: 'Read modules and fields, try expressions'},
+    scopes: {[scope]: 'Read modules and fields, test expressions'},
   }
   return {
-    session: {type: 'http', scheme: 'bearer', description: 'The session of a person who signed in. It lasts eight hours'},
-    apiToken: {type: 'http', scheme: 'bearer', description: 'An API token of the org, which is an admin of it. Begins with `lading_`'},
+    session: {type: 'http', scheme: 'bearer', description: 'A session of a signed-in person, valid for eight hours'},
+    apiToken: {type: 'http', scheme: 'bearer', description: 'An API token with the admin role in its org. Starts with `lading_`'},
     adminToken: {type: 'http', scheme: 'bearer', description: "The operator's ADMIN_TOKEN"},
-    mcpClient: {type: 'oauth2', description: 'What a person let an MCP client do', flows: {authorizationCode: flow}},
+    mcpClient: {type: 'oauth2', description: 'The access of an authorised MCP client', flows: {authorizationCode: flow}},
   } as const
 }
 
-/** By noun, in the order they are told. A route that no noun names is a mistake of its author, which a test finds too. */
+/** Returns the paths in the order of the nouns. Throws for a route without a noun. */
 const pathsOf = (routes: readonly Route[]): ZodOpenApiPathsObject => {
   const paths: ZodOpenApiPathsObject = {}
   const named = new Map(nouns.flatMap(({name, operations}) => Object.entries(operations).map(([id, at]) => [at, {id, tag: name}] as const)))

@@ -1,10 +1,10 @@
 import type {Noun} from './nouns.ts'
 
-/** What goes with an org's work: people, money, help, the service itself, and last what is for staff. */
+/** Nouns around imports: AI, notices, billing, people, the service, and staff. */
 export const houseNouns: Noun[] = [
   {
     name: 'AI help',
-    says: 'Mapping, formulas and conversations with a model, and what they cost.',
+    says: 'Mapping, formulas and conversations by an AI model, and their cost.',
     operations: {
       autoMap: 'POST /ai/auto-map',
       writeFormula: 'POST /ai/formula',
@@ -15,7 +15,7 @@ export const houseNouns: Noun[] = [
   },
   {
     name: 'Notices',
-    says: 'Who is told what, by mail and by webhook.',
+    says: 'Notices by e-mail and webhook.',
     operations: {
       readNotices: 'GET /orgs/:org/notices',
       setNotices: 'PUT /orgs/:org/notices',
@@ -32,7 +32,7 @@ export const houseNouns: Noun[] = [
   },
   {
     name: 'Plan and usage',
-    says: 'What the org may do, and what it has used of it.',
+    says: 'The limits of the org and its usage.',
     operations: {
       readEntitlements: 'GET /entitlements/me',
       readUsage: 'GET /entitlements/usage',
@@ -41,7 +41,7 @@ export const houseNouns: Noun[] = [
   },
   {
     name: 'Billing',
-    says: 'Checkout, plan changes, top-ups, and what the payment provider tells.',
+    says: 'Checkout, plan changes, top-ups, and events of the payment provider.',
     operations: {
       readBilling: 'GET /billing/summary',
       checkOutPack: 'POST /billing/checkout',
@@ -67,7 +67,7 @@ export const houseNouns: Noun[] = [
   },
   {
     name: 'Members',
-    says: 'Who is in an org, with which role, and who is invited.',
+    says: 'Members of an org, their roles, and invitations.',
     operations: {
       listMembers: 'GET /orgs/:org/members',
       changeMember: 'PATCH /orgs/:org/members/:id',
@@ -81,7 +81,7 @@ export const houseNouns: Noun[] = [
   },
   {
     name: 'API tokens',
-    says: 'Bearers for programs.',
+    says: 'API tokens for programs.',
     operations: {
       listTokens: 'GET /orgs/:org/tokens',
       createToken: 'POST /orgs/:org/tokens',
@@ -90,7 +90,7 @@ export const houseNouns: Noun[] = [
   },
   {
     name: 'MCP',
-    says: 'The Model Context Protocol for assistants, and how their programs are let in.',
+    says: 'The Model Context Protocol for AI assistants, and the authorisation of its clients.',
     operations: {
       speakMcp: 'POST /mcp',
       describeResource: 'GET /.well-known/oauth-protected-resource',
@@ -108,7 +108,7 @@ export const houseNouns: Noun[] = [
   },
   {
     name: 'Jobs',
-    says: 'Work that was given to a worker.',
+    says: 'Background jobs.',
     operations: {readJob: 'GET /orgs/:org/jobs/:id'},
   },
   {
@@ -127,7 +127,7 @@ export const houseNouns: Noun[] = [
   },
   {
     name: 'Staff',
-    says: 'Who is staff, what they do to people and orgs, and the record of it.',
+    says: 'Staff members, their actions on people and orgs, and the log of these actions.',
     operations: {
       listStaff: 'GET /staff/people',
       addStaff: 'POST /staff/people',
@@ -147,7 +147,7 @@ export const houseNouns: Noun[] = [
   },
   {
     name: 'Plans by staff',
-    says: 'What staff do to plans, packs, credits and suspensions, and what they see of money and models.',
+    says: 'Plans, packs, AI credits, suspensions, payment events and AI usage, for staff.',
     operations: {
       grantCredits: 'POST /entitlements/admin/orgs/:org/credits',
       placeOrg: 'POST /staff/orgs/:org/plan',

@@ -1,14 +1,14 @@
-/** A noun of the API: what it is, and its operations by the name each is known by. */
+/** A section of the API reference, with its operations by operation id. */
 export type Noun = {name: string; says: string; operations: Record<string, string>}
 
 /**
- * Every route by noun, in the order they are read. The name of an operation is a promise: programs are generated from it. What is not an org's
- * data work is in `house-nouns.ts`.
+ * All routes by noun, in reading order. Operation ids are stable, because clients are generated from them. Further nouns are in
+ * `house-nouns.ts`.
  */
 export const orgNouns: Noun[] = [
   {
     name: 'Sign-in',
-    says: 'Sessions: how one begins, is renewed and ended, and who it is of.',
+    says: 'Sessions: sign in, refresh, sign out, and the current user.',
     operations: {
       beginSignIn: 'GET /auth/zoho/start',
       endSignIn: 'GET /auth/zoho/callback',
@@ -22,7 +22,7 @@ export const orgNouns: Noun[] = [
   },
   {
     name: 'Connections',
-    says: 'Connections to CRMs: consent, health, names, and the API credits they spend.',
+    says: 'Connections to CRMs: consent, health, names and API quota.',
     operations: {
       beginConnection: 'POST /auth/orgs/:org/connect',
       checkConnections: 'GET /auth/orgs/:org/connection',
@@ -32,12 +32,14 @@ export const orgNouns: Noun[] = [
       disconnectConnection: 'DELETE /orgs/:org/connectors/:id',
       readCredits: 'GET /orgs/:org/connectors/:id/credits',
       checkCredits: 'POST /orgs/:org/connectors/:id/credits/check',
+      readDoctorReport: 'GET /orgs/:org/connectors/:id/doctor',
+      runDoctor: 'POST /orgs/:org/connectors/:id/doctor',
       setWriting: 'PATCH /orgs/:org/config/writing',
     },
   },
   {
     name: 'Discovery',
-    says: 'The modules and fields of a CRM, as they were read last.',
+    says: 'The modules and fields of a CRM, as last read.',
     operations: {
       runDiscovery: 'POST /orgs/:org/discovery/run',
       readDiscovery: 'GET /orgs/:org/discovery/latest',
@@ -45,7 +47,7 @@ export const orgNouns: Noun[] = [
   },
   {
     name: 'Imports',
-    says: 'An import: its name, its slots, and what of its files is written where.',
+    says: 'Imports: name, slots and flows.',
     operations: {
       createImport: 'POST /orgs/:org/imports',
       listImports: 'GET /orgs/:org/imports',
@@ -58,7 +60,7 @@ export const orgNouns: Noun[] = [
   },
   {
     name: 'Files',
-    says: 'The files of an import, sent whole or in parts, and their rows as they are read and cleaned.',
+    says: 'The files of an import, uploaded whole or in parts, and previews of their rows.',
     operations: {
       sendSource: 'POST /orgs/:org/imports/:id/sources',
       readSource: 'GET /orgs/:org/imports/:id/sources/:source',
@@ -75,7 +77,7 @@ export const orgNouns: Noun[] = [
   },
   {
     name: 'Checks',
-    says: 'Every row read as a run would read it, and the problems found.',
+    says: 'Checks of every row of an import, without calling the CRM.',
     operations: {
       checkImport: 'POST /orgs/:org/imports/:id/checks',
       readChecks: 'GET /orgs/:org/imports/:id/checks',
@@ -83,7 +85,7 @@ export const orgNouns: Noun[] = [
   },
   {
     name: 'Runs',
-    says: 'A run: begun, followed, cancelled, and what became of every row of it.',
+    says: 'Runs: start, follow, cancel, and the result of every row.',
     operations: {
       runImport: 'POST /orgs/:org/imports/:id/runs',
       listImportRuns: 'GET /orgs/:org/imports/:id/runs',
@@ -107,7 +109,7 @@ export const orgNouns: Noun[] = [
   },
   {
     name: 'Templates',
-    says: 'Templates: an import to be done again, with its slots and flows.',
+    says: 'Templates: reusable slots and flows for repeated imports.',
     operations: {
       listTemplates: 'GET /orgs/:org/templates',
       saveTemplate: 'POST /orgs/:org/templates',
@@ -121,7 +123,7 @@ export const orgNouns: Noun[] = [
   },
   {
     name: 'Schedules',
-    says: 'When a template runs by itself, from where its files come, and what came of it.',
+    says: 'Schedules: when a template runs, where its files come from, and its results.',
     operations: {
       listSchedules: 'GET /orgs/:org/templates/:id/schedules',
       createSchedule: 'POST /orgs/:org/templates/:id/schedules',
@@ -135,7 +137,7 @@ export const orgNouns: Noun[] = [
   },
   {
     name: 'Records',
-    says: 'Records of the CRM: read, searched, and written under a run by an engine of your own.',
+    says: 'CRM records: read, search, and write them in an external run.',
     operations: {
       readRecordsByIds: 'GET /orgs/:org/connectors/:id/records/:module/by-ids',
       searchRecordsByWord: 'GET /orgs/:org/connectors/:id/records/:module/word-search',
@@ -150,7 +152,7 @@ export const orgNouns: Noun[] = [
   },
   {
     name: 'Outside runs',
-    says: 'Runs of an engine of your own: admission, lease, log and end.',
+    says: 'Runs executed by your own engine: authorisation, lease, log and end.',
     operations: {
       authoriseRun: 'POST /entitlements/runs/authorise',
       leaseRun: 'POST /entitlements/runs/:runId/lease',
@@ -180,7 +182,7 @@ export const orgNouns: Noun[] = [
   },
   {
     name: 'Expressions',
-    says: 'Expressions tried on rows, and the helper libraries for them, version by version.',
+    says: 'Tests of expressions, and helper libraries with their versions.',
     operations: {
       testExpression: 'POST /orgs/:org/expressions/test',
       listLibraries: 'GET /orgs/:org/libraries',

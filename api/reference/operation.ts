@@ -1,10 +1,10 @@
 import type {ZodOpenApiOperationObject, ZodOpenApiRequestBodyObject} from 'zod-openapi'
-import type {Access} from '../access.ts'
-import type {Route, Sent} from '../route.ts'
+import type {RouteAccess} from '../access.ts'
+import type {Route, StreamShape} from '../route.ts'
 import {parametersOf} from './parameters.ts'
 import {responsesOf} from './responses.ts'
 
-/** Ours as OpenAPI writes it: `/orgs/:org` is `/orgs/{org}`. */
+/** Converts a path to OpenAPI syntax: `/orgs/:org` becomes `/orgs/{org}`. */
 export const pathOf = ({path}: Pick<Route, 'path'>): string => path.replaceAll(/[:*](\w+)/g, '{$1}')
 
 export const describeOperation = (route: Route, {id, tag}: {id: string; tag: string}): ZodOpenApiOperationObject => {
@@ -21,18 +21,18 @@ export const describeOperation = (route: Route, {id, tag}: {id: string; tag: str
   }
 }
 
-/** In words, since a role is no scheme of OpenAPI's. */
-export const whoMay = (access: Access): string => {
-  if ('public' in access) return 'For everybody: no bearer is needed.'
-  if ('operator' in access) return 'For the operator, with ADMIN_TOKEN alone.'
-  if ('backoffice' in access) return `For staff${access.sessionOnly ? ' who signed in' : ', or the operator with ADMIN_TOKEN'}.`
+/** Describes the required access in words, because OpenAPI schemes cannot express roles. */
+const whoMay = (access: RouteAccess): string => {
+  if ('public' in access) return 'Public: no authentication.'
+  if ('operator' in access) return 'For the operator, with ADMIN_TOKEN.'
+  if ('backoffice' in access) return `For staff${access.sessionOnly ? ' with a session' : ', or the operator with ADMIN_TOKEN'}.`
   const {role, sessionOnly, noOrg, oauth} = access
-  const who = noOrg ? 'For whoever is signed in, in an org or not' : `Needs the role \`${role}\` or a higher one`
-  const how = sessionOnly ? ', with a session: an API token cannot do this' : oauth ? ', with any bearer, an MCP client’s too' : ''
+  const who = noOrg ? 'For any signed-in person, also without an org' : `Requires the role \`${role}\` or a higher one`
+  const how = sessionOnly ? ', and a session. API tokens are refused' : oauth ? '. MCP clients are accepted too' : ''
   return `${who}${how}.`
 }
 
-const securityOf = (access: Access): Record<string, string[]>[] => {
+const securityOf = (access: RouteAccess): Record<string, string[]>[] => {
   if ('public' in access) return []
   if ('operator' in access) return [{adminToken: []}]
   if ('backoffice' in access) return [{session: []}, ...(access.sessionOnly ? [] : [{adminToken: []}])]
@@ -45,12 +45,12 @@ const requestBodyOf = ({body, sends, example, mostBytes}: Route): ZodOpenApiRequ
   const most = typeof body === 'object' && mostBytes ? `At most ${mostBytes.toLocaleString('en')} bytes` : ''
   const examples = example?.body === undefined ? {} : {example: example.body}
   if (sends) {
-    const kinds = [sends].flat() as Sent[]
+    const kinds = [sends].flat() as StreamShape[]
     const content = kinds.map(({type, schema}) => [type, {...(schema && {schema}), ...(kinds.length === 1 && examples)}] as const)
     return {description: kinds.map(({what}) => what).join('; '), required: true, content: Object.fromEntries(content)}
   }
   if (typeof body === 'string') return {required: true, content: {'application/octet-stream': {}}}
-  // What takes `{}` takes no body at all.
+  // A schema that accepts `{}` needs no body.
   const required = !body.safeParse({}).success
   return {...(most && {description: most}), required, content: {'application/json': {schema: body, ...examples}}}
 }

@@ -3,7 +3,7 @@ import type {Route} from '../route.ts'
 
 type Shape = Record<string, z.ZodType>
 
-/** What the path, the query and the headers of a request may hold, by name. */
+/** Returns the schemas of the path, query and header parameters. */
 export const parametersOf = (route: Route) => ({
   path: z.object(ofPath(route)),
   query: z.object(ofQuery(route)),
@@ -19,13 +19,16 @@ const ofPath = ({path, params, example}: Route): Shape =>
     }),
   )
 
-/** Of a route whose schema of the path says nothing of it: the gates have read it. */
-const KNOWN: Record<string, string> = {org: 'The org the bearer opens'}
+/** Descriptions of path parameters that a route does not declare itself. */
+const KNOWN: Record<string, string> = {org: 'The org of the session or token'}
 
 const ofQuery = ({query, example}: Route): Shape =>
   Object.fromEntries(Object.entries(shapeOf(query)).map(([name, schema]) => [name, withExample(schema, example?.query, name)]))
 
-/** Headers are known from what a route answers and refuses: whoever has a version takes a condition, whoever gives work away a wish. */
+/**
+ * Returns the request headers that the responses and refusals imply. A route for a versioned object accepts `If-Match`; a route with a 202
+ * accepts `Prefer`.
+ */
 const ofHeaders = ({answers, refusals}: Route): Shape => {
   const types = Object.values(answers)
     .flat()
@@ -40,17 +43,17 @@ const ofHeaders = ({answers, refusals}: Route): Shape => {
 
 const header = (description: string, example: string) => z.string().optional().meta({description, param: {example}})
 
-const IF_MATCH = header('The version this change was made against, quoted or bare; `*` or nothing is no condition', '"7"')
-const IF_NONE_MATCH = header('The version one has: where it still holds, 304', '"7"')
-const PREFER = header(
-  '`wait=N` waits at most N seconds (60 at most) for the end of the work; `respond-async` does not wait. As RFC 7240 has it',
-  'wait=30',
+const IF_MATCH = header('The version last read, quoted or bare. Without it, or with `*`, there is no condition', '"7"')
+const IF_NONE_MATCH = header('The version you have. If it is still current, the response is 304', '"7"')
+const PREFER = header('`wait=N` waits up to N seconds (at most 60) for the job; `respond-async` does not wait (RFC 7240)', 'wait=30')
+const LAST_EVENT_ID = header(
+  'The last event id received. Only later changes are sent; after the end, the response is 204',
+  'k3Jd0aQ1mZx7RtUv',
 )
-const LAST_EVENT_ID = header('The id heard last: what has changed since is told, and 204 once the end was heard', 'k3Jd0aQ1mZx7RtUv')
 
 const shapeOf = (schema: z.ZodType | undefined): Shape => (schema instanceof z.ZodObject ? (schema.shape as Shape) : {})
 
-/** A route's example is as it stands in an address; of a number the document has the number. */
+/** Adds the route's example to a parameter. Examples in routes are strings, as in a URL, so a numeric parameter gets a number. */
 const withExample = (schema: z.ZodType, example: object | undefined, name: string) => {
   const value = example && (example as Record<string, unknown>)[name]
   if (value === undefined) return schema

@@ -12,27 +12,27 @@ const of = (codes: readonly Code[], value: z.ZodType, says: string) =>
 const by = (name: string, what: string) => z.literal(name).describe(what)
 const plan = {
   planKey: z.string().describe('The plan'),
-  name: z.string().describe('What it is called'),
-  limit: z.int().nullable().describe('What it has room for; null: it is not a number'),
+  name: z.string().describe('The name'),
+  limit: z.int().nullable().describe('Its limit. Null: not a number'),
 }
 
 const Lift = z
   .discriminatedUnion('by', [
-    Answer({by: by('fewer', 'Ask for fewer rows'), rows: z.int().describe('So many are left')}),
-    Answer({by: by('trial', 'An owner may start the trial'), limit: plan.limit}),
-    Answer({by: by('plan', 'Change to a plan that has it'), ...plan}),
+    Answer({by: by('fewer', 'Declare fewer rows'), rows: z.int().describe('Rows left')}),
+    Answer({by: by('trial', 'Have an owner start the trial'), limit: plan.limit}),
+    Answer({by: by('plan', 'Change to this plan'), ...plan}),
     Answer({
       by: by('pack', 'Buy a pack of AI credits'),
       packKey: z.string().describe('The pack'),
-      name: z.string().describe('What it is called'),
-      credits: z.int().describe('AI credits in it'),
+      name: z.string().describe('The name'),
+      credits: z.int().describe('AI credits in the pack'),
     }),
-    Answer({by: by('overage', 'Let rows beyond the plan through, which are billed')}),
-    Answer({by: by('period', 'Wait for the next period'), at: Moment('When it begins')}),
-    Answer({by: by('payment', 'Pay what is open')}),
-    Answer({by: by('support', 'Write to support')}),
+    Answer({by: by('overage', 'Enable overage: rows beyond the plan are billed')}),
+    Answer({by: by('period', 'Wait for the next period'), at: Moment('When the next period begins')}),
+    Answer({by: by('payment', 'Pay open invoices')}),
+    Answer({by: by('support', 'Contact support')}),
   ])
-  .meta({id: 'Lift', description: 'One thing that would let the same request through'})
+  .meta({id: 'Lift', description: 'A way to get the same request accepted'})
 
 const LIMITS = ['LIMIT_ROWS', 'LIMIT_MODULES', 'LIMIT_SCHEDULES'] as const
 const METERED = [...LIMITS, 'CREDITS_EXHAUSTED', 'STATUS_SUSPENDED', 'STATUS_PAST_DUE'] as const
@@ -40,86 +40,94 @@ const LOADING = ['NAMESPACE_MISMATCH', 'NAMESPACE_RESERVED', 'LIBRARY_SCOPE', 'L
 const READING = ['UNREADABLE', 'FILE_QUOTE', 'FILE_NUL', 'FILE_ENCODING'] as const
 const TOO_LARGE = ['FILE_TOO_LARGE', 'WORKBOOK_TOO_LARGE', 'RESULTS_TOO_LARGE', 'UNREADABLE', 'UPLOAD_LIMIT'] as const
 
-/** What a request to write records is answered with where it was one and the same for all of them. */
+/** Errors of a record write that apply to all of its items. */
 const OF_ALL = [
-  ...(['CRM_REFUSED', 'RUN_STOPPED', 'RUN_ENDED', 'RUN_USED', 'LEASE_LOST', 'WRITES_PAUSED', 'BUSY', 'UNAVAILABLE'] as const),
+  ...([
+    'CRM_REFUSED',
+    'SCOPE_MISSING',
+    'RUN_STOPPED',
+    'RUN_ENDED',
+    'RUN_USED',
+    'LEASE_LOST',
+    'WRITES_PAUSED',
+    'BUSY',
+    'UNAVAILABLE',
+  ] as const),
   ...(['CONNECTION_NOT_FOUND', 'CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'DAILY_ALLOWANCE_SPENT'] as const),
 ] as const
 
 const Stands = Answer({
-  planKey: z.string().nullable().describe('The plan; null: none of those here'),
-  interval: z.enum(['month', 'year']).nullable().describe('How long its periods are; null: not known'),
-  pending: PendingChange.nullable().describe('What waits; null: nothing'),
-  periodEndsAt: Moment('When the period that is paid for ends')
-    .nullable()
-    .describe('When the period that is paid for ends; null: none has begun'),
-  scheduled: z.boolean().describe("Whether a schedule of the payment provider's has the say"),
+  planKey: z.string().nullable().describe('The plan. Null: not a plan of this deployment'),
+  interval: z.enum(['month', 'year']).nullable().describe('The billing period. Null: not known'),
+  pending: PendingChange.nullable().describe('The pending change. Null: none'),
+  periodEndsAt: Moment('When the paid period ends').nullable().describe('When the paid period ends. Null: none has begun'),
+  scheduled: z.boolean().describe('Whether the subscription follows a schedule at the payment provider'),
 })
 
 const int = z.int()
-const named = (what: string) => ({id: z.string().describe(`The ${what}`), name: z.string().describe('What it is called')})
+const named = (what: string) => ({id: z.string().describe(`The ${what}`), name: z.string().describe('The name')})
 const Unknown = z.looseObject({
-  path: z.array(z.union([z.string(), z.int()])).describe('Where in the body'),
-  apiName: z.string().describe('Its name'),
+  path: z.array(z.union([z.string(), z.int()])).describe('Position in the body'),
+  apiName: z.string().describe('The name sent'),
 })
 const Sheet = Answer({name: z.string().describe('The sheet'), state: z.string().describe('Whether it is `visible`')})
 
-/** The further keys of a refusal, by what each means. */
+/** Further keys of refusals, each with the codes that have it. */
 export const extras = {
-  registryVersion: of(['REGISTRY_CONFLICT'], int, 'the version the configuration is at'),
-  version: of(['TEMPLATE_CONFLICT', 'SCHEDULE_CONFLICT', 'IMPORT_CONFLICT'], int, 'the version it is at'),
+  registryVersion: of(['REGISTRY_CONFLICT'], int, 'the current version of the configuration'),
+  version: of(['TEMPLATE_CONFLICT', 'SCHEDULE_CONFLICT', 'IMPORT_CONFLICT'], int, 'the current version'),
   lift: of(
     [...METERED, 'FEATURE_HELPER_LIBRARIES', 'FEATURE_FREQUENT_SCHEDULES', 'FILE_TOO_LARGE'],
     z.array(Lift),
-    'what would let the same request through, the nearest first; empty: nothing does',
+    'ways to get the same request accepted, easiest first. Empty: none',
   ),
-  balance: of(METERED, Balance, 'what the org has of AI credits'),
-  limit: of([...LIMITS, ...TOO_LARGE], int, 'what there is room for, in what the message names'),
-  used: of(LIMITS, int, 'what is used of it'),
-  reserved: of(['LIMIT_ROWS'], int, 'rows held for runs under way'),
-  remaining: of(['LIMIT_ROWS'], int, 'rows that are left'),
+  balance: of(METERED, Balance, 'the AI credits of the org'),
+  limit: of([...LIMITS, ...TOO_LARGE], int, 'the limit, in the unit that the message names'),
+  used: of(LIMITS, int, 'the number in use'),
+  reserved: of(['LIMIT_ROWS'], int, 'rows reserved for active runs'),
+  remaining: of(['LIMIT_ROWS'], int, 'rows left'),
   periodEnd: of(['LIMIT_ROWS'], Moment('When the period ends'), 'when the period ends'),
-  needed: of(['CREDITS_EXHAUSTED'], int, 'AI credits the request takes at most'),
+  needed: of(['CREDITS_EXHAUSTED'], int, 'the most AI credits that the request may cost'),
   connections: of(
     ['CONNECTION_REQUIRED'],
     z.array(Answer({...named('connection'), state: z.string().describe('Whether it is `connected`')})),
-    'those that could be meant',
+    'the connections to choose from',
   ),
-  connection: of(['CONNECTION_UNAVAILABLE'], z.string(), 'what state the connection is in, such as `ended`'),
+  connection: of(['CONNECTION_UNAVAILABLE'], z.string(), 'the state of the connection, such as `ended`'),
   modules: of(['UNKNOWN_FIELDS'], z.array(Unknown), 'modules the CRM does not have'),
   fields: of(['UNKNOWN_FIELDS'], z.array(Unknown), 'fields the CRM does not have'),
-  managedBy: of(['LIBRARY_MANAGED'], z.literal('sdk').nullable(), 'who publishes it: `sdk`, the configuration repository; null: people'),
-  line: of([...LOADING, ...READING], int.nullable(), 'the line, counted from 1; null: none is to blame'),
-  column: of(LOADING, int.nullable(), 'where in the line, counted from 1; null: nowhere in it'),
-  row: of(READING, int, 'the row, counted from 1; 0 is the header'),
-  sheetRow: of(['UNREADABLE'], int, 'the row as the sheet counts it'),
-  byte: of(['FILE_NUL', 'FILE_ENCODING'], int, 'the byte, counted from 0'),
+  managedBy: of(['LIBRARY_MANAGED'], z.literal('sdk').nullable(), 'who manages it: `sdk`, the configuration repository. Null: people'),
+  line: of([...LOADING, ...READING], int.nullable(), 'the line, from 1. Null: unknown'),
+  column: of(LOADING, int.nullable(), 'the column in the line, from 1. Null: unknown'),
+  row: of(READING, int, 'the row, from 1. 0 is the header'),
+  sheetRow: of(['UNREADABLE'], int, 'the row number of the sheet'),
+  byte: of(['FILE_NUL', 'FILE_ENCODING'], int, 'the position of the byte, from 0'),
   reason: of(['UNREADABLE'], z.string(), 'how the expression failed'),
   sheets: of(['SHEET_NOT_FOUND', 'FILE_EMPTY', 'FILE_NO_ROWS'], z.array(Sheet), 'the sheets of the workbook'),
   unpacked: of(['WORKBOOK_TOO_LARGE'], int, 'its size unpacked, in bytes'),
   source: of(['ENCODING_REQUIRED', 'BAD_BYTES'], Id('src', 'The file'), 'the file'),
-  encodings: of(['ENCODING_REQUIRED'], z.array(z.string()), 'the encodings it may be in, the likeliest first'),
-  places: of(['BAD_BYTES'], int, 'the places whose bytes are not in its encoding'),
+  encodings: of(['ENCODING_REQUIRED'], z.array(z.string()), 'possible encodings, likeliest first'),
+  places: of(['BAD_BYTES'], int, 'the number of places with bytes that are not valid in its encoding'),
   firstRows: of(['BAD_BYTES'], z.array(int), 'the first rows with such a place'),
-  rows: of(['RESULTS_TOO_LARGE'], int, 'the rows it would have'),
-  bytes: of(['RESULTS_TOO_LARGE', 'UPLOAD_BROKEN'], int, 'the bytes it would have; of an upload, those that came'),
-  limitBytes: of(['UPLOAD_LIMIT'], int, 'what may be under way, in bytes'),
-  offset: of(['UPLOAD_OFFSET', 'UPLOAD_INCOMPLETE'], int, 'bytes that are kept: go on there'),
-  size: of(['UPLOAD_OFFSET', 'UPLOAD_INCOMPLETE'], int, 'bytes of the whole file'),
+  rows: of(['RESULTS_TOO_LARGE'], int, 'the number of rows it would have'),
+  bytes: of(['RESULTS_TOO_LARGE', 'UPLOAD_BROKEN'], int, 'the size it would have in bytes. For an upload, the bytes received'),
+  limitBytes: of(['UPLOAD_LIMIT'], int, 'the limit for unfinished uploads, in bytes'),
+  offset: of(['UPLOAD_OFFSET', 'UPLOAD_INCOMPLETE'], int, 'bytes stored. Continue there'),
+  size: of(['UPLOAD_OFFSET', 'UPLOAD_INCOMPLETE'], int, 'size of the whole file in bytes'),
   sources: of(
     ['SOURCE_REQUIRED'],
-    z.array(Answer({id: Id('src', 'The file'), label: z.string().describe('What people call it')})),
-    'the files it read',
+    z.array(Answer({id: Id('src', 'The file'), label: z.string().describe('The name shown to users')})),
+    'the files that the run read',
   ),
-  people: of(['PERSON_AMBIGUOUS'], z.array(Answer(named('person'))), 'who has the address'),
+  people: of(['PERSON_AMBIGUOUS'], z.array(Answer(named('person'))), 'the people with this address'),
   orgs: of(['LAST_OWNER'], z.array(Answer(named('org'))), 'the orgs they are the only owner of'),
-  firing: of(['IMPORT_RUNNING'], Id('fir', 'The firing'), 'the firing that is under way'),
-  runId: of(['IMPORT_RUNNING'], Id('run', 'The run').nullable(), 'its run; null: it has none yet'),
-  run: of(['RUN_RETRIED'], Id('run', 'The run'), 'the run that carried it on'),
+  firing: of(['IMPORT_RUNNING'], Id('fir', 'The firing'), 'the active firing'),
+  runId: of(['IMPORT_RUNNING'], Id('run', 'The run').nullable(), 'its run. Null: none yet'),
+  run: of(['RUN_RETRIED'], Id('run', 'The run'), 'the run that retried it'),
   flow: of(['SNAPSHOT_CHANGED'], z.string(), 'the flow that differs'),
   stop: of(['RUN_STOPPED'], Stop, 'why it was stopped'),
-  stands: of(['NO_CHANGE', 'CHANGE_INCOMPLETE'], Stands.nullable(), 'what the org pays for now; null: it is not known'),
-  writeId: of(['WRITE_ID_REUSED', 'WRITE_UNDER_WAY'], z.string(), 'the name of the write'),
-  results: of(OF_ALL, z.array(RecordResult), 'where records were to be written, the same of each of them, in the order sent'),
-  oauth: of(['INVALID'], z.string(), 'the error as OAuth names it'),
+  stands: of(['NO_CHANGE', 'CHANGE_INCOMPLETE'], Stands.nullable(), 'the current subscription. Null: not known'),
+  writeId: of(['WRITE_ID_REUSED', 'WRITE_UNDER_WAY'], z.string(), 'the idempotency key of the write'),
+  results: of(OF_ALL, z.array(RecordResult), 'for record writes: the same error for each item, in the order sent'),
+  oauth: of(['INVALID'], z.string(), 'the OAuth error code'),
 }

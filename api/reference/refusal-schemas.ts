@@ -4,43 +4,43 @@ import {CrmSaid} from '../answers/common.ts'
 import {meanings} from './codes.ts'
 import {extras} from './refusal-extras.ts'
 
-/** The envelope of every refusal, with the further keys that stand in it by code. */
+/** The error envelope with all further keys. */
 const Refusal = z
   .looseObject({
-    error: z.string().describe('One sentence for a person: what is wrong and what to do. Its words may change'),
-    code: z.enum(codes).describe('What programs look at'),
+    error: z.string().describe('What happened and what to do, for people. The wording may change'),
+    code: z.enum(codes).describe('The error code, for programs'),
     issues: z
       .array(
         z.looseObject({
           path: z
             .array(z.union([z.string(), z.number()]))
             .optional()
-            .describe('Where, from the outside in'),
-          message: z.string().optional().describe('Why'),
+            .describe('Position in the request'),
+          message: z.string().optional().describe('What is wrong'),
         }),
       )
       .optional()
-      .describe('With `INVALID` and other codes of content: where it does not fit, and why'),
-    retryAfterMs: z.number().optional().describe('How long to wait, in milliseconds; `Retry-After` says it in seconds'),
-    request: z.string().optional().describe('With `INTERNAL`: what support finds it by'),
-    crm: CrmSaid.optional().describe('With `CRM_REFUSED`: what the CRM said'),
-    written: z.boolean().optional().describe('With refusals of writes: false where nothing was sent to the CRM'),
+      .describe('With `INVALID` and similar codes: the issues and their positions'),
+    retryAfterMs: z.int().nonnegative().optional().describe('How long to wait, in milliseconds. `Retry-After` has the same in seconds'),
+    request: z.string().optional().describe('With `INTERNAL`: the request id for support'),
+    crm: CrmSaid.optional().describe('With `CRM_REFUSED` and `SCOPE_MISSING`: the error of the CRM'),
+    written: z.boolean().optional().describe('With refused writes: false if nothing was sent to the CRM'),
     ...extras,
   })
-  .meta({id: 'Refusal', description: 'What is refused, with further keys by code'})
+  .meta({id: 'Refusal', description: 'An error, with further keys for some codes'})
 
-/** The envelope, whose code is one of these. */
+/** Returns the schema of the envelope, limited to the given codes. */
 export const refusalSchema = (possible: readonly Code[]) => Refusal.meta({properties: {code: {enum: [...possible]}}})
 
-export const sayCodes = (possible: readonly Code[]) => possible.map(code => `- \`${code}\`: ${meanings[code]}`).join('\n')
+export const describeCodes = (possible: readonly Code[]) => possible.map(code => `- \`${code}\`: ${meanings[code]}`).join('\n')
 
 const RequestId = {
-  description: 'What support finds the request by: the one that was sent, or one made here',
+  description: 'Id of the request, for support',
   schema: {type: 'string'},
   example: 'req_01k9m0v6f8e2r4t7w3y5z1a2b3',
 } as const
 const RetryAfter = {
-  description: 'How long to wait before asking again, in seconds',
+  description: 'How long to wait before the next attempt, in seconds',
   schema: {type: 'integer', minimum: 1},
   example: 5,
 } as const

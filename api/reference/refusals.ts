@@ -1,29 +1,35 @@
+import {ROLES} from '../../shared/accounts/roles.ts'
 import {type Code, codes, Refusal} from '../../shared/errors.ts'
-import {ROLES} from '../../shared/people/roles.ts'
-import {type Access, type BackofficeGates, type Effect, type Gates, isClosedToViews} from '../access.ts'
+import {type BackofficeGates, type Effect, type Gates, isClosedToViews, type RouteAccess} from '../access.ts'
 import {effectOf, type Route} from '../route.ts'
 
-/** One way a route refuses. Most codes have one status; the few with two stand here twice. */
-export type Possible = {code: Code; status: number}
+/** A code and status with which a route refuses. A code with two statuses has two entries. */
+export type PossibleRefusal = {code: Code; status: number}
 
-/** Every refusal a route can make: those of its gates, of its body and of the whole API, and its own. */
-export const refusalsOf = (route: Route): Possible[] => {
+/** Returns all refusals of a route: those of its gates, of its body, of the whole API, and its own. */
+export const refusalsOf = (route: Route): PossibleRefusal[] => {
   const given = [...ofTheApi(route), ...ofAccess(route), ...ofBody(route)].map(code => ({code, status: statusOf(code)}))
-  const own = route.refusals.flatMap(one => (typeof one === 'string' ? bothOf(one) : one))
+  const own = route.refusals.flatMap(one => (typeof one === 'string' ? answersOf(one) : one))
   const once = new Map([...given, ...own].map(one => [`${one.status} ${one.code}`, one]))
   return [...once.values()].sort((one, other) => one.status - other.status)
 }
 
-/** Of an address that is no route, or a method it does not take. */
+/** Refusals of a request for an unknown path or method. */
 export const refusalsOfNoRoute: readonly Code[] = ['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'INVALID', 'MAINTENANCE', 'RATE_LIMITED', 'INTERNAL']
 
 const STATUS = new Map(codes.map(code => [code, new Refusal(code, '').status]))
 const statusOf = (code: Code) => STATUS.get(code)!
 
-/** What the CRM refuses is 502, and 429 where it is for its day. */
-const bothOf = (code: Code): Possible[] => [statusOf(code), ...(code === 'CRM_REFUSED' ? [429] : [])].map(status => ({code, status}))
+/**
+ * Returns the refusals of a code. CRM_REFUSED has status 502, or 429 if the daily CRM quota is exhausted. If the connection
+ * lacks a scope, the route refuses with SCOPE_MISSING instead.
+ */
+const answersOf = (code: Code): PossibleRefusal[] => {
+  const usual = {code, status: statusOf(code)}
+  return code === 'CRM_REFUSED' ? [usual, {code, status: 429}, {code: 'SCOPE_MISSING', status: statusOf('SCOPE_MISSING')}] : [usual]
+}
 
-/** An address that is not percent-encoded UTF-8 is refused wherever it points. */
+/** Returns the refusals that every route may have. INVALID is among them, because any URL may be malformed. */
 const ofTheApi = ({path, access}: Route): Code[] => [
   'INVALID',
   'INTERNAL',
@@ -39,7 +45,7 @@ const ofAccess = (route: Route): Code[] => {
   return [...bearer, ...(isOfOrg(access) ? ofGates(access, effectOf(route), path) : ofBackoffice(access, effectOf(route)))]
 }
 
-const isOfOrg = (access: Exclude<Access, {public: true}>): access is Gates => 'role' in access
+const isOfOrg = (access: Exclude<RouteAccess, {public: true}>): access is Gates => 'role' in access
 
 const ofGates = ({role, sessionOnly, noOrg, closedOrg, oauth}: Gates, effect: Effect, path: string): Code[] => [
   ...only(!noOrg, 'NO_ORG'),

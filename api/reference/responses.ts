@@ -3,10 +3,10 @@ import {z} from 'zod'
 import type {ZodOpenApiResponseObject, ZodOpenApiResponsesObject} from 'zod-openapi'
 import type {Code} from '../../shared/errors.ts'
 import type {AnswerShape, Route} from '../route.ts'
-import {refusalSchema, requestId, retryAfter, sayCodes} from './refusal-schemas.ts'
+import {describeCodes, refusalSchema, requestId, retryAfter} from './refusal-schemas.ts'
 import {refusalsOf} from './refusals.ts'
 
-/** Every status a route answers: its own answers, and one response for all refusals of a status. */
+/** Returns all responses of a route: its own, and one per status for its refusals. */
 export const responsesOf = (route: Route): ZodOpenApiResponsesObject => {
   const responses: Record<string, ZodOpenApiResponseObject> = {}
   const refused = Object.groupBy(refusalsOf(route), ({status}) => status)
@@ -23,14 +23,14 @@ export const responsesOf = (route: Route): ZodOpenApiResponsesObject => {
 }
 
 const shared = new Map<string, ZodOpenApiResponseObject>()
-/** More codes than these are those of one route, or of a few. */
+/** Most codes of a shared response. A longer list is rarely the same for two routes. */
 const mostNamed = 6
 
-/** What is refused alike in many places stands in the document once, under a name that says all of it. */
+/** Describes the refusals of one status. Routes with the same codes share one named response. */
 const describeRefusals = (status: number, codes: Code[]): ZodOpenApiResponseObject => {
   const name = `${status}.${codes.join('.')}`
   const response = shared.get(name) ?? {
-    description: sayCodes(codes),
+    description: describeCodes(codes),
     headers: {...requestId, ...(codes.some(code => waits.has(code)) && retryAfter)},
     content: {'application/json': {schema: refusalSchema(codes)}},
     ...(codes.length <= mostNamed && {id: name}),
@@ -39,7 +39,7 @@ const describeRefusals = (status: number, codes: Code[]): ZodOpenApiResponseObje
   return response
 }
 
-/** Codes that say how long to wait, some of them not always. */
+/** Codes whose response may have Retry-After. */
 const waits = new Set<string>([
   ...['RATE_LIMITED', 'BUSY', 'MAINTENANCE', 'UNAVAILABLE', 'WRITE_UNDER_WAY', 'CHANGE_IN_PROGRESS', 'CHANGE_UNCONFIRMED'],
   ...[
@@ -67,13 +67,13 @@ const describeAnswer = (
     ),
   )
   return {
-    description: [says.join('; ') || (OWN[status] ?? STATUS_CODES[status]!), sayCodes(refused)].filter(Boolean).join('\n\n'),
+    description: [says.join('; ') || (OWN[status] ?? STATUS_CODES[status]!), describeCodes(refused)].filter(Boolean).join('\n\n'),
     headers: {...requestId, ...headersOf(status, 304 in answers || refusals.includes('BAD_IF_MATCH'))},
     ...((told.some(({type}) => type !== null) || refused.length > 0) && {content: withRefusals(content, refused)}),
   }
 }
 
-/** A status that is refused in the envelope, and by some in another form too. */
+/** Adds the envelope to a response that also has another JSON form. */
 const withRefusals = (content: Record<string, {schema: z.ZodType | object}>, refused: readonly Code[]) => {
   if (refused.length === 0) return content
   const ours = content['application/json']?.schema
@@ -82,12 +82,14 @@ const withRefusals = (content: Record<string, {schema: z.ZodType | object}>, ref
   return {...content, 'application/json': {schema}}
 }
 
-const OWN: Record<number, string> = {200: 'Done', 201: 'Made', 202: 'Given to a worker: `Location` is where it is looked for'}
+const OWN: Record<number, string> = {200: 'Done', 201: 'Created', 202: 'Accepted. `Location` is the URL of the job'}
 
 const text = {type: 'string'} as const
 
 const headersOf = (status: number, hasVersion: boolean) => ({
-  ...([202, 302, 303].includes(status) && {Location: {description: status === 202 ? 'Where the job is read' : 'Where to', schema: text}}),
+  ...([202, 302, 303].includes(status) && {
+    Location: {description: status === 202 ? 'URL of the job' : 'Target of the redirect', schema: text},
+  }),
   ...(status < 300 &&
-    hasVersion && {ETag: {description: 'The version; of a write, where the request had a condition', schema: text, example: '"8"'}}),
+    hasVersion && {ETag: {description: 'The version. For a write, only if the request had `If-Match`', schema: text, example: '"8"'}}),
 })

@@ -1,10 +1,10 @@
 import {z} from 'zod'
-import {autoMap} from '../../shared/ai/auto-map.ts'
-import {writeFormula} from '../../shared/ai/formula.ts'
-import {assertSample, recordsOf, sampleShape, samplesOf} from '../../shared/ai/sample.ts'
-import {readAiUsage} from '../../shared/ai/usage.ts'
-import {assertPlaced, placedOf, placedShape} from '../../shared/conversations/ask.ts'
-import {ApiName, listOf} from '../../shared/registry/annotation.ts'
+import {autoMap} from '../../shared/assistant/auto-map.ts'
+import {assertPlaced, placedQuestionOf, questionPlaceShape} from '../../shared/assistant/conversations/placed-question.ts'
+import {writeFormula} from '../../shared/assistant/formula.ts'
+import {assertSample, recordsOf, sampleShape, samplesOf} from '../../shared/assistant/sample.ts'
+import {readAiUsage} from '../../shared/assistant/usage.ts'
+import {ApiName, listOf} from '../../shared/configuration/annotation.ts'
 import {listAiDays} from '../../sql/ai-usage.ts'
 import {AiDays, AiUsage, AutoMapped, autoMapExample, Formula, formulaExample, ofModel, usageExample} from '../answers/ai.ts'
 import {ofPlace} from '../answers/conversations.ts'
@@ -16,13 +16,13 @@ const connectorId = z
   .string()
   .max(100)
   .optional()
-  .describe('The connection; left out, that of the import, or the only one that has the module')
+  .describe('The connection. Default: the connection of the import, or the only one that has the module')
 
 const MapBody = z
   .strictObject({
     connectorId,
     modules: listOf(ApiName, {most: 5, least: 1}).describe('The modules to write to'),
-    ...placedShape,
+    ...questionPlaceShape,
     ...sampleShape,
   })
   .superRefine((body, context) => {
@@ -32,20 +32,23 @@ const MapBody = z
 
 const FormulaBody = z
   .strictObject({
-    ...{connectorId, module: ApiName.describe('The module'), field: ApiName.describe('API name of the field that is to be filled')},
-    question: z.string().trim().min(1).max(4000).describe('What is to come out, in words'),
-    source: z.string().nullish().describe('The column whose cell the expression sees as `value`; null: none'),
-    ...placedShape,
+    ...{connectorId, module: ApiName.describe('The module'), field: ApiName.describe('API name of the field to fill')},
+    question: z.string().trim().min(1).max(4000).describe('The wanted result, in words'),
+    source: z.string().nullish().describe('The column that the expression reads as `value`, or null'),
+    ...questionPlaceShape,
     ...sampleShape,
   })
   .superRefine((body, context) => {
     assertPlaced(body, context)
     assertSample(body, context)
     if (body.source != null && !body.columns.includes(body.source))
-      context.addIssue({code: 'custom', path: ['source'], message: 'This is none of the columns'})
+      context.addIssue({code: 'custom', path: ['source'], message: 'This column is not in `columns`'})
   })
 
-/** What is asked, answered and kept of it stands in `shared/ai`. Turns of an import's conversations are written there too, in the transaction that settles. */
+/**
+ * Routes of the assistant. `shared/assistant` contains the logic and stores conversations. The turn of an import is stored in the
+ * transaction that settles its cost.
+ */
 export default [
   route({
     method: 'post',
@@ -54,7 +57,7 @@ export default [
     effect: 'money',
     summary: 'Propose a field for every column',
     description:
-      'By names, values and earlier imports of the org; the columns that leaves open, twelve at most, are asked of the model, where there is one and credits. Whatever becomes of the model, there is an answer, and what fails costs nothing. Of the file no more leaves than the org lets leave.',
+      'Matches columns by names, values and earlier imports of the org. Up to twelve unmatched columns are sent to the AI model, if one is configured and AI credits are left. If the model fails, the other proposals are returned and nothing is charged. Sample data is masked as the settings of the org require.',
     answers: {200: AutoMapped},
     refusals: [...ofPlace, ...ofNaming, 'NO_DISCOVERY'],
     example: {
@@ -64,7 +67,7 @@ export default [
     body: MapBody,
     handle({caller, body, request: {signal}, ...tools}) {
       const {connectorId, modules} = body
-      return autoMap(tools, {...placedOf(caller, body), connectorId, modules, columns: samplesOf(body), signal})
+      return autoMap(tools, {...placedQuestionOf(caller, body), connectorId, modules, columns: samplesOf(body), signal})
     },
   }),
 
@@ -75,7 +78,7 @@ export default [
     effect: 'money',
     summary: 'Write an expression for a field',
     description:
-      'It is compiled, and run on the rows that are sent, before it is answered; the model is asked three times at most. One that does not compile, or fails for every row, is no answer and costs nothing.',
+      'The expression is compiled and run on the rows sent before it is returned. The model gets at most three attempts. If no expression compiles and works for at least one row, the request is refused and costs nothing.',
     answers: {200: Formula},
     refusals: [...ofPlace, ...ofNaming, 'NO_DISCOVERY', ...ofModel, 'SANDBOX_UNAVAILABLE', 'BUSY'],
     example: {
@@ -89,7 +92,7 @@ export default [
     handle({caller, body, request: {signal}, ...tools}) {
       const {connectorId, module, field, question, source = null} = body
       const sample = {columns: samplesOf(body), rows: recordsOf(body)}
-      return writeFormula(tools, {...placedOf(caller, body), connectorId, module, field, question, source, ...sample, signal})
+      return writeFormula(tools, {...placedQuestionOf(caller, body), connectorId, module, field, question, source, ...sample, signal})
     },
   }),
 
@@ -97,7 +100,7 @@ export default [
     method: 'get',
     path: '/ai/usage',
     access: {role: 'operator'},
-    summary: 'Read what AI help cost in the period',
+    summary: 'Read the AI credits used in this period',
     answers: {200: AiUsage},
     refusals: [],
     example: {answer: usageExample},
@@ -108,8 +111,8 @@ export default [
     method: 'get',
     path: '/ai/admin/usage',
     access: {backoffice: true},
-    summary: 'Read what AI help cost by day',
-    description: 'Of one org, or of all together.',
+    summary: 'Read AI usage by day',
+    description: 'For one org, or for all orgs together.',
     answers: {200: AiDays},
     refusals: [],
     example: {
@@ -118,7 +121,7 @@ export default [
         usage: [{day: '2026-03-01', feature: 'chat', requests: 12, failed: 1, inputTokens: 30_000, outputTokens: 4_000, credits: 14}],
       },
     },
-    query: z.object({org: z.string().optional().describe('The org; left out, all together'), days: limitOf({usual: 31, most: 400})}),
+    query: z.object({org: z.string().optional().describe('The org. Default: all orgs together'), days: limitOf({usual: 31, most: 400})}),
     handle: async ({db, query: {org = null, days}}) => ({usage: await listAiDays(db, {org, days})}),
   }),
 ]

@@ -1,19 +1,14 @@
 import {z} from 'zod'
-import {exportAudit} from '../../shared/audit/export.ts'
+import {exportAudit} from '../../shared/accounts/audit/export.ts'
+import {Instant} from '../../shared/schema/instant.ts'
 import {actorOf} from '../actor.ts'
 import {AuditFile} from '../answers/audit.ts'
 import {OfOrg} from '../params.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
-/** In UTC, within the years that Postgres and ISO 8601 write alike. */
 const moment = (what: string) =>
-  z.iso
-    .datetime({offset: true})
-    .refine(text => Date.parse(text) >= 0 && Date.parse(text) < Date.UTC(9999, 0), 'A time between the years 1970 and 9998')
-    .transform(text => new Date(text).toISOString())
-    .optional()
-    .meta({description: `${what}. ISO 8601 with a time zone`, examples: ['2026-03-01T00:00:00Z']})
+  Instant.optional().meta({description: `${what}. ISO 8601 with a time zone`, examples: ['2026-03-01T00:00:00Z']})
 
 export default [
   route({
@@ -28,7 +23,7 @@ history window of the plan. The download itself is recorded.`,
     refusals: [],
     example: {query: {from: '2026-03-01T00:00:00Z'}},
     params: OfOrg,
-    query: z.object({from: moment('The first moment'), to: moment('The moment after the last; left out: now')}),
+    query: z.object({from: moment('Start of the range, inclusive'), to: moment('End of the range, exclusive. Default: now')}),
     async handle({db, caller, query, request}) {
       const headers = {
         'content-type': 'application/x-ndjson; charset=utf-8',

@@ -10,9 +10,9 @@ const checkout = (path: '/billing/checkout' | '/orgs/:org/billing/checkout') =>
     path,
     access: {role: 'admin', sessionOnly: true},
     effect: 'money',
-    summary: 'Open a page to pay for a plan or for AI credits at',
-    description: `The page is the payment provider's. An org has one open for a plan: the one that was opened last. What was paid for is there once the provider has
-told of it, within seconds as a rule.`,
+    summary: 'Create a checkout page for a plan or AI credits',
+    description: `The payment provider hosts the page. An org has at most one open page for a plan; a new one replaces it. A purchase takes effect when the provider's
+event arrives, usually within seconds.`,
     answers: {200: CheckoutAnswer},
     refusals: [
       ...(['SANDBOX_ORG', 'RETURN_NOT_ALLOWED', 'NOT_SOLD', 'ALREADY_SUBSCRIBED', 'CHECKOUT_SUPERSEDED', 'TRIAL_ENDING'] as const),
@@ -26,7 +26,7 @@ told of it, within seconds as a rule.`,
     handle: ({body, caller, ...tools}) => openCheckout(tools, caller, body),
   })
 
-/** Where people pay, and where they see to what they pay with: pages of the provider's. */
+/** Routes that open pages of the payment provider: checkout and customer portal. */
 export default [
   checkout('/billing/checkout'),
   checkout('/orgs/:org/billing/checkout'),
@@ -36,7 +36,7 @@ export default [
     path: '/billing/portal',
     access: {role: 'admin'},
     effect: 'money',
-    summary: 'Open the page where cards are changed and invoices read',
+    summary: 'Create a portal page for cards and invoices',
     answers: {200: PortalAnswer},
     refusals: ['SANDBOX_ORG', 'RETURN_NOT_ALLOWED', 'NO_PAYMENT_CUSTOMER', ...ofPayment],
     example: {body: {}, answer: {url: 'https://billing.example.com/p/session/bps_a1'}},

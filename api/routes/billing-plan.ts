@@ -1,19 +1,19 @@
 import {z} from 'zod'
-import {changePlan, takeBackPending} from '../../shared/billing/plan-change.ts'
+import {cancelPending, changePlan} from '../../shared/billing/plan-change.ts'
 import {previewChange} from '../../shared/billing/preview.ts'
 import {PlanChange, PlanPreview} from '../answers/billing.ts'
 import {OfOrg} from '../params.ts'
 import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
-/** The specification's list of session-only routes names the plan change, not its preview or the withdrawal of a pending change. */
+/** The access that all routes share. By the specification, only the plan change requires a session, not its preview or the withdrawal of a pending change. */
 const access = {role: 'admin'} as const
 const Wanted = {
   planKey: z
     .string()
     .max(64)
-    .describe('Which plan: `GET /billing/summary` lists those that are sold; `free` ends what is paid for with its period'),
-  interval: z.enum(['month', 'year']).default('month').describe('How long a period that is paid for is'),
+    .describe('The plan. `GET /billing/summary` lists the plans on sale; `free` cancels the paid plan at the end of its period'),
+  interval: z.enum(['month', 'year']).default('month').describe('The billing period'),
 }
 
 const changing = ['SANDBOX_ORG', 'NOT_SUBSCRIBED', 'CHANGE_IN_PROGRESS', 'CHANGE_UNCONFIRMED', ...ofPayment] as const
@@ -41,17 +41,21 @@ export default [
     path: '/orgs/:org/billing/plan',
     access: {...access, sessionOnly: true},
     effect: 'money',
-    summary: 'Change the plan that is paid for',
-    description: `More is charged and in force at once, or nothing has changed. Less waits for the end of the period. Of a plan that is under way the same request
-finishes what was begun. Where the bank wants a payment confirmed, the refusal \`CARD_DECLINED\` carries \`confirmation\` with the page (\`url\`) and its end
-(\`expiresAt\`): the plan changes once the payment is confirmed there. Until then the old plan stays, and another request closes the page.`,
+    summary: 'Change the plan',
+    description: `An upgrade is charged and takes effect at once; if the charge fails, nothing changes. A downgrade takes effect at the end of the period. If a change was
+interrupted, the same request finishes it. If the bank requires confirmation, the refusal \`CARD_DECLINED\` carries \`confirmation\` with the page (\`url\`)
+and its expiry (\`expiresAt\`). The plan changes once the payment is confirmed there. Until then the old plan stays, and a new request closes the page.`,
     answers: {200: PlanChange},
     refusals: [...choosing, 'PREVIEW_STALE', 'CARD_DECLINED', 'CHANGE_INCOMPLETE'],
     example: {body: {planKey: 'pro', interval: 'month', previewToken}, answer: change},
     params: OfOrg,
     body: z.strictObject({
       ...Wanted,
-      previewToken: z.string().max(4096).optional().describe('What a preview answered: the change is exactly what that showed, or refused'),
+      previewToken: z
+        .string()
+        .max(4096)
+        .optional()
+        .describe('The token of a preview. The change is refused unless it matches the preview exactly'),
     }),
     handle: ({caller: {org, person}, body, ...tools}) => changePlan(tools, {org, person, ...body}),
   }),
@@ -61,8 +65,8 @@ finishes what was begun. Where the bank wants a payment confirmed, the refusal \
     path: '/orgs/:org/billing/plan/preview',
     access,
     effect: 'money',
-    summary: 'Show what a change of the plan would be and cost',
-    description: 'As the payment provider works it out; nothing is changed. The token holds the change to it for half an hour.',
+    summary: 'Preview a plan change and its cost',
+    description: 'Computed by the payment provider; changes nothing. The token fixes the previewed price for 30 minutes.',
     answers: {200: PlanPreview},
     refusals: choosing,
     example: {
@@ -79,12 +83,12 @@ finishes what was begun. Where the bank wants a payment confirmed, the refusal \
     path: '/orgs/:org/billing/plan/pending',
     access,
     effect: 'money',
-    summary: 'Take back the change of the plan that waits',
-    description: 'The plan goes on as it is. Where nothing waits that is so already.',
+    summary: 'Cancel the pending plan change',
+    description: 'Keeps the current plan. Does nothing if no change is pending.',
     answers: {200: PlanChange},
     refusals: [...changing, 'CHANGE_INCOMPLETE'],
     example: {answer: {...change, planKey: 'starter', due: {amount: 0, currency: 'eur'}, tax: {amount: 0, currency: 'eur'}}},
     params: OfOrg,
-    handle: ({caller: {org, person}, ...tools}) => takeBackPending(tools, {org, person}),
+    handle: ({caller: {org, person}, ...tools}) => cancelPending(tools, {org, person}),
   }),
 ]

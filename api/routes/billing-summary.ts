@@ -7,9 +7,9 @@ export default [
     method: 'get',
     path: '/billing/summary',
     access: {role: 'operator'},
-    summary: 'Read all that a page about billing shows',
+    summary: 'Read the billing summary',
     description:
-      'From our own rows: the payment provider is not asked. Plan, credits, usage, what can be bought, and what was told of late.',
+      'Plan, AI credits, usage, plans and packs on sale, and recent billing notices. Read from the database, without a call to the payment provider.',
     answers: {200: BillingSummary},
     refusals: [],
     handle: ({db, payment, caller: {org}}) => readSummary({db, payment}, org),

@@ -10,13 +10,13 @@ const topup = {
   ...{month: {month: '2026-03', used: 500, remaining: 1_500}, stopped: null, underWay: null},
 }
 
-/** What an org lets us charge without being asked each time. */
+/** Routes for charges that an org approves in advance: automatic top-ups and overage. */
 export default [
   route({
     method: 'get',
     path: '/billing/autotopup',
     access: {role: 'admin'},
-    summary: 'Read when AI credits are bought by themselves',
+    summary: 'Read the automatic top-up of AI credits',
     answers: {200: Topup},
     refusals: [],
     example: {answer: topup},
@@ -28,9 +28,9 @@ export default [
     path: '/billing/autotopup',
     access: {role: 'admin'},
     effect: 'money',
-    summary: 'Say when AI credits are bought by themselves',
+    summary: 'Set the automatic top-up of AI credits',
     description:
-      'What is disabled charges nothing from here on; what the org lacks by the new settings is bought at once. What is left out stays as it is.',
+      'Omitted values stay as they are. If the balance is already below the new threshold, a pack is bought at once. Disabling stops all further charges.',
     answers: {200: Topup},
     refusals: ['SANDBOX_ORG', 'NOT_SOLD', 'NO_PAYMENT_CUSTOMER', ...ofPayment],
     example: {body: {enabled: true, packKey: 'credits_500', threshold: 100, monthlyCap: 2_000}, answer: topup},
@@ -43,12 +43,12 @@ export default [
     path: '/billing/overage',
     access: {role: 'admin'},
     effect: 'money',
-    summary: 'Let rows beyond the plan through, or no more',
-    description: 'Each is billed by itself, with the plan.',
+    summary: 'Enable or disable overage',
+    description: 'With overage, rows beyond the plan are imported and billed per row, together with the plan.',
     answers: {200: Overage},
     refusals: ['SANDBOX_ORG', 'NOT_SUBSCRIBED', 'NOT_SOLD', 'CHANGE_IN_PROGRESS', ...ofPayment],
     example: {body: {enabled: true}, answer: {overageEnabled: true}},
-    body: z.strictObject({enabled: z.boolean().describe('Whether they are let through')}),
+    body: z.strictObject({enabled: z.boolean().describe('Whether rows beyond the plan are imported')}),
     handle: ({caller, body, ...tools}) => switchOverage(tools, caller, body),
   }),
 ]

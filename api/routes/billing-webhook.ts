@@ -1,27 +1,27 @@
 import {z} from 'zod'
-import {keepEvent} from '../../shared/billing/events/keep.ts'
 import {readEventLog, retryEvent} from '../../shared/billing/events/log.ts'
+import {receiveEvent} from '../../shared/billing/events/receive.ts'
 import {EVENT_STATUSES} from '../../sql/payment-events.ts'
 import {PaymentEvents, Received, RetriedEvent} from '../answers/billing.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {route} from '../route.ts'
 
-/** What the payment provider tells, and what has become of it. */
+/** Routes for events of the payment provider, and for the operator's view of them. */
 export default [
   route({
     method: 'post',
     path: '/billing/webhook',
     access: {public: true},
-    summary: 'Take an event of the payment provider',
-    description: `For the payment provider alone, which signs the body (\`Stripe-Signature\`). While something about the org's plan is being changed it is told to come
-again, and the event is kept all the same.`,
+    summary: 'Receive an event of the payment provider',
+    description: `Only for the payment provider, which signs the body (\`Stripe-Signature\`). While a plan change of the org is in progress, the event is stored and the
+provider is asked to send it again.`,
     answers: {200: Received},
     refusals: ['NOT_CONFIGURED', 'SIGNATURE_INVALID', 'CHANGE_IN_PROGRESS', 'UNAVAILABLE'],
-    sends: {type: 'application/json', what: 'The event, to the byte as it was signed'},
+    sends: {type: 'application/json', what: 'The event, byte for byte as signed'},
     example: {answer: {received: true}},
     body: 'bytes',
     async handle({db, queue, config, payment, body, request}) {
-      return keepEvent({db, queue, config}, await payment.readEvent(body, request.headers['stripe-signature']))
+      return receiveEvent({db, queue, config}, await payment.readEvent(body, request.headers['stripe-signature']))
     },
   }),
 
@@ -33,9 +33,9 @@ again, and the event is kept all the same.`,
     answers: {200: PaymentEvents},
     refusals: ['INVALID_CURSOR'],
     query: z.object({
-      status: z.enum(EVENT_STATUSES).optional().describe('Only those of this status'),
-      type: z.string().max(255).optional().describe("Only those of this type, by the payment provider's word"),
-      org: z.string().max(100).optional().describe('Only those of this org'),
+      status: z.enum(EVENT_STATUSES).optional().describe('Only events with this status'),
+      type: z.string().max(255).optional().describe("Only events of this type, by the payment provider's name"),
+      org: z.string().max(100).optional().describe('Only events of this org'),
       cursor: Cursor,
       limit: limitOf({usual: 50, most: 500}),
     }),
@@ -47,7 +47,7 @@ again, and the event is kept all the same.`,
     path: '/billing/admin/events/:id/retry',
     access: {backoffice: true},
     summary: 'Apply an event again',
-    description: 'At once, with its attempts counted anew. One that is processed or ignored stays so.',
+    description: 'Retries at once and resets the attempt count. A processed or ignored event is left unchanged.',
     answers: {200: RetriedEvent},
     refusals: ['NOT_FOUND'],
     params: z.object({id: z.string().max(255).describe("The payment provider's id of the event")}),

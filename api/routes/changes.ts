@@ -1,17 +1,17 @@
 import {z} from 'zod'
-import {readHistory} from '../../shared/registry/history.ts'
-import {PAGES} from '../../shared/registry/pages.ts'
+import {readHistory} from '../../shared/configuration/history.ts'
+import {PAGES} from '../../shared/configuration/pages.ts'
 import {ChangePage, changeExample} from '../answers/changes.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {connector} from '../params.ts'
 import {route} from '../route.ts'
 
 const Page = z.enum(PAGES)
-/** Named once or again and again. */
+/** The query parameter for the pages. It may be repeated to name several. */
 const pages = z
   .union([Page.transform(page => [page]), z.array(Page)])
   .optional()
-  .describe('Changes of these pages of the settings alone')
+  .describe('Only changes on these settings pages')
 
 export default [
   route({
@@ -20,7 +20,7 @@ export default [
     access: {role: 'operator'},
     summary: 'Read the history of the settings',
     description:
-      'Every value that was changed, by whom and how. Modules, fields and write pauses are told of the connection named, and of none where none is.',
+      'Every changed value, who changed it and how. Changes of modules, fields and write pauses are included only for the connection given in `connector`.',
     answers: {200: ChangePage},
     refusals: ['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'INVALID_CURSOR'],
     example: {query: {page: 'members', limit: '50'}, answer: {changes: [changeExample], nextCursor: null}},

@@ -1,29 +1,29 @@
 import {z} from 'zod'
-import {readChecks} from '../../shared/checks/read.ts'
-import {requestCheck} from '../../shared/checks/request.ts'
 import {checkImport} from '../../shared/jobs.ts'
+import {readChecks} from '../../shared/mapping/checks/read.ts'
+import {requestCheck} from '../../shared/mapping/checks/request.ts'
 import {CheckBegun, Checks} from '../answers/checks.ts'
 import {job, sourceId} from '../answers/examples.ts'
+import {answerJob} from '../job-response.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfImport} from '../params.ts'
-import {answerJob} from '../prefer.ts'
 import {route} from '../route.ts'
 
 const at = '2026-03-01T08:30:00.000Z'
 const problem = {
   ...{severity: 'error', kind: 'invalid_email', source: sourceId, flow: 'accounts', module: 'Accounts', field: 'Email', column: 'Mail'},
   ...{place: null, count: 1, rows: [17], samples: ['ana.example.org']},
-  ...{message: 'Email takes no such value', fix: 'Correct the cells, or write the field by an expression'},
+  ...{message: 'This is not a valid e-mail address', fix: 'Correct the cells, or fill the field with an expression'},
 }
 
-/** What of an import would fail in a run, found without the CRM. */
+/** Routes of checks, which find the rows of an import that would fail, without calling the CRM. */
 export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/checks',
     access: {role: 'operator'},
     summary: 'Check every row of an import',
-    description: 'Reads all rows as a run would, without the CRM. While a check is under way its job is answered.',
+    description: 'Reads all rows as a run would, without calling the CRM. If a check is already running, its job is returned.',
     answers: {200: CheckBegun, 202: CheckBegun},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'NOT_READY', 'NO_DISCOVERY', 'BUSY'],
     example: {answer: {job: job('import.check')}},
@@ -38,7 +38,7 @@ export default [
     method: 'get',
     path: '/orgs/:org/imports/:id/checks',
     access: {role: 'operator'},
-    summary: 'Read what the last check found',
+    summary: 'Read the result of the last check',
     answers: {200: Checks},
     refusals: ['IMPORT_NOT_FOUND', 'INVALID_CURSOR'],
     example: {

@@ -3,10 +3,10 @@ import {File} from '../answers/common.ts'
 import {cliPage} from '../cli-page.ts'
 import {route} from '../route.ts'
 
-/** Ports a program of a person may listen on. */
+/** A port that a program without special rights can open. */
 const Port = z
   .string()
-  .regex(/^[1-9]\d{3,4}$/, 'The port the command line listens on: 1024 to 65535')
+  .regex(/^[1-9]\d{3,4}$/, 'The port is not between 1024 and 65535')
   .transform(Number)
   .pipe(z.number().min(1024).max(65_535))
 
@@ -15,9 +15,9 @@ export default [
     method: 'get',
     path: '/cli',
     access: {public: true},
-    summary: 'Let the command line of this machine in',
+    summary: 'Show the page that signs in the command line',
     description:
-      'For a browser: `lading login` opens it. A person signs in there, sees as whom, and lets the command line in, which is handed the session by a form to `127.0.0.1` at the port it said, with the state it said.',
+      'For browsers; `lading login` opens it. After sign-in, the person approves the command line. The page then posts the session and `state` to `127.0.0.1` at `port`.',
     answers: {200: File('text/html', 'The page')},
     refusals: [],
     example: {query: {port: '49152', state: '0123456789abcdef0123456789abcdef'}},
@@ -25,9 +25,9 @@ export default [
       port: Port.describe('The port the command line listens on, on the same machine as the browser'),
       state: z
         .string()
-        .regex(/^[0-9a-f]{32,128}$/, 'What `lading login` made up: hexadecimal, 32 to 128 digits')
-        .describe('What the command line knows its own sign-in by; the page shows the first eight digits'),
-      dc: z.string().max(20).optional().describe('The data centre to begin with, such as `eu`'),
+        .regex(/^[0-9a-f]{32,128}$/, '`state` is not 32 to 128 hexadecimal digits')
+        .describe('A random value by which the command line recognises its own sign-in. The page shows the first eight digits'),
+      dc: z.string().max(20).optional().describe('The preselected data centre, such as `eu`'),
     }),
     handle: ({config, query}) => cliPage(config, query),
   }),

@@ -1,9 +1,9 @@
 import {z} from 'zod'
-import {addGeneric, NewConnector} from '../../shared/connectors/add.ts'
-import {describeConnector} from '../../shared/connectors/describe.ts'
-import {disconnect} from '../../shared/connectors/disconnect.ts'
-import {renameConnector} from '../../shared/connectors/rename.ts'
-import {oneLine} from '../../shared/name.ts'
+import {addGeneric, NewConnector} from '../../shared/crm/connectors/add.ts'
+import {describeConnector} from '../../shared/crm/connectors/describe.ts'
+import {disconnect} from '../../shared/crm/connectors/disconnect.ts'
+import {renameConnector} from '../../shared/crm/connectors/rename.ts'
+import {oneLine} from '../../shared/schema/name.ts'
 import {listConnectors} from '../../sql/connectors.ts'
 import {Answer} from '../answers/common.ts'
 import {Connection} from '../answers/connections.ts'
@@ -19,7 +19,9 @@ export default [
     path: '/orgs/:org/connectors',
     access: {role: 'operator'},
     summary: 'List the connections of the org',
-    answers: {200: Answer({connectors: z.array(Connection).describe('Ended and disconnected ones too, the oldest first')})},
+    answers: {
+      200: Answer({connectors: z.array(Connection).describe('All connections, ended and disconnected ones included, oldest first')}),
+    },
     refusals: [],
     example: {
       answer: {
@@ -33,7 +35,7 @@ export default [
               state: 'connected',
               crmUserName: 'Ana Example',
             },
-            ...{scopes: ['ZohoCRM.modules.ALL'], writesPaused: false, createdAt: '2026-03-01T08:30:00.000Z'},
+            ...{scopes: ['ZohoCRM.modules.ALL'], writesPaused: false, warnings: [], createdAt: '2026-03-01T08:30:00.000Z'},
           },
         ],
       },
@@ -46,9 +48,9 @@ export default [
     path: '/orgs/:org/connectors',
     access: {role: 'admin'},
     effect: 'access',
-    summary: 'Add a plain REST destination',
+    summary: 'Add a REST API as a connection',
     description:
-      "One that needs nobody's consent: `document` says how it is spoken to, `secret` is sent as its `auth` says. The operator lists the origins that may be named. A CRM is connected by `POST /auth/orgs/{org}/connect` instead.",
+      'For APIs that need no OAuth consent. `document` describes the API; `secret` is sent as its `auth` describes. The operator lists the allowed origins. To connect a CRM, use `POST /auth/orgs/{org}/connect`.',
     answers: {201: ofConnection},
     refusals: ['NOT_CONFIGURED'],
     example: {
@@ -83,7 +85,7 @@ export default [
     refusals: ['NOT_FOUND'],
     example: {body: {name: 'Example CRM (Europe)'}},
     params: OfConnector,
-    body: z.strictObject({name: oneLine(z.string().trim().min(1).max(100)).describe('What to call it')}),
+    body: z.strictObject({name: oneLine(z.string().trim().min(1).max(100)).describe('The new name')}),
     async handle({db, caller, params: {id}, body: {name}}) {
       return {connector: describeConnector(await renameConnector(db, caller, {id, name}))}
     },
@@ -95,7 +97,7 @@ export default [
     access: {role: 'admin'},
     summary: 'Disconnect a connection',
     description:
-      'Forgets what was granted, here and at the CRM, and ends the runs on it. It stays in the list; consenting again as the same CRM user connects it once more.',
+      'Revokes the access tokens, here and at the CRM, and ends the runs of the connection. The connection stays in the list. Consent by the same CRM user reconnects it.',
     answers: {200: ofConnection},
     refusals: ['NOT_FOUND'],
     params: OfConnector,

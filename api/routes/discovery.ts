@@ -6,7 +6,7 @@ import {enqueue} from '../../shared/queue.ts'
 import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
 import {Answer, JobWith} from '../answers/common.ts'
 import {Discovery, DiscoveryResult} from '../answers/discovery.ts'
-import {answerJob} from '../prefer.ts'
+import {answerJob} from '../job-response.ts'
 import {route} from '../route.ts'
 
 const ofRun = Answer({job: JobWith(DiscoveryResult)})
@@ -18,11 +18,11 @@ export default [
     access: {role: 'admin'},
     summary: 'Discover the modules and fields of a CRM',
     description:
-      'One at a time per connection: asked again, the job that is at it is answered. The connection need not be named where only one can be meant.',
+      'One discovery runs at a time per connection. If one is running, its job is returned. `connectorId` is required only if the org has several connections.',
     answers: {200: ofRun, 202: ofRun},
     refusals: ['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'BUSY'],
     example: {body: {connectorId: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3'}},
-    body: z.object({connectorId: z.string().optional().describe('The connection; the only one, or the only one connected, when left out')}),
+    body: z.object({connectorId: z.string().optional().describe('The connection. Default: the only one, or the only connected one')}),
     async handle(input) {
       const {db, queue, caller, body} = input
       const connector = await chooseConnector(db, {org: caller.org, id: body.connectorId})
@@ -35,14 +35,14 @@ export default [
     method: 'get',
     path: '/orgs/:org/discovery/latest',
     access: {role: 'operator'},
-    summary: 'Read what was discovered last',
+    summary: 'Read the latest discovery',
     answers: {200: Answer({discovery: Discovery})},
     refusals: ['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NO_DISCOVERY'],
-    query: z.object({connector: z.string().optional().describe('The connection; the only one, or the only one connected, when left out')}),
+    query: z.object({connector: z.string().optional().describe('The connection. Default: the only one, or the only connected one')}),
     async handle({db, caller, query}) {
       const connector = await chooseConnector(db, {org: caller.org, id: query.connector})
       const latest = await findLatestDiscovery(db, connector.id)
-      if (!latest) throw new Refusal('NO_DISCOVERY', 'Nothing was discovered on this connection yet: run a discovery first')
+      if (!latest) throw new Refusal('NO_DISCOVERY', 'This connection has no discovery yet. Run a discovery first')
       const {id, createdAt, seenAt, diff} = latest
       return {discovery: {id, createdAt, seenAt, connectorId: connector.id, diff, modules: await listDiscoveredModules(db, id)}}
     },

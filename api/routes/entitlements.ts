@@ -1,12 +1,12 @@
 import {z} from 'zod'
-import {assertWritable} from '../../shared/connectors/writing.ts'
-import {readEntitlements, readUsage} from '../../shared/entitlements/describe.ts'
-import {startTrial} from '../../shared/entitlements/trial.ts'
+import {isAtLeast} from '../../shared/accounts/roles.ts'
+import {readEntitlements, readUsage} from '../../shared/billing/entitlements/describe.ts'
+import {startTrial} from '../../shared/billing/entitlements/trial.ts'
+import {assertWritable} from '../../shared/crm/connectors/writing.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {isAtLeast} from '../../shared/people/roles.ts'
+import {templateFor} from '../../shared/mapping/templates/authorise.ts'
 import {authorise} from '../../shared/runs/authorise.ts'
-import {findPrevious} from '../../shared/runs/outside-chain.ts'
-import {templateFor} from '../../shared/templates/authorise.ts'
+import {findPrevious} from '../../shared/runs/external/chain.ts'
 import {findConnector} from '../../sql/connectors.ts'
 import {lockImport} from '../../sql/imports.ts'
 import {Entitlements, UsageAnswer} from '../answers/entitlements.ts'
@@ -47,8 +47,8 @@ export default [
     method: 'get',
     path: '/entitlements/me',
     access: {role: 'operator'},
-    summary: 'Read what the org may do, and what it has used',
-    description: 'Of the org the bearer opens: its plan and how it stands, limits, features, the counters of the period, AI credits.',
+    summary: 'Read the plan, limits and usage of the org',
+    description: 'The plan and its status, limits, features, the usage counters of the period, and AI credits.',
     answers: {200: Entitlements},
     refusals: [],
     example: {answer: entitlements},
@@ -59,7 +59,7 @@ export default [
     method: 'get',
     path: '/entitlements/usage',
     access: {role: 'operator'},
-    summary: 'Read what the org has used in this period',
+    summary: 'Read the usage of this period',
     answers: {200: UsageAnswer},
     refusals: [],
     example: {answer: {...usage, credits: {...credits, spent: 2, byFeature: [{feature: 'auto_map', credits: 2}]}}},
@@ -71,7 +71,7 @@ export default [
     path: '/orgs/:org/trial',
     access: {role: 'owner'},
     summary: 'Start the trial of the org',
-    description: 'Once in its life, for 14 days; a period begins with it.',
+    description: 'An org has one trial of 14 days. The trial starts a new period.',
     answers: {200: Entitlements},
     refusals: ['SANDBOX_ORG', 'TRIAL_USED', 'ALREADY_SUBSCRIBED'],
     example: {answer: {...entitlements, status: 'trialing', trial: {startedAt: start, endsAt: '2026-03-15T00:00:00.000Z'}}},
@@ -87,35 +87,29 @@ export default [
     path: '/entitlements/runs/authorise',
     access: {role: 'operator'},
     summary: 'Authorise a run',
-    description: `Reserves rows of the period for it. It may write the smaller of the rows declared and the plan's rows per run, and completes whatever becomes of the
-plan. One that nobody begins is over after 24 hours, and its rows are free again. A run that an engine of your own begins continues the chain of \`retryOf\`, or of
-the import's last such run: rows created there are answered as \`inherited\`, and a lost create's record can still be taken. A refusal with 402 tells in \`lift\` what would let the same request through.`,
+    description: `Reserves rows of the period for the run. The run may write the smaller of the declared rows and the plan's rows per run, even if the plan changes later. An
+unused authorisation expires after 24 hours and frees its rows. An external run continues the retry chain of \`retryOf\`, or of the import's last external
+run: rows created there are answered as \`inherited\`, and the records of lost creates can still be claimed. In a 402, \`lift\` names what would allow the request.`,
     answers: {200: Authorised},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_FOUND', ...ofRetry, ...ofPlan],
     example: {body: {declaredRows: 1_200, connectorId}, answer: {runId, rowsPerRun: 1_200, stoppedBy: 'declaration'}},
     body: z.strictObject({
-      declaredRows: z.int().min(1).max(1_000_000_000).describe('Rows it is going to write at most'),
-      importId: z.string().optional().describe('The import it is of; left out for a run of none'),
-      connectorId: z
-        .string()
-        .optional()
-        .describe('The connection it writes through, where no import says so; fixed by its first write where it is left out'),
-      retryOf: z
-        .string()
-        .optional()
-        .describe('An ended run of this import, or of none, that your engine carries on: the last of its chain'),
-      templateId: z.string().nullish().describe("The template it is of; its import's own where it is left out"),
+      declaredRows: z.int().min(1).max(1_000_000_000).describe('The most rows that the run will write'),
+      importId: z.string().optional().describe('The import of the run. Omit it for a run without an import'),
+      connectorId: z.string().optional().describe('The connection of a run without an import. If omitted, the first write fixes it'),
+      retryOf: z.string().optional().describe('The ended external run to retry: the last of its retry chain, and of the same import'),
+      templateId: z.string().nullish().describe('The template of the run. Default: the template of the import'),
     }),
     handle({db, caller: {org, person, role}, body: {declaredRows, importId, connectorId, retryOf, templateId}}) {
       return db.transaction(async tx => {
         const found = importId === undefined ? null : await lockImport(tx, {org, id: importId})
-        if (importId !== undefined && !found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
-        if (found?.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired: make a new one')
+        if (importId !== undefined && !found) throw new Refusal('IMPORT_NOT_FOUND', 'There is no such import')
+        if (found?.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired. Create a new one')
         const asker = {org, person, admin: isAtLeast(role, 'admin'), importNo: found?.no ?? null}
         const previous = retryOf === undefined ? null : await findPrevious(tx, {...asker, id: retryOf, connector: connectorId})
         const connector = found?.connectorId ?? connectorId ?? previous?.connectorId ?? null
         if (connector !== null && !(await findConnector(tx, {org, id: connector})))
-          throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
+          throw new Refusal('CONNECTION_NOT_FOUND', 'There is no such connection')
         if (connector !== null) await assertWritable(tx, {org, connector})
         const template = await templateFor(tx, {org, person, rank: role, id: templateId, found})
         return authorise(tx, {org, person, declaredRows, connector, importNo: found?.no ?? null, template, previous})

@@ -1,27 +1,27 @@
 import {z} from 'zod'
-import {assertSample, recordsOf, sampleShape} from '../../shared/ai/sample.ts'
+import {assertSample, recordsOf, sampleShape} from '../../shared/assistant/sample.ts'
+import {ApiName} from '../../shared/configuration/annotation.ts'
 import {LIMITS} from '../../shared/expressions/limits.ts'
-import {testExpression} from '../../shared/flows/test-expression.ts'
-import {ApiName} from '../../shared/registry/annotation.ts'
+import {testExpression} from '../../shared/mapping/flows/test-expression.ts'
 import {ExpressionTest} from '../answers/expressions.ts'
+import {holdTrial} from '../keyed-limiter.ts'
 import {route} from '../route.ts'
-import {holdTrial} from '../shares.ts'
 
 const Asked = z
   .strictObject({
-    expression: z.string().min(1).max(LIMITS.sourceChars).describe('A JavaScript expression, as a mapping has it'),
+    expression: z.string().min(1).max(LIMITS.sourceChars).describe('A JavaScript expression, as used in a mapping'),
     ...sampleShape,
-    source: z.string().nullish().describe('The column whose cell is `value`'),
-    connectorId: z.string().max(100).optional().describe('The connection whose module is meant, where several have it'),
-    module: ApiName.optional().describe('With `field`: also says whether that field takes what comes out'),
+    source: z.string().nullish().describe('The column that the expression reads as `value`'),
+    connectorId: z.string().max(100).optional().describe('The connection. Required only if several have the module'),
+    module: ApiName.optional().describe('With `field`: also checks whether the field accepts the result'),
     field: ApiName.optional().describe('API name of a field of `module`'),
   })
   .superRefine((body, context) => {
     assertSample(body, context)
     if (body.source != null && !body.columns.includes(body.source))
-      context.addIssue({code: 'custom', path: ['source'], message: 'This is none of the columns'})
+      context.addIssue({code: 'custom', path: ['source'], message: 'This column is not in `columns`'})
     if ((body.module === undefined) !== (body.field === undefined))
-      context.addIssue({code: 'custom', path: ['field'], message: 'Name the module and the field, or neither'})
+      context.addIssue({code: 'custom', path: ['field'], message: 'Send both `module` and `field`, or neither'})
   })
 
 export default [
@@ -30,9 +30,9 @@ export default [
     path: '/orgs/:org/expressions/test',
     access: {role: 'operator'},
     effect: 'read',
-    summary: 'Try an expression on sample rows',
-    description: `Compiles the expression as a flow would and runs it in the sandbox over the rows that are sent, with the org's libraries and expression
-context. Nothing is kept. All rows together have five seconds.`,
+    summary: 'Test an expression on sample rows',
+    description: `Compiles the expression as a flow would and runs it in the sandbox on the rows sent, with the org's libraries and expression context. Nothing is
+stored. The time limit for all rows together is five seconds.`,
     answers: {200: ExpressionTest},
     refusals: ['BUSY', 'INVALID', 'MODULE_NOT_FOUND', 'CONNECTION_REQUIRED', 'CONNECTION_NOT_FOUND', 'NO_DISCOVERY'],
     example: {

@@ -1,10 +1,10 @@
 import {z} from 'zod'
-import {orTakenAway} from '../../shared/drawn.ts'
-import {Annotations, ApiName, annotationValues} from '../../shared/registry/annotation.ts'
-import {describeFields, patchAnnotation, replaceAnnotations} from '../../shared/registry/fields.ts'
-import {describeModule} from '../../shared/registry/modules.ts'
-import {chooseModule, findModules} from '../../shared/registry/name.ts'
-import {loadRegistry} from '../../shared/registry/store.ts'
+import {Annotations, ApiName, annotationValues} from '../../shared/configuration/annotation.ts'
+import {describeFields, patchAnnotation, replaceAnnotations} from '../../shared/configuration/fields.ts'
+import {describeModule} from '../../shared/configuration/modules.ts'
+import {chooseModule, findModules} from '../../shared/configuration/name.ts'
+import {loadRegistry} from '../../shared/configuration/store.ts'
+import {clearable} from '../../shared/schema/json-schema.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
 import {ChangedAnnotation, FieldList, fieldExample, ReplacedAnnotations} from '../answers/fields.ts'
 import {moduleExample} from '../answers/modules.ts'
@@ -16,16 +16,16 @@ import {route} from '../route.ts'
 const params = OfOrg.extend({module: moduleName})
 const query = z.object({connector, proposedBy: proposed})
 
-/** A value of null takes it back. */
+/** Changes to an annotation. A null removes the value. */
 const Patch = z.strictObject({
-  description: orTakenAway(annotationValues.description),
-  format: orTakenAway(annotationValues.format),
-  examples: orTakenAway(annotationValues.examples),
-  aliases: orTakenAway(annotationValues.aliases),
-  pii: orTakenAway(annotationValues.pii),
-  derived: orTakenAway(annotationValues.derived),
-  excluded: orTakenAway(annotationValues.excluded),
-  defaultMapping: orTakenAway(annotationValues.defaultMapping),
+  description: clearable(annotationValues.description),
+  format: clearable(annotationValues.format),
+  examples: clearable(annotationValues.examples),
+  aliases: clearable(annotationValues.aliases),
+  pii: clearable(annotationValues.pii),
+  derived: clearable(annotationValues.derived),
+  excluded: clearable(annotationValues.excluded),
+  defaultMapping: clearable(annotationValues.defaultMapping),
 })
 
 export default [
@@ -43,7 +43,7 @@ export default [
     params,
     query: z.object({
       connector,
-      all: z.enum(['0', '1']).default('0').describe('`1`: also fields that are there no more, and those only an annotation knows'),
+      all: z.enum(['0', '1']).default('0').describe('`1`: include deleted fields, and fields known only from an annotation'),
     }),
     handle: ({db, caller: {org}, params: {module: name}, query: {connector, all}}) =>
       readAtOnce(db, async tx => {
@@ -59,8 +59,8 @@ export default [
     method: 'patch',
     path: '/orgs/:org/config/fields/:module/:apiName',
     access: {role: 'admin'},
-    summary: 'Change what is said about a field',
-    description: `A value that is left out stays, null takes it back; with its last value the annotation goes. ${ofCondition}`,
+    summary: 'Change the annotation of a field',
+    description: `Omitted values stay; null removes a value. Removing the last value removes the annotation. ${ofCondition}`,
     answers: {200: ChangedAnnotation},
     refusals: [...ofEdit, ...ofNaming],
     example: {
@@ -82,8 +82,8 @@ export default [
     method: 'put',
     path: '/orgs/:org/config/fields/:module/annotations',
     access: {role: 'admin'},
-    summary: 'Replace all that is said about the fields of a module',
-    description: `The whole set at once: fields that are left out are annotated no more. ${ofCondition}`,
+    summary: 'Replace the annotations of all fields of a module',
+    description: `Replaces the whole set. Fields that are omitted lose their annotation. ${ofCondition}`,
     answers: {200: ReplacedAnnotations},
     refusals: [...ofEdit, ...ofNaming],
     example: {

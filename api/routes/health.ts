@@ -10,12 +10,12 @@ export default [
     method: 'get',
     path: '/health',
     access: {public: true},
-    summary: 'Read whether the service is well',
-    description: 'For probes: never limited, and answered in maintenance too.',
+    summary: 'Check the health of the service',
+    description: 'For probes. Exempt from rate limits and available in maintenance mode.',
     answers: {200: Well, 503: Unwell},
     refusals: [],
     example: {answer: {status: 'ok', database: 'ok', queue: 'ok'}},
-    query: z.object({deep: z.string().optional().catch(undefined).describe('`1` tells the migrations too')}),
+    query: z.object({deep: z.string().optional().catch(undefined).describe('`1`: include the state of the migrations')}),
     async handle({hot, queue, query: {deep}}) {
       const [database, queued] = await Promise.all([isWell(checkDatabase(hot, [])), isWell(queue.schemaVersion())])
       const migrations = deep === '1' && database === 'ok' ? await readMigrationState(hot) : null
@@ -24,7 +24,7 @@ export default [
       return reply({
         status: 503,
         headers: {'retry-after': '5'},
-        json: {error: 'Not every part is well', code: 'UNAVAILABLE', status: 'unwell', ...parts},
+        json: {error: 'A part of the service is down. See the parts in this response', code: 'UNAVAILABLE', status: 'unwell', ...parts},
       })
     },
   }),
@@ -33,14 +33,14 @@ export default [
     method: 'get',
     path: '/robots.txt',
     access: {public: true},
-    summary: 'Send robots away',
-    answers: {200: File('text/plain', 'Nothing here is to be indexed')},
+    summary: 'Forbid indexing by robots',
+    answers: {200: File('text/plain', 'Rules that disallow all paths')},
     refusals: [],
     handle: () => reply({headers: {'content-type': 'text/plain; charset=utf-8'}, body: 'User-agent: *\nDisallow: /\n'}),
   }),
 ]
 
-/** A part that does not answer at once is not well: whoever asks must not wait for it. */
+/** Checks one part of the service. A part that takes longer than 3 seconds counts as down, so that the probe gets a quick response. */
 const isWell = async (answer: Promise<unknown>): Promise<'ok' | 'down'> => {
   const late = new Promise<'down'>(resolve => setTimeout(resolve, 3000, 'down').unref())
   return Promise.race([

@@ -1,16 +1,16 @@
 import {z} from 'zod'
-import {readPage} from '../../shared/cursor.ts'
+import {isAtLeast} from '../../shared/accounts/roles.ts'
+import {assertVersion, tagOf} from '../../shared/configuration/version.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {Flows, findIssues} from '../../shared/flows/flow.ts'
-import {oneLine} from '../../shared/name.ts'
-import {isAtLeast} from '../../shared/people/roles.ts'
-import {assertVersion, tagOf} from '../../shared/registry/version.ts'
+import {lockOpenImport} from '../../shared/files/sources/find.ts'
+import {addFlowDefaults, Flows, findIssues} from '../../shared/mapping/flows/flow.ts'
+import {fillSlots} from '../../shared/mapping/templates/fill-slots.ts'
 import {createImport} from '../../shared/runs/create-import.ts'
 import {describeImport, describeWhole} from '../../shared/runs/describe-import.ts'
 import {deleteImport, renameImport} from '../../shared/runs/edit-import.ts'
-import {findKnown} from '../../shared/runs/start.ts'
-import {lockOpenImport} from '../../shared/sources/find.ts'
-import {fillSlots} from '../../shared/templates/fill.ts'
+import {findFlowData} from '../../shared/runs/start.ts'
+import {oneLine} from '../../shared/schema/name.ts'
+import {readPage} from '../../shared/security/cursor.ts'
 import {findImport, type Import, listImports, setFlows} from '../../sql/imports.ts'
 import {listSources} from '../../sql/sources.ts'
 import {Answer, NextCursor} from '../answers/common.ts'
@@ -21,36 +21,36 @@ import {Cursor, limitOf} from '../paging.ts'
 import {OfImport, OfOrg} from '../params.ts'
 import {ofReading} from '../refusal-lists.ts'
 import {reply, replyJson} from '../reply.ts'
-import {route, type Tools} from '../route.ts'
+import {type ApiDeps, route} from '../route.ts'
 
-const Name = oneLine(z.string().min(1).max(200)).describe('What people call it')
+const Name = oneLine(z.string().min(1).max(200)).describe('The name shown to users')
 
 const NewImport = z
   .strictObject({
     name: Name.optional(),
-    connectorId: z.string().optional().describe('The connection it writes through; left out where the template names one'),
-    templateId: z.string().optional().describe('The template that says what is done with its files; without it flows are set'),
+    connectorId: z.string().optional().describe('The connection to write to. Omit it if the template names one'),
+    templateId: z.string().optional().describe('The template to use. Without one, set the flows yourself'),
   })
   .refine(({connectorId, templateId}) => connectorId !== undefined || templateId !== undefined, {
     path: ['connectorId'],
-    message: 'An import needs a connection, or a template that names one',
+    message: 'Send a connection, or a template that names one',
   })
 
-/** Which of the import's files fills which slot of its template. */
+/** Maps slots of the template to files of the import. */
 const Slots = z
   .record(z.string().max(64), z.string().max(100))
-  .refine(slots => Object.keys(slots).length > 0 && Object.keys(slots).length <= 20, 'Name 1 to 20 slots, each with the id of a source')
-  .describe('By slot, the id of the file that fills it: 1 to 20')
+  .refine(slots => Object.keys(slots).length > 0 && Object.keys(slots).length <= 20, 'Send 1 to 20 slots, each with the id of a source')
+  .describe('Source ids by slot: 1 to 20')
 
-/** With its version, which a change of its name is made against. */
-const answer = async (asked: Answering, found: Import) => {
-  const {body, headers} = await replyWhole(asked, found)
+/** Replies with the import and its version as ETag. */
+const answer = async (input: AnswerImportInput, found: Import) => {
+  const {body, headers} = await replyWhole(input, found)
   return reply({body, headers: {...headers, etag: tagOf(found.version)}})
 }
 
-type Answering = Pick<Tools, 'db' | 'parsing'> & {caller: {org: string}}
+type AnswerImportInput = Pick<ApiDeps, 'db' | 'parsing'> & {caller: {org: string}}
 
-const replyWhole = async ({db, parsing, caller: {org}}: Answering, found: Import) =>
+const replyWhole = async ({db, parsing, caller: {org}}: AnswerImportInput, found: Import) =>
   replyJson(`{"import":${await describeWhole(parsing, {org, found, sources: await listSources(db, found.no)})}}`)
 
 export default [
@@ -58,8 +58,8 @@ export default [
     method: 'post',
     path: '/orgs/:org/imports',
     access: {role: 'operator'},
-    summary: 'Make an import',
-    description: 'Give it files, set its flows, then run it. One of a template has its flows already, and waits for its files.',
+    summary: 'Create an import',
+    description: 'Next, add files, set the flows and start a run. An import with a template has its flows already and needs only files.',
     answers: {201: ImportAnswer},
     refusals: ['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NOT_FOUND'],
     example: {
@@ -76,7 +76,7 @@ export default [
     path: '/orgs/:org/imports',
     access: {role: 'operator'},
     summary: 'List the imports of the org',
-    answers: {200: Answer({imports: z.array(ImportInList).describe('The newest first'), nextCursor: NextCursor})},
+    answers: {200: Answer({imports: z.array(ImportInList).describe('Newest first'), nextCursor: NextCursor})},
     refusals: ['INVALID_CURSOR'],
     example: {query: {limit: '50'}, answer: {imports: [importInList], nextCursor: null}},
     params: OfOrg,
@@ -95,14 +95,14 @@ export default [
     path: '/orgs/:org/imports/:id',
     access: {role: 'operator'},
     summary: 'Read an import with its files',
-    description: 'The answer carries its version as `ETag`.',
+    description: 'The `ETag` of the response is the version of the import.',
     answers: {200: ImportAnswer},
     refusals: ['IMPORT_NOT_FOUND'],
     example: {answer: {import: wholeImport}},
     params: OfImport,
     async handle(input) {
       const found = await findImport(input.db, {org: input.caller.org, id: input.params.id})
-      if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+      if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'There is no such import')
       return answer(input, found)
     },
   }),
@@ -111,7 +111,7 @@ export default [
     path: '/orgs/:org/imports/:id',
     access: {role: 'operator'},
     summary: 'Rename an import',
-    description: 'With `If-Match` only at that version. The answer carries the new one as `ETag`; the same name makes none.',
+    description: 'With `If-Match`, applies only to that version. The `ETag` is the new version; the same name creates none.',
     answers: {200: ImportAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'BAD_IF_MATCH', 'IMPORT_CONFLICT'],
     example: {body: {name: 'Accounts of March'}, answer: {import: wholeImport}},
@@ -128,8 +128,8 @@ export default [
     path: '/orgs/:org/imports/:id',
     access: {role: 'operator'},
     summary: 'Delete an import',
-    description: 'Whoever made it may, and an admin. Its files and the records of its runs go with it.',
-    answers: {200: Removed('imp', 'The import that is no more')},
+    description: 'Allowed to its creator and to admins. Deletes its files and the records of its runs too.',
+    answers: {200: Removed('imp', 'The deleted import')},
     refusals: ['IMPORT_NOT_FOUND', 'ROLE_REQUIRED', 'IMPORT_RUNNING'],
     example: {answer: {removed: importId}},
     params: OfImport,
@@ -142,8 +142,8 @@ export default [
     method: 'put',
     path: '/orgs/:org/imports/:id/slots',
     access: {role: 'operator'},
-    summary: 'Say which files fill the slots of its template',
-    description: 'Each file is read as its slot says. The import is ready once every slot is filled and all fits.',
+    summary: 'Assign files to the slots of the template',
+    description: 'Each file is read with the options of its slot. The import is ready once every slot is filled and all flows fit.',
     answers: {200: ImportAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'SOURCE_NOT_FOUND', 'BUSY', ...ofReading],
     example: {body: {accounts: sourceId}, answer: {import: wholeImport}},
@@ -158,21 +158,22 @@ export default [
     method: 'put',
     path: '/orgs/:org/imports/:id/flows',
     access: {role: 'operator'},
-    summary: 'Set what of its files is written where',
+    summary: 'Set the flows of an import',
     description:
-      'All flows at once; held against the files, the libraries and the newest discovery, and refused with `issues` where they do not fit. With `If-Match` only at that version of the import; the answer carries the new one as `ETag`.',
+      'Replaces all flows. They are validated against the files, the libraries and the latest discovery, and refused with `issues` if they do not fit. With `If-Match`, applies only to that version of the import. The `ETag` is the new version.',
     answers: {200: FlowsAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'NO_DISCOVERY', 'BAD_IF_MATCH', 'IMPORT_CONFLICT'],
     example: {body: [flow], answer: {flows: [flow], state: 'ready'}},
     params: OfImport,
     body: Flows,
-    handle({db, caller: {org}, params: {id}, body: flows, request}) {
+    handle({db, caller: {org}, params: {id}, body, request}) {
       const condition = conditionOf(request)
+      const flows = addFlowDefaults(body)
       return db.transaction(async tx => {
         const found = await lockOpenImport(tx, {org, importId: id})
         assertVersion('import', found, condition)
-        const issues = findIssues(flows, await findKnown(tx, {org, importNo: found.no, connector: found.connectorId}))
-        if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM', {issues})
+        const issues = findIssues(flows, await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId}))
+        if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM. Correct the issues listed', {issues})
         const {version} = await setFlows(tx, {no: found.no, flows, state: 'ready'})
         return reply({json: {flows, state: 'ready'}, headers: {etag: tagOf(version)}})
       })

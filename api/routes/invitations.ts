@@ -1,7 +1,7 @@
 import {z} from 'zod'
-import {EmailAddress, normaliseAddress} from '../../shared/people/address.ts'
-import {acceptInvitation, invite, withdraw} from '../../shared/people/invitation.ts'
-import {ROLES} from '../../shared/people/roles.ts'
+import {EmailAddress, normaliseAddress} from '../../shared/accounts/address.ts'
+import {acceptInvitation, invite, withdraw} from '../../shared/accounts/invitation.ts'
+import {ROLES} from '../../shared/accounts/roles.ts'
 import {listInvitations, listReceived} from '../../sql/invitations.ts'
 import {Answer, RoleName} from '../answers/common.ts'
 import {Invitation, ReceivedInvitation} from '../answers/people.ts'
@@ -17,7 +17,7 @@ export default [
     path: '/orgs/:org/invitations',
     access: {role: 'admin'},
     summary: 'List the invitations to the org',
-    answers: {200: Answer({invitations: z.array(Invitation).describe('Every one ever made, the newest first')})},
+    answers: {200: Answer({invitations: z.array(Invitation).describe('All invitations, past ones included, newest first')})},
     refusals: [],
     handle: async ({db, caller}) => ({invitations: await listInvitations(db, caller.org)}),
   }),
@@ -27,14 +27,14 @@ export default [
     path: '/orgs/:org/invitations',
     access: {role: 'admin'},
     effect: 'access',
-    summary: 'Invite somebody to the org',
+    summary: 'Invite a person to the org',
     description:
-      'Good for 14 days. An address that is invited already has its one invitation renewed, with this role. Nobody invites above their own role.',
+      'Valid for 14 days. Inviting the same address again renews its invitation with the new role. You cannot invite above your own role.',
     answers: {201: ofInvitation},
     refusals: [],
     example: {body: {email: 'bo@example.org', role: 'builder'}},
     body: z.object({
-      email: EmailAddress.describe('Who: whoever signs in with this address'),
+      email: EmailAddress.describe('E-mail address of the person. Only a sign-in with this address can accept'),
       role: z.enum(ROLES).describe('The role they join with'),
     }),
     status: 201,
@@ -57,8 +57,8 @@ export default [
     method: 'get',
     path: '/auth/invitations',
     access: {role: 'operator', noOrg: true, closedOrg: true},
-    summary: 'List the invitations one has received',
-    answers: {200: Answer({invitations: z.array(ReceivedInvitation).describe('What can be accepted, the newest first')})},
+    summary: 'List your received invitations',
+    answers: {200: Answer({invitations: z.array(ReceivedInvitation).describe('Invitations you can accept, newest first')})},
     refusals: [],
     handle: async ({db, caller}) => ({invitations: await listReceived(db, normaliseAddress(caller.email))}),
   }),
@@ -68,7 +68,7 @@ export default [
     path: '/auth/invitations/:id/accept',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'Accept an invitation',
-    description: "The session is in that org from then on, and whatever role the person had there gives way to the invitation's.",
+    description: 'Moves the session to that org. The role of the invitation replaces any role you had there.',
     answers: {200: Answer({role: RoleName})},
     refusals: [
       ...(['NOT_FOUND', 'INVITATION_USED', 'INVITATION_WITHDRAWN', 'INVITATION_EXPIRED', 'MEMBERSHIP_CHANGING', 'LAST_OWNER'] as const),

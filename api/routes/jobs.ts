@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {JobAnswer} from '../answers/common.ts'
-import {describeJob} from '../prefer.ts'
+import {describeJob} from '../job-response.ts'
 import {route} from '../route.ts'
 
 export default [
@@ -9,7 +9,7 @@ export default [
     path: '/orgs/:org/jobs/:id',
     access: {role: 'operator'},
     summary: 'Read a job',
-    description: 'What answered 202 names one. The queue forgets a job a day after its end.',
+    description: 'Responses with status 202 name a job. The queue deletes a job one day after its end.',
     answers: {200: JobAnswer},
     refusals: ['NOT_FOUND'],
     example: {
@@ -19,7 +19,7 @@ export default [
         progress: {done: 12_000, total: 50_000, unit: 'rows'},
       },
     },
-    params: z.object({id: z.string().describe('The job, as a 202 names it')}),
+    params: z.object({id: z.string().describe('The job id from a 202')}),
     handle: input => describeJob(input, input.params.id),
   }),
 ]

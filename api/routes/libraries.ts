@@ -1,9 +1,9 @@
 import {z} from 'zod'
-import {readPage} from '../../shared/cursor.ts'
-import {describeLibrary, PublishedLibrary, readLibrary} from '../../shared/libraries/library.ts'
-import {listLibraries} from '../../shared/libraries/list.ts'
-import {moveLibrary} from '../../shared/libraries/management.ts'
-import {publishLibrary, removeLibrary, restoreLibrary} from '../../shared/libraries/publish.ts'
+import {describeLibrary, PublishedLibrary, readLibrary} from '../../shared/expressions/libraries/library.ts'
+import {listLibraries} from '../../shared/expressions/libraries/list.ts'
+import {moveLibrary} from '../../shared/expressions/libraries/management.ts'
+import {publishLibrary, removeLibrary, restoreLibrary} from '../../shared/expressions/libraries/publish.ts'
+import {readPage} from '../../shared/security/cursor.ts'
 import {listVersions} from '../../sql/libraries.ts'
 import {impersonationRefused} from '../access.ts'
 import {
@@ -23,11 +23,11 @@ import {Cursor, limitOf} from '../paging.ts'
 import {OfOrg} from '../params.ts'
 import {route} from '../route.ts'
 
-const OfLibrary = OfOrg.extend({namespace: z.string().describe('What expressions call the library by')})
+const OfLibrary = OfOrg.extend({namespace: z.string().describe('The name by which expressions use the library')})
 const OfVersion = OfLibrary.extend({
   version: z
     .string()
-    .regex(/^[1-9]\d{0,8}$/, 'A whole number: 1 for v1')
+    .regex(/^[1-9]\d{0,8}$/, 'The version is not a whole number. Send 1 for v1')
     .describe('The number of the version'),
 })
 
@@ -40,7 +40,7 @@ export default [
     answers: {200: LibraryList},
     refusals: [],
     example: {answer: {libraries: [libraryExample]}},
-    query: z.object({source: z.string().optional().describe('`true`: with their sources')}),
+    query: z.object({source: z.string().optional().describe('`true`: include the source code')}),
     handle: async ({db, caller: {org}, query}) => ({libraries: await listLibraries(db, org, {source: query.source === 'true'})}),
   }),
 
@@ -63,7 +63,7 @@ export default [
     path: '/orgs/:org/libraries/:namespace',
     access: {role: 'admin'},
     summary: 'Publish the next version of a helper library',
-    description: `Or the first. It is loaded in a sandbox and its examples are run before anything is kept; what is published already, to the letter, makes no version. A first publish by an API token makes it the configuration repository's (\`managedBy: sdk\`), any other people's; then only those publish it. ${ofCondition}`,
+    description: `Creates the library if needed. The source is loaded in a sandbox and its examples are run before anything is stored. Identical source creates no version. A library first published with an API token is managed by the configuration repository (\`managedBy: sdk\`), any other by people. Only that side can publish it. ${ofCondition}`,
     answers: {200: LibraryChanged},
     refusals: [...ofEdit, 'FEATURE_HELPER_LIBRARIES', 'LIBRARY_MANAGED', 'NAMESPACE_MISMATCH', ...ofLoading],
     example: {
@@ -85,7 +85,7 @@ export default [
     path: '/orgs/:org/libraries/:namespace',
     access: {role: 'admin'},
     summary: 'Remove a helper library with its history',
-    description: `Answers it as it was. A library published under its name later is another one. ${ofCondition}`,
+    description: `Returns the library as it was. A library published under its name later is a new one. ${ofCondition}`,
     answers: {200: LibraryChanged},
     refusals: [...ofEdit, 'LIBRARY_MANAGED'],
     params: OfLibrary,
@@ -121,7 +121,7 @@ export default [
     path: '/orgs/:org/libraries/:namespace/versions/:version/restore',
     access: {role: 'admin'},
     summary: 'Publish an older version of a helper library again',
-    description: `As the next one; it is loaded and its examples are run anew. Of the current version nothing is made. ${ofCondition}`,
+    description: `Publishes the older source as the next version, after its examples have passed again. Restoring the current version does nothing. ${ofCondition}`,
     answers: {200: LibraryChanged},
     refusals: [...ofEdit, 'FEATURE_HELPER_LIBRARIES', 'LIBRARY_MANAGED', ...ofLoading],
     example: {params: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', namespace: 'names', version: '2'}, answer: {library: libraryExample}},
@@ -133,14 +133,14 @@ export default [
     },
   }),
 
-  // A view may hand a library to people, never to the repository: only its body tells which is meant.
+  // A staff view may give the management of a library to people, but not to the repository. Only the body shows which is requested.
   route({
     method: 'put',
     path: '/orgs/:org/libraries/:namespace/management',
     access: {role: 'admin', sessionOnly: true},
-    summary: 'Hand a helper library to the repository or to people',
+    summary: 'Change who manages a helper library',
     description:
-      'Nothing is published and no version made. With `libraryId` it is refused where the library was removed and published again meanwhile.',
+      'Publishes nothing and creates no version. With `libraryId`, it is refused if the library was removed and published again since it was read.',
     answers: {200: LibraryMoved},
     refusals: ['NOT_FOUND', 'LIBRARY_REPLACED', 'IMPERSONATION_REFUSED'],
     example: {
@@ -149,8 +149,8 @@ export default [
     },
     params: OfLibrary,
     body: z.strictObject({
-      managedBy: z.literal('sdk').nullable().describe('Who publishes it: `sdk`, the configuration repository; null: people'),
-      libraryId: z.string().optional().describe('The library that is meant, as it was read'),
+      managedBy: z.literal('sdk').nullable().describe('`sdk`: the configuration repository publishes it. Null: people do'),
+      libraryId: z.string().optional().describe('The id of the library as last read'),
     }),
     async handle({db, caller, params: {namespace}, body}) {
       if (caller.staffView && body.managedBy === 'sdk') throw impersonationRefused()

@@ -1,6 +1,6 @@
 import {z} from 'zod'
-import {changeRole, removeMember} from '../../shared/people/member.ts'
-import {ROLES} from '../../shared/people/roles.ts'
+import {changeRole, removeMember} from '../../shared/accounts/member.ts'
+import {ROLES} from '../../shared/accounts/roles.ts'
 import {listMembers} from '../../sql/members.ts'
 import {Answer, Count} from '../answers/common.ts'
 import {Member} from '../answers/people.ts'
@@ -16,7 +16,7 @@ export default [
     path: '/orgs/:org/members',
     access: {role: 'operator'},
     summary: 'List the members of the org',
-    answers: {200: Answer({members: z.array(Member).describe('The oldest first')})},
+    answers: {200: Answer({members: z.array(Member).describe('Oldest first')})},
     refusals: [],
     handle: async ({db, caller}) => ({members: await listMembers(db, caller.org)}),
   }),
@@ -28,7 +28,7 @@ export default [
     effect: 'access',
     summary: 'Change the role of a member',
     description:
-      'Nobody gives a role above their own, or takes one from a member above them; an org always has an owner. A role set here stays, also where the org follows the roles of the CRM, until it is given back with `roleSource: "crm"`. API tokens the member created keep the admin role: `activeTokens` counts those that work, and `revokeTokens` revokes them.',
+      'A member cannot give a role above their own, or change the role of a member above them. An org always has an owner. A role set here stays, even if the org follows the CRM roles, until `roleSource: "crm"` returns it to the CRM. API tokens that the member created keep the admin role: `activeTokens` counts the active ones, and `revokeTokens` revokes them.',
     answers: {
       200: Answer({member: Member, activeTokens: Count('How many API tokens the member created in the org and still work')}),
     },
@@ -36,7 +36,7 @@ export default [
     example: {body: {role: 'builder', revokeTokens: true}},
     params,
     body: z.strictObject({
-      role: z.enum(ROLES).describe('Its role from now on'),
+      role: z.enum(ROLES).describe('The new role'),
       roleSource: z
         .enum(['manual', 'crm'])
         .default('manual')
@@ -44,7 +44,7 @@ export default [
       revokeTokens: z
         .boolean()
         .default(false)
-        .describe('Whether to revoke every API token the member created in the org. Only for somebody who signed in'),
+        .describe('Whether to revoke every API token the member created in the org. Needs a session, not an API token'),
     }),
     handle: ({db, caller, params: {id}, body}) => changeRole(db, caller, {id, ...body}),
   }),
@@ -55,7 +55,7 @@ export default [
     access: {role: 'admin'},
     effect: 'access',
     summary: 'Remove a member',
-    description: 'Their sessions in the org and the API tokens they made end with it. Answers the membership as it was.',
+    description: "Ends the member's sessions in the org and revokes the API tokens they created. Returns the membership as it was.",
     answers: {200: ofMember},
     refusals: ['NOT_FOUND', 'LAST_OWNER'],
     params,

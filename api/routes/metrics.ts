@@ -1,4 +1,4 @@
-import {contentType} from '../../shared/metrics/scrape.ts'
+import {contentType} from '../../shared/telemetry/metrics/scrape.ts'
 import {File} from '../answers/common.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
@@ -8,10 +8,10 @@ export default [
     method: 'get',
     path: '/metrics',
     access: {operator: true, scrape: true},
-    summary: 'Read the figures of this process and of the deployment',
+    summary: 'Read the metrics of this process and of the deployment',
     description:
-      'Also with `METRICS_TOKEN` as the bearer, which opens nothing else. While Postgres is away it answers with the figures of the process alone (`lading_deployment_read 0`); in maintenance it is refused as any other route. `shared/metrics/alerts.yml` holds alert rules over them.',
-    answers: {200: File('text/plain', "Figures in Prometheus' text format, version 0.0.4")},
+      'Accepts `METRICS_TOKEN`, which works on no other route. If Postgres is down, it returns only the metrics of the process (`lading_deployment_read 0`). It is refused in maintenance mode. Alert rules are in `shared/telemetry/metrics/alerts.yml`.',
+    answers: {200: File('text/plain', 'Metrics in the Prometheus text format, version 0.0.4')},
     refusals: [],
     async handle({metrics}) {
       return reply({headers: {'content-type': contentType, 'cache-control': 'no-store'}, body: await metrics.text()})

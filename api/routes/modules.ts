@@ -1,9 +1,9 @@
 import {z} from 'zod'
-import {ApiName, listOf} from '../../shared/registry/annotation.ts'
-import {moduleValues, mostModules} from '../../shared/registry/document.ts'
-import {describeModule, orderModules, patchModule} from '../../shared/registry/modules.ts'
-import {assertOwn, findModules} from '../../shared/registry/name.ts'
-import {loadRegistry} from '../../shared/registry/store.ts'
+import {ApiName, listOf} from '../../shared/configuration/annotation.ts'
+import {moduleValues, mostModules} from '../../shared/configuration/document.ts'
+import {describeModule, orderModules, patchModule} from '../../shared/configuration/modules.ts'
+import {assertOwn, findModules} from '../../shared/configuration/name.ts'
+import {loadRegistry} from '../../shared/configuration/store.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
 import {ChangedModule, ModuleList, ModuleOrder, moduleExample} from '../answers/modules.ts'
 import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
@@ -19,7 +19,7 @@ export default [
     path: '/orgs/:org/config/modules',
     access: {role: 'operator'},
     summary: 'List the modules of the connections',
-    description: 'Those somebody curated and those the newest discovery of each connection has.',
+    description: 'Configured modules, and all modules of the latest discovery of each connection.',
     answers: {200: ModuleList},
     refusals: ['CONNECTION_NOT_FOUND'],
     example: {answer: {modules: [moduleExample], registryVersion: 7}},
@@ -38,8 +38,8 @@ export default [
     method: 'put',
     path: '/orgs/:org/config/modules/order',
     access: {role: 'admin'},
-    summary: 'Set the order in which records are made',
-    description: `Those named come first, as they are named; the others follow as they were. ${ofCondition}`,
+    summary: 'Set the order in which modules are written',
+    description: `The modules sent come first, in the order sent; the others follow in their previous order. ${ofCondition}`,
     answers: {200: ModuleOrder},
     refusals: [...ofEdit, ...ofNaming],
     example: {
@@ -53,7 +53,7 @@ export default [
     },
     query,
     body: z.strictObject({
-      modules: listOf(ApiName, {most: mostModules, least: 1}).describe('Keys or API names of modules, the first to be made first'),
+      modules: listOf(ApiName, {most: mostModules, least: 1}).describe('Keys or API names of modules, in writing order'),
     }),
     async handle({db, caller, query, body: {modules}, request}) {
       const {registry, told} = await orderModules(db, caller, {condition: conditionOf(request), ...query, modules})
@@ -65,8 +65,8 @@ export default [
     method: 'patch',
     path: '/orgs/:org/config/modules/:module',
     access: {role: 'admin'},
-    summary: 'Change what is said of a module',
-    description: `What is left out stays. The field names it holds have to be names the module has or had. ${ofCondition}`,
+    summary: 'Change the settings of a module',
+    description: `Omitted values stay. Field names must exist in the module or have existed there. ${ofCondition}`,
     answers: {200: ChangedModule},
     refusals: [...ofEdit, ...ofNaming, 'LIMIT_MODULES'],
     example: {

@@ -1,5 +1,5 @@
-import {Notify} from '../../shared/notices/notify.ts'
-import {describeNotices, keepNotices} from '../../shared/notices/org.ts'
+import {Notify} from '../../shared/notifications/notify.ts'
+import {describeNotices, keepNotices} from '../../shared/notifications/org.ts'
 import {Notices, noticesExample} from '../answers/notices.ts'
 import {route} from '../route.ts'
 
@@ -8,7 +8,7 @@ export default [
     method: 'get',
     path: '/orgs/:org/notices',
     access: {role: 'operator'},
-    summary: 'Read who is told of what happens',
+    summary: 'Read who receives notices',
     answers: {200: Notices},
     refusals: [],
     example: {answer: noticesExample},
@@ -18,8 +18,8 @@ export default [
     method: 'put',
     path: '/orgs/:org/notices',
     access: {role: 'admin'},
-    summary: 'Say who is told of what happens',
-    description: 'In place of whoever was told of everything in the org. Only addresses of members are taken; empty lists tell nobody.',
+    summary: 'Set who receives notices',
+    description: 'Replaces all recipients of the org. Only addresses of members are accepted. An empty list sends no notices.',
     answers: {200: Notices},
     refusals: ['NOT_CONFIGURED'],
     example: {body: noticesExample.notices, answer: noticesExample},

@@ -1,10 +1,5 @@
 import {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
-import {authorise} from '../../shared/oauth/authorise.ts'
-import {registerClient} from '../../shared/oauth/client.ts'
-import {decide, readConsent} from '../../shared/oauth/consent.ts'
-import {describeIssuer, describeResource, issuerOf} from '../../shared/oauth/metadata.ts'
-import {giveTokens, revokeToken} from '../../shared/oauth/tokens.ts'
 import {Answer, File, Nothing} from '../answers/common.ts'
 import {
   DecisionForm,
@@ -20,6 +15,11 @@ import {
 import {keepBrowser, readBrowser} from '../browser-cookie.ts'
 import {consentPage} from '../consent-page.ts'
 import {formBytes, readForm} from '../form.ts'
+import {authorise} from '../oauth/authorise.ts'
+import {registerClient} from '../oauth/client.ts'
+import {decide, readConsent} from '../oauth/consent.ts'
+import {describeIssuer, describeResource, issuerOf} from '../oauth/metadata.ts'
+import {giveTokens, revokeToken} from '../oauth/tokens.ts'
 import {answerClient, answerPerson} from '../oauth-answer.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
@@ -31,7 +31,7 @@ const formType = 'application/x-www-form-urlencoded'
 const refusedPage = File('text/html', 'The refusal as a page, for a browser that accepts one')
 const describesResource = {
   ...resource,
-  summary: 'Describe what tokens of the MCP server are for',
+  summary: 'Describe the MCP server as a protected resource',
   answers: {200: ProtectedResource},
 } as const
 
@@ -41,7 +41,7 @@ export default [
   route({
     ...resource,
     path: '/.well-known/oauth-authorization-server',
-    summary: 'Describe who lets MCP clients in',
+    summary: 'Describe the authorisation server',
     answers: {200: Issuer},
     handle: ({config}) => describeIssuer(config),
   }),
@@ -50,15 +50,15 @@ export default [
     ...open,
     method: 'get',
     path: '/oauth/authorize',
-    summary: 'Begin to let an MCP client in',
+    summary: 'Start the authorisation of an MCP client',
     description:
-      'For a browser. It is sent to sign in, and then asked. Parameters are those of RFC 6749 with PKCE (RFC 7636) and `resource` (RFC 8707). What is wrong is told to the person, never to an address nobody registered.',
+      'For browsers. Redirects to sign-in and then to the consent page. Parameters follow RFC 6749 with PKCE (RFC 7636) and `resource` (RFC 8707). Errors are shown on a page, never sent to an unregistered redirect URI.',
     answers: {
-      302: Nothing('To the sign-in; or back to a program on this computer with what is wrong'),
+      302: Nothing('To the sign-in, or back to a client on this computer with an error'),
       400: refusedPage,
       503: refusedPage,
     },
-    refusals: ['BUSY', 'RETURN_NOT_ALLOWED', 'UNAVAILABLE'],
+    refusals: ['BUSY', 'RETURN_NOT_ALLOWED', 'NOT_CONFIGURED', 'UNAVAILABLE'],
     example: {
       query: {
         ...{response_type: 'code', client_id: 'mcl_01k9m0v6f8e2r4t7w3y5z1a2b3', redirect_uri: 'http://127.0.0.1:33418/callback'},
@@ -78,10 +78,10 @@ export default [
     method: 'get',
     path: '/oauth/consent',
     access: {public: true},
-    summary: 'Show the page on which a person lets an MCP client in',
-    answers: {200: File('text/html', 'Who asks, what for, and the orgs it can be let into'), 400: refusedPage},
+    summary: 'Show the consent page for an MCP client',
+    answers: {200: File('text/html', 'The client, the access it requests, and the orgs to choose from'), 400: refusedPage},
     refusals: ['SIGN_IN_EXPIRED', 'UNAVAILABLE'],
-    query: z.object({request: z.string().max(2048).optional().describe('As the sign-in sent the browser here with')}),
+    query: z.object({request: z.string().max(2048).optional().describe('The signed request from the sign-in redirect')}),
     handle: ({db, config, query, request: {headers}}) =>
       answerPerson(headers, async () => {
         const visit = {request: query.request, browser: readBrowser(config, headers.cookie)}
@@ -92,10 +92,10 @@ export default [
   route({
     ...form,
     path: '/oauth/consent',
-    summary: 'Decide whether an MCP client is let in',
-    sends: {type: formType, what: 'The form of the page', schema: DecisionForm},
+    summary: 'Allow or deny an MCP client',
+    sends: {type: formType, what: 'The form of the consent page', schema: DecisionForm},
     answers: {
-      303: Nothing('Back to the client, with a code or with `access_denied`'),
+      303: Nothing('Back to the client, with a code or `access_denied`'),
       400: refusedPage,
       403: refusedPage,
       404: refusedPage,
@@ -104,9 +104,9 @@ export default [
     handle: ({db, config, body, request: {headers}}) =>
       answerPerson(headers, async () => {
         const {request, org, decision} = readForm(headers, body)
-        // The cookie is not sent from elsewhere, and what it belongs to is not known there: this is the third lock, and tells of a mistake.
+        // Defence in depth: the SameSite cookie and the signed request already stop other sites from posting this form.
         if (headers.origin !== undefined && headers.origin !== new URL(issuerOf(config)).origin)
-          throw new Refusal('SIGN_IN_REFUSED', 'This was sent from another page than ours')
+          throw new Refusal('SIGN_IN_REFUSED', 'The form was sent from another site. Start again from the client')
         const visit = {request, browser: readBrowser(config, headers.cookie)}
         const location = await decide({db, config}, visit, {allow: decision === 'allow', org})
         return reply({status: 303, headers: {location, 'cache-control': 'no-store'}})
@@ -118,8 +118,8 @@ export default [
     method: 'post',
     path: '/oauth/register',
     summary: 'Register an MCP client',
-    description: 'As RFC 7591 has it, for clients without a secret. One that nobody lets in goes by itself within a day.',
-    sends: {type: 'application/json', what: 'What the client says of itself', schema: Registration},
+    description: 'Follows RFC 7591, for public clients (no secret). A client that receives no grant is deleted within a day.',
+    sends: {type: 'application/json', what: 'The metadata of the client', schema: Registration},
     answers: {201: RegisteredClient, 400: OAuthError, 503: OAuthError},
     refusals: ['UNAVAILABLE'],
     example: {body: {client_name: 'Example Agent', redirect_uris: ['http://127.0.0.1:33418/callback']}},
@@ -132,7 +132,7 @@ export default [
     ...form,
     path: '/oauth/token',
     summary: 'Exchange a code or a refresh token for tokens',
-    sends: {type: formType, what: 'A form as RFC 6749 has it', schema: TokenForm},
+    sends: {type: formType, what: 'A form as defined by RFC 6749', schema: TokenForm},
     answers: {200: Tokens, 400: OAuthError},
     refusals: ['UNAVAILABLE'],
     handle: ({db, config, crm, log, body, request: {headers, signal}}) =>
@@ -142,10 +142,10 @@ export default [
   route({
     ...form,
     path: '/oauth/revoke',
-    summary: 'Give an access back',
-    description: 'As RFC 7009 has it: either token ends all of the grant, and one that nobody knows is as good as revoked.',
-    sends: {type: formType, what: 'A form as RFC 7009 has it', schema: RevocationForm},
-    answers: {200: Answer({}).describe('It is over'), 400: OAuthError},
+    summary: 'Revoke a token',
+    description: 'Follows RFC 7009. Either token revokes the whole grant. An unknown token is answered as revoked.',
+    sends: {type: formType, what: 'A form as defined by RFC 7009', schema: RevocationForm},
+    answers: {200: Answer({}).describe('The grant is revoked'), 400: OAuthError},
     refusals: ['UNAVAILABLE'],
     handle: ({db, body, request: {headers}}) =>
       answerClient(async () => {

@@ -11,13 +11,13 @@ import {OfOrgRun} from '../params.ts'
 import {ofRecords} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
-/** Any run of the org, also one that belongs to no import. */
+/** Routes of runs by id, including runs without an import. */
 export default [
   route({
     method: 'get',
     path: '/orgs/:org/runs/:run',
     access: {role: 'operator'},
-    summary: 'Read any run of the org, also one of no import',
+    summary: 'Read a run of the org',
     answers: {200: RunAnswer},
     refusals: ['RUN_NOT_FOUND'],
     example: {answer: {run}},
@@ -31,7 +31,7 @@ export default [
     method: 'get',
     path: '/orgs/:org/runs/:run/records',
     access: {role: 'operator'},
-    summary: 'Read the log of any run of the org, page by page',
+    summary: 'Read the log of a run of the org',
     answers: {200: LogPage},
     refusals: ['RUN_NOT_FOUND', 'INVALID_CURSOR', ...ofRecords],
     example: {query: {limit: '500'}, answer: {records: [logRecord], nextCursor: null}},
@@ -47,12 +47,12 @@ export default [
     method: 'post',
     path: '/orgs/:org/runs/:run/cancel',
     access: {role: 'operator'},
-    summary: 'Cancel any run of the org',
+    summary: 'Cancel a run of the org',
     description:
-      'It writes no more rows. One that an engine of your own carries is told so by its next call, and ended here where it is silent.',
+      'Stops the run. An external engine is informed by the answer to its next call. If it makes no further call, the run is ended here.',
     answers: {200: RunAnswer},
     refusals: ['RUN_NOT_FOUND'],
-    example: {answer: {run: {...run, stop: {stopped: 'CANCELLED', message: 'Somebody cancelled the run. Retry this run to carry on'}}}},
+    example: {answer: {run: {...run, stop: {stopped: 'CANCELLED', message: 'The run was cancelled. Retry this run to continue'}}}},
     params: OfOrgRun,
     async handle({db, caller, params, request}) {
       const named = {org: caller.org, runId: params.run}

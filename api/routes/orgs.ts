@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {tieToProduction} from '../../shared/people/production.ts'
+import {linkToProduction} from '../../shared/accounts/production.ts'
 import {findOrg} from '../../sql/orgs.ts'
 import {Answer} from '../answers/common.ts'
 import {Org} from '../answers/people.ts'
@@ -30,14 +30,14 @@ export default [
     method: 'put',
     path: '/orgs/:org/production',
     access: {role: 'owner'},
-    summary: 'Tie a sandbox to the org that pays for it',
-    description: 'Whoever does so is the owner of the sandbox and an admin of the production org.',
+    summary: 'Link a sandbox to its production org',
+    description: 'The production org pays for the sandbox. You must be the owner of the sandbox and an admin of the production org.',
     answers: {200: ofOrg},
     refusals: ['NOT_A_SANDBOX', 'NOT_FOUND', 'NOT_PRODUCTION', {code: 'ORG_CLOSED', status: 409}],
     example: {body: {orgId: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3'}},
-    body: z.object({orgId: z.string().nullable().describe('The production org; null unties')}),
+    body: z.object({orgId: z.string().nullable().describe('The production org. Null removes the link')}),
     async handle({db, caller, body: {orgId}}) {
-      await tieToProduction(db, caller, orgId)
+      await linkToProduction(db, caller, orgId)
       return {org: await findOrg(db, caller.org)}
     },
   }),

@@ -1,6 +1,6 @@
 import {z} from 'zod'
-import {AnswersBody, answerQuestions} from '../../shared/questions/answer.ts'
-import {readQuestions} from '../../shared/questions/list.ts'
+import {AnswersBody, answerQuestions} from '../../shared/mapping/questions/answer.ts'
+import {readQuestions} from '../../shared/mapping/questions/list.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
 import {Answered, Questions} from '../answers/questions.ts'
 import {Cursor, limitOf} from '../paging.ts'
@@ -23,8 +23,8 @@ export default [
     method: 'get',
     path,
     access: {role: 'operator'},
-    summary: 'Read what a run asks its people',
-    description: 'Each question with its candidates as the CRM has them now, and the rules that hold.',
+    summary: 'List the questions of a run',
+    description: 'Each question with its candidate records, read from the CRM now, and the rules in force.',
     answers: {200: Questions},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'FILE_GONE', 'INVALID_CURSOR', 'MODULE_NOT_FOUND'] as const),
@@ -42,9 +42,9 @@ export default [
     method: 'post',
     path,
     access: {role: 'operator'},
-    summary: 'Answer what a run asks',
+    summary: 'Answer questions of a run',
     description:
-      'Nothing of this run changes by it: a retry applies it, and any run of the import begun later. The last answer to a question holds.',
+      'Does not change this run. A retry, or any later run of the import, applies the answers. The last answer to a question wins.',
     answers: {200: Answered},
     refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'FILE_GONE', 'NOT_FOUND'],
     example: {

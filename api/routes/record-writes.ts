@@ -1,13 +1,13 @@
-import {assertRecords, assertWhole, CreateBody, submitRecords, UpdateBody} from '../../shared/writes/records.ts'
+import {assertRecords, assertWhole, CreateBody, submitRecords, UpdateBody} from '../../shared/runs/external/records.ts'
 import {runId} from '../answers/examples.ts'
 import {RecordResults, WriteBegun} from '../answers/writes.ts'
-import {askWrite} from '../ask-write.ts'
-import {runAskerOf} from '../askers.ts'
+import {runAskerOf} from '../callers.ts'
+import {handleWrite} from '../handle-write.ts'
 import {OfModule} from '../params.ts'
-import {ofOutsideWrite} from '../refusal-lists.ts'
+import {ofExternalWrite} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
-/** A hundred records of eighty thousand bytes. */
+/** Limit on the body: 100 records of 80,000 bytes each. */
 const mostBytes = 8 * 1024 ** 2
 
 const item = {rowKey: 'row-17', rowNumber: 17, writeId: 'row-17-1'}
@@ -25,21 +25,21 @@ const EXAMPLES = {
   },
 }
 
-/** Records an engine outside this service has planned, written under its run: metered, logged, sent once. */
+/** Creates a route that writes records which an external engine has planned. The writes belong to its run; they are metered, logged and sent once. */
 const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typeof CreateBody | typeof UpdateBody) =>
   route({
     method,
     path: '/orgs/:org/connectors/:id/records/:module',
     access: {role: 'operator'},
     summary: kind === 'create' ? 'Create records under a run' : 'Update records under a run',
-    description: `For an engine of your own, which has authorised the run: metered, logged and sent once. What was one and the same for all items is answered as
-itself, with \`results\` beside it. With \`Prefer: respond-async\` the answer is 202, and \`GET /orgs/{org}/writes/{id}\` tells the rest.`,
+    description: `For external engines that have authorised a run. Writes are metered, logged and sent once. An error common to all items becomes the error of the
+response, with \`results\` beside it. With \`Prefer: respond-async\` the response is 202, and \`GET /orgs/{org}/writes/{id}\` returns the results.`,
     answers: {200: RecordResults, 202: WriteBegun},
     refusals: [
       ...(['BATCH_SIZE', 'ROW_KEY_REPEATED', 'NOT_FOUND', 'MODULE_NOT_FOUND', 'SUBFORM_NOT_WRITABLE'] as const),
       ...(kind === 'update' ? (['RECORD_REPEATED'] as const) : []),
       ...(['BUSY', 'DAILY_ALLOWANCE_SPENT', 'CRM_REFUSED'] as const),
-      ...ofOutsideWrite,
+      ...ofExternalWrite,
     ],
     example: EXAMPLES[kind],
     params: OfModule,
@@ -51,7 +51,7 @@ itself, with \`results\` beside it. With \`Prefer: respond-async\` the answer is
       assertRecords(body)
       await assertWhole(db, place, body)
       const asked = {asker: runAskerOf(caller), place, kind, body}
-      return askWrite(input, await db.transaction(tx => submitRecords(tx, queue, asked)))
+      return handleWrite(input, await db.transaction(tx => submitRecords(tx, queue, asked)))
     },
   })
 

@@ -1,20 +1,20 @@
 import {z} from 'zod'
+import {idsAtOnce, readByIds, withQuotaNote} from '../../shared/crm/records/by-ids.ts'
+import {readOne, searchByValue, searchByWord} from '../../shared/crm/records/find.ts'
+import {openModule} from '../../shared/crm/records/module.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {idsAtOnce, notingAllowance, readByIds} from '../../shared/records/by-ids.ts'
-import {readOne, searchByValue, searchByWord} from '../../shared/records/find.ts'
-import {openModule} from '../../shared/records/module.ts'
-import type {Member} from '../access.ts'
+import type {MemberCaller} from '../access.ts'
 import {Answer, ofCrm} from '../answers/common.ts'
 import {CrmRecord} from '../answers/connections.ts'
 import {limitOf} from '../paging.ts'
-import {route, type Tools} from '../route.ts'
+import {type ApiDeps, route} from '../route.ts'
 
 const OfModule = z.object({
   org: z.string(),
   id: z.string().describe('The connection (`con_`)'),
   module: z.string().describe("The module's API name"),
 })
-const ofRecords = Answer({records: z.array(CrmRecord).describe('What was found')})
+const ofRecords = Answer({records: z.array(CrmRecord).describe('The records found')})
 const OfRecord = OfModule.extend({recordId: z.string().describe("The record's id at the CRM")})
 const list = (what: string) =>
   z
@@ -28,19 +28,20 @@ const list = (what: string) =>
     )
     .describe(what)
 
-/** What the API asks the CRM itself: reads that are its own answer. They end when the caller goes. */
+/** Routes that read from the CRM while the caller waits. The read is aborted when the client disconnects. */
 export default [
   route({
     method: 'get',
     path: '/orgs/:org/connectors/:id/records/:module/by-ids',
     access: {role: 'operator'},
-    summary: 'Read up to a hundred records by id',
-    description:
-      'The CRM is asked once for every fifty fields. Subforms and fields of many lookups are in no such answer: read one record for them.',
+    summary: 'Read up to 100 records by id',
+    description: 'Makes one CRM call per 50 fields. Subforms and multi-lookup fields are not included; read a single record for them.',
     answers: {
       200: Answer({
-        records: z.array(CrmRecord.nullable().describe('Null: the CRM has no such record')).describe('One for each id, in the order asked'),
-        dropped: z.array(z.string()).describe('Names asked for, or to be checked, that such an answer cannot carry'),
+        records: z
+          .array(CrmRecord.nullable().describe('Null: the CRM has no such record'))
+          .describe('One entry per id, in the order of the ids'),
+        dropped: z.array(z.string()).describe('Names in `fields` or `check` that this response cannot include'),
       }),
     },
     refusals: ['BATCH_SIZE', 'NOT_FOUND', 'MODULE_NOT_FOUND', ...ofCrm],
@@ -48,17 +49,17 @@ export default [
     params: OfModule,
     query: z.object({
       ids: list('Up to 100 ids, comma separated'),
-      fields: list('API names of fields, comma separated; every field that such an answer can carry when left out'),
-      check: list('Names that are told in `dropped` where they are no field of the module, when `fields` is left out'),
-      run: z.string().optional().describe('The run this is read for: it is noted there when the allowance of the day is spent'),
+      fields: list('API names of fields, comma separated. Default: every field that this response can include'),
+      check: list('Without `fields`: names to check. Those that are not fields of the module are returned in `dropped`'),
+      run: z.string().optional().describe('The run that needs the records. If the daily quota is exhausted, the run records it'),
     }),
     async handle(input) {
       const {db, caller, params, query, request} = input
       const {run, ...asked} = query
       const {length} = asked.ids
-      if (length < 1 || length > idsAtOnce) throw new Refusal('BATCH_SIZE', `Name 1 to ${idsAtOnce} ids, comma separated: ?ids=`)
+      if (length < 1 || length > idsAtOnce) throw new Refusal('BATCH_SIZE', `Send 1 to ${idsAtOnce} ids, comma separated, in ?ids=`)
       const opened = await open(input)
-      return notingAllowance(db, {org: caller.org, connector: params.id, run}, () => readByIds(opened, asked, request))
+      return withQuotaNote(db, {org: caller.org, connector: params.id, run}, () => readByIds(opened, asked, request))
     },
   }),
 
@@ -67,15 +68,15 @@ export default [
     path: '/orgs/:org/connectors/:id/records/:module/word-search',
     access: {role: 'operator'},
     summary: 'Search records by a word',
-    description: "What the CRM's own free-text search finds, page by page.",
+    description: "Uses the CRM's free-text search. Paged.",
     answers: {200: ofRecords},
     refusals: ['NOT_FOUND', 'MODULE_NOT_FOUND', ...ofCrm],
     example: {query: {word: 'example', perPage: '20'}},
     params: OfModule,
     query: z.object({
-      word: z.string().describe('What is searched for'),
-      page: limitOf({usual: 1, most: 1_000_000, what: 'Which page, from 1'}),
-      perPage: limitOf({usual: 20, most: 200, what: 'Records of a page'}),
+      word: z.string().describe('The search text'),
+      page: limitOf({usual: 1, most: 1_000_000, what: 'Page number, from 1'}),
+      perPage: limitOf({usual: 20, most: 200, what: 'Records per page'}),
     }),
     handle: async input => ({records: await searchByWord(await open(input), input.query, input.request)}),
   }),
@@ -84,15 +85,15 @@ export default [
     method: 'get',
     path: '/orgs/:org/connectors/:id/records/:module/search',
     access: {role: 'operator'},
-    summary: 'Find the records whose field has a value',
-    description: 'Compared as matching compares: without regard to case where the field does, spaces at the ends left out.',
+    summary: 'Find records by the value of a field',
+    description: 'Compares values as matching does: trimmed, and ignoring case if the field does.',
     answers: {200: ofRecords},
     refusals: ['NOT_FOUND', 'MODULE_NOT_FOUND', ...ofCrm],
     example: {query: {field: 'Email', value: 'ana@example.org'}},
     params: OfModule,
     query: z.object({
       field: z.string().describe("The field's API name"),
-      value: z.string().describe('The value it has'),
+      value: z.string().describe('The value of the field'),
     }),
     handle: async input => ({records: await searchByValue(await open(input), input.query, input.request)}),
   }),
@@ -101,7 +102,7 @@ export default [
     method: 'get',
     path: '/orgs/:org/connectors/:id/records/:module/:recordId',
     access: {role: 'operator'},
-    summary: 'Read one record with everything of it',
+    summary: 'Read one record with all its fields',
     answers: {200: Answer({record: CrmRecord})},
     refusals: ['NOT_FOUND', 'MODULE_NOT_FOUND', ...ofCrm],
     params: OfRecord,
@@ -109,5 +110,5 @@ export default [
   }),
 ]
 
-const open = (input: Pick<Tools, 'db' | 'crm'> & {caller: Member; params: z.output<typeof OfModule>}) =>
+const open = (input: Pick<ApiDeps, 'db' | 'crm'> & {caller: MemberCaller; params: z.output<typeof OfModule>}) =>
   openModule(input, {org: input.caller.org, connector: input.params.id, module: input.params.module})

@@ -2,18 +2,18 @@ import {createHash} from 'node:crypto'
 import {z} from 'zod'
 import type {Config} from '../../shared/config.ts'
 import {File, Nothing} from '../answers/common.ts'
-import {type Document, describeApi} from '../reference/document.ts'
+import {type ApiDocument, describeApi} from '../reference/document.ts'
 import {openPages} from '../reference/page/page.ts'
 import {reply} from '../reply.ts'
 import {type Route, route} from '../route.ts'
 
-type Opened = {bytes: Buffer; tag: string; show: ReturnType<typeof openPages>}
+type OpenedDocument = {bytes: Buffer; tag: string; show: ReturnType<typeof openPages>}
 
-const page = File('text/html', 'A page for people, which loads nothing from elsewhere')
+const page = File('text/html', 'A self-contained HTML page')
 
-/** What the table of routes says of itself, for programs and for people. Made once, when first asked for. */
+/** Serves the OpenAPI document and the reference pages. Both are generated from the routes on first use. */
 export const describeRoutes = (table: () => readonly Route[]): Route[] => {
-  let opened: Opened | undefined
+  let opened: OpenedDocument | undefined
   const open = (config: Config) => (opened ??= openDocument(describeApi(config, table())))
   return [
     route({
@@ -21,8 +21,8 @@ export const describeRoutes = (table: () => readonly Route[]): Route[] => {
       path: '/openapi.json',
       access: {public: true},
       summary: 'Read the OpenAPI document of this API',
-      description: 'OpenAPI 3.1, made of what the routes themselves check requests and answers with.',
-      answers: {200: {type: 'application/json', what: 'The document', schema: OpenApi}, 304: Nothing('The document is the one you have')},
+      description: 'OpenAPI 3.1, generated from the schemas that validate requests and responses.',
+      answers: {200: {type: 'application/json', what: 'The document', schema: OpenApi}, 304: Nothing('The document has not changed')},
       refusals: [],
       handle({config, request: {headers}}) {
         const {bytes, tag} = open(config)
@@ -46,11 +46,11 @@ export const describeRoutes = (table: () => readonly Route[]): Route[] => {
       method: 'get',
       path: '/reference/:noun',
       access: {public: true},
-      summary: 'Show the operations of a noun of this API',
+      summary: 'Show the operations on one kind of object',
       answers: {200: page},
       refusals: ['NOT_FOUND'],
       example: {params: {noun: 'runs'}},
-      params: z.object({noun: z.string().describe('The noun as the pages link to it: in small letters, with dashes')}),
+      params: z.object({noun: z.string().describe('The name in lower case, with dashes')}),
       handle: ({config, params: {noun}}) => open(config).show(noun),
     }),
   ]
@@ -59,12 +59,12 @@ export const describeRoutes = (table: () => readonly Route[]): Route[] => {
 const OpenApi = z.looseObject({
   openapi: z.string().describe('The version of OpenAPI'),
   info: z
-    .looseObject({title: z.string().describe('What it is called'), version: z.string().describe('Its version')})
-    .describe('What is described, and which version of it'),
+    .looseObject({title: z.string().describe('The name of the API'), version: z.string().describe('The version of the API')})
+    .describe('Name and version of the API'),
   paths: z.record(z.string(), z.unknown()).describe('The operations, by path'),
 })
 
-const openDocument = (document: Document): Opened => {
+const openDocument = (document: ApiDocument): OpenedDocument => {
   const bytes = Buffer.from(JSON.stringify(document))
   const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
   return {bytes, tag, show: openPages(document)}

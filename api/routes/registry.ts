@@ -1,9 +1,9 @@
 import {z} from 'zod'
-import {applyBundle, Bundle} from '../../shared/registry/bundle.ts'
-import {findIssues, RegistryDocument} from '../../shared/registry/document.ts'
-import {replaceRegistry} from '../../shared/registry/replace.ts'
-import {readRegistry, resolve} from '../../shared/registry/resolved.ts'
-import {hasTag, tagOf, tagOfRevision} from '../../shared/registry/version.ts'
+import {applyBundle, Bundle} from '../../shared/configuration/bundle.ts'
+import {findIssues, RegistryDocument} from '../../shared/configuration/document.ts'
+import {replaceRegistry} from '../../shared/configuration/replace.ts'
+import {readRegistry, resolve} from '../../shared/configuration/resolved.ts'
+import {hasTag, tagOf, tagOfRevision} from '../../shared/configuration/version.ts'
 import {findRevision} from '../../sql/registry.ts'
 import {Nothing} from '../answers/common.ts'
 import {libraryExample, ofLoading, publishedExample} from '../answers/libraries.ts'
@@ -13,7 +13,7 @@ import {conditionOf} from '../if-match.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
-/** A client may keep it, and asks each time whether it is still good. */
+/** Returns headers that let clients cache the response, but make them revalidate it each time. */
 const keeping = (etag: string) => ({etag, 'cache-control': 'private, no-cache'})
 
 export default [
@@ -21,10 +21,10 @@ export default [
     method: 'get',
     path: '/orgs/:org/config/resolved',
     access: {role: 'operator'},
-    summary: 'Read all an import is prepared with',
+    summary: 'Read the resolved configuration',
     description:
-      "The registry, the fields of every connection's modules with what is said of them, and the libraries, of one moment. The `ETag` is the version, or `version.n` once the management of a library changed, which makes no version. With it in `If-None-Match` the answer is 304 without a body.",
-    answers: {200: Resolved, 304: Nothing('It still has a tag that `If-None-Match` names')},
+      "A consistent snapshot of the registry, the fields and annotations of every connection's modules, and the libraries. The `ETag` is the version, or `version.n` after a change of library management, which creates no version. With that tag in `If-None-Match`, the response is 304.",
+    answers: {200: Resolved, 304: Nothing('The configuration has not changed')},
     refusals: [],
     example: {answer: {registryVersion: 7, registry: registryExample, fields: {}, libraries: [libraryExample]}},
     async handle({db, caller: {org}, request}) {
@@ -40,8 +40,7 @@ export default [
     path: '/orgs/:org/config/registry',
     access: {role: 'operator'},
     summary: 'Read the registry',
-    description:
-      'Settings, write pauses, modules and annotations: the configuration but for libraries and templates. The `ETag` is its version.',
+    description: 'Settings, write pauses, modules and annotations, without libraries and templates. The `ETag` is the version.',
     answers: {200: Registry},
     refusals: [],
     example: {answer: registryExample},
@@ -56,7 +55,7 @@ export default [
     path: '/orgs/:org/config/registry',
     access: {role: 'admin'},
     summary: 'Replace the registry',
-    description: `The whole document at once: what is left out is gone. Modules and fields need not be in the CRM yet, or any more. ${ofCondition}`,
+    description: `Replaces the whole document; omitted parts are removed. Modules and fields need not exist in the CRM. ${ofCondition}`,
     answers: {200: Replaced},
     refusals: [...ofEdit, 'LIMIT_MODULES'],
     example: {body: registryExample, answer: {ok: true, registryVersion: 8}},
@@ -73,7 +72,7 @@ export default [
     path: '/orgs/:org/config/bundle',
     access: {role: 'admin'},
     summary: 'Push a configuration repository',
-    description: `The registry, then the libraries, then the templates. Before anything is written all of it is checked: names of modules and fields nobody has ever seen, libraries that do not load or break an example of theirs, templates that do not fit. A library that people publish is left alone, with a warning. ${ofCondition} Only the registry is held against that.`,
+    description: `The registry, then the libraries, then the templates. Everything is checked before anything is written: unknown modules and fields, libraries that do not load or fail their examples, templates that do not fit. A library managed by people is skipped with a warning. ${ofCondition} The condition covers the registry only.`,
     answers: {200: Pushed},
     refusals: [
       ...ofEdit,
@@ -83,7 +82,7 @@ export default [
     example: {body: {registry: registryExample, libraries: [publishedExample]}, answer: {ok: true, warnings: [], skippedLibraries: []}},
     query: z.object({proposedBy: proposed}),
     body: Bundle,
-    // A registry alone may be a mebibyte, and each library a quarter.
+    // A bundle holds a registry of up to 1 MiB, and libraries of up to 256 KiB each.
     mostBytes: 8 * 1024 ** 2,
     async handle({db, caller, query, body, request}) {
       const {told, ...answer} = await applyBundle(db, caller, {condition: conditionOf(request), ...query}, body)
@@ -95,8 +94,8 @@ export default [
     method: 'post',
     path: '/config/validate/registry',
     access: {public: true},
-    summary: 'Check a registry without keeping it',
-    description: 'Looks at the document alone, not at any org: nothing is read and nothing kept.',
+    summary: 'Validate a registry',
+    description: 'Checks only the document, not any org. Stores nothing.',
     answers: {200: Validation},
     refusals: [],
     example: {
@@ -104,7 +103,7 @@ export default [
       answer: {valid: false, issues: [{code: 'too_small', path: ['fields', 'leads'], message: 'Leave out a module without annotations'}]},
     },
     effect: 'read',
-    body: z.unknown().describe('What claims to be a registry'),
+    body: z.unknown().describe('The registry to check'),
     handle({body}) {
       const issues = findIssues(body)
       return {valid: issues.length === 0, issues}

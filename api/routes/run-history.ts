@@ -8,8 +8,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/runs',
-    summary: "List the org's runs, of every import and of none",
-    description: 'The newest first, dry runs among them.',
+    summary: 'List the runs of the org',
+    description: 'Newest first, dry runs included.',
     access: {role: 'operator'},
     params: z.object({org: z.string()}),
     query: RunsFilter.extend({limit: limitOf({usual: 25, most: 100}), cursor: Cursor}),

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
 import {readLog} from '../../shared/runs/log.ts'
-import {makeRunFile, type RunFile} from '../../shared/runs/results.ts'
+import {makeRunFile, type RunFile} from '../../shared/runs/results/results.ts'
 import {File} from '../answers/common.ts'
 import {logRecord, runId} from '../answers/examples.ts'
 import {LogPage} from '../answers/runs.ts'
@@ -14,35 +14,35 @@ import {route} from '../route.ts'
 
 const TOLD = {
   results: {
-    summary: 'Download what became of the rows of a run',
-    what: 'The rows of the file as they stood in it, and beside each what became of it: its result, the ids of its records, what went wrong',
+    summary: 'Download the results of a run',
+    what: 'The rows of the file, each with its result, the ids of its records and its errors',
     refusals: ['DRY_RUN', ...ofReadingAgain] as const,
-    description: `Line N under the header is row N. A file of more than 64 MB is \`RESULTS_TOO_LARGE\`: read it in parts then. In the part that begins at
-\`from\`, line N is row \`from\` + N - 1; everything else is as in the whole file. While the run goes on, each part is of the moment it is made.`,
+    description: `Line N under the header is row N. A file of more than 64 MB is \`RESULTS_TOO_LARGE\`; download it in parts. In a part that starts at
+\`from\`, line N is row \`from\` + N - 1; everything else is as in the whole file. While the run is active, each part shows the state at its creation.`,
   },
   failed: {
-    summary: 'Download the rows of a run that failed',
-    what: 'The rows that failed or were not answered, as they stood in the file, each with why: mend them and send them as a file of their own',
+    summary: 'Download the failed rows of a run',
+    what: 'The rows that failed or got no answer, each with its error. Fix them and import them as a new file',
     description: 'At most 64 MB.',
     refusals: ['DRY_RUN', ...ofReadingAgain] as const,
   },
   plan: {
-    summary: 'Download what a dry run would do',
-    what: 'A line for each row and record: what would be done, and each field with what the record has and what it would get',
+    summary: 'Download the plan of a dry run',
+    what: 'One line per row and record: the planned action, and the current and new value of each field',
     description: 'At most 64 MB.',
     refusals: ['NOT_A_DRY_RUN'] as const,
   },
 }
 
 const RunFileQuery = z.object({
-  run: z.string().optional().describe('The run: it has to be named'),
-  source: z.string().optional().describe('The file; need not be named where the run read one alone'),
+  run: z.string().optional().describe('The run. Required'),
+  source: z.string().optional().describe('The file. Required if the run has several'),
 })
 
 const rowNumber = (what: string) =>
   z
     .string()
-    .regex(/^[1-9]\d{0,11}$/, 'A row number from 1')
+    .regex(/^[1-9]\d{0,11}$/, 'Not a row number. Send a whole number from 1')
     .transform(Number)
     .optional()
     .describe(what)
@@ -55,14 +55,14 @@ const flag = (what: string) =>
 
 const ResultsQuery = RunFileQuery.extend({
   from: rowNumber(
-    'The first row of a part. Without `to`, the part has as many rows as fit, and `Link` (rel="next") is the address of the next',
+    'The first row of a part. Without `to`, the part has as many rows as fit, and `Link` (rel="next") points to the next part',
   ),
   to: rowNumber('The last row of a part'),
-  header: flag('0: without the header line, so that parts can be joined to one file'),
-  bom: flag('1: begins with a byte order mark, by which spreadsheets read the file as UTF-8'),
+  header: flag('0: omit the header line, so that parts can be joined'),
+  bom: flag('1: start with a byte order mark, so that spreadsheets read the file as UTF-8'),
 })
 
-/** A file made from one run and one of its sources. */
+/** Creates a route that returns a file of a run for one of its sources. */
 const runFile = (kind: RunFile, path: `/${string}`) =>
   route({
     method: 'get',
@@ -80,12 +80,12 @@ const runFile = (kind: RunFile, path: `/${string}`) =>
     example: {query: {run: runId}},
     params: OfImport,
     query: kind === 'results' ? ResultsQuery : RunFileQuery,
-    async handle({db, hot, config, storage, caller: {org}, params: {id}, query}) {
+    async handle({db, hot, storage, parsing, caller: {org}, params: {id}, query}) {
       const {run: named, source, from, to, header, bom}: z.output<typeof ResultsQuery> = query
-      if (!named) throw new Refusal('RUN_REQUIRED', 'Name the run: ?run=, from GET /orgs/{org}/imports/{id}/runs')
+      if (!named) throw new Refusal('RUN_REQUIRED', 'No run given. Send its id in ?run=. GET /orgs/{org}/imports/{id}/runs lists runs')
       const found = await findImportRun(db, {org, importId: id, runId: named})
       const part = {...(from && {from}), ...(to && {to}), ...(header === false && {header}), ...(bom && {byteOrderMark: true})}
-      const {bytes, body, next} = await makeRunFile({db, hot, config, storage}, found, kind, {source, part})
+      const {bytes, body, next} = await makeRunFile({db, hot, storage, parsing}, org, found, kind, {source, part})
       const rest = {run: named, ...(source && {source}), from: String(next), ...(header === false && {header: '0'}), ...(bom && {bom: '1'})}
       return reply({
         headers: {
@@ -104,9 +104,9 @@ export default [
     method: 'get',
     path: '/orgs/:org/imports/:id/runs/:run/records',
     access: {role: 'operator'},
-    summary: 'Read the log of a run, page by page',
+    summary: 'Read the log of a run',
     description:
-      'Every attempt of every row. A cursor stays valid while the run goes on: asked again, it also returns the entries written since.',
+      'Every attempt of every row. A cursor stays valid while the run is active: used again, it also returns entries written since.',
     answers: {200: LogPage},
     refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'INVALID_CURSOR', ...ofRecords],
     example: {query: {limit: '500'}, answer: {records: [logRecord], nextCursor: null}},

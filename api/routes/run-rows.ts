@@ -5,10 +5,10 @@ import {readRunRow} from '../../shared/runs/row-log.ts'
 import {RowsFilter, readRunRows} from '../../shared/runs/rows.ts'
 import {tallyRows} from '../../shared/runs/tally.ts'
 import {RunRowLog, RunRows, RunTally} from '../answers/run-rows.ts'
+import {openKeyedLimiter} from '../keyed-limiter.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfImportRun as OfRun} from '../params.ts'
 import {type Input, route} from '../route.ts'
-import {openShares} from '../shares.ts'
 
 const path = '/orgs/:org/imports/:id/runs/:run/rows'
 const ofRecords = [
@@ -17,21 +17,21 @@ const ofRecords = [
 ] as Code[]
 const Source = RowsFilter.shape.source
 
-/** A page with a table asks for its rows and its figures at once. */
-const {hold} = openShares({most: 8, says: 'The org looks through the rows of eight runs already: ask again in a moment'})
+/** Limits the reads of one org. A page of the widget reads the rows and their tally at the same time. */
+const {hold} = openKeyedLimiter({most: 8, says: 'The org is already reading the rows of eight runs. Try again in a moment'})
 
-type Asked = Pick<Input<{role: 'operator'}, typeof OfRun>, 'db' | 'caller' | 'params'>
+type RunRowsInput = Pick<Input<{role: 'operator'}, typeof OfRun>, 'db' | 'caller' | 'params'>
 
-const findOwn = ({db, caller: {org}, params: {id, run}}: Asked) => findImportRun(db, {org, importId: id, runId: run})
+const findOwn = ({db, caller: {org}, params: {id, run}}: RunRowsInput) => findImportRun(db, {org, importId: id, runId: run})
 
-/** The rows of a run's files, by what became of each. */
+/** Routes that return the rows of a run's files by outcome. */
 export default [
   route({
     method: 'get',
     path,
-    summary: "Read what became of a file's rows in a run",
+    summary: 'List the rows of a run with their outcomes',
     description:
-      'Of a dry run, what would become of them, with the old and the new of every field. By row number; at most 50,000 rows are looked at in one call, so a page may hold few rows, or none, and still have a next one.',
+      'For a dry run, the planned outcomes, with the current and new value of every field. Ordered by row number. A call examines at most 50,000 rows, so a page may have few rows, or none, and still have a next page.',
     access: {role: 'operator'},
     params: OfRun,
     query: RowsFilter.extend({limit: limitOf({usual: 50, most: 200}), cursor: Cursor}),
@@ -44,9 +44,9 @@ export default [
   route({
     method: 'get',
     path: `${path}/tally`,
-    summary: "Count a file's rows by what became of them",
+    summary: 'Count the rows of a run by outcome',
     description:
-      'By module, outcome, code and field, each with its first row and the words said of it. At most 50,000 rows are looked at in one call: of a larger file, add up what the pages say.',
+      'Counts by module, outcome, code and field, each with its first row and its message. A call examines at most 50,000 rows; for a larger file, add up the pages.',
     access: {role: 'operator'},
     params: OfRun,
     query: z.object({source: Source, cursor: Cursor}),
@@ -58,7 +58,7 @@ export default [
   route({
     method: 'get',
     path: `${path}/log`,
-    summary: 'Read all that a run wrote down of one row',
+    summary: 'Read the log of one row',
     access: {role: 'operator'},
     params: OfRun,
     query: z.object({source: Source, row: z.coerce.number().int().min(1).describe('The number of the row in its file, from 1')}),

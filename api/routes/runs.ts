@@ -1,7 +1,7 @@
 import {z} from 'zod'
+import {isAtLeast} from '../../shared/accounts/roles.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {runImport} from '../../shared/jobs.ts'
-import {isAtLeast} from '../../shared/people/roles.ts'
 import {cancelRun} from '../../shared/runs/cancel.ts'
 import {describeRun} from '../../shared/runs/describe.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
@@ -12,9 +12,9 @@ import {listRuns} from '../../sql/runs.ts'
 import {actorOf} from '../actor.ts'
 import {job, run} from '../answers/examples.ts'
 import {RunAnswer, RunBegun, Runs} from '../answers/runs.ts'
+import {answerJob} from '../job-response.ts'
 import {limitOf} from '../paging.ts'
 import {OfImport, OfImportRun} from '../params.ts'
-import {answerJob} from '../prefer.ts'
 import {ofPlan} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
@@ -30,8 +30,8 @@ export default [
     path: '/orgs/:org/imports/:id/runs',
     access: {role: 'operator'},
     summary: 'Run an import',
-    description: `Begins a run, a dry run (\`dryRun\`) or a retry (\`retryOf\`). What the import is now is kept for it: what is changed later changes nothing of it.
-The job is over with the run; follow the run itself by \`GET …/events\`.`,
+    description: `Starts a run, a dry run (\`dryRun\`) or a retry (\`retryOf\`). The run uses a snapshot of the import; later changes to the import do not affect it. The job
+ends with the run. To follow the run, use \`GET …/events\`.`,
     answers: {200: RunBegun, 202: RunBegun},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'IMPORT_RUNNING', 'FILE_GONE', 'NOT_READY', 'WRITES_PAUSED', 'NO_DISCOVERY', 'RUN_NOT_FOUND'] as const),
@@ -66,7 +66,7 @@ The job is over with the run; follow the run itself by \`GET …/events\`.`,
     query: z.object({limit: limitOf({usual: 50, most: 200})}),
     async handle({db, caller: {org}, params: {id}, query: {limit}}) {
       const found = await findImport(db, {org, id})
-      if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+      if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'There is no such import')
       const runs = await listRuns(db, {importNo: found.no, limit})
       return {
         runs: await Promise.all(runs.map(async run => describeRun({run, importId: id, ...(await readRun(db, run))}))),
@@ -91,10 +91,10 @@ The job is over with the run; follow the run itself by \`GET …/events\`.`,
     path: '/orgs/:org/imports/:id/runs/:run/cancel',
     access: {role: 'operator'},
     summary: 'Cancel a run',
-    description: 'It writes no more rows, and ends once what is in flight is settled. One that has ended stays as it is.',
+    description: 'Stops the run, which ends once batches in flight are settled. An ended run is left unchanged.',
     answers: {200: RunAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND'],
-    example: {answer: {run: {...run, stop: {stopped: 'CANCELLED', message: 'Somebody cancelled the run. Retry this run to carry on'}}}},
+    example: {answer: {run: {...run, stop: {stopped: 'CANCELLED', message: 'The run was cancelled. Retry this run to continue'}}}},
     params: OfImportRun,
     async handle({db, caller, params, request}) {
       const named = {org: caller.org, importId: params.id, runId: params.run}

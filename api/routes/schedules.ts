@@ -1,15 +1,15 @@
 import {z} from 'zod'
-import {readPage} from '../../shared/cursor.ts'
+import {tagOf} from '../../shared/configuration/version.ts'
 import {fireSchedule} from '../../shared/jobs.ts'
-import {tagOf} from '../../shared/registry/version.ts'
+import {findVisible} from '../../shared/mapping/templates/find.ts'
 import {fireNow} from '../../shared/schedules/fire.ts'
 import {describeFiring, describeSchedules, findOwnSchedule, NewSchedule, ReplacedSchedule} from '../../shared/schedules/schedule.ts'
 import {createSchedule, removeSchedule, replaceSchedule, setEnabled} from '../../shared/schedules/write.ts'
-import {findVisible} from '../../shared/templates/find.ts'
+import {readPage} from '../../shared/security/cursor.ts'
 import type {Db} from '../../sql/database.ts'
 import {listFirings} from '../../sql/firings.ts'
 import {listSchedules, type Schedule} from '../../sql/schedules.ts'
-import type {Member} from '../access.ts'
+import type {MemberCaller} from '../access.ts'
 import {
   Fired,
   FiringPage,
@@ -20,19 +20,23 @@ import {
   ScheduleRemoved,
   scheduleExample,
 } from '../answers/schedules.ts'
-import {templateAskerOf} from '../askers.ts'
+import {templateAskerOf} from '../callers.ts'
 import {conditionOf} from '../if-match.ts'
+import {answerJob} from '../job-response.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfSchedule, OfTemplate} from '../params.ts'
-import {answerJob} from '../prefer.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
 const Page = z.object({limit: limitOf({usual: 50, most: 200}), cursor: Cursor})
 
-const named = (caller: Member, {id, schedule}: z.output<typeof OfSchedule>) => ({...templateAskerOf(caller), template: id, id: schedule})
+const named = (caller: MemberCaller, {id, schedule}: z.output<typeof OfSchedule>) => ({
+  ...templateAskerOf(caller),
+  template: id,
+  id: schedule,
+})
 
-/** With its version, which a write is made against. */
+/** Replies with the schedule and its version as ETag. */
 const answer = async (db: Db, schedule: Schedule, status = 200) => {
   const [described] = await describeSchedules(db, [schedule])
   return reply({status, json: {schedule: described}, headers: {etag: tagOf(schedule.version)}})
@@ -65,9 +69,9 @@ export default [
     method: 'post',
     path: '/orgs/:org/templates/:id/schedules',
     access: {role: 'builder'},
-    summary: 'Make a schedule',
+    summary: 'Create a schedule',
     description:
-      'It acts as whoever makes it, and does what they may do at the moment. Credentials of its source are kept sealed and never told. The `ETag` is its version.',
+      "The schedule acts as its creator, with the creator's current permissions. Credentials of its source are stored encrypted and never returned. The `ETag` is its version.",
     answers: {201: ScheduleRead},
     refusals: [
       'NOT_FOUND',
@@ -105,7 +109,7 @@ export default [
     access: {role: 'builder'},
     summary: 'Replace a schedule',
     description:
-      'A credential that is left out stays, for the same place and user alone. Turned on, what stopped it is taken to be mended. What was due before is fired still. With `If-Match: "2"` it is refused where 2 is not its newest version any more.',
+      'An omitted credential stays, if address and user are unchanged. Enabling the schedule clears the error that stopped it. A firing that was already due still happens. With `If-Match: "2"`, applies only if 2 is still the newest version.',
     answers: {200: ScheduleRead},
     refusals: [
       ...(['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES', 'FEATURE_FREQUENT_SCHEDULES'] as const),
@@ -128,13 +132,12 @@ export default [
     path: '/orgs/:org/templates/:id/schedules/:schedule',
     access: {role: 'builder'},
     summary: 'Turn a schedule on or off',
-    description:
-      'What was due while it was off is not made up for. With `If-Match: "2"` it is refused where 2 is not its newest version any more.',
+    description: 'Firings missed while it was off are not made up. With `If-Match: "2"`, applies only if 2 is still the newest version.',
     answers: {200: ScheduleRead},
     refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES', 'FEATURE_FREQUENT_SCHEDULES'],
     example: {body: {enabled: true}, answer: {schedule: scheduleExample}},
     params: OfSchedule,
-    body: z.strictObject({enabled: z.boolean().describe('Whether it fires by itself')}),
+    body: z.strictObject({enabled: z.boolean().describe('Whether the schedule is on')}),
     async handle({db, caller, params, body, request}) {
       const asked = {...named(caller, params), condition: conditionOf(request)}
       return answer(db, await setEnabled({db}, asked, body.enabled))
@@ -146,7 +149,7 @@ export default [
     path: '/orgs/:org/templates/:id/schedules/:schedule',
     access: {role: 'builder'},
     summary: 'Delete a schedule with its history',
-    description: 'A run it has started goes on. With `If-Match: "2"` it is refused where 2 is not its newest version any more.',
+    description: 'A run it has started continues. With `If-Match: "2"`, applies only if 2 is still the newest version.',
     answers: {200: ScheduleRemoved},
     refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT'],
     example: {answer: {removed: scheduleExample.id}},
@@ -161,13 +164,15 @@ export default [
     method: 'post',
     path: '/orgs/:org/templates/:id/schedules/:schedule/run',
     access: {role: 'builder'},
-    summary: 'Fire a schedule out of turn',
-    description: 'On or off. The job fetches the file and begins the run; `GET …/firings` tells what came of it.',
+    summary: 'Fire a schedule now',
+    description: 'Works whether the schedule is on or off. The job fetches the file and starts the run; `GET …/firings` shows the result.',
     answers: {200: Fired, 202: Fired},
     refusals: ['NOT_FOUND', 'IMPORT_RUNNING', 'BUSY'],
     example: {body: {again: true}},
     params: OfSchedule,
-    body: z.strictObject({again: z.boolean().default(false).describe('Also if the file is the one it ran last')}),
+    body: z.strictObject({
+      again: z.boolean().default(false).describe('Whether to import the file even if it has not changed since the last run'),
+    }),
     async handle(input) {
       const {db, queue, caller, params, body} = input
       const {firing, job} = await db.transaction(tx => fireNow(tx, queue, {...named(caller, params), ...body}))
@@ -179,7 +184,7 @@ export default [
     method: 'get',
     path: '/orgs/:org/templates/:id/schedules/:schedule/firings',
     access: {role: 'builder'},
-    summary: 'List the times a schedule fired',
+    summary: 'List the firings of a schedule',
     answers: {200: FiringPage},
     refusals: ['NOT_FOUND', 'INVALID_CURSOR'],
     example: {answer: {firings: [firingExample], nextCursor: null}},

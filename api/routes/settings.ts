@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {describeSettings, patchSettings, pauseWriting} from '../../shared/registry/settings-edit.ts'
+import {describeSettings, patchSettings, pauseWriting} from '../../shared/configuration/settings-edit.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
 import {OrgSettings, SettingsChanged, SettingsRead, settingsExample, WritingChanged} from '../answers/settings.ts'
 import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
@@ -28,7 +28,7 @@ export default [
     path: '/orgs/:org/config/settings',
     access: {role: 'admin'},
     summary: 'Change settings of the org',
-    description: `What is left out stays. \`followsCrmRoles\` takes the rank of changing members. ${ofCondition}`,
+    description: `Omitted values stay. Changing \`followsCrmRoles\` requires the same role as changing members. ${ofCondition}`,
     answers: {200: SettingsChanged},
     refusals: [...ofEdit, 'ROLE_REQUIRED', 'MEMBERSHIP_GONE'],
     example: {body: {timezone: 'Europe/Berlin'}, answer: {settings: settingsExample}},
@@ -44,13 +44,13 @@ export default [
     method: 'patch',
     path: '/orgs/:org/config/writing',
     access: {role: 'admin'},
-    summary: 'Stop or start writing through a connection',
-    description: `Of the connection named, or of the only one. Runs on it pause, and go on by themselves once it is started again. ${ofCondition}`,
+    summary: 'Pause or resume writing through a connection',
+    description: `Runs of the connection pause, and resume automatically when writing resumes. \`connector\` is required only if the org has several connections. ${ofCondition}`,
     answers: {200: WritingChanged},
     refusals: [...ofEdit, 'CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED'],
     example: {body: {paused: true}, answer: {writing: {con_01k9m0v6f8e2r4t7w3y5z1a2b3: {paused: true}}}},
     query: z.object({connector, proposedBy: proposed}),
-    body: z.strictObject({paused: z.boolean().optional().describe('Whether nothing is to be written; left out, nothing changes')}),
+    body: z.strictObject({paused: z.boolean().optional().describe('Whether writing is paused. If omitted, nothing changes')}),
     async handle({db, caller, query, body, request}) {
       const {registry, told} = await pauseWriting(db, caller, {condition: conditionOf(request), ...query}, body)
       return answerEdit({writing: registry.writing}, told)

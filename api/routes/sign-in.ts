@@ -1,13 +1,13 @@
 import {z} from 'zod'
+import {endOtherSignIns, refreshSession, signOut} from '../../shared/accounts/session.ts'
+import {beginSignIn, completeSignIn} from '../../shared/accounts/sign-in.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {consentUrl} from '../../shared/oauth/authorise.ts'
-import {endOtherSignIns, refreshSession, signOut} from '../../shared/people/session.ts'
-import {beginSignIn, completeSignIn} from '../../shared/people/sign-in.ts'
 import {listSignIns} from '../../sql/sessions.ts'
 import {Answer, Count, File, Nothing} from '../answers/common.ts'
 import {Me, SessionToken, SignIn} from '../answers/people.ts'
 import {keepBrowser, readBrowser} from '../browser-cookie.ts'
 import {deviceOf} from '../device.ts'
+import {consentUrl} from '../oauth/authorise.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 import {outcomePage, refusalPage} from '../sign-in-page.ts'
@@ -22,15 +22,15 @@ export default [
     path: '/auth/zoho/start',
     access: {public: true},
     effect: 'write',
-    summary: 'Begin to sign in with a CRM account',
+    summary: 'Start a sign-in with a CRM account',
     description:
-      'For a browser, in a window of its own: it is sent to the CRM and comes back to the callback, which hands a session to the window that opened it.',
-    answers: {302: Nothing("To the CRM's sign-in, with a cookie the browser brings back")},
-    refusals: ['RETURN_NOT_ALLOWED', 'UNAVAILABLE'],
+      'For browsers, in a separate window. Redirects to the CRM, which returns to the callback. The callback posts a session to the window that opened it.',
+    answers: {302: Nothing("To the CRM's sign-in, with a cookie for the callback")},
+    refusals: ['RETURN_NOT_ALLOWED', 'NOT_CONFIGURED', 'UNAVAILABLE'],
     example: {query: {dc: 'eu', return: 'https://app.example.org'}},
     query: z.object({
       dc: z.string().default('us').describe('The data centre of the CRM account, such as `us`, `eu` or `in`'),
-      return: text('The origin of the page that opened this window, to which the session is handed; its own when left out'),
+      return: text('Origin of the page that opened this window and receives the session. Default: the origin of this server'),
     }),
     async handle({db, config, query, request}) {
       const browser = readBrowser(config, request.headers.cookie)
@@ -45,21 +45,21 @@ export default [
     path: '/auth/zoho/callback',
     access: {public: true},
     effect: 'write',
-    summary: 'Come back from the CRM and end a sign-in or a consent',
+    summary: 'Complete a sign-in or a CRM consent',
     description:
-      'The CRM sends the browser here. The page posts `{type: "lading:session", token}` or `{type: "lading:connected", connectorId}` to the window that opened it, at the origin the visit began with. Refusals are pages where the browser accepts them.',
+      'The CRM redirects the browser here. The page posts `{type: "lading:session", token}` or `{type: "lading:connected", connectorId}` to the window that opened it, only to the origin that started the sign-in. Refusals are HTML pages if the browser accepts HTML.',
     answers: {
-      200: File('text/html', 'A page that hands over the outcome and closes itself'),
-      302: Nothing('To the page on which a person lets an MCP client in'),
+      200: File('text/html', 'A page that posts the outcome and closes itself'),
+      302: Nothing('To the consent page of an MCP client'),
       400: refusedPage,
       403: refusedPage,
       502: refusedPage,
     },
     refusals: ['SIGN_IN_EXPIRED', 'SIGN_IN_REFUSED', 'SIGN_IN_UNAVAILABLE', 'BANNED', 'ROLE_REQUIRED', 'ORG_CLOSED', 'UNAVAILABLE'],
     query: z.object({
-      state: text('As the CRM was given it'),
-      code: text('What consent is exchanged by'),
-      error: text('Why there is no code'),
+      state: text('The state sent to the CRM'),
+      code: text('The authorisation code'),
+      error: text('The error, if there is no code'),
       'accounts-server': text('The sign-in host of the account'),
     }),
     async handle({db, config, crm, log, query: {'accounts-server': accountsServer, ...query}, request}) {
@@ -70,7 +70,7 @@ export default [
         if (!('request' in outcome)) return outcomePage(outcome)
         return reply({status: 302, headers: {location: await consentUrl(config, outcome.request), 'cache-control': 'no-store'}})
       } catch (error) {
-        // Programs are told in the envelope; a person sees a page.
+        // Programs get the error envelope; a browser shows the person a page.
         if (!(error instanceof Refusal) || !request.headers.accept?.includes('text/html')) throw error
         log.info({code: error.code, ...(error.cause !== undefined && {err: error.cause})}, 'sign-in refused')
         return refusalPage(error)
@@ -100,7 +100,7 @@ export default [
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'Sign out: end the sign-in',
     description:
-      'Ends this session and every session of the same sign-in: those it was refreshed from and those refreshed from it. A run that one of them follows is followed for half a minute more at most. Other sign-ins of the person continue.',
+      'Ends this session and every session of the same sign-in: those it was refreshed from and those refreshed from it. Event streams of those sessions end within 30 seconds. Other sign-ins of the person continue.',
     answers: {204: Nothing('The sign-in has ended')},
     refusals: [],
     status: 204,
@@ -115,7 +115,7 @@ export default [
     path: '/auth/sessions',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'List your sign-ins',
-    answers: {200: Answer({sessions: z.array(SignIn).describe('One entry per sign-in that still works, the newest first')})},
+    answers: {200: Answer({sessions: z.array(SignIn).describe('One entry per active sign-in, newest first')})},
     refusals: [],
     handle: async ({db, caller: {person, session}}) => ({sessions: await listSignIns(db, {person, session: session!})}),
   }),
@@ -136,7 +136,7 @@ export default [
     method: 'get',
     path: '/auth/me',
     access: {role: 'operator', noOrg: true, closedOrg: true, oauth: true},
-    summary: 'Read who the bearer is',
+    summary: 'Read the current user and org',
     answers: {200: Me},
     refusals: [],
     example: {

@@ -1,21 +1,21 @@
 import {z} from 'zod'
+import {setOrgClosed} from '../../shared/accounts/closing.ts'
+import {beginOrgErasure} from '../../shared/accounts/erasure.ts'
+import {Reason} from '../../shared/accounts/staff-action.ts'
+import {openStaffView} from '../../shared/accounts/staff-view.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {eraseOrg} from '../../shared/jobs.ts'
-import {setOrgClosed} from '../../shared/people/closing.ts'
-import {beginOrgErasure} from '../../shared/people/erasure.ts'
-import {Reason} from '../../shared/people/staff-action.ts'
-import {openStaffView} from '../../shared/people/staff-view.ts'
 import {type Queue, readNewestJob} from '../../shared/queue.ts'
 import {Answer, JobOf} from '../answers/common.ts'
 import {ErasureResult, OrgClosing, StaffView} from '../answers/staff.ts'
-import {answerSent} from '../prefer.ts'
+import {answerSent} from '../job-response.ts'
 import {route} from '../route.ts'
 
 const params = z.object({org: z.string().describe('The org (`org_`)')})
 
 const readErasure = async (queue: Queue, org: string) => {
   const job = await readNewestJob(queue, {name: eraseOrg.name, key: org})
-  if (!job) throw new Refusal('NOT_FOUND', 'This org is not being erased, or that ended too long ago')
+  if (!job) throw new Refusal('NOT_FOUND', 'There is no erasure of this org, or it ended too long ago')
   return job
 }
 
@@ -27,13 +27,14 @@ export default [
     method: 'post',
     path: '/staff/orgs/:org/view',
     access: {backoffice: true, sessionOnly: true},
-    summary: 'Look into an org as its admin',
-    description: 'For an hour, on the record. Money and the publisher of libraries stay closed, and so does what acts for a person.',
+    summary: 'Open a staff view of an org',
+    description:
+      'Gives admin access for one hour. Every write is recorded. Billing, library publishers and actions on behalf of a person are excluded.',
     answers: {201: StaffView},
     refusals: ['NOT_FOUND', 'ORG_CLOSED'],
-    example: {body: {write: false, reason: 'Their import stands still'}},
+    example: {body: {write: false, reason: 'Their import is stuck'}},
     params,
-    body: z.strictObject({write: z.boolean().default(false).describe('Whether it may write'), reason: Reason}),
+    body: z.strictObject({write: z.boolean().default(false).describe('Whether the view allows writing'), reason: Reason}),
     status: 201,
     handle: ({db, config, caller, params: {org}, body}) => openStaffView(db, config, caller.staff, {org, ...body}),
   }),
@@ -44,10 +45,10 @@ export default [
     access: {backoffice: true},
     summary: 'Close an org',
     description:
-      'Whoever is in it is refused from the next request on, and its runs lie down until it opens. What it pays for ends with the period that is paid.',
+      'Members are refused from their next request on, and runs pause until the org is reopened. Its subscription ends with the paid period.',
     answers: {200: ofClosing},
     refusals: ['NOT_FOUND'],
-    example: {body: {reason: 'Asked for by its owner'}},
+    example: {body: {reason: 'Requested by the owner'}},
     params,
     body: z.strictObject({reason: Reason}),
     async handle({db, queue, caller: {staff}, params: {org}, body: {reason}}) {
@@ -59,10 +60,10 @@ export default [
     method: 'post',
     path: '/staff/orgs/:org/reopen',
     access: {backoffice: true},
-    summary: 'Open a closed org again',
+    summary: 'Reopen a closed org',
     answers: {200: ofClosing},
     refusals: ['NOT_FOUND'],
-    example: {body: {reason: 'Asked for by its owner'}},
+    example: {body: {reason: 'Requested by the owner'}},
     params,
     body: z.strictObject({reason: Reason.optional()}),
     async handle({db, queue, caller: {staff}, params: {org}, body: {reason}}) {
@@ -74,8 +75,8 @@ export default [
     method: 'post',
     path: '/staff/orgs/:org/erase',
     access: {operator: true},
-    summary: 'Erase an org for good',
-    description: 'Closes it and gives it to a worker. Asked again, the job that is at it is answered.',
+    summary: 'Erase an org permanently',
+    description: 'Closes the org and starts a job that erases it. If one is running, that job is returned.',
     answers: {200: ofErasure, 202: ofErasure},
     refusals: ['NOT_FOUND', 'BUSY'],
     example: {body: {reason: 'The contract ended'}},
@@ -93,7 +94,7 @@ export default [
     method: 'get',
     path: '/staff/orgs/:org/erasure',
     access: {backoffice: true},
-    summary: 'Read how the erasure of an org goes',
+    summary: 'Read the erasure job of an org',
     answers: {200: ofErasure},
     refusals: ['NOT_FOUND'],
     params,

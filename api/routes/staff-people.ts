@@ -1,7 +1,7 @@
 import {z} from 'zod'
-import {setPersonBanned} from '../../shared/people/ban.ts'
-import {erasePerson} from '../../shared/people/erasure.ts'
-import {Reason} from '../../shared/people/staff-action.ts'
+import {setPersonBanned} from '../../shared/accounts/ban.ts'
+import {erasePerson} from '../../shared/accounts/erasure.ts'
+import {Reason} from '../../shared/accounts/staff-action.ts'
 import {Answer} from '../answers/common.ts'
 import {Erased, Person} from '../answers/staff.ts'
 import {route} from '../route.ts'
@@ -16,7 +16,7 @@ export default [
     path: '/staff/people/:id/ban',
     access: {backoffice: true},
     summary: 'Ban a person',
-    description: 'Every session and API token of theirs is refused from the next request on.',
+    description: 'All sessions and API tokens of the person are refused from the next request on.',
     answers: {200: ofPerson},
     refusals: ['NOT_FOUND'],
     example: {body: {reason: 'Their mailbox was taken over'}},
@@ -48,13 +48,13 @@ export default [
     access: {operator: true},
     summary: 'Erase a person',
     description:
-      'Memberships, invitations to their address, and every name and address of theirs go; what they made stays and names nobody. An org with other members keeps an owner: refused where they are its only one, or by `force` the highest of the others becomes one. Works in maintenance too.',
+      'Deletes memberships, invitations to their address, and their names and addresses. What they created stays, without a name. Refused if they are the only owner of an org with other members; with `force`, the highest-ranked other member becomes owner. Available in maintenance mode.',
     answers: {200: Erased},
     refusals: ['NOT_FOUND', 'LAST_OWNER'],
-    example: {body: {force: false, reason: 'Asked for by the person'}, answer: {deleted: true, heirs: []}},
+    example: {body: {force: false, reason: 'Requested by the person'}, answer: {deleted: true, heirs: []}},
     params,
     body: z.strictObject({
-      force: z.boolean().default(false).describe('Whether others become owners where they are the only one'),
+      force: z.boolean().default(false).describe('Whether another member becomes owner of orgs where the person is the only owner'),
       reason: Reason.optional(),
     }),
     handle: async ({db, params: {id}, body}) => ({deleted: true, heirs: await erasePerson(db, id, body)}),

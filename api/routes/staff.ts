@@ -1,7 +1,7 @@
 import {z} from 'zod'
-import {readPage} from '../../shared/cursor.ts'
-import {EmailAddress, normaliseAddress} from '../../shared/people/address.ts'
-import {addStaff, listStaffMembers, removeStaff} from '../../shared/people/staff.ts'
+import {EmailAddress, normaliseAddress} from '../../shared/accounts/address.ts'
+import {addStaff, listStaffMembers, removeStaff} from '../../shared/accounts/staff.ts'
+import {readPage} from '../../shared/security/cursor.ts'
 import {listPeopleAt} from '../../sql/people.ts'
 import {listNights} from '../../sql/retention.ts'
 import {listStaffActions} from '../../sql/staff-actions.ts'
@@ -17,8 +17,8 @@ export default [
     method: 'get',
     path: '/staff/people',
     access: {backoffice: true},
-    summary: 'List who is staff',
-    answers: {200: Answer({people: z.array(StaffMember).describe('People first, then accounts that wait for their first sign-in')})},
+    summary: 'List staff members',
+    answers: {200: Answer({people: z.array(StaffMember).describe('People first, then accounts awaiting their first sign-in')})},
     refusals: [],
     handle: async ({db}) => ({people: await listStaffMembers(db)}),
   }),
@@ -27,9 +27,9 @@ export default [
     method: 'post',
     path: '/staff/people',
     access: {operator: true},
-    summary: 'Make somebody staff',
+    summary: 'Add a staff member',
     description:
-      'By `person`, or by the `account` they sign in with, which may wait for its first sign-in. An address alone names nobody and is refused with the people who have it. Have them sign in once, then find them with `GET /staff/people/search` and compare the data centre and account id.',
+      'Names the person by `person`, or by the `account` they sign in with, which need not have signed in yet. An e-mail address alone is refused, and the answer lists the people who have it. Have them sign in once, then find them with `GET /staff/people/search` and compare the data centre and account id.',
     answers: {200: ofStaff},
     refusals: ['NOT_FOUND', 'PERSON_AMBIGUOUS'],
     example: {
@@ -48,12 +48,12 @@ export default [
           dc: z.string().describe('The data centre of the CRM account'),
           id: z
             .string()
-            .regex(/^\d{1,20}$/, 'An account id is digits')
+            .regex(/^\d{1,20}$/, 'An account id has 1 to 20 digits')
             .describe('The id of the account there (ZUID)'),
         })
         .optional()
         .describe('The account they sign in with'),
-      email: EmailAddress.optional().describe('Beside `person`: the address they must have'),
+      email: EmailAddress.optional().describe('With `person`: the address that the person must have'),
     }),
     handle: async ({db, config, body}) => ({person: await addStaff({db, config}, body)}),
   }),
@@ -62,11 +62,11 @@ export default [
     method: 'delete',
     path: '/staff/people/:id',
     access: {operator: true},
-    summary: 'Make somebody staff no more',
-    description: 'Their sessions open nothing of the backoffice from the next request on.',
+    summary: 'Remove a staff member',
+    description: 'Their sessions lose access to the backoffice from the next request on.',
     answers: {200: ofStaff},
     refusals: ['NOT_FOUND'],
-    params: z.object({id: z.string().describe('The person (`per_`), or the account that waits (`stf_`)')}),
+    params: z.object({id: z.string().describe('The person (`per_`), or the account awaiting its first sign-in (`stf_`)')}),
     handle: async ({db, params: {id}}) => ({person: await removeStaff(db, id)}),
   }),
 
@@ -74,12 +74,12 @@ export default [
     method: 'get',
     path: '/staff/people/search',
     access: {backoffice: true},
-    summary: 'Find the people of an address',
+    summary: 'Find people by e-mail address',
     description: 'One mailbox may have an account in several data centres.',
-    answers: {200: Answer({people: z.array(PersonPlaced).describe('Everybody of this address')})},
+    answers: {200: Answer({people: z.array(PersonPlaced).describe('All people with this address')})},
     refusals: [],
     example: {query: {email: 'ana@example.org'}},
-    query: z.object({email: EmailAddress.describe('In full; A–Z count as a–z')}),
+    query: z.object({email: EmailAddress.describe('The full address. Case of A–Z is ignored')}),
     handle: async ({db, query}) => ({people: await listPeopleAt(db, normaliseAddress(query.email))}),
   }),
 
@@ -87,8 +87,8 @@ export default [
     method: 'get',
     path: '/staff/retention',
     access: {backoffice: true},
-    summary: 'Read what was deleted by age, night by night',
-    answers: {200: Answer({nights: z.array(Night).describe('The newest first')})},
+    summary: 'Read what retention deleted each night',
+    answers: {200: Answer({nights: z.array(Night).describe('Newest first')})},
     refusals: [],
     query: z.object({limit: limitOf({usual: 14, most: 400})}),
     handle: async ({db, query: {limit}}) => ({nights: await listNights(db, {limit, mostFailures: 50})}),
@@ -98,12 +98,12 @@ export default [
     method: 'get',
     path: '/staff/actions',
     access: {backoffice: true},
-    summary: 'Read the record of what staff did',
-    answers: {200: Answer({actions: z.array(StaffAction).describe('The newest first'), nextCursor: NextCursor})},
+    summary: 'Read the log of staff actions',
+    answers: {200: Answer({actions: z.array(StaffAction).describe('Newest first'), nextCursor: NextCursor})},
     refusals: ['INVALID_CURSOR'],
     example: {query: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', limit: '50'}},
     query: z.object({
-      org: z.string().optional().describe('Of this org alone'),
+      org: z.string().optional().describe('Only actions on this org'),
       limit: limitOf({usual: 50, most: 500}),
       cursor: Cursor,
     }),

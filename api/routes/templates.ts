@@ -1,15 +1,15 @@
 import {z} from 'zod'
-import {readPage} from '../../shared/cursor.ts'
-import {drawnAs} from '../../shared/drawn.ts'
-import {oneLine} from '../../shared/name.ts'
-import {tagOf} from '../../shared/registry/version.ts'
-import {checkTemplate} from '../../shared/templates/check.ts'
-import {describeTemplate, outlineTemplate} from '../../shared/templates/describe.ts'
-import {type Asker, findVisible, viewerOf} from '../../shared/templates/find.ts'
-import {readTemplateRuns} from '../../shared/templates/runs.ts'
-import {templateOf} from '../../shared/templates/save.ts'
-import {Template} from '../../shared/templates/template.ts'
-import {createTemplate, removeTemplate, replaceTemplate, shareTemplate} from '../../shared/templates/write.ts'
+import {tagOf} from '../../shared/configuration/version.ts'
+import {checkTemplate} from '../../shared/mapping/templates/check.ts'
+import {describeTemplate, outlineTemplate} from '../../shared/mapping/templates/describe.ts'
+import {findVisible, type TemplateCaller, viewerOf} from '../../shared/mapping/templates/find.ts'
+import {readTemplateRuns} from '../../shared/mapping/templates/runs.ts'
+import {templateOf} from '../../shared/mapping/templates/save.ts'
+import {Template} from '../../shared/mapping/templates/template.ts'
+import {createTemplate, removeTemplate, replaceTemplate, shareTemplate} from '../../shared/mapping/templates/write.ts'
+import {withJsonSchema} from '../../shared/schema/json-schema.ts'
+import {oneLine} from '../../shared/schema/name.ts'
+import {readPage} from '../../shared/security/cursor.ts'
 import {listTemplates, type TemplateRow} from '../../sql/templates.ts'
 import {
   checkExample,
@@ -20,33 +20,35 @@ import {
   TemplateRead,
   TemplateRemoved,
   TemplateRuns,
-  templateDocument,
+  templateBodyExample,
   templateExample,
 } from '../answers/templates.ts'
-import {templateAskerOf} from '../askers.ts'
+import {templateAskerOf} from '../callers.ts'
 import {conditionOf} from '../if-match.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfTemplate} from '../params.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
-/** One saved from an import names it; any other is a document. */
+/** The input to save a template from an import. A template may also be sent as a document. */
 const FromImport = z.strictObject({
-  fromImport: z.string().describe('The import it is saved from'),
-  name: oneLine(z.string().trim().min(1).max(200)).describe('What people call it'),
-  description: z.string().max(2_000).nullish().describe('What it is for'),
+  fromImport: z.string().describe('The import to save as a template'),
+  name: oneLine(z.string().trim().min(1).max(200)).describe('The name shown to users'),
+  description: z.string().max(2_000).nullish().describe('The purpose of the template'),
 })
-const New = drawnAs(z.unknown(), z.union([Template, FromImport])).transform((body, context): z.output<typeof FromImport> | Template => {
-  const isSaved = typeof body === 'object' && body !== null && 'fromImport' in body
-  const {data, error} = (isSaved ? FromImport : Template).safeParse(body)
-  for (const {path, message} of error?.issues ?? []) context.addIssue({code: 'custom', path: [...path], message})
-  return data ?? z.NEVER
-})
+const New = withJsonSchema(z.unknown(), z.union([Template, FromImport])).transform(
+  (body, context): z.output<typeof FromImport> | Template => {
+    const isSaved = typeof body === 'object' && body !== null && 'fromImport' in body
+    const {data, error} = (isSaved ? FromImport : Template).safeParse(body)
+    for (const {path, message} of error?.issues ?? []) context.addIssue({code: 'custom', path: [...path], message})
+    return data ?? z.NEVER
+  },
+)
 
-/** With its version, which a write is made against. */
-const answer = (template: TemplateRow, asker: Asker, {status, ...more}: {status?: number; leftOut?: string[]} = {}) =>
+/** Replies with the template and its version as ETag. */
+const answer = (template: TemplateRow, templateCaller: TemplateCaller, {status, ...more}: {status?: number; leftOut?: string[]} = {}) =>
   reply({
-    json: {template: describeTemplate(template, asker), ...more},
+    json: {template: describeTemplate(template, templateCaller), ...more},
     headers: {etag: tagOf(template.version)},
     ...(status && {status}),
   })
@@ -56,20 +58,20 @@ export default [
     method: 'get',
     path: '/orgs/:org/templates',
     access: {role: 'operator'},
-    summary: 'List the templates one sees',
+    summary: 'List the templates you can see',
     description: 'Shared templates and your own. Admins see every template of the org.',
     answers: {200: TemplatePage},
     refusals: ['INVALID_CURSOR'],
     example: {answer: {templates: [outlineExample], nextCursor: null}},
     query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: Cursor}),
     async handle({db, config, caller, query}) {
-      const asker = templateAskerOf(caller)
+      const templateCaller = templateAskerOf(caller)
       const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `templates ${caller.org}`, query, {
         as: String,
-        read: ({place: before, limit}) => listTemplates(db, {...viewerOf(asker), before, limit}),
+        read: ({place: before, limit}) => listTemplates(db, {...viewerOf(templateCaller), before, limit}),
         placeOf: ({id}) => id,
       })
-      return {templates: page.map(template => outlineTemplate(template, asker)), nextCursor}
+      return {templates: page.map(template => outlineTemplate(template, templateCaller)), nextCursor}
     },
   }),
   route({
@@ -78,7 +80,7 @@ export default [
     access: {role: 'builder'},
     summary: 'Save a template',
     description:
-      'A document, or what an import does (`fromImport`): of its files the columns and how they are read, and nothing of their rows, names or counts. Until it is shared, only its creator and admins see it. The `ETag` is its version.',
+      "From a document, or from an import (`fromImport`). Of the import's files, the template keeps columns and reader options, but no rows, names or counts. Until it is shared, only its creator and admins see it. The `ETag` is its version.",
     answers: {201: TemplateMade},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'NOT_READY'],
     example: {
@@ -87,11 +89,11 @@ export default [
     },
     body: New,
     async handle({db, caller, body}) {
-      const asker = templateAskerOf(caller)
-      if (!('fromImport' in body)) return answer(await createTemplate(db, asker, body), asker, {status: 201})
+      const templateCaller = templateAskerOf(caller)
+      if (!('fromImport' in body)) return answer(await createTemplate(db, templateCaller, body), templateCaller, {status: 201})
       const {fromImport: importId, ...named} = body
       const {document, leftOut} = await templateOf(db, {org: caller.org, importId, ...named})
-      return answer(await createTemplate(db, asker, document), asker, {status: 201, leftOut})
+      return answer(await createTemplate(db, templateCaller, document), templateCaller, {status: 201, leftOut})
     },
   }),
   route({
@@ -112,15 +114,15 @@ export default [
     access: {role: 'builder'},
     summary: 'Replace a template',
     description:
-      'The whole document at once, by its creator or an admin. The same again makes no version, and says that what has changed around it is known. With `If-Match: "3"` it is refused where 3 is not its newest version any more.',
+      'Replaces the whole document. Allowed to its creator and to admins. An identical document creates no version, and acknowledges changes in the CRM since. With `If-Match: "3"`, applies only if 3 is still the newest version.',
     answers: {200: TemplateRead},
     refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'TEMPLATE_CONFLICT', 'TEMPLATE_NAME_TAKEN'],
-    example: {body: templateDocument, answer: {template: templateExample}},
+    example: {body: templateBodyExample, answer: {template: templateExample}},
     params: OfTemplate,
     body: Template,
     async handle({db, caller, params: {id}, body, request}) {
-      const asker = templateAskerOf(caller)
-      return answer(await replaceTemplate(db, asker, {id, condition: conditionOf(request)}, body), asker)
+      const templateCaller = templateAskerOf(caller)
+      return answer(await replaceTemplate(db, templateCaller, {id, condition: conditionOf(request)}, body), templateCaller)
     },
   }),
   route({
@@ -128,7 +130,7 @@ export default [
     path: '/orgs/:org/templates/:id',
     access: {role: 'builder'},
     summary: 'Delete a template with its schedules',
-    description: 'Imports made from it and their runs stay. With `If-Match: "3"` it is refused where 3 is not its newest version any more.',
+    description: 'Imports created from it and their runs stay. With `If-Match: "3"`, applies only if 3 is still the newest version.',
     answers: {200: TemplateRemoved},
     refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'TEMPLATE_CONFLICT'],
     example: {answer: {removed: templateExample.id}},
@@ -142,15 +144,15 @@ export default [
     method: 'post',
     path: '/orgs/:org/templates/:id/share',
     access: {role: 'builder'},
-    summary: 'Share a template with the org, or take it back',
+    summary: 'Share a template with the org, or make it private',
     answers: {200: TemplateRead},
     refusals: ['NOT_FOUND', 'TEMPLATE_NAME_TAKEN'],
     example: {body: {shared: true}, answer: {template: templateExample}},
     params: OfTemplate,
     body: z.strictObject({shared: z.boolean().default(true).describe('False makes it private: only its creator and admins see it')}),
     async handle({db, caller, params: {id}, body: {shared}}) {
-      const asker = templateAskerOf(caller)
-      return answer(await shareTemplate(db, asker, {id, shared}), asker)
+      const templateCaller = templateAskerOf(caller)
+      return answer(await shareTemplate(db, templateCaller, {id, shared}), templateCaller)
     },
   }),
   route({
@@ -158,7 +160,7 @@ export default [
     path: '/orgs/:org/templates/:id/runs',
     access: {role: 'operator'},
     summary: 'List the runs of a template',
-    description: 'Runs of imports made from it, and those engines of your own were authorised for by its name; the newest first.',
+    description: 'Runs of imports created from it, and external runs authorised with its id. Newest first.',
     answers: {200: TemplateRuns},
     refusals: ['NOT_FOUND', 'INVALID_CURSOR'],
     params: OfTemplate,
@@ -172,14 +174,14 @@ export default [
     method: 'get',
     path: '/orgs/:org/templates/:id/check',
     access: {role: 'operator'},
-    summary: 'Tell what of a template no longer holds',
+    summary: 'Check a template against the CRM',
     description:
-      'By the newest discovery of its connection; a template of any connection is held against the one named, or the only one there is.',
+      'Compares the template with the latest discovery of its connection. A template for any connection is compared with `connector`, or with the only connection.',
     answers: {200: TemplateCheck},
     refusals: ['NOT_FOUND', 'CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NO_DISCOVERY'],
     example: {answer: checkExample},
     params: OfTemplate,
-    query: z.object({connector: z.string().optional().describe('The connection it is held against, for a template of any')}),
+    query: z.object({connector: z.string().optional().describe('The connection to compare with, for a template without one')}),
     async handle({db, caller, params: {id}, query: {connector}}) {
       return checkTemplate(db, await findVisible(db, {...templateAskerOf(caller), id}), connector)
     },

@@ -1,14 +1,15 @@
 import {z} from 'zod'
-import {oneLine} from '../../shared/name.ts'
-import {createToken, endToken} from '../../shared/people/token.ts'
+import {createToken, endToken} from '../../shared/accounts/token.ts'
+import {Instant} from '../../shared/schema/instant.ts'
+import {oneLine} from '../../shared/schema/name.ts'
 import {listTokens} from '../../sql/tokens.ts'
 import {Answer} from '../answers/common.ts'
 import {ApiToken} from '../answers/people.ts'
 import {route} from '../route.ts'
 
 const NewToken = z.object({
-  name: oneLine(z.string().trim().min(1).max(100)).describe('What it is for'),
-  expiresAt: z.iso.datetime({offset: true}).nullish().describe('When it ends; null or left out: never by itself'),
+  name: oneLine(z.string().trim().min(1).max(100)).describe('The purpose of the token'),
+  expiresAt: Instant.nullish().describe('Expiry time. Null or omitted: the token does not expire'),
 })
 
 export default [
@@ -17,7 +18,7 @@ export default [
     path: '/orgs/:org/tokens',
     access: {role: 'admin'},
     summary: 'List the API tokens of the org',
-    answers: {200: Answer({tokens: z.array(ApiToken).describe('Every one ever made, the newest first')})},
+    answers: {200: Answer({tokens: z.array(ApiToken).describe('All tokens, revoked and expired ones included, newest first')})},
     refusals: [],
     handle: async ({db, caller}) => ({tokens: await listTokens(db, caller.org)}),
   }),
@@ -26,10 +27,10 @@ export default [
     method: 'post',
     path: '/orgs/:org/tokens',
     access: {role: 'admin', sessionOnly: 'person'},
-    summary: 'Make an API token',
+    summary: 'Create an API token',
     description:
-      'It is an admin of the org until it is revoked, expires, or its maker is no longer in the org. The secret is told this once.',
-    answers: {201: Answer({token: ApiToken, secret: z.string().describe('The bearer. Keep it: it is told this once')})},
+      'The token has the admin role until it is revoked, expires, or its creator leaves the org. The secret is returned only once.',
+    answers: {201: Answer({token: ApiToken, secret: z.string().describe('The bearer token. Store it now, because it is not shown again')})},
     refusals: [],
     example: {
       body: {name: 'Nightly import', expiresAt: null},
@@ -52,7 +53,7 @@ export default [
     path: '/orgs/:org/tokens/:id',
     access: {role: 'admin', sessionOnly: 'person'},
     summary: 'Revoke an API token',
-    description: 'It is refused from the next request on. A second time changes nothing.',
+    description: 'The token is refused from the next request on. Revoking it again changes nothing.',
     answers: {200: Answer({token: ApiToken})},
     refusals: ['NOT_FOUND'],
     params: z.object({id: z.string().describe('The token (`tok_`)')}),

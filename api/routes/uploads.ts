@@ -1,11 +1,11 @@
 import {z} from 'zod'
-import {ReaderOptions} from '../../shared/imports/reader.ts'
-import {Name} from '../../shared/sources/name.ts'
-import {beginUpload} from '../../shared/uploads/begin.ts'
-import {describeUpload} from '../../shared/uploads/describe.ts'
-import {findImportForUploads, findImportUpload} from '../../shared/uploads/find.ts'
-import {finishUpload} from '../../shared/uploads/finish.ts'
-import {keepPart} from '../../shared/uploads/part.ts'
+import {ReaderOptions} from '../../shared/files/reader.ts'
+import {Name} from '../../shared/files/sources/name.ts'
+import {beginUpload} from '../../shared/files/uploads/begin.ts'
+import {describeUpload} from '../../shared/files/uploads/describe.ts'
+import {findImportForUploads, findImportUpload} from '../../shared/files/uploads/find.ts'
+import {finishUpload} from '../../shared/files/uploads/finish.ts'
+import {keepPart} from '../../shared/files/uploads/part.ts'
 import {deleteUpload, listUnfinished} from '../../sql/uploads.ts'
 import {Answer} from '../answers/common.ts'
 import {source} from '../answers/examples.ts'
@@ -16,31 +16,31 @@ import {readDigest} from '../digest.ts'
 import {OfImport} from '../params.ts'
 import {ofReading} from '../refusal-lists.ts'
 import {route} from '../route.ts'
-import {assertNoForm} from '../sent-file.ts'
-import {replyTaken} from '../source-reply.ts'
+import {replyIngested} from '../source-reply.ts'
+import {assertNoForm} from '../uploaded-file.ts'
 
 const NewUpload = z.strictObject({
-  name: Name.describe('What the file is called'),
-  size: z.int().nonnegative().describe('The whole file, in bytes'),
-  label: Name.optional().describe('What its source is called; by default as the slot is, else as the file'),
-  slot: Name.optional().describe('The slot of the template the file is for; need not be named where there is one'),
-  reader: ReaderOptions.optional().describe('How the file is read, where that is not to be found out from its first bytes'),
-  sheet: Name.optional().describe('The sheet of a workbook; short for `reader: {sheet}`'),
+  name: Name.describe('Name of the file'),
+  size: z.int().nonnegative().describe('Size of the whole file, in bytes'),
+  label: Name.optional().describe('Name of the source. Default: the name of the slot, else of the file'),
+  slot: Name.optional().describe('The slot of the template to fill. Required if the template has several'),
+  reader: ReaderOptions.optional().describe('Reader options. Omitted options are detected'),
+  sheet: Name.optional().describe('The sheet of a workbook. Short for `reader: {sheet}`'),
 })
 
 const OfUpload = OfImport.extend({upload: z.string().describe('The upload')})
 const OfPart = OfUpload.extend({
   offset: z
     .string()
-    .regex(/^\d{1,15}$/, 'The number of bytes before this part')
+    .regex(/^\d{1,15}$/, 'The offset is not a number of bytes')
     .transform(Number)
-    .describe('How many bytes of the file come before this part: the `offset` of the upload'),
+    .describe('Number of bytes before this part: the `offset` of the upload'),
 })
 
 const Otherwise = NewUpload.pick({slot: true, reader: true, sheet: true})
 
-type How = Pick<z.output<typeof NewUpload>, 'reader' | 'sheet'>
-const readerOf = ({reader, sheet}: How) => (sheet === undefined ? reader : {...reader, sheet}) as ReaderOptions | undefined
+type ReaderChoice = Pick<z.output<typeof NewUpload>, 'reader' | 'sheet'>
+const readerOf = ({reader, sheet}: ReaderChoice) => (sheet === undefined ? reader : {...reader, sheet}) as ReaderOptions | undefined
 
 type OfOne = {caller: {org: string}; params: z.output<typeof OfUpload>}
 const placeOf = ({caller: {org}, params: {id, upload}}: OfOne) => ({org, importId: id, uploadId: upload})
@@ -56,9 +56,9 @@ export default [
     method: 'post',
     path: '/orgs/:org/imports/:id/uploads',
     access: {role: 'operator'},
-    summary: 'Begin a file that is sent in parts',
+    summary: 'Start an upload in parts',
     description:
-      'Send the parts in order with `PUT …/parts/{offset}`, then `POST …/finish`. Whatever breaks off goes on at the `offset` of the upload.',
+      'Send the parts in order with `PUT …/parts/{offset}`, then `POST …/finish`. After an interruption, continue at the `offset` of the upload.',
     answers: {201: UploadAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'FILE_TOO_LARGE', 'UPLOAD_LIMIT'],
     example: {body: {name: 'accounts.csv', size: 73_400_320}, answer: {upload: example}},
@@ -74,8 +74,8 @@ export default [
     method: 'get',
     path: '/orgs/:org/imports/:id/uploads',
     access: {role: 'operator'},
-    summary: 'List the files that are being sent to an import',
-    answers: {200: Answer({uploads: z.array(Upload).describe('Those that are not finished, the first begun first; ten at most')})},
+    summary: 'List the unfinished uploads of an import',
+    answers: {200: Answer({uploads: z.array(Upload).describe('Unfinished uploads, oldest first; at most ten')})},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE'],
     example: {answer: {uploads: [{...example, offset: 16_777_216}]}},
     params: OfImport,
@@ -88,7 +88,7 @@ export default [
     method: 'get',
     path: '/orgs/:org/imports/:id/uploads/:upload',
     access: {role: 'operator'},
-    summary: 'Read how much of a file is kept',
+    summary: 'Read the state of an upload',
     answers: {200: UploadAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND'],
     params: OfUpload,
@@ -98,10 +98,10 @@ export default [
     method: 'put',
     path: '/orgs/:org/imports/:id/uploads/:upload/parts/:offset',
     access: {role: 'operator'},
-    summary: 'Send the next part of a file',
-    description: `The body is the bytes from \`offset\` on, at most \`partBytes\` and at least \`leastPartBytes\` unless it is the last. A part is kept
-whole or not at all. A part that is kept already may be sent again: the answer tells the \`offset\` to go on at. With
-\`Content-Digest: sha-256=:…:\` it is kept only if its bytes have that digest.`,
+    summary: 'Upload the next part of a file',
+    description: `The body is the bytes from \`offset\` on, at most \`partBytes\` and at least \`leastPartBytes\` unless it is the last. A part is stored
+whole or not at all. A part that is already stored may be sent again; the response has the \`offset\` to continue at. With
+\`Content-Digest: sha-256=:…:\`, the part is stored only if its digest matches.`,
     answers: {200: UploadAnswer},
     refusals: [
       ...([
@@ -129,9 +129,9 @@ whole or not at all. A part that is kept already may be sent again: the answer t
     method: 'post',
     path: '/orgs/:org/imports/:id/uploads/:upload/finish',
     access: {role: 'operator'},
-    summary: 'Take a file in whose parts have all come',
-    description: `Answers as \`POST …/sources\` does. Finishing again answers the same source, for a day. A file that is refused is kept as it was
-sent: where it has to be read otherwise, or is for another slot, say so here instead of sending it again.`,
+    summary: 'Finish an upload',
+    description: `Returns what \`POST …/sources\` returns. Finishing again returns the same source, for one day. A refused file stays uploaded: send
+other reader options or another slot here instead of uploading it again.`,
     answers: {201: TakenIn},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND', 'UPLOAD_INCOMPLETE', 'IMPORT_RUNNING', 'SOURCE_NOT_FOUND'] as const),
@@ -144,16 +144,16 @@ sent: where it has to be read otherwise, or is for another slot, say so here ins
     status: 201,
     async handle(input) {
       const {source, filled} = await finishUpload(input, placeOf(input), {slot: input.body.slot, reader: readerOf(input.body)})
-      return replyTaken(input, {source, filled})
+      return replyIngested(input, {source, filled})
     },
   }),
   route({
     method: 'delete',
     path: '/orgs/:org/imports/:id/uploads/:upload',
     access: {role: 'operator'},
-    summary: 'Give up a file that is being sent',
-    description: 'What came of it is removed. The source of one that was finished stays.',
-    answers: {200: Removed('upl', 'The upload that is no more')},
+    summary: 'Cancel an upload',
+    description: 'Deletes the parts sent so far. The source of a finished upload stays.',
+    answers: {200: Removed('upl', 'The deleted upload')},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND'],
     params: OfUpload,
     async handle(input) {

@@ -1,5 +1,4 @@
 import {z} from 'zod'
-import {readPage} from '../../shared/cursor.ts'
 import {
   addEndpoint,
   changeEndpoint,
@@ -8,8 +7,9 @@ import {
   NewEndpoint,
   removeEndpoint,
   replaceSecret,
-} from '../../shared/notices/endpoints.ts'
-import {redeliver, sendTest} from '../../shared/notices/redeliver.ts'
+} from '../../shared/notifications/endpoints.ts'
+import {redeliver, sendTest} from '../../shared/notifications/redeliver.ts'
+import {readPage} from '../../shared/security/cursor.ts'
 import {listDeliveries} from '../../sql/deliveries.ts'
 import {listEndpoints} from '../../sql/endpoints.ts'
 import {
@@ -41,9 +41,10 @@ export default [
     method: 'post',
     path: '/orgs/:org/webhooks',
     access: {role: 'admin'},
+    effect: 'access',
     summary: 'Add a webhook endpoint',
     description:
-      'It is told by POSTs of `{type, timestamp, data}` as [Standard Webhooks](https://www.standardwebhooks.com) has it, signed with the secret that is answered here and never again. 20 at most.',
+      'Notices are POSTed as `{type, timestamp, data}` following [Standard Webhooks](https://www.standardwebhooks.com), signed with the secret. The secret is returned only here. An org has at most 20 endpoints.',
     answers: {201: EndpointWithSecret},
     refusals: [],
     example: {body: {url: endpointExample.url, events: ['run.ended']}, answer: {webhook: endpointExample, secret: secretExample}},
@@ -69,9 +70,9 @@ export default [
     method: 'patch',
     path: '/orgs/:org/webhooks/:id',
     access: {role: 'admin'},
+    effect: 'access',
     summary: 'Change a webhook endpoint',
-    description:
-      'What is left out stays. Switched off, what was on its way to it fails; switched on, nothing of before is held against it.',
+    description: 'Omitted values stay. Disabling fails pending deliveries. Enabling resets the failure count.',
     answers: {200: EndpointRead},
     refusals: ['NOT_FOUND'],
     example: {body: {enabled: true}, answer: {webhook: endpointExample}},
@@ -86,7 +87,7 @@ export default [
     path: '/orgs/:org/webhooks/:id',
     access: {role: 'admin'},
     summary: 'Remove a webhook endpoint with its deliveries',
-    description: 'Answers it as it was.',
+    description: 'Returns the endpoint as it was.',
     answers: {200: EndpointRead},
     refusals: ['NOT_FOUND'],
     example: {answer: {webhook: endpointExample}},
@@ -97,8 +98,9 @@ export default [
     method: 'post',
     path: '/orgs/:org/webhooks/:id/secret',
     access: {role: 'admin'},
+    effect: 'access',
     summary: 'Replace the secret of a webhook endpoint',
-    description: 'For 24 hours the one before signs beside it, so that either verifies.',
+    description: 'For 24 hours, deliveries are signed with both the old and the new secret.',
     answers: {200: EndpointWithSecret},
     refusals: ['NOT_FOUND'],
     example: {answer: {webhook: {...endpointExample, oldSecretUntil: '2026-03-02T08:30:00.000Z'}, secret: secretExample}},
@@ -112,8 +114,8 @@ export default [
     method: 'post',
     path: '/orgs/:org/webhooks/:id/test',
     access: {role: 'admin'},
-    summary: 'Send a webhook endpoint a test',
-    description: 'It is sent at once, before other notices. A test that failed and waits for its next attempt is sent again now.',
+    summary: 'Send a test to a webhook endpoint',
+    description: 'Sent at once, before other notices. A failed test that awaits its next attempt is sent again now.',
     answers: {202: DeliveryRead},
     refusals: ['NOT_FOUND', 'ENDPOINT_DISABLED'],
     example: {params: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', id: endpointExample.id}},
@@ -125,7 +127,7 @@ export default [
     method: 'get',
     path: '/orgs/:org/webhooks/:id/deliveries',
     access: {role: 'admin'},
-    summary: 'List what a webhook endpoint was told',
+    summary: 'List the deliveries of a webhook endpoint',
     answers: {200: DeliveryPage},
     refusals: ['NOT_FOUND', 'INVALID_CURSOR'],
     example: {answer: {deliveries: [deliveryExample], nextCursor: null}},
@@ -145,8 +147,8 @@ export default [
     method: 'post',
     path: '/orgs/:org/webhooks/:id/deliveries/:delivery/redeliver',
     access: {role: 'admin'},
-    summary: 'Begin a delivery again',
-    description: 'From its first attempt on, under the `webhook-id` it had.',
+    summary: 'Redeliver a notice',
+    description: 'Resets the attempts. The `webhook-id` stays the same.',
     answers: {202: DeliveryRead},
     refusals: ['NOT_FOUND', 'ENDPOINT_DISABLED'],
     example: {params: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', id: endpointExample.id, delivery: deliveryExample.id}},

@@ -8,7 +8,7 @@ import {widgetPage} from '../widget-page.ts'
 
 let built: Promise<WidgetBuild> | undefined
 
-/** In production the files are read once; elsewhere whoever opens the page is given them as they are now. */
+/** Returns the files of the widget. In production they are read once. Elsewhere they are read again each time the page is opened. */
 const readBuild = ({NODE_ENV}: Config, isNewPage: boolean): Promise<WidgetBuild> => {
   if (!built || (isNewPage && NODE_ENV !== 'production')) {
     built = buildWidget()
@@ -37,7 +37,7 @@ export default [
       build: z
         .string()
         .describe(
-          'The build the page was made of. Of another build there are this one’s files, not to be kept: where builds stand side by side a page begins all the same',
+          'The build of the page. For another build, the files of this build are returned and not cached, so that pages work during a rollout',
         ),
       file: z.string().describe('The path of the file'),
     }),
@@ -45,14 +45,14 @@ export default [
       200: [
         {type: 'text/javascript', what: 'A script'},
         {type: 'text/css', what: 'a style sheet'},
-        {type: 'image/svg+xml', what: 'or a picture'},
+        {type: 'image/svg+xml', what: 'or an image'},
       ],
     },
     refusals: ['NOT_FOUND'],
     async handle({config, params, request}) {
       const build = await readBuild(config, false)
       const file = build.files.get(params.file)
-      if (!file) throw new Refusal('NOT_FOUND', 'There is nothing at this address')
+      if (!file) throw new Refusal('NOT_FOUND', 'No file has this path. Reload the page')
       const isZipped = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
       const headers = {
         'content-type': `${file.type}; charset=utf-8`,

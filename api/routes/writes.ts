@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {readWrite} from '../../shared/writes/answer.ts'
+import {readWrite} from '../../shared/runs/external/answer.ts'
 import {runId} from '../answers/examples.ts'
 import {WriteAnswer} from '../answers/writes.ts'
 import {OfOrg} from '../params.ts'
@@ -12,8 +12,8 @@ export default [
     method: 'get',
     path: '/orgs/:org/writes/:id',
     access: {role: 'operator'},
-    summary: 'Read what became of a write',
-    description: 'For a week after its run has ended.',
+    summary: 'Read a write with its results',
+    description: 'Available until a week after its run has ended.',
     answers: {200: WriteAnswer},
     refusals: ['NOT_FOUND'],
     example: {

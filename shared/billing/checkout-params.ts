@@ -1,5 +1,5 @@
 import type {Stripe} from 'stripe'
-import type {Pack, PricedPlan} from '../../sql/plans.ts'
+import type {CreditPack, PricedPlan} from '../../sql/plans.ts'
 import type {Config} from '../config.ts'
 import {metadataOf} from './metadata.ts'
 import type {Interval} from './subscription.ts'
@@ -7,24 +7,27 @@ import type {Interval} from './subscription.ts'
 type Params = Stripe.Checkout.SessionCreateParams
 
 export type ReturnUrls = {successUrl: string; cancelUrl: string}
-type Of = ReturnUrls & {config: Config; id: string; org: string; person: string; customer: string}
+type CheckoutParamsInput = ReturnUrls & {config: Config; id: string; org: string; person: string; customer: string}
 
-/** Frozen on the row and sent as they are: a repeated call is the same to the byte. */
-const common = ({config, org, customer, successUrl, cancelUrl}: Of) =>
+/**
+ * Returns the parameters of every payment page. The row stores them and each call sends them unchanged, so that a repeated call is identical to the
+ * byte.
+ */
+const common = ({config, org, customer, successUrl, cancelUrl}: CheckoutParamsInput) =>
   ({
     ...{customer, client_reference_id: org, success_url: successUrl, cancel_url: cancelUrl},
-    // What the payer types at the page is what stands on the invoice.
+    // The name and address that the payer enters appear on the invoice.
     ...{customer_update: {name: 'auto', address: 'auto'}, tax_id_collection: {enabled: true}},
     ...(config.PAYMENT_PROMOTION_CODES && {allow_promotion_codes: true}),
-    // The tax depends on where the payer is.
+    // The tax depends on the payer's location.
     ...(config.PAYMENT_AUTOMATIC_TAX && {automatic_tax: {enabled: true}, billing_address_collection: 'required' as const}),
   }) satisfies Params
 
-/** When a trial of ours ends, and until when the page may be paid. In seconds. */
+/** `end`: the end of the org's trial. `expiresAt`: the time until which the page can be paid. Both in seconds since 1970. */
 export type Trial = {end: number; expiresAt: number}
-type OfPlan = Of & {seq: number; plan: PricedPlan; price: string; interval: Interval; trial: Trial | null}
+type OfPlan = CheckoutParamsInput & {seq: number; plan: PricedPlan; price: string; interval: Interval; trial: Trial | null}
 
-/** By card alone, and it is kept: the next periods are collected from it. */
+/** Returns the parameters of a page for a plan. It accepts cards only, and stores the card, because later periods are charged to it. */
 export const planParams = (of: OfPlan): Params => {
   const {config, id, org, person, seq, plan, price, interval, trial} = of
   const bought = {plan_key: plan.key, plan_version_id: plan.id, interval, after_trial: trial ? 'true' : null}
@@ -41,9 +44,11 @@ export const planParams = (of: OfPlan): Params => {
   }
 }
 
-type OfPack = Of & {pack: Pack & {paymentPriceId: string}; quantity: number}
+type OfPack = CheckoutParamsInput & {pack: CreditPack & {paymentPriceId: string}; quantity: number}
 
-/** By whatever the provider offers, also what takes days; a card is kept for top-ups. */
+/**
+ * Returns the parameters of a page for AI credits. It accepts every payment method, including slow ones that take days. A card is stored for top-ups.
+ */
 export const packParams = (of: OfPack): Params => {
   const {config, id, org, person, pack, quantity} = of
   const metadata = metadataOf(config, {org, kind: 'credit_pack', checkout_id: id, requested_by: person, pack_key: pack.key})

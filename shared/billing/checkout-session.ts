@@ -4,37 +4,36 @@ import type {Pool} from '../../sql/database.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
-import type {Log} from '../log.ts'
 import type {Queue} from '../queue.ts'
-import {expireSession} from './expire-session.ts'
+import type {Log} from '../telemetry/log.ts'
+import {expireSession} from './expire-checkout-session.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 
-export type CheckoutTools = {config: Config; db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
+export type CheckoutDeps = {config: Config; db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
 
-/** The admin who asks. */
-export type Asker = {org: string; person: string; email: string}
+export type CheckoutCaller = {org: string; person: string; email: string}
 
-type Written = {id: string; params: object}
+type StoredCheckout = {id: string; params: object}
 
-/**
- * A page for somebody to pay at. Whoever closes an org ends the pages there are; one that was made at that very moment is closed by whoever
- * made it: ORG_CLOSED.
- */
-export const openSession = async (tools: CheckoutTools, {org, ...written}: Written & {org: string}): Promise<Stripe.Checkout.Session> => {
-  const page = await createSession(tools, written)
-  if (await isOpenOrg(tools.db, org)) return page
-  await expireSession(tools, page.id)
-  throw new Refusal('ORG_CLOSED', 'This org was closed meanwhile: once it is open again, something can be bought for it')
+/** Opens a payment page. If the org was closed while the page was created, the page expires and the call throws ORG_CLOSED. */
+export const openSession = async (
+  deps: CheckoutDeps,
+  {org, ...written}: StoredCheckout & {org: string},
+): Promise<Stripe.Checkout.Session> => {
+  const page = await createSession(deps, written)
+  if (await isOpenOrg(deps.db, org)) return page
+  await expireSession(deps, page.id)
+  throw new Refusal('ORG_CLOSED', 'This org was closed meanwhile. Reopen it before you buy something for it')
 }
 
 /**
- * The session of a row that is written, once however often it is asked for. What was definitely not done is marked; what may have been stays
- * as it is, and is looked into later (stale-checkouts.ts).
+ * Creates the session of a stored row; repeated calls create only one. If the call fails for certain, the failure is stored on the row. If the
+ * outcome is unknown, the row stays unchanged, and `stale-checkouts.ts` resolves it later.
  */
 export const createSession = async (
-  {db, payment}: Pick<CheckoutTools, 'db' | 'payment'>,
-  {id, params}: Written,
+  {db, payment}: Pick<CheckoutDeps, 'db' | 'payment'>,
+  {id, params}: StoredCheckout,
 ): Promise<Stripe.Checkout.Session> => {
   try {
     return await payment.ask('checkout.session', stripe =>

@@ -1,10 +1,10 @@
 import {z} from 'zod'
 import {insertCheckout, setCheckoutOpen} from '../../sql/checkouts.ts'
-import {readStanding, type Standing} from '../entitlements/standing.ts'
 import {newId} from '../ids.ts'
 import {packParams, type ReturnUrls} from './checkout-params.ts'
-import {type Asker, type CheckoutTools, openSession} from './checkout-session.ts'
+import {type CheckoutCaller, type CheckoutDeps, openSession} from './checkout-session.ts'
 import {keepPaymentCustomer} from './customer.ts'
+import {type PlanStatus, readPlanStatus} from './entitlements/plan-status.ts'
 import {assertSells, findPackForSale, findPlanForSale, sandboxRefused} from './offer.ts'
 import {refuseFailure} from './payment-failure.ts'
 import {openPlanCheckout} from './plan-checkout.ts'
@@ -13,62 +13,67 @@ import {isoOf} from './subscription.ts'
 
 const mostPacks = 100
 const url = (when: string) =>
-  z.string().nullish().describe(`Where the browser is sent ${when}: at an origin of \`RETURN_ORIGINS\` or \`PUBLIC_URL\``)
-const urls = {successUrl: url('once it is paid'), cancelUrl: url('where nobody paid')}
+  z.string().nullish().describe(`Where the browser goes ${when}. The URL must have an origin of \`RETURN_ORIGINS\` or \`PUBLIC_URL\``)
+const urls = {successUrl: url('after the payment'), cancelUrl: url('if the payment is cancelled')}
 
 export const CheckoutBody = z.discriminatedUnion('kind', [
   z.strictObject({
-    kind: z.literal('plan').describe('A plan, paid for by the period'),
-    planKey: z.string().max(100).describe('Which plan: `GET /billing/summary` lists those that are sold'),
-    interval: z.enum(['month', 'year']).default('month').describe('How long a period that is paid for is'),
-    afterTrial: z.boolean().default(false).describe('Whether it begins, and is charged, when the trial is over'),
+    kind: z.literal('plan').describe('A plan, paid per period'),
+    planKey: z.string().max(100).describe('The key of the plan. `GET /billing/summary` lists the plans for sale'),
+    interval: z.enum(['month', 'year']).default('month').describe('The length of a paid period'),
+    afterTrial: z.boolean().default(false).describe('Whether the plan begins and is charged at the end of the trial'),
     ...urls,
   }),
   z.strictObject({
-    kind: z.literal('credit_pack').describe('AI credits, paid for once'),
-    packKey: z.string().max(100).describe('Which pack: `GET /billing/summary` lists them'),
-    quantity: z.int().min(1).max(mostPacks).default(1).describe('How many of it'),
+    kind: z.literal('credit_pack').describe('AI credits, paid once'),
+    packKey: z.string().max(100).describe('The key of the pack. `GET /billing/summary` lists the packs'),
+    quantity: z.int().min(1).max(mostPacks).default(1).describe('The number of packs'),
     ...urls,
   }),
 ])
-type Asked = z.output<typeof CheckoutBody>
+type CheckoutInput = z.output<typeof CheckoutBody>
 
 /**
- * Makes a page of the provider's at which a plan or credits are paid for, and answers where it is. Nothing is ours until it has been paid and
- * `settleCheckout` has read so.
+ * Creates a payment page at the provider for a plan or AI credits, and returns its URL. The org receives the plan or credits only after
+ * `settleCheckout` has read that the page was paid.
  */
-export const openCheckout = async (tools: CheckoutTools, by: Asker, asked: Asked): Promise<{kind: 'checkout'; url: string}> => {
-  const {config, db, payment, log} = tools
-  const standing = await readStanding(db, by.org)
-  if (standing.sandbox) throw sandboxRefused()
+export const openCheckout = async (
+  deps: CheckoutDeps,
+  by: CheckoutCaller,
+  input: CheckoutInput,
+): Promise<{kind: 'checkout'; url: string}> => {
+  const {config, db, payment, log} = deps
+  const planStatus = await readPlanStatus(db, by.org)
+  if (planStatus.sandbox) throw sandboxRefused()
   const at = {
-    successUrl: readReturnUrl(config, asked.successUrl, '/?checkout=done'),
-    cancelUrl: readReturnUrl(config, asked.cancelUrl, '/?checkout=cancelled'),
+    successUrl: readReturnUrl(config, input.successUrl, '/?checkout=done'),
+    cancelUrl: readReturnUrl(config, input.cancelUrl, '/?checkout=cancelled'),
   }
-  const open = asked.kind === 'plan' ? await findPlan(tools, asked) : await findPack(tools, asked)
+  const open = input.kind === 'plan' ? await findPlan(deps, input) : await findPack(deps, input)
   assertSells(payment)
-  const page = await open(by, at, standing).catch(refuseFailure(log, `a Checkout of ${by.org}`))
+  const page = await open(by, at, planStatus).catch(refuseFailure(log, `a Checkout of ${by.org}`))
   return {kind: 'checkout', url: page}
 }
 
-type Of<K extends Asked['kind']> = Extract<Asked, {kind: K}>
+type CheckoutOf<K extends CheckoutInput['kind']> = Extract<CheckoutInput, {kind: K}>
 
-const findPlan = async (tools: CheckoutTools, {planKey, interval, afterTrial}: Of<'plan'>) => {
-  const sold = await findPlanForSale(tools.db, {planKey, interval})
-  return (by: Asker, at: ReturnUrls, standing: Standing) => openPlanCheckout(tools, by, {...sold, ...at, interval, afterTrial, standing})
+const findPlan = async (deps: CheckoutDeps, {planKey, interval, afterTrial}: CheckoutOf<'plan'>) => {
+  const sold = await findPlanForSale(deps.db, {planKey, interval})
+  return (by: CheckoutCaller, at: ReturnUrls, planStatus: PlanStatus) =>
+    openPlanCheckout(deps, by, {...sold, ...at, interval, afterTrial, standing: planStatus})
 }
 
-/** Any number of them may be open. */
-const findPack = async (tools: CheckoutTools, {packKey, quantity}: Of<'credit_pack'>) => {
-  const pack = await findPackForSale(tools.db, packKey)
-  return async ({org, person, email}: Asker, at: ReturnUrls): Promise<string> => {
-    const {config, db} = tools
-    const customer = await keepPaymentCustomer(tools, {org, email})
+/** Finds a pack for sale. An org may have any number of open pages for packs. */
+const findPack = async (deps: CheckoutDeps, {packKey, quantity}: CheckoutOf<'credit_pack'>) => {
+  const pack = await findPackForSale(deps.db, packKey)
+  return async ({org, person, email}: CheckoutCaller, at: ReturnUrls): Promise<string> => {
+    const {config, db} = deps
+    const customer = await keepPaymentCustomer(deps, {org, email})
     const id = newId('chk')
-    const asked = packParams({...at, config, id, org, person, customer, pack, quantity})
+    const input = packParams({...at, config, id, org, person, customer, pack, quantity})
     const credits = pack.credits * quantity
-    const params = await insertCheckout(db, {id, org, person, seq: 0, kind: 'credit_pack', packKey, quantity, credits, params: asked})
-    const page = await openSession(tools, {id, org, params})
+    const params = await insertCheckout(db, {id, org, person, seq: 0, kind: 'credit_pack', packKey, quantity, credits, params: input})
+    const page = await openSession(deps, {id, org, params})
     await setCheckoutOpen(db, {id, session: page.id, expiresAt: isoOf(page.expires_at)!})
     return page.url!
   }

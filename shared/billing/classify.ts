@@ -1,23 +1,25 @@
 import type {Interval, Pending} from './subscription.ts'
 
-/** A plan as it is paid for. */
-export type Place = {planKey: string; rank: number; interval: Interval}
+export type PlanPlace = {planKey: string; rank: number; interval: Interval}
 
-/** `free` ends the subscription with its period. */
-export type Wanted = Place | 'free'
+/** The wanted plan. `free` ends the subscription at the end of its period. */
+export type WantedPlace = PlanPlace | 'free'
 
-/** What a change is: charged and in force at once, waiting for the period's end, the end of it, or taking back what waits. */
+/**
+ * `now`: charged and in force immediately. `at_renewal`: in force at the period's end. `cancel`: ends at the period's end. `take_back`: cancels the
+ * pending change.
+ */
 export type ChangeKind = 'now' | 'at_renewal' | 'cancel' | 'take_back'
 
 /**
- * What it is to go from one paid plan to another; null when that is where it stands and nothing waits. More of one and less of the other,
- * plan or interval, waits: what has been paid for is kept.
+ * Classifies the change from one paid plan to another. Returns null if nothing would change. A change to a lower plan or a shorter interval waits for
+ * the renewal, so that the org keeps the paid period.
  */
-export const classify = (current: Place, pending: Pending | null, wanted: Wanted): ChangeKind | null => {
-  if (wanted === 'free') return 'cancel'
-  const [plan, span] = [wanted.rank - current.rank, monthsOf(wanted) - monthsOf(current)]
-  if (wanted.planKey === current.planKey && span === 0) return pending === null ? null : 'take_back'
+export const classify = (current: PlanPlace, pending: Pending | null, wantedPlace: WantedPlace): ChangeKind | null => {
+  if (wantedPlace === 'free') return 'cancel'
+  const [plan, span] = [wantedPlace.rank - current.rank, monthsOf(wantedPlace) - monthsOf(current)]
+  if (wantedPlace.planKey === current.planKey && span === 0) return pending === null ? null : 'take_back'
   return plan >= 0 && span >= 0 ? 'now' : 'at_renewal'
 }
 
-const monthsOf = ({interval}: Place) => (interval === 'year' ? 12 : 1)
+const monthsOf = ({interval}: PlanPlace) => (interval === 'year' ? 12 : 1)

@@ -10,36 +10,36 @@ import {
 import type {Pool} from '../../sql/database.ts'
 import {listMembers} from '../../sql/members.ts'
 import {findOrg} from '../../sql/orgs.ts'
+import {normaliseAddress} from '../accounts/address.ts'
+import {isAtLeast} from '../accounts/roles.ts'
 import type {Config} from '../config.ts'
-import {normaliseAddress} from '../people/address.ts'
-import {isAtLeast} from '../people/roles.ts'
-import {shortHash} from '../short-hash.ts'
+import {shortHash} from '../security/short-hash.ts'
 import {metadataOf} from './metadata.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 
-type Tools = {config: Config; db: Pool; payment: PaymentProvider}
-type Asking = {org: string; email: string}
+type CustomerDeps = {config: Config; db: Pool; payment: PaymentProvider}
+type CustomerInput = {org: string; email: string}
 
 /**
- * The org's one customer at the provider, made for the first Checkout and known here before anything is made for it. Its address is that of the
- * admin who asked first, and moves to the one asking when it is no admin's of the org any more.
+ * Returns the org's only customer at the provider. The first Checkout creates the customer and stores its id before any other call. The customer's
+ * email is that of the admin who created it. If that person is no admin any more, the current admin's email replaces it.
  */
-export const keepPaymentCustomer = async (tools: Tools, {org, email}: Asking): Promise<string> => {
-  const {db, payment} = tools
+export const keepPaymentCustomer = async (deps: CustomerDeps, {org, email}: CustomerInput): Promise<string> => {
+  const {db, payment} = deps
   await keepAccount(db, org)
   const kept = await keepBillingEmail(db, {org, email})
-  if (kept.customer === null) return makeCustomer(tools, {org, email: kept.email ?? email, seq: kept.seq})
+  if (kept.customer === null) return makeCustomer(deps, {org, email: kept.email ?? email, seq: kept.seq})
   if (kept.email === null || (!isSame(kept.email, email) && !(await isOfAdmin(db, {org, email: kept.email})))) {
     const named = await nameOf(db, org)
-    // No key: the same address twice is the same address, and one used an hour ago may be moved back to.
+    // This call has no idempotency key. A repeated update is harmless, and a key could block the return to an address of an hour ago.
     await payment.ask('customer', stripe => stripe.customers.update(kept.customer!, {email, ...named}))
     await setCustomerEmail(db, {org, email})
   }
   return kept.customer
 }
 
-/** `name` gives way to what the payer types for the invoice; the description stays. */
+/** Returns the org's name for the customer. The provider overwrites `name` with the payer's name for the invoice; `description` stays. */
 const nameOf = async (db: Pool, org: string): Promise<{name?: string; description?: string}> => {
   const name = (await findOrg(db, org))?.name
   return name ? {name, description: name} : {}
@@ -47,19 +47,19 @@ const nameOf = async (db: Pool, org: string): Promise<{name?: string; descriptio
 
 const isSame = (one: string, other: string) => normaliseAddress(one) === normaliseAddress(other)
 
-const isOfAdmin = async (db: Pool, {org, email}: Asking) =>
+const isOfAdmin = async (db: Pool, {org, email}: CustomerInput) =>
   (await listMembers(db, org)).some(member => isAtLeast(member.role, 'admin') && isSame(member.email, email))
 
 const tries = 10
 const pauseMs = 300
 
 /**
- * One key and one address, whoever asks: the provider makes one, and of two who ask at the same time the second is told to wait. Of what is sent
- * only the org's name may change between two tries, and it is part of the key. After one that was deleted there the key is another: the old one would bring it back for a
- * day. An address that is refused is nobody else's.
+ * Creates the customer. Concurrent callers send the same key and address, so the provider creates one customer and the other callers wait. The org's
+ * name may change between two tries, so the key contains it. The key also contains `seq`, which changes after the customer was deleted at the
+ * provider: the old key would return the deleted one for a day. If the provider refuses the email address, the stored address is cleared.
  */
-const makeCustomer = async (tools: Tools, {org, email, seq}: Asking & {seq: number}): Promise<string> => {
-  const {config, db, payment} = tools
+const makeCustomer = async (deps: CustomerDeps, {org, email, seq}: CustomerInput & {seq: number}): Promise<string> => {
+  const {config, db, payment} = deps
   const metadata = metadataOf(config, {org, kind: 'customer'})
   const named = await nameOf(db, org)
   const idempotencyKey = `cus:${org}:${seq}:${shortHash(JSON.stringify(named)).toString('hex')}`

@@ -1,73 +1,73 @@
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Pool} from '../../sql/database.ts'
 import type {Config} from '../config.ts'
-import type {Log} from '../log.ts'
 import type {Queue} from '../queue.ts'
-import {expireSession} from './expire-session.ts'
-import {type Held, holdBilling, keepHeld, releaseBilling} from './lease.ts'
+import type {Log} from '../telemetry/log.ts'
+import {expireSession} from './expire-checkout-session.ts'
+import {type BillingLease, holdBilling, keepLease, releaseBilling} from './lease.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {settleConfirming} from './plan-change-confirm.ts'
 import {endWithPlan} from './plan-end.ts'
-import {projectSubscription} from './project.ts'
 import {findLiveSubscription, type ReadSubscription, readSubscription} from './subscription.ts'
+import {syncSubscription} from './sync-subscription.ts'
 import {settleTopups} from './topup.ts'
 
-type Tools = {config: Config; db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
+type EndBillingDeps = {config: Config; db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
 
 const mostSubscriptions = 5
 
 /**
- * Ends what an org pays for: nobody can pay at a page of it any more, and its subscription ends at the end of what is paid, or `now`, of which
- * nothing is given back and for which nothing more is billed. Asked again it goes on where it stood. Throws while the provider is
- * away, or somebody else has the org's billing; where no provider is configured there is nothing to end.
+ * Ends what an org pays for: expires its open payment pages, and ends its subscription with the paid period. With `now`, the subscription ends
+ * immediately, without a refund or another invoice. A repeated call continues where the last one failed. Throws if the provider is unavailable or the
+ * org's billing lock is taken. Returns false if no provider is configured.
  */
-export const endBillingOf = async (tools: Tools, org: string, {when}: {when: 'period_end' | 'now'}): Promise<boolean> => {
-  const {db, payment} = tools
+export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {when: 'period_end' | 'now'}): Promise<boolean> => {
+  const {db, payment} = deps
   const customer = (await findBillingAccount(db, org))?.customer
   if (!payment.isConfigured || !customer) return false
-  const held = await holdBilling(db, org)
-  if (!held) throw new Error(`The billing of ${org} is in other hands`)
+  const billingLease = await holdBilling(db, org)
+  if (!billingLease) throw new Error(`The billing lock of ${org} is taken`)
   try {
-    await expireAll(tools, customer)
-    await settleConfirming(tools, held, {givesUp: true})
+    await expireAll(deps, customer)
+    await settleConfirming(deps, billingLease, {givesUp: true})
     for (let left = mostSubscriptions; left > 0; left--) {
-      await keepHeld(db, held)
-      const live = await findLiveSubscription(tools, {customer})
+      await keepLease(db, billingLease)
+      const live = await findLiveSubscription(deps, {customer})
       if (!live || (when === 'period_end' && live.cancelsAt !== null && !live.endsEarly)) break
-      await endSubscription(tools, held, {live, when})
+      await endSubscription(deps, billingLease, {live, when})
     }
   } finally {
-    await releaseBilling(tools, held)
+    await releaseBilling(deps, billingLease)
   }
-  await settleTopups(tools, org)
+  await settleTopups(deps, org)
   return true
 }
 
-/** Also those for packs. Where somebody has just paid, that stands, and is applied when its event comes. */
-const expireAll = async (tools: Tools, customer: string) => {
-  const {data} = await tools.payment.ask('list', stripe => stripe.checkout.sessions.list({customer, status: 'open', limit: 100}))
-  for (const {id} of data) await expireSession(tools, id)
+/** Expires the customer's open pages, those for packs included. If a page was just paid, it stays paid, and its event applies the purchase. */
+const expireAll = async (deps: EndBillingDeps, customer: string) => {
+  const {data} = await deps.payment.ask('list', stripe => stripe.checkout.sessions.list({customer, status: 'open', limit: 100}))
+  for (const {id} of data) await expireSession(deps, id)
 }
 
-type Ending = {live: ReadSubscription; when: 'period_end' | 'now'}
+type SubscriptionEnd = {live: ReadSubscription; when: 'period_end' | 'now'}
 
-/** No call has a key: what is done twice here is done once. */
-const endSubscription = async (tools: Tools, held: Held, {live, when}: Ending) => {
-  const {payment, db} = tools
+/** Ends the subscription. The calls have no idempotency keys, because repeating them has no further effect. */
+const endSubscription = async (deps: EndBillingDeps, billingLease: BillingLease, {live, when}: SubscriptionEnd) => {
+  const {payment, db} = deps
   const {id, schedule} = live
-  if (when === 'now') await payment.ask('subscription', stripe => stripe.subscriptions.cancel(id)).catch(passWhereGone)
+  if (when === 'now') await payment.ask('subscription', stripe => stripe.subscriptions.cancel(id)).catch(ignoreIfGone)
   else {
-    // The schedule would carry out its move down, and refuses the end date while it exists.
+    // The schedule must go first: it would apply its pending downgrade, and the provider refuses an end date beside a schedule.
     if (schedule !== null)
-      await payment.ask('subscription_schedule', stripe => stripe.subscriptionSchedules.release(schedule)).catch(passWhereGone)
+      await payment.ask('subscription_schedule', stripe => stripe.subscriptionSchedules.release(schedule)).catch(ignoreIfGone)
     await payment.ask('subscription', stripe => stripe.subscriptions.update(id, {...endWithPlan(live), metadata: {ended_by: 'closing'}}))
   }
-  const read = await readSubscription(tools, id)
-  await db.transaction(tx => projectSubscription(tx, held, read, {org: held.org, via: 'staff'}))
+  const read = await readSubscription(deps, id)
+  await db.transaction(tx => syncSubscription(tx, billingLease, read, {org: billingLease.org, via: 'staff'}))
 }
 
-/** Refused because it is so already; what is read next says whether that is why. */
-const passWhereGone = (error: unknown) => {
+/** For `catch`: ignores a refusal. The provider refuses a change that is already in effect; the next read shows whether that was the reason. */
+const ignoreIfGone = (error: unknown) => {
   if (!(error instanceof PaymentFailure && error.kind === 'refused')) throw error
 }

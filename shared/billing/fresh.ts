@@ -3,9 +3,9 @@ import {PaymentFailure} from './payment-failure.ts'
 const freshMs = 60_000
 
 /**
- * For right before a call that costs money. `since`: `performance.now()` when it was last looked at whether it is to be made. A process that slept longer
- * in between looks again: much may be wanted no more by then, or done by others, and its key be forgotten.
+ * Throws if a decision to spend money is older than a minute. Call this right before the paid call. `since`: the `performance.now()` of the decision.
+ * After a suspension of the process, the call may be unwanted or already made, and its idempotency key forgotten.
  */
 export const assertFresh = (since: number): void => {
-  if (performance.now() - since > freshMs) throw new PaymentFailure('It was looked at too long ago', {kind: 'busy'})
+  if (performance.now() - since > freshMs) throw new PaymentFailure('The decision to make this call is too old', {kind: 'busy'})
 }

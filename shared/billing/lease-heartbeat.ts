@@ -1,19 +1,24 @@
 import {renewHold} from '../../sql/billing-accounts.ts'
 import type {Pool} from '../../sql/database.ts'
 
-/** The hold of a process that died ends within this time. A purchase it was applying is then applied by another process, within a minute in all. */
+/**
+ * The lifetime of the billing lock without renewal. If the process of the holder crashes, another process applies the org's payment events within a
+ * minute.
+ */
 export const leaseSeconds = 30
 const beatMs = 8_000
-/** A step waits 45 seconds for the provider at most (payment-provider.ts). A step that takes longer than this is stuck, and loses its hold. */
+/**
+ * The longest time of one step. A step waits at most 45 seconds for the provider (payment-provider.ts). A longer one is stuck, so its lease expires.
+ */
 const mostWorkMs = 120_000
 
 export type Heartbeat = {
-  /** The work goes on: the hold is renewed for another two minutes. */
+  /** Gives the next step two minutes, during which the heartbeat renews the lease. */
   extend(): void
   stop(): void
 }
 
-/** Renews a hold in the database while its process works. A hold that expired is not renewed. */
+/** Renews a lease in the database while its process makes progress. An expired lease is not renewed. */
 export const startHeartbeat = (db: Pool, hold: {org: string; holder: string}): Heartbeat => {
   let extendedAt = performance.now()
   let timer: NodeJS.Timeout
@@ -23,7 +28,7 @@ export const startHeartbeat = (db: Pool, hold: {org: string; holder: string}): H
   }
   const beat = async () => {
     if (performance.now() - extendedAt > mostWorkMs) return
-    // After a failure the next beat is in time too: the lease is longer than three beats.
+    // A failed beat is not fatal: the lease lasts longer than three beats, so the next beat is still in time.
     const isOurs = await renewHold(db, {...hold, seconds: leaseSeconds}).catch(() => true)
     if (isOurs && !isStopped) schedule()
   }

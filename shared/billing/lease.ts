@@ -9,13 +9,16 @@ import {applyPaymentEvent} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
 import {type Heartbeat, leaseSeconds, startHeartbeat} from './lease-heartbeat.ts'
 
-/** Per-org billing lock, held across calls to the provider, where no transaction may stay open. */
-export type Held = {org: string; holder: string; heartbeat: Heartbeat}
+/** The billing lock of one org. The lock is a lease, because no transaction may stay open during calls to the provider. */
+export type BillingLease = {org: string; holder: string; heartbeat: Heartbeat}
 
-type Tools = {db: Pool; queue: Queue}
+type BillingLeaseDeps = {db: Pool; queue: Queue}
 
-/** Null while another holder has the lock. A heartbeat renews the hold until `releaseBilling`; the hold of a process that died ends by itself. */
-export const holdBilling = async (db: Pool, org: string, what: 'change' | 'events' = 'change'): Promise<Held | null> => {
+/**
+ * Takes the org's billing lock, or returns null if it is taken. A heartbeat renews the lease until `releaseBilling`. The lease of a crashed process
+ * expires.
+ */
+export const holdBilling = async (db: Pool, org: string, what: 'change' | 'events' = 'change'): Promise<BillingLease | null> => {
   await keepAccount(db, org)
   const hold = {org, holder: `${what}:${randomUUID()}`}
   if (!(await takeHold(db, {...hold, seconds: leaseSeconds}))) return null
@@ -26,58 +29,62 @@ const tries = 8
 const pauseMs = 250
 
 /**
- * For a request: waits up to two seconds while a worker applies events, such as those of a purchase made a moment ago. A plan change that somebody
- * else is making is not waited for: CHANGE_IN_PROGRESS.
+ * Takes the org's billing lock for a request. Waits up to two seconds while a worker applies events, such as those of a recent purchase. Does not
+ * wait for another plan change, but throws CHANGE_IN_PROGRESS.
  */
-export const holdPatiently = async (db: Pool, org: string): Promise<Held> => {
+export const holdWithRetry = async (db: Pool, org: string): Promise<BillingLease> => {
   for (let left = tries; ; left--) {
-    const held = await holdBilling(db, org)
-    if (held) return held
+    const billingLease = await holdBilling(db, org)
+    if (billingLease) return billingLease
     if (left === 1 || (await findUnsettledChange(db, org))) throw changeInProgress()
     await setTimeout(pauseMs)
   }
 }
 
-/** Whether it is held by whoever applies events, and comes to those that come meanwhile before letting go. */
+/** Returns whether the lock is held to apply events. Such a holder also applies events that arrive before it releases the lock. */
 export const isForEvents = (holder: string | null): boolean => holder?.startsWith('events:') ?? false
 
-/** For a transaction that writes what was learnt meanwhile: the hold is ours to its end, or LeaseGone is thrown. */
-export const assertHeld = async (tx: Tx, held: Held): Promise<void> => {
-  if (!(await lockHold(tx, held))) throw leaseGone(held.org)
+/** Secures the lock until the end of a transaction that stores results. Throws LeaseGone if another process has taken the lock. */
+export const assertHeld = async (tx: Tx, billingLease: BillingLease): Promise<void> => {
+  if (!(await lockHold(tx, billingLease))) throw leaseGone(billingLease.org)
 }
 
 export class LeaseGone extends Error {
   override name = 'LeaseGone'
 }
 
-const leaseGone = (org: string) => new LeaseGone(`The hold on the billing of ${org} expired`)
+const leaseGone = (org: string) => new LeaseGone(`The billing lock of ${org} expired`)
 
-/** Before each step of work of several steps: gives the step two minutes. LeaseGone if the hold expired. */
-export const keepHeld = async (db: Pool, {org, holder, heartbeat}: Held): Promise<void> => {
+/** Called before each step of longer work: gives the step two minutes. Throws LeaseGone if the lease expired. */
+export const keepLease = async (db: Pool, {org, holder, heartbeat}: BillingLease): Promise<void> => {
   if (!(await renewHold(db, {org, holder, seconds: leaseSeconds}))) throw leaseGone(org)
   heartbeat.extend()
 }
 
-/** Gives it back; events that came meanwhile are sent to be applied in the same transaction. */
-export const releaseBilling = ({db, queue}: Tools, held: Held): Promise<void> => {
-  held.heartbeat.stop()
+/** Releases the lock. The same transaction enqueues the events that arrived meanwhile. */
+export const releaseBilling = ({db, queue}: BillingLeaseDeps, billingLease: BillingLease): Promise<void> => {
+  billingLease.heartbeat.stop()
   return db.transaction(async tx => {
-    if (!(await dropHold(tx, held))) return
-    for (const event of await listDeferredEvents(tx, held.org)) await enqueue(queue, applyPaymentEvent, {event}, {tx, track: false})
+    if (!(await dropHold(tx, billingLease))) return
+    for (const event of await listDeferredEvents(tx, billingLease.org)) await enqueue(queue, applyPaymentEvent, {event}, {tx, track: false})
   })
 }
 
-/** Holds the org's billing for a piece of work. CHANGE_IN_PROGRESS while somebody else keeps it. */
-export const whileHeld = async <T>(tools: Tools, org: string, work: (held: Held) => Promise<T>): Promise<T> => {
-  const held = await holdPatiently(tools.db, org)
+/** Runs a piece of work under the org's billing lock. Throws CHANGE_IN_PROGRESS if the lock stays taken. */
+export const underBillingLease = async <T>(
+  deps: BillingLeaseDeps,
+  org: string,
+  work: (billingLease: BillingLease) => Promise<T>,
+): Promise<T> => {
+  const billingLease = await holdWithRetry(deps.db, org)
   try {
-    return await work(held)
+    return await work(billingLease)
   } finally {
-    await releaseBilling(tools, held)
+    await releaseBilling(deps, billingLease)
   }
 }
 
 export const changeInProgress = () =>
-  new Refusal('CHANGE_IN_PROGRESS', 'Something about the plan of this org is being changed at this moment: try again in a minute', {
+  new Refusal('CHANGE_IN_PROGRESS', 'Another change to the plan of this org is in progress. Try again in a minute', {
     retryAfterMs: 5000,
   })

@@ -1,18 +1,21 @@
 import type {Config} from '../config.ts'
 
-/** What our objects at the provider are told from others' by. */
+/** The value of the metadata `app`, by which objects of Lading are recognised at the provider. */
 export const APP = 'lading'
 
-type Said = {org: string; kind: string} & Record<string, string | null>
+type MetadataInput = {org: string; kind: string} & Record<string, string | null>
 
-/** Written on whatever we make there: whose it is, what for, and who asked. Nothing of a person but their id. */
-export const metadataOf = (config: Pick<Config, 'PAYMENT_ENVIRONMENT'>, {org, ...said}: Said): Record<string, string> => ({
+/**
+ * Returns the metadata of every object that we create: its org, its purpose and the person who requested it. The person's id is the only personal
+ * data.
+ */
+export const metadataOf = (config: Pick<Config, 'PAYMENT_ENVIRONMENT'>, {org, ...said}: MetadataInput): Record<string, string> => ({
   app: APP,
   env: config.PAYMENT_ENVIRONMENT,
   org_id: org,
   ...Object.fromEntries(Object.entries(said).filter((entry): entry is [string, string] => entry[1] !== null)),
 })
 
-/** Whether what carries this was made by this deployment: another one may share the account. */
+/** Returns whether this deployment created the object. Other deployments may share the provider's account. */
 export const isOurs = (config: Pick<Config, 'PAYMENT_ENVIRONMENT'>, metadata: Record<string, string> | null | undefined): boolean =>
   metadata?.app === APP && metadata.env === config.PAYMENT_ENVIRONMENT

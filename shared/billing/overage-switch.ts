@@ -3,70 +3,71 @@ import type {Pool} from '../../sql/database.ts'
 import {lockOrg} from '../../sql/orgs.ts'
 import {listUnbilledOverage, setOverage} from '../../sql/overage.ts'
 import {listPlans} from '../../sql/plans.ts'
-import {readStanding} from '../entitlements/standing.ts'
+import {type Author, recordChanges} from '../configuration/change.ts'
 import {Refusal} from '../errors.ts'
-import type {Log} from '../log.ts'
 import type {Queue} from '../queue.ts'
-import {type Author, recordChanges} from '../registry/change.ts'
-import {changeInProgress, type Held, holdBilling, LeaseGone, releaseBilling, whileHeld} from './lease.ts'
+import type {Log} from '../telemetry/log.ts'
+import {readPlanStatus} from './entitlements/plan-status.ts'
+import {type BillingLease, changeInProgress, holdBilling, LeaseGone, releaseBilling, underBillingLease} from './lease.ts'
 import {assertSells, sandboxRefused} from './offer.ts'
 import {PaymentFailure, refuseFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
-import {projectSubscription} from './project.ts'
 import {findLiveSubscription, type ReadSubscription, readSubscription} from './subscription.ts'
+import {syncSubscription} from './sync-subscription.ts'
 
-type Tools = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
+type OverageSwitchDeps = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
 
 /**
- * Lets rows beyond the plan's through, to be paid for one by one, or lets them no more. What they cost is on the subscription from the first time
- * on, and stays there: it bills what was used, and that may be nothing.
+ * Enables or disables overage: rows beyond the plan's limit, billed per row. The first time, the overage price is added to the subscription. It stays
+ * there when overage is disabled, because it bills only used rows.
  */
-export const switchOverage = async (tools: Tools, author: Author, {enabled}: {enabled: boolean}) => {
-  const {db, payment, log} = tools
+export const switchOverage = async (deps: OverageSwitchDeps, author: Author, {enabled}: {enabled: boolean}) => {
+  const {db, payment, log} = deps
   const {org} = author
-  const {sandbox, overageEnabled} = await readStanding(db, org)
+  const {sandbox, overageEnabled} = await readPlanStatus(db, org)
   if (sandbox) throw sandboxRefused()
   if (enabled === overageEnabled) return {overageEnabled}
-  if (!enabled) return keepOverage(tools, author, {enabled})
+  if (!enabled) return keepOverage(deps, author, {enabled})
   assertSells(payment)
-  return whileHeld(tools, org, async held => {
-    const read = await addItem(tools, held).catch(refuseFailure(log, 'adding the price of overage'))
-    return keepOverage(tools, author, {enabled, held, read})
+  return underBillingLease(deps, org, async held => {
+    const read = await addItem(deps, held).catch(refuseFailure(log, 'adding the price of overage'))
+    return keepOverage(deps, author, {enabled, held, read})
   }).catch(error => {
     throw error instanceof LeaseGone ? changeInProgress() : error
   })
 }
 
-type Kept = {enabled: boolean; held?: Held; read?: ReadSubscription}
+type OverageSetting = {enabled: boolean; held?: BillingLease; read?: ReadSubscription}
 
-const keepOverage = ({db}: Tools, author: Author, {enabled, held, read}: Kept) =>
+const keepOverage = ({db}: OverageSwitchDeps, author: Author, {enabled, held, read}: OverageSetting) =>
   db.transaction(async tx => {
     const {org} = author
-    if (held && read) await projectSubscription(tx, held, read, {org, via: 'payment'})
+    if (held && read) await syncSubscription(tx, held, read, {org, via: 'payment'})
     await lockOrg(tx, org)
     if (await setOverage(tx, {org, enabled}))
       await recordChanges(tx, author, [{page: 'plan', subject: 'overage', before: {enabled: !enabled}, after: {enabled}}])
     return {overageEnabled: enabled}
   })
 
-/** On the subscription once, whoever put it there. */
-const addItem = async (tools: Tools, {org}: Held): Promise<ReadSubscription> => {
-  const {db} = tools
+const addItem = async (deps: OverageSwitchDeps, {org}: BillingLease): Promise<ReadSubscription> => {
+  const {db} = deps
   const customer = (await findBillingAccount(db, org))?.customer
-  const live = customer ? await findLiveSubscription(tools, {customer}) : null
-  if (!live)
-    throw new Refusal('NOT_SUBSCRIBED', 'Rows beyond a plan are billed with it: subscribe to a plan by POST /billing/checkout first')
+  const live = customer ? await findLiveSubscription(deps, {customer}) : null
+  if (!live) throw new Refusal('NOT_SUBSCRIBED', 'Overage is billed with a plan. Subscribe to a plan by POST /billing/checkout first')
   const price = (await listPlans(db)).find(({id}) => id === live.planVersionId)?.paymentPriceOverageId
-  if (!price) throw new Refusal('NOT_SOLD', 'This plan has no price for rows beyond it: change to a plan that has, or to a higher one')
+  if (!price) throw new Refusal('NOT_SOLD', 'This plan has no overage price. Change to a plan that has one, or to a higher plan')
   if (live.overageItemId !== null) return live
-  await makeItem(tools, live, price)
-  const read = await readSubscription(tools, live.id)
-  if (!read?.overageItemId) throw new PaymentFailure('The price of overage is not on the subscription', {kind: 'unavailable'})
+  await makeItem(deps, live, price)
+  const read = await readSubscription(deps, live.id)
+  if (!read?.overageItemId) throw new PaymentFailure('The overage price is not on the subscription', {kind: 'unavailable'})
   return read
 }
 
-/** No quantity, because it is metered; its month is its own on a yearly plan. The same key for the same price in a period: it is added once. */
-const makeItem = ({payment}: Tools, {id: subscription, periodStartsAt}: ReadSubscription, price: string) => {
+/**
+ * Adds the overage item to the subscription. The item has no quantity, because its price is metered. On a yearly plan it has its own monthly period.
+ * The idempotency key contains the price and the period, so that the item is added once.
+ */
+const makeItem = ({payment}: OverageSwitchDeps, {id: subscription, periodStartsAt}: ReadSubscription, price: string) => {
   const idempotencyKey = `ovg:${subscription}:${price}:${periodStartsAt}`
   return payment.ask('subscription_item', stripe =>
     stripe.subscriptionItems.create({subscription, price, proration_behavior: 'none'}, {idempotencyKey}),
@@ -74,24 +75,24 @@ const makeItem = ({payment}: Tools, {id: subscription, periodStartsAt}: ReadSubs
 }
 
 /**
- * For once a day: what bills rows beyond the plan is put back where it was lost, as with a plan that was waiting when overage was switched on. Answers
- * how many it was put back for.
+ * Daily task: adds the overage item again where it was lost, for example through a plan change that was pending when overage was enabled. Returns the
+ * number of added items.
  */
-export const restoreOverage = async (tools: Tools, {most}: {most: number}): Promise<number> => {
-  if (!tools.payment.isConfigured) return 0
+export const restoreOverage = async (deps: OverageSwitchDeps, {most}: {most: number}): Promise<number> => {
+  if (!deps.payment.isConfigured) return 0
   let restored = 0
-  for (const org of await listUnbilledOverage(tools.db, most)) {
-    const held = await holdBilling(tools.db, org)
+  for (const org of await listUnbilledOverage(deps.db, most)) {
+    const held = await holdBilling(deps.db, org)
     if (!held) continue
     try {
-      const read = await addItem(tools, held)
-      await tools.db.transaction(tx => projectSubscription(tx, held, read, {org, via: 'payment'}))
+      const read = await addItem(deps, held)
+      await deps.db.transaction(tx => syncSubscription(tx, held, read, {org, via: 'payment'}))
       restored++
     } catch (error) {
       if (!(error instanceof PaymentFailure || error instanceof Refusal)) throw error
-      tools.log.warn({err: error, org}, 'rows beyond the plan of this org are not billed')
+      deps.log.warn({err: error, org}, 'could not restore the overage item; overage rows of this org are not billed')
     } finally {
-      await releaseBilling(tools, held)
+      await releaseBilling(deps, held)
     }
   }
   return restored

@@ -1,34 +1,34 @@
 import type {Pool} from '../../sql/database.ts'
 import {beginReport, listOfMinute, listReported, listUnsent, type Report, restReport, setSent, type Total} from '../../sql/overage.ts'
-import type {Log} from '../log.ts'
+import type {Log} from '../telemetry/log.ts'
 import {assertFresh} from './fresh.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 
-type Tools = {db: Pool; payment: PaymentProvider; log: Log}
+type OverageDeps = {db: Pool; payment: PaymentProvider; log: Log}
 type Meter = {id: string; event: string; customerKey: string; valueKey: string}
 
-/** The provider takes an identifier once in a day. */
+/** Hours within which a report may be sent again. The provider deduplicates a meter event's identifier for a day. */
 const sameForHours = 23
 
 /**
- * A step of the worker's rounds: tells the provider's meter of rows beyond plans, each report under its identifier until it is known to have
- * arrived. Ends with the first that the provider does not answer. Answers how many have arrived.
+ * Reports overage rows to the provider's meter. Each report is sent under its identifier until its arrival is confirmed. Stops at the first report
+ * that the provider does not answer. Runs periodically. Returns the number of delivered reports.
  */
-export const sendOverage = async (tools: Tools, {most}: {most: number}): Promise<number> => {
-  const {db, payment, log} = tools
+export const sendOverage = async (deps: OverageDeps, {most}: {most: number}): Promise<number> => {
+  const {db, payment, log} = deps
   if (!payment.isConfigured) return 0
-  const meters = openMeters(tools)
+  const meters = openMeters(deps)
   let sent = 0
   for (const report of await listUnsent(db, most)) {
     try {
-      if (await sendReport(tools, report, meters)) sent++
+      if (await sendReport(deps, report, meters)) sent++
     } catch (error) {
       if (!(error instanceof PaymentFailure)) throw error
       const {kind, status, code, requestId} = error
       const about = {err: error, org: report.org, identifier: report.identifier, payment: {kind, status, code, requestId}}
-      log[kind === 'refused' ? 'error' : 'warn'](about, 'a report of overage was not taken')
-      // Whatever it is about this one, the others come first in the next round.
+      log[kind === 'refused' ? 'error' : 'warn'](about, 'an overage report was not accepted')
+      // The failed attempt is counted, so that the next round sends the other reports first.
       await restReport(db, report.identifier)
       if (kind !== 'refused') return sent
     }
@@ -38,28 +38,32 @@ export const sendOverage = async (tools: Tools, {most}: {most: number}): Promise
 
 type Meters = (price: string) => Promise<Meter | null>
 
-const sendReport = async (tools: Tools, report: Report, meters: Meters): Promise<boolean> => {
-  const {db, log} = tools
+const sendReport = async (deps: OverageDeps, report: Report, meters: Meters): Promise<boolean> => {
+  const {db, log} = deps
   const {identifier, price, triedHours, org} = report
   const meter = price === null ? null : await meters(price)
   if (meter === null) {
-    log.error({org, identifier, price}, 'rows beyond a plan cannot be billed')
+    log.error({org, identifier, price}, 'overage rows cannot be billed: no meter found for the price')
     await restReport(db, identifier)
     return false
   }
-  const arrived = triedHours !== null && triedHours >= sameForHours ? await hasArrived(tools, report, meter) : false
+  const arrived = triedHours !== null && triedHours >= sameForHours ? await hasArrived(deps, report, meter) : false
   if (arrived !== false) return arrived === true
   const since = performance.now()
   const at = await beginReport(db, {identifier, hours: sameForHours})
   if (at === null) return false
-  await tellMeter(tools, {...report, at, since}, meter)
+  await sendToMeter(deps, {...report, at, since}, meter)
   await setSent(db, [identifier])
   return true
 }
 
-type Begun = Report & {since: number}
+type StartedReport = Report & {since: number}
 
-const tellMeter = ({payment}: Tools, {identifier, customer, rows, at, since}: Begun, {event, customerKey, valueKey}: Meter) => {
+const sendToMeter = (
+  {payment}: OverageDeps,
+  {identifier, customer, rows, at, since}: StartedReport,
+  {event, customerKey, valueKey}: Meter,
+) => {
   const timestamp = Math.floor(Date.parse(at) / 1000)
   return payment
     .ask('billing.meter_event', async stripe => {
@@ -79,18 +83,18 @@ const tellMeter = ({payment}: Tools, {identifier, customer, rows, at, since}: Be
     })
 }
 
-/** Told under this identifier before: that is what was wanted. */
+/** Returns whether the provider already has a report with this identifier, so that nothing more is needed. */
 const isThereAlready = (error: unknown) =>
   error instanceof PaymentFailure &&
   error.kind === 'refused' &&
   (error.code === 'duplicate_meter_event' || /already exists/.test(error.message))
 
 /**
- * Of a report that may have arrived longer ago than its identifier is known for: whether the meter has counted it. The customer's reports of its minute
- * that are in doubt are looked at together, since the meter tells sums; null while it may not have counted all of them yet. Sums that cannot
- * be come from elsewhere, and are for people to look at.
+ * Checks whether the meter counted a report whose identifier the provider may have forgotten. The meter returns only sums, so all unconfirmed reports
+ * of the customer in that minute are checked together. Returns null while the meter may still be counting, or if no set of reports explains the sum.
+ * Staff must check the latter.
  */
-const hasArrived = async ({db, payment, log}: Tools, report: Report, meter: Meter): Promise<boolean | null> => {
+const hasArrived = async ({db, payment, log}: OverageDeps, report: Report, meter: Meter): Promise<boolean | null> => {
   const {org, customer, at, identifier} = report
   const all = await listOfMinute(db, {org, at, hours: sameForHours})
   if (all.some(one => one.identifier === identifier && one.sent)) return true
@@ -101,7 +105,7 @@ const hasArrived = async ({db, payment, log}: Tools, report: Report, meter: Mete
   const doubtful = all.filter(({sent, tried}) => !sent && tried)
   const arrived = pickSum(doubtful, counted - known)
   if (arrived === null) {
-    log.error({org, identifier, counted, known}, 'the meter has of a minute what cannot have been reported to it')
+    log.error({org, identifier, counted, known}, 'the sum that the meter counted in a minute matches no set of reports')
     await restReport(db, identifier)
     return null
   }
@@ -111,7 +115,7 @@ const hasArrived = async ({db, payment, log}: Tools, report: Report, meter: Mete
 
 const mostSums = 20_000
 
-/** Some that come to this sum together; null where none do, or too many sums were to be tried. */
+/** Finds reports whose rows add up to this sum. Returns null if there are none, or if too many sums would have to be tried. */
 export const pickSum = (of: readonly {identifier: string; rows: number}[], sum: number): readonly string[] | null => {
   const reached = new Map<number, readonly string[]>([[0, []]])
   for (const {identifier, rows} of of) {
@@ -131,8 +135,8 @@ const readSum = async (payment: PaymentProvider, {id}: Meter, {customer, start, 
   return data.reduce((sum, {aggregated_value}) => sum + aggregated_value, 0)
 }
 
-/** The meter a price counts by, asked once a round. Null for a price that is none. */
-const openMeters = ({payment}: Tools): Meters => {
+/** Returns a function that reads the meter of a price, once per round. It returns null for a price without a meter. */
+const openMeters = ({payment}: OverageDeps): Meters => {
   const known = new Map<string, Promise<Meter | null>>()
   return price => {
     const found = known.get(price) ?? readMeter(payment, price)
@@ -157,14 +161,14 @@ const days = 3
 type Difference = {org: string; reported: number; counted: number}
 
 /**
- * For once a day: holds what the meter has counted of the last whole days against what was reported and confirmed. A report that it took and did
- * not count is told of nowhere else. Differences are logged for people to look at, and answered.
+ * Compares the meter's count of the last whole days with the confirmed reports. Only this comparison reveals a report that was accepted but not
+ * counted. Logs differences for staff and returns them. Runs daily.
  */
-export const reconcileOverage = async (tools: Tools, {most}: {most: number}): Promise<Difference[]> => {
-  const {db, payment, log} = tools
+export const reconcileOverage = async (deps: OverageDeps, {most}: {most: number}): Promise<Difference[]> => {
+  const {db, payment, log} = deps
   const differences: Difference[] = []
   if (!payment.isConfigured) return differences
-  const meters = openMeters(tools)
+  const meters = openMeters(deps)
   for (let after = '', done = 0; done < most; ) {
     const all = await listReported(db, {days, after, limit: perLook})
     for (const one of all) {
@@ -173,10 +177,10 @@ export const reconcileOverage = async (tools: Tools, {most}: {most: number}): Pr
         const counted = await countAgain(payment, meters, one)
         if (counted === rows) continue
         differences.push({org, reported: rows, counted})
-        log.error({org, reported: rows, counted, from, to}, 'the meter differs from what was reported to it')
+        log.error({org, reported: rows, counted, from, to}, 'the count of the meter differs from the reported rows')
       } catch (error) {
         if (!(error instanceof PaymentFailure)) throw error
-        log.warn({err: error, org}, 'what was reported could not be compared with the meter')
+        log.warn({err: error, org}, 'could not compare the reported rows with the meter')
         if (error.kind !== 'refused') return differences
       }
     }

@@ -1,13 +1,13 @@
 import {Refusal} from '../errors.ts'
-import type {Log} from '../log.ts'
+import type {Log} from '../telemetry/log.ts'
 
 /**
- * What a call came to that did not work. `declined`: the card was; nothing has changed. `refused`: the provider will not do it; nothing has changed.
- * `busy`: another call is under way for it, or there are too many; nothing was done. `unavailable`: nobody knows whether it was done.
+ * The kind of a failed call. `declined`: the card was declined, nothing changed. `refused`: the provider refuses the call, nothing changed. `busy`:
+ * another call with the same key is in progress, or the rate limit is reached; nothing was done. `unavailable`: the outcome is unknown.
  */
 type FailureKind = 'declined' | 'refused' | 'busy' | 'unavailable'
 
-/** Its message is the provider's, for the log alone. */
+/** A failed call to the payment provider. The message is the provider's, for the log only. */
 export class PaymentFailure extends Error {
   override name = 'PaymentFailure'
   readonly kind: FailureKind
@@ -15,12 +15,11 @@ export class PaymentFailure extends Error {
   readonly declineCode: string | null
   readonly status: number | null
   readonly requestId: string | null
-  /** The payment that was begun and did not succeed. */
   readonly intent: string | null
 
   constructor(
     message: string,
-    {kind, code = null, declineCode = null, status = null, requestId = null, intent = null}: Facts,
+    {kind, code = null, declineCode = null, status = null, requestId = null, intent = null}: FailureDetails,
     cause?: unknown,
   ) {
     super(message, {cause})
@@ -33,11 +32,11 @@ export class PaymentFailure extends Error {
   }
 }
 
-type Facts = {kind: FailureKind} & Partial<Record<'code' | 'declineCode' | 'requestId' | 'intent', string | null>> & {
+type FailureDetails = {kind: FailureKind} & Partial<Record<'code' | 'declineCode' | 'requestId' | 'intent', string | null>> & {
     status?: number | null
   }
 
-/** By the status alone, which is what the SDK's classes go by too: codes are not a closed set. */
+/** Converts an error of the SDK to a PaymentFailure. Only the status decides, as in the SDK's classes, because error codes are not a closed set. */
 export const failureOf = async (error: unknown): Promise<unknown> => {
   const {Stripe} = await import('stripe')
   if (!(error instanceof Stripe.errors.StripeError)) return error
@@ -45,20 +44,20 @@ export const failureOf = async (error: unknown): Promise<unknown> => {
   return new PaymentFailure(error.message, {kind: kindOf(status), code, declineCode, status, requestId, intent: intent?.id ?? null}, error)
 }
 
-/** 409: a call under the same idempotency key is under way. */
+/** Classifies a status. 409 means that another call with the same idempotency key is in progress. */
 const kindOf = (status: number | null): FailureKind => {
   if (status === 402) return 'declined'
   if (status === 429 || status === 409) return 'busy'
   return status !== null && status >= 400 && status < 500 ? 'refused' : 'unavailable'
 }
 
-/** For `catch`: null of what the provider does not know. */
+/** For `catch`: returns null for an object that the provider does not know. */
 export const nullWhereGone = (error: unknown): null => {
   if (error instanceof PaymentFailure && error.status === 404) return null
   throw error
 }
 
-/** For `catch`: the failure as an answer; other errors stay what they are. */
+/** For `catch`: returns a payment failure; other errors are thrown again. */
 export const failureIn = (error: unknown): PaymentFailure => {
   if (error instanceof PaymentFailure) return error
   throw error
@@ -68,23 +67,23 @@ export const wrongAnswer = (object: string) => new PaymentFailure(`The answer is
 
 const againAfterMs = 30_000
 
-/** What its asker is told of a failure. The provider's words are logged, with the request's id there, and go nowhere else. A bad key is our operator's matter. */
+/** Builds the refusal for the caller. The provider's message and request id are only logged. An invalid key is the operator's problem. */
 export const refusalOf = (log: Log, failure: PaymentFailure, what: string): Refusal => {
   const {kind, status, code, requestId} = failure
   log.warn({err: failure, payment: {kind, status, code, requestId}}, `the payment provider: ${what}`)
   if (status === 401)
-    return new Refusal('NOT_CONFIGURED', 'The payment provider does not accept the key of this deployment: write to its operator')
+    return new Refusal('NOT_CONFIGURED', 'The payment provider does not accept the key of this deployment. Contact the operator')
   if (kind === 'refused' || kind === 'declined')
     return new Refusal(
       'PAYMENT_PROVIDER_REFUSED',
-      'The payment provider refused this, and nothing was charged: write to support if it stays so',
+      'The payment provider refused the request, and nothing was charged. Contact support if this continues',
     )
   const says =
-    'The payment provider does not answer as it should. It may have gone through: look at the billing summary before you try again'
+    'The payment provider did not answer correctly. The request may have succeeded, so check the billing summary before you try again'
   return new Refusal('PAYMENT_PROVIDER_UNAVAILABLE', says, {retryAfterMs: againAfterMs})
 }
 
-/** The same for whatever was thrown; other errors stay what they are. */
+/** For `catch`: throws the refusal of a payment failure; other errors are thrown again. */
 export const refuseFailure = (log: Log, what: string) => (error: unknown) => {
   throw error instanceof PaymentFailure ? refusalOf(log, error, what) : error
 }

@@ -3,27 +3,26 @@ import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import {failureOf, PaymentFailure, wrongAnswer} from './payment-failure.ts'
 
-/**
- * The door to the payment provider, and the only one. Nothing here decides anything: what is asked, and what an answer means, stands with the
- * noun it is about.
- */
+/** The only access to the payment provider. This module decides nothing: each billing module chooses its calls and interprets the answers. */
 export type PaymentProvider = {
-  /** Whether there is a key: without one every call is refused with NOT_CONFIGURED, and nothing is sent. */
+  /** Whether a key is configured. Without one, every call throws NOT_CONFIGURED and sends nothing. */
   isConfigured: boolean
   /**
-   * One call, answered within 45 seconds: the SDK tries twice, under one idempotency key. `object` is what has to come back, by the provider's own
-   * word for it. Throws a PaymentFailure, or the Refusal NOT_CONFIGURED.
+   * Sends one call and answers within 45 seconds: the SDK tries twice, under one idempotency key. `object`: the expected type of the answer, in the
+   * provider's terms. Throws a PaymentFailure, or the Refusal NOT_CONFIGURED.
    */
   ask<T extends {object: string}>(object: T['object'], call: (stripe: Stripe) => Promise<T>): Promise<T>
-  /** An event, if somebody who has one of our secrets signed these bytes within the last five minutes; else the Refusal SIGNATURE_INVALID. */
+  /**
+   * Verifies an event: one of our webhook secrets must have signed these bytes within the last five minutes. Throws the Refusal SIGNATURE_INVALID.
+   */
   readEvent(raw: Buffer, signature: string | string[] | undefined): Promise<Stripe.Event>
 }
 
 type Settings = Pick<Config, 'PAYMENT_API_KEY' | 'PAYMENT_API_URL' | 'PAYMENT_WEBHOOK_SECRETS'>
 
-/** Two tries of this, and the pause between them, stay below the time an org is held for. */
+/** The time-out of one try. Two tries and their pause take less time than a step may hold the billing lock. */
 const timeoutMs = 20_000
-/** The SDK counts silence alone: what comes a byte at a time would never end. */
+/** The longest time of a call. The SDK's time-out restarts with every byte, so an answer that arrives byte by byte would never time out. */
 const longestMs = 45_000
 const toleranceSeconds = 300
 
@@ -36,7 +35,7 @@ export const openPaymentProvider = (settings: Settings, mostMs = longestMs): Pay
       const answer = await endWithin(mostMs, call(stripe)).catch(async error => {
         throw await failureOf(error)
       })
-      // A body without `error` resolves whatever its status is: a gateway's 502 in JSON would pass for success.
+      // The SDK resolves a body without `error` whatever its status, so a gateway's 502 in JSON would count as success.
       if (answer?.object !== object) throw wrongAnswer(object)
       return answer
     },
@@ -54,18 +53,18 @@ export const openPaymentProvider = (settings: Settings, mostMs = longestMs): Pay
 
 const endWithin = async <T>(ms: number, call: Promise<T>): Promise<T> => {
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new PaymentFailure('The answer takes too long', {kind: 'unavailable'})), ms)
+  const timer = setTimeout(() => late.reject(new PaymentFailure('The answer took too long', {kind: 'unavailable'})), ms)
   return Promise.race([call, late.promise]).finally(() => clearTimeout(timer))
 }
 
-/** The package is large, and most processes never call: it is loaded with the first call. */
+/** Returns a function that loads the SDK at its first call. The package is large, and most processes never use it. */
 const connector = ({PAYMENT_API_KEY: key, PAYMENT_API_URL: url}: Settings): (() => Promise<Stripe>) => {
   let opening: Promise<Stripe> | null = null
   return async () => {
     if (key === undefined)
       throw new Refusal(
         'NOT_CONFIGURED',
-        'This deployment sells nothing: its operator sets PAYMENT_API_KEY and PAYMENT_WEBHOOK_SECRETS to change that',
+        'This deployment sells nothing. Ask the operator to set PAYMENT_API_KEY and PAYMENT_WEBHOOK_SECRETS',
       )
     opening ??= open(key, url)
     return opening
@@ -84,4 +83,7 @@ const placeOf = (text: string) => {
 }
 
 const notSigned = () =>
-  new Refusal('SIGNATURE_INVALID', 'This is not signed with a secret of ours, or was signed more than five minutes ago')
+  new Refusal(
+    'SIGNATURE_INVALID',
+    'The signature is missing, invalid or older than five minutes. Check the signing secret of the webhook endpoint',
+  )

@@ -3,27 +3,28 @@ import type {ChangeTarget, PlanChange} from '../../sql/plan-changes.ts'
 import type {Terms} from './plan-change-terms.ts'
 import {type Interval, idOf, isoOf, type Pending} from './subscription.ts'
 
-/** In the currency's smallest unit. */
+/** An amount in the currency's smallest unit. */
 export type Money = {amount: number; currency: string}
 
 /**
- * What a change comes to. `now` is also the taking back of what waited: nothing is due for it. `effectiveAt`: from when. `replaces`: what waited and
- * waits no more. `due`: charged now, with `tax`. `next`: what is charged next, and when, before discounts and tax; null where it ends, or is not known.
+ * The result of a plan change. `change` is also `now` if a pending change is cancelled, which costs nothing. `effectiveAt`: when the change takes
+ * effect. `replaces`: the pending change that it cancels. `due`: charged now, including `tax`. `next`: the next charge and its time, before discounts
+ * and tax; null if the plan ends or the charge is unknown.
  */
-export type Answer = {
+export type PlanChangeAnswer = {
   change: 'now' | 'at_renewal' | 'cancel'
   planKey: string
   interval: Interval | null
   effectiveAt: string
   replaces: Pending | null
   due: Money
-  /** What of `due` is tax, whether prices contain it or it comes on top. */
+  /** The tax within `due`, whether or not prices include tax. */
   tax: Money
   next: (Money & {at: string}) | null
 }
 
-/** Of a change that is done, from how the subscription stands after it. */
-export const describeChange = ({kind, target, params}: PlanChange, terms: Terms, replaces: Pending | null): Answer => ({
+/** Describes a completed change, from the subscription as read after the change. */
+export const describeChange = ({kind, target, params}: PlanChange, terms: Terms, replaces: Pending | null): PlanChangeAnswer => ({
   change: wordOf(kind),
   ...{planKey: target.planKey, interval: target.interval},
   effectiveAt: (waitsUntil(kind, terms) ?? isoOf(params.prorationDate))!,
@@ -32,15 +33,13 @@ export const describeChange = ({kind, target, params}: PlanChange, terms: Terms,
   next: nextOf({kind, target}, terms),
 })
 
-export const wordOf = (kind: PlanChange['kind']): Answer['change'] => (kind === 'take_back' ? 'now' : kind)
+export const wordOf = (kind: PlanChange['kind']): PlanChangeAnswer['change'] => (kind === 'take_back' ? 'now' : kind)
 
-/** For a refusal that leaves something half done. */
-export const describeStanding = ({read, plan}: Terms) => ({
+export const describePending = ({read, plan}: Terms) => ({
   ...{planKey: plan?.key ?? null, interval: read.interval, pending: read.pending},
   ...{periodEndsAt: read.periodEndsAt, scheduled: read.schedule !== null},
 })
 
-/** As one asks for it and as one stands. */
 export const isPending = (pending: Pending | null, {planKey, planVersionId, interval}: ChangeTarget): boolean =>
   pending !== null &&
   (planKey === 'free' ? pending.planKey === 'free' : pending.planVersionId === planVersionId && pending.interval === interval)
@@ -50,25 +49,24 @@ const waitsUntil = (kind: PlanChange['kind'], terms: Terms) => {
   return kind === 'at_renewal' || kind === 'cancel' ? (terms.read.pending?.at ?? terms.read.periodEndsAt) : null
 }
 
-/** A plan bought for the time after the org's own trial takes effect when that ends. */
+/** Returns when a plan takes effect that was bought to follow the org's trial: at the end of the trial. Null for any other plan. */
 export const waitsForTrialUntil = ({read}: Pick<Terms, 'read'>): string | null =>
   read.status === 'trialing' && read.metadata.after_trial === 'true' ? read.trialEndsAt : null
 
-/** Null for an update that asks for nothing: it makes no invoice. */
+/** Returns the invoice that the change made. Null for a change without a charge, which makes no invoice. */
 const invoiceSince = (before: string | null, {found: {latest_invoice: latest}}: Terms) =>
   latest === null || typeof latest === 'string' || latest.id === before ? null : latest
 
-type Charged = Pick<Stripe.Invoice, 'amount_due' | 'currency' | 'total_taxes'>
+type ChargedInvoice = Pick<Stripe.Invoice, 'amount_due' | 'currency' | 'total_taxes'>
 
-/** As the provider's invoice has it; nothing without one. */
-export const chargedFor = (invoice: Charged | null, currency: string): {due: Money; tax: Money} => ({
+export const chargedFor = (invoice: ChargedInvoice | null, currency: string): {due: Money; tax: Money} => ({
   due: {amount: invoice?.amount_due ?? 0, currency: invoice?.currency ?? currency},
   tax: {amount: taxOf(invoice?.total_taxes), currency: invoice?.currency ?? currency},
 })
 
 export const taxOf = (taxes: {amount: number}[] | null | undefined): number => (taxes ?? []).reduce((sum, {amount}) => sum + amount, 0)
 
-const nextOf = ({kind, target}: Pick<PlanChange, 'kind' | 'target'>, {item, schedule, read}: Terms): Answer['next'] => {
+const nextOf = ({kind, target}: Pick<PlanChange, 'kind' | 'target'>, {item, schedule, read}: Terms): PlanChangeAnswer['next'] => {
   if (kind === 'cancel') return null
   if (kind !== 'at_renewal' || item.price.id === target.price) return chargeOf(item.price, item.quantity, isoOf(item.current_period_end)!)
   const next = schedule?.phases.find(({start_date}) => isoOf(start_date) === read.pending?.at)
@@ -76,8 +74,11 @@ const nextOf = ({kind, target}: Pick<PlanChange, 'kind' | 'target'>, {item, sche
   return plan && typeof plan.price !== 'string' && !plan.price.deleted ? chargeOf(plan.price, plan.quantity, read.pending!.at) : null
 }
 
-/** Null for a price that is no amount a piece. */
-export const chargeOf = ({unit_amount: each, currency}: Stripe.Price, quantity: number | undefined, at: string): Answer['next'] =>
-  each === null ? null : {amount: each * (quantity ?? 1), currency, at}
+/** Returns the charge of a price at a time. Null for a price without a unit amount. */
+export const chargeOf = (
+  {unit_amount: each, currency}: Stripe.Price,
+  quantity: number | undefined,
+  at: string,
+): PlanChangeAnswer['next'] => (each === null ? null : {amount: each * (quantity ?? 1), currency, at})
 
 export const latestInvoiceOf = ({found: {latest_invoice: latest}}: Terms): string | null => idOf(latest)

@@ -7,19 +7,17 @@ import {type Terms, WITH} from './plan-change-terms.ts'
 import {endWithPlan} from './plan-end.ts'
 import {idOf} from './subscription.ts'
 
-/** A change as far as its calls go. */
-type Asked = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target'> & {prorationDate: number; isConfirming: boolean}
+type PlanChangeInput = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target'> & {prorationDate: number; isConfirming: boolean}
 export type NextCall = Pick<PlannedCall, 'name' | 'on' | 'params'>
 
 type Settings = Pick<Config, 'PAYMENT_ENVIRONMENT'>
 
 /**
- * The call that brings a subscription nearer to what a change wants of it, from where it stands; null when it stands there. Worked out anew after
- * every call, so one that was done and not heard of is not done again.
- *
- * Whatever else is on the subscription rides along as it is: rows beyond the plan are billed with the period they were written in.
+ * Returns the next call that a change needs in the current state of the subscription; null if none is left. The caller computes it again after every
+ * call, so that a call that succeeded without an answer is not repeated. Other items of the subscription stay unchanged, because overage rows are
+ * billed in the period in which they were written.
  */
-export const nextCall = (settings: Settings, asked: Asked, terms: Terms): NextCall | null => {
+export const nextCall = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   switch (asked.kind) {
     case 'now':
       return upgrade(settings, asked, terms)
@@ -32,28 +30,31 @@ export const nextCall = (settings: Settings, asked: Asked, terms: Terms): NextCa
   }
 }
 
-/** A schedule of somebody else's, by which the plan stays what it is: nothing waits. One of ours may hold a price that is sold no more. */
+/**
+ * Returns whether staff made the schedule and it keeps the plan, so that no change is pending. Our own schedule may hold a price that is no longer
+ * sold.
+ */
 const isOfStaff = ({read, schedule}: Terms) =>
   read.pending === null &&
   schedule?.metadata?.change_id === undefined &&
   (schedule?.phases ?? []).some(({start_date}) => start_date >= (schedule?.current_phase?.end_date ?? 0))
 
-/** The call after which the payment waits for the customer at the provider's page. */
+/** Returns whether the payment of this call waits until the customer confirms it at the provider's page. */
 export const isConfirmCall = ({params}: Pick<PlannedCall, 'params'>): boolean => params.payment_behavior === 'pending_if_incomplete'
 
-/** Two calls that do the same part of a change. */
 export const isSameStep = (one: Pick<PlannedCall, 'name' | 'params'>, other: Pick<PlannedCall, 'name' | 'params'>): boolean =>
   one.name === other.name && 'items' in one.params === 'items' in other.params
 
-/** The provider holds the upgrade until its invoice is paid. It drops the upgrade after 23 hours at most. */
-export const waitsForConfirmation = (asked: Pick<Asked, 'kind' | 'target'>, {found, item}: Terms): boolean =>
+/** Returns whether the provider holds the upgrade until its invoice is paid. The provider drops the upgrade after 23 hours at most. */
+export const waitsForConfirmation = (asked: Pick<PlanChangeInput, 'kind' | 'target'>, {found, item}: Terms): boolean =>
   asked.kind === 'now' && item.price.id !== asked.target.price && found.pending_update !== null
 
 /**
- * Price, payment, who asked and the taking back of a cancellation in one call: paid for, or nothing of it. What waits on a schedule goes
- * afterwards, so that a declined card finds it there. Another interval bills and begins its period by itself.
+ * Returns the next call of an upgrade. One call contains price, payment, author and the removal of a cancellation, so that it succeeds or fails as a
+ * whole. A pending schedule is released afterwards, so that a declined card leaves the schedule in place. A change of the interval charges
+ * immediately and starts a new period.
  */
-const upgrade = (settings: Settings, asked: Asked, terms: Terms): NextCall | null => {
+const upgrade = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   const {found, item} = terms
   const {price} = asked.target
   if (item.price.id === price) return release(terms) ?? takeBackEnd(settings, asked, terms)
@@ -64,17 +65,20 @@ const upgrade = (settings: Settings, asked: Asked, terms: Terms): NextCall | nul
     proration_date: asked.prorationDate,
     metadata: {...saidBy(settings, asked), ...soldAs(asked)},
   } satisfies Stripe.SubscriptionUpdateParams
-  // A pending update takes no end date: a cancellation is taken back after the payment.
+  // A pending update accepts no end date, so a cancellation is removed after the payment.
   if (asked.isConfirming) return update(found, {...sold, payment_behavior: 'pending_if_incomplete'})
   const withEnd = found.schedule === null && isEnding(found) ? withoutEnd(found) : {}
   return update(found, {...sold, payment_behavior: 'error_if_incomplete', ...withEnd})
 }
 
-/** A schedule cannot be made with its phases. Made of a subscription that ends it ends too, until it has them. */
-const moveAtRenewal = (settings: Settings, asked: Asked, terms: Terms): NextCall | null => {
+/**
+ * Returns the next call of a change at the renewal: first create a schedule, then set its phases. The provider accepts no phases at creation. Until
+ * then, the schedule of an ending subscription ends with it.
+ */
+const moveAtRenewal = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   const {found, read, schedule, item} = terms
   const {planVersionId, interval, price} = asked.target
-  // The renewal has come and gone, before anybody knew that it would bring this.
+  // The plan already has this price: the renewal took effect before this was read.
   if (item.price.id === price && read.pending === null) return null
   if (!schedule) return {name: 'schedule', on: found.id, params: {from_subscription: found.id}}
   if (read.pending?.planVersionId === planVersionId && read.pending?.interval === interval) return null
@@ -82,7 +86,7 @@ const moveAtRenewal = (settings: Settings, asked: Asked, terms: Terms): NextCall
   const next = {
     items: running.items.map(one => (one.price === item.price.id ? {...one, price: price!} : one)),
     duration: {interval: interval!, interval_count: 1},
-    // Without it another interval keeps the old anchor, and nobody is asked to pay for it.
+    // Without this, a new interval keeps the old anchor, and the provider charges nothing.
     billing_cycle_anchor: 'phase_start' as const,
     proration_behavior: 'none' as const,
     metadata: {...saidBy(settings, asked), ...soldAs(asked)},
@@ -92,18 +96,18 @@ const moveAtRenewal = (settings: Settings, asked: Asked, terms: Terms): NextCall
   return setPhases(settings, asked, schedule, {end_behavior: 'release', phases: [running, next]})
 }
 
-/** A subscription that a schedule manages refuses a date of its own. */
-const cancel = (settings: Settings, asked: Asked, terms: Terms): NextCall | null => {
+/** Returns the next call of a cancellation. A schedule receives the end as its last phase, because its subscription refuses an end date. */
+const cancel = (settings: Settings, asked: PlanChangeInput, terms: Terms): NextCall | null => {
   const {found, schedule, read} = terms
   if (isEnding(found) && !read.endsEarly) return null
   if (schedule) return setPhases(settings, asked, schedule, {end_behavior: 'cancel', phases: [runningPhase(terms)]})
   return update(found, {...endWithPlan(read), metadata: saidBy(settings, asked)})
 }
 
-const takeBackEnd = (settings: Settings, asked: Asked, {found}: Terms): NextCall | null =>
+const takeBackEnd = (settings: Settings, asked: PlanChangeInput, {found}: Terms): NextCall | null =>
   isEnding(found) ? update(found, {...withoutEnd(found), metadata: saidBy(settings, asked)}) : null
 
-/** With a schedule goes what it held, the end of the subscription too. */
+/** Returns the call that releases the schedule. A release also drops the changes in the schedule, including the end of the subscription. */
 const release = ({found}: Terms): NextCall | null => {
   const schedule = idOf(found.schedule)
   return schedule === null ? null : {name: 'release', on: schedule, params: {}}
@@ -111,7 +115,7 @@ const release = ({found}: Terms): NextCall | null => {
 
 const isEnding = ({cancel_at, cancel_at_period_end}: Stripe.Subscription) => cancel_at !== null || cancel_at_period_end
 
-/** Earlier builds and the dashboard set the flag; we and the portal set a date. */
+/** Returns the parameters that remove a cancellation. Earlier releases and the dashboard set the flag; we and the portal set a date. */
 const withoutEnd = ({cancel_at_period_end: flag}: Stripe.Subscription) => (flag ? {cancel_at_period_end: false} : {cancel_at: '' as const})
 
 const update = ({id}: Stripe.Subscription, params: Stripe.SubscriptionUpdateParams): NextCall => ({
@@ -120,20 +124,25 @@ const update = ({id}: Stripe.Subscription, params: Stripe.SubscriptionUpdatePara
   params: {...params, expand: WITH},
 })
 
-const setPhases = (settings: Settings, asked: Asked, {id}: {id: string}, params: Stripe.SubscriptionScheduleUpdateParams): NextCall => ({
+const setPhases = (
+  settings: Settings,
+  asked: PlanChangeInput,
+  {id}: {id: string},
+  params: Stripe.SubscriptionScheduleUpdateParams,
+): NextCall => ({
   name: 'phases',
   on: id,
   params: {...params, proration_behavior: 'none', metadata: saidBy(settings, asked)},
 })
 
 /**
- * The phase under way has to be sent back whole, or what is left out is dropped. It ends with the plan's period. What is on the subscription by
- * now is what it holds: a schedule need not know what came after it, an upgrade that was paid for or rows beyond the plan.
+ * Returns the current phase of the schedule, complete, because the provider drops omitted values. The phase ends with the plan's period. Its items
+ * come from the subscription, because the schedule may lack later changes, such as a paid upgrade or an overage item.
  */
 const runningPhase = ({found, schedule, item}: Terms) => {
   const {phases, current_phase: current} = schedule!
   const phase = phases.find(({start_date}) => start_date === current?.start_date)
-  if (!phase) throw new Error(`The schedule ${schedule!.id} has no phase under way`)
+  if (!phase) throw new Error(`The schedule ${schedule!.id} has no current phase`)
   const discounts = discountsOf(phase.discounts)
   const card = idOf(phase.default_payment_method)
   return {
@@ -149,7 +158,7 @@ const runningPhase = ({found, schedule, item}: Terms) => {
   }
 }
 
-/** What is metered has no quantity. */
+/** Converts an item of the subscription to an item of a phase. A metered item has no quantity. */
 const phaseItem = ({price, quantity, discounts, tax_rates: taxes}: Stripe.SubscriptionItem) => ({
   price: price.id,
   ...(quantity === undefined ? {} : {quantity}),
@@ -163,23 +172,23 @@ const discountsOf = (all: Stripe.SubscriptionSchedule.Phase.Discount[]) =>
     return coupon ? {coupon: idOf(coupon)!} : {promotion_code: idOf(code)!}
   })
 
-const saidBy = (settings: Settings, {id, org, person}: Asked) =>
+const saidBy = (settings: Settings, {id, org, person}: PlanChangeInput) =>
   metadataOf(settings, {org, kind: 'plan', change_id: id, requested_by: person})
 
-const soldAs = ({target: {planKey, planVersionId, interval}}: Asked) => ({
+const soldAs = ({target: {planKey, planVersionId, interval}}: PlanChangeInput) => ({
   plan_key: planKey,
   plan_version_id: planVersionId!,
   interval: interval!,
 })
 
-/** A charge may take this long; then nobody waits for it any more. */
+/** The longest wait for the answer of a charge. */
 const timeoutMs = 40_000
 
-/** One try: whether there is another one is decided by who has looked what became of the first. */
-export const sendCall = (payment: PaymentProvider, {name, on, params, key}: PlannedCall): Promise<Sent> => {
+/** Sends the call once. The caller repeats it only after it has checked the outcome. */
+export const sendCall = (payment: PaymentProvider, {name, on, params, key}: PlannedCall): Promise<ChangedObject> => {
   const options = {idempotencyKey: key, timeout: timeoutMs, maxNetworkRetries: 0}
-  if (name === 'update') return payment.ask<Sent>('subscription', stripe => stripe.subscriptions.update(on, params, options))
-  return payment.ask<Sent>('subscription_schedule', stripe => {
+  if (name === 'update') return payment.ask<ChangedObject>('subscription', stripe => stripe.subscriptions.update(on, params, options))
+  return payment.ask<ChangedObject>('subscription_schedule', stripe => {
     if (name === 'schedule') return stripe.subscriptionSchedules.create(params, options)
     return name === 'phases'
       ? stripe.subscriptionSchedules.update(on, params, options)
@@ -187,4 +196,4 @@ export const sendCall = (payment: PaymentProvider, {name, on, params, key}: Plan
   })
 }
 
-export type Sent = Stripe.Subscription | Stripe.SubscriptionSchedule
+export type ChangedObject = Stripe.Subscription | Stripe.SubscriptionSchedule

@@ -2,7 +2,7 @@ import {randomUUID} from 'node:crypto'
 import type {Pool} from '../../sql/database.ts'
 import {
   type ChangeState,
-  type NewChange,
+  type NewPlanChange,
   type PlanChange,
   type PlannedCall,
   setChangeParams,
@@ -11,36 +11,49 @@ import {
 import {listPlans} from '../../sql/plans.ts'
 import type {Config} from '../config.ts'
 import {atPoint} from '../fault-point.ts'
-import type {Log} from '../log.ts'
-import {assertHeld, type Held, keepHeld} from './lease.ts'
+import type {Log} from '../telemetry/log.ts'
+import {assertHeld, type BillingLease, keepLease} from './lease.ts'
 import {failureIn, PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
-import {isConfirmCall, isSameStep, type NextCall, nextCall, type Sent, sendCall, waitsForConfirmation} from './plan-change-calls.ts'
+import {
+  type ChangedObject,
+  isConfirmCall,
+  isSameStep,
+  type NextCall,
+  nextCall,
+  sendCall,
+  waitsForConfirmation,
+} from './plan-change-calls.ts'
 import {readTermsOf, type Terms, termsOf} from './plan-change-terms.ts'
 
-export type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
+export type PlanChangeDeps = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 
-/** How a change stands after it was pursued. `terms` as last read; `failure` says why it is not accepted. */
-export type Outcome = {change: PlanChange; state: ChangeState; terms: Terms | null; failure: PaymentFailure | null}
+/** The state of a change after its execution. `terms`: the subscription as last read. `failure`: why the change was not accepted. */
+export type PlanChangeOutcome = {change: PlanChange; state: ChangeState; terms: Terms | null; failure: PaymentFailure | null}
 
 /**
- * Calls what is still to be called for a change, and writes down how it stands then. The same whether it has just been begun or was left behind
- * by a process that died: what was done is seen at the provider, and what was sent and not answered is sent again to the byte, under its key.
- * `isNew`: nothing of it was ever sent.
+ * Executes the remaining calls of a change and stores its new state. The change may be new, or left by a crashed process. The provider shows finished
+ * calls. Unanswered calls are repeated byte by byte, under the same key. `isNew`: no call of the change was ever sent.
  */
-export const pursue = async (tools: Tools, held: Held, change: PlanChange, terms: Terms | null, isNew = false): Promise<Outcome> => {
-  const outcome = await follow({tools, held, isNew, change: {...change}, since: performance.now()}, terms)
+export const executeChange = async (
+  deps: PlanChangeDeps,
+  billingLease: BillingLease,
+  change: PlanChange,
+  terms: Terms | null,
+  isNew = false,
+): Promise<PlanChangeOutcome> => {
+  const outcome = await continueChange({tools: deps, held: billingLease, isNew, change: {...change}, since: performance.now()}, terms)
   const {state, failure} = outcome
-  await tools.db.transaction(async tx => {
-    await assertHeld(tx, held)
+  await deps.db.transaction(async tx => {
+    await assertHeld(tx, billingLease)
     await setChangeState(tx, {org: change.org, id: change.id, state, error: failure && (failure.code ?? failure.kind)})
   })
   return outcome
 }
 
-/** What a new row begins with: it is written before it is sent. Null where nothing is to be called. */
-export const firstCall = (tools: Tools, change: NewChange, terms: Terms): PlannedCall | null => {
-  const next = nextCall(tools.config, {...change, prorationDate: change.params.prorationDate, isConfirming: false}, terms)
+/** Returns the first call of a new change, which is stored before it is sent. Null if no call is needed. */
+export const firstCall = (deps: PlanChangeDeps, change: NewPlanChange, terms: Terms): PlannedCall | null => {
+  const next = nextCall(deps.config, {...change, prorationDate: change.params.prorationDate, isConfirming: false}, terms)
   return next && plannedAs(change, next, terms)
 }
 
@@ -51,18 +64,25 @@ const plannedAs = ({id, params: {calls}}: Pick<PlanChange, 'id' | 'params'>, nex
   done: false,
 })
 
-/** `refusedBy`: the bank, which wants the customer to confirm the payment. */
-type Pursuit = {tools: Tools; held: Held; isNew: boolean; change: PlanChange; since: number; refusedBy?: PaymentFailure | null}
-
-const nextOf = ({tools, change, refusedBy}: Pursuit, terms: Terms): NextCall | null => {
-  const {prorationDate, calls} = change.params
-  return nextCall(tools.config, {...change, prorationDate, isConfirming: Boolean(refusedBy) || calls.some(isConfirmCall)}, terms)
+/** The execution of one change. `refusedBy`: the failure with which the bank requires the customer to confirm the payment. */
+type Pursuit = {
+  tools: PlanChangeDeps
+  held: BillingLease
+  isNew: boolean
+  change: PlanChange
+  since: number
+  refusedBy?: PaymentFailure | null
 }
 
-/** No change takes more than three calls; one of them may be planned anew. */
+const nextOf = ({tools: deps, change, refusedBy}: Pursuit, terms: Terms): NextCall | null => {
+  const {prorationDate, calls} = change.params
+  return nextCall(deps.config, {...change, prorationDate, isConfirming: Boolean(refusedBy) || calls.some(isConfirmCall)}, terms)
+}
+
+/** A limit against endless loops. A change takes at most three calls, one of which may be planned again. */
 const mostRounds = 6
 
-const follow = async (pursuit: Pursuit, start: Terms | null): Promise<Outcome> => {
+const continueChange = async (pursuit: Pursuit, start: Terms | null): Promise<PlanChangeOutcome> => {
   let terms = start
   for (let round = 0; round < mostRounds; round++) {
     if (terms === null) return endAs(pursuit, 'superseded', {terms})
@@ -84,13 +104,12 @@ const follow = async (pursuit: Pursuit, start: Terms | null): Promise<Outcome> =
   return endAs(pursuit, 'partial', {terms})
 }
 
-/** The bank's words for a payment that the customer has to confirm. */
 const confirmCodes = ['authentication_required', 'subscription_payment_intent_requires_action', 'authentication_not_handled']
 
-export const wantsConfirmation = ({state, failure}: Pick<Outcome, 'state' | 'failure'>): boolean =>
+export const wantsConfirmation = ({state, failure}: Pick<PlanChangeOutcome, 'state' | 'failure'>): boolean =>
   state === 'declined' && failure !== null && [failure.declineCode, failure.code].some(code => code !== null && confirmCodes.includes(code))
 
-/** The declined call did nothing, so it is forgotten: the next round plans a call that waits for the customer instead. */
+/** Removes the declined call, which had no effect. The next round plans a call that waits for the customer instead. */
 const askForConfirmation = (pursuit: Pursuit, declined: PlannedCall, failure: PaymentFailure | null) => {
   pursuit.refusedBy = failure
   return keepCalls(
@@ -103,20 +122,20 @@ const endAs = (
   {change}: Pursuit,
   state: ChangeState,
   {terms, failure = null}: {terms: Terms | null; failure?: PaymentFailure | null},
-): Outcome => ({change, state: state === 'refused' && hasDone(change) ? 'partial' : state, terms, failure})
+): PlanChangeOutcome => ({change, state: state === 'refused' && hasDone(change) ? 'partial' : state, terms, failure})
 
 const hasDone = ({params: {calls}}: PlanChange) => calls.some(({done}) => done)
 
 /**
- * The call as it will be sent, written down. One that was written before is sent as it is, while the provider knows its key and all stands as it
- * did; else it can mean something else by now. Null then, unless a call before it is done: that one wants finishing, by a call made anew.
+ * Stores the call before it is sent. A stored call is sent unchanged, if the provider still remembers its key and the subscription is unchanged.
+ * Otherwise the call could have another effect: then returns null, or plans a new call if an earlier call of the change is done.
  */
 const plan = async (pursuit: Pursuit, next: NextCall, terms: Terms): Promise<PlannedCall | null> => {
   const {change} = pursuit
   const open = change.params.calls.find(({done, name}) => !done && name === next.name)
   if (open && open.from === terms.fingerprint && change.isYoung) return open
   if (open && !hasDone(change)) return null
-  // What else was open is done: another one is due.
+  // This call is due, so all other stored calls are done.
   const before = change.params.calls.filter(call => call !== open).map(call => ({...call, done: true}))
   const planned = plannedAs({...change, params: {...change.params, calls: before}}, next, terms)
   const call = open ? {...planned, key: `${planned.key}:${randomUUID()}`} : planned
@@ -124,24 +143,24 @@ const plan = async (pursuit: Pursuit, next: NextCall, terms: Terms): Promise<Pla
   return call
 }
 
-const keepCalls = async ({tools: {db}, held, change}: Pursuit, calls: PlannedCall[]) => {
+const keepCalls = async ({tools: {db}, held: billingLease, change}: Pursuit, calls: PlannedCall[]) => {
   change.params = {...change.params, calls}
   await db.transaction(async tx => {
-    await assertHeld(tx, held)
+    await assertHeld(tx, billingLease)
     await setChangeParams(tx, change)
   })
 }
 
-/** Within this time of the hold there is time for one more try. */
+/** The time since the decision within which a second try may start. */
 const replayWithinMs = 30_000
 
-/** Where the change stands after one call; or its end, where the call did not work. `isFirst`: it was not sent before. */
+/** Sends one call, at most twice. Returns the terms after the call, or the outcome if it failed. `isFirst`: the call was not sent before. */
 const trySend = async (
   pursuit: Pursuit,
   call: PlannedCall,
   {terms, isFirst}: {terms: Terms; isFirst: boolean},
-): Promise<{terms: Terms | null} | Outcome> => {
-  const {tools, change, since} = pursuit
+): Promise<{terms: Terms | null} | PlanChangeOutcome> => {
+  const {tools: deps, change, since} = pursuit
   let lost: PaymentFailure | null = null
   for (let tries = 1; ; tries++) {
     const answer = await sendOnce(pursuit, call)
@@ -149,12 +168,12 @@ const trySend = async (
       const now = await after(pursuit, call, answer)
       return now instanceof PaymentFailure ? endAs(pursuit, 'unknown', {terms: null, failure: now}) : {terms: now}
     }
-    tools.log.warn(
+    deps.log.warn(
       {err: answer, change: change.id, call: call.name, kind: answer.kind, request: answer.requestId},
-      'a plan change was not done',
+      'a call of a plan change failed',
     )
     if (answer.kind === 'declined' || isCardMissing(answer, call, terms)) return endAs(pursuit, 'declined', {terms, failure: answer})
-    const seen = await lookAgain(pursuit)
+    const seen = await readAgain(pursuit)
     const isNo = isTurnedAway(answer) ? isFirst && tries === 1 : answer.kind === 'refused'
     lost ??= answer
     if (seen instanceof PaymentFailure)
@@ -169,18 +188,21 @@ const trySend = async (
   }
 }
 
-const sendOnce = async ({tools, held, change: {params}}: Pursuit, call: PlannedCall): Promise<Sent | PaymentFailure> => {
+const sendOnce = async (
+  {tools: deps, held: billingLease, change: {params}}: Pursuit,
+  call: PlannedCall,
+): Promise<ChangedObject | PaymentFailure> => {
   atPoint(params.calls.length === 1 ? 'after_plan_change' : 'between_payment_calls')
-  await keepHeld(tools.db, held)
-  const answer = await sendCall(tools.payment, call).catch(failureIn)
+  await keepLease(deps.db, billingLease)
+  const answer = await sendCall(deps.payment, call).catch(failureIn)
   atPoint('after_payment_answer')
   return answer
 }
 
-/** The update answers with the whole subscription; what a schedule's call made of it is asked for. */
-const after = async (pursuit: Pursuit, call: PlannedCall, answer: Sent): Promise<Terms | null | PaymentFailure> => {
+/** Marks the call as done and returns the new terms. A call to a schedule returns no subscription, so the subscription is read. */
+const after = async (pursuit: Pursuit, call: PlannedCall, answer: ChangedObject): Promise<Terms | null | PaymentFailure> => {
   await markDone(pursuit, call)
-  return answer.object === 'subscription' ? termsOf(answer, await listPlans(pursuit.tools.db)) : lookAgain(pursuit)
+  return answer.object === 'subscription' ? termsOf(answer, await listPlans(pursuit.tools.db)) : readAgain(pursuit)
 }
 
 const markDone = (pursuit: Pursuit, call: PlannedCall) =>
@@ -189,25 +211,27 @@ const markDone = (pursuit: Pursuit, call: PlannedCall) =>
     pursuit.change.params.calls.map(one => (one.key === call.key ? {...one, done: true} : one)),
   )
 
-const lookAgain = async ({tools, held, change}: Pursuit): Promise<Terms | null | PaymentFailure> => {
-  await keepHeld(tools.db, held)
-  return readTermsOf(tools, change.params.subscription).catch(failureIn)
+const readAgain = async ({tools: deps, held: billingLease, change}: Pursuit): Promise<Terms | null | PaymentFailure> => {
+  await keepLease(deps.db, billingLease)
+  return readTermsOf(deps, change.params.subscription).catch(failureIn)
 }
 
-/** Another call is due, or none: this one has done what it was for. */
+/** Returns whether the call took effect: no call is due any more, or another one. */
 const isDone = (pursuit: Pursuit, call: PlannedCall, seen: Terms | null) => {
   if (seen === null) return true
   const next = nextOf(pursuit, seen)
   return next === null || !isSameStep(next, call)
 }
 
-/** Too many calls, or a key of ours that will not do: this one was not looked at, which says nothing of an earlier one that was not answered. */
+/**
+ * Returns whether the provider rejected the call unread, for a rate limit or an invalid key. This proves nothing about an earlier, unanswered try.
+ */
 const isTurnedAway = ({status}: PaymentFailure) => status === 429 || status === 401 || status === 403
 
-/** What the provider has kept under the key of a call that has ended: what that has not done, it does no more. */
+/** Returns whether the answer is the provider's stored one for this key. The call has then ended earlier and will have no further effect. */
 const isRemembered = ({cause}: PaymentFailure) =>
   (cause as {headers?: Record<string, string>} | undefined)?.headers?.['idempotent-replayed'] === 'true'
 
-/** What the provider answers with 400 and no code of its own, where nobody has a card to pay the upgrade with. */
+/** Returns whether the upgrade failed for lack of a card. The provider then answers 400 without an error code. */
 const isCardMissing = ({status}: PaymentFailure, {params}: PlannedCall, {hasCard}: Terms) =>
   status === 400 && 'payment_behavior' in params && !hasCard

@@ -4,58 +4,59 @@ import type {Pool} from '../../sql/database.ts'
 import {listPlans, type PricedPlan} from '../../sql/plans.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {Refusal} from '../errors.ts'
-import {shortHash} from '../short-hash.ts'
+import {shortHash} from '../security/short-hash.ts'
 import {nullWhereGone} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {describeSubscription, EXPAND, findLiveSubscription, idOf, isOver, type ReadSubscription} from './subscription.ts'
 
-/** A living subscription as it was read this moment: what a change is worked out from, and compared with. */
+/** A live subscription as just read. A change and its price are computed from it. */
 export type Terms = {
   found: Stripe.Subscription
   read: ReadSubscription
-  /** The item that is the plan. */
   item: Stripe.SubscriptionItem
-  /** Null where its price is none of our plans'. */
+  /** The plan of the subscription's price; null if none of our plans has this price. */
   plan: PricedPlan | null
   schedule: Stripe.SubscriptionSchedule | null
   hasCard: boolean
-  /** Of all that a price or a plan of calls rests on: another one, and somebody has changed something. */
+  /** A hash of every value that a price or a planned call depends on. A different fingerprint means that the subscription changed. */
   fingerprint: string
 }
 
-/** What is asked for with it. */
 export const WITH = [...EXPAND, 'schedule.phases.items.price', 'customer', 'latest_invoice']
 
-type Tools = {db: Pool; payment: PaymentProvider}
+type PlanTermsDeps = {db: Pool; payment: PaymentProvider}
 
-/** The org's, as our rows name it or as the provider lists it. Refused with NOT_SUBSCRIBED where none is alive, or none was ever paid for. */
-export const readTerms = async (tools: Tools, org: string): Promise<Terms> => {
-  const known = await findSubscription(tools.db, org)
-  const own = known && !isOver(known) ? await readTermsOf(tools, known.id) : null
-  const terms = own ?? (await findLiveTerms(tools, org))
-  if (!terms) throw new Refusal('NOT_SUBSCRIBED', 'This org has no paid plan yet: buy one by POST /orgs/{org}/billing/checkout')
+/**
+ * Reads the org's subscription, by the id in our rows or from the provider's list. Throws NOT_SUBSCRIBED if none is live, or if its first payment is
+ * missing.
+ */
+export const readTerms = async (deps: PlanTermsDeps, org: string): Promise<Terms> => {
+  const known = await findSubscription(deps.db, org)
+  const own = known && !isOver(known) ? await readTermsOf(deps, known.id) : null
+  const terms = own ?? (await findLiveTerms(deps, org))
+  if (!terms) throw new Refusal('NOT_SUBSCRIBED', 'This org has no paid plan. Buy one by POST /orgs/{org}/billing/checkout')
   if (terms.read.status === 'incomplete')
-    throw new Refusal('NOT_SUBSCRIBED', 'The first payment of this plan has not come through: pay it, or buy the plan anew in a day')
+    throw new Refusal('NOT_SUBSCRIBED', 'The first payment of this plan has not succeeded. Pay it, or buy the plan again in a day')
   return terms
 }
 
-const findLiveTerms = async (tools: Tools, org: string): Promise<Terms | null> => {
-  const customer = (await findBillingAccount(tools.db, org))?.customer ?? null
-  const live = customer === null ? null : await findLiveSubscription(tools, {customer})
-  return live && readTermsOf(tools, live.id)
+const findLiveTerms = async (deps: PlanTermsDeps, org: string): Promise<Terms | null> => {
+  const customer = (await findBillingAccount(deps.db, org))?.customer ?? null
+  const live = customer === null ? null : await findLiveSubscription(deps, {customer})
+  return live && readTermsOf(deps, live.id)
 }
 
-/** Null for one that is over, or that the provider does not know. */
-export const readTermsOf = async ({db, payment}: Tools, id: string): Promise<Terms | null> => {
+/** Reads a subscription by its id. Null if it has ended or the provider does not know it. */
+export const readTermsOf = async ({db, payment}: PlanTermsDeps, id: string): Promise<Terms | null> => {
   const found = await payment.ask('subscription', stripe => stripe.subscriptions.retrieve(id, {expand: WITH})).catch(nullWhereGone)
   return found && !isOver(found) ? termsOf(found, await listPlans(db)) : null
 }
 
-/** Of an answer that was asked for `WITH` all of it. */
+/** Converts an answer of the provider, in which everything of `WITH` is expanded. */
 export const termsOf = (found: Stripe.Subscription, plans: readonly PricedPlan[]): Terms => {
   const read = describeSubscription(found, plans)
   const item = found.items.data.find(({id}) => id === read.itemId)
-  if (!item) throw new Refusal('NOT_SUBSCRIBED', 'What this org pays for is no plan: write to support to have it moved')
+  if (!item) throw new Refusal('NOT_SUBSCRIBED', 'The subscription of this org contains no plan. Contact support')
   const schedule = typeof found.schedule === 'string' ? null : found.schedule
   const plan = plans.find(({id}) => id === read.planVersionId) ?? null
   return {found, read, item, plan, schedule, hasCard: hasCard(found), fingerprint: fingerprintOf(found, schedule)}

@@ -5,30 +5,30 @@ import type {Pool} from '../../sql/database.ts'
 import {findOrg} from '../../sql/orgs.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
-import type {Log} from '../log.ts'
+import type {Log} from '../telemetry/log.ts'
 import {assertSells, sandboxRefused} from './offer.ts'
 import {refuseFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {readReturnUrl} from './return-url.ts'
 
-type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
+type PortalDeps = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 
 export const PortalBody = z.strictObject({
-  returnUrl: z.string().nullish().describe('Where the browser is sent afterwards: at an origin of `RETURN_ORIGINS` or `PUBLIC_URL`'),
+  returnUrl: z
+    .string()
+    .nullish()
+    .describe('Where the browser goes afterwards. The URL must have an origin of `RETURN_ORIGINS` or `PUBLIC_URL`'),
 })
 
-/** Where an org's admin changes the card, reads invoices and cancels. What they do there comes back as events. */
-export const openPortal = async (tools: Tools, org: string, {returnUrl}: z.output<typeof PortalBody>): Promise<{url: string}> => {
-  const {config, db, payment, log} = tools
+/** Opens the provider's portal, where an admin of the org changes the card, reads invoices and cancels. The changes arrive as events. */
+export const openPortal = async (deps: PortalDeps, org: string, {returnUrl}: z.output<typeof PortalBody>): Promise<{url: string}> => {
+  const {config, db, payment, log} = deps
   if ((await findOrg(db, org))?.sandbox) throw sandboxRefused()
   const back = readReturnUrl(config, returnUrl, '/')
   assertSells(payment)
   const customer = (await findBillingAccount(db, org))?.customer
   if (!customer)
-    throw new Refusal(
-      'NO_PAYMENT_CUSTOMER',
-      'This org has bought nothing yet: POST /billing/checkout makes it a customer of the payment provider',
-    )
+    throw new Refusal('NO_PAYMENT_CUSTOMER', 'This org has bought nothing yet. Buy a plan or credits by POST /billing/checkout first')
   const {PAYMENT_PORTAL_CONFIGURATION: configuration} = config
   const asked = {customer, return_url: back, expand: ['configuration'], ...(configuration && {configuration})}
   const session = await payment
@@ -38,8 +38,8 @@ export const openPortal = async (tools: Tools, org: string, {returnUrl}: z.outpu
   return {url: session.url}
 }
 
-/** Plans changed there would pass by previews and what waits; the operator switches that off at the provider. */
+/** Warns the operator if the portal allows plan changes. Such changes bypass previews and pending changes, so the operator must disable them. */
 const warnOfPlanChanges = (log: Log, configuration: string | Stripe.BillingPortal.Configuration) => {
   if (typeof configuration === 'object' && configuration.features.subscription_update.enabled)
-    log.error({configuration: configuration.id}, 'the portal lets customers change plans: switch subscription_update off at the provider')
+    log.error({configuration: configuration.id}, 'the portal lets customers change plans; disable subscription_update at the provider')
 }

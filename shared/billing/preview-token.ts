@@ -1,10 +1,13 @@
 import {jwtVerify, SignJWT} from 'jose'
 import {z} from 'zod'
 import {Refusal} from '../errors.ts'
-import type {KeyRing} from '../secrets.ts'
+import type {KeyRing} from '../security/secrets.ts'
 
-/** What somebody was shown, and agrees to by handing the token back. `at`: the second a price was worked out for. `lines`: a hash. */
-const Shown = z.object({
+/**
+ * The content of a preview, which the user accepts by returning the token. `at`: the second for which the price was computed. `lines`: a hash of the
+ * invoice lines.
+ */
+const ShownPreview = z.object({
   org: z.string(),
   person: z.string(),
   subscription: z.string(),
@@ -17,15 +20,14 @@ const Shown = z.object({
   currency: z.string(),
   lines: z.string(),
 })
-export type Shown = z.output<typeof Shown>
+export type ShownPreview = z.output<typeof ShownPreview>
 
-/** Half an hour. */
 export const previewSeconds = 1800
 
 const [issuer, audience, typ] = ['lading', 'plan-preview', 'lading-plan-preview+jwt']
 
-/** `now`: our clock's second. Nothing of it is kept here: the token is all there is. */
-export const signPreview = (ring: KeyRing, shown: Shown, now: number): Promise<string> =>
+/** Signs a preview as a token, which contains everything, so that the server stores nothing. `now`: our clock, in seconds. */
+export const signPreview = (ring: KeyRing, shown: ShownPreview, now: number): Promise<string> =>
   new SignJWT(shown)
     .setProtectedHeader({alg: 'HS256', typ, kid: ring[0]!.id})
     .setIssuer(issuer)
@@ -36,15 +38,15 @@ export const signPreview = (ring: KeyRing, shown: Shown, now: number): Promise<s
 
 type Bearer = {org: string; person: string}
 
-/** What this person was shown of this org within the last half hour; else refused with PREVIEW_STALE, whatever is wrong with it. */
-export const readPreview = async (ring: KeyRing, token: string, {org, person}: Bearer, now: number): Promise<Shown> => {
+/** Reads the preview that this person was shown for this org within the last half hour. Throws PREVIEW_STALE for any other token. */
+export const readPreview = async (ring: KeyRing, token: string, {org, person}: Bearer, now: number): Promise<ShownPreview> => {
   const verified = await jwtVerify(token, ({kid}) => ring.find(({id}) => id === kid)?.key ?? Promise.reject(previewStale()), {
     ...{algorithms: ['HS256'], typ, issuer, audience, requiredClaims: ['exp'], currentDate: new Date(now * 1000)},
   }).catch(() => null)
-  const shown = Shown.safeParse(verified?.payload)
+  const shown = ShownPreview.safeParse(verified?.payload)
   if (!shown.success || shown.data.org !== org || shown.data.person !== person) throw previewStale()
   return shown.data
 }
 
 export const previewStale = () =>
-  new Refusal('PREVIEW_STALE', 'What this preview showed holds no more, and nothing was changed: look at a new one')
+  new Refusal('PREVIEW_STALE', 'This preview is no longer valid, and nothing was changed. Request a new one')

@@ -3,21 +3,30 @@ import {readClock} from '../../sql/clock.ts'
 import type {Pool} from '../../sql/database.ts'
 import type {ChangeTarget} from '../../sql/plan-changes.ts'
 import type {Config} from '../config.ts'
-import type {Log} from '../log.ts'
-import {shortHash} from '../short-hash.ts'
+import {shortHash} from '../security/short-hash.ts'
+import type {Log} from '../telemetry/log.ts'
 import type {ChangeKind} from './classify.ts'
 import {refuseFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
-import {type Answer, chargedFor, chargeOf, isPending, type Money, taxOf, waitsForTrialUntil, wordOf} from './plan-change-answer.ts'
+import {
+  chargedFor,
+  chargeOf,
+  isPending,
+  type Money,
+  type PlanChangeAnswer,
+  taxOf,
+  waitsForTrialUntil,
+  wordOf,
+} from './plan-change-answer.ts'
 import {assertNoneOpen} from './plan-change-settle.ts'
 import {readTerms, type Terms} from './plan-change-terms.ts'
 import {assertMayBuy, findWanted, kindOf} from './plan-change-wanted.ts'
 import {planEndOf} from './plan-end.ts'
-import {previewSeconds, previewStale, type Shown, signPreview} from './preview-token.ts'
+import {previewSeconds, previewStale, type ShownPreview, signPreview} from './preview-token.ts'
 import {type Interval, idOf, isoOf} from './subscription.ts'
 
-type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
-type Asking = {org: string; person: string; planKey: string; interval: Interval}
+type PreviewDeps = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
+type PreviewInput = {org: string; person: string; planKey: string; interval: Interval}
 
 type Line = {
   description: string | null
@@ -28,13 +37,16 @@ type Line = {
   endsAt: string
   proration: boolean
 }
-type Preview = Answer & {lines: Line[]; previewToken: string; expiresAt: string}
+type Preview = PlanChangeAnswer & {lines: Line[]; previewToken: string; expiresAt: string}
 
-/** What a plan change would be and cost, as the provider works it out; nothing is changed. The token holds the change to it for half an hour. */
-export const previewChange = (tools: Tools, {org, person, planKey, interval}: Asking): Promise<Preview> =>
-  describePreview(tools, {org, person, planKey, interval}).catch(refuseFailure(tools.log, 'a plan change was not previewed'))
+/**
+ * Previews a plan change and its price, as the provider computes it. Changes nothing. The returned token binds the change to this preview for half an
+ * hour.
+ */
+export const previewChange = (tools: PreviewDeps, {org, person, planKey, interval}: PreviewInput): Promise<Preview> =>
+  describePreview(tools, {org, person, planKey, interval}).catch(refuseFailure(tools.log, 'plan change preview failed'))
 
-const describePreview = async (tools: Tools, {org, person, planKey, interval}: Asking): Promise<Preview> => {
+const describePreview = async (tools: PreviewDeps, {org, person, planKey, interval}: PreviewInput): Promise<Preview> => {
   const {config, db} = tools
   await assertMayBuy(tools, org)
   const {target, wanted} = await findWanted(db, {planKey, interval})
@@ -57,15 +69,15 @@ const describePreview = async (tools: Tools, {org, person, planKey, interval}: A
   }
 }
 
-type Priced = {due: Money; tax: Money; lines: Line[]; renewsAt: string | null}
+type PricedChange = {due: Money; tax: Money; lines: Line[]; renewsAt: string | null}
 type Proposal = {kind: ChangeKind; target: ChangeTarget; terms: Terms; at: number}
 
-/** Charged now, by the provider's own reckoning as of the second `at`. Only what takes effect now costs anything now. */
-const priceChange = async ({payment}: Pick<Tools, 'payment'>, {kind, target, terms, at}: Proposal): Promise<Priced> => {
+/** Computes the charge of now at the provider, for the second `at`. Only a change that takes effect now costs anything. */
+const priceChange = async ({payment}: Pick<PreviewDeps, 'payment'>, {kind, target, terms, at}: Proposal): Promise<PricedChange> => {
   const {found, item} = terms
   const nothing = {...chargedFor(null, found.currency), lines: []}
   if (kind !== 'now') return {...nothing, renewsAt: null}
-  // A trial is not charged for; the provider would answer the invoice of its end instead.
+  // A plan in trial costs nothing now. The provider would return the invoice at the end of the trial instead.
   if (found.status === 'trialing') return {...nothing, renewsAt: isoOf(found.trial_end)}
   const invoice = await payment.ask('invoice', stripe =>
     stripe.invoices.createPreview({
@@ -87,15 +99,19 @@ const lineOf = ({description, amount, period, parent, taxes}: Stripe.InvoiceLine
   proration: parent?.subscription_item_details?.proration ?? parent?.invoice_item_details?.proration ?? false,
 })
 
-/** What has to be the same for a change to be the one that was shown. */
-const shownOf = ({kind, target, terms, at, price}: Proposal & {price: Priced}): Omit<Shown, 'org' | 'person'> => ({
+/** Returns the values that a change must share with its preview. */
+const shownOf = ({kind, target, terms, at, price}: Proposal & {price: PricedChange}): Omit<ShownPreview, 'org' | 'person'> => ({
   ...{subscription: terms.found.id, fingerprint: terms.fingerprint, kind, at},
   ...{price: target.price, planVersionId: target.planVersionId, due: price.due.amount, currency: price.due.currency},
   lines: shortHash(JSON.stringify(price.lines)).toString('hex'),
 })
 
-/** Refused with PREVIEW_STALE unless the change is what was shown, to the cent and the line, worked out anew as of the same second. */
-export const assertAsShown = async (tools: Pick<Tools, 'payment'>, shown: Shown, proposal: Omit<Proposal, 'at'>): Promise<void> => {
+/** Computes the price again for the same second. Throws PREVIEW_STALE unless it equals the preview to the cent and line. */
+export const assertAsShown = async (
+  tools: Pick<PreviewDeps, 'payment'>,
+  shown: ShownPreview,
+  proposal: Omit<Proposal, 'at'>,
+): Promise<void> => {
   const {at, fingerprint} = shown
   const isSame = fingerprint === proposal.terms.fingerprint && at === withinPeriod(proposal.terms, at)
   if (!isSame || shown.kind !== proposal.kind || shown.price !== proposal.target.price) throw previewStale()
@@ -104,9 +120,9 @@ export const assertAsShown = async (tools: Pick<Tools, 'payment'>, shown: Shown,
   for (const name of Object.keys(now) as (keyof typeof now)[]) if (then[name] !== now[name]) throw previewStale()
 }
 
-type Ahead = {kind: ChangeKind; target: ChangeTarget; terms: Terms; price: Priced}
+type UpcomingCharge = {kind: ChangeKind; target: ChangeTarget; terms: Terms; price: PricedChange}
 
-const nextCharge = async ({payment}: Tools, {kind, target, terms, price}: Ahead): Promise<Answer['next']> => {
+const nextCharge = async ({payment}: PreviewDeps, {kind, target, terms, price}: UpcomingCharge): Promise<PlanChangeAnswer['next']> => {
   if (kind === 'cancel') return null
   const wanted = await payment.ask('price', stripe => stripe.prices.retrieve(target.price!))
   return chargeOf(wanted, terms.item.quantity, price.renewsAt ?? terms.read.periodEndsAt!)
@@ -114,6 +130,6 @@ const nextCharge = async ({payment}: Tools, {kind, target, terms, price}: Ahead)
 
 export const readSecond = async (db: Pool): Promise<number> => Math.floor(Date.parse(await readClock(db)) / 1000)
 
-/** Our clock and the provider's are not one: a price is worked out for a second of the period under way. */
+/** Limits a second to the current period, because our clock may differ from the provider's. */
 export const withinPeriod = ({item}: Terms, second: number): number =>
   Math.min(Math.max(second, item.current_period_start), item.current_period_end)

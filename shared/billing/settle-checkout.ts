@@ -2,78 +2,77 @@ import type {Stripe} from 'stripe'
 import {type Checkout, clearPlanCheckout, endCheckout, findCheckout, lockCheckout} from '../../sql/checkouts.ts'
 import type {Pool} from '../../sql/database.ts'
 import {cutTrial} from '../../sql/plans.ts'
-import {grantCredits} from '../credits/grant.ts'
-import type {Log} from '../log.ts'
-import {announce} from '../notices/announce.ts'
+import {recordChanges} from '../configuration/change.ts'
+import {announce} from '../notifications/announce.ts'
 import type {Queue} from '../queue.ts'
-import {recordChanges} from '../registry/change.ts'
+import type {Log} from '../telemetry/log.ts'
+import {grantCredits} from './credits/grant.ts'
 import {endSecondSubscription} from './duplicate-subscription.ts'
-import {noteExpired} from './expire-session.ts'
-import {type Held, keepHeld, whileHeld} from './lease.ts'
+import {noteExpired} from './expire-checkout-session.ts'
+import {type BillingLease, keepLease, underBillingLease} from './lease.ts'
 import {nullWhereGone, PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
-import {projectSubscription} from './project.ts'
 import {idOf, type ReadSubscription, readSubscription} from './subscription.ts'
+import {syncSubscription} from './sync-subscription.ts'
 
-type SettleTools = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
+type SettleCheckoutDeps = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
 type Session = Stripe.Checkout.Session
 
 /**
- * Makes ours what a Checkout has come to at the provider, as it is read now: the plan, or the credits once they are paid for, or nothing. Harmless
- * however often and by however many at once. Answers the Checkout as we knew it, null where it is none of ours. Without `held`, a plan takes
- * the org's hold by itself: CHANGE_IN_PROGRESS where somebody has it.
+ * Applies the outcome of a Checkout as read from the provider: a plan, paid credits, or nothing. The call is safe to repeat and to run concurrently.
+ * Returns our stored Checkout, or null if the session is not ours. Without `held`, a plan takes the org's billing lock, or throws CHANGE_IN_PROGRESS.
  */
-export const settleCheckout = async (tools: SettleTools, held: Held | null, sessionId: string): Promise<Checkout | null> => {
+export const settleCheckout = async (deps: SettleCheckoutDeps, held: BillingLease | null, sessionId: string): Promise<Checkout | null> => {
   const expand = ['payment_intent.payment_method', 'invoice']
-  const session = await tools.payment
+  const session = await deps.payment
     .ask('checkout.session', stripe => stripe.checkout.sessions.retrieve(sessionId, {expand}))
     .catch(nullWhereGone)
   if (!session) return null
   const named = {session: sessionId, id: session.metadata?.checkout_id ?? null}
-  const row = await findCheckout(tools.db, named)
+  const row = await findCheckout(deps.db, named)
   if (!row) return null
-  if (session.status === 'expired') await noteExpired(tools, named)
+  if (session.status === 'expired') await noteExpired(deps, named)
   if (session.status !== 'complete') return row
-  if (row.kind === 'credit_pack') await settlePack(tools, row, session)
-  else if (held?.org === row.org) await settlePlan(tools, held, row, session)
-  else await whileHeld(tools, row.org, own => settlePlan(tools, own, row, session))
+  if (row.kind === 'credit_pack') await settlePack(deps, row, session)
+  else if (held?.org === row.org) await settlePlan(deps, held, row, session)
+  else await underBillingLease(deps, row.org, own => settlePlan(deps, own, row, session))
   return row
 }
 
-const settlePlan = async (tools: SettleTools, held: Held, row: Checkout, session: Session) => {
-  const read = await readSubscription(tools, idOf(session.subscription)!)
-  // Two calls may have taken most of the time there was.
-  if (row.state !== 'complete') await keepHeld(tools.db, held)
-  if (read && (await endSecondSubscription(tools, held, {row, read}))) return finishPlan(tools, held, {row, session, read: null})
-  if (read && row.state !== 'complete') await keepCard(tools, read)
-  await finishPlan(tools, held, {row, session, read})
+const settlePlan = async (deps: SettleCheckoutDeps, held: BillingLease, row: Checkout, session: Session) => {
+  const read = await readSubscription(deps, idOf(session.subscription)!)
+  // The two calls above may have used up most of the lease.
+  if (row.state !== 'complete') await keepLease(deps.db, held)
+  if (read && (await endSecondSubscription(deps, held, {row, read}))) return finishPlan(deps, held, {row, session, read: null})
+  if (read && row.state !== 'complete') await keepCard(deps, read)
+  await finishPlan(deps, held, {row, session, read})
 }
 
-type Bought = {row: Checkout; session: Session; read: ReadSubscription | null}
+type BoughtPlan = {row: Checkout; session: Session; read: ReadSubscription | null}
 
-const finishPlan = ({db}: SettleTools, held: Held, {row, session, read}: Bought): Promise<void> =>
+const finishPlan = ({db}: SettleCheckoutDeps, held: BillingLease, {row, session, read}: BoughtPlan): Promise<void> =>
   db.transaction(async tx => {
     const {id, org, afterTrial} = row
-    if (read) await projectSubscription(tx, held, read, {org, via: 'payment'})
+    if (read) await syncSubscription(tx, held, read, {org, via: 'payment'})
     if (read && !afterTrial) await cutTrial(tx, org)
     await clearPlanCheckout(tx, {org, session: session.id})
     if ((await lockCheckout(tx, id))?.state !== 'complete') await endCheckout(tx, {id, session: session.id, state: 'complete'})
   })
 
-/** What was paid with pays for top-ups too: the page keeps a card with the subscription, and not always with the customer. */
-const keepCard = async ({payment, log}: SettleTools, {card, customer}: ReadSubscription) => {
+/** Makes the subscription's card the customer's default, for top-ups. A Checkout does not always attach its card to the customer. */
+const keepCard = async ({payment, log}: SettleCheckoutDeps, {card, customer}: ReadSubscription) => {
   if (card === null) return
   const settings = {invoice_settings: {default_payment_method: card}}
   await payment
     .ask('customer', stripe => stripe.customers.update(customer, settings))
     .catch(error => {
       if (!(error instanceof PaymentFailure && error.kind === 'refused')) throw error
-      log.warn({err: error, customer}, 'the card of a Checkout is not the default of its customer')
+      log.warn({err: error, customer}, 'could not make the card of a Checkout the default of its customer')
     })
 }
 
-/** A card that paid for credits pays for the next ones by itself where nothing else does. Credits do not wait for it. */
-const keepFirstCard = async ({payment, log}: SettleTools, session: Session, intent: Stripe.PaymentIntent | null) => {
+/** Makes the card of this purchase the default for later top-ups, unless the customer has one. A failure does not delay the credits. */
+const keepFirstCard = async ({payment, log}: SettleCheckoutDeps, session: Session, intent: Stripe.PaymentIntent | null) => {
   const [customer, method] = [idOf(session.customer), intent?.payment_method]
   if (customer === null || typeof method !== 'object' || method?.type !== 'card') return
   try {
@@ -83,24 +82,24 @@ const keepFirstCard = async ({payment, log}: SettleTools, session: Session, inte
     await payment.ask('customer', stripe => stripe.customers.update(customer, settings))
   } catch (error) {
     if (!(error instanceof PaymentFailure)) throw error
-    log.warn({err: error, customer}, 'the card of a Checkout is not the default of its customer')
+    log.warn({err: error, customer}, 'could not make the card of a Checkout the default of its customer')
   }
 }
 
-/** A page that is done with is paid, or will be when a bank has decided, or will never be. */
-const settlePack = async (tools: SettleTools, row: Checkout, session: Session) => {
+/** Settles a page for a pack. A completed page is paid, waits for a bank's decision, or will never be paid. */
+const settlePack = async (deps: SettleCheckoutDeps, row: Checkout, session: Session) => {
   const intent = session.payment_intent as Stripe.PaymentIntent | null
   if (session.payment_status !== 'unpaid') {
-    if (row.state !== 'paid') await keepFirstCard(tools, session, intent)
-    return grantPack(tools, row, session)
+    if (row.state !== 'paid') await keepFirstCard(deps, session, intent)
+    return grantPack(deps, row, session)
   }
   if (intent?.status === 'processing' || intent?.status === 'succeeded') return
-  await voidInvoice(tools, row, session.invoice as Stripe.Invoice | null)
-  await failPack(tools, row, session)
+  await voidInvoice(deps, row, session.invoice as Stripe.Invoice | null)
+  await failPack(deps, row, session)
 }
 
-/** The credits as they were sold. Their name is the session's, so they are given once, whatever the row says. */
-const grantPack = ({db}: SettleTools, {id, org, credits}: Checkout, session: Session): Promise<void> =>
+/** Grants the credits as sold. The grant's `ref` contains the session's id, so the grant is made once, whatever state the row has. */
+const grantPack = ({db}: SettleCheckoutDeps, {id, org, credits}: Checkout, session: Session): Promise<void> =>
   db.transaction(async tx => {
     const granted = {org, ref: `checkout:${session.id}`, pool: 'purchased' as const, credits: credits!, expiresAt: null}
     const {before, after} = await grantCredits(tx, granted)
@@ -110,13 +109,13 @@ const grantPack = ({db}: SettleTools, {id, org, credits}: Checkout, session: Ses
     await endCheckout(tx, {id, session: session.id, state: 'paid'})
   })
 
-/** Or somebody could pay it later, for nothing. */
-const voidInvoice = async ({payment}: SettleTools, {id}: Checkout, invoice: Stripe.Invoice | null) => {
+/** Voids an open invoice, which could otherwise be paid later without credits in return. */
+const voidInvoice = async ({payment}: SettleCheckoutDeps, {id}: Checkout, invoice: Stripe.Invoice | null) => {
   if (invoice?.status !== 'open') return
   await payment.ask('invoice', stripe => stripe.invoices.voidInvoice(invoice.id!, {}, {idempotencyKey: `cs:${id}:void`}))
 }
 
-const failPack = ({db}: SettleTools, {id, org, packKey, quantity, credits}: Checkout, session: Session): Promise<void> =>
+const failPack = ({db}: SettleCheckoutDeps, {id, org, packKey, quantity, credits}: Checkout, session: Session): Promise<void> =>
   db.transaction(async tx => {
     const {state} = (await lockCheckout(tx, id))!
     if (state === 'failed' || state === 'paid') return

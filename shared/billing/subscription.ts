@@ -1,59 +1,56 @@
 import type {Stripe} from 'stripe'
 import type {Pool} from '../../sql/database.ts'
 import {listPlans, type PricedPlan} from '../../sql/plans.ts'
-import type {Pending, Subscription} from '../../sql/subscriptions.ts'
+import type {PendingPlan, Subscription} from '../../sql/subscriptions.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 
-export type {Pending}
+export type {PendingPlan as Pending}
 export type Interval = 'month' | 'year'
 
-/** A subscription as the provider has it at this moment. `planVersionId` is null where its price is none of our plans'. Moments in ISO 8601. */
+/** A subscription as just read from the provider. `planVersionId` is null if none of our plans has its price. Times are ISO 8601. */
 export type ReadSubscription = Omit<Subscription, 'org' | 'readAt'> & {
   customer: string
-  /** The item that is the plan. */
   itemId: string | null
-  /** The schedule it is managed by. */
   schedule: string | null
-  /** It is cancelled to the end of another item's period, which is before the end of the plan's. */
+  /** True if the cancellation date is the end of another item's period, before the end of the plan's period. */
   endsEarly: boolean
   metadata: Record<string, string>
 }
 
-type Tools = {db: Pool; payment: PaymentProvider}
+type SubscriptionDeps = {db: Pool; payment: PaymentProvider}
 
-/** What has to be read along with one, for all of it to be known. */
+/** The objects to expand when a subscription is read. */
 export const EXPAND = ['schedule']
 
-/** Those that are over, and for good. */
 const OVER = ['canceled', 'incomplete_expired']
 export const isOver = ({status}: {status: string}): boolean => OVER.includes(status)
 
-/** Begun, and its first payment has not come: it ends by itself within a day. */
+/** Returns whether the first payment is missing. Without it, the subscription ends within a day. */
 export const isUnpaid = ({status}: {status: string}): boolean => status === 'incomplete'
 
-/** Null where the provider knows of no such one. */
-export const readSubscription = async (tools: Tools, id: string): Promise<ReadSubscription | null> => {
-  const found = await tools.payment
+/** Reads a subscription. Null if the provider has no such subscription. */
+export const readSubscription = async (deps: SubscriptionDeps, id: string): Promise<ReadSubscription | null> => {
+  const found = await deps.payment
     .ask('subscription', stripe => stripe.subscriptions.retrieve(id, {expand: EXPAND}))
     .catch(error => {
       if (error instanceof PaymentFailure && error.status === 404) return null
       throw error
     })
-  return found && describeSubscription(found, await listPlans(tools.db))
+  return found && describeSubscription(found, await listPlans(deps.db))
 }
 
-/** The customer's one that is not over, whatever state it is in; the newest where there are several, and one that was ever paid for first. */
-export const findLiveSubscription = async (tools: Tools, {customer}: {customer: string}): Promise<ReadSubscription | null> => {
+/** Finds the customer's subscription that has not ended, in any other status. Of several, returns the newest paid one, otherwise the newest. */
+export const findLiveSubscription = async (deps: SubscriptionDeps, {customer}: {customer: string}): Promise<ReadSubscription | null> => {
   const expand = EXPAND.map(path => `data.${path}`)
-  const {data} = await tools.payment.ask('list', stripe => stripe.subscriptions.list({customer, status: 'all', limit: 100, expand}))
+  const {data} = await deps.payment.ask('list', stripe => stripe.subscriptions.list({customer, status: 'all', limit: 100, expand}))
   const [live] = data
     .filter(one => !isOver(one))
     .sort((one, other) => Number(isUnpaid(one)) - Number(isUnpaid(other)) || other.created - one.created)
-  return live ? describeSubscription(live, await listPlans(tools.db)) : null
+  return live ? describeSubscription(live, await listPlans(deps.db)) : null
 }
 
-/** As an answer of the provider's says it, `EXPAND`ed. */
+/** Converts an answer of the provider, in which `EXPAND` is expanded. */
 export const describeSubscription = (found: Stripe.Subscription, plans: readonly PricedPlan[]): ReadSubscription => {
   const items = found.items.data
   const {item, sold} = findPlanItem(items, found.metadata, plans)
@@ -76,14 +73,14 @@ export const describeSubscription = (found: Stripe.Subscription, plans: readonly
   }
 }
 
-type Sold = {plan: PricedPlan; interval: Interval}
+type SoldPlan = {plan: PricedPlan; interval: Interval}
 
-/** A price that is none of our plans' is one that was agreed with this customer: the plan is the one it was bought as. */
+/** Finds the item of the plan. If none of our plans has its price, the price was agreed with this customer, and the metadata name the plan. */
 const findPlanItem = (
   items: readonly Stripe.SubscriptionItem[],
   metadata: Record<string, string>,
   plans: readonly PricedPlan[],
-): {item: Stripe.SubscriptionItem | null; sold: Sold | null} => {
+): {item: Stripe.SubscriptionItem | null; sold: SoldPlan | null} => {
   for (const item of items) {
     const sold = findSold(plans, item.price.id, metadata)
     if (sold) return {item, sold}
@@ -92,15 +89,14 @@ const findPlanItem = (
   return {item, sold: soldAs(plans, {...metadata, interval: item?.price.recurring?.interval ?? ''})}
 }
 
-/** By what was written on it when it was bought. */
-const soldAs = (plans: readonly PricedPlan[], {plan_version_id: version, interval: named}: Record<string, string>): Sold | null => {
+const soldAs = (plans: readonly PricedPlan[], {plan_version_id: version, interval: named}: Record<string, string>): SoldPlan | null => {
   const plan = plans.find(({id}) => id === version)
   const interval = (['month', 'year'] as const).find(one => one === named)
   return plan && interval ? {plan, interval} : null
 }
 
-/** The plan sold under this price: the version it was bought as where several share one, else the newest. */
-const findSold = (plans: readonly PricedPlan[], price: string, metadata: Record<string, string> = {}): Sold | null => {
+/** Finds the plan that is sold at this price. If several versions share the price, the version in the metadata wins, otherwise the newest. */
+const findSold = (plans: readonly PricedPlan[], price: string, metadata: Record<string, string> = {}): SoldPlan | null => {
   const all = plans.flatMap(plan => [
     ...(plan.paymentPriceMonthlyId === price ? [{plan, interval: 'month' as const}] : []),
     ...(plan.paymentPriceAnnualId === price ? [{plan, interval: 'year' as const}] : []),
@@ -109,26 +105,29 @@ const findSold = (plans: readonly PricedPlan[], price: string, metadata: Record<
   return newest.find(({plan}) => plan.id === metadata.plan_version_id) ?? newest[0] ?? null
 }
 
-/** What else is metered is rows under a price that the plans have had before. */
+/** Finds the item that bills overage. A metered item with an unknown price counts too: it has an earlier overage price. */
 const findOverageItem = (items: readonly Stripe.SubscriptionItem[], plans: readonly PricedPlan[]) =>
   items.find(({price}) => plans.some(({paymentPriceOverageId}) => paymentPriceOverageId === price.id)) ??
   items.find(({price}) => price.recurring?.usage_type === 'metered')
 
 /**
- * Either may say it: the portal sets `cancel_at` on a subscription in flexible billing mode, our API and the dashboard the flag. So does a
- * schedule that ends with it.
+ * Returns when the cancelled subscription ends. The portal sets `cancel_at` on a subscription in flexible billing mode. Our API and the dashboard set
+ * the flag. A schedule that ends with the subscription sets `cancel_at` too.
  */
 const cancelsAtOf = (found: Stripe.Subscription, item: Stripe.SubscriptionItem | null): string | null =>
   isOver(found) ? null : isoOf(found.cancel_at ?? (found.cancel_at_period_end ? item?.current_period_end : null))
 
-/** A date that is no item's period end was chosen by staff; a schedule holds the date of the plan's period. */
+/**
+ * Returns whether the subscription ends with a shorter item. A date that is no item's period end was chosen by staff. A schedule ends with the plan's
+ * period.
+ */
 const endsEarly = (found: Stripe.Subscription, item: Stripe.SubscriptionItem | null): boolean => {
   const {cancel_at: at, schedule, items} = found
   if (at === null || item === null || schedule !== null || isOver(found)) return false
   return at < item.current_period_end && items.data.some(other => other.current_period_end === at)
 }
 
-type Ahead = {
+type UpcomingPhase = {
   found: Stripe.Subscription
   schedule: Stripe.SubscriptionSchedule | null
   priceId: string | null
@@ -136,7 +135,7 @@ type Ahead = {
   plans: readonly PricedPlan[]
 }
 
-const pendingOf = ({found, schedule, priceId, cancelsAt, plans}: Ahead): Pending | null => {
+const pendingOf = ({found, schedule, priceId, cancelsAt, plans}: UpcomingPhase): PendingPlan | null => {
   if (isOver(found)) return null
   if (cancelsAt !== null) return {planKey: 'free', planVersionId: null, interval: null, at: cancelsAt}
   const current = schedule?.current_phase

@@ -3,23 +3,23 @@ import type {Pool, Tx} from '../../sql/database.ts'
 import {listRecentNotices} from '../../sql/notices.ts'
 import {listPacks, type PaymentAmounts, type PricedPlan} from '../../sql/plans.ts'
 import {findSubscription, type Subscription} from '../../sql/subscriptions.ts'
-import {holdCurrent} from '../credits/balance.ts'
-import {describeStanding, usageOf} from '../entitlements/describe.ts'
+import {holdCurrent} from './credits/balance.ts'
+import {describePlanStatus, usageOf} from './entitlements/describe.ts'
 import {listPlansForSale, priceOf} from './offer.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {isOver} from './subscription.ts'
 import {describeTopup} from './topup-settings.ts'
 
-type Tools = {db: Pool; payment: Pick<PaymentProvider, 'isConfigured'>}
+type SummaryDeps = {db: Pool; payment: Pick<PaymentProvider, 'isConfigured'>}
 
 const noticeDays = 30
 const mostNotices = 50
 
-/** All that a page about an org's billing shows, from our own rows: the provider is not asked. */
-export const readSummary = ({db, payment}: Tools, org: string) =>
+/** Returns the data of an org's billing page, from our own rows, without a call to the provider. */
+export const readSummary = ({db, payment}: SummaryDeps, org: string) =>
   db.transaction(async tx => {
     const {standing, balance} = await holdCurrent(tx, org)
-    const {plan, status, period, trial, pastDue, overageEnabled} = describeStanding(standing)
+    const {plan, status, period, trial, pastDue, overageEnabled} = describePlanStatus(standing)
     const [account, known] = [await findBillingAccount(tx, org), await findSubscription(tx, org)]
     const live = known && !isOver(known) ? known : null
     const plans = await listPlansForSale(tx)
@@ -39,7 +39,7 @@ export const readSummary = ({db, payment}: Tools, org: string) =>
     }
   })
 
-/** As the provider said when it was last read. `interval` is null where nothing is paid for. */
+/** Describes the subscription as last read from the provider. `interval` is null without a paid plan. */
 const describeSubscription = (live: Subscription | null) => ({
   interval: live?.interval ?? null,
   cancelsAt: live?.cancelsAt ?? null,
@@ -60,7 +60,10 @@ const describePlan = (plan: PricedPlan) => {
   return {id, key, version, name, limits, features, intervals, prices: describePrices(plan)}
 }
 
-/** Null where the provider's amounts were never read. A row may cost less than the smallest unit, so it is a decimal. */
+/**
+ * Describes the prices of a plan. Null if the provider's amounts were never read. The price of a row is a decimal, because it may be less than the
+ * smallest unit.
+ */
 const describePrices = ({amounts: known}: PricedPlan) => {
   if (known === null) return null
   const {currency, amounts} = known

@@ -5,64 +5,64 @@ import {isOpenOrg} from '../../sql/orgs.ts'
 import {listPacks} from '../../sql/plans.ts'
 import {type Attempt, beginAttempt, endAttempt, readMonth, setMonth} from '../../sql/topups.ts'
 import type {Config} from '../config.ts'
-import {holdCurrent} from '../credits/balance.ts'
-import {obstacleOf} from '../entitlements/standing.ts'
 import {atPoint} from '../fault-point.ts'
-import type {Log} from '../log.ts'
+import type {Log} from '../telemetry/log.ts'
+import {holdCurrent} from './credits/balance.ts'
 import {readDefaultCard} from './default-card.ts'
+import {obstacleOf} from './entitlements/plan-status.ts'
 import {assertFresh} from './fresh.ts'
 import {metadataOf} from './metadata.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {idOf} from './subscription.ts'
 import type {SoldPack} from './topup-invoice.ts'
-import {declineTopup, failTopup, type Settled, type Stop, settleByIntent} from './topup-settle.ts'
+import {declineTopup, failTopup, settleByIntent, type TopupState, type TopupStop} from './topup-settle.ts'
 import {packsFor} from './topup-trigger.ts'
 import {taxBehaviorOf} from './verify/price.ts'
 
-export type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
+export type TopupDeps = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 
-/** One that may be charged from now on. `at`: when that was looked at, by this process's own clock, which nobody sets. */
-type Begun = Attempt & {at: number}
+/** A top-up that may be charged now. `at`: the time of this decision, by this process's monotonic clock. */
+type StartedTopup = Attempt & {at: number}
 
 /**
- * All that has to be known to charge, written down before the card is charged: asked again it is the same to the byte. Null where it is not to be
- * charged, because it cannot be, or because nobody wants it any more: that is looked at in the transaction after which it may be charged.
+ * Stores all parameters before the charge, so that a repeated call is identical to the byte. Returns null if the top-up cannot be charged or is no
+ * longer wanted. The transaction that permits the charge checks both.
  */
-export const beginTopup = async (tools: Tools, attempt: Attempt): Promise<Begun | null> => {
-  const {db} = tools
-  const prepared = await prepare(tools, attempt)
+export const beginTopup = async (deps: TopupDeps, attempt: Attempt): Promise<StartedTopup | null> => {
+  const {db} = deps
+  const prepared = await prepare(deps, attempt)
   if (typeof prepared === 'string') {
-    await failTopup(tools, attempt, prepared)
+    await failTopup(deps, attempt, prepared)
     return null
   }
   const {create, sold} = prepared
   const at = performance.now()
   return db.transaction(async tx => {
     const {id} = attempt
-    const {isWanted, month, now: askedAt} = await lookAgain(tx, attempt, create)
+    const {isWanted, month, now: askedAt} = await readAgain(tx, attempt, create)
     if (isWanted) return since(at, await beginAttempt(tx, {id, month, params: {askedAt, create, sold}}))
     await endAttempt(tx, {id, state: 'failed'})
     return null
   })
 }
 
-const since = (at: number, attempt: Attempt | null): Begun | null => attempt && {...attempt, at}
+const since = (at: number, attempt: Attempt | null): StartedTopup | null => attempt && {...attempt, at}
 
-/** One that may have been charged and is to be asked for again, in the month that is now. Null where it is not wanted any more. */
-export const rebookTopup = ({db}: Tools, attempt: Attempt): Promise<Begun | null> => {
+/** Prepares a repeated call for a top-up that may already be charged, and counts it in the current month. Null if the top-up is no longer wanted. */
+export const rebookTopup = ({db}: TopupDeps, attempt: Attempt): Promise<StartedTopup | null> => {
   const at = performance.now()
   return db.transaction(async tx => {
-    const {isWanted, month} = await lookAgain(tx, attempt, createOf(attempt))
+    const {isWanted, month} = await readAgain(tx, attempt, createOf(attempt))
     return isWanted ? since(at, await setMonth(tx, {id: attempt.id, month})) : null
   })
 }
 
 /**
- * Holds the org's accounts, and answers whether it wants this charged now: open and in good standing, this pack, so many of it, of this customer, and
- * with room for it in the month it would be charged in. Settings, credits and plans may have changed since it was thought of.
+ * Locks the org's accounts and checks whether the top-up is still wanted. The org must be open and not blocked, with the same pack, quantity and
+ * customer, and the monthly cap must have room. Settings, credits and plans may have changed since the top-up was created.
  */
-const lookAgain = async (tx: Tx, {id, org, packKey, quantity, credits}: Attempt, {customer}: Stripe.PaymentIntentCreateParams) => {
+const readAgain = async (tx: Tx, {id, org, packKey, quantity, credits}: Attempt, {customer}: Stripe.PaymentIntentCreateParams) => {
   const account = await lockBillingAccount(tx, org)
   const {standing, balance} = await holdCurrent(tx, org)
   const {month, counted, now} = await readMonth(tx, {org, except: id})
@@ -75,19 +75,19 @@ const lookAgain = async (tx: Tx, {id, org, packKey, quantity, credits}: Attempt,
 
 const createOf = ({params}: Attempt) => params.create as unknown as Stripe.PaymentIntentCreateParams
 
-type Prepared = {create: Stripe.PaymentIntentCreateParams; sold: SoldPack}
+type PreparedCharge = {create: Stripe.PaymentIntentCreateParams; sold: SoldPack}
 
-/** What is asked of the provider, or why nothing can be. */
-const prepare = async (tools: Tools, attempt: Attempt): Promise<Prepared | Stop> => {
-  const {config, db} = tools
+/** Returns the parameters of the payment, or the reason why it cannot be made. */
+const prepare = async (deps: TopupDeps, attempt: Attempt): Promise<PreparedCharge | TopupStop> => {
+  const {config, db} = deps
   const {id, org, packKey, quantity, credits} = attempt
   const customer = (await findBillingAccount(db, org))?.customer
   if (!customer) return 'no_card'
-  const price = await findPrice(tools, packKey)
+  const price = await findPrice(deps, packKey)
   if (price === null) return 'pack_not_sold'
-  const card = await readDefaultCard(tools, {org, customer})
+  const card = await readDefaultCard(deps, {org, customer})
   if (card === null) return 'no_card'
-  const amount = await totalOf(tools, {customer, price, quantity})
+  const amount = await totalOf(deps, {customer, price, quantity})
   if (amount === null) return 'refused'
   const create: Stripe.PaymentIntentCreateParams = {
     ...{amount, currency: price.currency, customer, payment_method: card},
@@ -99,27 +99,27 @@ const prepare = async (tools: Tools, attempt: Attempt): Promise<Prepared | Stop>
   return {create, sold}
 }
 
-type Priced = {id: string; amount: number; currency: string; product: string; taxBehavior: SoldPack['taxBehavior']}
-type Buying = {customer: string; price: Priced; quantity: number}
+type PricedPack = {id: string; amount: number; currency: string; product: string; taxBehavior: SoldPack['taxBehavior']}
+type TotalInput = {customer: string; price: PricedPack; quantity: number}
 
-/** With tax where the deployment collects it, as the provider works it out. Null where the provider cannot: it does not know the address. */
-const totalOf = async ({config, payment, log}: Tools, {customer, price, quantity}: Buying): Promise<number | null> => {
+/** Returns the total, including tax if the deployment collects tax. Null if the provider cannot compute the tax, as for an unknown address. */
+const totalOf = async ({config, payment, log}: TopupDeps, {customer, price, quantity}: TotalInput): Promise<number | null> => {
   if (!config.PAYMENT_AUTOMATIC_TAX) return price.amount * quantity
   const params = {customer, automatic_tax: {enabled: true}, invoice_items: [{price: price.id, quantity}]}
   try {
     const {total, automatic_tax: tax} = await payment.ask('invoice', stripe => stripe.invoices.createPreview(params))
     if (tax.status === 'complete') return total
-    log.error({customer, tax: tax.status}, 'the tax of a top-up is not known')
+    log.error({customer, tax: tax.status}, 'the tax of a top-up is unknown')
     return null
   } catch (error) {
     if (!(error instanceof PaymentFailure && error.kind === 'refused')) throw error
-    log.error({err: error, customer, requestId: error.requestId}, 'the payment provider refuses to work out the tax of a top-up')
+    log.error({err: error, customer, requestId: error.requestId}, 'the payment provider refused to compute the tax of a top-up')
     return null
   }
 }
 
-/** What one pack costs by now; null where the provider sells it no more, or not by the piece, or gives it away. */
-const findPrice = async ({db, payment}: Tools, packKey: string): Promise<Priced | null> => {
+/** Returns the current price of one pack. Null if the provider no longer sells it, sells it as recurring, or has no amount for it. */
+const findPrice = async ({db, payment}: TopupDeps, packKey: string): Promise<PricedPack | null> => {
   const id = (await listPacks(db)).find(({key}) => key === packKey)?.paymentPriceId
   if (!id) return null
   const price = await payment
@@ -133,29 +133,29 @@ const findPrice = async ({db, payment}: Tools, packKey: string): Promise<Priced 
   return {id, amount, currency, product: idOf(product)!, taxBehavior: taxBehaviorOf(price)}
 }
 
-/** One that is known to be declined, or refused, leaves nothing behind that could be paid later. */
-export const askTopup = async (tools: Tools, attempt: Begun): Promise<Settled> => {
+/** Charges the top-up. A declined or refused attempt leaves nothing that could be paid later. */
+export const chargeTopup = async (deps: TopupDeps, attempt: StartedTopup): Promise<TopupState> => {
   const {id, at} = attempt
   try {
-    const intent = await tools.payment.ask('payment_intent', async stripe => {
+    const intent = await deps.payment.ask('payment_intent', async stripe => {
       atPoint('before_topup')
       assertFresh(at)
-      // Not tried again by itself: whoever does looks first.
+      // The SDK must not retry, because the outcome must be checked before every retry.
       return stripe.paymentIntents.create(createOf(attempt), {idempotencyKey: `topup:${id}`, maxNetworkRetries: 0})
     })
     atPoint('after_topup')
-    return await settleByIntent(tools, attempt, intent)
+    return await settleByIntent(deps, attempt, intent)
   } catch (error) {
     if (!(error instanceof PaymentFailure)) throw error
-    if (error.kind === 'declined') return settleDeclined(tools, attempt, error)
+    if (error.kind === 'declined') return settleDeclined(deps, attempt, error)
     if (error.kind !== 'refused' || error.status === 401) throw error
-    tools.log.error({err: error, org: attempt.org, attempt: id, requestId: error.requestId}, 'the payment provider refuses a top-up')
-    return failTopup(tools, attempt, 'refused')
+    deps.log.error({err: error, org: attempt.org, attempt: id, requestId: error.requestId}, 'the payment provider refused a top-up')
+    return failTopup(deps, attempt, 'refused')
   }
 }
 
-const settleDeclined = async (tools: Tools, attempt: Attempt, {intent, code, declineCode}: PaymentFailure): Promise<Settled> => {
-  if (intent === null) return declineTopup(tools, attempt, {intent: null, code: declineCode ?? code})
-  const found = await tools.payment.ask('payment_intent', stripe => stripe.paymentIntents.retrieve(intent))
-  return settleByIntent(tools, attempt, found)
+const settleDeclined = async (deps: TopupDeps, attempt: Attempt, {intent, code, declineCode}: PaymentFailure): Promise<TopupState> => {
+  if (intent === null) return declineTopup(deps, attempt, {intent: null, code: declineCode ?? code})
+  const found = await deps.payment.ask('payment_intent', stripe => stripe.paymentIntents.retrieve(intent))
+  return settleByIntent(deps, attempt, found)
 }

@@ -2,53 +2,55 @@ import type {Stripe} from 'stripe'
 import {type Attempt, listUninvoiced, setTopupInvoice} from '../../sql/topups.ts'
 import {metadataOf} from './metadata.ts'
 import {nullWhereGone, PaymentFailure} from './payment-failure.ts'
-import type {Tools} from './topup-charge.ts'
+import type {TopupDeps} from './topup-charge.ts'
 
-/** What a top-up sells, frozen before the charge: the invoice says the same. */
+/** The pack as sold, stored before the charge, so that the invoice shows the same. */
 export type SoldPack = {product: string; unitAmount: number; taxBehavior: 'inclusive' | 'exclusive' | null; isTaxed: boolean}
 
 /**
- * A step of the worker's rounds: issues the invoice of each paid top-up, so that it is among the org's invoices at the portal. The charge pays
- * the invoice. Credits do not wait for it. Answers how many were due.
+ * Issues the invoice of each paid top-up, so that the portal lists it. The charge counts as payment of the invoice. Credits do not wait for the
+ * invoice. Runs periodically. Returns the number of due invoices.
  */
-export const issueTopupInvoices = async (tools: Tools, {most}: {most: number}): Promise<number> => {
-  if (!tools.payment.isConfigured) return 0
-  const due = await listUninvoiced(tools.db, most)
-  for (const attempt of due) await issue(tools, attempt).catch(noteFailure(tools, attempt))
+export const issueTopupInvoices = async (deps: TopupDeps, {most}: {most: number}): Promise<number> => {
+  if (!deps.payment.isConfigured) return 0
+  const due = await listUninvoiced(deps.db, most)
+  for (const attempt of due) await issue(deps, attempt).catch(noteFailure(deps, attempt))
   return due.length
 }
 
-/** A refusal stays a refusal: support issues that invoice by hand. Anything else is tried again in the next round. */
+/**
+ * Returns a handler of a failed invoice. After a refusal, support issues the invoice by hand. After any other failure, the next round tries again.
+ */
 const noteFailure =
-  ({db, log}: Tools, {id, org}: Attempt) =>
+  ({db, log}: TopupDeps, {id, org}: Attempt) =>
   async (err: unknown) => {
     if (!(err instanceof PaymentFailure)) throw err
     const isFinal = err.kind === 'refused' && err.status !== 401 && err.status !== 403
     if (isFinal) await setTopupInvoice(db, {id, invoice: null, state: 'failed'})
     const says = isFinal
-      ? 'the payment provider refuses the invoice of a top-up: issue it by hand'
-      : 'the invoice of a top-up is issued later'
+      ? 'the payment provider refused the invoice of a top-up; issue it by hand'
+      : 'could not issue the invoice of a top-up; trying again later'
     log[isFinal ? 'error' : 'warn']({err, org, attempt: id, kind: err.kind, request: err.requestId}, says)
   }
 
-/** Each step begins from what the provider has, and has a key: processes that do this at once make one invoice. */
-const issue = async (tools: Tools, attempt: Attempt): Promise<void> => {
-  const {db} = tools
+/** Issues one invoice. Each step reads the provider's state and has an idempotency key, so concurrent processes make one invoice. */
+const issue = async (deps: TopupDeps, attempt: Attempt): Promise<void> => {
+  const {db} = deps
   const {id} = attempt
   const sold = attempt.params.sold as SoldPack | undefined
   const create = attempt.params.create as unknown as Stripe.PaymentIntentCreateParams
-  let invoice = await findOrCreate(tools, attempt, {create, isTaxed: sold?.isTaxed === true})
+  let invoice = await findOrCreate(deps, attempt, {create, isTaxed: sold?.isTaxed === true})
   await setTopupInvoice(db, {id, invoice: invoice.id!, state: 'due'})
-  if (invoice.status === 'draft' && invoice.lines.data.length === 0) invoice = await addLine(tools, attempt, invoice.id!, {create, sold})
-  if (invoice.status === 'draft') invoice = await finalize(tools, id, invoice.id!)
-  if (invoice.status === 'open') invoice = await attach(tools, attempt, invoice.id!)
+  if (invoice.status === 'draft' && invoice.lines.data.length === 0) invoice = await addLine(deps, attempt, invoice.id!, {create, sold})
+  if (invoice.status === 'draft') invoice = await finalize(deps, id, invoice.id!)
+  if (invoice.status === 'open') invoice = await attach(deps, attempt, invoice.id!)
   if (invoice.status !== 'draft' && invoice.status !== 'open') await setTopupInvoice(db, {id, invoice: invoice.id!, state: 'issued'})
 }
 
-type Drafted = {create: Stripe.PaymentIntentCreateParams; isTaxed: boolean}
+type DraftInvoice = {create: Stripe.PaymentIntentCreateParams; isTaxed: boolean}
 
-const findOrCreate = async (tools: Tools, attempt: Attempt, {create, isTaxed}: Drafted): Promise<Stripe.Invoice> => {
-  const {payment, config} = tools
+const findOrCreate = async (deps: TopupDeps, attempt: Attempt, {create, isTaxed}: DraftInvoice): Promise<Stripe.Invoice> => {
+  const {payment, config} = deps
   const {id, org, invoiceId} = attempt
   const known = invoiceId && (await payment.ask('invoice', stripe => stripe.invoices.retrieve(invoiceId)).catch(nullWhereGone))
   if (known) return known
@@ -63,7 +65,7 @@ const findOrCreate = async (tools: Tools, attempt: Attempt, {create, isTaxed}: D
 
 type Sale = {create: Stripe.PaymentIntentCreateParams; sold: SoldPack | undefined}
 
-const addLine = ({payment}: Tools, {id, quantity}: Attempt, invoice: string, {create, sold}: Sale): Promise<Stripe.Invoice> => {
+const addLine = ({payment}: TopupDeps, {id, quantity}: Attempt, invoice: string, {create, sold}: Sale): Promise<Stripe.Invoice> => {
   const {description, currency, amount} = create
   const line: Stripe.InvoiceAddLinesParams.Line = sold
     ? {
@@ -77,12 +79,12 @@ const addLine = ({payment}: Tools, {id, quantity}: Attempt, invoice: string, {cr
   return payment.ask('invoice', stripe => stripe.invoices.addLines(invoice, {lines: [line]}, {idempotencyKey: `topup:${id}:lines`}))
 }
 
-const finalize = ({payment}: Tools, id: string, invoice: string): Promise<Stripe.Invoice> =>
+const finalize = ({payment}: TopupDeps, id: string, invoice: string): Promise<Stripe.Invoice> =>
   payment.ask('invoice', stripe =>
     stripe.invoices.finalizeInvoice(invoice, {auto_advance: false}, {idempotencyKey: `topup:${id}:finalize`}),
   )
 
-const attach = ({payment}: Tools, {id, intentId}: Attempt, invoice: string): Promise<Stripe.Invoice> =>
+const attach = ({payment}: TopupDeps, {id, intentId}: Attempt, invoice: string): Promise<Stripe.Invoice> =>
   payment.ask('invoice', stripe =>
     stripe.invoices.attachPayment(invoice, {payment_intent: intentId!}, {idempotencyKey: `topup:${id}:attach`}),
   )

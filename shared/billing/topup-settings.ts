@@ -2,13 +2,13 @@ import {z} from 'zod'
 import {type BillingAccount, findBillingAccount, keepAccount, lockBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Db, Pool, Tx} from '../../sql/database.ts'
 import {dropPending, findAttempt, readMonth, setTopup} from '../../sql/topups.ts'
-import {holdCurrent} from '../credits/balance.ts'
-import {readStanding} from '../entitlements/standing.ts'
+import {type Author, recordChanges} from '../configuration/change.ts'
 import {Refusal} from '../errors.ts'
-import type {Log} from '../log.ts'
 import type {Queue} from '../queue.ts'
-import {type Author, recordChanges} from '../registry/change.ts'
+import type {Log} from '../telemetry/log.ts'
+import {holdCurrent} from './credits/balance.ts'
 import {readDefaultCard} from './default-card.ts'
+import {readPlanStatus} from './entitlements/plan-status.ts'
 import {assertSells, findPackForSale, sandboxRefused} from './offer.ts'
 import {refuseFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
@@ -16,15 +16,15 @@ import {considerTopup} from './topup-trigger.ts'
 
 const most = 1_000_000_000
 
-/** What is left out stays as it is. */
+/** A change of the top-up settings. Fields that are left out keep their value. */
 export const TopupBody = z.strictObject({
-  enabled: z.boolean().describe('Whether credits are bought by themselves'),
-  packKey: z.string().max(100).optional().describe('The pack that is bought'),
-  threshold: z.int().min(1).max(most).optional().describe('Fewer AI credits than these, and more are bought'),
-  monthlyCap: z.int().min(1).max(most).optional().describe('At most so many AI credits are bought in a calendar month (UTC)'),
+  enabled: z.boolean().describe('Whether credits are bought automatically'),
+  packKey: z.string().max(100).optional().describe('The pack to buy'),
+  threshold: z.int().min(1).max(most).optional().describe('Buys more when fewer AI credits are available'),
+  monthlyCap: z.int().min(1).max(most).optional().describe('The most AI credits to buy in a calendar month (UTC)'),
 })
 
-/** What is topped up when, what of this month's cap is used or may be, and why it was stopped where nobody stopped it. */
+/** Returns the top-up settings, the use of this month's cap, and the reason why the service disabled top-ups, if it did. */
 export const describeTopup = async (db: Db, org: string) => {
   const {enabled, packKey, threshold, monthlyCap, stopped} = settingsOf(await findBillingAccount(db, org))
   const {month, counted, open} = await readMonth(db, {org})
@@ -46,27 +46,27 @@ const settingsOf = (account: BillingAccount | null) => ({
 })
 
 const SAYS: Record<string, string> = {
-  card_declined: 'The card was declined: change it at the billing portal, which switches this on again, or enable it once the card works',
-  authentication_required: 'The bank wants each payment by this card to be confirmed: use another card, or buy a pack yourself',
-  customer_gone: 'This org is no customer at the payment provider any more: subscribe to a plan, or buy a pack, and enable it again',
-  no_card: 'There is no card to charge: add one at the billing portal',
-  pack_not_sold: 'The pack is not sold any more: choose another one',
-  refused: 'The payment provider refused it: write to support if it happens again',
+  card_declined: 'The card was declined. Change it in the billing portal, which enables top-ups again, or enable them once the card works',
+  authentication_required: 'The bank requires a confirmation of each payment by this card. Use another card, or buy a pack yourself',
+  customer_gone: 'The payment provider no longer has a customer for this org. Subscribe to a plan or buy a pack, then enable top-ups again',
+  no_card: 'There is no card to charge. Add one in the billing portal',
+  pack_not_sold: 'The pack is no longer for sale. Choose another one',
+  refused: 'The payment provider refused the payment. Contact support if this happens again',
 }
 
-type Tools = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
+type TopupSettingsDeps = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
 
 /**
- * Switches topping up on or off, or changes it. What was thought of before and not asked for yet is dropped, so what is disabled charges nothing
- * from here on; what the org lacks by the new settings is sent for at once.
+ * Enables, disables or changes automatic top-ups. A pending top-up that was not charged yet is dropped, so disabling prevents every further charge.
+ * If the new settings require a top-up, it is enqueued immediately.
  */
-export const keepTopup = async (tools: Tools, author: Author, asked: z.output<typeof TopupBody>) => {
-  const {db, queue, payment} = tools
+export const keepTopup = async (deps: TopupSettingsDeps, author: Author, asked: z.output<typeof TopupBody>) => {
+  const {db, queue, payment} = deps
   const {org} = author
-  if ((await readStanding(db, org)).sandbox) throw sandboxRefused()
+  if ((await readPlanStatus(db, org)).sandbox) throw sandboxRefused()
   if (asked.enabled) assertSells(payment)
   if (asked.packKey !== undefined) await findPackForSale(db, asked.packKey)
-  if (asked.enabled) await assertChargeable(tools, org)
+  if (asked.enabled) await assertChargeable(deps, org)
   await keepAccount(db, org)
   return db.transaction(async tx => {
     const before = settingsOf(await lockBillingAccount(tx, org))
@@ -84,27 +84,27 @@ export const keepTopup = async (tools: Tools, author: Author, asked: z.output<ty
   })
 }
 
-/** Before anything is held: this asks the provider. */
-const assertChargeable = async (tools: Tools, org: string) => {
-  const {db, log} = tools
+/** Throws if the org has no card to charge. Call this before taking any lock, because it calls the provider. */
+const assertChargeable = async (deps: TopupSettingsDeps, org: string) => {
+  const {db, log} = deps
   const account = await findBillingAccount(db, org)
   if (!account?.customer)
     throw new Refusal(
       'NO_PAYMENT_CUSTOMER',
-      'There is no card to charge yet: subscribe to a plan, or buy a pack of credits, by POST /billing/checkout first',
+      'There is no card to charge. Subscribe to a plan or buy a pack of credits by POST /billing/checkout first',
     )
-  const card = await readDefaultCard(tools, {org, customer: account.customer}).catch(refuseFailure(log, 'reading the card'))
+  const card = await readDefaultCard(deps, {org, customer: account.customer}).catch(refuseFailure(log, 'reading the card'))
   if (card === null)
-    throw new Refusal('NO_PAYMENT_CUSTOMER', 'There is no card to charge: add one at the billing portal (POST /billing/portal) first')
+    throw new Refusal('NO_PAYMENT_CUSTOMER', 'There is no card to charge. Add one in the billing portal (POST /billing/portal) first')
 }
 
-type Next = {enabled: boolean; packKey: string | null; threshold: number | null; monthlyCap: number | null}
+type NewTopupSettings = {enabled: boolean; packKey: string | null; threshold: number | null; monthlyCap: number | null}
 
-const assertWhole = async (tx: Tx, {enabled, packKey, threshold, monthlyCap}: Next) => {
+const assertWhole = async (tx: Tx, {enabled, packKey, threshold, monthlyCap}: NewTopupSettings) => {
   const missing = Object.entries({packKey, threshold, monthlyCap}).flatMap(([name, value]) => (value === null ? [name] : []))
   if (enabled && missing.length > 0)
-    throw new Refusal('INVALID', `Say which pack is bought, below how many credits, and at most how many a month: ${missing.join(', ')}`, {
-      issues: missing.map(name => ({path: [name], message: 'Needed to enable it'})),
+    throw new Refusal('INVALID', `Automatic top-ups need a pack, a threshold and a monthly cap. Set ${missing.join(', ')}`, {
+      issues: missing.map(name => ({path: [name], message: 'Required to enable top-ups'})),
     })
   if (packKey === null) return
   const pack = await findPackForSale(tx, packKey).catch(error => {
@@ -112,7 +112,7 @@ const assertWhole = async (tx: Tx, {enabled, packKey, threshold, monthlyCap}: Ne
     return null
   })
   if (pack && monthlyCap !== null && monthlyCap < pack.credits)
-    throw new Refusal('INVALID', `A month's cap below one pack buys nothing: this pack has ${pack.credits} credits`, {
+    throw new Refusal('INVALID', `The monthly cap is below one pack. Set it to at least ${pack.credits} credits`, {
       issues: [{path: ['monthlyCap'], message: `At least ${pack.credits}`}],
     })
 }

@@ -1,40 +1,44 @@
 import type {Stripe} from 'stripe'
+import {holdAccount} from '../../sql/ai-credits.ts'
 import {lockBillingAccount} from '../../sql/billing-accounts.ts'
-import {holdAccount} from '../../sql/credits.ts'
 import type {Db, Pool, Tx} from '../../sql/database.ts'
 import {type Attempt, endAttempt, findAttempt, stopTopup} from '../../sql/topups.ts'
-import {grantCredits} from '../credits/grant.ts'
-import {announce} from '../notices/announce.ts'
-import {recordChanges} from '../registry/change.ts'
+import {recordChanges} from '../configuration/change.ts'
+import {announce} from '../notifications/announce.ts'
+import {grantCredits} from './credits/grant.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {isoOf} from './subscription.ts'
 
-export type Settled = Attempt['state'] | 'gone'
+export type TopupState = Attempt['state'] | 'gone'
 
-/** Why topping up was switched off unasked. */
-export type Stop = 'card_declined' | 'authentication_required' | 'no_card' | 'pack_not_sold' | 'refused'
+export type TopupStop = 'card_declined' | 'authentication_required' | 'no_card' | 'pack_not_sold' | 'refused'
 
-type Tools = {db: Pool; payment: PaymentProvider}
+type SettleTopupDeps = {db: Pool; payment: PaymentProvider}
 
-/** One that is being confirmed at this moment looks like one nobody will ever confirm. */
+/** The age from which an unpaid payment counts as abandoned. A younger one may still be in confirmation, which looks the same. */
 const confirmingMs = 120_000
 
-/** By what the provider has of it. One that is not paid is cancelled first, so that nobody can pay it any more, and counts until then. */
-export const settleByIntent = async (tools: Tools, attempt: Attempt, intent: Stripe.PaymentIntent): Promise<Settled> => {
+/**
+ * Settles a top-up by the provider's payment. An unpaid payment is cancelled, so that it cannot be paid later. Until then it counts towards the
+ * monthly cap.
+ */
+export const settleByIntent = async (deps: SettleTopupDeps, attempt: Attempt, intent: Stripe.PaymentIntent): Promise<TopupState> => {
   const {status, last_payment_error: error} = intent
-  if (status === 'succeeded') return succeedTopup(tools, attempt, intent)
-  if (status === 'canceled') return declineTopup(tools, attempt, {intent: intent.id, code: error?.code})
+  if (status === 'succeeded') return succeedTopup(deps, attempt, intent)
+  if (status === 'canceled') return declineTopup(deps, attempt, {intent: intent.id, code: error?.code})
   const age = Date.parse(attempt.now) - Date.parse(String(attempt.params.askedAt))
-  if (status === 'processing' || (!error && age < confirmingMs)) return stateOf(tools.db, attempt)
-  const ended = await cancelIntent(tools, intent.id)
-  if (ended.status === 'succeeded') return succeedTopup(tools, attempt, ended)
-  if (ended.status !== 'canceled') return stateOf(tools.db, attempt)
-  return declineTopup(tools, attempt, {intent: intent.id, code: error?.code})
+  if (status === 'processing' || (!error && age < confirmingMs)) return stateOf(deps.db, attempt)
+  const ended = await cancelIntent(deps, intent.id)
+  if (ended.status === 'succeeded') return succeedTopup(deps, attempt, ended)
+  if (ended.status !== 'canceled') return stateOf(deps.db, attempt)
+  return declineTopup(deps, attempt, {intent: intent.id, code: error?.code})
 }
 
-/** As it stands after that: somebody may have been faster, whichever way. It has no key of its own: cancelled twice is cancelled. */
-const cancelIntent = ({payment}: Tools, id: string) =>
+/**
+ * Cancels a payment and returns it as it is afterwards, because it may have ended otherwise. The call is safe to repeat and has no idempotency key.
+ */
+const cancelIntent = ({payment}: SettleTopupDeps, id: string) =>
   payment
     .ask('payment_intent', stripe => stripe.paymentIntents.cancel(id))
     .catch(error => {
@@ -42,10 +46,14 @@ const cancelIntent = ({payment}: Tools, id: string) =>
       return payment.ask('payment_intent', stripe => stripe.paymentIntents.retrieve(id))
     })
 
-/** Once, whoever learns of it first: the attempt ends once, and credits are given once under its name. */
-const succeedTopup = ({db}: Tools, {id, org, credits}: Attempt, {id: intent, created}: Stripe.PaymentIntent): Promise<Settled> =>
-  db.transaction(async (tx): Promise<Settled> => {
-    await holdBoth(tx, org)
+/** Grants the credits of a paid top-up. The call is safe to repeat: an attempt ends once, and its `ref` grants the credits once. */
+const succeedTopup = (
+  {db}: SettleTopupDeps,
+  {id, org, credits}: Attempt,
+  {id: intent, created}: Stripe.PaymentIntent,
+): Promise<TopupState> =>
+  db.transaction(async (tx): Promise<TopupState> => {
+    await lockBoth(tx, org)
     const paidIn = isoOf(created)!.slice(0, 'yyyy-mm'.length)
     if (await endAttempt(tx, {id, state: 'succeeded', intent, paidIn})) {
       const {before, after} = await grantCredits(tx, {org, ref: `topup:${id}`, pool: 'purchased', credits, expiresAt: null})
@@ -55,23 +63,27 @@ const succeedTopup = ({db}: Tools, {id, org, credits}: Attempt, {id: intent, cre
     return 'succeeded'
   })
 
-export const declineTopup = (tools: Tools, attempt: Attempt, {intent, code}: {intent: string | null; code?: string | null | undefined}) =>
-  endUnpaid(tools, attempt, {
+export const declineTopup = (
+  deps: SettleTopupDeps,
+  attempt: Attempt,
+  {intent, code}: {intent: string | null; code?: string | null | undefined},
+) =>
+  endUnpaid(deps, attempt, {
     state: 'declined',
     intent,
     stop: code === 'authentication_required' ? 'authentication_required' : 'card_declined',
   })
 
-/** Nothing was charged. `stop`: nor will anything be, until somebody has looked at it. */
-export const failTopup = (tools: Tools, attempt: Attempt, stop: Stop | null) =>
-  endUnpaid(tools, attempt, {state: 'failed', intent: null, stop})
+/** Ends an attempt that charged nothing. `stop`: the reason why top-ups are disabled until a user acts. */
+export const failTopup = (deps: SettleTopupDeps, attempt: Attempt, stop: TopupStop | null) =>
+  endUnpaid(deps, attempt, {state: 'failed', intent: null, stop})
 
-type Unpaid = {state: 'declined' | 'failed'; intent: string | null; stop: Stop | null}
+type Unpaid = {state: 'declined' | 'failed'; intent: string | null; stop: TopupStop | null}
 
-const endUnpaid = ({db}: Tools, attempt: Attempt, {state, intent, stop}: Unpaid): Promise<Settled> =>
-  db.transaction(async (tx): Promise<Settled> => {
+const endUnpaid = ({db}: SettleTopupDeps, attempt: Attempt, {state, intent, stop}: Unpaid): Promise<TopupState> =>
+  db.transaction(async (tx): Promise<TopupState> => {
     const {id, org, packKey, quantity, credits} = attempt
-    await holdBoth(tx, org)
+    await lockBoth(tx, org)
     if (!(await endAttempt(tx, {id, state, intent}))) return stateOf(tx, attempt)
     if (stop !== null && (await stopTopup(tx, {org, reason: stop}))) {
       await recordChanges(tx, {org, via: 'payment'}, [
@@ -83,12 +95,11 @@ const endUnpaid = ({db}: Tools, attempt: Attempt, {state, intent, stop}: Unpaid)
     return state
   })
 
-/** In the order everybody takes them in. */
-const holdBoth = async (tx: Tx, org: string) => {
+const lockBoth = async (tx: Tx, org: string) => {
   const account = await lockBillingAccount(tx, org)
   await holdAccount(tx, org)
   return account
 }
 
-export const stateOf = async (db: Db, {org, id}: Pick<Attempt, 'org' | 'id'>): Promise<Settled> =>
+export const stateOf = async (db: Db, {org, id}: Pick<Attempt, 'org' | 'id'>): Promise<TopupState> =>
   (await findAttempt(db, {org, id}))?.state ?? 'gone'

@@ -2,18 +2,18 @@ import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {listPacks} from '../../sql/plans.ts'
 import {insertAttempt, listOrgsToTopUp, readMonth} from '../../sql/topups.ts'
-import {type Balance, holdCurrent} from '../credits/balance.ts'
-import {obstacleOf, type Standing} from '../entitlements/standing.ts'
 import {newId} from '../ids.ts'
 import {chargeTopup} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
+import {type Balance, holdCurrent} from './credits/balance.ts'
+import {obstacleOf, type PlanStatus} from './entitlements/plan-status.ts'
 
 /**
- * Has credits bought where the org has fewer than it wants to have, in the transaction that took the last of them. The credit account is held, so
- * whoever consumes takes turns here, and one top-up is under way at a time. What may be spent in the month counts every attempt that was not
- * seen to fail. Whether it is still wanted is looked at again before the card is charged.
+ * Enqueues a top-up if the org's credits are below its threshold, in the transaction that consumed them. The caller holds the credit account, so
+ * calls are serialised and only one top-up is open. The month's spending counts every attempt that is not known to have failed. The worker checks
+ * again before the charge whether the top-up is wanted.
  */
-export const considerTopup = async (tx: Tx, queue: Queue, {standing, balance}: {standing: Standing; balance: Balance}): Promise<void> => {
+export const considerTopup = async (tx: Tx, queue: Queue, {standing, balance}: {standing: PlanStatus; balance: Balance}): Promise<void> => {
   const {org} = standing
   const account = await findBillingAccount(tx, org)
   if (!account?.topupEnabled || balance.available >= account.topupThreshold! || obstacleOf(standing) !== null) return
@@ -28,15 +28,15 @@ export const considerTopup = async (tx: Tx, queue: Queue, {standing, balance}: {
   await enqueue(queue, chargeTopup, {org, attempt: id}, {tx, track: false})
 }
 
-/** Whole packs, enough to close the gap with one charge, or as many as there is room for. All in credits. */
+/** Returns how many whole packs close the gap with one charge, at most as many as the cap has room for. All values are in credits. */
 export const packsFor = ({gap, room, each}: {gap: number; room: number; each: number}): number =>
   Math.max(0, Math.min(Math.ceil(gap / each), Math.floor(room / each)))
 
 const perLook = 100
 
 /**
- * A step of the worker's rounds: who has too few without having consumed just now, as when a month begins, or when nothing is left to consume.
- * Answers how many orgs were looked at.
+ * Enqueues top-ups for orgs whose credits are below the threshold without recent consumption. That happens, for example, when a month begins or no
+ * credits are left. Runs periodically. Returns the number of orgs checked.
  */
 export const startTopups = async ({db, queue}: {db: Pool; queue: Queue}, {most}: {most: number}): Promise<number> => {
   let done = 0

@@ -2,61 +2,62 @@ import type {Stripe} from 'stripe'
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Tx} from '../../sql/database.ts'
 import {type Attempt, findAttempt, findLastAsked, listOpenAttempts, resumeTopup} from '../../sql/topups.ts'
-import {recordChanges} from '../registry/change.ts'
+import {recordChanges} from '../configuration/change.ts'
 import {readDefaultCard} from './default-card.ts'
 import {PaymentFailure} from './payment-failure.ts'
-import {askTopup, beginTopup, rebookTopup, type Tools} from './topup-charge.ts'
-import {failTopup, type Settled, settleByIntent, stateOf} from './topup-settle.ts'
+import {beginTopup, chargeTopup, rebookTopup, type TopupDeps} from './topup-charge.ts'
+import {failTopup, settleByIntent, stateOf, type TopupState} from './topup-settle.ts'
 
-export type {Tools}
-
-/** The provider keeps an answer under its key for a day; asked before that is over, the card is charged once. */
+/** Hours within which a repeated call charges the card once. The provider remembers an idempotency key for a day. */
 const replayHours = 23
 
 /**
- * Brings a top-up to its end, from wherever it stands, as far as the provider says what has become of it; called by the job, by the provider's
- * events and by the worker's rounds, in any order and at once. Answers how it stands. A provider that is away leaves it as it is.
+ * Settles a top-up from any state, as far as the provider knows the outcome. The job, the provider's events and a periodic task call this, in any
+ * order and concurrently. Returns the state. If the provider is unavailable, the top-up stays unchanged.
  */
-export const settleTopup = async (tools: Tools, {org, attempt: id}: {org: string; attempt: string}): Promise<Settled> => {
-  const found = await findAttempt(tools.db, {org, id})
+export const settleTopup = async (deps: TopupDeps, {org, attempt: id}: {org: string; attempt: string}): Promise<TopupState> => {
+  const found = await findAttempt(deps.db, {org, id})
   if (!found) return 'gone'
   try {
-    return await settle(tools, found)
+    return await settle(deps, found)
   } catch (error) {
     if (!(error instanceof PaymentFailure)) throw error
     const {kind, status, code, requestId} = error
-    tools.log.warn({err: error, org, attempt: id, payment: {kind, status, code, requestId}}, 'a top-up is not settled yet')
-    return stateOf(tools.db, found)
+    deps.log.warn({err: error, org, attempt: id, payment: {kind, status, code, requestId}}, 'could not settle a top-up yet')
+    return stateOf(deps.db, found)
   }
 }
 
-const settle = async (tools: Tools, attempt: Attempt): Promise<Settled> => {
+const settle = async (deps: TopupDeps, attempt: Attempt): Promise<TopupState> => {
   if (attempt.state === 'succeeded') return attempt.state
   if (attempt.state === 'pending') {
-    const begun = await beginTopup(tools, attempt)
-    return begun ? askTopup(tools, begun) : stateOf(tools.db, attempt)
+    const begun = await beginTopup(deps, attempt)
+    return begun ? chargeTopup(deps, begun) : stateOf(deps.db, attempt)
   }
-  // What was never asked for was not charged.
+  // A top-up without stored parameters was never sent, so it was not charged.
   if (!('create' in attempt.params)) return attempt.state
-  const intent = await findIntent(tools, attempt)
-  if (intent) return settleByIntent(tools, attempt, intent)
-  return attempt.state === 'unknown' ? settleUnseen(tools, attempt) : attempt.state
+  const intent = await findIntent(deps, attempt)
+  if (intent) return settleByIntent(deps, attempt, intent)
+  return attempt.state === 'unknown' ? settleUnseen(deps, attempt) : attempt.state
 }
 
-/** Asked for, and the provider knows of none: asked for again while that cannot charge twice, and is still wanted. */
-const settleUnseen = async (tools: Tools, attempt: Attempt): Promise<Settled> => {
+/**
+ * Settles a top-up whose call was sent, but whose payment the provider does not know. If the top-up is still wanted, repeats the call, but only while
+ * the repetition cannot charge twice.
+ */
+const settleUnseen = async (deps: TopupDeps, attempt: Attempt): Promise<TopupState> => {
   const {now, params} = attempt
   const hours = (Date.parse(now) - Date.parse(String(params.askedAt))) / 3_600_000
-  if (hours >= replayHours + 1) return failTopup(tools, attempt, null)
-  const again = hours < replayHours ? await rebookTopup(tools, attempt) : null
-  return again ? askTopup(tools, again) : attempt.state
+  if (hours >= replayHours + 1) return failTopup(deps, attempt, null)
+  const again = hours < replayHours ? await rebookTopup(deps, attempt) : null
+  return again ? chargeTopup(deps, again) : attempt.state
 }
 
 const perList = 100
 const mostLists = 20
 
-/** By its id, or among all of the customer's since it was asked for: the newest come first, and ours is named on it. */
-const findIntent = async ({payment}: Tools, {id, params, intentId}: Attempt) => {
+/** Finds the payment by its id, or by the metadata among the customer's payments since the call, the newest first. */
+const findIntent = async ({payment}: TopupDeps, {id, params, intentId}: Attempt) => {
   if (intentId !== null) return payment.ask('payment_intent', stripe => stripe.paymentIntents.retrieve(intentId))
   const {customer} = params.create as {customer: string}
   const after = Math.floor(Date.parse(String(params.askedAt)) / 1000) - 3600
@@ -73,41 +74,40 @@ const findIntent = async ({payment}: Tools, {id, params, intentId}: Attempt) => 
   throw new PaymentFailure(`More than ${perList * mostLists} payments of one customer since then`, {kind: 'unavailable'})
 }
 
-/** Who has no such customer any more has no payment of theirs either. */
+/** For `catch`: returns an empty list for a customer that the provider does not know. */
 const emptyWhereGone = (error: unknown): {data: Stripe.PaymentIntent[]; has_more: boolean} => {
   if (error instanceof PaymentFailure && error.status === 404) return {data: [], has_more: false}
   throw error
 }
 
-/** All of the org's that are under way. */
-export const settleTopups = async (tools: Tools, org: string): Promise<void> => {
-  for (const {id} of await listOpenAttempts(tools.db, {org, limit: 10})) await settleTopup(tools, {org, attempt: id})
+export const settleTopups = async (deps: TopupDeps, org: string): Promise<void> => {
+  for (const {id} of await listOpenAttempts(deps.db, {org, limit: 10})) await settleTopup(deps, {org, attempt: id})
 }
 
-/** A step of the worker's rounds: those of every org, the oldest first. Answers how many there were. */
-export const settleAllTopups = async (tools: Tools, {most}: {most: number}): Promise<number> => {
-  if (!tools.payment.isConfigured) return 0
-  const open = await listOpenAttempts(tools.db, {org: null, limit: most})
-  for (const {org, id} of open) await settleTopup(tools, {org, attempt: id})
+/** Settles the open top-ups of all orgs, oldest first. Runs periodically. Returns their number. */
+export const settleAllTopups = async (deps: TopupDeps, {most}: {most: number}): Promise<number> => {
+  if (!deps.payment.isConfigured) return 0
+  const open = await listOpenAttempts(deps.db, {org: null, limit: most})
+  for (const {org, id} of open) await settleTopup(deps, {org, attempt: id})
   return open.length
 }
 
-/** What another card may cure. */
+/** The reasons for a stop that a new card may remove. */
 const OF_CARD = ['card_declined', 'authentication_required', 'no_card'] as const
 
 /**
- * For whenever the provider says that the customer or a card of theirs has changed: a top-up that a card stopped goes on with another one. The
- * card is read, and compared with the one that was refused, so that each is tried once and none again and again. Answers whether it goes on.
+ * Resumes top-ups that were stopped because of the card. Called when the provider reports a change of the customer or a card. The present card must
+ * differ from the refused one, so that each card is tried once. Returns whether top-ups resumed.
  */
-export const clearTopupStop = async (tools: Tools, org: string): Promise<boolean> => {
-  const account = await findBillingAccount(tools.db, org)
+export const clearTopupStop = async (deps: TopupDeps, org: string): Promise<boolean> => {
+  const account = await findBillingAccount(deps.db, org)
   if (!account?.customer || account.topupEnabled || !(OF_CARD as readonly (string | null)[]).includes(account.topupStopped)) return false
-  const card = await readDefaultCard(tools, {org, customer: account.customer})
-  const last = await findLastAsked(tools.db, org)
+  const card = await readDefaultCard(deps, {org, customer: account.customer})
+  const last = await findLastAsked(deps.db, org)
   const refused =
     account.topupStopped === 'no_card' ? null : ((last?.params.create as {payment_method?: string} | undefined)?.payment_method ?? null)
   if (card === null || card === refused) return false
-  return tools.db.transaction(tx => resume(tx, {org, stopped: account.topupStopped!}))
+  return deps.db.transaction(tx => resume(tx, {org, stopped: account.topupStopped!}))
 }
 
 const resume = async (tx: Tx, {org, stopped}: {org: string; stopped: string}): Promise<boolean> => {

@@ -2,7 +2,7 @@ import {findConnector, listConnectors} from '../../sql/connectors.ts'
 import type {Db} from '../../sql/database.ts'
 import {Refusal} from '../errors.ts'
 
-/** The connection that is meant: the one named, else the only one the org has, or the only one that is connected. */
+/** Chooses the connection with this id. Without an id, chooses the org's only connection or its only connected one. */
 export const chooseConnector = async (db: Db, {org, id}: {org: string; id: string | undefined}) => {
   if (id !== undefined) {
     const named = await findConnector(db, {org, id})
@@ -13,11 +13,11 @@ export const chooseConnector = async (db: Db, {org, id}: {org: string; id: strin
   const connected = all.filter(({state}) => state === 'connected')
   const [only] = all.length === 1 ? all : connected.length === 1 ? connected : []
   if (only) return only
-  const message = all.length === 0 ? 'This org has no connection to a CRM yet' : 'This org has several connections: say which one'
+  const message =
+    all.length === 0 ? 'This org has no connection to a CRM. Connect a CRM first' : 'This org has several connections. Choose one of them'
   throw new Refusal('CONNECTION_REQUIRED', message, {connections: all.map(({id, name, state}) => ({id, name, state}))})
 }
 
-/** The org's own connection, as a path names it. */
 export const findOwn = async (db: Db, {org, id}: {org: string; id: string}) => {
   const connector = await findConnector(db, {org, id})
   if (!connector) throw new Refusal('NOT_FOUND', 'No such connection')

@@ -1,15 +1,15 @@
 import {Agent, type Dispatcher, request} from 'undici'
 import type {Config} from '../config.ts'
-import type {Log} from '../log.ts'
-import {type CallOutcome, callEnded, type Operation} from '../metrics/crm.ts'
-import {traced} from '../tracing.ts'
+import type {Log} from '../telemetry/log.ts'
+import {type CallOutcome, type CrmOperation, callEnded} from '../telemetry/metrics/crm.ts'
+import {traced} from '../telemetry/tracing.ts'
 import {startClock} from './deadline.ts'
 
 export type Call = {
-  /** What kind of call it is, for whoever counts them. */
-  operation: Operation
+  /** The kind of call, for the metrics. */
+  operation: CrmOperation
   origin: string
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   query?: Record<string, string>
   authorization?: string
@@ -17,32 +17,37 @@ export type Call = {
   body?: {type: 'application/json' | 'application/x-www-form-urlencoded'; text: string}
   timeoutSeconds?: number
   signal?: AbortSignal | undefined
-  /** Asked as the request is about to be written to its socket: false, and nothing of it leaves. */
+  /** Returns whether the request may still be sent. Called just before the request is written to its socket; if false, nothing is sent. */
   mayLeave?: (() => boolean) | undefined
 }
 
-/** An answer read to its end. `json` is undefined where the body is empty or not JSON. */
-export type Answer = {
+/** A complete answer. `json` is undefined if the body is empty or not JSON. */
+export type CrmResponse = {
   status: number
   json: unknown
   retryAfterMs: number | null
-  /** Of the CRM's day, by `X-API-CREDITS-REMAINING`, which it sends once half of it is spent. */
+  /** The rest of the CRM's daily quota, from `X-API-CREDITS-REMAINING`. The CRM sends the header once half of the quota is used. */
   creditsRemaining: number | null
   clockOffsetMs: number | null
 }
-/** No answer, or half of one: the connection, the name, TLS, the reset, the time-out. `status` when headers had come. */
-export type Silence = {lost: string; status: number | null}
+/**
+ * A call without a complete answer: DNS, the connection or TLS failed, the socket was reset, or the time ran out. `status` is set if headers arrived.
+ */
+export type NoResponse = {lost: string; status: number | null}
 
-export type Client = {call(call: Call): Promise<Answer | Silence>; close(): Promise<void>}
+export type Client = {call(call: Call): Promise<CrmResponse | NoResponse>; close(): Promise<void>}
 
 const connectSeconds = 5
-/** A socket the CRM has just closed fails like a call it has done: idle ones are dropped before the CRM would. */
+/**
+ * The idle time after which the agent drops a socket, before the CRM closes it. A request on a socket that the CRM just closed fails like one that
+ * the CRM executed.
+ */
 const idleSeconds = 4
 const longestAnswerBytes = 64 * 1024 ** 2
 
 /**
- * One call over HTTP/1.1, sent once and never again by itself: undici's `request` follows no redirect and this agent retries
- * nothing. One clock bounds connecting, headers and body together. Nothing is thrown for what the network did.
+ * Opens a client that sends each call over HTTP/1.1 exactly once: undici's `request` follows no redirect, and this agent never retries. One time-out
+ * bounds connecting, headers and body together. Network failures are returned, never thrown.
  */
 export const openClient = ({config, log}: {config: Pick<Config, 'CRM_TIMEOUT_SECONDS'>; log: Log}): Client => {
   const agent = new Agent({
@@ -55,13 +60,13 @@ export const openClient = ({config, log}: {config: Pick<Config, 'CRM_TIMEOUT_SEC
     keepAliveMaxTimeout: idleSeconds * 1000,
     maxResponseSize: longestAnswerBytes,
   })
-  const call = (asked: Call) =>
-    traced(`crm ${asked.operation}`, {kind: 'client'}, async mark => {
+  const call = (call: Call) =>
+    traced(`crm ${call.operation}`, {kind: 'client'}, async mark => {
       const startedAt = performance.now()
-      const answer = await send(agent, asked, asked.timeoutSeconds ?? config.CRM_TIMEOUT_SECONDS)
+      const answer = await send(agent, call, call.timeoutSeconds ?? config.CRM_TIMEOUT_SECONDS)
       const ms = performance.now() - startedAt
-      const {method, path, operation} = asked
-      const outcome = outcomeOf(answer, asked)
+      const {method, path, operation} = call
+      const outcome = classifyResponse(answer, call)
       callEnded({operation, outcome, ms})
       mark.set({'http.request.method': method, 'crm.outcome': outcome, ...(answer.status && {'http.response.status_code': answer.status})})
       if (outcome !== 'ok') mark.fail(outcome)
@@ -71,34 +76,34 @@ export const openClient = ({config, log}: {config: Pick<Config, 'CRM_TIMEOUT_SEC
   return {call, close: () => agent.destroy()}
 }
 
-const outcomeOf = (answer: Answer | Silence, {signal}: Call): CallOutcome => {
-  if ('lost' in answer) return signal?.aborted || answer.lost === CALLED_OFF ? 'called_off' : 'no_answer'
+const classifyResponse = (answer: CrmResponse | NoResponse, {signal}: Call): CallOutcome => {
+  if ('lost' in answer) return signal?.aborted || answer.lost === CANCELLED ? 'called_off' : 'no_answer'
   const {status} = answer
   if (status < 400) return 'ok'
   if (status >= 500) return 'server_error'
   return status === 429 ? 'rate_limited' : status === 401 ? 'unauthorised' : 'refused'
 }
 
-const CALLED_OFF = 'AbortError'
+const CANCELLED = 'AbortError'
 
 const send = async (
   agent: Agent,
   {origin, method, path, query, authorization, headers: given, body, signal, mayLeave}: Call,
   seconds: number,
-): Promise<Answer | Silence> => {
+): Promise<CrmResponse | NoResponse> => {
   const clock = startClock(seconds, signal)
   const sentAt = Date.now()
   let status: number | null = null
   try {
     const response = await request(`${origin}${path}${query ? `?${new URLSearchParams(query)}` : ''}`, {
-      dispatcher: mayLeave ? agent.compose(askBeforeLeaving(mayLeave)) : agent,
+      dispatcher: mayLeave ? agent.compose(checkBeforeSend(mayLeave)) : agent,
       method,
       headers: {...given, ...(authorization && {authorization}), ...(body && {'content-type': body.type})},
       body: body?.text ?? null,
       signal: clock.signal,
     })
     status = response.statusCode
-    // Before the body, which may take its time: the clocks are compared now.
+    // The headers are read before the body, because reading the body takes time and would distort the comparison of the clocks.
     const told = readHeaders(response.headers, sentAt)
     return {status, json: parse(await response.body.text()), ...told}
   } catch (error) {
@@ -108,15 +113,15 @@ const send = async (
   }
 }
 
-/** Connecting may take seconds, and a process may sleep: this is the last moment at which nothing has been sent. */
-const askBeforeLeaving =
+/** Asks `mayLeave` at the last moment at which nothing has been sent. Connecting may take seconds, and a process may be suspended meanwhile. */
+const checkBeforeSend =
   (mayLeave: () => boolean): Dispatcher.DispatcherComposeInterceptor =>
   dispatch =>
   (options, handler) =>
     dispatch(options, {
       onRequestStart(controller, context) {
         if (mayLeave()) handler.onRequestStart?.(controller, context)
-        else controller.abort(new DOMException('Called off before it was sent', CALLED_OFF))
+        else controller.abort(new DOMException('The caller cancelled the call before it was sent', CANCELLED))
       },
       onResponseStart: (...args) => handler.onResponseStart?.(...args),
       onResponseData: (...args) => handler.onResponseData?.(...args),
@@ -143,7 +148,10 @@ const readHeaders = (headers: Headers, sentAt: number) => {
   }
 }
 
-/** The CRM told its time between request and answer. Clocks that agree at any moment of that time are one: the answer may have waited for us. */
+/**
+ * Returns the CRM's clock minus ours. The CRM read its clock between request and answer, and the answer may have waited in this process. So the
+ * offset is 0 if the clocks agree at any moment of that time.
+ */
 const offsetOf = (date: number, sentAt: number) => {
   const now = Date.now()
   return date >= sentAt - 1_000 && date <= now ? 0 : date - now
@@ -153,14 +161,16 @@ const first = (value: string | string[] | undefined) => (Array.isArray(value) ? 
 
 const readCount = (text: string | undefined) => (text !== undefined && /^\s*-?\d+\s*$/.test(text) ? Number(text) : null)
 
-/** Seconds or an HTTP date (RFC 9110, 10.2.3); a time already past is none to wait for. */
+/** Parses `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3). A time in the past is a wait of 0. */
 export const readRetryAfter = (text: string | undefined, now = Date.now()): number | null => {
   if (text === undefined || text.trim() === '') return null
   const waitMs = /^\s*-?\d+(\.\d+)?\s*$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
-  return Number.isNaN(waitMs) ? null : Math.max(0, waitMs)
+  return Number.isNaN(waitMs) ? null : Math.max(0, Math.ceil(waitMs))
 }
 
-/** A short word for the log: `ECONNREFUSED`, `UND_ERR_SOCKET`, `TimeoutError`. Messages may name what was sent. */
+/**
+ * Returns a short word for the log: `ECONNREFUSED`, `UND_ERR_SOCKET`, `TimeoutError`. Messages are not logged, because they may contain request data.
+ */
 const nameOf = (error: unknown) => {
   if (!(error instanceof Error)) return 'unknown'
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name

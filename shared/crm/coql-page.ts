@@ -1,20 +1,24 @@
+import type {Capabilities} from '../../sql/doctor-reports.ts'
 import {quoteName} from './coql-names.ts'
 import type {CrmRecord} from './crm.ts'
 import {asObject, CrmError} from './error.ts'
-import {answerOf, listOf, type Reach} from './reach.ts'
+import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
-export const valuesPerQuery = 50
 export const recordsPerPage = 200
 export const pagesPerQuery = 10
 
 export type Literal = {value: string | number; text: string}
-export type Query = {module: string; field: string; columns: string[]; signal: AbortSignal | undefined}
+export type Query = {module: string; field: string; columns: string[]; capabilities: Capabilities; signal: AbortSignal | undefined}
 
-export const readPage = async (reach: Reach, {module, columns, signal}: Omit<Query, 'field'>, where: string) => {
+export const readPage = async (
+  sendCrmRequest: SendCrmRequest,
+  {module, columns, signal}: Omit<Query, 'field' | 'capabilities'>,
+  where: string,
+) => {
   const names = [module, ...columns]
   if (!names.every(name => /^[\w.]+$/.test(name))) throw new RangeError(`A module or field name is invalid: ${names.join(', ')}`)
   const select_query = `select ${columns.map(quoteName).join(', ')} from ${module} where ${where}`
-  const outcome = await reach({
+  const outcome = await sendCrmRequest({
     operation: 'query',
     method: 'POST',
     path: '/crm/v8/coql',
@@ -28,11 +32,13 @@ export const readPage = async (reach: Reach, {module, columns, signal}: Omit<Que
 }
 
 /**
- * A quote is doubled: seen on a live org, where `\'` is a SYNTAX_ERROR (github search "COQL injection guards", 2026). Whether a
- * backslash stands for itself is not documented, so both spellings are asked; the caller compares what comes back.
+ * Escapes a value for COQL. A quote is doubled, because `\'` is a SYNTAX_ERROR on a live org (github search "COQL injection guards", 2026). The
+ * vendor does not document whether a backslash needs escaping. So both spellings are returned, and the caller compares the records found. If the
+ * doctor found that the CRM escapes by a backslash, that form is used.
  */
-export const spell = (value: string | number): Literal[] => {
+export const writeLiteral = (value: string | number, {coqlQuote}: Capabilities): Literal[] => {
   if (typeof value === 'number') return [{value, text: String(value)}]
+  if (coqlQuote === 'backslash') return [{value, text: `'${value.replace(/[\\']/g, '\\$&')}'`}]
   const text = value.replaceAll("'", "''")
   const spellings = text.includes('\\') ? [text, text.replaceAll('\\', '\\\\')] : [text]
   return spellings.map(spelling => ({value, text: `'${spelling}'`}))
@@ -40,5 +46,4 @@ export const spell = (value: string | number): Literal[] => {
 
 const queryCodes = ['SYNTAX_ERROR', 'INVALID_QUERY', 'LIMIT_EXCEEDED']
 
-/** The CRM cannot execute the query as it stands. */
 export const isQueryRefused = (error: unknown): error is CrmError => error instanceof CrmError && queryCodes.includes(error.crm.code ?? '')

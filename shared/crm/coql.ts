@@ -1,48 +1,64 @@
-import {type Controls, checkControl, dropControl, findControl, keyOf, learnControl, mostEmptyAnswers} from './controls.ts'
+import type {Capabilities} from '../../sql/doctor-reports.ts'
+import {mapConcurrent} from '../concurrency/map-concurrent.ts'
+import {type Controls, checkControl, dropControl, findControl, getControl, learnControl, mostEmptyResults} from './controls.ts'
 import {quoteName} from './coql-names.ts'
-import {isQueryRefused, type Literal, pagesPerQuery, type Query, readPage, recordsPerPage, spell, valuesPerQuery} from './coql-page.ts'
+import {isQueryRefused, type Literal, pagesPerQuery, type Query, readPage, recordsPerPage, writeLiteral} from './coql-page.ts'
 import type {CrmRecord, ReadOptions, RecordQuery} from './crm.ts'
 import {CrmError, type CrmProblem} from './error.ts'
-import {inLanes} from './lanes.ts'
 import {unanswered} from './outcome.ts'
-import type {Reach} from './reach.ts'
+import {readRecords, recordsAtOnce} from './record-calls.ts'
+import type {SendCrmRequest} from './request.ts'
 
-/** COQL counts towards the CRM's sub-concurrency of ten calls an org. */
+/** The most queries of one search in flight. COQL counts towards the CRM's sub-concurrency limit of ten calls per org. */
 const queriesAtOnce = 3
+/** The most fields of one read by ids. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
+const fieldsPerRead = 50
 
-type Unaskable = {value: string; crm: CrmProblem}
-type Found = {records: CrmRecord[]; refused: {literal: Literal; crm: CrmProblem}[]}
+type RefusedLiteral = {value: string; crm: CrmProblem}
+type QueryResult = {records: CrmRecord[]; refused: {literal: Literal; crm: CrmProblem}[]}
 
 /**
- * Records whose field equals one of the values, by COQL: search lags behind writes and its `equals` means "contains".
- * A query the CRM cannot read is halved until the values it stumbles over stand alone; those are answered in `unaskable`. So is
- * one that more than 2,000 records answer to; a single value is then answered with its first 2,000. An empty answer counts only if the same query
- * finds the field's control (`controls.ts`): otherwise it throws a CrmError that may be tried again.
+ * Finds records whose field equals one of the values, by COQL. The search API is unsuitable: it lags behind writes, and its `equals` means
+ * "contains". If the CRM refuses a query, the query is halved until the refused values are isolated; `unaskable` returns them. A query with more than
+ * 2,000 results is halved too; a single value returns its first 2,000. An empty answer counts only if the same query finds the field's control
+ * (`controls.ts`). Otherwise the function throws a retryable CrmError.
  */
 export const findRecords = async (
-  reach: Reach,
+  sendCrmRequest: SendCrmRequest,
   {module, field, values, fields}: RecordQuery,
-  {signal, controls}: ReadOptions & {controls: Controls},
-): Promise<{records: CrmRecord[]; unaskable: Unaskable[]}> => {
-  const ask = askBy(reach, {module, field, columns: [...new Set(['id', field, ...fields])], signal}, controls)
-  const literals = [...new Set(values)].flatMap(spell)
-  const lists = Array.from({length: Math.ceil(literals.length / valuesPerQuery)}, (_, n) =>
-    literals.slice(n * valuesPerQuery, (n + 1) * valuesPerQuery),
-  )
-  const found = await inLanes(lists, queriesAtOnce, ask)
+  {signal, controls, capabilities}: ReadOptions & {controls: Controls; capabilities: Capabilities},
+): Promise<{records: CrmRecord[]; unaskable: RefusedLiteral[]}> => {
+  const {coqlInSize: size, coqlColumns} = capabilities
+  const columns = [...new Set(['id', field, ...fields])]
+  const ask = queryByField(sendCrmRequest, {module, field, columns: columns.slice(0, coqlColumns), capabilities, signal}, controls)
+  const literals = [...new Set(values)].flatMap(value => writeLiteral(value, capabilities))
+  const lists = Array.from({length: Math.ceil(literals.length / size)}, (_, n) => literals.slice(n * size, (n + 1) * size))
+  const found = await mapConcurrent(lists, queriesAtOnce, ask)
   const records = new Map(found.flatMap(one => one.records).map(record => [record.id, record]))
-  return {records: [...records.values()], unaskable: unaskableIn(literals, found)}
+  await addFields(sendCrmRequest, {module, records, fields: columns.slice(coqlColumns)}, signal && {signal})
+  return {records: [...records.values()], unaskable: refusedLiteralsIn(literals, found)}
 }
 
-const askBy = (reach: Reach, query: Query, controls: Controls) => {
+type IncompleteRecords = {module: string; records: Map<string, CrmRecord>; fields: string[]}
+
+const addFields = async (sendCrmRequest: SendCrmRequest, {module, records, fields}: IncompleteRecords, options: ReadOptions = {}) => {
+  const ids = [...records.keys()]
+  for (let from = 0; from < ids.length && fields.length > 0; from += recordsAtOnce)
+    for (let field = 0; field < fields.length; field += fieldsPerRead) {
+      const some = {module, ids: ids.slice(from, from + recordsAtOnce), fields: fields.slice(field, field + fieldsPerRead)}
+      for (const record of await readRecords(sendCrmRequest, some, options)) Object.assign(records.get(record.id) ?? {}, record)
+    }
+}
+
+const queryByField = (sendCrmRequest: SendCrmRequest, query: Query, controls: Controls) => {
   let sound: Promise<unknown> | undefined
-  const ask = async (literals: Literal[]): Promise<Found> => {
-    const outcome = await readProven(reach, query, {literals, controls}).catch(error => {
+  const ask = async (literals: Literal[]): Promise<QueryResult> => {
+    const outcome = await readProven(sendCrmRequest, query, {literals, controls}).catch(error => {
       if (isQueryRefused(error)) return error.crm
       throw error
     })
     if (Array.isArray(outcome)) return {records: outcome, refused: []}
-    if (outcome) await (sound ??= checkQuery(reach, query))
+    if (outcome) await (sound ??= checkQuery(sendCrmRequest, query))
     if (literals.length === 1) return {records: [], refused: [{literal: literals[0]!, crm: outcome!}]}
     const middle = literals.length >> 1
     const left = await ask(literals.slice(0, middle))
@@ -53,41 +69,49 @@ const askBy = (reach: Reach, query: Query, controls: Controls) => {
 }
 
 const readProven = async (
-  reach: Reach,
+  sendCrmRequest: SendCrmRequest,
   query: Query,
   {literals, controls}: {literals: Literal[]; controls: Controls},
 ): Promise<CrmRecord[] | null> => {
-  for (let tried = 1; tried <= mostEmptyAnswers; tried++) {
-    const control = (await controls.get(keyOf(query))) ?? null
-    const records = await readPages(reach, query, literals, control)
+  for (let tried = 1; tried <= mostEmptyResults; tried++) {
+    const control = getControl(controls, query)
+    const records = await readPages(sendCrmRequest, query, literals, control)
     if (records === null) return null
     learnControl(controls, query, {literals, records})
     if (records.length > 0) return dropControl(controls, query, {literals, control, records})
-    if (control === null && (await findControl(reach, query, controls)) === null) return []
-    if (control !== null && tried === mostEmptyAnswers / 2) await checkControl(reach, query, {controls, control})
+    if (control === null && (await findControl(sendCrmRequest, query, controls)) === null) return []
+    if (control !== null && tried === mostEmptyResults / 2) await checkControl(sendCrmRequest, query, {controls, control})
   }
-  throw new CrmError(unanswered({status: 204}))
+  throw new CrmError(unanswered({status: 204}), {
+    message: `The CRM found no record by ${query.field}, not even one that is known to exist. Its search may be out of order. Try again later`,
+  })
 }
 
-/** Null when several values answer with more pages than are read: each is then asked in a shorter list. */
-const readPages = async (reach: Reach, query: Query, literals: Literal[], control: Literal | null): Promise<CrmRecord[] | null> => {
+/** Reads all pages of one query. Returns null if several values have more pages than are read; the caller then splits the values. */
+const readPages = async (
+  sendCrmRequest: SendCrmRequest,
+  query: Query,
+  literals: Literal[],
+  control: Literal | null,
+): Promise<CrmRecord[] | null> => {
   const name = quoteName(query.field)
   const among = `${name} in (${literals.map(({text}) => text).join(',')})`
   const where = control ? `(${among} or ${name} = ${control.text})` : among
   const records: CrmRecord[] = []
   for (let page = 0; page < pagesPerQuery; page++) {
-    const {rows, more} = await readPage(reach, query, `${where} limit ${page * recordsPerPage}, ${recordsPerPage}`)
+    const {rows, more} = await readPage(sendCrmRequest, query, `${where} limit ${page * recordsPerPage}, ${recordsPerPage}`)
     records.push(...rows)
     if (!more) return records
   }
   return literals.length === 1 ? records : null
 }
 
-/** The same question without a value: when the CRM refuses that too, no value is to blame. Throws CrmError. */
-const checkQuery = (reach: Reach, query: Query) => readPage(reach, query, `${quoteName(query.field)} is not null limit 0, 1`)
+/** Sends the same query without a value. Throws CrmError if the CRM refuses this query too, because then no value is at fault. */
+const checkQuery = (sendCrmRequest: SendCrmRequest, query: Query) =>
+  readPage(sendCrmRequest, query, `${quoteName(query.field)} is not null limit 0, 1`)
 
-/** A value all of whose spellings were refused. */
-const unaskableIn = (literals: Literal[], found: Found[]): Unaskable[] => {
+/** Returns the values of which the CRM refused every spelling. */
+const refusedLiteralsIn = (literals: Literal[], found: QueryResult[]): RefusedLiteral[] => {
   const refused = found.flatMap(one => one.refused)
   if (refused.length === 0) return []
   const asked = literals.filter(literal => !refused.some(one => one.literal === literal)).map(({value}) => value)

@@ -1,103 +1,121 @@
-import type {Licence} from '../../sql/allowances.ts'
 import {type ConnectorRow, readConnector} from '../../sql/connectors.ts'
+import type {Licence} from '../../sql/crm-quota.ts'
 import type {Pool} from '../../sql/database.ts'
+import type {Capabilities, DoctorReport} from '../../sql/doctor-reports.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
-import type {Log} from '../log.ts'
-import {type Allowances, openAllowances} from './allowance.ts'
-import type {Budget} from './budget.ts'
+import type {Log} from '../telemetry/log.ts'
 import {type Client, openClient} from './client.ts'
-import type {Controls} from './controls.ts'
+import {openControls} from './controls.ts'
 import {findRecords} from './coql.ts'
 import type {DiscoveredModule} from './discovered.ts'
+import {runProbes} from './doctor/run-probes.ts'
 import type {CrmError, CrmProblem} from './error.ts'
+import {searchMade} from './find-created.ts'
 import {openGeneric} from './generic.ts'
 import {type Grants, openGrants} from './grant.ts'
-import {openGuests, ownPace, type Pace} from './guests.ts'
 import {findHosts, isApiDomain} from './hosts.ts'
-import {readLicence} from './licence.ts'
-import {findMade} from './made.ts'
+import {openAdhocLimiter, type RateLimiter, unlimited} from './limits/adhoc-limiter.ts'
+import type {Budget} from './limits/budget.ts'
+import {readLicence} from './limits/licence.ts'
+import {type CrmQuotas, openCrmQuotas} from './limits/quota.ts'
 import {readModules} from './modules.ts'
-import {type Reach, reachFrom} from './reach.ts'
-import {createRecords, readRecords, readRecordWithClock, updateRecords} from './records.ts'
+import {createRecords, readNewest, readRecords, readRecordWithClock, updateRecords} from './record-calls.ts'
+import {openCrmRequest, type SendCrmRequest} from './request.ts'
 import {openRefresh} from './sealed.ts'
 import {searchValue, searchWord} from './search.ts'
 import {type Replacement, readRowIds, replaceRows} from './subforms.ts'
 import {revokeToken} from './token.ts'
-import {countActiveUsers, findUser, listUsers, readCurrentUser} from './users.ts'
+import {countActiveUsers, findUser, listUsers, readCurrentUser, readOwnAccess} from './users.ts'
+import type {CrmAccess} from './visibility.ts'
 
 export {CrmError, type CrmProblem} from './error.ts'
 
-/** The CRMs of every org, as this process reaches them. */
 export type Crm = {
   open(connector: string, options?: OpenOptions): Promise<Connection>
-  /** Gives up what a connection was granted, at the CRM. Waits at most eight seconds; a failure is logged and nobody's. */
+  /** Revokes the connection's grant at the CRM. Waits at most eight seconds. A failure is logged, not thrown. */
   revoke(connector: ConnectorRow, refreshSealed: string): Promise<void>
   close(): Promise<void>
 }
 /**
- * `upkeep`: nobody asked for these calls, so they never take the one a minute of a spent day. `slots: 'own'`: whoever opens holds a
- * share of the CRM org's concurrency budget and takes a slot of it for every call; without it each call takes a guest's slot.
+ * Options of a connection. `upkeep`: background calls, which never use the one probe call a minute that an exhausted daily quota allows. `slots:
+ * 'own'`: the caller holds a share of the CRM org's concurrency budget and takes a slot for each call. Without it, each call takes a slot of the
+ * ad-hoc limiter.
  */
 type OpenOptions = {upkeep?: boolean; slots?: 'own'}
 
-/** How a kind of destination is spoken to. What it has no notion of it refuses with NOT_OFFERED. */
+/** The adapter of one kind of CRM. Operations that the CRM does not support throw NOT_OFFERED. */
 export type Adapter = {
   open(connector: ConnectorRow, options: OpenOptions): Promise<Verbs>
-  /** Answers why it did not work; null where it did. */
+  /** Revokes the grant. Returns the reason of a failure; null on success. */
   revoke(connector: ConnectorRow, refreshSealed: string): Promise<string | null>
 }
 export type Verbs = Omit<Connection, 'connector'>
 
-/** One connection to a CRM. Writes never throw for what the CRM did or failed to say; they answer per record. Reads throw CrmError or Refusal. */
+/**
+ * One connection to a CRM. Writes return a result per record, and never throw if the CRM refuses or does not answer. Reads throw CrmError or Refusal.
+ */
 export type Connection = {
   connector: {id: string; org: string; kind: string; dc: string; crmOrgId: string; crmUserId: string}
-  /** What is not one names no record: there is nothing to ask. */
+  valuesPerQuery: number
+  /** The seconds for which a query may miss a write: twice the lag that the doctor measured. 0 if the lag was not measured. */
+  lagSeconds: number
+  /** Returns whether the text has the form of a record id. No record exists for any other text. */
   isRecordId(text: string): boolean
   createRecords(module: string, records: Record<string, unknown>[], options: WriteOptions): Promise<WriteAnswer>
   updateRecords(module: string, records: (Record<string, unknown> & {id: string})[], options: WriteOptions): Promise<WriteAnswer>
-  /** Each parent's rows of one field go and others come, all or nothing for that parent; at most 2,000 of both together. */
+  /** Replaces the rows of one subform field, for each parent completely or not at all. At most 2,000 removed and added rows together. */
   replaceRows(module: string, parents: Replacement[], options: WriteOptions): Promise<WriteAnswer>
-  /** The ids of the rows a parent's field holds, whose own module is `child`. Null when the CRM has no such parent. */
+  /** Returns the ids of the rows in a parent's subform field. `child` is the module of the rows. Null if the parent does not exist. */
   readRowIds(module: string, id: string, subform: {field: string; child: string}, options?: ReadOptions): Promise<string[] | null>
-  /** Records of `module` whose `field` equals one of `values`, each with id and `fields`. A value the CRM cannot be asked about stands in `unaskable`. */
+  /**
+   * Finds records of `module` whose `field` equals one of `values`, each with id and `fields`. `unaskable` lists the values that the CRM cannot
+   * query.
+   */
   findRecords(query: RecordQuery, options?: ReadOptions): Promise<{records: CrmRecord[]; unaskable: {value: string; crm: CrmProblem}[]}>
   /**
-   * The ids of the records that one user made in a window of time, at most 2,000, and perhaps others': whoever asks compares again.
-   * `many`: there are more. It answers null where the CRM will not be asked that, and is null where no such destination can be.
+   * Finds the ids of records that one user created in a time window, at most 2,000. Other records may be among them, so the caller must compare.
+   * Returns `many` if there are more, and null if the CRM refuses the query. The function itself is null if the destination has no such query.
    */
   findMade: ((query: MadeQuery, options?: ReadOptions) => Promise<MadeAnswer | 'many' | null>) | null
-  /** Null when the CRM has no such record. */
+  /** Reads a record. Null if the CRM has no such record. */
   readRecord(module: string, id: string, options?: ReadOptions): Promise<CrmRecord | null>
-  /** With the CRM's clock as it answered, for whoever compares times. */
+  /** Reads a record together with the offset of the CRM's clock, for comparisons of times. */
   readRecordWithClock(module: string, id: string, options?: ReadOptions): Promise<TimedRecord>
-  /** By id, with these fields. Absent ids are left out; the order is the CRM's. */
+  /** Reads the record with the highest id. The function is null if the ids of the destination do not grow. */
+  readNewest: ((module: string, options?: ReadOptions) => Promise<NewestRecord>) | null
+  /** Reads records by id, with these fields. Absent ids are left out; the order is the CRM's. */
   readRecords(query: {module: string; ids: string[]; fields: string[]}, options?: ReadOptions): Promise<CrmRecord[]>
   /** One page of the CRM's free-text search, which lags behind writes. */
   searchWord(query: {module: string; word: string; page: number; perPage: number}, options?: ReadOptions): Promise<CrmRecord[]>
-  /** What the CRM's search calls equal, which is more: whoever asks compares again. */
+  /** Finds records that the CRM's search calls equal. The search also finds unequal values, so the caller must compare. */
   searchValue(query: {module: string; field: string; value: string}, options?: ReadOptions): Promise<CrmRecord[]>
-  /** Null for an edition nobody has written down. What the answer says of the credits is kept at once. */
+  /** Reads the org's licence and stores the credits that the answer names. Null for an unknown edition. */
   readLicence(options?: LicenceOptions): Promise<Licence | null>
   currentUser(options?: ReadOptions): Promise<{id: string; name: string}>
-  /** Null where the destination has no users; it is asked something all the same. */
+  /** Counts the active users. Null if the destination has no users; the call then only checks the connection. */
   countActiveUsers(options?: ReadOptions): Promise<number | null>
-  /** The active user of an account of the identity provider; null when nobody is. */
+  /** Finds the active user with this account of the identity provider. Null if there is none. */
   findUser(zuid: string, options?: ReadOptions): Promise<{id: string; isActive: boolean; isAdministrator: boolean} | null>
-  /** Those that records can be given to, at most 4,000. */
+  /** Reads whether the connection's user is an administrator, and the user's limits. Null if the destination has no users. */
+  readAccess(options?: ReadOptions): Promise<CrmAccess | null>
+  /** Returns the users who can own records, at most 4,000. */
   listUsers(options?: ReadOptions): Promise<CrmUser[]>
-  /** Every module rows can be written to or looked up in, with its fields; `onProgress` after each one. */
+  /** Runs the doctor's probes. `write` adds the writing probes, which need a sandbox org. */
+  runProbes(options: ProbeOptions): Promise<DoctorReport>
+  /** Reads all modules that rows can be written to or looked up in, with their fields. Calls `onProgress` after each module. */
   readModules(options?: ReadOptions & {onProgress?(done: number, total: number): Promise<void>}): Promise<DiscoveredModule[]>
 }
 
 export type CrmRecord = Record<string, unknown> & {id: string}
 export type CrmUser = {id: string; email: string; name: string}
-/** `clockOffsetMs`: the CRM's clock minus ours, to the second; null when it did not say. */
+/** A record with the clock at its reading. `clockOffsetMs`: the CRM's clock minus ours, to the second; null if the answer had no date. */
 export type TimedRecord = {record: CrmRecord | null; clockOffsetMs: number | null}
+export type NewestRecord = {id: string | null; clockOffsetMs: number | null}
 export type RecordQuery = {module: string; field: string; values: (string | number)[]; fields: string[]}
 /**
- * `fromMs`, `toMs`: by this process's clock. `groups`: a record must fit one of them, if there are any: each of the group's fields has one of
- * its values. The first field of a group is the most selective.
+ * A query for the records that a user created. `fromMs`, `toMs`: the time window by this process's clock. If `groups` is not empty, a record must fit
+ * one group: each field of the group has one of its values. The first field of a group is the most selective.
  */
 export type MadeQuery = {
   module: string
@@ -105,59 +123,71 @@ export type MadeQuery = {
   fromMs: number
   toMs: number
   groups: {field: string; values: string[]}[][]
-  /** A record that the same search has to find as well. Without one an empty answer proves nothing. */
+  /** A record that the same search must find as well. Without it, an empty answer proves nothing. */
   control?: MadeControl | null
 }
-/** `createdMs`: by the CRM's clock. `values`: of the groups' fields. `lagMs`: so long after its creation a search may not find it. */
+/**
+ * A record that serves as control. `createdMs`: by the CRM's clock. `values`: of the groups' fields. `lagMs`: how long after its creation a search
+ * may miss the record.
+ */
 export type MadeControl = {id: string; createdMs: number; values: Record<string, string>; lagMs: number}
-/** `isProven`: every query found the control, so records that are not among `ids` do not exist. */
+/** The records found. `isProven`: every query found the control, so no other record of the window exists. */
 export type MadeAnswer = {ids: string[]; clockOffsetMs: number; isProven: boolean}
+/** Options of the doctor. No probe starts after `timeUp`, by default four minutes. */
+export type ProbeOptions = ReadOptions & {write: boolean; timeUp?: AbortSignal; onProgress?(done: number, total: number): Promise<void>}
 export type ReadOptions = {signal?: AbortSignal}
-/** `onlyAsProbe`: of a spent day, as the one call a minute or not at all. */
+/** Options of a licence call. `onlyAsProbe`: while the quota is exhausted, the call is the one probe call a minute or is not made. */
 export type LicenceOptions = ReadOptions & {onlyAsProbe?: boolean}
 /**
- * `automations`: whether the org's workflows, approvals and blueprints run. Off unless asked. `mayLeave`: asked as the request is about
- * to be written to its socket, again for one sent once more under a new token; false, and the answer says that nothing was sent.
+ * Options of a write. `automations`: whether the org's workflows, approvals and blueprints run; off by default. `mayLeave`: checked just before the
+ * request is written to its socket, and again if it is repeated with a new token. If it returns false, the answer says that nothing was sent.
  */
 export type WriteOptions = {signal?: AbortSignal; automations?: boolean; mayLeave?: () => boolean}
 
 /**
- * Exactly one result per record sent, in order. `clockOffsetMs`: the CRM's clock minus ours, to the second; null when it did not say.
- * `whole`: one answer of the CRM, or its silence, was every record's.
+ * The answer to a write: exactly one result per record sent, in order. `clockOffsetMs`: the CRM's clock minus ours, to the second; null if the answer
+ * had no date. `whole`: the error that applies to every record, if the CRM refused the call or did not answer it.
  */
 export type WriteAnswer = {results: RecordAnswer[]; clockOffsetMs: number | null; whole?: CrmError | null}
 export type RecordAnswer =
   | {ok: true; recordId: string}
-  /** The CRM declined or gave no answer. `duplicateOf`: the one record every DUPLICATE_DATA names, when no other can hold the value. */
+  /**
+   * The CRM refused the record or did not answer. `duplicateOf`: the one record that every DUPLICATE_DATA names, if no other record can hold the
+   * value.
+   */
   | {ok: false; sent: true; crm: CrmProblem; duplicateOf: string | null}
-  /** Refused before the record was sent. */
+  /** The record was refused before it was sent. */
   | {ok: false; sent: false; refusal: Refusal}
 
-export type CrmTools = {db: Pool; config: Config; log: Log}
+export type CrmDeps = {db: Pool; config: Config; log: Log}
 
-/** Opened once per process; `close` destroys its sockets and gives the guests' slots back, so it comes before the budget's own. */
-export const openCrm = ({db, config, log, budget}: CrmTools & {budget: Budget}): Crm => {
+/** Opens the access to all CRMs, once per process. `close` destroys the sockets and returns the ad-hoc slots. Call it before the budget's `close`. */
+export const openCrm = ({db, config, log, budget}: CrmDeps & {budget: Budget}): Crm => {
   const client = openClient({config, log})
-  const guests = openGuests(budget)
-  const paceOf: Tools['paceOf'] = (crmOrg, slots) => (slots === 'own' ? ownPace : guests.paceOf(crmOrg))
+  const adhocLimiter = openAdhocLimiter(budget)
+  const limiterOf: ZohoDeps['limiterOf'] = (crmOrg, slots) => (slots === 'own' ? unlimited : adhocLimiter.limiterOf(crmOrg))
   const adapters: Record<string, Adapter> = {
-    zoho: openZoho({config, client, paceOf, grants: openGrants({db, config, log, client}), allowances: openAllowances({db, log})}),
-    generic: openGeneric({db, config, client, paceOf}),
+    zoho: openZoho({config, client, limiterOf, grants: openGrants({db, config, log, client}), allowances: openCrmQuotas({db, log})}),
+    generic: openGeneric({db, config, client, limiterOf}),
   }
   const adapterOf = ({kind}: ConnectorRow) => {
     const adapter = adapters[kind]
-    if (!adapter) throw new Refusal('CONNECTION_UNAVAILABLE', `This build does not speak to connections of the kind ${kind}`)
+    if (!adapter)
+      throw new Refusal(
+        'CONNECTION_UNAVAILABLE',
+        `This release does not support connections of the kind ${kind}. Ask the operator to upgrade it`,
+      )
     return adapter
   }
   return {
     async close() {
       await client.close()
-      await guests.close()
+      await adhocLimiter.close()
     },
     async open(id, options = {}) {
       const row = await readConnector(db, id)
       if (!row) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
-      if (row.state !== 'connected') throw new Refusal('CONNECTION_UNAVAILABLE', sayState(row.state), {connection: row.state})
+      if (row.state !== 'connected') throw new Refusal('CONNECTION_UNAVAILABLE', describeState(row.state), {connection: row.state})
       const {org, kind, dc, crmOrgId, crmUserId} = row
       return {connector: {id, org, kind, dc, crmOrgId, crmUserId}, ...(await adapterOf(row).open(row, options))}
     },
@@ -170,57 +200,65 @@ export const openCrm = ({db, config, log, budget}: CrmTools & {budget: Budget}):
   }
 }
 
-type Tools = {
+type ZohoDeps = {
   config: Config
   client: Client
   grants: Grants
-  allowances: Allowances
-  paceOf(crmOrg: {dc: string; crmOrgId: string}, slots: 'own' | undefined): Pace
+  allowances: CrmQuotas
+  limiterOf(crmOrg: {dc: string; crmOrgId: string}, slots: 'own' | undefined): RateLimiter
 }
 
 const revokeSeconds = 8
 
-const openZoho = (tools: Tools): Adapter => ({
-  async open({id, dc, crmOrgId, apiDomain}, {upkeep = false, slots}) {
-    const hosts = findHosts(tools.config, dc)
+const openZoho = (deps: ZohoDeps): Adapter => ({
+  async open({id, dc, crmOrgId, apiDomain, capabilities}, {upkeep = false, slots}) {
+    const hosts = findHosts(deps.config, dc)
     if (!hosts || !isApiDomain(hosts, apiDomain)) {
-      throw new Refusal('CONNECTION_UNAVAILABLE', 'This connection names a host that is not of its data centre: connect it again')
+      throw new Refusal('CONNECTION_UNAVAILABLE', 'The API host of this connection does not belong to its data centre. Connect it again')
     }
     const crmOrg = {dc, crmOrgId}
-    await tools.allowances.look(crmOrg)
-    return verbs(reachFrom(tools, {connector: id, hosts, apiDomain, crmOrg, upkeep, pace: tools.paceOf(crmOrg, slots)}))
+    await deps.allowances.look(crmOrg)
+    return verbs(
+      capabilities,
+      openCrmRequest(deps, {connector: id, hosts, apiDomain, crmOrg, upkeep, limiter: deps.limiterOf(crmOrg, slots)}),
+    )
   },
   async revoke({id, dc}, refreshSealed) {
-    tools.grants.forget(id)
-    const hosts = findHosts(tools.config, dc)
+    deps.grants.forget(id)
+    const hosts = findHosts(deps.config, dc)
     if (!hosts) return `There is no data centre ${dc}`
-    const refreshToken = openRefresh(tools.config.SECRETS_KEYS, id, refreshSealed)
-    return revokeToken(tools.client, {hosts, refreshToken, timeoutSeconds: revokeSeconds})
+    const refreshToken = openRefresh(deps.config.SECRETS_KEYS, id, refreshSealed)
+    return revokeToken(deps.client, {hosts, refreshToken, timeoutSeconds: revokeSeconds})
   },
 })
 
-const verbs = (reach: Reach, controls: Controls = new Map()): Verbs => ({
+const verbs = (capabilities: Capabilities, sendCrmRequest: SendCrmRequest, controls = openControls()): Verbs => ({
+  valuesPerQuery: capabilities.coqlInSize,
+  lagSeconds: 2 * capabilities.coqlLagSeconds,
   isRecordId: text => /^\d{1,20}$/.test(text),
-  createRecords: (module, records, options) => createRecords(reach, module, records, options),
-  updateRecords: (module, records, options) => updateRecords(reach, module, records, options),
-  replaceRows: (module, parents, options) => replaceRows(reach, module, parents, options),
-  readRowIds: (module, id, subform, options) => readRowIds(reach, module, id, subform, {...options, controls}),
-  findRecords: (query, options) => findRecords(reach, query, {...options, controls}),
-  findMade: (query, options) => findMade(reach, query, options),
-  readRecord: async (module, id, options) => (await readRecordWithClock(reach, module, id, options)).record,
-  readRecordWithClock: (module, id, options) => readRecordWithClock(reach, module, id, options),
-  readRecords: (query, options) => readRecords(reach, query, options),
-  searchWord: (query, options) => searchWord(reach, query, options),
-  searchValue: (query, options) => searchValue(reach, query, options),
-  readLicence: options => readLicence(reach, options),
-  currentUser: options => readCurrentUser(reach, options),
-  countActiveUsers: options => countActiveUsers(reach, options),
-  findUser: (zuid, options) => findUser(reach, zuid, options),
-  listUsers: options => listUsers(reach, options),
-  readModules: options => readModules(reach, options),
+  createRecords: (module, records, options) => createRecords(sendCrmRequest, module, records, options),
+  updateRecords: (module, records, options) => updateRecords(sendCrmRequest, module, records, options),
+  replaceRows: (module, parents, options) => replaceRows(sendCrmRequest, module, parents, options),
+  readRowIds: (module, id, subform, options) => readRowIds(sendCrmRequest, module, id, subform, {...options, controls, capabilities}),
+  findRecords: (query, options) => findRecords(sendCrmRequest, query, {...options, controls, capabilities}),
+  findMade: (query, options) => searchMade(sendCrmRequest, query, {...options, capabilities}),
+  readRecord: async (module, id, options) => (await readRecordWithClock(sendCrmRequest, module, id, options)).record,
+  readRecordWithClock: (module, id, options) => readRecordWithClock(sendCrmRequest, module, id, options),
+  readNewest: (module, options) => readNewest(sendCrmRequest, module, options),
+  readRecords: (query, options) => readRecords(sendCrmRequest, query, options),
+  searchWord: (query, options) => searchWord(sendCrmRequest, query, options),
+  searchValue: (query, options) => searchValue(sendCrmRequest, query, options),
+  readLicence: options => readLicence(sendCrmRequest, options),
+  currentUser: options => readCurrentUser(sendCrmRequest, options),
+  countActiveUsers: options => countActiveUsers(sendCrmRequest, options),
+  findUser: (zuid, options) => findUser(sendCrmRequest, zuid, options),
+  readAccess: options => readOwnAccess(sendCrmRequest, options),
+  listUsers: options => listUsers(sendCrmRequest, options),
+  readModules: options => readModules(sendCrmRequest, options),
+  runProbes: options => runProbes(sendCrmRequest, {...options, capabilities}),
 })
 
-const sayState = (state: 'ended' | 'disconnected') =>
+const describeState = (state: 'ended' | 'disconnected') =>
   state === 'ended'
-    ? 'The CRM ended its consent to this connection: an administrator has to connect it again'
-    : 'This connection was disconnected: an administrator has to connect it again'
+    ? 'The CRM ended the consent of this connection. An administrator must connect it again'
+    : 'This connection was disconnected. An administrator must connect it again'

@@ -1,5 +1,5 @@
-/** A time-out and the caller's own signal as one, without leaving listeners on a signal that outlives the call. */
-export const startClock = (seconds: number, signal: AbortSignal | undefined, name = 'No whole answer') => {
+/** Combines a time-out and the caller's signal. `stop` removes the listener from that signal, which may outlive the call. */
+export const startClock = (seconds: number, signal: AbortSignal | undefined, name = 'No complete answer') => {
   const controller = new AbortController()
   const abort = () => controller.abort(signal?.reason)
   if (signal?.aborted) abort()

@@ -1,11 +1,11 @@
 import {isDeepStrictEqual} from 'node:util'
 import type {DiscoveredField, DiscoveredModule, DiscoveryDiff} from './discovered.ts'
 
-type Change = {what: string; before: unknown; after: unknown}
+type FieldChange = {what: string; before: unknown; after: unknown}
 type ModuleChange = DiscoveryDiff['changed'][number]
 type Snapshot = {id: string; modules: readonly DiscoveredModule[]}
 
-/** What the CRM's people changed between two discoveries, by API name, in the order of the newer one. */
+/** Returns the changes in the CRM between two discoveries, by API name, in the order of the newer one. */
 export const diffModules = (before: Snapshot | null, modules: readonly DiscoveredModule[]): DiscoveryDiff => {
   if (!before) return {since: null, added: [], removed: [], changed: []}
   const {added, removed, both} = pair(before.modules, modules)
@@ -23,31 +23,33 @@ const diffModule = (old: DiscoveredModule, now: DiscoveredModule): ModuleChange 
   return {module: now.apiName, changes, fields: {added, removed, changed}} as ModuleChange
 }
 
-const moduleTraits = ['label', 'singular', 'creatable', 'editable', 'visible', 'subformOf', 'namingField'] as const
+const moduleTraits = ['label', 'singular', 'creatable', 'editable', 'visible', 'subformOf', 'namingField', 'unread'] as const
 const fieldTraits = [
   ...['label', 'type', 'jsonType', 'length', 'decimalPlaces', 'required', 'layoutRequired', 'unique'],
-  ...['creatable', 'updatable', 'readOnly', 'visible', 'lookup', 'subform'],
+  ...['creatable', 'updatable', 'readOnly', 'visible', 'lookup', 'subform', 'unqueryable'],
 ] as (keyof DiscoveredField)[]
 
-const diffField = (old: DiscoveredField, now: DiscoveredField): Change[] => [
+const diffField = (old: DiscoveredField, now: DiscoveredField): FieldChange[] => [
   ...compare(old, now, fieldTraits),
   ...diffPicklist(old.picklist, now.picklist),
 ]
 
-/** Only the options that went, came or were renamed: `before` what of them there was, `after` what there is. */
-const diffPicklist = (old: DiscoveredField['picklist'], now: DiscoveredField['picklist']): Change[] => {
+/** Returns the options that were removed, added, renamed or marked unused: in `before` with their old form, in `after` with their new form. */
+const diffPicklist = (old: DiscoveredField['picklist'], now: DiscoveredField['picklist']): FieldChange[] => {
   const before = without(old, now)
   const after = without(now, old)
   return before.length + after.length === 0 ? [] : [{what: 'picklist', before, after}]
 }
 
 const without = (options: DiscoveredField['picklist'], others: DiscoveredField['picklist']) => {
-  const known = new Set(others.map(option => JSON.stringify([option.actual, option.display])))
-  return options.filter(({actual, display}) => !known.has(JSON.stringify([actual, display])))
+  const known = new Set(others.map(option => keyOf(option)))
+  return options.filter(option => !known.has(keyOf(option)))
 }
 
-const compare = <T extends object>(old: T, now: T, traits: readonly (keyof T & string)[]): Change[] =>
-  traits.filter(what => !isDeepStrictEqual(old[what], now[what])).map(what => ({what, before: old[what], after: now[what]}))
+const keyOf = ({actual, display, unused}: DiscoveredField['picklist'][number]) => JSON.stringify([actual, display, unused])
+
+const compare = <T extends object>(old: T, now: T, traits: readonly (keyof T & string)[]): FieldChange[] =>
+  traits.filter(what => !isDeepStrictEqual(old[what], now[what])).map(what => ({what, before: old[what] ?? null, after: now[what] ?? null}))
 
 const pair = <T extends {apiName: string}>(old: readonly T[], now: readonly T[]) => {
   const before = new Map(old.map(one => [one.apiName, one]))

@@ -1,2 +1,2 @@
-/** What a discovery reads of a CRM, in this product's words. The shapes stand beside the queries that keep them. */
+/** The result of a discovery. `sql/discoveries.ts` defines the shapes, because it stores them. */
 export {DiscoveredField, DiscoveredModule, DiscoveryDiff} from '../../sql/discoveries.ts'

@@ -1,58 +1,91 @@
-/** The specification's `crm` object. `details` and `response` are the CRM's own JSON, untouched; null when it sent none. */
+import {Refusal} from '../errors.ts'
+
+/** A problem with a CRM call, as the `crm` object of the API. `details` and `response` are the CRM's JSON, unchanged; null if it sent none. */
 export type CrmProblem = {
   code: string | null
   status: number | null
   details: unknown
   retryable: boolean
   response: unknown
-  /** The CRM gave no answer saying what was done: it may have been done. False: it declined, and nothing was. */
+  /** True if the CRM did not report the result, so that the call may have taken effect. False if the CRM refused and did nothing. */
   unanswered: boolean
   rateLimited?: boolean
   retryAfterMs: number | null
   quotaSpent: boolean
 }
 
-/** What the CRM refused or failed to say, on a read. A write answers it per record instead. `extra` is added to the envelope. */
+/** A refusal or a missing answer of the CRM, for a read. A write returns such problems per record instead. `extra` is added to the error envelope. */
 export class CrmError extends Error {
   override name = 'CrmError'
   readonly crm: CrmProblem
-  /** The destination names the moment its allowance is there again: `crm.retryAfterMs` leads up to it. */
+  /** True if the destination's daily quota renews at a fixed time. `crm.retryAfterMs` is then the wait until that time. */
   readonly renews: boolean
   readonly extra: Record<string, unknown>
 
-  constructor(crm: CrmProblem, {renews = false, ...extra}: {renews?: boolean; [extra: string]: unknown} = {}) {
-    super(sayProblem(crm))
+  constructor(crm: CrmProblem, {renews = false, message, ...extra}: {renews?: boolean; message?: string; [extra: string]: unknown} = {}) {
+    super(message ?? describeProblem(crm))
     this.crm = crm
     this.renews = renews
     this.extra = extra
   }
 }
 
-/** Too many calls at once. A renewal that is throttled asks for patience too, and fewer calls would not help it. */
+/**
+ * Converts the error to the refusal for the caller. A missing scope is SCOPE_MISSING, because a new consent adds it. Every other error is
+ * CRM_REFUSED.
+ */
+export const refusalOf = ({message, crm, extra}: CrmError): Refusal => {
+  if (crm.code !== 'OAUTH_SCOPE_MISMATCH') return new Refusal('CRM_REFUSED', message, {crm, ...extra})
+  const says = 'The connection lacks a permission scope of the CRM. Connect the CRM again and accept every scope'
+  return new Refusal('SCOPE_MISSING', says, {crm, ...extra})
+}
+
+/**
+ * Returns whether the CRM refused because of too many concurrent calls. A throttled token renewal does not count, because fewer calls would not help.
+ */
 export const isCrowded = ({status, rateLimited, quotaSpent}: CrmProblem) => status === 429 && rateLimited === true && !quotaSpent
 
-/** The CRM still refuses the access token after its renewal. A missing scope is no such refusal: a new token does not help. */
+/** Returns whether the CRM refuses the access token even after a renewal. A missing scope does not count, because a new token would lack it too. */
 export const isTokenRefused = ({status, code}: CrmProblem) => status === 401 && code !== 'OAUTH_SCOPE_MISMATCH'
 
-/** One plain sentence about a problem, with the CRM's own words where it sent some. */
-export const sayProblem = (crm: CrmProblem) => {
+/**
+ * Returns whether the profile lacks "Zoho CRM API Access", so that the CRM refuses every call. Source: zoho/crm-oas of 2026,
+ * v8.0/assignment_rules.json, schema ErrorResponseNoPermissionToAccessAPI.
+ */
+export const lacksApiAccess = ({status, code, details}: Pick<CrmProblem, 'status' | 'code' | 'details'>): boolean => {
+  const permissions = asObject(details)?.permissions
+  return status === 403 && code === 'NO_PERMISSION' && Array.isArray(permissions) && permissions.includes('Crm_Implied_Api_Access')
+}
+
+export const apiAccessRemedy =
+  'In the CRM, open Setup, Security Control, Profiles, choose the profile of this user and switch on "Zoho CRM API Access"'
+
+/** Returns whether the CRM refuses this call permanently: the error is not retryable, no limit is reached, and the token is accepted. */
+export const isRefusedForGood = (error: unknown): error is CrmError =>
+  error instanceof CrmError && !error.crm.retryable && !error.crm.rateLimited && !error.crm.quotaSpent && !isTokenRefused(error.crm)
+
+/** Describes a problem in one plain sentence, with the CRM's own message if there is one. */
+export const describeProblem = (crm: CrmProblem) => {
   const {code, status, unanswered, rateLimited, quotaSpent} = crm
   const message = messageOf(crm)
-  if (quotaSpent) return 'The CRM has no API credits left for the last 24 hours'
-  if (rateLimited) return 'The CRM asks to slow down'
+  if (lacksApiAccess(crm)) return `The profile of the connection's CRM user has no API access. ${apiAccessRemedy}`
+  if (quotaSpent) return 'The CRM org has used all its API credits of the last 24 hours. Try again later'
+  if (rateLimited && status === 401)
+    return 'The CRM refused the access token of this connection. The token was renewed too often to be renewed now. Try again later'
+  if (rateLimited) return 'The CRM limits the rate of calls. Try again later'
   if (unanswered && status === null) return 'The CRM did not answer'
-  if (unanswered) return `The CRM answered ${status} without saying what was done`
+  if (unanswered) return `The CRM answered ${status} without a usable result`
   if (status === 413) return 'The request is too large for the CRM. Shorten its values, or send fewer records at once'
   return [`The CRM declined${code ? ` with ${code}` : ''}`, message].filter(Boolean).join(': ')
 }
 
-/** The CRM's own words for people; never a contract. */
+/** Returns the CRM's own message, or null. Its wording may change at any time. */
 const messageOf = ({response}: CrmProblem): string | null => {
   const message = asObject(response)?.message
   return typeof message === 'string' ? message : null
 }
 
-/** Each refusal of a record on its own: those nested in MULTIPLE_OR_MULTI_ERRORS, or the one there is. */
+/** One refusal of a record. MULTIPLE_OR_MULTI_ERRORS nests several of them. */
 type RecordError = {code: string | null; field: string | null; recordId: string | null; moreRecords: boolean}
 
 export const errorsOf = ({code, details}: Pick<CrmProblem, 'code' | 'details'>): RecordError[] => {
@@ -72,7 +105,7 @@ export const errorsOf = ({code, details}: Pick<CrmProblem, 'code' | 'details'>):
   ]
 }
 
-/** Older shapes carry a number as the code, or the code under `error`. */
+/** Reads an error code. In older answers the code is a number, or a text under `error`. */
 export const codeOf = (json: unknown): string | null => {
   const {code, error} = asObject(json) ?? {}
   if (typeof code === 'string' && code !== '') return code

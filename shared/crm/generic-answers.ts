@@ -1,58 +1,61 @@
-import type {Answer} from './client.ts'
+import type {CrmResponse} from './client.ts'
 import type {CrmRecord, RecordAnswer} from './crm.ts'
 import {asObject, type CrmProblem, codeOf, errorsOf} from './error.ts'
-import {isName, listAt, type Outcome, readProblem, type Sent, silentOn} from './outcome.ts'
+import {type CrmCallOutcome, isName, listAt, readProblem, type SentRecords, unanswered204} from './outcome.ts'
 
-/** A longer wait than this is no asking to slow down, where the destination has an allowance that is renewed at a named moment. */
+/** The longest wait that counts as a rate limit. If the destination names its renewal, a longer wait means an exhausted quota. */
 const longestSlowdownMs = 60_000
 
 /**
- * What of a call is everybody's, in the terms of the port; null where the answer lists what was asked for. `renews`: the destination
- * names when its allowance is there again, so that a 429 without a short Retry-After says that it is used up.
+ * Returns a problem that applies to the whole call; null if the answer lists the requested items. `renews`: the destination names the time at which its
+ * quota renews, so a 429 without a short Retry-After means an exhausted quota.
  */
-export const problemOf = (outcome: Outcome, {key, renews}: {key: string; renews: boolean}): CrmProblem | null => {
+export const problemOf = (outcome: CrmCallOutcome, {key, renews}: {key: string; renews: boolean}): CrmProblem | null => {
   if (!('json' in outcome)) return readProblem(outcome)
   const {status, json} = outcome
   const list = listAt(json, key)
   if (list && (status < 300 || (status < 500 && status !== 429 && list.length > 0))) return null
   const problem =
-    readProblem({...outcome, json: asObject(asObject(json)?.error) ?? json}) ?? (status === 204 && key === READ ? null : silentOn(outcome))
+    readProblem({...outcome, json: asObject(asObject(json)?.error) ?? json}) ??
+    (status === 204 && key === READ_RESULTS ? null : unanswered204(outcome))
   const spent = problem?.rateLimited && renews && (problem.retryAfterMs === null || problem.retryAfterMs > longestSlowdownMs)
   return problem && {...problem, quotaSpent: spent === true, retryable: problem.retryable && !spent}
 }
 
-export const READ = 'records'
-export const WRITTEN = 'results'
+export const READ_RESULTS = 'records'
+export const WRITE_RESULTS = 'results'
 
-/** The records a read answered, called by their ids. One without an id cannot be told from another, and is none. */
-export const recordsIn = ({json}: Answer, idField: string): CrmRecord[] =>
-  (listAt(json, READ) ?? []).flatMap(item => {
+/** Returns the records of a read, with their ids. A record without an id cannot be identified and is dropped. */
+export const recordsIn = ({json}: CrmResponse, idField: string): CrmRecord[] =>
+  (listAt(json, READ_RESULTS) ?? []).flatMap(item => {
     const record = asObject(item)
     const id = record && idIn(record[idField])
     return id ? [{...record, id}] : []
   })
 
-/** Exactly one result for each record, in the order sent. An answer that names another record than the one at its place speaks of none. */
-export const readResults = (answer: Answer, {count, ids}: Sent): RecordAnswer[] => {
-  const list = listAt(answer.json, WRITTEN) ?? []
+/**
+ * Returns exactly one result per record, in the order sent. If the answer names another record at any position, every record counts as unanswered.
+ */
+export const readResults = (answer: CrmResponse, {count, ids}: SentRecords): RecordAnswer[] => {
+  const list = listAt(answer.json, WRITE_RESULTS) ?? []
   const isInOrder = list.length <= count && list.every((item, at) => !ids || !isMade(item) || idIn(asObject(item)!.id) === ids[at])
   return Array.from({length: count}, (_, at) => readResult(isInOrder ? asObject(list[at]) : null, answer))
 }
 
-const readResult = (item: Record<string, unknown> | null, answer: Answer): RecordAnswer => {
+const readResult = (item: Record<string, unknown> | null, answer: CrmResponse): RecordAnswer => {
   const recordId = isMade(item) ? idIn(item!.id) : null
   if (recordId) return {ok: true, recordId}
   const error = asObject(item?.error)
-  const crm = error ? declined(answer, error) : silentOn(answer)
+  const crm = error ? declined(answer, error) : unanswered204(answer)
   return {ok: false, sent: true, crm, duplicateOf: error ? duplicateIn(crm) : null}
 }
 
-const declined = ({status}: Answer, error: Record<string, unknown>): CrmProblem => ({
+const declined = ({status}: CrmResponse, error: Record<string, unknown>): CrmProblem => ({
   ...{code: codeOf(error), status, details: error.details ?? null, retryable: false, response: error},
   ...{unanswered: false, retryAfterMs: null, quotaSpent: false},
 })
 
-/** Where a destination says `DUPLICATE_DATA` as this port does, its `details.id` is the record that holds the value. */
+/** Returns the id of the record that holds a duplicate value. The destination names it in `details.id` of `DUPLICATE_DATA`. */
 const duplicateIn = (crm: CrmProblem) => (crm.code === 'DUPLICATE_DATA' ? errorsOf(crm)[0]!.recordId : null)
 
 const isMade = (item: unknown) => asObject(item)?.id !== undefined && asObject(item)?.error === undefined

@@ -8,74 +8,74 @@ const TYPES = [
 ] as const
 const CHOICES = ['picklist', 'multiselectpicklist']
 
-/** `id` is what every record is called by here, `ids` what reads by id are asked with. */
+/** Names that no module or field may have. `id` is the key of every record's id here, and `ids` is the query parameter of reads by id. */
 const reserved = ['id', 'ids']
 const Name = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_]{0,99}$/, 'Letters, digits and _, at most 100')
-  .refine(name => !reserved.includes(name), `${reserved.join(' and ')} are taken`)
+  .refine(name => !reserved.includes(name), `${reserved.join(' and ')} are reserved`)
 const Label = z.string().trim().min(1).max(200)
 
 const Field = z.strictObject({
-  apiName: Name.describe('The key it stands under in a record'),
-  label: Label.describe('What people call it'),
-  type: z.enum(TYPES).describe('What it holds'),
-  length: z.int().min(1).max(1_000_000).optional().describe('The most characters it takes'),
-  required: z.boolean().default(false).describe('Whether every create needs it'),
+  apiName: Name.describe('The key of the field in a record'),
+  label: Label.describe('The name that users see'),
+  type: z.enum(TYPES).describe('The type of its values'),
+  length: z.int().min(1).max(1_000_000).optional().describe('The most characters of a value'),
+  required: z.boolean().default(false).describe('Whether every create must have a value'),
   unique: z.boolean().default(false).describe('Whether no two records share a value'),
-  readOnly: z.boolean().default(false).describe('Whether the destination alone sets it'),
-  picklist: z.array(z.string().min(1).max(200)).min(1).max(1_000).optional().describe('The options of a choice'),
+  readOnly: z.boolean().default(false).describe('Whether only the destination sets the value'),
+  picklist: z.array(z.string().min(1).max(200)).min(1).max(1_000).optional().describe('The options of a picklist'),
 })
 
 const Module = z.strictObject({
-  apiName: Name.describe('Its name in this API'),
-  label: Label.describe('What people call it'),
+  apiName: Name.describe('The name of the module in this API'),
+  label: Label.describe('The name that users see'),
   path: z
     .string()
     .max(500)
     .regex(/^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/, 'A path such as /v1/contacts, without . or ..')
-    .describe('Where its records are, below `baseUrl`'),
-  /** The key a record's id stands under. It is no field: the destination gives it. */
+    .describe('The path of its records, below `baseUrl`'),
+  /** The key of a record's id. The id is not a field, because the destination assigns it. */
   idField: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9_]{0,99}$/, 'Letters, digits and _, at most 100')
-    .describe("The key a record's id stands under; no field of its own"),
-  displayField: Name.optional().describe('The field a record is called by'),
-  fields: z.array(Field).min(1).max(500).describe('Its fields'),
+    .describe("The key of a record's id. It must not be one of the fields"),
+  displayField: Name.optional().describe('The field whose value names a record'),
+  fields: z.array(Field).min(1).max(500).describe('The fields of the module'),
 })
 
-/** Headers that are the transport's own. */
+/** Headers that a document may not name, because the HTTP transport sets them. */
 const TAKEN = /^(host|connection|keep-alive|content-.*|transfer-encoding|te|trailer|upgrade|expect|cookie|proxy-.*)$/i
 
-/** A plain REST destination. `renewal`: when the allowance of a day is there again, where the destination has such a moment. */
-export const Document = z
+/** The description of a generic REST API. `renewal`: the time of day at which the quota renews, if there is one. */
+export const GenericDocument = z
   .strictObject({
     baseUrl: z
       .url()
       .max(1_000)
-      .refine(isPlain, 'An address without name, password, query or fragment')
-      .describe('Where it is. The operator has listed its origin'),
-    modules: z.array(Module).min(1).max(200).describe('What it has records of'),
+      .refine(isPlain, 'Enter a URL without user name, password, query or fragment')
+      .describe('The base URL. The operator must have allowed its origin'),
+    modules: z.array(Module).min(1).max(200).describe('The modules that have records'),
     auth: z
       .strictObject({
         header: z
           .string()
           .regex(/^[A-Za-z][A-Za-z0-9-]{0,63}$/)
-          .refine(header => !TAKEN.test(header), 'This header is not yours to set')
-          .describe('The header the secret is sent in'),
+          .refine(header => !TAKEN.test(header), 'This header is reserved. Choose another one')
+          .describe('The header that carries the secret'),
         scheme: z
           .string()
           .regex(/^[A-Za-z][A-Za-z0-9._~-]{0,39}$/)
           .optional()
-          .describe('What stands before the secret, such as `Bearer`'),
+          .describe('The prefix of the secret, such as `Bearer`'),
       })
       .optional()
-      .describe('How it lets us in; left out: it asks for nothing'),
+      .describe('How calls authenticate. Left out: no authentication'),
     renewal: z
       .string()
-      .regex(/^daily at ([01]\d|2[0-3]):[0-5]\d UTC$/, 'As in "daily at 05:00 UTC"')
+      .regex(/^daily at ([01]\d|2[0-3]):[0-5]\d UTC$/, 'Use the form "daily at 05:00 UTC"')
       .optional()
-      .describe('When the allowance of a day is there again'),
+      .describe('The time of day at which the quota renews'),
   })
   .superRefine(({modules}, ctx) => {
     for (const at of repeated(modules))
@@ -84,23 +84,22 @@ export const Document = z
       for (const {path, message} of issuesOf(module)) ctx.addIssue({code: 'custom', path: ['modules', at, ...path], message})
     }
   })
-export type Document = z.output<typeof Document>
-export type DocumentModule = Document['modules'][number]
+export type GenericDocument = z.output<typeof GenericDocument>
+export type DocumentModule = GenericDocument['modules'][number]
 
-/** As it may be written in a header. */
+/** The secret of a connection, which must be a valid header value. */
 export const Secret = z
   .string()
   .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/, 'ASCII without line breaks, at most 4096 characters')
 
-/** `daily at 05:00 UTC` as `05:00`; null for a destination that names no moment. */
-export const dailyAt = ({renewal}: Pick<Document, 'renewal'>): string | null => renewal?.split(' ')[2] ?? null
+/** Returns `05:00` for `daily at 05:00 UTC`; null if the destination names no time. */
+export const dailyAt = ({renewal}: Pick<GenericDocument, 'renewal'>): string | null => renewal?.split(' ')[2] ?? null
 
-/** Calls go to origins the operator has listed and nowhere else. */
-export const isAllowed = ({GENERIC_ORIGINS}: Pick<Config, 'GENERIC_ORIGINS'>, {baseUrl}: Pick<Document, 'baseUrl'>) =>
+/** Returns whether the operator has allowed the document's origin (GENERIC_ORIGINS). Calls go only to such origins. */
+export const isAllowed = ({GENERIC_ORIGINS}: Pick<Config, 'GENERIC_ORIGINS'>, {baseUrl}: Pick<GenericDocument, 'baseUrl'>) =>
   GENERIC_ORIGINS.includes(new URL(baseUrl).origin)
 
-/** What a discovery reads of it. */
-export const modulesOf = ({modules}: Document): DiscoveredModule[] =>
+export const modulesOf = ({modules}: GenericDocument): DiscoveredModule[] =>
   modules.map(({apiName, label, displayField, fields}) => ({
     ...{apiName, label, singular: label, id: apiName, kind: 'custom', creatable: true, editable: true, visible: true},
     ...{subformOf: null, namingField: displayField ?? null, fields: fields.map(describeField)},
@@ -128,9 +127,9 @@ const issuesOf = ({idField, displayField, fields}: DocumentModule) => {
     ...fields.flatMap(({type, picklist}, at) =>
       CHOICES.includes(type) === (picklist !== undefined)
         ? []
-        : [{path: ['fields', at, 'picklist'], message: `For ${CHOICES.join(' and ')}, and for those alone`}],
+        : [{path: ['fields', at, 'picklist'], message: `Give options for ${CHOICES.join(' and ')} fields, and for no others`}],
     ),
-    ...(names.includes(idField) ? [{path: ['idField'], message: 'The destination gives it: it cannot be a field'}] : []),
+    ...(names.includes(idField) ? [{path: ['idField'], message: 'The destination assigns the id, so it cannot be a field'}] : []),
     ...(displayField === undefined || names.includes(displayField) ? [] : [{path: ['displayField'], message: 'No field has this name'}]),
   ]
 }
@@ -138,7 +137,7 @@ const issuesOf = ({idField, displayField, fields}: DocumentModule) => {
 const repeated = (named: {apiName: string}[]) =>
   named.flatMap(({apiName}, at) => (named.findIndex(one => one.apiName === apiName) < at ? [at] : []))
 
-/** Asked of what is no address too: one check that failed keeps no other from running. */
+/** Returns whether a URL has only an http origin and a path. The text may not be a URL at all, because zod runs every check, even after one has failed. */
 function isPlain(text: string) {
   if (!URL.canParse(text)) return false
   const {username, password, search, hash, protocol} = new URL(text)

@@ -1,20 +1,20 @@
-import type {CrmOrg} from '../../sql/allowances.ts'
+import type {CrmOrg} from '../../sql/crm-quota.ts'
 import type {Pool} from '../../sql/database.ts'
 import {findRenewalWait, keepRenewal} from '../../sql/renewals.ts'
 import {Refusal} from '../errors.ts'
 
-/** How late this process may learn what another one was told. Until then the destination itself refuses. */
+/** The interval at which this process reads what other processes stored. Within it, the destination itself refuses. */
 const lookAgainMs = 5_000
 
-/** The gate of destinations that name the moment their allowance is there again: until then nothing is sent, after it everything. */
+/** Blocks calls to a destination whose quota is exhausted, until the time at which the quota renews. */
 export type Renewals = {
-  /** Before a call: throws DAILY_ALLOWANCE_SPENT with the time left. */
+  /** Throws DAILY_ALLOWANCE_SPENT with the time left, if the quota is exhausted. Call this before each call. */
   enter(org: CrmOrg): Promise<void>
-  /** The destination said that it is used up; answers for how long, in ms. */
+  /** Records that the destination's quota is exhausted. Returns the wait in ms. */
   spent(org: CrmOrg, until: {dailyAt: string; waitMs: number | null}): Promise<number>
 }
 
-/** Kept in Postgres for all processes, and known here without asking for every call that goes through. */
+/** Opens the renewals. Their state is in Postgres, for all processes, and cached here, so that most calls need no query. */
 export const openRenewals = (db: Pool): Renewals => {
   const freeAt = new Map<string, number>()
   return {
@@ -33,6 +33,6 @@ export const openRenewals = (db: Pool): Renewals => {
 }
 
 const used = (waitMs: number) =>
-  new Refusal('DAILY_ALLOWANCE_SPENT', 'The allowance of this destination is used up. It is there again at the moment it names', {
+  new Refusal('DAILY_ALLOWANCE_SPENT', 'The daily quota of this destination is exhausted. Try again after it renews', {
     retryAfterMs: Math.ceil(waitMs),
   })

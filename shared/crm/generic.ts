@@ -1,85 +1,99 @@
 import {readDocument} from '../../sql/connectors.ts'
 import type {Pool} from '../../sql/database.ts'
 import {findGrant} from '../../sql/grants.ts'
+import {mapConcurrent} from '../concurrency/map-concurrent.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import type {Call, Client} from './client.ts'
 import type {Adapter, CrmRecord, Verbs, WriteAnswer, WriteOptions} from './crm.ts'
 import {CrmError, type CrmProblem, isCrowded} from './error.ts'
-import {problemOf, READ, readResults, recordsIn, WRITTEN} from './generic-answers.ts'
-import {Document, type DocumentModule, dailyAt, isAllowed, modulesOf} from './generic-document.ts'
+import {problemOf, READ_RESULTS, readResults, recordsIn, WRITE_RESULTS} from './generic-answers.ts'
+import {type DocumentModule, dailyAt, GenericDocument, isAllowed, modulesOf} from './generic-document.ts'
 import {openRenewals, type Renewals} from './generic-renewal.ts'
-import {calledOff, type Pace} from './guests.ts'
-import {inLanes} from './lanes.ts'
-import type {Outcome, Sent} from './outcome.ts'
-import {mostOfSmall, recordsAtOnce} from './records.ts'
+import {callCancelled, type RateLimiter} from './limits/adhoc-limiter.ts'
+import type {CrmCallOutcome, SentRecords} from './outcome.ts'
+import {mostOfSmall, recordsAtOnce} from './record-calls.ts'
 import {openSecret} from './sealed.ts'
 
 /**
- * A plain REST destination, described by a document: POST and PATCH of an array of records at a module's path are answered
- * `{results: [{id} | {error: {code, message, details?}}]}` in order, GET `?ids=a,b` and GET `?field=value` with `{records: […]}`.
- * What such a destination has no notion of is refused with NOT_OFFERED.
+ * A generic REST destination, described by a document. POST and PATCH of an array of records to a module's path return `{results: [{id} | {error:
+ * {code, message, details?}}]}` in order. GET `?ids=a,b` and GET `?field=value` return `{records: […]}`. Operations that such a destination does not
+ * support throw NOT_OFFERED.
  */
-type Tools = {db: Pool; config: Config; client: Client; paceOf(crmOrg: Place['crmOrg'], slots: 'own' | undefined): Pace}
-type Place = {document: Document; crmOrg: {dc: string; crmOrgId: string}; headers: Record<string, string>; pace: Pace}
+type GenericDeps = {
+  db: Pool
+  config: Config
+  client: Client
+  limiterOf(crmOrg: GenericEndpoint['crmOrg'], slots: 'own' | undefined): RateLimiter
+}
+type GenericEndpoint = {
+  document: GenericDocument
+  crmOrg: {dc: string; crmOrgId: string}
+  headers: Record<string, string>
+  limiter: RateLimiter
+}
 
-export const openGeneric = (tools: Tools): Adapter => {
-  const renewals = openRenewals(tools.db)
+export const openGeneric = (deps: GenericDeps): Adapter => {
+  const renewals = openRenewals(deps.db)
   return {
     async open({id, dc, crmOrgId}, {slots}) {
       const crmOrg = {dc, crmOrgId}
-      const document = readAllowed(tools.config, await readDocument(tools.db, id))
-      const headers = document.auth ? await readHeaders(tools, id, document.auth) : {}
-      return verbs({...tools, renewals}, {document, crmOrg, headers, pace: tools.paceOf(crmOrg, slots)})
+      const document = readAllowed(deps.config, await readDocument(deps.db, id))
+      const headers = document.auth ? await readHeaders(deps, id, document.auth) : {}
+      return verbs({...deps, renewals}, {document, crmOrg, headers, limiter: deps.limiterOf(crmOrg, slots)})
     },
-    /** A secret that was typed in is taken back where it was made. */
+    /** Does nothing. A user typed the secret in, and revokes it at its issuer. */
     revoke: async () => null,
   }
 }
 
-const readAllowed = (config: Config, stored: unknown): Document => {
-  const {data} = Document.safeParse(stored)
-  if (!data) throw unavailable('What this connection is described by cannot be read any more: make the connection again')
-  if (!isAllowed(config, data)) throw unavailable('The operator does not allow calls to this destination any more (GENERIC_ORIGINS)')
+const readAllowed = (config: Config, stored: unknown): GenericDocument => {
+  const {data} = GenericDocument.safeParse(stored)
+  if (!data) throw unavailable('The stored description of this connection is invalid. Create the connection again')
+  if (!isAllowed(config, data)) throw unavailable('This destination is no longer listed in GENERIC_ORIGINS. Ask the operator to add it')
   return data
 }
 
-const readHeaders = async ({db, config}: Tools, connector: string, {header, scheme}: NonNullable<Document['auth']>) => {
+const readHeaders = async ({db, config}: GenericDeps, connector: string, {header, scheme}: NonNullable<GenericDocument['auth']>) => {
   const grant = await findGrant(db, connector)
   const secret = grant && openSecret(config.SECRETS_KEYS, connector, grant.refreshSealed)
-  if (!secret) throw unavailable('The secret of this connection cannot be opened: its key is not in SECRETS_KEYS')
+  if (!secret)
+    throw unavailable(
+      'The secret of this connection cannot be decrypted: its key is not in SECRETS_KEYS. Ask the operator to restore the key',
+    )
   return {[header.toLowerCase()]: scheme === undefined ? secret : `${scheme} ${secret}`}
 }
 
 const idsPerCall = 50
 const valuesAtOnce = 3
 
-const verbs = (tools: Tools & {renewals: Renewals}, place: Place): Verbs => {
-  const reach = reachFrom(tools, place)
+const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: GenericEndpoint): Verbs => {
+  const sendGeneric = openGenericRequest(deps, genericEndpoint)
   const moduleOf = (name: string) => {
-    const module = place.document.modules.find(({apiName}) => apiName === name)
-    if (!module) throw new Refusal('MODULE_NOT_FOUND', 'This connection is described without that module')
+    const module = genericEndpoint.document.modules.find(({apiName}) => apiName === name)
+    if (!module) throw new Refusal('MODULE_NOT_FOUND', 'The description of this connection has no such module')
     return module
   }
   const read = async (name: string, query: Record<string, string>, signal?: AbortSignal) => {
     const module = moduleOf(name)
-    const outcome = await reach({operation: 'read', method: 'GET', module, query, large: false, key: READ, signal})
+    const outcome = await sendGeneric({operation: 'read', method: 'GET', module, query, large: false, key: READ_RESULTS, signal})
     if (!('json' in outcome)) throw errorIn(outcome)
     return {records: recordsIn(outcome, module.idField), clockOffsetMs: outcome.clockOffsetMs}
   }
   const readRecords: Verbs['readRecords'] = async ({module, ids}, {signal} = {}) => {
     const calls = Array.from({length: Math.ceil(ids.length / idsPerCall)}, (_, n) => ids.slice(n * idsPerCall, (n + 1) * idsPerCall))
-    const found = await inLanes(calls, valuesAtOnce, some => read(module, {ids: some.join(',')}, signal))
+    const found = await mapConcurrent(calls, valuesAtOnce, some => read(module, {ids: some.join(',')}, signal))
     return found.flatMap(({records}) => records)
   }
   const readRecordWithClock: Verbs['readRecordWithClock'] = async (module, id, {signal} = {}) => {
     const {records, clockOffsetMs} = await read(module, {ids: id}, signal)
     return {record: records.find(record => record.id === id) ?? null, clockOffsetMs}
   }
-  const write = (method: 'POST' | 'PATCH', name: string, records: object[], sent: Sent, options: WriteOptions) =>
-    writeRecords(reach, {method, module: moduleOf(name), records, sent, options})
+  const write = (method: 'POST' | 'PATCH', name: string, records: object[], sentRecords: SentRecords, options: WriteOptions) =>
+    writeRecords(sendGeneric, {method, module: moduleOf(name), records, sent: sentRecords, options})
 
   return {
+    ...{valuesPerQuery: 50, lagSeconds: 0},
     isRecordId: text => /^[\w.:~-]{1,100}$/.test(text),
     createRecords: (module, records, options) => write('POST', module, records, {count: records.length}, options),
     updateRecords: (name, records, options) => {
@@ -88,33 +102,32 @@ const verbs = (tools: Tools & {renewals: Renewals}, place: Place): Verbs => {
       return write('PATCH', name, named, {count: records.length, ids: records.map(({id}) => id)}, options)
     },
     findRecords: ({module, field, values}, {signal} = {}) => findAll(values, field, query => read(module, query, signal)),
-    /** What its records say of their making is in no contract. */
-    findMade: null,
+    ...{findMade: null, readNewest: null}, // The document names no creator field, and the ids of the destination may not grow.
     readRecord: async (...asked) => (await readRecordWithClock(...asked)).record,
     readRecordWithClock,
     readRecords,
     searchValue: async ({module, field, value}, {signal} = {}) => (await read(module, {[field]: value}, signal)).records,
     readModules: async ({onProgress} = {}) => {
-      const modules = modulesOf(place.document)
+      const modules = modulesOf(genericEndpoint.document)
       await onProgress?.(modules.length, modules.length)
       return modules
     },
-    /** Asked for a record nobody has, so that a destination in trouble is met. */
+    /** Reads a record that does not exist. A failed answer reveals an outage of the destination. */
     countActiveUsers: async ({signal} = {}) => {
-      await read(place.document.modules[0]!.apiName, {ids: '0'}, signal)
+      await read(genericEndpoint.document.modules[0]!.apiName, {ids: '0'}, signal)
       return null
     },
     replaceRows: async () => notOffered('subforms'),
     readRowIds: async () => notOffered('subforms'),
     searchWord: async () => notOffered('search by word'),
     readLicence: async () => notOffered('licence to read'),
-    currentUser: async () => notOffered('users'),
-    findUser: async () => notOffered('users'),
-    listUsers: async () => notOffered('users'),
+    readAccess: async () => null,
+    runProbes: async () => notOffered('doctor'),
+    ...{currentUser: noUsers, findUser: noUsers, listUsers: noUsers},
   }
 }
 
-/** One call for each value; those the destination declines stand in `unaskable`. */
+/** Finds records with one call per value. `unaskable` lists the values that the destination refuses. */
 const findAll = async (
   values: (string | number)[],
   field: string,
@@ -122,7 +135,7 @@ const findAll = async (
 ) => {
   const records = new Map<string, CrmRecord>()
   const unaskable: {value: string; crm: CrmProblem}[] = []
-  await inLanes([...new Set(values.map(String))], valuesAtOnce, async value => {
+  await mapConcurrent([...new Set(values.map(String))], valuesAtOnce, async value => {
     try {
       for (const record of (await read({[field === 'id' ? 'ids' : field]: value})).records) records.set(record.id, record)
     } catch (error) {
@@ -133,26 +146,29 @@ const findAll = async (
   return {records: [...records.values()], unaskable}
 }
 
-type Write = {method: 'POST' | 'PATCH'; module: DocumentModule; records: object[]; sent: Sent; options: WriteOptions}
+type Write = {method: 'POST' | 'PATCH'; module: DocumentModule; records: object[]; sent: SentRecords; options: WriteOptions}
 
-/** Sent once. What keeps it from being sent is every record's refusal, as at any CRM. Automations are the destination's own business. */
-const writeRecords = async (reach: Reach, {method, module, records, sent, options}: Write): Promise<WriteAnswer> => {
+/** Sends the records once. If the call cannot be sent, every record gets its refusal as result. The option `automations` has no effect. */
+const writeRecords = async (
+  sendGeneric: SendGeneric,
+  {method, module, records, sent: sentRecords, options}: Write,
+): Promise<WriteAnswer> => {
   if (records.length > recordsAtOnce) throw new RangeError(`A call writes at most ${recordsAtOnce} records, not ${records.length}`)
   if (records.length === 0) return {results: [], clockOffsetMs: null}
   const {signal, mayLeave} = options
   const large = records.length > mostOfSmall
   try {
-    const outcome = await reach({
+    const outcome = await sendGeneric({
       operation: method === 'POST' ? 'create' : 'update',
       method,
       module,
       json: JSON.stringify(records),
       large,
-      key: WRITTEN,
+      key: WRITE_RESULTS,
       signal,
       mayLeave,
     })
-    if ('json' in outcome) return {results: readResults(outcome, sent), clockOffsetMs: outcome.clockOffsetMs}
+    if ('json' in outcome) return {results: readResults(outcome, sentRecords), clockOffsetMs: outcome.clockOffsetMs}
     const whole = errorIn(outcome)
     return {results: records.map(() => ({ok: false, sent: true, crm: whole.crm, duplicateOf: null})), clockOffsetMs: null, whole}
   } catch (error) {
@@ -162,25 +178,27 @@ const writeRecords = async (reach: Reach, {method, module, records, sent, option
   }
 }
 
-type Asked = Pick<Call, 'operation' | 'query' | 'signal' | 'mayLeave'> & {
+type GenericCall = Pick<Call, 'operation' | 'query' | 'signal' | 'mayLeave'> & {
   method: 'GET' | 'POST' | 'PATCH'
   module: DocumentModule
   json?: string
   large: boolean
   key: string
 }
-/** An answer that lists what was asked for, or the problem with it. */
-type Reached = Extract<Outcome, {json: unknown} | {problem: CrmProblem}>
-type Reach = (asked: Asked) => Promise<Reached>
+type GenericResult = Extract<CrmCallOutcome, {json: unknown} | {problem: CrmProblem}>
+type SendGeneric = (asked: GenericCall) => Promise<GenericResult>
 
-/** A day is used up here only where the destination names its renewal. */
-const errorIn = ({problem}: Extract<Reached, {problem: CrmProblem}>) => new CrmError(problem, {renews: problem.quotaSpent})
+/** Builds the error of a problem. `quotaSpent` is set only if the destination names its renewal. */
+const errorIn = ({problem}: Extract<GenericResult, {problem: CrmProblem}>) => new CrmError(problem, {renews: problem.quotaSpent})
 
-/** Every call passes here: a slot, then the gate of the allowance, then the destination. */
-const reachFrom = ({client, renewals}: Tools & {renewals: Renewals}, {document, crmOrg, headers, pace}: Place): Reach => {
+/** Returns the function that sends every call of the destination: it takes a slot, checks the quota, then sends the request. */
+const openGenericRequest = (
+  {client, renewals}: GenericDeps & {renewals: Renewals},
+  {document, crmOrg, headers, limiter}: GenericEndpoint,
+): SendGeneric => {
   const at = dailyAt(document)
   const base = new URL(document.baseUrl)
-  const send = async ({operation, method, module, query, json, signal, mayLeave}: Asked) => {
+  const send = async ({operation, method, module, query, json, signal, mayLeave}: GenericCall) => {
     let isTooLate = false
     const outcome = await client.call({
       ...{operation, origin: base.origin, method, path: base.pathname.replace(/\/$/, '') + module.path, headers, signal},
@@ -188,17 +206,17 @@ const reachFrom = ({client, renewals}: Tools & {renewals: Renewals}, {document, 
       ...(mayLeave && {mayLeave: () => !(isTooLate = !mayLeave())}),
       ...(json !== undefined && {body: {type: 'application/json', text: json} as const}),
     })
-    if (isTooLate) throw calledOff()
+    if (isTooLate) throw callCancelled()
     return outcome
   }
   return async asked => {
-    if (asked.signal?.aborted) throw calledOff()
-    const slot = await pace.enter({large: asked.large, signal: asked.signal})
+    if (asked.signal?.aborted) throw callCancelled()
+    const slot = await limiter.enter({large: asked.large, signal: asked.signal})
     try {
       if (at !== null) await renewals.enter(crmOrg)
       const outcome = await send(asked)
       const problem = problemOf(outcome, {key: asked.key, renews: at !== null})
-      if (!problem) return outcome as Reached
+      if (!problem) return outcome as GenericResult
       if (isCrowded(problem)) await slot.crowded()
       return {
         problem: problem.quotaSpent
@@ -211,8 +229,10 @@ const reachFrom = ({client, renewals}: Tools & {renewals: Renewals}, {document, 
   }
 }
 
+const noUsers = async () => notOffered('users')
+
 const notOffered = (what: string): never => {
-  throw new Refusal('NOT_OFFERED', `A connection of the kind generic has no ${what}`)
+  throw new Refusal('NOT_OFFERED', `A generic connection has no ${what}`)
 }
 
 const unavailable = (message: string) => new Refusal('CONNECTION_UNAVAILABLE', message)

@@ -12,77 +12,82 @@ import {
   readMintWait,
   writeMint,
 } from '../../sql/grants.ts'
+import {openGate} from '../concurrency/map-concurrent.ts'
 import {Refusal} from '../errors.ts'
 import type {Client} from './client.ts'
-import type {CrmTools} from './crm.ts'
+import type {CrmDeps} from './crm.ts'
 import type {Hosts} from './hosts.ts'
-import {openGate} from './lanes.ts'
+import {findClient} from './oauth-client.ts'
 import {openAccess, openRefresh, resealRefresh, sealAccess} from './sealed.ts'
 import {type Renewal, renewToken} from './token.ts'
 
-/** Zoho's throttle: ten access tokens from one refresh token in ten minutes (zoho.com/accounts/protocol/oauth/web-apps/access-token-expiry.html). */
+/**
+ * The most renewals of one grant. Zoho's limit is ten access tokens from one refresh token in ten minutes
+ * (zoho.com/accounts/protocol/oauth/web-apps/access-token-expiry.html).
+ */
 const mints = {limit: 10, windowSeconds: 600}
 const renewEarlyMs = 5 * 60_000
-/** Below the ten seconds after which Postgres ends an idle transaction, and so a lock whose holder hangs. */
+/** The time-out of a renewal. Postgres ends an idle transaction after ten seconds, and with it the row lock of a hanging process. */
 const renewSeconds = 8
 const waitSeconds = 12
-/** After a renewal that failed while the old token still lived. */
+/** The wait after a renewal that failed while the old token was still valid. */
 const tryAgainMs = 30_000
 /**
- * A renewal holds one connection of the pool while the CRM is asked. One at a time for each data centre: the pool stays everybody
- * else's, and an accounts host that hangs holds up its own connections alone.
+ * The renewals in flight per data centre. Each one holds a connection of the pool while it calls the CRM. With only one, a hanging accounts host
+ * neither drains the pool nor delays other data centres.
  */
 const renewalsAtOnce = 1
 
-export type Granted = {connector: string; hosts: Hosts}
+export type GrantHolder = {connector: string; hosts: Hosts}
 export type Grants = {
-  /** The connection's access token, renewed when it ends within five minutes. Throws Refusal. */
-  token(granted: Granted): Promise<string>
-  /** Another one than `dead`, which the CRM would not take. `minted`: asked for just now; otherwise another call or process had left it. */
-  replace(granted: Granted, dead: string): Promise<Access>
-  /** The next call reads the row again: consent was given anew, or the token does not carry what it should. */
+  /** Returns the connection's access token, renewed if it expires within five minutes. Throws Refusal. */
+  token(granted: GrantHolder): Promise<string>
+  /**
+   * Returns another token than `dead`, which the CRM refused. `minted`: the CRM has just issued the token; otherwise another call or process stored
+   * it.
+   */
+  replace(granted: GrantHolder, dead: string): Promise<AccessToken>
+  /** Drops the cached token, so that the next call reads the row again. Call this after a new consent, or if the token lacks a scope. */
   forget(connector: string): void
 }
 
-export type Access = {token: string; minted: boolean}
-type Held = Access & {renewAt: number; endsAt: number}
-type Tools = CrmTools & {client: Client}
+export type AccessToken = {token: string; minted: boolean}
+type CachedAccess = AccessToken & {renewAt: number; endsAt: number}
+type GrantDeps = CrmDeps & {client: Client}
 
 /**
- * Access tokens of every connection, open in this process's memory so that a call costs no query.
- *
- * One renewal is in flight per grant, in all processes: the grant's row is locked while the CRM is asked, for eight seconds at
- * most, and whoever waited reads the row again. A lock rather than a lease column: it ends with the connection of a process that
- * dies, needs no clock, and wakes the waiters. The mint is written by a transaction of its own before the CRM is asked, so that a
- * crash leaves it counted.
+ * Caches the access tokens of all connections in this process, so that most calls need no query. Only one renewal per grant is in flight, across all
+ * processes: the grant's row is locked during the call to the CRM, for eight seconds at most. Waiters then read the row again. A row lock is better
+ * than a lease column: it ends with the connection of a process that dies, needs no clock, and wakes the waiters. A separate transaction counts the
+ * renewal before the call, so that a crash leaves it counted.
  */
-export const openGrants = (tools: Tools): Grants => {
-  const held = new Map<string, Held>()
-  /** Tokens the CRM would not take while renewals were throttled: they are not sent again, and none is asked for until that ends. */
+export const openGrants = (deps: GrantDeps): Grants => {
+  const held = new Map<string, CachedAccess>()
+  /** Tokens that the CRM refused while renewals were throttled. Until the throttle ends, they are not sent again, and no renewal starts. */
   const dead = new Map<string, string>()
-  const renewing = new Map<string, Promise<Held>>()
+  const renewing = new Map<string, Promise<CachedAccess>>()
   const gates = new Map<string, ReturnType<typeof openGate>>()
 
-  const mintUnlessThrottled = async (granted: Granted, refused: string | undefined) => {
+  const mintUnlessThrottled = async (granted: GrantHolder, refused: string | undefined) => {
     const {connector} = granted
     if (dead.has(connector)) {
       if (refused !== undefined) dead.set(connector, refused)
-      const waitSeconds = await readMintWait(tools.db, {connector, ...mints})
+      const waitSeconds = await readMintWait(deps.db, {connector, ...mints})
       if (waitSeconds > 1) throw throttled(waitSeconds)
     }
-    return mint(tools, granted, refused).catch(error => {
+    return mintToken(deps, granted, refused).catch(error => {
       if (refused !== undefined && isThrottled(error)) dead.set(connector, refused)
       throw error
     })
   }
 
-  const renew = async (granted: Granted, refused: string | undefined) => {
+  const renew = async (granted: GrantHolder, refused: string | undefined) => {
     const {connector, hosts} = granted
     const gate = gates.get(hosts.dc) ?? openGate(renewalsAtOnce)
     gates.set(hosts.dc, gate)
-    let old: Held | null = null
+    let old: CachedAccess | null = null
     try {
-      old = readHeld(tools, connector, await findGrant(tools.db, connector), refused)
+      old = readCachedAccess(deps, connector, await findGrant(deps.db, connector), refused)
       const fresh = old && isFresh(old) ? old : await gate(() => mintUnlessThrottled(granted, refused))
       held.set(connector, {...fresh, minted: false})
       dead.delete(connector)
@@ -90,13 +95,13 @@ export const openGrants = (tools: Tools): Grants => {
     } catch (error) {
       held.delete(connector)
       if (!old || old.endsAt <= performance.now() || !(error instanceof Refusal) || isEnd(error)) throw error
-      tools.log.warn({connector, code: error.code}, 'renewal failed; the old access token still lives')
+      deps.log.warn({connector, code: error.code}, 'token renewal failed; the old access token is still valid')
       held.set(connector, {...old, renewAt: Math.min(old.endsAt, performance.now() + tryAgainMs)})
       return old
     }
   }
 
-  const look = (granted: Granted, refused?: string): Held | Promise<Held> => {
+  const look = (granted: GrantHolder, refused?: string): CachedAccess | Promise<CachedAccess> => {
     const kept = held.get(granted.connector)
     if (kept && kept.token !== refused && isFresh(kept)) return kept
     const key = `${granted.connector} ${refused ?? ''}`
@@ -111,60 +116,76 @@ export const openGrants = (tools: Tools): Grants => {
   }
 }
 
-/** The token in the row, while it lives: someone else, or an earlier process, asked for it. */
-const readHeld = ({config}: Tools, connector: string, grant: GrantRow | null, dead: string | undefined): Held | null => {
-  if (!grant) throw unavailable('This connection has no grant: connect it again')
+/** Returns the token in the row, if it is still valid. Another call or an earlier process stored it. */
+const readCachedAccess = (
+  {config}: GrantDeps,
+  connector: string,
+  grant: GrantRow | null,
+  dead: string | undefined,
+): CachedAccess | null => {
+  if (!grant) throw unavailable('This connection has no grant. Connect it again')
   if (grant.ended) throw ended()
   if (!grant.accessSealed || (grant.accessLeftMs ?? 0) <= 0) return null
   const token = attempt(() => openAccess(config.SECRETS_KEYS, connector, grant.accessSealed!))
-  return token === null || token === dead ? null : hold(token, grant.accessLeftMs!)
+  return token === null || token === dead ? null : cacheAccess(token, grant.accessLeftMs!)
 }
 
-const hold = (token: string, leftMs: number, minted = false): Held => {
+const cacheAccess = (token: string, leftMs: number, minted = false): CachedAccess => {
   const endsAt = performance.now() + leftMs
   return {token, minted, endsAt, renewAt: endsAt - renewEarlyMs}
 }
 
-const isFresh = ({renewAt}: Held) => renewAt > performance.now()
+const isFresh = ({renewAt}: CachedAccess) => renewAt > performance.now()
 
-/** Under the grant's lock: what another has just left there, else a token asked of the CRM. An ended grant is committed before it is told. */
-const mint = async (tools: Tools, granted: Granted, dead: string | undefined): Promise<Held> => {
-  // Slonik lets no other connection be used in a transaction's own async context, which the mint is meant to outlive.
+/**
+ * Returns a token that another process has just stored, or requests one from the CRM. The caller holds the grant's lock. If the grant has ended, the
+ * end is committed before it is reported.
+ */
+const mintToken = async (deps: GrantDeps, granted: GrantHolder, dead: string | undefined): Promise<CachedAccess> => {
+  // The count of renewals must outlive this transaction. Slonik allows another connection only outside its async context.
   const outside = AsyncLocalStorage.snapshot()
-  const outcome = await tools.db
-    .transaction(tx => mintLocked({...tools, outside}, tx, granted, dead), 0)
+  const outcome = await deps.db
+    .transaction(tx => mintUnderLock({...deps, outside}, tx, granted, dead), 0)
     .catch(error => {
-      if (isLockTimeout(error)) throw unavailable('The access to this connection is being renewed elsewhere and does not come: try again')
+      if (isLockTimeout(error)) throw unavailable('Another process is still renewing the access to this connection. Try again')
       throw error
     })
   if ('token' in outcome) return outcome
-  tools.log.warn({connector: granted.connector, refused: outcome.refused, why: outcome.why}, 'renewal refused')
-  if (outcome.refused === 'throttled') throw throttled(await readMintWait(tools.db, {connector: granted.connector, ...mints}))
+  deps.log.warn({connector: granted.connector, refused: outcome.refused, why: outcome.why}, 'token renewal refused')
+  if (outcome.refused === 'throttled') throw throttled(await readMintWait(deps.db, {connector: granted.connector, ...mints}))
   throw outcome.refused === 'ended' ? ended() : unavailable(outcome.why)
 }
 
-const mintLocked = async (
-  tools: Tools & {outside: <R>(work: () => R) => R},
+const mintUnderLock = async (
+  deps: GrantDeps & {outside: <R>(work: () => R) => R},
   tx: Tx,
-  granted: Granted,
+  granted: GrantHolder,
   dead: string | undefined,
-): Promise<Held | Exclude<Renewal, {token: string}>> => {
-  const {config, db} = tools
+): Promise<CachedAccess | Exclude<Renewal, {token: string}>> => {
+  const {config, db} = deps
   const {connector} = granted
   const grant = await lockGrant(tx, {connector, waitSeconds})
-  const kept = readHeld(tools, connector, grant, dead)
+  const kept = readCachedAccess(deps, connector, grant, dead)
   if (kept && isFresh(kept)) return kept
   const refreshToken = attempt(() => openRefresh(config.SECRETS_KEYS, connector, grant!.refreshSealed))
-  if (refreshToken === null) throw unavailable('The kept access to this connection cannot be opened: its key is not in SECRETS_KEYS')
-  const {waitSeconds: throttledFor} = await tools.outside(() => writeMint(db, {connector, ...mints}))
+  if (refreshToken === null)
+    throw unavailable(
+      'The stored access of this connection cannot be decrypted: its key is not in SECRETS_KEYS. Ask the operator to restore the key',
+    )
+  const {waitSeconds: throttledFor} = await deps.outside(() => writeMint(db, {connector, ...mints}))
   if (throttledFor !== null) throw throttled(throttledFor)
-  const renewal = await renewToken(tools.client, {config, hosts: granted.hosts, refreshToken, timeoutSeconds: renewSeconds})
+  const renewal = await renewToken(deps.client, {
+    own: findClient(config, granted.hosts.dc),
+    hosts: granted.hosts,
+    refreshToken,
+    timeoutSeconds: renewSeconds,
+  })
   if ('token' in renewal) {
     const refreshSealed = resealRefresh(config.SECRETS_KEYS, connector, {sealed: grant!.refreshSealed, token: refreshToken})
     const accessSealed = sealAccess(config.SECRETS_KEYS, connector, renewal.token)
     await keepAccess(tx, {connector, refreshSealed, accessSealed, accessSeconds: renewal.seconds})
     await forgetMints(tx, {connector, windowSeconds: 2 * mints.windowSeconds})
-    return hold(renewal.token, renewal.seconds * 1000, true)
+    return cacheAccess(renewal.token, renewal.seconds * 1000, true)
   }
   if (renewal.refused === 'ended') {
     await endGrant(tx, connector)
@@ -173,7 +194,7 @@ const mintLocked = async (
   return renewal
 }
 
-/** Null for what was sealed under a key that has left the ring, or for another place. */
+/** Decrypts a value. Null if it was sealed for another connection, or with a key that has left SECRETS_KEYS. */
 const attempt = (open: () => string) => {
   try {
     return open()
@@ -183,16 +204,16 @@ const attempt = (open: () => string) => {
 }
 
 const throttled = (seconds: number) =>
-  new Refusal('CONNECTION_THROTTLED', `The CRM throttles how often access to this connection is renewed: ask again in ${seconds} s`, {
+  new Refusal('CONNECTION_THROTTLED', `The CRM limits how often the access to this connection is renewed. Try again in ${seconds} s`, {
     retryAfterMs: seconds * 1000,
   })
 
 const isThrottled = (error: unknown): error is Refusal => error instanceof Refusal && error.code === 'CONNECTION_THROTTLED'
 
 const ended = () =>
-  unavailable('The CRM ended its consent to this connection: an administrator has to connect it again', {connection: 'ended'})
+  unavailable('The CRM ended the consent of this connection. An administrator must connect it again', {connection: 'ended'})
 
-/** After this no token of the grant is used, not even one that would still live. */
+/** Returns whether the refusal ends the grant. No token of it is used any more, not even a valid one. */
 const isEnd = ({extra}: Refusal) => extra.connection === 'ended'
 
 const unavailable = (message: string, extra: Record<string, unknown> = {}) => new Refusal('CONNECTION_UNAVAILABLE', message, extra)

@@ -1,8 +1,12 @@
 import type {Config} from '../config.ts'
 
-/** A data centre of the CRM: where its people sign in, and where its API answers. Host names do not derive from each other. */
+/** A data centre of the CRM: its sign-in host and its API host. One host name cannot be derived from the other. */
 export type Hosts = {dc: string; accounts: string; apiDomain: string}
 
+/**
+ * The production data centres. Sources: zoho.com/accounts/protocol/oauth/multi-dc.html and zoho.com/crm/developer/docs/api/v8/multi-dc.html. AE and
+ * the API host of UK are known only from the code of public clients.
+ */
 const TABLE: Hosts[] = [
   {dc: 'us', accounts: 'https://accounts.zoho.com', apiDomain: 'https://www.zohoapis.com'},
   {dc: 'eu', accounts: 'https://accounts.zoho.eu', apiDomain: 'https://www.zohoapis.eu'},
@@ -13,25 +17,30 @@ const TABLE: Hosts[] = [
   {dc: 'cn', accounts: 'https://accounts.zoho.com.cn', apiDomain: 'https://www.zohoapis.com.cn'},
   {dc: 'sa', accounts: 'https://accounts.zoho.sa', apiDomain: 'https://www.zohoapis.sa'},
   {dc: 'uk', accounts: 'https://accounts.zoho.uk', apiDomain: 'https://www.zohoapis.uk'},
+  {dc: 'ae', accounts: 'https://accounts.zoho.ae', apiDomain: 'https://www.zohoapis.ae'},
 ]
 
-type Place = Pick<Config, 'CRM_STANDIN_URL'>
+type HostConfig = Pick<Config, 'CRM_STANDIN_URL' | 'CRM_HOSTS'>
 
-/** `local` is the stand-in, and `local-eu` its second data centre: both exist only where one is configured. */
-export const listHosts = ({CRM_STANDIN_URL}: Place): Hosts[] => {
-  if (!CRM_STANDIN_URL) return TABLE
+/**
+ * Returns the hosts to which tokens and secrets may be sent. An entry of CRM_HOSTS adds or replaces a data centre. If a stand-in is configured,
+ * `local` is the stand-in and `local-eu` its second data centre.
+ */
+export const listHosts = ({CRM_STANDIN_URL, CRM_HOSTS}: HostConfig): Hosts[] => {
+  const listed = [...TABLE.filter(({dc}) => !CRM_HOSTS.some(own => own.dc === dc)), ...CRM_HOSTS]
+  if (!CRM_STANDIN_URL) return listed
   const url = trim(CRM_STANDIN_URL)
-  return [...TABLE, {dc: 'local', accounts: url, apiDomain: url}, {dc: 'local-eu', accounts: `${url}/dc/eu`, apiDomain: `${url}/dc/eu`}]
+  return [...listed, {dc: 'local', accounts: url, apiDomain: url}, {dc: 'local-eu', accounts: `${url}/dc/eu`, apiDomain: `${url}/dc/eu`}]
 }
 
-export const findHosts = (config: Place, dc: string): Hosts | undefined => listHosts(config).find(hosts => hosts.dc === dc)
+export const findHosts = (config: HostConfig, dc: string): Hosts | undefined => listHosts(config).find(hosts => hosts.dc === dc)
 
-/** The `accounts-server` of a redirect is whatever its sender wrote: only the table's own hosts are ever asked. */
-export const findAccounts = (config: Place, accountsServer: string): Hosts | undefined =>
+/** Finds the data centre that a redirect names. Anyone can send a redirect with any `accounts-server`, so only listed hosts are accepted. */
+export const findAccounts = (config: HostConfig, accountsServer: string): Hosts | undefined =>
   listHosts(config).find(({accounts}) => accounts === trim(accountsServer))
 
-/** A token's `api_domain`, when it is one of this data centre's: its live host, or the one of a sandbox or developer org. */
+/** Returns whether a token's `api_domain` belongs to this data centre: its production host, or its host for sandbox or developer orgs. */
 export const isApiDomain = ({apiDomain}: Hosts, given: string): boolean =>
   ['//www.', '//sandbox.', '//developer.'].some(start => apiDomain.replace('//www.', start) === trim(given))
 
-const trim = (url: string) => url.replace(/\/+$/, '')
+export const trim = (url: string) => url.replace(/\/+$/, '')

@@ -2,21 +2,21 @@ import type {DiscoveredField, DiscoveredModule} from './discovered.ts'
 import {asObject} from './error.ts'
 
 export type Json = Record<string, unknown>
-type Read = {json: Json; fields: unknown[]; layouts: unknown[]}
+type ReadModule = {json: Json; fields: unknown[]; layouts: unknown[]; unread?: NonNullable<DiscoveredModule['unread']>}
 
 const KINDS = ['default', 'custom', 'subform'] as const
 
-/** Those worth reading: linking modules, histories, web tabs and what the API does not support hold no rows of the customer's. */
+/** Returns the modules that can hold the customer's rows. Linking modules, histories, web tabs and modules without API support hold none. */
 export const listModules = (modules: unknown[]) =>
   modules.map(asObject).flatMap(json => {
     const kind = json && kindOf(json)
     return kind && json.api_supported === true ? [{json, apiName: text(json.api_name), isSubform: kind === 'subform'}] : []
   })
 
-/** The CRM's metadata, whose shapes differ between versions, in this product's words. */
-export const describeModules = (modules: Read[]): DiscoveredModule[] => placeSubforms(modules.map(describeModule))
+/** Converts the CRM's metadata, whose shapes differ between versions, into discovered modules. */
+export const describeModules = (modules: ReadModule[]): DiscoveredModule[] => placeSubforms(modules.map(describeModule))
 
-const describeModule = ({json, fields, layouts}: Read): DiscoveredModule => {
+const describeModule = ({json, fields, layouts, unread}: ReadModule): DiscoveredModule => {
   const kind = kindOf(json)!
   const apiName = text(json.api_name)
   const known = fields.map(asObject).filter(field => field !== null)
@@ -32,6 +32,7 @@ const describeModule = ({json, fields, layouts}: Read): DiscoveredModule => {
     visible: json.visible !== false && (text(json.status) || 'visible') === 'visible',
     subformOf: null,
     namingField: nameIn(known.find(field => field.display_field === true)) ?? nameIn(json.display_field),
+    ...(unread && {unread}),
     fields: known.map(field => describeField(field, required)),
   }
 }
@@ -46,8 +47,8 @@ const childrenOf = (json: unknown, key: string): Json[] => {
   return Array.isArray(children) ? children.map(asObject).filter(child => child !== null) : []
 }
 
-/** The module's list says which module a subform belongs to, but only the parent's own field says where its rows are written. */
-const placeSubforms = (modules: DiscoveredModule[]) => {
+/** Finds the parent field of each subform. The list of modules names only the parent module, but rows are written through its field. */
+export const placeSubforms = (modules: DiscoveredModule[]) => {
   const places = new Map(
     modules.flatMap(({apiName, fields}) =>
       fields.flatMap(field => (field.subform ? [[field.subform.module, {module: apiName, field: field.apiName}]] : [])),
@@ -80,23 +81,37 @@ const describeField = (field: Json, requiredOnLayout: Set<string>): DiscoveredFi
     picklist: childrenOf(field, 'pick_list_values').map(describeOption),
     lookup: lookup === null ? null : {module: lookup},
     subform: subform === null ? null : {module: subform},
+    ...describeQueries(field),
   }
 }
 
-/** An unused option is on no layout, but records may hold it and the API takes it. */
+const MULTILINE = ['textarea', 'richtext', 'richtextarea']
+const NUMERIC = ['integer', 'bigint', 'long', 'double', 'percent', 'currency']
+
+/**
+ * Returns why a query cannot compare the field, if so: multi-line texts, and encrypted fields unless numeric. Sources:
+ * zoho.com/crm/developer/docs/api/v8/COQL-Limitations.html; `crypt` in the vendor's OpenAPI of fields.
+ */
+const describeQueries = ({data_type, crypt}: Json): Pick<DiscoveredField, 'unqueryable'> => {
+  const type = text(data_type)
+  if (asObject(crypt) && !NUMERIC.includes(type)) return {unqueryable: 'encrypted'}
+  return MULTILINE.includes(type) ? {unqueryable: 'multiline'} : {}
+}
+
+/** Describes a picklist option. An unused option is on no layout, but records may hold it and the API accepts it. */
 const describeOption = ({display_value, actual_value, type}: Json): DiscoveredField['picklist'][number] => {
   const display = text(display_value)
   return {display, actual: text(actual_value) || display, ...(type === 'unused' && {unused: true})}
 }
 
-/** `{}` is not unique; older versions write the flag in one word and as text. */
+/** Describes the uniqueness of a field. `{}` means not unique. Older versions write the key as one word and the flag as text. */
 const describeUnique = (unique: unknown) => {
   const {case_sensitive, casesensitive} = asObject(unique) ?? {}
   const flag = case_sensitive ?? casesensitive
   return flag === undefined ? null : {caseSensitive: flag === true || flag === 'true'}
 }
 
-/** A module's or field's API name, which stands alone or under one of two keys, depending on the version. */
+/** Returns the API name of a module or field. Depending on the version, the name is the value itself or under one of two keys. */
 const nameIn = (json: unknown): string | null => {
   if (typeof json === 'string') return json || null
   const {api_name, module} = asObject(json) ?? {}

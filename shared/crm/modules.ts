@@ -1,46 +1,54 @@
 import {setTimeout as sleep} from 'node:timers/promises'
+import {mapConcurrent} from '../concurrency/map-concurrent.ts'
 import type {ReadOptions} from './crm.ts'
 import type {DiscoveredModule} from './discovered.ts'
-import {CrmError} from './error.ts'
-import {inLanes} from './lanes.ts'
+import {CrmError, type CrmProblem, describeProblem} from './error.ts'
 import {describeModules, type Json, listModules} from './metadata.ts'
-import {listOf, type Reach} from './reach.ts'
+import {listOf, type SendCrmRequest} from './request.ts'
 
 const modulesAtOnce = 4
 const tries = 4
 const longestWaitMs = 10_000
+/** The most modules that may fail without a refusal. If more fail, the CRM itself is out of order and the discovery fails. */
+const mostFailed = 5
 
 /**
- * Every module the API supports whose rows people write or look up, with its fields: default and custom ones and subforms. A
- * module whose fields the connection's user may not read is left out. Each read that may succeed later is asked up to four times.
+ * Reads every module of the API that people write or look up, with its fields and subforms. A read that may succeed later is tried up to four times.
+ * If the CRM refuses a module or does not answer for it, the module is marked `unread` with the reason. Throws CrmError if the refusal concerns every
+ * module, or if more than five modules fail.
  */
 export const readModules = async (
-  reach: Reach,
+  sendCrmRequest: SendCrmRequest,
   {signal, onProgress}: ReadOptions & {onProgress?(done: number, total: number): Promise<void>} = {},
 ): Promise<DiscoveredModule[]> => {
-  const ask: Ask = (resource, query = {}) => readPatiently(reach, {resource, query, signal})
+  const ask: ReadResource = (resource, query = {}) => readWithRetry(sendCrmRequest, {resource, query, signal})
   const modules = listModules(await ask('modules'))
   let done = 0
-  // One after the other: two reports at once might arrive in either order.
+  // Reports are sent in sequence, because two at once could arrive in either order.
   let reported: Promise<unknown> = Promise.resolve()
-  const read = await inLanes(modules, modulesAtOnce, async ({json, apiName, isSubform}) => {
-    const fields = await unlessRefused(() => ask('fields', {module: apiName}))
-    const layouts = fields && !isSubform ? await unlessRefused(() => ask('layouts', {module: apiName})) : null
+  let failed = 0
+  const read = await mapConcurrent(modules, modulesAtOnce, async ({json, apiName, isSubform}) => {
+    const module = await unlessFailed(json, async () => {
+      const fields = await ask('fields', {module: apiName})
+      const layouts = isSubform ? null : await unlessRefused(() => ask('layouts', {module: apiName}))
+      return {json, fields, layouts: layouts ?? []}
+    })
+    if ('error' in module && !isModuleRefused(module.error) && ++failed > Math.min(mostFailed, modules.length - 1)) throw module.error
     await (reported = reported.then(() => onProgress?.(++done, modules.length)))
-    return fields && {json, fields, layouts: layouts ?? []}
+    return module
   })
-  return describeModules(read.filter(module => module !== null))
+  return describeModules(read)
 }
 
-type Ask = (resource: 'modules' | 'fields' | 'layouts', query?: Record<string, string>) => Promise<Json[]>
+type ReadResource = (resource: 'modules' | 'fields' | 'layouts', query?: Record<string, string>) => Promise<Json[]>
 
-const readPatiently = async (
-  reach: Reach,
+const readWithRetry = async (
+  sendCrmRequest: SendCrmRequest,
   {resource, query, signal}: {resource: string; query: Record<string, string>; signal: AbortSignal | undefined},
 ) => {
   for (let tried = 1; ; tried++) {
     try {
-      const outcome = await reach({operation: 'metadata', method: 'GET', path: `/crm/v8/settings/${resource}`, query, signal})
+      const outcome = await sendCrmRequest({operation: 'metadata', method: 'GET', path: `/crm/v8/settings/${resource}`, query, signal})
       return listOf(outcome, resource) as Json[]
     } catch (error) {
       if (!(error instanceof CrmError) || !error.crm.retryable || tried === tries || signal?.aborted) throw error
@@ -49,12 +57,29 @@ const readPatiently = async (
   }
 }
 
-/** Null when refused for this module alone; a missing scope, a spent day or no answer is every module's, and thrown. */
+/**
+ * Reads a module. If the CRM does not answer for it, returns the module without fields and with the reason. Throws errors that concern every module.
+ */
+const unlessFailed = async <T>(json: Json, read: () => Promise<T>) => {
+  try {
+    return await read()
+  } catch (error) {
+    if (!(error instanceof CrmError) || isGeneral(error.crm)) throw error
+    const {code, status} = error.crm
+    return {json, fields: [], layouts: [], unread: {code, status, message: describeProblem(error.crm)}, error}
+  }
+}
+
+const isGeneral = ({status, rateLimited, quotaSpent}: CrmProblem) => status === 401 || rateLimited === true || quotaSpent
+
+/** Runs the read. Returns null if the CRM refuses it for this module alone. */
 const unlessRefused = async <T>(read: () => Promise<T>): Promise<T | null> => {
   try {
     return await read()
   } catch (error) {
-    if (error instanceof CrmError && !error.crm.rateLimited && [400, 403, 404].includes(error.crm.status ?? 0)) return null
+    if (error instanceof CrmError && isModuleRefused(error)) return null
     throw error
   }
 }
+
+const isModuleRefused = ({crm}: CrmError) => !crm.rateLimited && [400, 403, 404].includes(crm.status ?? 0)

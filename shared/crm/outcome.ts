@@ -1,30 +1,34 @@
-import type {Answer, Silence} from './client.ts'
+import type {CrmResponse, NoResponse} from './client.ts'
 import type {RecordAnswer} from './crm.ts'
 import {asObject, type CrmProblem, codeOf, errorsOf} from './error.ts'
 
-/** What became of a call: an answer, none, or a refusal that our own side knows more about than the CRM said. */
-export type Outcome = Answer | Silence | {problem: CrmProblem}
-/** `ids`: those of an update, whose answers must name them in the same order. */
-export type Sent = {count: number; ids?: string[]}
+/** The result of a call: an answer, no answer, or a problem with details that the CRM did not send. */
+export type CrmCallOutcome = CrmResponse | NoResponse | {problem: CrmProblem} | ThrottledRenewal
+/** The CRM throttles the renewal of the access token. The call can be repeated after `retryAfterMs`. */
+export type ThrottledRenewal = {problem: CrmProblem; retryAfterMs: number}
+/** The records of a write. `ids`: of an update, whose answers must name them in the same order. */
+export type SentRecords = {count: number; ids?: string[]}
 
 /**
- * Which records an answer speaks of, and how: exactly one result per record, in the order sent. An answer of another length is unanswered whole. The status never tells
- * which record failed (207, and 202 on old versions, may hold refusals only), so `data` is walked by index.
+ * Returns exactly one result per record, in the order sent. If the answer has another length, every record is unanswered. The status never shows
+ * which record failed (207, and 202 on old versions, may hold refusals only), so `data` is read by index.
  */
-export const readWrite = (outcome: Outcome, sent: Sent): RecordAnswer[] => {
-  const whole = wholeProblem(outcome, sent.count)
-  if (whole) return Array.from({length: sent.count}, () => ({ok: false, sent: true, crm: whole, duplicateOf: null}))
-  const answer = outcome as Answer
+export const readWrite = (outcome: CrmCallOutcome, sentRecords: SentRecords): RecordAnswer[] => {
+  const whole = wholeProblem(outcome, sentRecords.count)
+  if (whole) return Array.from({length: sentRecords.count}, () => ({ok: false, sent: true, crm: whole, duplicateOf: null}))
+  const answer = outcome as CrmResponse
   const items = listAt(answer.json, 'data')!
-  const known = isInOrder(items, sent) ? items : []
-  return Array.from({length: sent.count}, (_, index) => {
+  const known = isInOrder(items, sentRecords) ? items : []
+  return Array.from({length: sentRecords.count}, (_, index) => {
     const item = asObject(known[index])
-    return item ? readRecord(item, answer, sent.ids?.[index]) : {ok: false, sent: true, crm: silentOn(answer), duplicateOf: null}
+    return item
+      ? readRecord(item, answer, sentRecords.ids?.[index])
+      : {ok: false, sent: true, crm: unanswered204(answer), duplicateOf: null}
   })
 }
 
-/** Null when the answer holds what was asked for, or says that there is nothing (204, 304). */
-export const readProblem = (outcome: Outcome): CrmProblem | null => {
+/** Returns the problem of a read. Null if the answer holds the requested data, or says that there is none (204, 304). */
+export const readProblem = (outcome: CrmCallOutcome): CrmProblem | null => {
   if ('problem' in outcome) return outcome.problem
   if ('lost' in outcome) return unanswered({status: outcome.status})
   const {status, json} = outcome
@@ -35,27 +39,31 @@ export const readProblem = (outcome: Outcome): CrmProblem | null => {
   return json === undefined ? unanswered({status}) : null
 }
 
-/** The list a metadata or record answer holds under `key`; empty where the CRM says so with 204; undefined where it holds none. */
-export const listIn = ({status, json}: Answer, key: string) => (status === 204 || status === 304 ? [] : listAt(json, key))
+/** Returns the wait that this service knows of, for the envelope around the `crm` object. */
+export const waitOf = (outcome: CrmCallOutcome): {retryAfterMs?: number} =>
+  'problem' in outcome && 'retryAfterMs' in outcome ? {retryAfterMs: outcome.retryAfterMs} : {}
 
-/** An answer of the right status and the wrong shape. */
-export const silentOn = ({status, json}: Answer) => unanswered({status, response: json})
+/** Returns the list under `key` of a metadata or record answer. The list is empty for 204 and 304, and undefined if the answer has none. */
+export const listIn = ({status, json}: CrmResponse, key: string) => (status === 204 || status === 304 ? [] : listAt(json, key))
 
-/** One problem that is every record's: the call was refused, or its answer says nothing of any of them. */
-export const wholeProblem = (outcome: Outcome, count: number): CrmProblem | null => {
+/** Returns the problem of an answer with the right status and the wrong shape. */
+export const unanswered204 = ({status, json}: CrmResponse) => unanswered({status, response: json})
+
+/** Returns the problem that applies to every record: the call was refused, or its answer names no record. Null if there is none. */
+export const wholeProblem = (outcome: CrmCallOutcome, count: number): CrmProblem | null => {
   if ('problem' in outcome) return outcome.problem
   if ('lost' in outcome) return unanswered({status: outcome.status})
   const {status, json} = outcome
   if (status >= 500) return failed(outcome)
   if (status >= 300 && status < 400) return unanswered({status, response: json, retryable: false})
   const items = listAt(json, 'data')
-  if (status < 300) return items ? null : silentOn(outcome)
+  if (status < 300) return items ? null : unanswered204(outcome)
   return items && (items.length === count || items.some(isSuccess)) && status !== 429 && status !== 401
     ? null
     : declined(outcome, envelopeOf(json))
 }
 
-const readRecord = (item: Record<string, unknown>, answer: Answer, id: string | undefined): RecordAnswer => {
+const readRecord = (item: Record<string, unknown>, answer: CrmResponse, id: string | undefined): RecordAnswer => {
   if (isSuccess(item)) {
     const made = idIn(item) ?? id
     if (made !== undefined) return {ok: true, recordId: made}
@@ -72,10 +80,10 @@ const readRecord = (item: Record<string, unknown>, answer: Answer, id: string | 
   return {ok: false, sent: true, crm, duplicateOf: duplicateIn(crm)}
 }
 
-/** The CRM failed while it executed the record, so it may have been done. Source: the vendor's OpenAPI lists them as answers of 500. */
+/** Codes of a failure within the CRM, so the record may have been written. Source: the vendor's OpenAPI lists them as answers of 500. */
 const failureCodes = ['INTERNAL_ERROR', 'INTERNAL_SERVER_ERROR', 'DEPENDENT_SERVICE_ERROR']
 
-/** The one record that holds every value refused as a duplicate. None when two are named, or when more hold one of them. */
+/** Returns the one record that holds every duplicate value. Null if several records are named, or if several hold one of the values. */
 const duplicateIn = (crm: CrmProblem) => {
   const duplicates = errorsOf(crm).filter(({code}) => code === 'DUPLICATE_DATA')
   const [first, ...others] = new Set(duplicates.map(({recordId}) => recordId))
@@ -83,10 +91,10 @@ const duplicateIn = (crm: CrmProblem) => {
 }
 
 /**
- * False when the answer has another length than the request, or something in it names another place or record than the one it stands at, or two
- * successes name one record: then no entry can be trusted.
+ * Returns whether the entries of an answer can be trusted. They cannot if the answer has another length than the request, or if two successes name
+ * one record. Nor can they if an entry names another position or record than its own.
  */
-const isInOrder = (items: unknown[], {count, ids}: Sent) =>
+const isInOrder = (items: unknown[], {count, ids}: SentRecords) =>
   items.length === count &&
   (ids !== undefined || isDistinct(items.flatMap(item => (isSuccess(item) ? (idIn(item) ?? []) : [])))) &&
   items.every((item, index) => {
@@ -109,7 +117,6 @@ const idIn = (item: unknown) => {
   return typeof id === 'string' && isName(id) ? id : undefined
 }
 
-/** What can be a record's id at all, and kept as one. */
 export const isName = (id: string) => /^[\x21-\x7e]{1,100}$/.test(id)
 
 const isSuccess = (item: unknown) => asObject(item)?.status === 'success' || codeOf(item) === 'SUCCESS'
@@ -124,7 +131,7 @@ export const listAt = (json: unknown, key: string) => {
   return Array.isArray(list) ? (list as unknown[]) : undefined
 }
 
-/** The refusal itself, which some versions wrap: `{data: [refusal]}` for records, `{modules: [refusal]}` for metadata. */
+/** Returns the refusal itself. Some versions wrap it: `{data: [refusal]}` for records, `{modules: [refusal]}` for metadata. */
 const envelopeOf = (json: unknown) => {
   const body = asObject(json)
   if (!body || codeOf(body) !== null) return body
@@ -132,10 +139,10 @@ const envelopeOf = (json: unknown) => {
   return isRefusal(wrapped) ? asObject(wrapped) : body
 }
 
-/** Ours, for want of the CRM's word on it: the record is as sound later as it is now. */
+/** Codes that this service treats as retryable: the same record may succeed later. The CRM does not say so. */
 const retryableCodes = ['RECORD_LOCKED', 'NOT_APPROVED']
 
-const declined = ({status, retryAfterMs, creditsRemaining}: Answer, envelope: Record<string, unknown> | null): CrmProblem => {
+const declined = ({status, retryAfterMs, creditsRemaining}: CrmResponse, envelope: Record<string, unknown> | null): CrmProblem => {
   const code = codeOf(envelope)
   const rateLimited = status === 429 || code === 'TOO_MANY_REQUESTS' || code === '429'
   const quotaSpent = rateLimited && creditsRemaining !== null && creditsRemaining <= 0
@@ -152,7 +159,7 @@ const declined = ({status, retryAfterMs, creditsRemaining}: Answer, envelope: Re
   }
 }
 
-const failed = ({status, json, retryAfterMs}: Answer): CrmProblem => {
+const failed = ({status, json, retryAfterMs}: CrmResponse): CrmProblem => {
   const envelope = envelopeOf(json)
   return {...unanswered({status, response: envelope}), code: codeOf(envelope), details: envelope?.details ?? null, retryAfterMs}
 }

@@ -1,23 +1,24 @@
 import {isLockTimeout, keepSealed, listSealedElse, lockGrant} from '../../sql/grants.ts'
-import {type ResealTools, resealEach} from '../resealing.ts'
-import {isOutdated} from '../secrets.ts'
+import {type ResealDeps, resealEach} from '../security/reseal.ts'
+import {isOutdated} from '../security/secrets.ts'
 import {openAccess, openRefresh, sealAccess, sealRefresh} from './sealed.ts'
 
-/** Longer than a renewal holds the grant. */
+/** The wait for a grant's lock, longer than a renewal holds it. */
 const waitSeconds = 12
 
-/** Every grant, each in a short transaction of its own that waits for a renewal under way and so loses none. */
+/** Reseals every grant, each in a short transaction. The transaction waits for a renewal in progress, so that no new token is lost. */
 export const resealGrants = resealEach({
   what: 'connector',
   list: listSealedElse,
   idOf: connector => connector,
-  reseal: (tools, connector) => resealOne(tools, connector).catch(error => Promise.reject(told(error))),
+  reseal: (tools, connector) => resealOne(tools, connector).catch(error => Promise.reject(logged(error))),
 })
 
-const told = (error: unknown) => (isLockTimeout(error) ? new Error('It is being renewed: run this again', {cause: error}) : error)
+const logged = (error: unknown) =>
+  isLockTimeout(error) ? new Error('The grant is being renewed. Run the command again', {cause: error}) : error
 
-/** False where somebody was faster, or forgot it. */
-const resealOne = ({db, ring}: ResealTools, connector: string): Promise<boolean> =>
+/** Reseals one grant. Returns false if another process was faster, or if the grant is gone. */
+const resealOne = ({db, ring}: ResealDeps, connector: string): Promise<boolean> =>
   db.transaction(async tx => {
     const grant = await lockGrant(tx, {connector, waitSeconds})
     if (!grant) return false

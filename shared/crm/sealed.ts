@@ -1,8 +1,8 @@
-import {isOutdated, type KeyRing, open, seal} from '../secrets.ts'
+import {isOutdated, type KeyRing, open, seal} from '../security/secrets.ts'
 
 type Column = 'refresh_sealed' | 'access_sealed'
 
-/** A token opens only in the row and the column it was sealed for. */
+/** Returns the place that a token is sealed for. It can be decrypted only for the same row and column. */
 const placeOf = (connector: string, column: Column) => `${connector}.${column}`
 
 export const sealRefresh = (ring: KeyRing, connector: string, token: string) => seal(ring, token, placeOf(connector, 'refresh_sealed'))
@@ -10,7 +10,7 @@ export const sealAccess = (ring: KeyRing, connector: string, token: string) => s
 export const openRefresh = (ring: KeyRing, connector: string, sealed: string) => open(ring, sealed, placeOf(connector, 'refresh_sealed'))
 export const openAccess = (ring: KeyRing, connector: string, sealed: string) => open(ring, sealed, placeOf(connector, 'access_sealed'))
 
-/** The lasting secret of a connection that mints no tokens stands where others have their refresh token. Null where it does not open. */
+/** Decrypts the secret of a connection without tokens, which is stored in place of the refresh token. Null if it cannot be decrypted. */
 export const openSecret = (ring: KeyRing, connector: string, sealed: string): string | null => {
   try {
     return openRefresh(ring, connector, sealed)
@@ -19,6 +19,6 @@ export const openSecret = (ring: KeyRing, connector: string, sealed: string): st
   }
 }
 
-/** As it is while its key is still the first of the ring; else sealed again under that one. */
+/** Returns the sealed value if the ring's first key sealed it; otherwise seals the token again with that key. */
 export const resealRefresh = (ring: KeyRing, connector: string, {sealed, token}: {sealed: string; token: string}) =>
   isOutdated(ring, sealed) ? sealRefresh(ring, connector, token) : sealed

@@ -1,26 +1,25 @@
-import type {Config} from '../config.ts'
 import type {Client} from './client.ts'
 import {asObject} from './error.ts'
 import type {Hosts} from './hosts.ts'
+import type {CrmOAuthClient} from './oauth-client.ts'
 
 export type Renewal = {token: string; seconds: number} | {refused: 'ended' | 'throttled' | 'failed'; why: string}
-
-type Credentials = Pick<Config, 'CRM_CLIENT_ID' | 'CRM_CLIENT_SECRET'>
 
 const longestLifeSeconds = 3600
 
 /**
- * Asks the data centre's accounts host for an access token. Its refusals often come with HTTP 200, and the throttle with 400:
- * only the body tells them apart. The refresh token itself is never rotated.
+ * Requests an access token from the data centre's accounts host. Refusals often have status 200, and throttling has 400, so only the body
+ * distinguishes them. The refresh token itself never changes.
  */
 export const renewToken = async (
   client: Client,
-  {config, hosts, refreshToken, timeoutSeconds}: {config: Credentials; hosts: Hosts; refreshToken: string; timeoutSeconds: number},
+  {own, hosts, refreshToken, timeoutSeconds}: {own: CrmOAuthClient | null; hosts: Hosts; refreshToken: string; timeoutSeconds: number},
 ): Promise<Renewal> => {
+  if (!own) return {refused: 'failed', why: `No OAuth client is configured for the data centre ${hosts.dc}. Add one to CRM_CLIENTS`}
   const form = new URLSearchParams({
     grant_type: 'refresh_token',
-    client_id: config.CRM_CLIENT_ID,
-    client_secret: config.CRM_CLIENT_SECRET,
+    client_id: own.id,
+    client_secret: own.secret,
     refresh_token: refreshToken,
   })
   const body = {type: 'application/x-www-form-urlencoded', text: form.toString()} as const
@@ -36,7 +35,7 @@ export const renewToken = async (
   return readRenewal(answer)
 }
 
-/** The refresh token and the access tokens minted from it end there. Answers why it did not work, or null. */
+/** Revokes the refresh token and its access tokens. Returns the reason of a failure, or null. */
 export const revokeToken = async (
   client: Client,
   {hosts, refreshToken, timeoutSeconds}: {hosts: Hosts; refreshToken: string; timeoutSeconds: number},
@@ -59,11 +58,11 @@ export const revokeToken = async (
 export const readRenewal = ({status, json}: {status: number; json: unknown}): Renewal => {
   const {access_token, expires_in, error} = asObject(json) ?? {}
   if (status < 300 && typeof access_token === 'string' && access_token) return {token: access_token, seconds: secondsOf(expires_in)}
-  if (error === 'invalid_code') return {refused: 'ended', why: 'The CRM no longer honours this grant'}
+  if (error === 'invalid_code') return {refused: 'ended', why: 'The CRM no longer accepts this grant'}
   if (error === 'Access Denied') return {refused: 'throttled', why: 'The CRM throttles renewals of this grant'}
   const said = typeof error === 'string' ? error : `status ${status}`
   return {refused: 'failed', why: `The CRM's accounts host answered ${said}`}
 }
 
-/** Old versions gave milliseconds here: no access token lives longer than an hour. */
+/** Returns the lifetime of a token, at most an hour, which is also the longest possible. Older versions return milliseconds. */
 const secondsOf = (given: unknown) => (typeof given === 'number' && given > 0 ? Math.min(given, longestLifeSeconds) : longestLifeSeconds)

@@ -1,36 +1,41 @@
+import type {CrmResponse} from './client.ts'
 import type {CrmUser, ReadOptions} from './crm.ts'
-import {asObject, CrmError} from './error.ts'
-import {silentOn} from './outcome.ts'
-import {answerOf, listOf, type Reach} from './reach.ts'
+import {asObject, CrmError, isTokenRefused} from './error.ts'
+import {readProblem, unanswered204} from './outcome.ts'
+import {answerOf, listOf, type SendCrmRequest} from './request.ts'
+import {type CrmAccess, isApiAccessRefused, isCrmAdministrator, type ReadJson, readAccess} from './visibility.ts'
 
-/** Whom the CRM takes the connection for: the creator of every record written through it. */
-export const readCurrentUser = async (reach: Reach, {signal}: ReadOptions = {}) => {
-  const outcome = await reach({operation: 'users', method: 'GET', path: '/crm/v8/users', query: {type: 'CurrentUser'}, signal})
+/** Reads the CRM user of the connection, who becomes the creator of every record written through it. */
+export const readCurrentUser = async (sendCrmRequest: SendCrmRequest, {signal}: ReadOptions = {}) => {
+  const outcome = await sendCrmRequest({operation: 'users', method: 'GET', path: '/crm/v8/users', query: {type: 'CurrentUser'}, signal})
   const {id, full_name} = asObject(listOf(outcome, 'users')[0]) ?? {}
-  if (typeof id !== 'string') throw new CrmError(silentOn(answerOf(outcome)))
+  if (typeof id !== 'string') throw new CrmError(unanswered204(answerOf(outcome)))
   return {id, name: String(full_name ?? '')}
 }
 
-/** A number, or one written as text by older versions; nobody is 204. */
-export const countActiveUsers = async (reach: Reach, {signal}: ReadOptions = {}) => {
+/** Counts the active users. The CRM returns a number, or text in older versions; 204 means 0. */
+export const countActiveUsers = async (sendCrmRequest: SendCrmRequest, {signal}: ReadOptions = {}) => {
   const answer = answerOf(
-    await reach({operation: 'users', method: 'GET', path: '/crm/v8/users/actions/count', query: {type: 'ActiveUsers'}, signal}),
+    await sendCrmRequest({operation: 'users', method: 'GET', path: '/crm/v8/users/actions/count', query: {type: 'ActiveUsers'}, signal}),
   )
   if (answer.status === 204) return 0
   const {count} = asObject(answer.json) ?? {}
-  if (!/^\d+$/.test(String(count))) throw new CrmError(silentOn(answer))
+  if (!/^\d+$/.test(String(count))) throw new CrmError(unanswered204(answer))
   return Number(count)
 }
 
 const usersPerPage = 200
 const mostPages = 20
 
-/** The user of an account, or null: read page by page, since the CRM does not search by account. Throws if there are too many to read. */
-export const findUser = async (reach: Reach, zuid: string, options: ReadOptions = {}) => {
+/**
+ * Finds the user of an account, or returns null. Reads the users page by page, because the CRM does not search by account. Throws if there are too
+ * many.
+ */
+export const findUser = async (sendCrmRequest: SendCrmRequest, zuid: string, options: ReadOptions = {}) => {
   for (const type of ['ActiveUsers', 'DeactiveUsers', 'DeletedUsers'] as const) {
     let seen = 0
-    for await (const user of readUsers(reach, type, options)) {
-      if (String(user.zuid) === zuid) return describeUser(user, type === 'ActiveUsers')
+    for await (const user of readUsers(sendCrmRequest, type, options)) {
+      if (String(user.zuid) === zuid) return describeUser(sendCrmRequest, user, {isActive: type === 'ActiveUsers', ...options})
       seen++
     }
     if (seen >= mostPages * usersPerPage)
@@ -39,22 +44,56 @@ export const findUser = async (reach: Reach, zuid: string, options: ReadOptions 
   return null
 }
 
-const describeUser = ({id, profile}: Record<string, unknown>, isActive: boolean) => ({
-  ...{id: String(id), isActive, isAdministrator: asObject(profile)?.name === 'Administrator'},
-})
+const describeUser = async (
+  sendCrmRequest: SendCrmRequest,
+  {id, profile}: Record<string, unknown>,
+  {isActive, ...options}: ReadOptions & {isActive: boolean},
+) => {
+  const user = {id: String(id), profile: textOf(asObject(profile)?.id)}
+  return {id: user.id, isActive, isAdministrator: isActive && (await isCrmAdministrator(readJsonFrom(sendCrmRequest, options), user))}
+}
 
-/** The active users, at most 4,000. */
-export const listUsers = async (reach: Reach, options: ReadOptions = {}) => {
+const textOf = (json: unknown) => (typeof json === 'string' ? json : null)
+
+/** Reads whether the connection's user is an administrator, and the user's limits. */
+export const readOwnAccess = async (sendCrmRequest: SendCrmRequest, options: ReadOptions = {}): Promise<CrmAccess> => {
+  const outcome = await sendCrmRequest({
+    operation: 'users',
+    method: 'GET',
+    path: '/crm/v8/users',
+    query: {type: 'CurrentUser'},
+    signal: options.signal,
+  })
+  if ('json' in outcome && isApiAccessRefused(outcome)) return {isAdministrator: false, warnings: [{code: 'noApiAccess', modules: []}]}
+  const {id, profile} = asObject(listOf(outcome, 'users')[0]) ?? {}
+  if (typeof id !== 'string') throw new CrmError(unanswered204(answerOf(outcome)))
+  return readAccess(readJsonFrom(sendCrmRequest, options), {id, profile: textOf(asObject(profile)?.id)})
+}
+
+/**
+ * Returns a function that reads JSON and returns refusals for a missing scope or permission as answers. It throws CrmError after a rate limit or
+ * without an answer.
+ */
+const readJsonFrom =
+  (sendCrmRequest: SendCrmRequest, {signal}: ReadOptions): ReadJson =>
+  async (path, query) => {
+    const outcome = await sendCrmRequest({operation: 'users', method: 'GET', path, ...(query && {query}), signal})
+    const problem = readProblem(outcome)
+    if (problem && (problem.unanswered || problem.rateLimited || isTokenRefused(problem))) throw new CrmError(problem)
+    return outcome as CrmResponse
+  }
+
+export const listUsers = async (sendCrmRequest: SendCrmRequest, options: ReadOptions = {}) => {
   const users: CrmUser[] = []
-  for await (const {id, email, full_name} of readUsers(reach, 'ActiveUsers', options))
+  for await (const {id, email, full_name} of readUsers(sendCrmRequest, 'ActiveUsers', options))
     users.push({id: String(id), email: String(email ?? ''), name: String(full_name ?? '')})
   return users
 }
 
-async function* readUsers(reach: Reach, type: 'ActiveUsers' | 'DeactiveUsers' | 'DeletedUsers', {signal}: ReadOptions) {
+async function* readUsers(sendCrmRequest: SendCrmRequest, type: 'ActiveUsers' | 'DeactiveUsers' | 'DeletedUsers', {signal}: ReadOptions) {
   for (let page = 1; page <= mostPages; page++) {
     const query = {type, page: String(page), per_page: String(usersPerPage)}
-    const outcome = await reach({operation: 'users', method: 'GET', path: '/crm/v8/users', query, signal})
+    const outcome = await sendCrmRequest({operation: 'users', method: 'GET', path: '/crm/v8/users', query, signal})
     if (answerOf(outcome).status === 204) return
     for (const user of listOf(outcome, 'users').map(asObject)) if (user) yield user
     if (asObject(asObject(answerOf(outcome).json)?.info)?.more_records !== true) return

@@ -2,12 +2,12 @@ import {readFileSync} from 'node:fs'
 import {readModule} from './module-source.ts'
 import {HELPERS} from './names.ts'
 
-/** The sources that run inside, as scripts. `helpers` is `(zoneOffset) => helpers`. */
+/** The scripts that run inside the sandbox. `helpers` is the source of a function `(zoneOffset) => helpers`. */
 export type Scripts = {harden: string; driver: string; helpers: string}
 
 let known: Scripts | null = null
 
-/** Read and parsed once a process: each thread is given the texts, and needs no parser of its own. */
+/** Reads and parses the scripts once per process. A thread gets their texts, so it needs no parser. */
 export const builtinScripts = (): Scripts => {
   known ??= {harden: asFunction(codeOf('harden'), 'harden()'), driver: asFunction(codeOf('driver'), 'drive'), helpers: helpersScript()}
   return known
@@ -17,7 +17,7 @@ const codeOf = (name: string) => readModule(readFileSync(new URL(`inside/${name}
 
 const asFunction = (code: string, answer: string) => `(() => {"use strict";\n${code}\nreturn ${answer}\n})()`
 
-/** Imported by one another under these names, so they run in this order, as one function. */
+/** The modules of the helpers in dependency order; they are joined into one function. */
 const FILES = ['as-text', 'text', 'lists', 'numbers', 'contacts', 'hash', 'calendar', 'date-tokens', 'dates']
 
 const helpersScript = () =>

@@ -3,9 +3,9 @@ import {LIMITS} from './limits.ts'
 import {ModuleProblem, type ModuleSource, readModule} from './module-source.ts'
 
 /**
- * Reads a library's source. At its top level stand functions and constants only, and a constant is plain data, a function or a regular
- * expression: nothing there can hold what one row leaves for the next. Getters, computed keys, what turns an object into text or a number,
- * and own names for Map, Set and Object are refused because a closure with a memory could come out of them.
+ * Parses a library's source. The top level may contain only functions and constants; a constant may hold only plain data, functions and
+ * regular expressions. So a library cannot store data of one row for the next. Also refused are getters, computed keys, conversions of
+ * objects to text or numbers, and variables named Map, Set or Object, because these could create a closure with state.
  */
 export const readLibrarySource = (source: string): ModuleSource => {
   if (source.length > LIMITS.libraryChars)
@@ -14,17 +14,17 @@ export const readLibrarySource = (source: string): ModuleSource => {
     const stray = strayStatement(statement) ?? findBelow(statement, isRefused)
     if (stray) throw object(stray, REFUSED[stray.type] ?? topLevel)
     const comment = findBelow(statement, node => isOldComment(node, source))
-    if (comment) throw object(comment, 'Put a space after `<`: `<!--` once began a comment')
+    if (comment) throw object(comment, 'Put a space after `<`, because `<!--` begins a comment in older JavaScript')
   })
 }
 
-const topLevel = 'At its top level a library has functions and constants only, so that no row can leave anything for the next'
+const topLevel = 'The top level of a library may contain only functions and constants. Move this into a function'
 const waits = 'A library cannot wait: no async and no await'
 const REFUSED: Record<string, string> = {
-  ImportDeclaration: 'A library may not import; it has the built-in `helpers`',
-  ImportExpression: 'A library may not import; it has the built-in `helpers`',
-  MetaProperty: 'A library may not ask about its module',
-  VariableDeclaration: 'Declare it with `const`: a library keeps nothing from one row to the next',
+  ImportDeclaration: 'A library cannot import. Use the built-in `helpers`',
+  ImportExpression: 'A library cannot import. Use the built-in `helpers`',
+  MetaProperty: 'A library cannot use `import.meta`',
+  VariableDeclaration: 'Declare it with `const`, because a library keeps no state between rows',
   ClassDeclaration: 'A class belongs inside the function that uses it',
   CallExpression: 'A constant is plain data, a function or a regular expression; call this inside a function',
   NewExpression: 'A constant may be a `new Map(…)` or `new Set(…)` of plain data; make others inside a function',
@@ -34,19 +34,19 @@ const REFUSED: Record<string, string> = {
   ArrowFunctionExpression: waits,
   ForOfStatement: waits,
   Property: 'An object at the top level has plain keys, without getters, setters, computed names, toString, valueOf and __proto__',
-  Identifier: 'Map, Set and Object are the language’s; choose another name',
+  Identifier: 'Map, Set and Object are names of the language. Choose another name',
 }
 
 const TRUSTED = ['Map', 'Set', 'Object']
 
-/** Functions of these names run while the library loads, where an object stands in an operator, a template or brackets. */
+/** Names of functions that JavaScript calls by itself while the library loads, if an operator, a template or brackets use an object. */
 const RUN_UNASKED = new Set(['toString', 'valueOf', '__proto__'])
 const keyOf = (key: AnyNode) => (key.type === 'Identifier' ? key.name : key.type === 'Literal' ? String(key.value) : '')
 
-type Place = Statement | ModuleDeclaration
+type SourcePlace = Statement | ModuleDeclaration
 
-/** The first node of a top-level statement that does not belong there. */
-const strayStatement = (statement: Place): (Node & {type: string}) | null => {
+/** Returns the first node of a top-level statement that is not allowed, or null. */
+const strayStatement = (statement: SourcePlace): (Node & {type: string}) | null => {
   if (statement.type === 'ExportNamedDeclaration')
     return statement.source
       ? {...statement, type: 'ImportDeclaration'}
@@ -119,11 +119,14 @@ const isRefused = (node: AnyNode) =>
   node.type === 'AwaitExpression' ||
   ('async' in node && node.async === true)
 
-/** In a script, which a library is run as, `<!--` begins a comment; in a module, as which it is read, it is three operators. */
+/**
+ * Whether a node is part of `<!--`. A library runs as a script, in which `<!--` begins a comment, but it is parsed as a module, in which
+ * `<!--` is three operators.
+ */
 const isOldComment = (node: AnyNode, source: string) =>
   node.type === 'UpdateExpression' && source.slice(node.start - 2, node.start + 2) === '<!--'
 
-/** Depth first, without recursion: a source may nest as deep as the parser goes. */
+/** Finds a node by depth-first search. The search is not recursive, because the source may be nested as deeply as the parser allows. */
 const findBelow = (root: AnyNode, matches: (node: AnyNode) => boolean): AnyNode | null => {
   const open: unknown[] = [root]
   while (open.length) {

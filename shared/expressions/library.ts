@@ -11,26 +11,26 @@ import type {Sandbox} from './sandbox.ts'
 import {sandboxUnavailable} from './sandbox-thread.ts'
 
 /*
- * What routes and the engine call:
+ * The functions that routes and the engine call:
  *
  *   checkLibrary(sandbox, {manifest, source, namespace?}) → {ok: true, library} | {ok: false, code, message, line, column}
- *     before a library is published or restored. `manifest` has passed `Manifest`; `namespace` is the path's, where there is one.
- *     Throws a Refusal SANDBOX_UNAVAILABLE when no sandbox can be had: then nothing is known of the library.
+ *     Before a library is published or restored. `manifest` must have been parsed by `Manifest`; `namespace`: that of the path, if any.
+ *     Throws a Refusal SANDBOX_UNAVAILABLE if no sandbox can be started; the library is then unchecked.
  *   readLibrary({manifest, source}) → Library
- *     for `sandbox.evaluate({libraries})`, of a library that was checked when it was published. Throws ModuleProblem.
+ *     For `sandbox.evaluate({libraries})`, of a library that was checked when it was published. Throws ModuleProblem.
  */
 
 export type Library = {namespace: string; functions: string[]; compiled: CompiledLibrary; digest: string}
 
 type LibraryCode = 'NAMESPACE_MISMATCH' | 'NAMESPACE_RESERVED' | 'LIBRARY_SCOPE' | 'LIBRARY_LOAD' | 'LIBRARY_EXPORTS' | 'LIBRARY_EXAMPLE'
 
-/** Line and column are of the library's source, from 1; null where the manifest alone is to blame. */
+/** A problem of a library. `line` and `column` count from 1 in the library's source; they are null if the problem is in the manifest. */
 type LibraryProblem = {ok: false; code: LibraryCode; message: string} & NullablePosition
 export type LibraryCheck = {ok: true; library: Library} | LibraryProblem
 
-type Given = {manifest: Manifest; source: string}
+type LibraryInput = {manifest: Manifest; source: string}
 
-export const readLibrary = ({manifest, source}: Given): Library => {
+export const readLibrary = ({manifest, source}: LibraryInput): Library => {
   const {namespace, functions} = manifest
   const digest = createHash('sha256')
     .update(JSON.stringify([namespace, source]))
@@ -38,13 +38,13 @@ export const readLibrary = ({manifest, source}: Given): Library => {
   return {namespace, functions: functions.map(({name}) => name), compiled: {...readLibrarySource(source), namespace}, digest}
 }
 
-/** Names, source, exports, then each example in the sandbox, in this order; answers the first problem. */
-export const checkLibrary = async (sandbox: Sandbox, given: Given & {namespace?: string}): Promise<LibraryCheck> => {
-  const named = nameProblem(given)
+/** Checks a library's names, source and exports, and then runs each example in the sandbox. Returns the first problem. */
+export const checkLibrary = async (sandbox: Sandbox, input: LibraryInput & {namespace?: string}): Promise<LibraryCheck> => {
+  const named = nameProblem(input)
   if (named) return named
-  const library = tryRead(given)
+  const library = tryRead(input)
   if ('ok' in library) return library
-  return exportsProblem(given, library) ?? (await examplesProblem(sandbox, given, library)) ?? {ok: true, library}
+  return exportsProblem(input, library) ?? (await examplesProblem(sandbox, input, library)) ?? {ok: true, library}
 }
 
 const nowhere = {line: null, column: null}
@@ -55,14 +55,17 @@ const problem = (code: LibraryCode, message: string, position: NullablePosition 
   ...position,
 })
 
-const nameProblem = ({manifest, namespace}: Given & {namespace?: string}) => {
+const nameProblem = ({manifest, namespace}: LibraryInput & {namespace?: string}) => {
   if (namespace !== undefined && manifest.namespace !== namespace)
-    return problem('NAMESPACE_MISMATCH', `The manifest's namespace is ${manifest.namespace}, and the library is published as ${namespace}`)
+    return problem(
+      'NAMESPACE_MISMATCH',
+      `The manifest's namespace is ${manifest.namespace}, but the library is published as ${namespace}. Use the same name`,
+    )
   if (isReservedNamespace(manifest.namespace))
-    return problem('NAMESPACE_RESERVED', `${manifest.namespace} is a name of the service or of the language; choose another namespace`)
+    return problem('NAMESPACE_RESERVED', `${manifest.namespace} is a name of the service or of the language. Choose another namespace`)
   if (!canBeParameter(manifest.namespace))
-    return problem('NAMESPACE_RESERVED', `${manifest.namespace} is a word of the language; choose another namespace`)
-  return manifest.scope === 'org' ? null : problem('LIBRARY_SCOPE', 'A library has the scope "org"; "global" is not offered')
+    return problem('NAMESPACE_RESERVED', `${manifest.namespace} is a keyword of the language. Choose another namespace`)
+  return manifest.scope === 'org' ? null : problem('LIBRARY_SCOPE', 'The scope of a library must be "org". "global" is not supported')
 }
 
 const KEYWORDS = new Set(
@@ -72,31 +75,32 @@ const KEYWORDS = new Set(
 )
 const canBeParameter = (name: string) => !KEYWORDS.has(name)
 
-const tryRead = (given: Given): Library | LibraryProblem => {
+const tryRead = (input: LibraryInput): Library | LibraryProblem => {
   try {
-    return readLibrary(given)
+    return readLibrary(input)
   } catch (error) {
     if (error instanceof ModuleProblem) return problem('LIBRARY_LOAD', error.message, error.position)
     throw error
   }
 }
 
-const exportsProblem = ({manifest}: Given, {compiled}: Library) => {
+const exportsProblem = ({manifest}: LibraryInput, {compiled}: Library) => {
   const declared = new Set<string>()
   for (const {name} of manifest.functions) {
     if (declared.has(name)) return problem('LIBRARY_EXPORTS', `The manifest names ${name} twice`)
     declared.add(name)
-    if (FORBIDDEN_PROPERTIES.has(name)) return problem('LIBRARY_EXPORTS', `No expression can call a function named ${name}; choose another`)
+    if (FORBIDDEN_PROPERTIES.has(name))
+      return problem('LIBRARY_EXPORTS', `No expression can call a function named ${name}. Choose another name`)
     if (!compiled.exports.some(exported => exported.name === name))
-      return problem('LIBRARY_EXPORTS', `The manifest names ${name}, which the source does not export`)
+      return problem('LIBRARY_EXPORTS', `The manifest names ${name}, but the source does not export it`)
   }
   const extra = compiled.exports.find(({name}) => !declared.has(name))
-  return extra ? problem('LIBRARY_EXPORTS', `The source exports ${extra.name}, which the manifest does not name`, extra.position) : null
+  return extra ? problem('LIBRARY_EXPORTS', `The source exports ${extra.name}, but the manifest does not name it`, extra.position) : null
 }
 
-const examplesProblem = async (sandbox: Sandbox, {manifest, source}: Given, {compiled}: Library) => {
+const examplesProblem = async (sandbox: Sandbox, {manifest, source}: LibraryInput, {compiled}: Library) => {
   const examples = manifest.functions.flatMap(({name, examples}) => examples.map(example => ({name, ...example})))
-  const asked = examples.map(({name, arguments: given}) => ({name, arguments: JSON.stringify(given)}))
+  const asked = examples.map(({name, arguments: input}) => ({name, arguments: JSON.stringify(input)}))
   const answered = await sandbox.ask<'check'>({kind: 'check', library: compiled, examples: asked})
   if ('fault' in answered) return faultProblem(answered.fault, examples[answered.row]?.name)
   const {kinds, refused, results} = answered.answer
@@ -104,21 +108,21 @@ const examplesProblem = async (sandbox: Sandbox, {manifest, source}: Given, {com
   const stray = Object.entries(JSON.parse(kinds) as Record<string, string>).find(([, kind]) => kind !== 'function')
   if (stray) {
     const {position} = compiled.exports.find(({name}) => name === stray[0])!
-    return problem('LIBRARY_EXPORTS', `${stray[0]} is not a function; a library exports functions only`, position)
+    return problem('LIBRARY_EXPORTS', `${stray[0]} is not a function. A library can export only functions`, position)
   }
-  for (const [at, {name, arguments: given, result}] of examples.entries()) {
+  for (const [at, {name, arguments: input, result}] of examples.entries()) {
     if (at === results.length)
       return problem(
         'LIBRARY_EXAMPLE',
-        `The examples take more than ${LIMITS.examplesMilliseconds} ms together: give fewer, or shorter ones`,
+        `The examples take more than ${LIMITS.examplesMilliseconds} ms together. Use fewer or shorter examples`,
       )
     const [actual, thrown] = JSON.parse(results[at]!) as [unknown, [string, string, string] | null]
-    const call = shorten(`${name}(${given.map(one => JSON.stringify(one)).join(', ')})`)
+    const call = shorten(`${name}(${input.map(one => JSON.stringify(one)).join(', ')})`)
     if (thrown) return problem('LIBRARY_EXAMPLE', `${call} threw: ${thrown[1]}`, positionOf(thrown[2], compiled, source))
     if (!isDeepStrictEqual(actual, result))
       return problem(
         'LIBRARY_EXAMPLE',
-        `${call} is ${shorten(JSON.stringify(actual))}, and its example says ${shorten(JSON.stringify(result))}`,
+        `${call} returned ${shorten(JSON.stringify(actual))}, but its example expects ${shorten(JSON.stringify(result))}`,
       )
   }
   return null

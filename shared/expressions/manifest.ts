@@ -1,54 +1,58 @@
 import {z} from 'zod'
-import {drawnAs} from '../drawn.ts'
+import {withJsonSchema} from '../schema/json-schema.ts'
 import {LIMITS} from './limits.ts'
 
-const json = (what: string) => drawnAs(z.json(), z.unknown().describe(what))
+const json = (what: string) => withJsonSchema(z.json(), z.unknown().describe(what))
 const text = (longest: number) => z.string().max(longest)
-const identifier = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'A letter or _, then letters, digits and _, at most 64')
+const identifier = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'Must be a letter or _, then letters, digits and _, at most 64')
 
-/** semver.org, without its build part: the author's label, not our version number. */
+/** A version by semver.org, without build metadata. The author sets it; the service numbers versions separately. */
 const semver = z
   .string()
   .max(100)
   .regex(/^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/, 'A version such as 1.2.0')
 
 const Example = z.strictObject({
-  arguments: z.array(json('One argument')).max(20).describe('What the function is called with'),
-  result: json('What it has to answer: publishing runs it'),
+  arguments: z.array(json('One argument')).max(20).describe('The arguments of the call'),
+  result: json('The expected result; publishing checks it'),
 })
 
 const Parameter = z.strictObject({
   name: identifier.describe('The parameter’s name'),
-  type: text(100).optional().describe('What it takes, in words'),
+  type: text(100).optional().describe('The type, as text'),
   description: text(500).optional().describe('What it is for'),
-  optional: z.boolean().optional().describe('It may be left out'),
+  optional: z.boolean().optional().describe('Whether the parameter is optional'),
 })
 
 const ManifestFunction = z.strictObject({
-  name: identifier.describe('The name it is exported by'),
+  name: identifier.describe('The exported name'),
   description: text(1000).default('').describe('What it does'),
-  parameters: z.array(Parameter).max(20).default([]).describe('In the order they are given'),
+  parameters: z.array(Parameter).max(20).default([]).describe('The parameters in order'),
   returns: z
     .union([
       text(100),
       z.strictObject({
-        type: text(100).optional().describe('What it answers, in words'),
-        description: text(500).optional().describe('What that means'),
+        type: text(100).optional().describe('The type of the result, as text'),
+        description: text(500).optional().describe('The meaning of the result'),
       }),
     ])
     .optional()
-    .describe('What it answers'),
-  examples: z.array(Example).max(LIMITS.functionExamples).default([]).describe('Calls with their results, which every publish runs'),
+    .describe('The result'),
+  examples: z
+    .array(Example)
+    .max(LIMITS.functionExamples)
+    .default([])
+    .describe('Calls with their expected results, which every publish checks'),
 })
 
-/** What a library says of itself. `scope` is read here and refused in `checkLibrary`, so that the refusal has its own words. */
+/** The manifest of a library. `scope` is accepted here, because `checkLibrary` refuses it with a specific message. */
 export const Manifest = z
   .strictObject({
-    namespace: identifier.describe('What expressions call it by: `namespace.function(…)`'),
-    version: semver.describe('The author’s label, such as 1.2.0; versions are counted beside it'),
-    scope: z.enum(['org', 'global']).describe('`org`; `global` is not offered'),
+    namespace: identifier.describe('The name in expressions: `namespace.function(…)`'),
+    version: semver.describe('The author’s label, such as 1.2.0; the service counts versions separately'),
+    scope: z.enum(['org', 'global']).describe('`org`; `global` is not supported'),
     description: text(2000).default('').describe('What it is for'),
-    functions: z.array(ManifestFunction).min(1).max(LIMITS.libraryFunctions).describe('Every function the source exports'),
+    functions: z.array(ManifestFunction).min(1).max(LIMITS.libraryFunctions).describe('Every function that the source exports'),
   })
-  .meta({id: 'Manifest', description: 'What a library says of itself'})
+  .meta({id: 'Manifest', description: 'Describes a library and its functions'})
 export type Manifest = z.output<typeof Manifest>

@@ -1,7 +1,6 @@
 import {type AnyNode, type ModuleDeclaration, type Node, parse, type Statement} from 'acorn'
 import {type Position, positionAt} from './position.ts'
 
-/** What stopped a module, and where. */
 export class ModuleProblem extends Error {
   readonly position: Position
   constructor(message: string, position: Position) {
@@ -10,14 +9,14 @@ export class ModuleProblem extends Error {
   }
 }
 
-/** A module as the body of a function: the same text, letter for letter in the same place, with `export` and imports blanked out. */
+/** A module converted to a function body. All text keeps its position; `export` and imports are blanked out. */
 export type ModuleSource = {code: string; exports: {name: string; local: string; position: Position}[]; constants: string[]}
 
 type Rule = (statement: Statement | ModuleDeclaration, object: (node: Node, message: string) => ModuleProblem) => void
 
 /**
- * Reads an ES module with named exports. QuickJS's own modules answer promises and resolve names; a function does neither, and keeps
- * every line and column. `check` may refuse more.
+ * Converts an ES module with named exports to a function body that keeps every line and column. QuickJS would load a module asynchronously
+ * and resolve its imports. `check` may refuse more statements.
  */
 export const readModule = (source: string, check: Rule): ModuleSource => {
   const program = parseModule(source)

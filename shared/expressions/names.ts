@@ -1,4 +1,4 @@
-/** Every built-in helper; `helpers.<name>`. A test holds this list against what the sources under `inside/helpers/` export. */
+/** Every built-in helper, `helpers.<name>`. A test compares this list with the exports of `inside/helpers/`. */
 export const HELPERS = [
   'trim',
   'collapse',
@@ -27,10 +27,9 @@ export const HELPERS = [
   'hash',
 ] as const
 
-/** What an expression is given. */
 export const GIVEN = ['row', 'value', 'context', 'helpers'] as const
 
-/** Plain JavaScript an expression may name besides. `Date` tells the run's clock, `Math.random` is seeded by row. */
+/** JavaScript globals that an expression can use. `Date` returns the run's clock; `Math.random` is seeded per row. */
 export const GLOBALS = [
   'undefined',
   'NaN',
@@ -52,7 +51,10 @@ export const GLOBALS = [
   'decodeURIComponent',
 ] as const
 
-/** Ways to a constructor, and from there to other code. Refused on everything but `row`, whose columns may have these names. */
+/**
+ * Properties that lead to constructors and so to other code. They are refused on every value except `row`, whose columns may have these
+ * names.
+ */
 export const FORBIDDEN_PROPERTIES = new Set(['constructor', '__proto__', 'prototype'])
 
 const RESERVED = new Set<string>([
@@ -67,5 +69,4 @@ const RESERVED = new Set<string>([
   'arguments',
 ])
 
-/** Whether a library may not take this name: it is ours, or it is the language's. */
 export const isReservedNamespace = (name: string) => RESERVED.has(name)

@@ -1,28 +1,31 @@
 import {LIMITS} from './limits.ts'
 import type {PreparedProgram} from './program.ts'
-import type {Batch, Row} from './sandbox.ts'
+import type {Batch, ExpressionRow} from './sandbox.ts'
 
-/** Rows as they cross: flat cells of the fields that are read (`width` of them a row), or whole rows as objects (`width` 0). */
-export type Packed = {rows: string; width: number; numbers: readonly number[]; split: () => Iterable<Packed>}
+/**
+ * Rows for one transfer. If `width` is above 0, `rows` has flat cells of the fields that are read, `width` per row. If `width` is 0, it has
+ * whole rows as objects.
+ */
+export type PackedRows = {rows: string; width: number; numbers: readonly number[]; split: () => Iterable<PackedRows>}
 
-/** Cuts a batch into crossings. A text instead of one says why its row cannot cross at all. */
+/** Splits a batch into transfers. If a row cannot be transferred, yields the reason as text instead. */
 export function* packRows(
   {program: {fields}}: PreparedProgram,
   {rows, numbers}: Pick<Batch, 'rows' | 'numbers'>,
-): Iterable<Packed | string> {
+): Iterable<PackedRows | string> {
   for (let from = 0; from < rows.length; from += LIMITS.crossingRows) {
     const part = rows.slice(from, from + LIMITS.crossingRows)
     yield* packPart(part, fields, numbers ? numbers.slice(from, from + part.length) : part.map((_, at) => from + at))
   }
 }
 
-function* packPart(part: readonly Row[], fields: string[] | null, numbers: readonly number[]): Iterable<Packed | string> {
+function* packPart(part: readonly ExpressionRow[], fields: string[] | null, numbers: readonly number[]): Iterable<PackedRows | string> {
   const cells = fields && cellsOf(part, fields)
   const rows = JSON.stringify(fields?.length === 0 ? part.map(() => null) : (cells ?? part))
-  const split = () => part.flatMap((row, at) => [...packPart([row], fields, [numbers[at]!])]) as Packed[]
+  const split = () => part.flatMap((row, at) => [...packPart([row], fields, [numbers[at]!])]) as PackedRows[]
   if (rows.length <= LIMITS.crossingChars || (part.length === 1 && rows.length <= LIMITS.rowChars))
     yield {rows, width: cells ? fields.length : 0, numbers, split}
-  else if (part.length === 1) yield `The row has more than ${LIMITS.rowChars} characters`
+  else if (part.length === 1) yield `The row has more than ${LIMITS.rowChars} characters. Shorten its cells`
   else {
     const half = part.length >> 1
     yield* packPart(part.slice(0, half), fields, numbers.slice(0, half))
@@ -30,8 +33,11 @@ function* packPart(part: readonly Row[], fields: string[] | null, numbers: reado
   }
 }
 
-/** Null where cells would not say what the row does: a field that is missing, or holds more than text, number, boolean or null. */
-const cellsOf = (rows: readonly Row[], fields: string[]) => {
+/**
+ * Returns the rows as flat cells. Returns null if flat cells cannot represent them: a field is missing, or is not text, number, boolean or
+ * null.
+ */
+const cellsOf = (rows: readonly ExpressionRow[], fields: string[]) => {
   const cells: unknown[] = []
   for (const row of rows)
     for (const field of fields) {

@@ -6,22 +6,21 @@ import {type Position, positionAt} from './position.ts'
 /** The org's libraries by namespace, each with the names of its functions. */
 export type Namespaces = Readonly<Record<string, readonly string[]>>
 
-export type Parsed = {
-  /** The row's fields it reads, each once; null where that cannot be known (`row[name]`, `Object.keys(row)`). */
+export type ParsedExpression = {
+  /** Fields of the row that the expression reads, each once. Null if they cannot be determined (`row[name]`, `Object.keys(row)`). */
   fields: string[] | null
   readsValue: boolean
-  /** The libraries it calls. */
   namespaces: string[]
 }
 
 type ParseProblem = Position & {code: 'EXPRESSION_SYNTAX' | 'EXPRESSION_REFUSED'; message: string}
-type ParseResult = {ok: true; parsed: Parsed} | {ok: false; problem: ParseProblem}
+type ParseResult = {ok: true; parsed: ParsedExpression} | {ok: false; problem: ParseProblem}
 
 /**
- * Reads one JavaScript expression and refuses what an expression may not do, with the place. What is refused here is refused for
- * clarity; the sandbox holds even against what a parser cannot see.
+ * Parses one JavaScript expression and refuses forbidden constructs, with their position. This check exists for clear messages; the sandbox
+ * is safe without it.
  */
-export const parseExpression = (source: string, {namespaces = {}, columns}: Known = {}): ParseResult => {
+export const parseExpression = (source: string, {namespaces = {}, columns}: KnownNames = {}): ParseResult => {
   const state: State = {namespaces, columns, fields: new Set(), wholeRow: false, readsValue: false, used: new Set(), depth: 0}
   try {
     if (source.length > LIMITS.sourceChars)
@@ -36,8 +35,8 @@ export const parseExpression = (source: string, {namespaces = {}, columns}: Know
   }
 }
 
-/** `columns`: what the rows have, where that is known; another one is then refused at its place. */
-type Known = {namespaces?: Namespaces; columns?: readonly string[]}
+/** Names that the expression may use. `columns` has the columns of the rows, if they are known; other columns are then refused. */
+type KnownNames = {namespaces?: Namespaces; columns?: readonly string[]}
 type State = {
   namespaces: Namespaces
   columns: readonly string[] | undefined
@@ -75,7 +74,7 @@ const problemOf = (error: unknown, source: string): ParseProblem => {
 
 const tooDeep = 'The expression is nested too deeply; split it into smaller ones'
 
-/** As a module's code, so that `await` and the old HTML comments mean nothing special. */
+/** Options of the parser. Source is parsed as module code, so that `await` and old HTML comments have no special meaning. */
 const options = {ecmaVersion: 2024, sourceType: 'module', preserveParens: true} as const
 
 const parseWhole = (source: string): Expression => {
@@ -107,40 +106,40 @@ const visit = (node: AnyNode, state: State, scope: Scope): void => {
 }
 
 type Visit = (node: never, state: State, scope: Scope) => void
-type Of<Type extends string> = Extract<AnyNode, {type: Type}>
+type NodeOf<Type extends string> = Extract<AnyNode, {type: Type}>
 
 const each = (nodes: readonly (AnyNode | null)[], state: State, scope: Scope) => {
   for (const node of nodes) if (node) visit(node, state, scope)
 }
 
-/** Every kind of node an expression may have. What is not here is refused. */
+/** The node types that an expression may contain. All other types are refused. */
 const KINDS = {
   Literal: () => {},
   TemplateElement: () => {},
-  ParenthesizedExpression: (node: Of<'ParenthesizedExpression'>, state: State, scope: Scope) => visit(node.expression, state, scope),
-  ChainExpression: (node: Of<'ChainExpression'>, state: State, scope: Scope) => visit(node.expression, state, scope),
-  SpreadElement: (node: Of<'SpreadElement'>, state: State, scope: Scope) => visit(node.argument, state, scope),
-  ArrayExpression: (node: Of<'ArrayExpression'>, state: State, scope: Scope) => each(node.elements, state, scope),
-  ObjectExpression: (node: Of<'ObjectExpression'>, state: State, scope: Scope) => each(node.properties, state, scope),
-  SequenceExpression: (node: Of<'SequenceExpression'>, state: State, scope: Scope) => each(node.expressions, state, scope),
-  TemplateLiteral: (node: Of<'TemplateLiteral'>, state: State, scope: Scope) => each(node.expressions, state, scope),
-  BinaryExpression: (node: Of<'BinaryExpression'>, state: State, scope: Scope) => each([node.left, node.right], state, scope),
-  LogicalExpression: (node: Of<'LogicalExpression'>, state: State, scope: Scope) => each([node.left, node.right], state, scope),
-  ConditionalExpression: (node: Of<'ConditionalExpression'>, state: State, scope: Scope) =>
+  ParenthesizedExpression: (node: NodeOf<'ParenthesizedExpression'>, state: State, scope: Scope) => visit(node.expression, state, scope),
+  ChainExpression: (node: NodeOf<'ChainExpression'>, state: State, scope: Scope) => visit(node.expression, state, scope),
+  SpreadElement: (node: NodeOf<'SpreadElement'>, state: State, scope: Scope) => visit(node.argument, state, scope),
+  ArrayExpression: (node: NodeOf<'ArrayExpression'>, state: State, scope: Scope) => each(node.elements, state, scope),
+  ObjectExpression: (node: NodeOf<'ObjectExpression'>, state: State, scope: Scope) => each(node.properties, state, scope),
+  SequenceExpression: (node: NodeOf<'SequenceExpression'>, state: State, scope: Scope) => each(node.expressions, state, scope),
+  TemplateLiteral: (node: NodeOf<'TemplateLiteral'>, state: State, scope: Scope) => each(node.expressions, state, scope),
+  BinaryExpression: (node: NodeOf<'BinaryExpression'>, state: State, scope: Scope) => each([node.left, node.right], state, scope),
+  LogicalExpression: (node: NodeOf<'LogicalExpression'>, state: State, scope: Scope) => each([node.left, node.right], state, scope),
+  ConditionalExpression: (node: NodeOf<'ConditionalExpression'>, state: State, scope: Scope) =>
     each([node.test, node.consequent, node.alternate], state, scope),
-  UnaryExpression: (node: Of<'UnaryExpression'>, state: State, scope: Scope) => {
+  UnaryExpression: (node: NodeOf<'UnaryExpression'>, state: State, scope: Scope) => {
     if (node.operator === 'delete') throw refusal(node, 'An expression may not delete')
     visit(node.argument, state, scope)
   },
-  CallExpression: (node: Of<'CallExpression'>, state: State, scope: Scope) => each([node.callee, ...node.arguments], state, scope),
-  Identifier: (node: Of<'Identifier'>, state: State, scope: Scope) => readName(node, state, scope),
-  MemberExpression: (node: Of<'MemberExpression'>, state: State, scope: Scope) => readMember(node, state, scope),
-  Property: (node: Of<'Property'>, state: State, scope: Scope) => {
+  CallExpression: (node: NodeOf<'CallExpression'>, state: State, scope: Scope) => each([node.callee, ...node.arguments], state, scope),
+  Identifier: (node: NodeOf<'Identifier'>, state: State, scope: Scope) => readName(node, state, scope),
+  MemberExpression: (node: NodeOf<'MemberExpression'>, state: State, scope: Scope) => readMember(node, state, scope),
+  Property: (node: NodeOf<'Property'>, state: State, scope: Scope) => {
     if (node.kind !== 'init' || node.method) throw refusal(node, functionsAreArrows)
     readKey(node, state, scope)
     visit(node.value, state, scope)
   },
-  ArrowFunctionExpression: (node: Of<'ArrowFunctionExpression'>, state: State, scope: Scope) => {
+  ArrowFunctionExpression: (node: NodeOf<'ArrowFunctionExpression'>, state: State, scope: Scope) => {
     if (node.async) throw refusal(node, REFUSED.AwaitExpression!)
     if (!node.expression) throw refusal(node.body, 'A function in an expression is `x => value`, without braces and statements')
     const inner = new Set([...scope, ...node.params.flatMap(namesIn)])
@@ -161,10 +160,10 @@ const REFUSED: Record<string, string> = {
   FunctionExpression: functionsAreArrows,
   ClassExpression: 'An expression may not declare a class',
   TaggedTemplateExpression: 'A template may not be tagged; call the function instead',
-  MetaProperty: 'An expression may not ask about its module',
+  MetaProperty: 'An expression cannot use `import.meta`',
 }
 
-const readName = (node: Of<'Identifier'>, state: State, scope: Scope) => {
+const readName = (node: NodeOf<'Identifier'>, state: State, scope: Scope) => {
   const {name} = node
   if (scope.has(name)) return
   if (name === 'row') state.wholeRow = true
@@ -181,8 +180,8 @@ const unknownName = (name: string, {namespaces}: State) => {
   return `\`${name}\` is not known here. An expression has row, value, context, helpers, Math, JSON${libraries.length ? `, ${libraries.join(', ')}` : ''}; a column is \`row.${name}\``
 }
 
-const readMember = (node: Of<'MemberExpression'>, state: State, scope: Scope) => {
-  const name = node.computed ? textOf(node.property) : (node.property as Of<'Identifier'>).name
+const readMember = (node: NodeOf<'MemberExpression'>, state: State, scope: Scope) => {
+  const name = node.computed ? textOf(node.property) : (node.property as NodeOf<'Identifier'>).name
   const {object} = node
   const isColumn = object.type === 'Identifier' && object.name === 'row' && !scope.has('row')
   if (name !== null && !isColumn && FORBIDDEN_PROPERTIES.has(name)) throw refusal(node.property, `An expression may not read \`${name}\``)
@@ -201,17 +200,17 @@ const readMember = (node: Of<'MemberExpression'>, state: State, scope: Scope) =>
 }
 
 const readKey = (node: {key: AnyNode; computed: boolean}, state: State, scope: Scope) => {
-  const name = !node.computed && node.key.type === 'Identifier' ? (node.key as Of<'Identifier'>).name : textOf(node.key)
+  const name = !node.computed && node.key.type === 'Identifier' ? (node.key as NodeOf<'Identifier'>).name : textOf(node.key)
   if (name !== null && FORBIDDEN_PROPERTIES.has(name)) throw refusal(node.key, `An expression may not name \`${name}\``)
   if (node.computed) visit(node.key, state, scope)
 }
 
-/** The text of a name in brackets that is written out; null for one that is computed. */
+/** Returns the literal name in brackets, or null for a computed name. */
 const textOf = (node: AnyNode): string | null => {
-  if (node.type === 'ParenthesizedExpression') return textOf((node as Of<'ParenthesizedExpression'>).expression)
-  if (node.type === 'Literal') return String((node as Of<'Literal'>).value)
+  if (node.type === 'ParenthesizedExpression') return textOf((node as NodeOf<'ParenthesizedExpression'>).expression)
+  if (node.type === 'Literal') return String((node as NodeOf<'Literal'>).value)
   if (node.type !== 'TemplateLiteral') return null
-  const {quasis, expressions} = node as Of<'TemplateLiteral'>
+  const {quasis, expressions} = node as NodeOf<'TemplateLiteral'>
   return expressions.length ? null : (quasis[0]?.value.cooked ?? null)
 }
 
@@ -225,7 +224,7 @@ const namesIn = (node: AnyNode): string[] => {
   return []
 }
 
-/** A parameter: its names are bound already, its defaults and computed keys are read. */
+/** Visits a parameter. Its names are already in scope; its defaults and computed keys are expressions. */
 const bind = (node: AnyNode, state: State, scope: Scope): void => {
   if (node.type === 'AssignmentPattern') {
     bind(node.left, state, scope)

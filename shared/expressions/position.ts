@@ -1,4 +1,4 @@
-/** A place in a source: line and column from 1, the column in UTF-16 units as editors count. */
+/** A position in a source: line and column from 1, the column in UTF-16 units as in editors. */
 export type Position = {line: number; column: number}
 
 export const positionAt = (source: string, offset: number): Position => {
@@ -6,12 +6,12 @@ export const positionAt = (source: string, offset: number): Position => {
   return {line: before.length, column: before.at(-1)!.length + 1}
 }
 
-/** Lines as QuickJS counts them: to it only \n ends one. */
+/** Splits a source into lines as QuickJS counts them: only \n ends a line. */
 export const quickjsLines = (source: string): string[] => source.split('\n')
 
 /**
- * The topmost frame of a file in a stack of QuickJS's. Its columns count code points, and the source stands `linesBefore` of its lines
- * down in the file as it was compiled.
+ * Returns the position of the topmost frame of a file in a QuickJS stack. Columns in the stack count code points. `linesBefore`: number of
+ * lines of the compiled file before the source.
  */
 export const positionInStack = (stack: string, file: string, source: string, linesBefore: number): Position | null => {
   const at = stack.split('\n').find(frame => frame.includes(`${file}:`))

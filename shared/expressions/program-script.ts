@@ -1,15 +1,16 @@
 import {LIMITS} from './limits.ts'
 import {quickjsLines} from './position.ts'
-import type {Program} from './protocol.ts'
+import type {SandboxProgram} from './protocol.ts'
 
-/** The name in stacks of the function that holds all of a program's expressions. */
+/** File name in stacks of the function that contains all expressions of a program. */
 export const PROGRAM_FILE = 'program'
 
 /**
- * All expressions of a program in one function: a call for each would cost as much as a short expression does. Names with `$` are ours;
- * no expression can name them, since the parser knows every name that it lets pass. `lines` is how many lines precede each expression.
+ * Joins all expressions of a program into one function, because one call per expression would cost as much as a short expression. Names
+ * with `$` are internal; expressions cannot use them, because the parser refuses unknown names. `lines` has the number of lines before each
+ * expression.
  */
-export const programScript = (program: Program, refused: ReadonlySet<number>): {script: string; lines: number[]} => {
+export const programScript = (program: SandboxProgram, refused: ReadonlySet<number>): {script: string; lines: number[]} => {
   const lines: number[] = []
   let script = `(($settle, $fail, $began, ${parameters(program)}) => (row, $out, $alone, $at) => {"use strict"; let $value, $chars = 0;\n`
   let line = 1
@@ -25,8 +26,8 @@ export const programScript = (program: Program, refused: ReadonlySet<number>): {
   return {script: `${script}return $chars })`, lines}
 }
 
-/** One expression alone, to see whether QuickJS compiles it. */
-export const expressionScript = (program: Program, index: number) =>
+/** Returns a script with one expression alone, to check whether QuickJS compiles it. */
+export const expressionScript = (program: SandboxProgram, index: number) =>
   `((${parameters(program)}) => (row, value) => (\n${program.expressions[index]!.source}\n))`
 
-const parameters = ({libraries}: Program) => ['context', 'helpers', ...libraries.map(({namespace}) => namespace)].join(', ')
+const parameters = ({libraries}: SandboxProgram) => ['context', 'helpers', ...libraries.map(({namespace}) => namespace)].join(', ')

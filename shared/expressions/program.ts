@@ -1,22 +1,25 @@
 import {LIMITS} from './limits.ts'
-import {type Parsed, parseExpression} from './parse.ts'
+import {type ParsedExpression, parseExpression} from './parse.ts'
 import {positionInStack} from './position.ts'
 import {PROGRAM_FILE, programScript} from './program-script.ts'
-import type {Fault, FaultCode, Program, Refused} from './protocol.ts'
-import type {Batch, EvaluationCode, EvaluationError, ExpressionSource, Outcome} from './sandbox.ts'
+import type {Fault, FaultCode, RefusedProgram, SandboxProgram} from './protocol.ts'
+import type {Batch, EvaluationCode, EvaluationError, ExpressionOutcome, ExpressionSource} from './sandbox.ts'
 
-/** Expressions made ready for a thread, and the way back from what it answers to their names. */
+/** Expressions prepared for a thread, and functions that map its answers back to their names. */
 export type PreparedProgram = ReturnType<typeof prepare>
 
-type Given = Pick<Batch, 'expressions' | 'libraries' | 'context'>
+type ProgramInput = Pick<Batch, 'expressions' | 'libraries' | 'context'>
 
-/** Parsing costs more than a batch of rows, so the last program is kept while the next batch asks for the same. */
-export const prepareProgram = (given: Given, last: PreparedProgram | null) => {
+/**
+ * Prepares a batch's expressions. If the batch has the same expressions as the last one, returns the last program, because parsing costs
+ * more than a batch of rows.
+ */
+export const prepareProgram = (given: ProgramInput, last: PreparedProgram | null) => {
   const key = JSON.stringify([given.expressions, given.context, (given.libraries ?? []).map(({digest}) => digest)])
   return last?.key === key ? last : prepare(key, given)
 }
 
-const prepare = (key: string, {expressions, libraries = [], context}: Given) => {
+const prepare = (key: string, {expressions, libraries = [], context}: ProgramInput) => {
   const entries = Object.entries(expressions).map(([name, given]) => ({name, ...sourceOf(given)}))
   if (entries.length > LIMITS.expressions) throw new RangeError(`At most ${LIMITS.expressions} expressions are evaluated together`)
   if (Object.hasOwn(expressions, '__proto__')) throw new RangeError('No expression is named __proto__')
@@ -25,11 +28,11 @@ const prepare = (key: string, {expressions, libraries = [], context}: Given) => 
     throw new RangeError(`The expression context has more than ${LIMITS.contextChars} characters`)
   const namespaces = Object.fromEntries(libraries.map(library => [library.namespace, library.functions]))
   const read = entries.map(entry => ({...entry, result: parseExpression(entry.source, {namespaces})}))
-  const failed: Record<string, Outcome> = {}
+  const failed: Record<string, ExpressionOutcome> = {}
   for (const {name, result} of read) if (!result.ok) failed[name] = {error: {...result.problem}}
   const good = read.flatMap(({result, ...entry}) => (result.ok ? [{...entry, parsed: result.parsed}] : []))
   const used = new Set(good.flatMap(({parsed}) => parsed.namespaces))
-  const program: Program = {
+  const program: SandboxProgram = {
     expressions: good.map(({source, value, parsed}) => ({source, value: parsed.readsValue ? value : null})),
     fields: fieldsOf(good),
     libraries: libraries.filter(({namespace}) => used.has(namespace)).map(({compiled}) => compiled),
@@ -47,8 +50,8 @@ const prepare = (key: string, {expressions, libraries = [], context}: Given) => 
 
 const sourceOf = (given: ExpressionSource) => (typeof given === 'string' ? {source: given, value: null} : given)
 
-/** All fields that are read; null where one expression may read any. */
-const fieldsOf = (expressions: {value: string | null; parsed: Parsed}[]) => {
+/** Returns all fields that the expressions read, or null if an expression may read any field. */
+const fieldsOf = (expressions: {value: string | null; parsed: ParsedExpression}[]) => {
   const fields = new Set<string>()
   for (const {value, parsed} of expressions) {
     if (parsed.fields === null) return null
@@ -58,27 +61,30 @@ const fieldsOf = (expressions: {value: string | null; parsed: Parsed}[]) => {
   return [...fields]
 }
 
-type Thrown = {code: EvaluationCode; message: string; stack: string}
+type ThrownError = {code: EvaluationCode; message: string; stack: string}
 
-const answersOf = (names: string[], program: Program, failed: Record<string, Outcome>) => {
+const answersOf = (names: string[], program: SandboxProgram, failed: Record<string, ExpressionOutcome>) => {
   const rowOf = (error: EvaluationError) =>
-    ({...failed, ...Object.fromEntries(names.map(name => [name, {error}]))}) as Record<string, Outcome>
+    ({...failed, ...Object.fromEntries(names.map(name => [name, {error}]))}) as Record<string, ExpressionOutcome>
   const {lines} = programScript(program, new Set())
   const nowhere = {line: null, column: null}
   return {
-    errorOf: (index: number, {code, message, stack}: Thrown): EvaluationError => ({
+    errorOf: (index: number, {code, message, stack}: ThrownError): EvaluationError => ({
       code,
       message: code === 'EXPRESSION_STACK' ? MESSAGES.EXPRESSION_STACK : message,
       ...(positionInStack(stack, PROGRAM_FILE, program.expressions[index]!.source, lines[index]!) ?? nowhere),
     }),
     allFail: (error: Pick<EvaluationError, 'code' | 'message'>) => rowOf({...error, ...nowhere}),
-    /** A row that cost the sandbox has no values: each of its expressions says which one it was. */
+    /**
+     * Returns the errors of a row that caused a fault. The row has no values; each of its expressions gets the error, which names the
+     * expression that ran.
+     */
     faulted: ({fault, expression}: Fault) => {
       const name = names[expression]
       return rowOf({code: fault, message: `${MESSAGES[fault]}${name === undefined || names.length === 1 ? '' : ` (${name})`}`, ...nowhere})
     },
-    /** What QuickJS did not compile fails in every row. */
-    refuse: (refused: Refused[]) => {
+    /** Records the expressions that QuickJS does not compile. They fail in every row. */
+    refuse: (refused: RefusedProgram[]) => {
       for (const {index, message, line, column} of refused)
         failed[names[index]!] = {error: {code: 'EXPRESSION_SYNTAX', message, line, column}}
     },
@@ -86,8 +92,8 @@ const answersOf = (names: string[], program: Program, failed: Record<string, Out
 }
 
 const MESSAGES: Record<FaultCode, string> = {
-  EXPRESSION_TIMEOUT: 'The row took too long; look for a slow pattern, or text that grows with every step',
-  EXPRESSION_MEMORY: 'The row used up the memory; make what it builds smaller',
+  EXPRESSION_TIMEOUT: 'The row took too long. Look for a slow pattern, or for text that grows with every step',
+  EXPRESSION_MEMORY: 'The row used up the memory. Build smaller values',
   EXPRESSION_STACK: 'A function calls itself too deeply, or data is nested too deeply',
-  SANDBOX_UNAVAILABLE: 'The sandbox stopped at this row; it works again, but not for this row as it is',
+  SANDBOX_UNAVAILABLE: 'The sandbox stopped at this row and was restarted. Change the row or the expression',
 }

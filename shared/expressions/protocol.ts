@@ -1,48 +1,55 @@
 import type {ModuleSource} from './module-source.ts'
 import type {Position} from './position.ts'
 
-/** What crosses between a sandbox and its thread. */
+/** A library in messages between a sandbox and its thread. */
 export type CompiledLibrary = ModuleSource & {namespace: string}
 
-/** `value` is the field whose cell is the expression's `value`; `fields` are all that are read, or null for whole rows. */
-export type Program = {
+/**
+ * A program as sent to the thread. `value` is the field whose cell the expression sees as `value`. `fields` has all fields that are read,
+ * or null for whole rows.
+ */
+export type SandboxProgram = {
   expressions: {source: string; value: string | null}[]
   fields: string[] | null
   libraries: CompiledLibrary[]
   context: string | undefined
 }
 
-/** An expression the parser let pass and QuickJS does not compile. */
-export type Refused = {index: number; message: string} & NullablePosition
+/** An expression that the parser accepts but QuickJS does not compile. */
+export type RefusedProgram = {index: number; message: string} & NullablePosition
 export type NullablePosition = Position | {line: null; column: null}
 
-/** `alone`: each expression is announced, so that a thread that must be ended leaves the name of the one that did it. */
-export type Head = {first: number; width: number; numbers: readonly number[]; clock: number; seed: string; alone: boolean}
+/** The header of a transfer. `alone`: each expression is reported before it runs, so that its name is known if the thread must be ended. */
+export type ProgramHead = {first: number; width: number; numbers: readonly number[]; clock: number; seed: string; alone: boolean}
 
 export type Example = {name: string; arguments: string}
 
 export type Request =
-  | {kind: 'define'; program: Program}
-  | {kind: 'run'; rows: string; head: Head}
+  | {kind: 'define'; program: SandboxProgram}
+  | {kind: 'run'; rows: string; head: ProgramHead}
   | {kind: 'check'; library: CompiledLibrary; examples: Example[]}
 
 export type FaultCode = 'EXPRESSION_TIMEOUT' | 'EXPRESSION_MEMORY' | 'EXPRESSION_STACK' | 'SANDBOX_UNAVAILABLE'
 
 /**
- * A fault costs the runtime; `row` and `expression` say how far it was, -1 where that is not known. `certain`: neither
- * what earlier rows left behind nor a machine that gave it no time can be to blame. `after`: the milliseconds the row had been running when it was ended.
+ * An error that destroys the runtime. `row` and `expression` are the position, -1 if unknown. `certain`: neither leftovers of earlier rows
+ * nor a lack of CPU time can be the cause. `after` is the time in milliseconds for which the row had been running.
  */
 export type Fault = {fault: FaultCode; row: number; expression: number; certain: boolean; after: number}
 
-/** `refused` when QuickJS does not load it; else what its exports are, and each example's result, as JSON. */
-export type Checked = {kinds: string; results: string[]; refused: {message: string; stack: string} | null}
+/**
+ * The result of loading a library. If QuickJS does not load it, `refused` has the error. Otherwise `kinds` has the kinds of its exports and
+ * `results` the result of each example, as JSON.
+ */
+export type CheckedLibrary = {kinds: string; results: string[]; refused: {message: string; stack: string} | null}
 
-export type Answers = {define: Refused[]; run: string; check: Checked}
-export type Answer = {answer: Answers[keyof Answers]} | Fault
+export type SandboxAnswers = {define: RefusedProgram[]; run: string; check: CheckedLibrary}
+export type SandboxAnswer = {answer: SandboxAnswers[keyof SandboxAnswers]} | Fault
 
 /**
- * One array both threads see, so that the outside knows how long the row inside has been running even when the thread cannot answer:
- * the milliseconds (of `process.hrtime`, one clock for all threads) at which it began, 0 when idle; its number; its expression.
+ * Layout of an array that both threads share. From it, the caller knows how long a row has been running, even if the thread cannot answer.
+ * `since` is the start in milliseconds of `process.hrtime`, a clock common to all threads; 0 means idle. `row` and `expression` are the
+ * numbers of the current row and expression.
  */
 export const WATCH = {since: 0, row: 1, expression: 2, length: 3} as const
 

@@ -1,14 +1,17 @@
 import type {QuickJSContext, QuickJSHandle} from 'quickjs-emscripten-core'
 
-/** The runtime has no more time, memory or stack to give, or what is ours is broken: it is no error of a row's. */
+/**
+ * A failure of the runtime: it has no time, memory or stack left, or the service's own scripts failed. The expression's own errors are not
+ * faults.
+ */
 export class SandboxFault extends Error {}
 
-/** What evaluating gave: a value, or what was thrown. */
-type Evaluated = {value: QuickJSHandle} | {message: string; stack: string}
+type EvaluatedScript = {value: QuickJSHandle} | {message: string; stack: string}
 
 /**
- * Evaluating and calling inside a context. Every handle made here is let go by `release`, or all of them stay by `keep`: a handle holds
- * its value alive, and a run of a million rows makes thousands. After a fault nothing is released: the whole memory goes.
+ * Evaluates and calls code inside a context. A handle keeps its value alive, and a run of a million rows creates thousands of handles.
+ * `release` frees all handles made since the last `keep` or `release`; `keep` retains them. After a fault nothing is released, because the
+ * whole memory is dropped.
  */
 export const openInside = (context: QuickJSContext) => {
   let owned: QuickJSHandle[] = []
@@ -16,7 +19,7 @@ export const openInside = (context: QuickJSContext) => {
     owned.push(handle)
     return handle
   }
-  const evaluated = (result: {error: QuickJSHandle} | {value: QuickJSHandle; error?: undefined}): Evaluated =>
+  const evaluated = (result: {error: QuickJSHandle} | {value: QuickJSHandle; error?: undefined}): EvaluatedScript =>
     result.error ? thrownOf(context, own(result.error)) : {value: own(result.value)}
   const tryEvaluate = (script: string, name: string) => evaluated(context.evalCode(script, name, {type: 'global', strict: true}))
   const tryCall = (called: QuickJSHandle, ...given: QuickJSHandle[]) => evaluated(context.callFunction(called, context.undefined, ...given))
@@ -39,15 +42,15 @@ export const openInside = (context: QuickJSContext) => {
   }
 }
 
-/** Whether what was thrown is a fault, whoever's code it was thrown in. */
+/** Whether an error message means a fault, whichever code threw the error. */
 export const isFault = (message: string) => /^(interrupted|out of memory|stack overflow)$/.test(message)
 
-export const demand = (evaluated: Evaluated) => {
+export const demand = (evaluated: EvaluatedScript) => {
   if ('stack' in evaluated) throw new SandboxFault(`${evaluated.message}\n${evaluated.stack}`)
   return evaluated.value
 }
 
-/** Out of memory may leave nothing to throw at all. */
+/** Returns message and stack of a thrown error. If memory ran out, the error object may be missing. */
 const thrownOf = (context: QuickJSContext, error: QuickJSHandle) => {
   const {message = 'out of memory', stack = ''} = (context.dump(error) ?? {}) as {message?: string; stack?: string}
   return {message: String(message), stack: String(stack)}

@@ -4,17 +4,25 @@ import type {Scripts} from './builtin.ts'
 import {LIMITS} from './limits.ts'
 import {positionInStack} from './position.ts'
 import {expressionScript, PROGRAM_FILE, programScript} from './program-script.ts'
-import {type Checked, type CompiledLibrary, type Example, type Head, monotonicMilliseconds, type Program, type Refused} from './protocol.ts'
+import {
+  type CheckedLibrary,
+  type CompiledLibrary,
+  type Example,
+  monotonicMilliseconds,
+  type ProgramHead,
+  type RefusedProgram,
+  type SandboxProgram,
+} from './protocol.ts'
 import {demand, isFault, openInside} from './quickjs.ts'
 import {zoneOffset} from './zone-offset.ts'
 
-/** The sandbox proper: one QuickJS in one WASM memory of its own. Lives in a thread; thrown away whole after a fault. */
+/** A QuickJS instance with its own WASM memory. It runs in a thread and is discarded after a fault. */
 export type Runtime = Awaited<ReturnType<typeof openRuntime>>
 
 type Host = {began: (row: number, expression: number) => void; isOver: () => boolean; scripts: Scripts}
 type Inside = ReturnType<typeof openInside>
 
-/** The package's types describe its CommonJS form, whose default export is one level further down. */
+/** A cast is needed, because the package's types describe its CommonJS build, whose default export is one level deeper. */
 const variant = base as unknown as Parameters<typeof newQuickJSWASMModuleFromVariant>[0]
 
 export const openRuntime = async ({began, isOver, scripts}: Host) => {
@@ -26,8 +34,8 @@ export const openRuntime = async ({began, isOver, scripts}: Host) => {
   const {driver, helpers} = openDriver(context, inside, {began, scripts})
   inside.keep()
 
-  /** The program later crossings run. Answers what QuickJS will not compile, which the parser let pass. */
-  const define = (program: Program): Refused[] => {
+  /** Sets the program that later transfers run. Returns the expressions that the parser accepted but QuickJS does not compile. */
+  const define = (program: SandboxProgram): RefusedProgram[] => {
     inside.call(driver.forget)
     const given = program.context === undefined ? context.undefined : inside.call(driver.data, inside.text(program.context))
     const namespaces = program.libraries.map(library =>
@@ -41,14 +49,17 @@ export const openRuntime = async ({began, isOver, scripts}: Host) => {
     return refused
   }
 
-  const run = (rows: string, head: Head) => {
+  const run = (rows: string, head: ProgramHead) => {
     const answer = inside.textOf(inside.call(driver.run, inside.text(rows), inside.text(JSON.stringify(head))))
     inside.release()
     return answer
   }
 
-  /** Loads a library and runs its examples, each timed as a row, until their time is over. Answers the kinds of its exports, and what came out. */
-  const check = (library: CompiledLibrary, examples: Example[]): Checked => {
+  /**
+   * Loads a library and runs its examples, each with the time limit of a row, until their total time is used up. Returns the kinds of its
+   * exports and the results.
+   */
+  const check = (library: CompiledLibrary, examples: Example[]): CheckedLibrary => {
     inside.call(driver.forget)
     const compiled = inside.tryEvaluate(libraryScript(library), fileOf(library))
     const loaded = 'stack' in compiled ? compiled : inside.tryCall(driver.load, compiled.value, helpers)
@@ -95,16 +106,22 @@ const openDriver = (context: QuickJSContext, inside: Inside, {began, scripts}: P
 
 const fileOf = ({namespace}: {namespace: string}) => `library:${namespace}`
 
-/** Throws nothing of the author's but what its top level throws; line n of the source is line n + 1. */
+/**
+ * Returns the script that loads a library. Only the library's top level can throw while it loads. Line n of the source is line n + 1 of the
+ * script.
+ */
 const libraryScript = ({code, exports, constants}: CompiledLibrary) =>
   `((helpers) => {"use strict";\n${code}\nreturn {exports: {${exports.map(({name, local}) => `${JSON.stringify(name)}: ${local}`).join(', ')}}, constants: [${constants.join(', ')}]}\n})`
 
-/** A row out of flat cells. The fields' names are strings here, whatever they hold. Not frozen: no expression gets hold of it whole. */
+/**
+ * Returns the script that builds a row from flat cells. It writes field names as string literals, so they may contain any characters. The
+ * row is not frozen, because no expression can access it as a whole.
+ */
 const makeScript = (fields: string[]) =>
   `(cells, at) => ({${fields.map((field, index) => `[${JSON.stringify(field)}]: cells[at + ${index}]`).join(', ')}})`
 
-/** What the parser let pass and QuickJS does not compile: one by one, since together they would hide one another. */
-const refusedBy = (inside: Inside, program: Program, index: number): Refused[] => {
+/** Compiles each expression separately, because together one error would hide the others. */
+const refusedBy = (inside: Inside, program: SandboxProgram, index: number): RefusedProgram[] => {
   const compiled = inside.tryEvaluate(expressionScript(program, index), 'expression')
   if (!('stack' in compiled)) return []
   const position = positionInStack(compiled.stack, 'expression', program.expressions[index]!.source, 1) ?? {line: null, column: null}

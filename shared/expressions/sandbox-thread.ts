@@ -4,22 +4,33 @@ import {Worker} from 'node:worker_threads'
 import {Refusal} from '../errors.ts'
 import {builtinScripts} from './builtin.ts'
 import {LIMITS} from './limits.ts'
-import {type Answer, type Answers, type Fault, type FaultCode, monotonicMilliseconds, type Request, WATCH} from './protocol.ts'
+import {
+  type Fault,
+  type FaultCode,
+  monotonicMilliseconds,
+  type Request,
+  type SandboxAnswer,
+  type SandboxAnswers,
+  WATCH,
+} from './protocol.ts'
 
-/** A thread with a sandbox in it, seen from outside: asked one thing at a time, and ended when a row does not end. */
+/** Handle of a sandbox thread. It gets one request at a time and is ended if a row does not finish. */
 export type SandboxThread = ReturnType<typeof startThread>
 
-/** Where ending is tried, as a part of twice the row's time: ending takes a few milliseconds itself. */
+/**
+ * If a row runs for this multiple of its time limit, the thread is ended. Ending takes a few milliseconds, so the total stays below twice
+ * the limit.
+ */
 const HARD_LIMIT = 1.75
 
 export const startThread = (milliseconds: number) => {
   const watch = new Float64Array(new SharedArrayBuffer(WATCH.length * 8))
   const worker = openWorker({watch, milliseconds, scripts: builtinScripts()})
   let isAlive = true
-  /** A thread that fails says why by its `error`; `exit` follows, and that is what everything waits for. */
+  /** The error of a failing thread. The thread emits `error` and then `exit`, and callers wait for `exit`. */
   let failure: unknown
-  /** The request under way: answered by the thread, or by its end. */
-  let onMessage = (_: Answer) => {}
+  /** Callbacks of the current request. `onMessage` gets the thread's answer; `onEnd` is called if the thread ends first. */
+  let onMessage = (_: SandboxAnswer) => {}
   let onEnd = () => {}
   worker.on('error', error => (failure = error))
   worker.on('message', answer => onMessage(answer))
@@ -31,14 +42,16 @@ export const startThread = (milliseconds: number) => {
     }),
   )
 
-  const ask = async <Kind extends Request['kind']>(request: Extract<Request, {kind: Kind}>): Promise<{answer: Answers[Kind]} | Fault> => {
+  const ask = async <Kind extends Request['kind']>(
+    request: Extract<Request, {kind: Kind}>,
+  ): Promise<{answer: SandboxAnswers[Kind]} | Fault> => {
     const asked = monotonicMilliseconds()
     const spent = () => monotonicMilliseconds() - (watch[WATCH.since] || asked)
     if (!isAlive) return {fault: 'SANDBOX_UNAVAILABLE', row: -1, expression: -1, certain: true, after: 0}
     worker.ref()
     watch.fill(-1)
     watch[WATCH.since] = 0
-    const {promise, resolve} = Promise.withResolvers<Answer>()
+    const {promise, resolve} = Promise.withResolvers<SandboxAnswer>()
     const before = process.cpuUsage()
     const died = (fault: FaultCode, certain: boolean, after: number) => () =>
       resolve({fault, row: watch[WATCH.row]!, expression: watch[WATCH.expression]!, certain, after})
@@ -48,14 +61,14 @@ export const startThread = (milliseconds: number) => {
     const left = () => (watch[WATCH.since] || asked + LIMITS.startMilliseconds) + milliseconds * HARD_LIMIT - monotonicMilliseconds()
     const watchdog = watchOver(left, milliseconds / 4, () => {
       onEnd = died('EXPRESSION_TIMEOUT', hasWorked(before, milliseconds), spent())
-      // What it still answers comes from a thread that is going: the next request must not go there.
+      // A late answer of the ending thread must be ignored, so that it is not taken as the answer to the next request.
       onMessage = () => {}
       void worker.terminate()
     })
     const answer = await promise
     watchdog.stop()
     worker.unref()
-    return answer as {answer: Answers[Kind]} | Fault
+    return answer as {answer: SandboxAnswers[Kind]} | Fault
   }
 
   return {
@@ -80,28 +93,28 @@ const openWorker = (workerData: object) => {
   }
 }
 
-/** Nothing of ours, but the place where this process has what it compiled, if it has one: a thread starts in half the processor time. */
+/** Returns the environment variables of the thread: only the compile cache directory, which halves the CPU time of its start. */
 const environment = () => {
   const directory = getCompileCacheDir()
   return directory ? {NODE_COMPILE_CACHE: dirname(directory)} : {}
 }
 
-/** For callers: nothing was evaluated, and it is not their expression's fault. */
+/** Returns the refusal for callers. It says that no expression was evaluated, and that their expression is not the cause. */
 export const sandboxUnavailable = (cause?: unknown) =>
-  Object.assign(new Refusal('SANDBOX_UNAVAILABLE', 'The sandbox for expressions did not answer; try again in a moment'), {cause})
+  Object.assign(new Refusal('SANDBOX_UNAVAILABLE', 'The sandbox for expressions did not answer. Try again in a moment'), {cause})
 
-/** Whether this whole process, and so perhaps the thread, had half a row's time of a processor: less, and the machine is to blame. */
+/** Whether this process used the CPU for at least half of a row's time limit. If not, the machine was overloaded. */
 const hasWorked = (before: NodeJS.CpuUsage, milliseconds: number) => {
   const {user, system} = process.cpuUsage(before)
   return (user + system) / 1000 > milliseconds / 2
 }
 
-/** Lateness of a timer that means nothing. */
+/** Normal delay of a timer. A longer delay means that the process was suspended. */
 const LATE_MILLISECONDS = 50
 
 /**
- * Calls `expire` once nothing is left. Looks again meanwhile, since `left` shrinks when a row begins and grows with the next. Where this
- * thread itself stood still (a stopped process), the other did too, and that time is given back.
+ * Calls `expire` when `left` reaches 0. It checks repeatedly, because `left` changes when a row begins. If this thread was suspended (a
+ * stopped process), so was the other thread, and the time of the suspension does not count.
  */
 const watchOver = (left: () => number, everyMilliseconds: number, expire: () => void) => {
   let timer: NodeJS.Timeout

@@ -1,14 +1,14 @@
 import type {Library} from './library.ts'
 import {LIMITS} from './limits.ts'
-import {type Packed, packRows} from './pack.ts'
+import {type PackedRows, packRows} from './pack.ts'
 import {type PreparedProgram, prepareProgram} from './program.ts'
-import type {Answers, Fault, FaultCode, Request} from './protocol.ts'
+import type {Fault, FaultCode, Request, SandboxAnswers} from './protocol.ts'
 import {type SandboxThread, sandboxUnavailable, startThread} from './sandbox-thread.ts'
 import {unpack} from './unpack.ts'
 
-/** A JavaScript expression; `value` names the field whose cell it sees as `value`. */
+/** A JavaScript expression. `value` names the field whose cell the expression sees as `value`. */
 export type ExpressionSource = string | {source: string; value: string}
-export type Row = Readonly<Record<string, unknown>>
+export type ExpressionRow = Readonly<Record<string, unknown>>
 
 export type EvaluationCode =
   | 'EXPRESSION_SYNTAX'
@@ -18,41 +18,43 @@ export type EvaluationCode =
   | 'EXPRESSION_TOO_LARGE'
   | FaultCode
 
-/** Line and column are of the expression's own source, from 1; null where no place is to blame (time, memory). */
+/** The error of an expression. `line` and `column` count from 1 in its source; they are null if no position applies (time, memory). */
 export type EvaluationError = {code: EvaluationCode; message: string; line: number | null; column: number | null}
-export type Outcome = {value: unknown} | {error: EvaluationError}
+export type ExpressionOutcome = {value: unknown} | {error: EvaluationError}
 
 export type Batch<Name extends string = string> = {
   expressions: Readonly<Record<Name, ExpressionSource>>
-  /** Plain JSON values; each row is seen whole as `row`. */
-  rows: readonly Row[]
-  /** The org's expression context: plain data, frozen inside. */
+  /** Plain JSON values; expressions see each whole row as `row`. */
+  rows: readonly ExpressionRow[]
+  /** The org's expression context: plain data, frozen inside the sandbox. */
   context?: unknown
   libraries?: readonly Library[]
-  /** What `Date` tells: milliseconds since 1970. */
+  /** The time that `Date` returns, in milliseconds since 1970. */
   clock: number
-  /** With a row's number it decides what `Math.random` gives: the same again in another process, another batch. */
+  /** Together with the row's number, the seed determines `Math.random`, so that its values repeat in another process or batch. */
   seed: string
-  /** The rows' numbers in their file; their places in `rows` when not given. */
   numbers?: readonly number[]
-  /** Heard before every crossing, and before every row of one that had a fault: `evaluate` then throws its reason. */
+  /**
+   * Aborts the evaluation; `evaluate` then throws the signal's reason. The signal is checked before every transfer and, after a fault,
+   * before every row of the transfer.
+   */
   signal?: AbortSignal
 }
 
 /**
- * A place where expressions run: one thread with one QuickJS, for one run (or one caller) of one org. Calls wait for one another. A
- * fault costs the runtime, never the process: the batch is then run again row by row, the guilty row gets its error and every other its
- * value. Throws only `SANDBOX_UNAVAILABLE`, when no thread can be had, and what the batch's signal is aborted with: rows that each take too
- * long take twice their limit each. Close it when done; left open and idle it keeps no process alive.
+ * Evaluates expressions in one QuickJS thread, for one run or one caller of one org. Calls are queued. A fault destroys the runtime, never
+ * the process. After a fault, the batch is repeated row by row: the failing row gets the error, the other rows get their values. So a row
+ * that exceeds its time limit takes twice the limit. Throws `SANDBOX_UNAVAILABLE` if no thread can start, or the reason of the batch's
+ * signal. Close the sandbox after use; an idle sandbox does not keep the process alive.
  */
 export type Sandbox = {
-  evaluate<Name extends string>(batch: Batch<Name>): Promise<Record<Name, Outcome>[]>
-  /** One request to a fresh or a healthy thread; for checking libraries. */
-  ask<Kind extends Request['kind']>(request: Extract<Request, {kind: Kind}>): Promise<{answer: Answers[Kind]} | Fault>
+  evaluate<Name extends string>(batch: Batch<Name>): Promise<Record<Name, ExpressionOutcome>[]>
+  /** Sends one request to a thread, after replacing a dead thread. It is used to check libraries. */
+  ask<Kind extends Request['kind']>(request: Extract<Request, {kind: Kind}>): Promise<{answer: SandboxAnswers[Kind]} | Fault>
   close(): Promise<void>
 }
 
-/** `onFault` is told of every fault as it happens: a batch has one for the crossing, and one for the row when it is run again. */
+/** Options of a sandbox. `onFault` is called for every fault: once for the transfer, and once for the row when it is repeated. */
 type Options = {rowMilliseconds?: number; onFault?: (fault: Fault) => void}
 
 export const openSandbox = (options: Options = {}): Sandbox => {
@@ -68,7 +70,7 @@ export const openSandbox = (options: Options = {}): Sandbox => {
     evaluate: batch =>
       inTurn(async () => {
         prepared = prepareProgram(batch, prepared)
-        return (await evaluateAll(inside, prepared, batch)) as Record<keyof typeof batch.expressions, Outcome>[]
+        return (await evaluateAll(inside, prepared, batch)) as Record<keyof typeof batch.expressions, ExpressionOutcome>[]
       }),
     ask: request =>
       inTurn(() => {
@@ -81,7 +83,7 @@ export const openSandbox = (options: Options = {}): Sandbox => {
 
 type Inside = ReturnType<typeof openInside>
 
-/** The thread behind a sandbox, replaced when it died, and which program it holds. */
+/** Opens the thread of a sandbox and remembers the program that it has loaded. A dead thread is replaced. */
 const openInside = ({rowMilliseconds = LIMITS.rowMilliseconds, onFault}: Options) => {
   let thread: SandboxThread | null = null
   let held: PreparedProgram | null = null
@@ -99,7 +101,7 @@ const openInside = ({rowMilliseconds = LIMITS.rowMilliseconds, onFault}: Options
     return answered
   }
 
-  /** Gives the program to a thread that does not hold it. A thread that cannot even do that is tried once more, afresh. */
+  /** Loads the program into the thread if needed. If loading fails, it is tried once more with a new thread. */
   const hold = async (program: PreparedProgram) => {
     for (let attempt = 1; held !== program; attempt++) {
       const answered = await ask<'define'>({kind: 'define', program: program.program})
@@ -122,26 +124,31 @@ const openInside = ({rowMilliseconds = LIMITS.rowMilliseconds, onFault}: Options
 
 const evaluateAll = async (inside: Inside, prepared: PreparedProgram, batch: Batch) => {
   if (prepared.ran.length === 0) return batch.rows.map(() => ({...prepared.failed}))
-  const outcomes: Record<string, Outcome>[] = []
+  const outcomes: Record<string, ExpressionOutcome>[] = []
   for (const packed of packRows(prepared, batch)) {
     const answered = typeof packed === 'string' ? prepared.allFail({code: 'EXPRESSION_TOO_LARGE', message: packed}) : null
     if (answered) outcomes.push(answered)
-    else outcomes.push(...(await cross(inside, prepared, batch, packed as Packed)))
+    else outcomes.push(...(await cross(inside, prepared, batch, packed as PackedRows)))
   }
   return outcomes
 }
 
-/** How often a row is tried of which nothing certain is known. */
+/** Maximum of attempts for a row whose fault is not certain. */
 const MOST_ATTEMPTS = 3
 
 /**
- * One crossing's rows, in as many answers as they need; row by row after a fault. A row that ran out of a memory that others have used, or
- * was given no processor, is tried again before it is blamed.
+ * Evaluates the rows of one transfer. After a fault, evaluates them row by row. A row is tried again before it fails if other rows may have
+ * used up its memory, or if it got no CPU time.
  */
-const cross = async (inside: Inside, prepared: PreparedProgram, batch: Batch, packed: Packed): Promise<Record<string, Outcome>[]> => {
+const cross = async (
+  inside: Inside,
+  prepared: PreparedProgram,
+  batch: Batch,
+  packed: PackedRows,
+): Promise<Record<string, ExpressionOutcome>[]> => {
   const {rows, width, numbers} = packed
   const alone = numbers.length === 1
-  const outcomes: Record<string, Outcome>[] = []
+  const outcomes: Record<string, ExpressionOutcome>[] = []
   for (let faults = 0; outcomes.length < numbers.length; ) {
     batch.signal?.throwIfAborted()
     await inside.hold(prepared)
@@ -154,8 +161,8 @@ const cross = async (inside: Inside, prepared: PreparedProgram, batch: Batch, pa
   return outcomes
 }
 
-const oneByOne = async (inside: Inside, prepared: PreparedProgram, batch: Batch, packed: Packed) => {
-  const outcomes: Record<string, Outcome>[] = []
+const oneByOne = async (inside: Inside, prepared: PreparedProgram, batch: Batch, packed: PackedRows) => {
+  const outcomes: Record<string, ExpressionOutcome>[] = []
   for (const one of packed.split()) outcomes.push(...(await cross(inside, prepared, batch, one)))
   return outcomes
 }

@@ -1,15 +1,15 @@
 import {parentPort, workerData} from 'node:worker_threads'
 import type {Scripts} from './builtin.ts'
 import {LIMITS} from './limits.ts'
-import {type Answer, type FaultCode, monotonicMilliseconds, type Request, WATCH} from './protocol.ts'
+import {type FaultCode, monotonicMilliseconds, type Request, type SandboxAnswer, WATCH} from './protocol.ts'
 import {SandboxFault} from './quickjs.ts'
 import {openRuntime, type Runtime} from './runtime.ts'
 
-/** The thread a sandbox lives in: takes one request at a time, and a new runtime after any fault. */
+/** Entry point of a sandbox thread. The thread handles one request at a time and creates a new runtime after a fault. */
 const {watch, milliseconds, scripts} = workerData as {watch: Float64Array; milliseconds: number; scripts: Scripts}
 const port = parentPort!
 
-/** QuickJS asks this thread for the local time zone. Here it is UTC, whatever the machine's: a row's outcome must not depend on it. */
+/** Sets the local time zone, which QuickJS reads from this thread, to UTC, so that results do not depend on the machine. */
 for (const part of ['Seconds', 'Minutes', 'Hours', 'Date', 'Month', 'FullYear', 'Day'] as const)
   Date.prototype[`get${part}`] = Date.prototype[`getUTC${part}`]
 Date.prototype.getTimezoneOffset = () => 0
@@ -22,14 +22,14 @@ const began = (row: number, expression: number) => {
   watch[WATCH.expression] = expression
 }
 
-/** Loading may take longer than a row; the outside adds a row's time to `since`. */
+/** Sets a deadline. Loading may take longer than a row, so `since` is moved forward accordingly. */
 const allow = (time: number) => {
   deadline = monotonicMilliseconds() + time
   watch[WATCH.since] = deadline - milliseconds
   spentBefore = process.threadCpuUsage()
 }
 
-/** Time that this thread did not get (a stopped process, a machine with too much to do) is not the row's. */
+/** Whether the time of the row is used up. Time without CPU (a stopped process, an overloaded machine) does not count. */
 const isOver = () => monotonicMilliseconds() > deadline && spentMilliseconds() > milliseconds / 2
 
 const spentMilliseconds = () => {
@@ -40,7 +40,7 @@ const spentMilliseconds = () => {
 let runtime: Runtime | null = null
 let runs = 0
 
-const perform = async (request: Request): Promise<Answer> => {
+const perform = async (request: Request): Promise<SandboxAnswer> => {
   deadline = Infinity
   if (!runtime) {
     runtime = await openRuntime({began, isOver, scripts})
@@ -54,11 +54,14 @@ const perform = async (request: Request): Promise<Answer> => {
   return {answer: runtime.run(request.rows, request.head)}
 }
 
-/** What others left fills the memory at once, or the runtime is new; a row that worked long has done it itself, and trying again takes time. */
+/**
+ * Whether the row itself caused the fault. This is certain in a new runtime, which has no leftovers of other rows, and after a row that
+ * used much CPU time, because retrying it would take as long again.
+ */
 const isCertain = () => runs <= 1 || spentMilliseconds() > milliseconds / 6
 
-/** A runtime that has failed once is not asked again, nor even closed: its memory goes with it. */
-const answer = async (request: Request): Promise<Answer> => {
+/** Answers a request. A failed runtime is not used again and not closed; its memory is dropped. */
+const answer = async (request: Request): Promise<SandboxAnswer> => {
   try {
     return await perform(request)
   } catch (error) {

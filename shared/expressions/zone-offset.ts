@@ -2,8 +2,8 @@ const MOST_ZONES = 50
 const formats = new Map<string, Intl.DateTimeFormat | null>()
 
 /**
- * Minutes a zone's clock is ahead of UTC at a moment; null for a zone nobody knows. The one thing of the host's that helpers ask for:
- * QuickJS has no time zones, and Node's ICU has the IANA table. A pure function of its two arguments and Node's build.
+ * Returns a zone's offset from UTC in minutes at a moment, or null for an unknown zone. It is the only host function that helpers use,
+ * because QuickJS has no time zones and Node's ICU has the IANA table. The result depends only on the arguments and on Node's build.
  */
 export const zoneOffset = (zone: string, moment: number): number | null => {
   const format = formatOf(zone)
@@ -16,10 +16,10 @@ export const zoneOffset = (zone: string, moment: number): number | null => {
   return Math.round((local.getTime() - Math.floor(moment / 1000) * 1000) / 60_000)
 }
 
-/** An offset such as +02:00 is no zone: it knows no summer. */
+/** Whether the name is a time zone. A fixed offset such as +02:00 is not a time zone, because it has no daylight saving time. */
 export const isZone = (zone: string) => /^[A-Za-z]/.test(zone) && zoneOffset(zone, 0) !== null
 
-/** `+01:00`, as ISO 8601 writes it. */
+/** Writes an offset as in ISO 8601: `+01:00`. */
 export const writeOffset = (minutes: number) => {
   const ahead = Math.abs(minutes)
   return `${minutes < 0 ? '-' : '+'}${two(Math.floor(ahead / 60))}:${two(ahead % 60)}`

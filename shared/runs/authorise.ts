@@ -1,37 +1,41 @@
 import type {Tx} from '../../sql/database.ts'
-import {joinChain} from '../../sql/outside-runs.ts'
+import {joinChain} from '../../sql/external-runs.ts'
 import {insertHead} from '../../sql/run-heads.ts'
 import {insertRun} from '../../sql/runs.ts'
-import {assertGoodStanding} from '../entitlements/refusal.ts'
-import {reserveForRun} from '../entitlements/rows.ts'
-import {readStanding} from '../entitlements/standing.ts'
+import {readPlanStatus} from '../billing/entitlements/plan-status.ts'
+import {assertGoodStatus} from '../billing/entitlements/refusal.ts'
+import {reserveForRun} from '../billing/entitlements/rows.ts'
 import {newId} from '../ids.ts'
 
-type Authorised = {runId: string; rowsPerRun: number; stoppedBy: 'plan' | 'declaration'}
+type AuthorisedRun = {runId: string; rowsPerRun: number; stoppedBy: 'plan' | 'declaration'}
 
-type Asked = {
+type AuthoriseInput = {
   org: string
   person: string
   declaredRows: number
   connector: string | null
   importNo: number | null
   template?: {id: string; version: number | null} | null
-  /** The run it carries on. */
+  /** The earlier run of the retry chain that this run continues. */
   previous?: {no: number; chainNo: number | null} | null
-  /** It will write nothing, so it counts nothing. */
+  /** Whether the run is a dry run, which writes nothing and is not metered. */
   dryRun?: boolean
-  /** Nobody declared these rows: where the period has less room, the run may have what there is. */
+  /**
+   * Whether to reserve the rows that are left in the period if they are fewer than `declaredRows`. If not set, such a run is refused. It is
+   * for row counts that no client declared.
+   */
   fewer?: boolean
 }
 
 /**
- * Lets a run write up to the smaller of the rows declared and the plan's rows per run, and reserves them in the org's period. Fixed here: an
- * authorised run always completes, whatever becomes of the plan. `stoppedBy` says which of the two it would stop at.
+ * Authorises a run for the smaller of the declared rows and the plan's rows per run, and reserves those rows in the org's billing period.
+ * The limit does not change afterwards, so an authorised run always completes, even if the plan changes later. `stoppedBy` names the
+ * smaller limit.
  */
-export const authorise = async (tx: Tx, asked: Asked): Promise<Authorised> => {
-  const {org, person, declaredRows, connector, importNo, template = null, previous = null, dryRun = false, fewer = false} = asked
-  const standing = await readStanding(tx, org)
-  await assertGoodStanding(tx, standing)
+export const authorise = async (tx: Tx, input: AuthoriseInput): Promise<AuthorisedRun> => {
+  const {org, person, declaredRows, connector, importNo, template = null, previous = null, dryRun = false, fewer = false} = input
+  const standing = await readPlanStatus(tx, org)
+  await assertGoodStatus(tx, standing)
   const runId = newId('run')
   const rows = Math.min(declaredRows, standing.plan.limits.rowsPerRun)
   const rowsPerRun = dryRun ? rows : await reserveForRun(tx, standing, {runId, rows, fewer})

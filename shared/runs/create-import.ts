@@ -1,14 +1,14 @@
 import type {Pool} from '../../sql/database.ts'
 import type {Import} from '../../sql/imports.ts'
-import type {Role} from '../people/roles.ts'
-import type {Author} from '../registry/change.ts'
-import {makeEmptyImport, makeImport} from '../templates/apply.ts'
-import {findVisible} from '../templates/find.ts'
+import type {Role} from '../accounts/roles.ts'
+import type {Author} from '../configuration/change.ts'
+import {makeEmptyImport, makeImport} from '../mapping/templates/apply.ts'
+import {findVisible} from '../mapping/templates/find.ts'
 import {recordImport} from './import-change.ts'
 
 type CreateImportInput = {name?: string | undefined; connectorId?: string | undefined; templateId?: string | undefined}
 
-/** A new import. With a template it has the template's flows and waits for its files. */
+/** Creates an import. With a template, the import has the template's flows and waits for its files. */
 export const createImport = (
   db: Pool,
   author: Author & {person: string; role: Role},

@@ -1,7 +1,7 @@
 import type {Import} from '../../sql/imports.ts'
 import type {Source} from '../../sql/sources.ts'
-import type {Parsing} from '../parsing/pool.ts'
-import {describeSource} from '../sources/describe.ts'
+import type {Parsing} from '../files/parser/pool.ts'
+import {describeSource} from '../files/sources/describe.ts'
 
 export const describeImport = ({
   id,
@@ -29,10 +29,10 @@ export const describeImport = ({
   flows,
 })
 
-type Whole = {org: string; found: Import; sources: readonly Source[]}
+type DescribeImportInput = {org: string; found: Import; sources: readonly Source[]}
 
-/** As JSON, with the slots of its template and its sources. */
-export const describeWhole = async (parsing: Parsing, {org, found, sources}: Whole): Promise<string> => {
+/** Returns the import as JSON, with its template slots and its sources. */
+export const describeWhole = async (parsing: Parsing, {org, found, sources}: DescribeImportInput): Promise<string> => {
   const head = JSON.stringify({...describeImport(found), slots: found.slots})
   const described: string[] = []
   for (const source of sources) described.push(await describeSource(parsing, org, source))

@@ -1,14 +1,13 @@
-import {countAt, filteredAt, type Outcome, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
+import {countAt, filteredAt, isUnchangedAt, type OutcomeName, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
-import {rowsToRead, type Snapshot} from '../flows/snapshot.ts'
+import {rowsToRead, type Snapshot} from '../mapping/flows/snapshot.ts'
 import type {FoundRun} from './find.ts'
 
-/** Outcomes that can be a row's last word. */
-const FINAL: Outcome[] = ['created', 'updated', 'refused', 'unanswered', 'inherited', 'failed', 'skipped', 'planned']
+const FINAL: OutcomeName[] = ['created', 'updated', 'refused', 'unanswered', 'inherited', 'failed', 'skipped', 'planned']
 
 /**
- * A run as the API answers it. `counts` are rows by module and by what has become of them so far. `progress` is null where an outside
- * engine carries it: how many rows there are is known to that engine alone.
+ * Returns a run in the form of the API. `counts` has rows per module and current outcome. `progress` is null for an external run, because
+ * only its engine knows how many rows there are.
  */
 export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
   const counts = Object.fromEntries(names.modules.map(({no, apiName}) => [apiName, countsOf(run, no)]))
@@ -28,6 +27,8 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     overageRows: run.overageRows,
     counts,
     mayExistTwice: mayExistTwiceOf(run),
+    unchanged: unchangedOf(run),
+    creditsSaved: Math.floor(unchangedOf(run) / recordsPerCredit),
     questions: run.questions,
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,
@@ -41,7 +42,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
   }
 }
 
-/** `filtered`: rows that a flow's filter kept back; the log says nothing of them. */
+/** Returns the counts of one module. `filtered` counts the rows that a flow's filter excluded; the run log has no entries for them. */
 const countsOf = ({counts}: Run, module: number) => ({
   ...Object.fromEntries(FINAL.map(outcome => [outcome, counts[countAt(module, outcome)] ?? 0])),
   filtered: counts[filteredAt(module)] ?? 0,
@@ -49,12 +50,20 @@ const countsOf = ({counts}: Run, module: number) => ({
 
 const TWICE = outcomeNo('made_after_no_answer')
 
-/** Rows whose record may exist twice: a create of theirs was never answered, and another one was. */
+/** Counts the rows whose record may exist twice: one create was never answered, and a later create was. */
 const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE ? count : 0), 0)
 
-/** Rows of all flows together. `etaSeconds` uses the average rate since the start; it is null unless the run is writing. */
+/** Number of records that one CRM credit updates. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
+const recordsPerCredit = 10
+
+const unchangedOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum + (isUnchangedAt(at) ? count : 0), 0)
+
+/**
+ * Returns the progress over the rows of all flows. `etaSeconds` uses the average rate since the start. It is null unless the run is
+ * writing.
+ */
 const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
-  const done = counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE ? 0 : count), 0)
+  const done = counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE || isUnchangedAt(at) ? 0 : count), 0)
   const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
   const seconds = startedAt ? ((endedAt ? Date.parse(endedAt) : Date.now()) - Date.parse(startedAt)) / 1000 : 0
   const rowsPerSecond = seconds > 0 && done > 0 ? done / seconds : null

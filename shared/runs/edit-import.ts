@@ -1,18 +1,18 @@
 import type {Pool, Tx} from '../../sql/database.ts'
 import {expireImport} from '../../sql/expiry.ts'
 import {type Import, lockImport, setImportName} from '../../sql/imports.ts'
-import {findRehearsal} from '../../sql/runs.ts'
+import {findDryRun} from '../../sql/runs.ts'
+import type {Author} from '../configuration/change.ts'
+import {assertVersion, type Condition} from '../configuration/version.ts'
 import {Refusal} from '../errors.ts'
-import type {Author} from '../registry/change.ts'
-import {assertVersion, type Condition} from '../registry/version.ts'
+import {freeImport} from './external/run.ts'
 import {recordImport} from './import-change.ts'
-import {freeImport} from './outside.ts'
 
-type Named = {org: string; id: string}
+type ImportRef = {org: string; id: string}
 
 type RenameInput = {id: string; name: string; condition: Condition}
 
-/** The same name makes no new version and is not recorded. */
+/** Renames an import. If the name is unchanged, the version stays the same and no change is recorded. */
 export const renameImport = (db: Pool, author: Author, {id, name, condition}: RenameInput): Promise<Import> =>
   db.transaction(async tx => {
     const found = await lock(tx, {org: author.org, id})
@@ -21,22 +21,23 @@ export const renameImport = (db: Pool, author: Author, {id, name, condition}: Re
     return setImportName(tx, {no: found.no, name})
   })
 
-/** Nobody sees it from here on. Its rows and files go by and by (`workers/retention.ts`), as those of an expired one do. */
+/** Hides the import at once. `workers/retention.ts` later deletes its rows and files, as for an expired import. */
 export const deleteImport = (db: Pool, author: Author, {id, admin}: {id: string; admin: boolean}): Promise<void> =>
   db.transaction(async tx => {
     const {org} = author
     const found = await lock(tx, {org, id})
     const {no, createdBy} = found
-    if (createdBy !== author.person && !admin) throw new Refusal('ROLE_REQUIRED', 'Only whoever made this import, or an admin, deletes it')
+    if (createdBy !== author.person && !admin)
+      throw new Refusal('ROLE_REQUIRED', 'Only the member who created this import, or an admin, can delete it')
     await freeImport(tx, {org, importNo: no})
-    if ((await findRehearsal(tx, {importNo: no})) !== null)
-      throw new Refusal('IMPORT_RUNNING', 'A dry run of this import is under way: wait for it or cancel it')
+    if ((await findDryRun(tx, {importNo: no})) !== null)
+      throw new Refusal('IMPORT_RUNNING', 'A dry run of this import is in progress. Wait for it to end, or cancel it')
     await recordImport(tx, author, found, {subject: 'import.deleted', before: {importId: id}, after: null})
     await expireImport(tx, {no, deleted: true})
   })
 
-const lock = async (tx: Tx, named: Named): Promise<Import> => {
-  const found = await lockImport(tx, named)
+const lock = async (tx: Tx, importRef: ImportRef): Promise<Import> => {
+  const found = await lockImport(tx, importRef)
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   return found
 }

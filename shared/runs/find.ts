@@ -4,12 +4,14 @@ import {findRun, type Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
 import {type ReadRun, readRun} from './names.ts'
 
-/** `snapshot` is null for a run the service's own engine has not been given. */
+/** A run as it was found. `snapshot` is null if the service's own engine has not been given the run. */
 export type FoundRun = ReadRun & {run: Run; importId: string | null}
 
 type OfImport = {org: string; importId: string; runId: string}
 
-/** A run of this import, with what it froze. Refuses another org's and another import's as it refuses what does not exist. */
+/**
+ * Finds a run of the import, with its snapshot. If the run belongs to another org or another import, it is refused as if it did not exist.
+ */
 export const findImportRun = async (db: Db, {org, importId, runId}: OfImport): Promise<FoundRun & {import: Import}> => {
   const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
@@ -18,7 +20,7 @@ export const findImportRun = async (db: Db, {org, importId, runId}: OfImport): P
   return {import: found, run, importId, ...(await readRun(db, run))}
 }
 
-/** Any run of the org, of an import or of none. */
+/** Finds any run of the org, with or without an import. */
 export const findOrgRun = async (db: Db, {org, runId}: {org: string; runId: string}): Promise<FoundRun> => {
   const run = await findRun(db, {org, id: runId})
   if (!run) throw new Refusal('RUN_NOT_FOUND', 'No such run')

@@ -2,9 +2,9 @@ import {z} from 'zod'
 import type {Db} from '../../sql/database.ts'
 import {findImport, listImportNames} from '../../sql/imports.ts'
 import {listOrgRuns, RunState} from '../../sql/runs.ts'
-import {readPage} from '../cursor.ts'
 import {Refusal} from '../errors.ts'
-import type {KeyRing} from '../secrets.ts'
+import {readPage} from '../security/cursor.ts'
+import type {KeyRing} from '../security/secrets.ts'
 import {describeRun} from './describe.ts'
 import {readRun} from './names.ts'
 
@@ -14,22 +14,22 @@ const flag = z
   .transform(given => given === 'true')
   .optional()
 
-/** Which runs are wanted; what is left out is all the same. */
+/** Filters a list of runs. A filter that is left out matches every run. */
 export const RunsFilter = z.object({
   state: z
     .string()
     .refine(given => given.split(',').every(one => states.includes(one)), `Of: ${states.join(', ')}`)
     .optional()
-    .describe('States, with commas between them'),
-  import: z.string().optional().describe('Those of this import'),
-  dryRun: flag.describe('Dry runs alone, or all but those'),
-  stopped: flag.describe('Those that something stopped before their rows were done, or all but those'),
+    .describe('Comma-separated states'),
+  import: z.string().optional().describe('Runs of this import'),
+  dryRun: flag.describe('`true`: only dry runs. `false`: no dry runs'),
+  stopped: flag.describe('`true`: only runs that were stopped before all rows were done. `false`: only other runs'),
 })
 
-type Asked = z.output<typeof RunsFilter> & {org: string; limit: number; cursor?: string | undefined}
+type HistoryQuery = z.output<typeof RunsFilter> & {org: string; limit: number; cursor?: string | undefined}
 
-/** Runs of an org, the newest first, each with its import's name. */
-export const historyOf = async ({db, ring}: {db: Db; ring: KeyRing}, {org, limit, cursor, ...filter}: Asked) => {
+/** Lists the runs of an org, newest first, each with the name of its import. */
+export const historyOf = async ({db, ring}: {db: Db; ring: KeyRing}, {org, limit, cursor, ...filter}: HistoryQuery) => {
   const found = filter.import === undefined ? null : await findImport(db, {org, id: filter.import})
   if (filter.import !== undefined && !found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   const wanted = {org, states: filter.state?.split(',') ?? null, dryRun: filter.dryRun ?? null, isStopped: filter.stopped ?? null}

@@ -1,8 +1,7 @@
 import type {Tx} from '../../sql/database.ts'
 import type {Import} from '../../sql/imports.ts'
-import {type Author, type Change, recordChanges} from '../registry/change.ts'
+import {type Author, type Change, recordChanges} from '../configuration/change.ts'
 
-/** A change of an import, in the settings history. */
 export const recordImport = (
   tx: Tx,
   author: Author,

@@ -1,2 +1,2 @@
-/** An external engine that is silent for longer loses its import. */
+/** Lifetime of an external engine's lease. If an engine makes no call for longer, it loses its import. */
 export const leaseSeconds = 120

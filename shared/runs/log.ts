@@ -2,25 +2,28 @@ import type {Db, Hot} from '../../sql/database.ts'
 import {type LogEntry, OUTCOMES, PHASES, readLogPage} from '../../sql/run-log.ts'
 import {LOG_LIST, listSegments} from '../../sql/segments.ts'
 import type {Config} from '../config.ts'
-import {readCursor, writeCursor} from '../cursor.ts'
-import type {Storage} from '../storage.ts'
+import {readCursor, writeCursor} from '../security/cursor.ts'
+import type {Storage} from '../storage/storage.ts'
 import type {FoundRun} from './find.ts'
 import {assertKept, assertStillKept} from './kept.ts'
 import type {RunNames} from './names.ts'
 import {itemsOf, linesPerSegment, readLines} from './segment.ts'
 
-type Place = {db: Db; hot: Hot; storage: Storage}
+type LogDeps = {db: Db; hot: Hot; storage: Storage}
 type Page = {limit: number; cursor?: string | undefined}
-type After = {run: number; after: number; limit: number}
+type ReadAfter = {run: number; after: number; limit: number}
 
-/** One page of a run's log, in seq order. A cursor names the last seq and nothing of where it lies, so it is good on both sides of a move. */
-export const readLog = async (tools: Place & {config: Pick<Config, 'SECRETS_KEYS'>}, {run, names}: FoundRun, {limit, cursor}: Page) => {
-  const keys = tools.config.SECRETS_KEYS
+/**
+ * Returns one page of a run's log in seq order. A cursor holds only the last seq, so it stays valid when the log moves from the database to
+ * storage.
+ */
+export const readLog = async (deps: LogDeps & {config: Pick<Config, 'SECRETS_KEYS'>}, {run, names}: FoundRun, {limit, cursor}: Page) => {
+  const keys = deps.config.SECRETS_KEYS
   const list = `log ${run.id}`
   const after = Number(readCursor(keys, list, cursor) ?? 0)
   assertKept(run)
-  const page = await readEntries(tools, {run: run.no, after, limit: limit + 1})
-  if (page.length <= limit) await assertStillKept(tools.db, run.no)
+  const page = await readEntries(deps, {run: run.no, after, limit: limit + 1})
+  if (page.length <= limit) await assertStillKept(deps.db, run.no)
   const last = page.length > limit ? page[limit - 1] : undefined
   return {
     records: page.slice(0, limit).map(entry => describeEntry(entry, names)),
@@ -28,12 +31,15 @@ export const readLog = async (tools: Place & {config: Pick<Config, 'SECRETS_KEYS
   }
 }
 
-/** At most `limit` entries after a seq, wherever they are. */
-export const readEntries = async (place: Place, asked: After): Promise<LogEntry[]> =>
-  (await readLogPage(place.hot, asked)) ?? (await readMoved(place, asked))
+/** Reads at most `limit` entries after a sequence number, from the database or from storage. */
+export const readEntries = async (place: LogDeps, readAfter: ReadAfter): Promise<LogEntry[]> =>
+  (await readLogPage(place.hot, readAfter)) ?? (await readMoved(place, readAfter))
 
-/** Segments are of one size and without gaps, so the last page costs what the first does; one that lies in two has them read side by side. */
-const readMoved = async ({db, storage}: Place, {run, after, limit}: After): Promise<LogEntry[]> => {
+/**
+ * Reads a page of a log in storage. Segments have one size and no gaps, so the last page costs as much as the first. If a page spans two
+ * segments, they are read in parallel.
+ */
+const readMoved = async ({db, storage}: LogDeps, {run, after, limit}: ReadAfter): Promise<LogEntry[]> => {
   const most = Math.ceil(limit / linesPerSegment) + 1
   const segments = await listSegments(db, {run, list: LOG_LIST, from: after + 1, limit: most})
   const parts = segments
@@ -45,7 +51,7 @@ const readMoved = async ({db, storage}: Place, {run, after, limit}: After): Prom
   return (await Promise.all(parts)).flat()
 }
 
-/** A run log entry in the specification's words. */
+/** Returns a run log entry with the field names of the specification. */
 export const describeEntry = (entry: LogEntry, {flows, modules}: RunNames) => ({
   seq: entry.seq,
   rowKey: entry.rowKey,

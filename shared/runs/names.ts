@@ -1,18 +1,18 @@
 import {z} from 'zod'
 import type {Db, Tx} from '../../sql/database.ts'
-import {listNames, numberName} from '../../sql/outside-runs.ts'
+import {listNames, numberName} from '../../sql/external-runs.ts'
 import {findSnapshot} from '../../sql/run-snapshots.ts'
 import type {Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
-import {SNAPSHOT_FORMAT, Snapshot} from '../flows/snapshot.ts'
+import {SNAPSHOT_FORMAT, Snapshot} from '../mapping/flows/snapshot.ts'
 
-/** How a run's log and counts name its modules and flows. */
+/** Maps the numbers of flows and modules in a run's log and counts to their names. */
 export type RunNames = {flows: {no: number; id: string}[]; modules: {no: number; apiName: string}[]}
 
-/** `unread`: why what the run froze cannot be read here; what else is known of it is told all the same. */
+/** The readable parts of a run. `unread` is the reason why the snapshot cannot be parsed; the rest of the run is still returned. */
 export type ReadRun = {snapshot: Snapshot | null; unread?: Refusal; names: RunNames}
 
-/** What the run froze, where the service's own engine carries it, and the names either kind of run knows. */
+/** Reads the snapshot of a run of the service's own engine, and the names of its flows and modules for a run of either engine. */
 export const readRun = async (db: Db, run: Run): Promise<ReadRun> => {
   if (run.snapshotNo === null) return {snapshot: null, names: await readNames(db, run.no)}
   const stored = await findStored(db, run.snapshotNo)
@@ -31,13 +31,12 @@ const Named = z.object({
   modules: z.array(z.object({no: z.number(), apiName: z.string()})),
 })
 
-/** As far as a document that is not ours to read says them as ours do. */
+/** Reads the names from a snapshot of another format. It finds those that are in the same places as in this format. */
 const namesIn = (document: unknown): RunNames => {
   const {success, data} = Named.safeParse(document)
   return success ? namesOf(data) : {flows: [], modules: []}
 }
 
-/** Those an outside engine's calls have named so far. */
 const readNames = async (db: Db, run: number): Promise<RunNames> => {
   const names = await listNames(db, run)
   return {
@@ -48,11 +47,15 @@ const readNames = async (db: Db, run: number): Promise<RunNames> => {
 
 const mostFlows = 1_000
 
-/** The run is locked. Nobody has a thousand flows: an engine that names each row's own would fill the table. */
+/**
+ * Returns the run's number of a flow. The number of flows is limited to protect the table from an engine that sends one flow per row. The
+ * caller must have locked the run.
+ */
 export const numberFlow = async (tx: Tx, {run, flow}: {run: number; flow: string | null}): Promise<number | null> => {
   if (flow === null) return null
   const no = await numberName(tx, {run, kind: 'flow', name: flow})
-  if (no > mostFlows) throw new Refusal('INVALID', `A run has at most ${mostFlows} flows: flowId names the flow a row is of, not the row`)
+  if (no > mostFlows)
+    throw new Refusal('INVALID', `A run has at most ${mostFlows} flows. Send the id of the row's flow as flowId, not an id of the row`)
   return no
 }
 
@@ -68,12 +71,18 @@ const findStored = async (db: Db, no: number) => {
   return stored
 }
 
-/** Newer builds leave runs that this one cannot read; one of our own that cannot be read is a fault of ours. */
+/**
+ * Parses a snapshot. If a newer build wrote it, returns `FROM_FUTURE`. If it has a known format but does not parse, that is a bug of this
+ * service, and `UNREADABLE` is returned.
+ */
 const parseStored = ({format, document}: {format: number; document: unknown}): Snapshot | Refusal => {
   if (format > SNAPSHOT_FORMAT)
-    return new Refusal('FROM_FUTURE', 'A newer version of this service started this run: this one cannot read what it is of. Update it')
+    return new Refusal(
+      'FROM_FUTURE',
+      'A newer version of this service started this run, and this version cannot read it. Update the service',
+    )
   const {success, data} = Snapshot.safeParse(document)
   return success
     ? data
-    : new Refusal('UNREADABLE', 'What this run was started with cannot be read any more. Its log can, and a new run begins afresh')
+    : new Refusal('UNREADABLE', 'The settings this run was started with can no longer be read. Its log is still available. Start a new run')
 }

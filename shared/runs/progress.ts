@@ -1,8 +1,8 @@
 import {z} from 'zod'
 import type {Tx} from '../../sql/database.ts'
-import {raiseCounted} from '../../sql/outside-runs.ts'
+import {raiseCounted} from '../../sql/external-runs.ts'
 import {writeStop} from '../../sql/run-heads.ts'
-import {type Asker, assertMine, endOutside, isOutsideOver, lockStanding, renewOutside} from './outside.ts'
+import {assertOwner, endExternalRun, isExternalOver, lockExternalRun, type RunCaller, renewExternalLease} from './external/run.ts'
 import {limitStop} from './stop.ts'
 
 export const ProgressBody = z.strictObject({
@@ -11,25 +11,29 @@ export const ProgressBody = z.strictObject({
     .min(0)
     .max(1_000_000_000)
     .optional()
-    .describe('Rows written so far, all together: meters a run that writes none of them through this service'),
-  done: z.boolean().default(false).describe('Whether the run is over. Said again it changes nothing'),
-  outcome: z.string().max(200).nullish().describe('What it came to, in words of your own'),
+    .describe('Total rows written so far. Meters a run that writes no rows through this service'),
+  done: z.boolean().default(false).describe('Ends the run. Repeating it changes nothing'),
+  outcome: z.string().max(200).nullish().describe('The result of the run, as free text'),
 })
 
-type Told = z.output<typeof ProgressBody> & {runId: string}
+type ProgressInput = z.output<typeof ProgressBody> & {runId: string}
 
 /**
- * Takes note of how far an outside engine says it is. `rowsWritten` is cumulative, and meters a run that writes nothing through us: past
- * the run's limit it is stopped, which the answer says. `done` closes the run, also one whose lease has lapsed; saying it again changes
- * nothing.
+ * Records the progress that an external engine reports. `rowsWritten` is cumulative and meters a run that writes nothing through this
+ * service. If the run exceeds its limit, it is stopped and the answer contains the stop. `done` closes the run, even if its lease has
+ * expired. A repeated `done` changes nothing.
  */
-export const tellProgress = async (tx: Tx, asker: Asker, {runId, rowsWritten = 0, done, outcome}: Told): Promise<void> => {
-  const run = await lockStanding(tx, asker.org, runId)
-  assertMine(run, asker)
-  if (done && isOutsideOver(run)) return
-  if (!(done && run.engine === 'outside')) await renewOutside(tx, run)
+export const reportProgress = async (
+  tx: Tx,
+  runCaller: RunCaller,
+  {runId, rowsWritten = 0, done, outcome}: ProgressInput,
+): Promise<void> => {
+  const run = await lockExternalRun(tx, runCaller.org, runId)
+  assertOwner(run, runCaller)
+  if (done && isExternalOver(run)) return
+  if (!(done && run.engine === 'outside')) await renewExternalLease(tx, run)
   const counted = await raiseCounted(tx, {no: run.no, rowsWritten})
   const isMeteredByUs = run.nextBatch > 1
   if (!isMeteredByUs && rowsWritten > run.rowsLimit) await writeStop(tx, {run: run.no, stop: limitStop({...run, counted})})
-  if (done) await endOutside(tx, run, {outcome: outcome ?? null, pending: 'send'})
+  if (done) await endExternalRun(tx, run, {outcome: outcome ?? null, pending: 'send'})
 }

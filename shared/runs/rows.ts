@@ -3,139 +3,145 @@ import type {Db, Hot} from '../../sql/database.ts'
 import {type FinalEntry, findRecordsAt, listFinals, OUTCOMES, PHASES} from '../../sql/run-log.ts'
 import {listSegments} from '../../sql/segments.ts'
 import type {Config} from '../config.ts'
-import {readCursor, writeCursor} from '../cursor.ts'
 import {Refusal} from '../errors.ts'
-import type {Snapshot, SnapshotSource} from '../flows/snapshot.ts'
-import {PLAN_ACTIONS, type PlanAction, stepOf} from '../imports/plan-csv.ts'
-import type {Outcome} from '../imports/row-result.ts'
-import type {Storage} from '../storage.ts'
+import type {Snapshot, SnapshotSource} from '../mapping/flows/snapshot.ts'
+import {readCursor, writeCursor} from '../security/cursor.ts'
+import type {Storage} from '../storage/storage.ts'
 import type {FoundRun} from './find.ts'
 import {assertKept, assertStillKept} from './kept.ts'
-import {RecordsMoved} from './outcomes.ts'
-import {openPlannedRows} from './planned-rows.ts'
-import type {PlannedValues} from './planned-values.ts'
+import {RecordsMoved} from './results/outcomes.ts'
+import {PLAN_ACTIONS, type PlanAction, stepOf} from './results/plan-csv.ts'
+import {openPlannedRows} from './results/planned-rows.ts'
+import type {PlannedValues} from './results/planned-values.ts'
+import type {RowOutcomeName} from './results/row-result.ts'
 import {itemsOf, readLines} from './segment.ts'
 
-/** Whoever has gone is looked for no further. */
-export type RowsPlace = {db: Db; hot: Hot; storage: Storage; config: Pick<Config, 'SECRETS_KEYS'>; request?: {signal: AbortSignal}}
+/** Services for reading rows. If `request` is given, reading stops when the client disconnects. */
+export type RunRowsDeps = {db: Db; hot: Hot; storage: Storage; config: Pick<Config, 'SECRETS_KEYS'>; request?: {signal: AbortSignal}}
 
 const names = [...OUTCOMES] as const
 const oneOf = (values: readonly string[]) => (given: string) => given.split(',').every(one => values.includes(one))
 
-/** Which rows are wanted. Of a row any of its entries may fit, and that one in all that is asked. */
+/** Filters rows. A row matches if one of its entries matches all the given filters. */
 export const RowsFilter = z.object({
-  source: z.string().optional().describe('The file, where the run read several; left out: the first of them'),
-  module: z.string().optional().describe('By its API name'),
+  source: z.string().optional().describe('Id of the file if the run read several. Default: the first'),
+  module: z.string().optional().describe('API name of the module'),
   outcome: z
     .string()
     .refine(oneOf(names), `Of: ${names.join(', ')}`)
     .optional()
-    .describe('Outcomes, with commas between them'),
+    .describe('Comma-separated outcomes'),
   action: z
     .string()
     .refine(oneOf(PLAN_ACTIONS), `Of: ${PLAN_ACTIONS.join(', ')}`)
     .optional()
-    .describe('Of a dry run: what would be done, with commas between them'),
-  code: z.string().max(100).optional().describe('The code it ended with'),
-  text: z.string().max(200).optional().describe("Part of a message, code, record's id, or planned value; case is all the same"),
-  from: z.coerce.number().int().min(1).optional().describe('The number of the first row to look at'),
+    .describe('Comma-separated actions of a dry run'),
+  code: z.string().max(100).optional().describe('Code of the final outcome'),
+  text: z.string().max(200).optional().describe('Part of a message, code, record id or planned value, in any letter case'),
+  from: z.coerce.number().int().min(1).optional().describe('Number of the first row to search'),
 })
 export type RowsFilter = z.output<typeof RowsFilter>
 type Page = {limit: number; cursor?: string | undefined}
 
 const rowsPerLook = 1_000
 const segmentsPerLook = 10
-/** One call looks at no more rows than this, however few of them fit. */
+/** Maximum of rows that one call searches, however few of them match. */
 const mostLooked = 50_000
 
 /**
- * What became of a file's rows, or would by a dry run, in their order. A page may hold fewer rows than asked for, even none, while there
- * is a next one: `reached` says up to which row it looked.
+ * Returns the outcomes of a file's rows in row order; for a dry run, the planned outcomes. A page may have fewer rows than `limit`, even
+ * none, and still have a next page. `reached` is the last row that was searched.
  */
-export const readRunRows = async (place: RowsPlace, found: FoundRun, {limit, cursor, ...filter}: RowsFilter & Page) => {
-  const list = `rows ${found.run.id} ${JSON.stringify(filter)}`
-  const start = Number(readCursor(place.config.SECRETS_KEYS, list, cursor) ?? filter.from ?? 1)
-  const {snapshot, source} = frozenOf(found, filter.source)
-  const page: ToldRow[] = []
+export const readRunRows = async (deps: RunRowsDeps, foundRun: FoundRun, {limit, cursor, ...filter}: RowsFilter & Page) => {
+  const list = `rows ${foundRun.run.id} ${JSON.stringify(filter)}`
+  const start = Number(readCursor(deps.config.SECRETS_KEYS, list, cursor) ?? filter.from ?? 1)
+  const {snapshot, source} = frozenOf(foundRun, filter.source)
+  const page: RunRow[] = []
   let reached = start - 1
-  for await (const {rows, to} of readToldRows(place, found, {snapshot, source, from: start})) {
+  for await (const {rows, to} of readLoggedRows(deps, foundRun, {snapshot, source, from: start})) {
     const fitting = rows.filter(row => fits(row, filter)).slice(0, limit - page.length)
     page.push(...fitting)
     reached = page.length === limit ? page.at(-1)!.rowNumber : Math.min(to, source.rows)
     if (page.length === limit || reached - start >= mostLooked) break
   }
-  await assertStillKept(place.db, found.run.no)
+  await assertStillKept(deps.db, foundRun.run.no)
   return {
     sources: listRead(snapshot),
     source: source.id,
     rows: page,
     reached: Math.max(reached, 0),
-    nextCursor: reached < source.rows ? writeCursor(place.config.SECRETS_KEYS, list, reached + 1) : null,
+    nextCursor: reached < source.rows ? writeCursor(deps.config.SECRETS_KEYS, list, reached + 1) : null,
   }
 }
 
-const fits = ({entries}: ToldRow, {module, outcome, action, code, text}: RowsFilter) =>
+const fits = ({entries}: RunRow, {module, outcome, action, code, text}: RowsFilter) =>
   entries.some(
     entry =>
       (module === undefined || entry.module === module) &&
       (outcome === undefined || outcome.split(',').includes(entry.outcome)) &&
       (action === undefined || (entry.action !== null && action.split(',').includes(entry.action))) &&
       (code === undefined || entry.code === code) &&
-      (text === undefined || holds(entry, text.toLowerCase())),
+      (text === undefined || hasOutcome(entry, text.toLowerCase())),
   )
 
-const holds = ({code, message, recordId, changes}: ToldEntry, text: string) =>
+const hasOutcome = ({code, message, recordId, changes}: RunRowEntry, text: string) =>
   [code, message, recordId, ...(changes ?? []).flatMap(({old, new: now}) => [old, now])].some(said => said?.toLowerCase().includes(text))
 
-/** The run's, and of its files the one that is named, or else the first. */
+/** Returns the run's snapshot and the named source, or the first source if none is named. */
 export const frozenOf = ({run, snapshot, unread}: FoundRun, id: string | undefined): {snapshot: Snapshot; source: SnapshotSource} => {
   assertKept(run)
   if (unread) throw unread
-  if (!snapshot) throw new Refusal('NO_FILE', 'This run has read no file here: its log says what became of its rows')
+  if (!snapshot) throw new Refusal('NO_FILE', 'This run read no file through this service. Read its log instead')
   const source = readBy(snapshot).find(source => id === undefined || source.id === id)
   if (!source) throw new Refusal('SOURCE_NOT_FOUND', 'The run read no such file')
   return {snapshot, source}
 }
 
-/** Its files, as the API names them. */
 export const listRead = (snapshot: Snapshot) => readBy(snapshot).map(({id, label, rows}) => ({id, label, rows}))
 
 const readBy = ({sources, flows}: Snapshot) => sources.filter(({no}) => flows.some(({sourceNo}) => sourceNo === no))
 
-export type ToldEntry = {
+export type RunRowEntry = {
   module: string
   moduleLabel: string
   flowId: string | null
   phase: (typeof PHASES)[number]
   field: string | null
   fieldLabel: string | null
-  outcome: Outcome
-  /** Null of a run that writes, and of a link. */
+  outcome: RowOutcomeName
+  /** The action that a dry run plans. Null for a lookup, and for a run that writes. */
   action: PlanAction | null
   recordId: string | null
   code: string | null
   message: string | null
   mayExistTwice: boolean
-  /** Of a dry run. Null: nothing is to be written, or the values are not kept yet. */
+  /** Only a dry run has changes. Null if nothing would be written or the values are not stored yet. */
   changes: {field: string; label: string; old: string; new: string}[] | null
 }
-type ToldRow = {rowNumber: number; entries: ToldEntry[]}
+type RunRow = {rowNumber: number; entries: RunRowEntry[]}
 
-/** `withValues`: what a dry run would write is read too. */
-type Of = {snapshot: Snapshot; source: SnapshotSource; from: number; withValues?: boolean}
+/** The rows to read. `withValues`: the values that a dry run would write are read too. */
+type RowLooksQuery = {snapshot: Snapshot; source: SnapshotSource; from: number; withValues?: boolean}
 
-/** From a row on, some at a time; `to` is the last row looked at. A run's records go to storage once, and are then read there. */
-export async function* readToldRows(place: RowsPlace, {run}: FoundRun, of: Of): AsyncGenerator<{rows: ToldRow[]; to: number}> {
-  const describe = describeIn(of.snapshot, run.dryRun)
-  const {withValues = true} = of
-  const planned = run.dryRun && withValues ? openPlannedRows(place, run.no) : null
-  let {from} = of
+/**
+ * Yields rows in groups from row `from` on; `to` is the last row of the group. If the run's records move to storage during the read, the
+ * read continues from storage.
+ */
+export async function* readLoggedRows(
+  deps: RunRowsDeps,
+  {run}: FoundRun,
+  query: RowLooksQuery,
+): AsyncGenerator<{rows: RunRow[]; to: number}> {
+  const describe = describeIn(query.snapshot, run.dryRun)
+  const {withValues = true} = query
+  const planned = run.dryRun && withValues ? openPlannedRows(deps, run.no) : null
+  let {from} = query
   for (let tries = 1; ; tries++) {
     try {
-      for await (const {finals, to} of looksFrom(place, {run: run.no, ...of, from})) {
+      for await (const {finals, to} of readInPieces(deps, {run: run.no, ...query, from})) {
         const values = (await planned?.between({from, to})) ?? []
         yield {rows: describe(finals, values), to}
-        if (place.request?.signal.aborted) return
+        if (deps.request?.signal.aborted) return
         from = to + 1
       }
       return
@@ -145,7 +151,7 @@ export async function* readToldRows(place: RowsPlace, {run}: FoundRun, of: Of): 
   }
 }
 
-async function* looksFrom({db, hot, storage}: RowsPlace, {run, snapshot, source, from: first}: Of & {run: number}) {
+async function* readInPieces({db, hot, storage}: RunRowsDeps, {run, snapshot, source, from: first}: RowLooksQuery & {run: number}) {
   const {recordsAt, seq} = await findRecordsAt(db, run)
   const flows = snapshot.flows.filter(({sourceNo}) => sourceNo === source.no).map(({no}) => no)
   if (recordsAt === 'db') {
@@ -168,33 +174,34 @@ async function* looksFrom({db, hot, storage}: RowsPlace, {run, snapshot, source,
   yield {finals: [], to: source.rows}
 }
 
-/** Names modules and fields as the connection names them. */
+/** Returns a function that describes rows. Modules and fields get their labels from the connection. */
 const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
   const known = new Map(modules.map(module => [module.no, module]))
-  const describe = (final: FinalEntry, values: PlannedValues[]): ToldEntry => {
+  const describe = (final: FinalEntry, values: PlannedValues[]): RunRowEntry => {
     const module = known.get(final.module)
     const labelOf = (field: string) => module?.fields.find(({apiName}) => apiName === field)?.label ?? field
-    const outcome = OUTCOMES[final.outcome] as Outcome
+    const outcome = OUTCOMES[final.outcome] as RowOutcomeName
     const phase = PHASES[final.phase]!
     const {target, recordId, code, message} = final
     const told = {module: module?.apiName ?? '', outcome, phase, recordId, code, message}
-    const of = outcome === 'planned' ? values.find(one => one.row === final.number && one.flow === final.flow && one.phase === phase) : null
+    const query =
+      outcome === 'planned' ? values.find(one => one.row === final.number && one.flow === final.flow && one.phase === phase) : null
     return {
       ...{...told, moduleLabel: module?.label ?? told.module, flowId: flows.find(({no}) => no === final.flow)?.flow.id ?? null},
       ...{field: target || null, fieldLabel: target ? labelOf(target) : null, mayExistTwice: final.disclosed},
       action: dryRun && outcome !== 'lookup' ? stepOf(told) : null,
-      changes: of?.changes.map(([field, old, now]) => ({field, label: labelOf(field), old, new: now})) ?? null,
+      changes: query?.changes.map(([field, old, now]) => ({field, label: labelOf(field), old, new: now})) ?? null,
     }
   }
-  return (finals: readonly FinalEntry[], values: PlannedValues[]): ToldRow[] => {
+  return (finals: readonly FinalEntry[], values: PlannedValues[]): RunRow[] => {
     const byRow = Map.groupBy(values, ({row}) => row)
-    return [...Map.groupBy(finals, ({number}) => number)].map(([rowNumber, of]) => {
-      const entries = of.filter(final => !isAskedInstead(final, of))
+    return [...Map.groupBy(finals, ({number}) => number)].map(([rowNumber, query]) => {
+      const entries = query.filter(final => !hasQuestion(final, query))
       return {rowNumber, entries: entries.map(final => describe(final, byRow.get(rowNumber) ?? []))}
     })
   }
 }
 
-/** Of a row that would be asked about there is nothing else to say of its write. */
-const isAskedInstead = (final: FinalEntry, row: FinalEntry[]) =>
+/** Whether the row has a `would_ask` entry, which replaces its write entry. */
+const hasQuestion = (final: FinalEntry, row: FinalEntry[]) =>
   PHASES[final.phase] === 'write' && row.some(({flow, outcome}) => flow === final.flow && OUTCOMES[outcome] === 'would_ask')

@@ -4,12 +4,12 @@ import {promisify} from 'node:util'
 import {gunzip, gzip} from 'node:zlib'
 import type {Segment} from '../../sql/segments.ts'
 import {Refusal} from '../errors.ts'
-import type {Storage} from '../storage.ts'
+import type {Storage} from '../storage/storage.ts'
 
-/** Of the lines in it. Another build's is refused above our own (`FROM_FUTURE`). */
+/** Format of the lines. A segment of a newer format is refused (`FROM_FUTURE`). */
 export const SEGMENT_FORMAT = 1
 export const linesPerSegment = 10_000
-/** Far more than so many lines take, their words cut as they are. */
+/** Maximum bytes of a segment's lines. 10,000 lines need far fewer, because their texts are truncated. */
 const mostBytes = 256 * 1024 ** 2
 const askAgainMs = 60_000
 const lineFeed = 10
@@ -17,32 +17,38 @@ const lineFeed = 10
 const pack = promisify(gzip)
 const unpack = promisify(gunzip)
 
-/** Lines of JSON, packed. What is said of them is said of the lines. */
+/** Packs items as gzipped lines of JSON. `rows`, `bytes` and `sha256` describe the uncompressed lines. */
 export const packLines = async (items: readonly object[]) => {
   const lines = Buffer.from(items.map(item => `${JSON.stringify(item)}\n`).join(''))
   return {packed: await pack(lines), rows: items.length, bytes: lines.length, sha256: digest(lines)}
 }
 
-/** The lines of a stored segment, compared with what was written down of them. Throws what hinders it. */
+/**
+ * Returns the lines of a stored segment after comparing them with the recorded size and hash. If the read fails, throws the original error.
+ */
 export const unpackLines = async (storage: Storage, {key, bytes, sha256}: Pick<Segment, 'key' | 'bytes' | 'sha256'>): Promise<Buffer> => {
   const lines = await unpack(await buffer(await storage.read(key)), {maxOutputLength: mostBytes})
-  if (lines.length !== bytes || digest(lines) !== sha256) throw new Error(`What is stored as ${key} is not what was put there`)
+  if (lines.length !== bytes || digest(lines) !== sha256)
+    throw new Error(`The stored object ${key} does not match its recorded size and hash`)
   return lines
 }
 
-/** As `unpackLines`, for somebody who asks: what cannot be read now is asked for again, what another deployment keeps is not here. */
+/** Like `unpackLines`, for API requests: a failed read becomes `RECORDS_MOVING`, and another kind of storage `NOT_CONFIGURED`. */
 export const readLines = async (storage: Storage, segment: Segment): Promise<Buffer> => {
   if (segment.format > SEGMENT_FORMAT)
-    throw new Refusal('FROM_FUTURE', "A newer version of this service wrote the run's records: this one cannot read them. Update it")
+    throw new Refusal(
+      'FROM_FUTURE',
+      "A newer version of this service wrote the run's records, and this version cannot read them. Update the service",
+    )
   if (segment.storage !== storage.kind)
     throw new Refusal(
       'NOT_CONFIGURED',
-      `The run's records are in a storage of the kind "${segment.storage}", which this deployment is not set up for. Its operator can set it up`,
+      `The run's records are in storage of kind "${segment.storage}", which this deployment does not use. Ask its operator to configure it`,
     )
   try {
     return await unpackLines(storage, segment)
   } catch (cause) {
-    const moving = new Refusal('RECORDS_MOVING', "The run's records cannot be read from storage just now: ask again in a minute", {
+    const moving = new Refusal('RECORDS_MOVING', "The run's records cannot be read from storage at the moment. Try again in a minute", {
       retryAfterMs: askAgainMs,
     })
     moving.cause = cause
@@ -51,8 +57,8 @@ export const readLines = async (storage: Storage, segment: Segment): Promise<Buf
 }
 
 /**
- * At most `count` items, from the first that is not `before` on; without it from the first line. Halves its way there, so that the lines'
- * end costs what their beginning does: no item may be `before` behind one that is not.
+ * Returns at most `count` items, beginning with the first item for which `before` is false. Without `before`, begins with the first line.
+ * It searches the beginning by binary search, so items with `before` true must all come first.
  */
 export const itemsOf = <T>(
   lines: Buffer,

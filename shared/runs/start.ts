@@ -8,51 +8,49 @@ import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings} from '../../sql/registry.ts'
 import {insertCursors} from '../../sql/run-cursors.ts'
 import {insertSnapshot} from '../../sql/run-snapshots.ts'
-import {findRehearsal, lockRun, queueRun, type Run, setRunJob} from '../../sql/runs.ts'
-import {listSources, type Source} from '../../sql/sources.ts'
-import {assertWritable} from '../connectors/writing.ts'
+import {findDryRun, lockRun, queueRun, type Run, setRunJob} from '../../sql/runs.ts'
+import {usualSettings} from '../configuration/settings.ts'
+import {assertWritable} from '../crm/connectors/writing.ts'
 import type {DiscoveredModule} from '../crm/discovered.ts'
 import {Refusal} from '../errors.ts'
 import type {Namespaces} from '../expressions/parse.ts'
-import {type Flow, Flows, findIssues} from '../flows/flow.ts'
-import {namespacesOf, type SnapshotLibrary, shapeLibrary} from '../flows/libraries.ts'
-import {RowRange, rowsToRead, SNAPSHOT_FORMAT, type Snapshot, type SnapshotSource, takeSnapshot} from '../flows/snapshot.ts'
-import {Choices, readingsOf} from '../imports/choices.ts'
-import {Cleaning} from '../imports/cleaning.ts'
+import {Choices, readingsOf} from '../files/choices.ts'
+import {Cleaning} from '../files/cleaning/cleaning.ts'
+import {assertTextDecided} from '../files/sources/assert-text.ts'
+import {type NarrowSource, readNarrowSources} from '../files/sources/evidence.ts'
 import {runImport} from '../jobs.ts'
+import {type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
+import {namespacesOf, type SnapshotLibrary, shapeLibrary} from '../mapping/flows/libraries.ts'
+import {formatOf, RowRange, rowsToRead, type Snapshot, type SnapshotSource, takeSnapshot} from '../mapping/flows/snapshot.ts'
 import {enqueue, type Queue} from '../queue.ts'
-import {usualSettings} from '../registry/settings.ts'
-import {assertTextDecided} from '../sources/assert-text.ts'
-import {evidenceOf} from '../sources/evidence.ts'
 import {authorise} from './authorise.ts'
-import {freeImport} from './outside.ts'
+import {freeImport} from './external/run.ts'
 import {findRetried} from './retry.ts'
 
-/** What a run is asked for. */
 export const StartBody = z
   .strictObject({
     runId: z
       .string()
       .optional()
-      .describe('A run that `POST /entitlements/runs/authorise` let through. Without it one is authorised here. Not with `dryRun`'),
+      .describe('A run that `POST /entitlements/runs/authorise` authorised. Without it, this request authorises one. Not with `dryRun`'),
     declaredRows: z
       .int()
       .min(1)
       .max(1_000_000_000)
       .optional()
-      .describe('So many rows it may write at most, where it is authorised here; every row of every flow where it is left out'),
-    retryOf: z.string().optional().describe('An ended run of this import that is carried on: what it has written is not written again'),
-    dryRun: z.boolean().default(false).describe('Whether it writes nothing, counts nothing, and says what it would do'),
-    rows: RowRange.optional().describe('Of every file, only the rows with these numbers'),
+      .describe('The most rows the run may write, if this request authorises it. Default: every row of every flow'),
+    retryOf: z.string().optional().describe('An ended run of this import to retry. Rows it has written are not written again'),
+    dryRun: z.boolean().default(false).describe('Write and meter nothing, and report what the run would do'),
+    rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })
-  .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run counts no rows, so none is authorised for it: leave runId out')
+  .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
 
-type Asker = {org: string; person: string; admin: boolean}
-type Start = Asker & z.output<typeof StartBody> & {importId: string}
+type StartCaller = {org: string; person: string; admin: boolean}
+type Start = StartCaller & z.output<typeof StartBody> & {importId: string}
 
 /**
- * Freezes what the import is now into a snapshot, gives the import to the run and enqueues it, all in the caller's transaction.
- * Without `runId` the run is authorised here, for the rows declared or else for every row of every flow.
+ * Freezes the import into a snapshot, assigns the import to the run and enqueues the run, all in the caller's transaction. If there is no
+ * `runId`, the run is authorised here, for `declaredRows` or else for every row of every flow.
  */
 export const startRun = async (
   tx: Tx,
@@ -63,15 +61,15 @@ export const startRun = async (
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
-  const snapshot = await freeze(tx, {org, found}, {before: retry?.lineage ?? null, rows})
+  const snapshot = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows})
   const {connectorId: connector, no: importNo} = found
   const count = countRows(snapshot)
-  // A retry counts only the rows that are left, and how many those are is not known yet.
+  // A retry meters only the rows that are left. Their number is not known yet.
   const fewer = retry !== null && declaredRows === undefined
   const id = runId ?? (await authorise(tx, {org, person, declaredRows: declaredRows ?? count, connector, importNo, dryRun, fewer})).runId
   const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
 
-  const snapshotNo = await insertSnapshot(tx, {format: SNAPSHOT_FORMAT, document: snapshot})
+  const snapshotNo = await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
   await queueRun(tx, {no: run.no, connector, importNo, snapshotNo, dryRun, retry})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})
@@ -80,14 +78,17 @@ export const startRun = async (
   return {runId: id, job}
 }
 
-/** The import, locked. A run that writes needs it for itself and a connection that may be written through; of dry runs there is one at a time. */
+/**
+ * Locks the import. A run that writes needs the import for itself, and a connection that accepts writes. An import has at most one dry run
+ * at a time.
+ */
 const openImport = async (tx: Tx, {org, importId, dryRun}: {org: string; importId: string; dryRun: boolean}): Promise<Import> => {
   const found = await lockImport(tx, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   if (!dryRun) await freeImport(tx, {org, importNo: found.no})
-  else if ((await findRehearsal(tx, {importNo: found.no})) !== null)
-    throw new Refusal('IMPORT_RUNNING', 'A dry run of this import is under way: wait for it or cancel it')
-  if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files are gone: make a new one')
+  else if ((await findDryRun(tx, {importNo: found.no})) !== null)
+    throw new Refusal('IMPORT_RUNNING', 'A dry run of this import is in progress. Wait for it to end, or cancel it')
+  if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files were deleted. Create a new import')
   if (found.state === 'draft' || found.flows.length === 0) throw new Refusal('NOT_READY', 'Add a file and define flows before running')
   if (!dryRun) await assertWritable(tx, {org, connector: found.connectorId})
   return found
@@ -99,35 +100,35 @@ const countRows = ({flows, sources, rows}: Snapshot): number => {
   return Math.max(1, count)
 }
 
-type Wanted = {id: string; connector: string; importNo: number; template: string | null}
+type RunToLock = {id: string; connector: string; importNo: number; template: string | null}
 
-/** The run to be started, locked: the asker's own, not used yet, and not authorised for anything else. */
-const lockOwnRun = async (tx: Tx, {org, person, admin}: Asker, {id, connector, importNo, template}: Wanted): Promise<Run> => {
+/** Locks the run to start. It must belong to the caller, be unused, and not be authorised for another import or template. */
+const lockOwnRun = async (tx: Tx, {org, person, admin}: StartCaller, {id, connector, importNo, template}: RunToLock): Promise<Run> => {
   const run = await lockRun(tx, {org, id})
   if (!run) throw new Refusal('RUN_NOT_FOUND', 'No such run')
   if (run.personId !== person && !admin) throw new Refusal('NOT_YOUR_RUN', 'Another member authorised this run')
   const isForAnother = (run.importNo !== null && run.importNo !== importNo) || (run.templateId !== null && run.templateId !== template)
   if (run.state !== 'authorised' || isForAnother)
-    throw new Refusal('RUN_USED', 'This run was authorised for something else or has been used: authorise another')
+    throw new Refusal('RUN_USED', 'This run was already used, or it was authorised for something else. Authorise another run')
   if (run.connectorId !== null && run.connectorId !== connector)
-    throw new Refusal('RUN_CONNECTOR_MISMATCH', 'This run was authorised for another connection')
+    throw new Refusal('RUN_CONNECTOR_MISMATCH', 'This run was authorised for another connection. Authorise a run for this connection')
   return run
 }
 
-type Frozen = Pick<Parameters<typeof takeSnapshot>[0], 'before' | 'rows'>
+type SnapshotOptions = Pick<Parameters<typeof takeSnapshot>[0], 'before' | 'rows'>
 
-const freeze = async (tx: Tx, {org, found}: {org: string; found: Import}, more: Frozen): Promise<Snapshot> => {
-  const known = await findKnown(tx, {org, importNo: found.no, connector: found.connectorId})
+const freezeImport = async (tx: Tx, {org, found}: {org: string; found: Import}, more: SnapshotOptions): Promise<Snapshot> => {
+  const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
   const flows = Flows.parse(found.flows)
   const issues = findIssues(flows, known)
-  if (issues.length) throw new Refusal('NOT_READY', 'The flows no longer fit the files or the CRM: set them again', {issues})
+  if (issues.length) throw new Refusal('NOT_READY', 'The flows no longer fit the files or the CRM. Fix the listed issues', {issues})
   return freezeFlows(tx, {org, found, flows, known}, more)
 }
 
-type Fitting = {org: string; found: Pick<Import, 'no' | 'connectorId'>; flows: Flow[]; known: Known}
+type FreezeFlowsInput = {org: string; found: Pick<Import, 'no' | 'connectorId'>; flows: Flow[]; known: FlowSurroundings}
 
-/** What a run of these flows is given, were it started now. They fit what is known. */
-export const freezeFlows = async (tx: Tx, {org, found, flows, known}: Fitting, more: Frozen = {}): Promise<Snapshot> => {
+/** Takes the snapshot that a run of these flows would get now. The caller must have checked the flows against `known`. */
+export const freezeFlows = async (tx: Tx, {org, found, flows, known}: FreezeFlowsInput, more: SnapshotOptions = {}): Promise<Snapshot> => {
   const {no, connectorId} = found
   const {sources, modules, discovery, published} = known
   const decidedUpTo = await findLastDecision(tx, no)
@@ -136,34 +137,41 @@ export const freezeFlows = async (tx: Tx, {org, found, flows, known}: Fitting, m
   return takeSnapshot({...from, sources, flows, modules, decidedUpTo, libraries: published, context, ...more})
 }
 
-/** The same for every run and dry run of an import, so that a dry run shows the random values its run writes. */
+/** Returns the seed of an import. It is the same for every run and dry run, so a dry run shows the random values that the run writes. */
 const seedOf = (org: string, importNo: number) => createHash('sha256').update(`${org}/${importNo}`).digest('hex').slice(0, 32)
 
-export type Known = {
+export type FlowSurroundings = {
   sources: SnapshotSource[]
   modules: Map<string, DiscoveredModule>
   discovery: string
   published: SnapshotLibrary[]
   libraries: Namespaces
 }
-type Checked = {org: string; importNo: number; connector: string}
+type FindFlowDataInput = {org: string; importNo: number; connector: string}
 
-/** What flows are checked against: the import's files, the org's libraries and the connection's newest discovery. */
-export const findKnown = async (tx: Tx, {org, importNo, connector}: Checked): Promise<Known> => {
-  const sources = (await listSources(tx, importNo)).map(shapeSource)
+/** Reads the facts that flows are checked against: the import's files, the org's libraries and the connection's newest discovery. */
+export const findFlowData = async (tx: Tx, {org, importNo, connector}: FindFlowDataInput): Promise<FlowSurroundings> => {
+  const sources = (await readNarrowSources(tx, {importNo, keys: ['name', 'dates', 'marks', 'stored']})).map(shapeSource)
   const discovery = await findLatestDiscovery(tx, connector)
-  if (!discovery) throw new Refusal('NO_DISCOVERY', 'The connection has not been read yet: POST /orgs/{org}/discovery/run first')
+  if (!discovery)
+    throw new Refusal(
+      'NO_DISCOVERY',
+      'The modules of this connection have not been discovered yet. Call POST /orgs/{org}/discovery/run first',
+    )
   const modules = await listDiscoveredModules(tx, discovery.id)
   const published = (await listLibraryRows(tx, org)).map(shapeLibrary)
   const byName = new Map(modules.map(module => [module.apiName, module]))
   return {sources, discovery: discovery.id, modules: byName, published, libraries: namespacesOf(published)}
 }
 
-const shapeSource = ({no, id, label, fileKey, sha256, reader, cleaning, choices, rows, evidence}: Source): SnapshotSource => {
-  const {columns, fileColumns, struck, text} = evidenceOf({evidence})
+type FrozenSource = NarrowSource<'name' | 'dates' | 'marks' | 'stored'>
+
+const shapeSource = ({no, id, label, fileKey, sha256, reader, cleaning, choices, rows, evidence}: FrozenSource): SnapshotSource => {
+  const {columns, fileColumns, struck, text} = evidence
   return {
     ...{no, id, label, fileKey, sha256, rows},
-    // Dry runs and checks read on over bytes that nobody has accepted yet; no other run begins before.
+    // In dry runs and checks, undecodable bytes that no user has accepted yet are replaced. A run that writes does not start before a user
+    // accepts them.
     reader: text?.bad ? {...(reader as object), badBytes: 'replace'} : reader,
     cleaning: Cleaning.parse(cleaning),
     columns: columns.map(({name}) => name),

@@ -1,27 +1,30 @@
-import type {Stop} from '../../sql/run-heads.ts'
+import type {RunStop} from '../../sql/run-heads.ts'
 import type {Run} from '../../sql/runs.ts'
 
-/** A second run of a flow without a match would write its first rows again; a retry passes over what its chain has written. */
-export const carriesOn = ({dryRun, engine}: Pick<Run, 'dryRun' | 'engine'>): string => {
-  if (dryRun) return 'Nothing was written: start another dry run, or the run itself'
+/**
+ * Returns the advice for a stopped run. The advice is a retry, because a new run of a flow without match fields would write the first rows
+ * again.
+ */
+export const canContinue = ({dryRun, engine}: Pick<Run, 'dryRun' | 'engine'>): string => {
+  if (dryRun) return 'Nothing was written. Start another dry run, or start the run'
   return engine === 'worker'
-    ? 'Retry this run to carry on: rows it has written are not written again'
-    : 'To carry on, authorise another run for the rows that are left'
+    ? 'Retry this run to continue. Rows it has written are not written again'
+    : 'To continue, authorise another run for the remaining rows'
 }
 
-export const cancelled = (run: Pick<Run, 'dryRun' | 'engine'>): Stop => ({
+export const cancelled = (run: Pick<Run, 'dryRun' | 'engine'>): RunStop => ({
   stopped: 'CANCELLED',
-  message: `Somebody cancelled the run. ${carriesOn(run)}`,
+  message: `The run was cancelled. ${canContinue(run)}`,
 })
 
-type Limited = Pick<Run, 'dryRun' | 'engine' | 'rowsLimit' | 'limitBy' | 'counted'>
+type LimitedRun = Pick<Run, 'dryRun' | 'engine' | 'rowsLimit' | 'limitBy' | 'counted'>
 
-/** A run that has written all the rows it may, or a dry one that has planned them. */
-export const limitStop = ({rowsLimit, limitBy, counted, ...run}: Limited): Stop => {
+/** Returns the stop of a run that reached its rows limit. A run reaches it by writing rows, a dry run by planning them. */
+export const limitStop = ({rowsLimit, limitBy, counted, ...run}: LimitedRun): RunStop => {
   const why = limitBy === 'plan' ? `The plan lets this run write ${rowsLimit} rows` : `The run was declared to write ${rowsLimit} rows`
   return {
     stopped: 'LIMIT_ROWS_PER_RUN',
-    message: run.dryRun ? `A run would stop here: ${why.charAt(0).toLowerCase()}${why.slice(1)}` : `${why}. ${carriesOn(run)}`,
+    message: run.dryRun ? `A run would stop here: ${why.charAt(0).toLowerCase()}${why.slice(1)}` : `${why}. ${canContinue(run)}`,
     rowsPerRun: rowsLimit,
     stoppedBy: limitBy,
     rowsWrittenTotal: counted,

@@ -1,35 +1,34 @@
-import {readCursor, writeCursor} from '../cursor.ts'
+import {readCursor, writeCursor} from '../security/cursor.ts'
 import type {FoundRun} from './find.ts'
 import {assertStillKept} from './kept.ts'
-import {frozenOf, listRead, type RowsPlace, readToldRows, type ToldEntry} from './rows.ts'
+import {frozenOf, listRead, type RunRowEntry, type RunRowsDeps, readLoggedRows} from './rows.ts'
 
-type Asked = {source?: string | undefined; cursor?: string | undefined}
+type TallyQuery = {source?: string | undefined; cursor?: string | undefined}
 
-/** Looked at by one call. */
 const mostLooked = 50_000
-/** Of one call. A CRM has some dozens of codes; what goes beyond is counted without its code and field. */
+/** Maximum of groups per call. A CRM has a few dozen codes; further groups are merged without code and field. */
 const mostGroups = 500
 
-type Named = 'module' | 'moduleLabel' | 'phase' | 'outcome' | 'action' | 'code' | 'field' | 'fieldLabel'
-type Group = Pick<ToldEntry, Named> & {rows: number; firstRow: number; message: string | null}
+type TallyName = 'module' | 'moduleLabel' | 'phase' | 'outcome' | 'action' | 'code' | 'field' | 'fieldLabel'
+type Group = Pick<RunRowEntry, TallyName> & {rows: number; firstRow: number; message: string | null}
 
 /**
- * How many rows of a file ended in which way, each with the first of them and its words. A call looks at so many rows and no more: whoever
- * wants all of a larger file adds up what the pages say.
+ * Counts the rows of a file by outcome, and returns each group with its first row and message. One call reads a limited number of rows. For
+ * a larger file, the caller adds up the pages.
  */
-export const tallyRows = async (place: RowsPlace, found: FoundRun, {source: id, cursor}: Asked) => {
-  const {snapshot, source} = frozenOf(found, id)
-  const keys = place.config.SECRETS_KEYS
-  const list = `tally ${found.run.id} ${source.id}`
+export const tallyRows = async (deps: RunRowsDeps, foundRun: FoundRun, {source: id, cursor}: TallyQuery) => {
+  const {snapshot, source} = frozenOf(foundRun, id)
+  const keys = deps.config.SECRETS_KEYS
+  const list = `tally ${foundRun.run.id} ${source.id}`
   const start = Number(readCursor(keys, list, cursor) ?? 1)
   const groups = new Map<string, Group>()
   let reached = start - 1
-  for await (const {rows, to} of readToldRows(place, found, {snapshot, source, from: start, withValues: false})) {
+  for await (const {rows, to} of readLoggedRows(deps, foundRun, {snapshot, source, from: start, withValues: false})) {
     for (const {rowNumber, entries} of rows) for (const entry of entries) add(groups, entry, rowNumber)
     reached = Math.min(to, source.rows)
     if (reached - start >= mostLooked) break
   }
-  await assertStillKept(place.db, found.run.no)
+  await assertStillKept(deps.db, foundRun.run.no)
   return {
     sources: listRead(snapshot),
     source: source.id,
@@ -39,7 +38,7 @@ export const tallyRows = async (place: RowsPlace, found: FoundRun, {source: id, 
   }
 }
 
-const add = (groups: Map<string, Group>, entry: ToldEntry, rowNumber: number) => {
+const add = (groups: Map<string, Group>, entry: RunRowEntry, rowNumber: number) => {
   const named = groups.size < mostGroups ? entry : {...entry, code: null, field: null, fieldLabel: null, message: null}
   const {module, moduleLabel, phase, outcome, action, code, field, fieldLabel, message} = named
   const key = JSON.stringify([module, phase, outcome, action, code, field])

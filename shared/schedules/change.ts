@@ -1,9 +1,11 @@
 import type {Tx} from '../../sql/database.ts'
 import type {Schedule} from '../../sql/schedules.ts'
 import type {TemplateRow} from '../../sql/templates.ts'
-import {type Author, type Change, recordChanges} from '../registry/change.ts'
+import {type Author, type Change, recordChanges} from '../configuration/change.ts'
 
-/** A change of a schedule, in the settings history. Every member reads that, so a schedule of a private template is named by its id. */
+/**
+ * Records a schedule's change in the settings history. Every member can read the history, so a schedule of a private template appears only by its id.
+ */
 export const recordSchedule = (
   tx: Tx,
   author: Author,
@@ -11,7 +13,7 @@ export const recordSchedule = (
   change: Pick<Change, 'subject' | 'before' | 'after'>,
 ): Promise<void> => recordChanges(tx, author, [{page: 'templates', target: template.shared ? name : id, connectorId, ...change}])
 
-/** What the history tells of a schedule: never its address or credentials, which builders alone may read. */
+/** Returns the parts of a schedule for the history. Its address and credentials are left out, because only builders may read them. */
 export const contentOf = ({id, templateId, version, cron, timezone, enabled}: Schedule) => ({
   ...{scheduleId: id, templateId, version, cron, timezone, enabled},
 })

@@ -1,8 +1,7 @@
 import {keepResealed, listSealedElse} from '../../sql/schedules.ts'
-import {resealEach} from '../resealing.ts'
-import {open, seal} from '../secrets.ts'
+import {resealEach} from '../security/reseal.ts'
+import {open, seal} from '../security/secrets.ts'
 
-/** The credentials of every schedule's source. */
 export const resealSchedules = resealEach({
   what: 'schedule',
   list: listSealedElse,

@@ -2,63 +2,65 @@ import {z} from 'zod'
 import type {Db} from '../../sql/database.ts'
 import {type Firing, listLastFirings} from '../../sql/firings.ts'
 import {findSchedule, type Schedule} from '../../sql/schedules.ts'
+import type {Role} from '../accounts/roles.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
-import {FileSource, openSource, SourceChange} from '../fetch-source.ts'
-import {oneLine} from '../name.ts'
-import {Notify, readNotify} from '../notices/notify.ts'
-import type {Role} from '../people/roles.ts'
-import {findVisible} from '../templates/find.ts'
+import {findVisible} from '../mapping/templates/find.ts'
+import {Notify, readNotify} from '../notifications/notify.ts'
+import {oneLine} from '../schema/name.ts'
 import {preview} from './cron.ts'
+import {FileSource, openSource, SourceChange} from './fetch/main.ts'
 
-/** Who asks, and with which rank. */
-export type Asker = {org: string; person: string; rank: Role}
+/** The caller, with the caller's role in the org. */
+export type ScheduleCaller = {org: string; person: string; rank: Role}
 
 const shown = {
-  name: oneLine(z.string().trim().min(1).max(200)).describe('What people call it'),
+  name: oneLine(z.string().trim().min(1).max(200)).describe('The name of the schedule'),
   cron: z
     .string()
     .trim()
     .max(200)
     .describe(
-      'When it fires: minute, hour, day of the month, month and day of the week, with one space between; at most every five minutes, or every minute if the plan has `frequent_schedules`',
+      'When the schedule fires: minute, hour, day of the month, month and day of the week, with one space between; at most every five minutes, or every minute if the plan has `frequent_schedules`',
     ),
-  timezone: z.string().max(64).describe('The time zone `cron` is read in, by its IANA name, such as `Europe/Berlin`'),
+  timezone: z.string().max(64).describe('The time zone of `cron`, by its IANA name, such as `Europe/Berlin`'),
   declaredRows: z
     .int()
     .min(1)
     .max(1_000_000_000)
     .nullish()
-    .describe('How many rows each run may write at most; null: as many as the file has'),
+    .describe('The most rows that each run may write; null: as many as the file has'),
   connectorId: z
     .string()
     .max(64)
     .nullish()
-    .describe('The connection it runs on, where the template names none; left out, the only one there is'),
+    .describe('The connection for the runs, if the template names none. Left out: the only connection of the org'),
   onDrift: z
     .enum(['stop', 'warn'])
     .default('stop')
-    .describe('What is done with a file or a CRM that is no longer as the template has it: nothing, or what still fits'),
-  notify: Notify.nullish().describe('Who is told of it, beside those who are told of everything in the org; null: nobody'),
-  enabled: z.boolean().optional().describe('Whether it fires by itself; left out, a new one does, and a replaced one as before'),
+    .describe('If the file or the CRM no longer matches the template: `stop` runs nothing, `warn` runs what still matches'),
+  notify: Notify.nullish().describe('Who is notified, besides those who receive all notifications of the org; null: no one else'),
+  enabled: z
+    .boolean()
+    .optional()
+    .describe('Whether the schedule fires automatically. Left out: a new one does, and a replaced one is unchanged'),
 }
 
-export const NewSchedule = z.strictObject({...shown, source: FileSource.describe('Where the file is fetched from, with what lets one in')})
+export const NewSchedule = z.strictObject({...shown, source: FileSource.describe('Where the file is fetched from, with the credentials')})
 export type NewSchedule = z.output<typeof NewSchedule>
 
-/** `source` without credentials keeps those there are. */
+/** The body that replaces a schedule. A `source` without credentials keeps the stored ones. */
 export const ReplacedSchedule = z.strictObject({
   ...shown,
   source: SourceChange.describe(
-    'Where the file is fetched from. A credential that is left out stays for the same place and user, null takes it away',
+    'Where the file is fetched from. A credential that is left out stays for the same place and user, null removes it',
   ),
 })
 export type ReplacedSchedule = z.output<typeof ReplacedSchedule>
 
-type Named = Asker & {template: string; id: string}
+type ScheduleRef = ScheduleCaller & {template: string; id: string}
 
-/** A schedule of a template its asker sees. */
-export const findOwnSchedule = async (db: Db, {template, id, ...asker}: Named): Promise<Schedule> => {
+export const findOwnSchedule = async (db: Db, {template, id, ...asker}: ScheduleRef): Promise<Schedule> => {
   await findVisible(db, {...asker, id: template})
   return (await findSchedule(db, {org: asker.org, template, id})) ?? noSchedule()
 }
@@ -67,11 +69,10 @@ export const noSchedule = (): never => {
   throw new Refusal('NOT_FOUND', 'No such schedule')
 }
 
-/** With what lets one in. */
 export const sourceOf = ({SECRETS_KEYS: ring}: Pick<Config, 'SECRETS_KEYS'>, {id, source, credentials}: Schedule): FileSource =>
   openSource(ring, {open: source, sealed: credentials}, id)
 
-/** Schedules as the API answers them, each with its next five moments and the last time it fired. Credentials are never told. */
+/** Returns schedules in the form of the API, each with its next five moments and its last firing. Credentials are never returned. */
 export const describeSchedules = async (db: Db, schedules: readonly Schedule[]) => {
   const last = await listLastFirings(
     db,
@@ -95,7 +96,7 @@ const shapeSchedule = (schedule: Schedule) => {
   }
 }
 
-/** `tryAgainAt`: when one that could not get its file tries again. `counts`: of its run, once that has ended. */
+/** Describes a firing. `tryAgainAt`: when a failed fetch is tried again. `counts`: of the run, once it has ended. */
 export const describeFiring = (firing: Firing) => {
   const {id, scheduleId, dueAt, by, personId, missed, state, outcome, reason, drift, importId, runId, counts, sha256, tries} = firing
   return {

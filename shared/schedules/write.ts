@@ -14,26 +14,26 @@ import {
   updateSchedule,
 } from '../../sql/schedules.ts'
 import type {TemplateRow} from '../../sql/templates.ts'
+import {assertFeature} from '../billing/entitlements/features.ts'
+import {countRefusal} from '../billing/entitlements/refusal.ts'
 import type {Config} from '../config.ts'
+import type {Author} from '../configuration/change.ts'
+import {assertVersion, type Condition} from '../configuration/version.ts'
 import {chooseConnector} from '../crm/choose.ts'
-import {assertFeature} from '../entitlements/features.ts'
-import {countRefusal} from '../entitlements/refusal.ts'
 import {Refusal} from '../errors.ts'
-import {type Described, type FileSource, mergeCredentials, replaceLost, sealSource} from '../fetch-source.ts'
 import {newId} from '../ids.ts'
-import {keepNotify} from '../notices/notify.ts'
-import type {Author} from '../registry/change.ts'
-import {assertVersion, type Condition} from '../registry/version.ts'
-import {findVisible, lockVisible} from '../templates/find.ts'
+import {findVisible, lockVisible} from '../mapping/templates/find.ts'
+import {keepNotify} from '../notifications/notify.ts'
 import {contentOf, recordSchedule} from './change.ts'
 import {assertTimes, isFrequent, nextAfter, type Times} from './cron.ts'
-import {type Asker, type NewSchedule, noSchedule, type ReplacedSchedule, sourceOf} from './schedule.ts'
+import {type Described, type FileSource, mergeCredentials, replaceLost, sealSource} from './fetch/main.ts'
+import {type NewSchedule, noSchedule, type ReplacedSchedule, type ScheduleCaller, sourceOf} from './schedule.ts'
 
-type Tools = {db: Pool; config: Config}
-type Named = Asker & Author & {person: string; template: string}
-type NamedOne = Named & {id: string; condition: Condition}
+type ScheduleDeps = {db: Pool; config: Config}
+type NamedSchedule = ScheduleCaller & Author & {person: string; template: string}
+type OneSchedule = NamedSchedule & {id: string; condition: Condition}
 
-export const createSchedule = ({db, config}: Tools, asker: Named, body: NewSchedule): Promise<Schedule> =>
+export const createSchedule = ({db, config}: ScheduleDeps, asker: NamedSchedule, body: NewSchedule): Promise<Schedule> =>
   db.transaction(async tx => {
     assertTimes(body)
     const {org, person} = asker
@@ -41,7 +41,10 @@ export const createSchedule = ({db, config}: Tools, asker: Named, body: NewSched
     await assertInterval(tx, org, body)
     const template = await lockVisible(tx, {...asker, id: asker.template})
     if (!(await findMember(tx, {org, person})))
-      throw new Refusal('STAFF_VIEW', 'A schedule acts as whoever made it, and a view of an org is none of its members: let one make it')
+      throw new Refusal(
+        'STAFF_VIEW',
+        'A schedule acts as its creator, and staff who view an org are not its members. Ask a member to create it',
+      )
     const id = newId('sch')
     const {enabled, ...written} = {...(await shape(tx, {org, template}, body)), enabled: body.enabled ?? true}
     if (enabled) await assertRoom(tx, org)
@@ -54,10 +57,10 @@ export const createSchedule = ({db, config}: Tools, asker: Named, body: NewSched
   })
 
 /**
- * Its source's credentials stay where none are given and the place is the same. Turned on, what stopped it is taken to be mended. What was due
- * before the change is fired still: the clock may just not have come to it.
+ * Replaces a schedule. Its source keeps its credentials if none are given and the place is the same. Enabling it clears the reason for its stop. A
+ * firing that was due before the change still fires, because the clock may not have processed it yet.
  */
-export const replaceSchedule = ({db, config}: Tools, asker: NamedOne, body: ReplacedSchedule): Promise<Schedule> =>
+export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, body: ReplacedSchedule): Promise<Schedule> =>
   db.transaction(async tx => {
     assertTimes(body)
     const {org} = asker
@@ -76,8 +79,8 @@ export const replaceSchedule = ({db, config}: Tools, asker: NamedOne, body: Repl
     return changed
   })
 
-/** What was due while it was off is not made up for. */
-export const setEnabled = ({db}: Pick<Tools, 'db'>, asker: NamedOne, enabled: boolean): Promise<Schedule> =>
+/** Enables or disables a schedule. Firings that were due while it was disabled are skipped. */
+export const setEnabled = ({db}: Pick<ScheduleDeps, 'db'>, asker: OneSchedule, enabled: boolean): Promise<Schedule> =>
   db.transaction(async tx => {
     const {template, schedule} = await hold(tx, asker)
     if (schedule.enabled === enabled) return schedule
@@ -92,21 +95,21 @@ export const setEnabled = ({db}: Pick<Tools, 'db'>, asker: NamedOne, enabled: bo
     return changed
   })
 
-/** With its history. A run it has started goes on. */
-export const removeSchedule = ({db}: Pick<Tools, 'db'>, asker: NamedOne): Promise<void> =>
+/** Deletes a schedule with its history. If a run of the schedule is active, that run continues. */
+export const removeSchedule = ({db}: Pick<ScheduleDeps, 'db'>, asker: OneSchedule): Promise<void> =>
   db.transaction(async tx => {
     const {template, schedule} = await hold(tx, asker)
     await deleteSchedule(tx, schedule.id)
     await recordSchedule(tx, asker, {schedule, template}, {subject: 'schedule.deleted', before: contentOf(schedule), after: null})
   })
 
-const seal = ({SECRETS_KEYS: ring}: Config, id: string, given: FileSource) => {
-  const {open: source, sealed: credentials} = sealSource(ring, given, id)
+const seal = ({SECRETS_KEYS: ring}: Config, id: string, fileSource: FileSource) => {
+  const {open: source, sealed: credentials} = sealSource(ring, fileSource, id)
   return {source, credentials}
 }
 
-/** The org's row first, as whoever counts its schedules takes it. */
-const hold = async (tx: Tx, {org, template: id, ...asker}: NamedOne) => {
+/** Locks the org's row and then the schedule, in the same order as callers that count the org's schedules. */
+const hold = async (tx: Tx, {org, template: id, ...asker}: OneSchedule) => {
   await lockOrg(tx, org)
   const template = await findVisible(tx, {org, ...asker, id})
   const schedule = (await lockSchedule(tx, {org, template: id, id: asker.id})) ?? noSchedule()
@@ -114,7 +117,7 @@ const hold = async (tx: Tx, {org, template: id, ...asker}: NamedOne) => {
   return {template, schedule}
 }
 
-/** Under a key that was lost nothing opens: whoever gives the credentials again mends that. */
+/** Merges the change with the stored credentials. If their key is lost, the caller must send the credentials again. */
 const merge = (config: Config, schedule: Schedule, change: ReplacedSchedule['source']): FileSource => {
   let before: FileSource
   try {
@@ -125,7 +128,7 @@ const merge = (config: Config, schedule: Schedule, change: ReplacedSchedule['sou
   return mergeCredentials(before, change)
 }
 
-/** Under a key that was lost nothing can be compared, so it counts as changed. */
+/** Returns whether the source is unchanged. If the key is lost, nothing can be compared, so the source counts as changed. */
 const isSame = (config: Config, schedule: Schedule, source: FileSource): boolean => {
   try {
     return isDeepStrictEqual(sourceOf(config, schedule), source)
@@ -141,25 +144,32 @@ const assertInterval = async (tx: Tx, org: string, {cron}: Pick<Times, 'cron'>) 
   if (isFrequent(cron)) await assertFeature(tx, org, 'frequent_schedules')
 }
 
-/** For one more that is on: those turned off take no room. The caller holds the org. */
+/** Checks the limit for one more enabled schedule; disabled ones do not count. The caller holds the org's row lock. */
 const assertRoom = async (tx: Tx, org: string) => {
   const [{limits}, used] = [await findPlan(tx, org), await countEnabled(tx, org)]
   if (used < limits.schedules) return
-  const says = `The plan has room for ${limits.schedules} schedules that are on: turn one off, or choose a plan with more`
+  const says = `The plan allows ${limits.schedules} enabled schedule${limits.schedules === 1 ? '' : 's'}. Turn one off, or choose a plan with more`
   throw await countRefusal(tx, {org, code: 'LIMIT_SCHEDULES', limit: 'schedules', wanted: used + 1, used, says})
 }
 
-type Place = {org: string; template: TemplateRow}
+type SchedulePlace = {org: string; template: TemplateRow}
 
-const shape = async (tx: Tx, place: Place, body: Omit<NewSchedule, 'source'>) => {
+const shape = async (tx: Tx, schedulePlace: SchedulePlace, body: Omit<NewSchedule, 'source'>) => {
   const {name, cron, timezone, declaredRows, onDrift} = body
-  return {name, cron, timezone, declaredRows: declaredRows ?? null, onDrift, connectorId: await connectorOf(tx, place, body.connectorId)}
+  return {
+    name,
+    cron,
+    timezone,
+    declaredRows: declaredRows ?? null,
+    onDrift,
+    connectorId: await connectorOf(tx, schedulePlace, body.connectorId),
+  }
 }
 
-/** Only where the template leaves it open. */
-const connectorOf = async (tx: Tx, {org, template}: Place, named: string | null | undefined): Promise<string | null> => {
+/** Returns the schedule's connection. The schedule names a connection only if the template names none. */
+const connectorOf = async (tx: Tx, {org, template}: SchedulePlace, named: string | null | undefined): Promise<string | null> => {
   if (template.connectorId === null) return (await chooseConnector(tx, {org, id: named ?? undefined})).id
   if (named && named !== template.connectorId)
-    throw new Refusal('INVALID', 'The template names another connection: leave connectorId out, or change the template')
+    throw new Refusal('INVALID', 'The template names another connection. Leave connectorId out, or change the template')
   return null
 }

@@ -4,15 +4,15 @@ import {join} from 'node:path'
 import test from 'ava'
 import {type ApiProcess, startApiProcess} from '../api-process.ts'
 import {openCalls} from '../client.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 let api: ApiProcess
 let storage: string
 
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
   storage = await mkdtemp(join(tmpdir(), 'lading-access-log-'))
   const {DATABASE_URL, CRM_STANDIN_URL} = house.config
   const places = {DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR: storage}
@@ -24,7 +24,7 @@ test.after.always(async () => {
   await rm(storage, {recursive: true})
 })
 
-/** The line of one request, found by the id that the answer carries. */
+/** Finds the log line of one request by the request id in its response. */
 const lineOf = async (headers: Headers) => {
   const id = headers.get('x-request-id')!
   const find = () =>

@@ -4,11 +4,11 @@ import {type ApiProcess, startApiProcess} from '../api-process.ts'
 import {canary, traces, withoutIds} from '../canaries.ts'
 import {type Call, openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
-import {addConnector, discover, moduleOf} from '../registering.ts'
+import {addConnector, discover, moduleOf} from '../registry.ts'
 import type {Question} from '../simulators/model/answers.ts'
 import {modelEnvironment} from '../simulators/model.ts'
 
-/** Nothing of a personal cell in any byte the model is sent, nor in the log of a process that logs all it can: each policy, each route, each fault. */
+/** Personal cells must reach neither the model nor the log at its most verbose level, under each policy, route and fault. */
 type Here = Assisted & {api: ApiProcess}
 const test = anyTest.serial as TestFn<Here>
 test.before(async t => {
@@ -22,7 +22,7 @@ test.after.always(t => t.context.api?.signal('SIGKILL'))
 let last = 0
 const next = () => canary(++last)
 
-/** Twenty rows: annotated, looking so, mapped to what is annotated, and the same values again where nobody would look for them. */
+/** Builds twenty rows: annotated fields, values that look personal, columns mapped to annotated fields, and the same values in unexpected columns. */
 const sampleOf = (width: number) => {
   const secrets: string[] = []
   const tell = () => {
@@ -48,13 +48,13 @@ const answers = (question: Question) => {
   if (!JSON.stringify(question.schema).includes('explanation'))
     return {json: {field: 'People.Favourite_Color', confidence: 0.4, why: 'No idea'}}
   const said = question.messages.at(-1)!.text
-  // The first attempt's error quotes a cell; the last one gives cells back.
+  // The error of the first attempt quotes a cell; the last attempt returns cells.
   const expression = /refused/.test(said) ? 'row["Secret Code 0"]' : /failedRows/.test(said) ? 'row[' : 'JSON.parse(row["Secret Code 0"])'
   return {json: {expression, explanation: 'As it is'}}
 }
 
 for (const policy of ['allow', 'masked', 'deny'] as const)
-  test(`${policy}: no trace of any personal cell leaves, by whatever way, and what may leave does`, async t => {
+  test(`${policy}: personal cells leave by no route, and permitted cells do leave`, async t => {
     const {house, model, api} = t.context
     const home = await openHome(house, {policy, pii: ['Secret_Code', 'Phone', 'Last_Name']})
     const call = openCalls(api.url)(home.token)
@@ -94,7 +94,7 @@ const expressions = [
   'row["Hue"]',
 ]
 
-/** All an MCP client is told by every tool that is given rows, and by those that are not. */
+/** Returns all that an MCP client receives from every tool, with and without rows. */
 const askTools = async (call: Call, {columns, rows}: Sample): Promise<string> => {
   const records = rows.map(row => Object.fromEntries(columns.map((name, at) => [name, row[at]!])))
   const tried = expressions.map(expression => [
@@ -127,7 +127,7 @@ const askBoth = async (call: Call, sample: Sample) => {
   if (status === 200 && body.results[0].value !== sample.rows[0]![0]) throw new Error('It was not run on the true rows')
 }
 
-test('what is annotated elsewhere is personal here: another module, another connection, a field that is gone, a column that usually goes there', async t => {
+test('an annotation elsewhere keeps a column personal: other module or connection, deleted field, learned mapping', async t => {
   const {house, model, api} = t.context
   const home = await openHome(house, {policy: 'allow'})
   const other = await addConnector(house, home.org, 'Two')
@@ -162,7 +162,7 @@ for (const [how, transform] of [
   ['with the whole row', 'Object.values(row).join()'],
   ['through a library', 'marks.first(row)'],
 ] as const)
-  test(`a column that an import's flow writes to a personal field ${how} leaves neither by formula nor by auto-map`, async t => {
+  test(`a column that an import’s flow writes to a personal field ${how} leaves neither by formula nor by auto-map`, async t => {
     const {house, model, api} = t.context
     const home = await openHome(house, {policy: 'allow', pii: ['Spend']})
     if (how === 'through a library') await publishLibrary(home)
@@ -197,7 +197,7 @@ const publishLibrary = (home: Home) => {
   return ok(home.call('PUT', `/orgs/${home.org}/libraries/marks`, {manifest, source}), 200)
 }
 
-test('annotations that cannot be read let nothing leave', async t => {
+test('no cell leaves while the annotations cannot be read', async t => {
   const {house, model, api} = t.context
   const home: Home = await openHome(house, {policy: 'allow', pii: ['Phone']})
   await house.hot.query(`update curated_modules set annotations = '[{"apiName": "Phone", "pii": "yes, very"}]' where org_id = $1`, [

@@ -1,17 +1,17 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
-import {withCredits} from '../../shared/ai/credits.ts'
-import {ModelFailure} from '../../shared/ai/model-failure.ts'
-import {readAiUsage} from '../../shared/ai/usage.ts'
+import {withCredits} from '../../shared/assistant/credits.ts'
+import {ModelFailure} from '../../shared/assistant/model-failure.ts'
+import {readAiUsage} from '../../shared/assistant/usage.ts'
 import {deleteOldAiUsage} from '../../sql/ai-usage.ts'
 import {type Assisted, type Home, openAssisted, openHome, usageOf} from '../ai.ts'
+import {sumUp} from '../ai-credits.ts'
 import {startApiProcess} from '../api-process.ts'
 import {openCalls} from '../client.ts'
-import {sumUp} from '../crediting.ts'
 import {ok} from '../importing.ts'
 import {modelEnvironment} from '../simulators/model.ts'
 import {until} from '../until.ts'
 
-/** One model and one clock for all: the tests take turns. */
+/** Tests run serially because they share one model and one clock. */
 const test = anyTest.serial as TestFn<Assisted>
 test.before(async t => void Object.assign(t.context, await openAssisted(t)))
 test.beforeEach(t => t.context.model.clear())
@@ -29,7 +29,7 @@ const even = async (t: ExecutionContext<Assisted>, {org}: Pick<Home, 'org'>) => 
   return open
 }
 
-test('of two hundred at once as many are asked as credits were set aside for, and the books are even', async t => {
+test('two hundred concurrent requests reach the model only as far as credits are reserved, and the books balance', async t => {
   const {house, model} = t.context
   const home = await openHome(house, {credits: 10})
   model.faults.add({action: {type: 'hold'}, times: forever})
@@ -39,7 +39,7 @@ test('of two hundred at once as many are asked as credits were set aside for, an
   const answers = Promise.all(asking)
   const isTold = new Set<number>()
   for (const [at, one] of asking.entries()) void one.then(() => isTold.add(at))
-  // Whoever has none is answered; the others wait for the model.
+  // Requests without credits are answered at once; the others wait for the model.
   await until(
     () => isTold.size + model.faults.held(),
     settled => settled === 200,
@@ -64,7 +64,7 @@ test('of two hundred at once as many are asked as credits were set aside for, an
   t.is(mapped.credits + written.credits, 10 - written.balance.available)
 })
 
-test('who goes away gives back what was set aside, and the model is not kept busy', async t => {
+test('a client that disconnects frees its reserved credits and stops the model request', async t => {
   const {house, model} = t.context
   const home = await openHome(house, {credits: 50})
   model.faults.add({action: {type: 'hold'}, times: forever})
@@ -93,7 +93,7 @@ test('who goes away gives back what was set aside, and the model is not kept bus
   t.is((await usageOf(home, 'formula')).balance.available, 50)
 })
 
-test('a process that dies with a question under way keeps nothing: the credits come back by themselves', async t => {
+test('credits reserved by a process that dies are released by themselves', async t => {
   const {house, model} = t.context
   const home = await openHome(house, {credits: 20})
   const {DATABASE_URL, CRM_STANDIN_URL, STORAGE_DIR} = house.config
@@ -115,7 +115,7 @@ test('a process that dies with a question under way keeps nothing: the credits c
   await house.ahead('0 seconds')
 })
 
-test('what is broken off costs what had come by then, what fails costs nothing, and what is kept is kept with the price', async t => {
+test('a stopped answer costs the tokens so far, a failed one costs nothing, and a kept one is stored with its price', async t => {
   const {house} = t.context
   const home = await openHome(house, {credits: 20})
   const {org} = home
@@ -147,7 +147,7 @@ test('what is broken off costs what had come by then, what fails costs nothing, 
   t.deepEqual([balance.included, balance.reserved], [12, 0])
 })
 
-test('who comes back late, or in another period, pays once, of what is there, and for the period it was asked in', async t => {
+test('a late settlement is charged once, from the credits left, to the period of its request', async t => {
   const {house} = t.context
   const home = await openHome(house, {credits: 6})
   const held = {
@@ -174,7 +174,7 @@ test('who comes back late, or in another period, pays once, of what is there, an
     return {value: 1, usage}
   })
   t.is(over.credits, 3)
-  // Their session is over by now.
+  // The reservation has expired by now.
   const after = await readAiUsage(house.db, next.org)
   t.true(after.periodStart > before.periodStart)
   t.like(after.credits, {available: 6, reserved: 0, spent: 0}, 'the new period is untouched')
@@ -182,7 +182,7 @@ test('who comes back late, or in another period, pays once, of what is there, an
   await house.ahead('0 seconds')
 })
 
-test('an org that may use nothing metered gets the matcher’s mapping and a reason, and nothing is asked or set aside', async t => {
+test('an org without metered use gets the local mapping with a reason; nothing is sent or reserved', async t => {
   const {house, model} = t.context
   const home = await openHome(house, {credits: 20})
   await house.hot.query(`update orgs set plan_status = 'suspended' where id = $1`, [home.org])
@@ -194,7 +194,7 @@ test('an org that may use nothing metered gets the matcher’s mapping and a rea
   t.like(await usageOf(home, 'formula'), {requests: 0, balance: {available: 20, reserved: 0}})
 })
 
-test('usage is told by feature and by day, and forgotten after its time', async t => {
+test('usage is reported by feature and by day, and deleted after retention', async t => {
   const {house, model} = t.context
   const home = await openHome(house)
   model.script(said)

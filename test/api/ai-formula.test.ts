@@ -1,13 +1,13 @@
 import anyTest, {type TestFn} from 'ava'
-import {writeFormula} from '../../shared/ai/formula.ts'
-import {openModel} from '../../shared/ai/model.ts'
+import {writeFormula} from '../../shared/assistant/formula.ts'
+import {openModel} from '../../shared/assistant/model.ts'
 import {readConfig} from '../../shared/config.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {type Assisted, type Home, openAssisted, openHome, unplaced, usageOf} from '../ai.ts'
-import {refused} from '../entitling.ts'
+import {refused} from '../entitlements.ts'
 import {ok} from '../importing.ts'
 
-/** One model for all: the tests take turns. */
+/** Tests run serially because they share one model. */
 const test = anyTest.serial as TestFn<Assisted>
 test.before(async t => void Object.assign(t.context, await openAssisted(t, {kind: 'anthropic'})))
 test.beforeEach(t => t.context.model.clear())
@@ -26,7 +26,7 @@ const question = {
 const ask = ({call}: Pick<Home, 'call'>, more: object = {}) => call('POST', '/ai/formula', {...question, ...more})
 const say = (expression: string | null) => ({json: {expression, explanation: 'Upper case'}})
 
-test('an expression is compiled and run on the true rows before it is answered', async t => {
+test('an expression is compiled and run on the real rows before it is returned', async t => {
   const {house, model} = t.context
   const home = await openHome(house)
   model.script(say('helpers.upper(row.Color)'))
@@ -45,7 +45,7 @@ test('an expression is compiled and run on the true rows before it is answered',
   t.false(/Anna|Berg/.test(body), 'a column called Name is about people')
 })
 
-test('what does not compile or run is repaired, twice at most, and the model hears of rows by number and code alone', async t => {
+test('a failing expression is repaired at most twice, and the model learns only row numbers and error codes', async t => {
   const {house, model} = t.context
   const home = await openHome(house)
   model.script(say('row.Color.toUpperCase('), say('JSON.parse(row.Color)'), say('helpers.upper(row.Color)'))
@@ -58,7 +58,7 @@ test('what does not compile or run is repaired, twice at most, and the model hea
   t.true(answer.credits >= 1)
 })
 
-test('rows it still fails for are told; values the field does not take are a reason to repair', async t => {
+test('rows that still fail are reported; values the field cannot take trigger a repair', async t => {
   const {house, model} = t.context
   const home = await openHome(house)
   const joined = {field: 'Joined', columns: ['Since'], rows: [['31.01.2024'], ['soon'], ['01.02.2024']]}
@@ -74,7 +74,7 @@ test('rows it still fails for are told; values the field does not take are a rea
   t.regex(model.journal[1]!.body, /notTakenByTheField/)
 })
 
-test('three that do not work are no answer, cost nothing and leave nothing reserved', async t => {
+test('three failing attempts give an error, cost nothing and leave no reservation', async t => {
   const {house, model} = t.context
   const home = await openHome(house, {credits: 20})
   model.always(() => say('fetch("https://evil.example")'))
@@ -93,7 +93,7 @@ test('three that do not work are no answer, cost nothing and leave nothing reser
   t.true(inputTokens > 0, 'what the provider was asked is counted all the same')
 })
 
-test('an expression that never ends costs its rows, not the service', async t => {
+test('an expression that never ends fails for its rows and does not block the service', async t => {
   const {house, model} = t.context
   const home = await openHome(house)
   model.script(say('[...Array(1e9).keys()].map(x => [...Array(1e9).keys()]).length'), say(null))
@@ -102,7 +102,7 @@ test('an expression that never ends costs its rows, not the service', async t =>
   t.regex(model.journal[1]!.body, /EXPRESSION_(TIMEOUT|MEMORY)/)
 })
 
-test('`value` is the source’s cell, and libraries of the org may be called', async t => {
+test('an expression may use `value`, the cell of the source, and call libraries of the org', async t => {
   const {house, model} = t.context
   const home = await openHome(house)
   const manifest = {
@@ -124,7 +124,7 @@ test('`value` is the source’s cell, and libraries of the org may be called', a
   t.is((await ok(ask(home), 200)).attempts, 2, 'without a source there is no `value`')
 })
 
-test('without credits nothing is sent; without a model it says so; a field that cannot be written is refused', async t => {
+test('a formula request is refused without credits, without a model and for a field that cannot be written', async t => {
   const {house, model} = t.context
   const poor = await openHome(house, {credits: 0})
   const answer = await ask(poor)

@@ -1,10 +1,10 @@
 import anyTest, {type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
 import {usageOf} from '../ai.ts'
+import {chat, keep, openImport, openTalking, type Talk, type Talking} from '../conversations.ts'
 import {ok} from '../importing.ts'
-import {chat, keep, openImport, openTalking, type Talk, type Talking} from '../talking.ts'
 
-/** Entry 15 of the specification: mappings and formulas are turns too, where they are asked about an import at a place. One model for all: the tests take turns. */
+/** Mappings and formulas that a person requests inside an import are conversation turns (specification, entry 15). Tests share one model and run serially. */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t)))
 test.beforeEach(t => t.context.model.clear())
@@ -24,7 +24,7 @@ const settled = async (talk: Talk, feature: string) => {
   return [requests, credits, balance.reserved]
 }
 
-test('a mapping is a turn, paid for where a model was asked, kept all the same where none was, and never sent again', async t => {
+test('a mapping is kept as a turn, charged only if the model was asked, and never sent to the model again', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   t.is((await ok(map(talk), 200)).turn, null)
@@ -53,7 +53,7 @@ test('a mapping is a turn, paid for where a model was asked, kept all the same w
   t.is(JSON.parse(model.journal.at(-1)!.body).messages.length, 2, 'the instructions and the question')
 })
 
-test('a formula is a turn, which the next question is told of as it left', async t => {
+test('a formula is kept as a turn, and the next question includes it in its masked form', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   await keep(house, talk, ['source', talk.source], {sent: null})
@@ -78,7 +78,7 @@ test('a formula is a turn, which the next question is told of as it left', async
   t.false((await talk.turns()).turns.find(({id}) => id === turn.id).replayed, 'what is personal now may stand in it')
 })
 
-test('what failed is no turn, and what cannot be kept is not charged', async t => {
+test('a failed answer is no turn, and an answer that cannot be stored is not charged', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   model.faults.add({action: {type: 'wrongSchema'}})

@@ -2,11 +2,11 @@ import test from 'ava'
 import {AuditEntry} from '../../api/answers/audit.ts'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport} from '../importing.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t, {workers: ['discovery'], environment: {TRUSTED_PROXIES: '1'}})
+  house = await startTestDeployment(t, {workers: ['discovery'], environment: {TRUSTED_PROXIES: '1'}})
 })
 
 type Entry = Record<string, any>
@@ -79,7 +79,7 @@ test('the export has runs authorised and cancelled, with who cancelled', async t
   t.regex(runs[1]!.personId, /^per_/)
 })
 
-test('the export has what staff did in this org, and no note among staff', async t => {
+test('the export has staff actions in this org, without staff-only notes', async t => {
   const {org, token} = await house.makeOrg()
   const other = await house.makeOrg()
   const staff = await house.makeStaff({name: 'Sam Staff'})
@@ -96,7 +96,7 @@ test('the export has what staff did in this org, and no note among staff', async
   t.false(JSON.stringify(entries).includes(other.org))
 })
 
-test('an admin and an API token export, an operator and other orgs do not', async t => {
+test('an admin and an API token can export; an operator and members of other orgs cannot', async t => {
   const {org, token} = await house.makeOrg()
   const {secret} = await ok(house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'pipeline'}), 201)
   t.is((await exportOf(secret, org)).status, 200)
@@ -104,7 +104,7 @@ test('an admin and an API token export, an operator and other orgs do not', asyn
   t.is((await exportOf((await house.makeOrg()).token, org)).status, 403)
 })
 
-test('from and to limit the export; a time that is none is refused', async t => {
+test('from and to limit the export; an invalid time is refused', async t => {
   const {org, token} = await house.makeOrg()
   const {entries} = await exportOf(token, org)
   t.deepEqual(kindsOf(entries), ['session.created'])

@@ -1,19 +1,19 @@
 import test, {type ExecutionContext} from 'ava'
 import type {Route} from '../../api/route.ts'
 import {routes} from '../../api/routes.ts'
+import {mintSecret} from '../../shared/accounts/api-token.ts'
+import {openSession} from '../../shared/accounts/session.ts'
 import {readConfig} from '../../shared/config.ts'
-import {mintSecret} from '../../shared/people/api-token.ts'
-import {openSession} from '../../shared/people/session.ts'
 import {sql} from '../../sql/database.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {beginVisit, comeBack, consent} from '../walk.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
-let operator: ReturnType<World['as']>
+let house: TestDeployment
+let operator: ReturnType<TestDeployment['as']>
 let staff: {person: string; name: string; email: string; token: string}
 
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
   operator = house.as(house.adminToken)
   staff = await house.makeStaff({name: 'Sol', email: 'sol@staff.example'})
 })
@@ -27,7 +27,7 @@ const mint = async ({token, org}: {token: string; org: string}, body: object = {
 
 const PREFIXES = ['/billing/admin', '/entitlements/admin', '/ai/admin', '/staff']
 const backoffice = routes.filter(({access}) => 'backoffice' in access || 'operator' in access)
-/** Every route of the backoffice, every prefix itself, what is nowhere below it, and methods no route there has. */
+/** Every backoffice route, every bare prefix, unknown paths below them, and methods that no route has. */
 const addresses: [method: string, path: string][] = [
   ...backoffice.map(({method, path}): [string, string] => [method.toUpperCase(), path.replaceAll(/:\w+/g, 'none')]),
   ...PREFIXES.flatMap((prefix): [string, string][] => [
@@ -52,8 +52,8 @@ const bearer = (token: string) => ({authorization: `Bearer ${token}`})
 
 const unknown: [number, string] = [401, 'AUTH_REQUIRED']
 const required: [number, string] = [403, 'ADMIN_REQUIRED']
-test('the table has routes for every part of it', t => t.true(backoffice.length > 10))
-test('every route of the backoffice is under one of its prefixes but the figures, and nothing else is', t => {
+test('the route table has more than ten backoffice routes', t => t.true(backoffice.length > 10))
+test('exactly the backoffice routes are under a backoffice prefix, except the metrics route', t => {
   const isUnder = ({path}: Route) => PREFIXES.some(prefix => path === prefix || path.startsWith(`${prefix}/`))
   t.deepEqual(
     backoffice.filter(route => !isUnder(route)).map(({path}) => path),
@@ -64,42 +64,43 @@ test('every route of the backoffice is under one of its prefixes but the figures
     backoffice.filter(({path}) => path !== '/metrics'),
   )
 })
-test('no bearer is told who may', t => refuses(t, {}, required))
-test('another scheme is no bearer', t => refuses(t, {authorization: `Basic ${house.adminToken}`}, required))
-test('a bearer nobody knows is asked for another', t => refuses(t, bearer('garbage'), unknown))
-test('ADMIN_TOKEN with a letter more is a bearer nobody knows', t => refuses(t, bearer(`${house.adminToken}x`), unknown))
-test('an API token nobody made is a bearer nobody knows', t => refuses(t, bearer(mintSecret().secret), unknown))
-test('a customer’s session is told who may', async t => refuses(t, bearer((await house.makeOrg()).token), required))
-test('an API token is told who may', async t => refuses(t, bearer(await mint(await house.makeOrg())), required))
-test('a staff member’s API token is one of their org', async t => {
+test('a request without a bearer is refused', t => refuses(t, {}, required))
+test('an authorization scheme other than Bearer is refused as no bearer', t =>
+  refuses(t, {authorization: `Basic ${house.adminToken}`}, required))
+test('an unknown bearer is refused', t => refuses(t, bearer('garbage'), unknown))
+test('ADMIN_TOKEN with one more letter is an unknown bearer', t => refuses(t, bearer(`${house.adminToken}x`), unknown))
+test('a made-up API token is an unknown bearer', t => refuses(t, bearer(mintSecret().secret), unknown))
+test('a customer session is refused in the backoffice', async t => refuses(t, bearer((await house.makeOrg()).token), required))
+test('an API token is refused in the backoffice', async t => refuses(t, bearer(await mint(await house.makeOrg())), required))
+test('an API token of a staff member is only a token of its org', async t => {
   const place = await house.makeOrg()
   await operator('POST', '/staff/people', {person: place.person})
   await refuses(t, bearer(await mint(place)), required)
 })
-test('a staff member’s view is one of its org', async t => {
+test('a view token of a staff member is only valid in its org', async t => {
   const {org} = await house.makeOrg()
   await refuses(t, bearer(await house.openView({org, write: true})), required)
 })
-test('a session that is over is a bearer nobody knows', async t => {
+test('an expired session is an unknown bearer', async t => {
   const token = await openSession(house.db, house.config, {person: staff.person, org: null, role: null})
   const id = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()).sub
   await house.db.query(sql.unsafe`update sessions set expires_at = lading_now() where id = ${id}`)
   await refuses(t, bearer(token), unknown)
 })
-test('a revoked API token is told that it is', async t => {
+test('a revoked API token is refused as revoked', async t => {
   const place = await house.makeOrg()
   const secret = await mint(place)
   await house.db.query(sql.unsafe`update api_tokens set revoked_at = lading_now() where org_id = ${place.org}`)
   await refuses(t, bearer(secret), [401, 'TOKEN_REVOKED'])
 })
-test('a banned person is told that, whoever they are', async t => {
+test('a banned person is refused as banned', async t => {
   const {person, token} = await house.makeOrg()
   await house.db.query(sql.unsafe`update people set banned_at = lading_now() where id = ${person}`)
   await refuses(t, bearer(token), [403, 'BANNED'])
 })
 
 const refused = ['AUTH_REQUIRED', 'ADMIN_REQUIRED', 'SESSION_REQUIRED', 'BANNED', 'INTERNAL']
-test('the operator is let in everywhere but where a person has to put their name', async t => {
+test('the operator may call every backoffice route except those that must name a person', async t => {
   t.plan(backoffice.length)
   for (const {method, path, access} of backoffice) {
     const answer = await operator(method.toUpperCase(), path.replaceAll(/:\w+/g, 'none'), method === 'get' ? undefined : '{not json')
@@ -108,7 +109,7 @@ test('the operator is let in everywhere but where a person has to put their name
   }
 })
 
-test('staff are let in everywhere but where the operator alone may', async t => {
+test('staff may call every backoffice route except those of the operator alone', async t => {
   t.plan(backoffice.length)
   for (const {method, path, access} of backoffice) {
     const ask = house.as(staff.token)
@@ -118,7 +119,7 @@ test('staff are let in everywhere but where the operator alone may', async t => 
   }
 })
 
-test('whoever may be there is told what is not there, and which methods are', async t => {
+test('staff and the operator get 404 for unknown paths and 405 for wrong methods', async t => {
   for (const call of [operator, house.as(staff.token)]) {
     for (const prefix of PREFIXES) t.deepEqual(outcomeOf(await call('GET', `${prefix}/nothing`)), [404, 'NOT_FOUND'])
     const wrong = await call('PUT', '/staff/people')
@@ -128,26 +129,26 @@ test('whoever may be there is told what is not there, and which methods are', as
   t.deepEqual(outcomeOf(await house.as(null)('GET', '/staffing')), [404, 'NOT_FOUND'], 'another word is another address')
 })
 
-test('ADMIN_TOKEN opens the backoffice and nothing else', async t => {
+test('ADMIN_TOKEN gives access to the backoffice only', async t => {
   const {org} = await house.makeOrg()
   for (const path of ['/auth/me', `/orgs/${org}/tokens`]) t.deepEqual(outcomeOf(await operator('GET', path)), unknown)
 })
 
-test('where no ADMIN_TOKEN is set nothing is one', async t => {
-  const own = await world(t, {environment: {ADMIN_TOKEN: ''}})
+test('no bearer is the operator when ADMIN_TOKEN is not set', async t => {
+  const own = await startTestDeployment(t, {environment: {ADMIN_TOKEN: ''}})
   t.is(own.config.ADMIN_TOKEN, undefined)
   for (const token of [house.adminToken, 'undefined', 'null'])
     t.deepEqual(outcomeOf(await own.as(token)('GET', '/staff/people')), unknown, token)
   t.deepEqual(outcomeOf(await own.as('')('GET', '/staff/people')), required)
 })
 
-test('an ADMIN_TOKEN that could be guessed, or that no bearer can be, is not started with', t => {
+test('the service does not start with an ADMIN_TOKEN that is short or contains a blank', t => {
   t.throws(() => readConfig({ADMIN_TOKEN: 'x'.repeat(31)}), {message: /ADMIN_TOKEN: At least 32/})
   t.throws(() => readConfig({ADMIN_TOKEN: `${'x'.repeat(32)} y`}), {message: /ADMIN_TOKEN: Letters/})
   t.is(readConfig({ADMIN_TOKEN: 'x'.repeat(32)}).ADMIN_TOKEN, 'x'.repeat(32))
 })
 
-test('a ban holds from the next request on, for every bearer of the person, until it is lifted', async t => {
+test('a ban applies from the next request to every bearer of the person, until it is lifted', async t => {
   const place = await house.makeOrg()
   const bearers = [place.token, await mint(place)]
   const {person} = place
@@ -167,7 +168,7 @@ test('a ban holds from the next request on, for every bearer of the person, unti
   t.is(about.length, 2)
 })
 
-test('a banned person cannot sign in again, and reads why', async t => {
+test('a banned person cannot sign in, and the page gives the reason', async t => {
   const {user} = (await house.as(await house.signIn('zoe@other.example'))('GET', '/auth/me')).body
   await operator('POST', `/staff/people/${user.id}/ban`, {reason: 'abuse'})
   const visit = await beginVisit(house.as(null))
@@ -179,7 +180,7 @@ test('a banned person cannot sign in again, and reads why', async t => {
   t.truthy(await house.signIn('zoe@other.example'))
 })
 
-test('a closed org refuses either kind of bearer, until it is opened again', async t => {
+test('a closed org refuses sessions and API tokens until it is reopened', async t => {
   const place = await house.makeOrg()
   const bearers = [place.token, await mint(place)]
   const path = `/orgs/${place.org}/tokens`
@@ -193,7 +194,7 @@ test('a closed org refuses either kind of bearer, until it is opened again', asy
   t.deepEqual(await kindsOn(place.org), ['reopen', 'close'])
 })
 
-test('who is banned and what is closed needs a reason and has to be there', async t => {
+test('banning a person and closing an org need a reason and an existing target', async t => {
   const {person, org} = await house.makeOrg()
   for (const path of [`/staff/people/${person}/ban`, `/staff/orgs/${org}/close`, `/staff/orgs/${org}/erase`]) {
     for (const body of [{}, {reason: ' '}, {reason: 'x'.repeat(1001)}, {reason: 'x', more: 1}])
@@ -212,7 +213,7 @@ test('who is banned and what is closed needs a reason and has to be there', asyn
   t.is((await house.as(staff.token)('GET', '/staff/people/search?email=none@none.example')).body.people.length, 0)
 })
 
-test('what staff did is listed newest first, page by page, of one org or of all', async t => {
+test('staff actions are listed newest first, in pages, for one org or all', async t => {
   const {org} = await house.makeOrg()
   for (let n = 0; n < 3; n++) {
     await operator('POST', `/staff/orgs/${org}/close`, {reason: `${n}`})

@@ -4,10 +4,10 @@ import {settleStaleCheckouts} from '../../shared/billing/stale-checkouts.ts'
 import {sql} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {type Billing, customerOf, openBilling, sessionOf, settleMoney} from '../billing.ts'
-import {newBuyer, refusedWith, typeCard} from '../checking-out.ts'
+import {newBuyer, refusedWith, typeCard} from '../checkouts.ts'
 import {until} from '../until.ts'
 
-/** Of an org's pages for a plan one can be paid, whatever is asked at the same time and whatever breaks on the way. The tests take turns. */
+/** At most one plan page of an org can be paid, under any concurrency or failure. Tests run serially. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -30,7 +30,7 @@ const held = () =>
     count => count > 0,
   )
 
-test('two admins open Checkout in the same second: one page is left, and it was handed out', async t => {
+test('two admins who open Checkout at the same second end with one open page, whose link was returned', async t => {
   const {house, payment} = billing
   const {org, buy, colleague, pages} = await newBuyer(billing)
   const other = await colleague()
@@ -50,7 +50,7 @@ test('two admins open Checkout in the same second: one page is left, and it was 
   await settleMoney(t, billing)
 })
 
-test('a later Checkout overtakes one that is being made: that one answers so, and its own page is closed', async t => {
+test('a later Checkout supersedes one in progress: the earlier request says so and its page is closed', async t => {
   const {payment} = billing
   for (const when of ['before', 'after'] as const) {
     const {buy, openPlan, colleague, pages} = await newBuyer(billing)
@@ -68,7 +68,7 @@ test('a later Checkout overtakes one that is being made: that one answers so, an
   }
 })
 
-test('one that was overtaken leaves the later one’s page alone', async t => {
+test('a superseded request leaves the later page open', async t => {
   const {payment} = billing
   const {buy, openPlan, colleague, pages} = await newBuyer(billing)
   await openPlan()
@@ -82,7 +82,7 @@ test('one that was overtaken leaves the later one’s page alone', async t => {
   t.is(pages().length, 2, 'and makes none of its own')
 })
 
-test('a page paid while it is being superseded: the plan is the org’s, and no second page is opened', async t => {
+test('a page paid while it is superseded gives the org its plan, and no second page opens', async t => {
   const {house, payment} = billing
   const moments = [
     ['GET', sessions, 'before'],
@@ -93,7 +93,7 @@ test('a page paid while it is being superseded: the plan is the org’s, and no 
   for (const [method, path, when] of moments) {
     const {org, buy, openPlan, colleague, pages, me, row} = await newBuyer(billing)
     const page = await openPlan()
-    // By then this page has been closed.
+    // At this point the page is already closed.
     const isLate = path === '/v1/subscriptions'
     payment.faults.add({method, path, action: {type: 'hold', when}})
     const superseding = buy(business, (await colleague()).as)
@@ -115,7 +115,7 @@ test('a page paid while it is being superseded: the plan is the org’s, and no 
   }
 })
 
-test('an older page cannot be paid after a newer one was opened', async t => {
+test('an older page cannot be paid once a newer one is open', async t => {
   const {house, payment} = billing
   const {openPlan, colleague, me} = await newBuyer(billing)
   const older = await openPlan()
@@ -129,7 +129,7 @@ test('an older page cannot be paid after a newer one was opened', async t => {
   await settleMoney(t, billing)
 })
 
-test('an earlier page that cannot be closed keeps a second one from being opened', async t => {
+test('a new page is not opened while the earlier one cannot be closed', async t => {
   const {payment} = billing
   const {buy, openPlan, pages} = await newBuyer(billing)
   const page = await openPlan()
@@ -141,7 +141,7 @@ test('an earlier page that cannot be closed keeps a second one from being opened
   )
 })
 
-test('an answer lost after the page was made: the call sent again is the same page', async t => {
+test('a retry after a lost answer returns the page that was made', async t => {
   const {payment} = billing
   const {buy, pages} = await newBuyer(billing)
   payment.faults.add({method: 'POST', path: sessions, action: {type: 'reset', when: 'after'}})
@@ -153,7 +153,7 @@ test('an answer lost after the page was made: the call sent again is the same pa
   )
 })
 
-test('an answer lost for good: whoever asks again has the one open page, and nothing is left of the other', async t => {
+test('after an answer is lost for good, the next request returns the one open page and closes the other', async t => {
   const {house, payment} = billing
   const {org, buy, openPlan, openPack, pages} = await newBuyer(billing)
   const lose = () => payment.faults.add({method: 'POST', path: sessions, times: 4, action: {type: 'reset', when: 'after'}})
@@ -200,7 +200,7 @@ test('an answer lost for good: whoever asks again has the one open page, and not
   await settleMoney(t, billing)
 })
 
-test('one that died before the provider was asked is over after a day without asking', async t => {
+test('a Checkout whose process died before calling the provider ends after a day without a call', async t => {
   const {house, payment} = billing
   const {org, buy} = await newBuyer(billing)
   payment.faults.add({method: 'POST', path: sessions, times: 4, action: {type: 'reset', when: 'before'}})
@@ -213,7 +213,7 @@ test('one that died before the provider was asked is over after a day without as
   t.is(await house.db.oneFirst(sql.unsafe`select state from checkouts where org_id = ${org}`), 'failed')
 })
 
-test('pages that were paid or have run out without our hearing of it are found', async t => {
+test('a page whose payment or expiry was missed is found later', async t => {
   const {house, payment} = billing
   const [one, two, three] = [await newBuyer(billing), await newBuyer(billing), await newBuyer(billing)]
   const [plan, pack, forgotten] = [await one.openPlan(), await two.openPack(), await three.openPlan()]

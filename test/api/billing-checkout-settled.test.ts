@@ -1,14 +1,14 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
-import {whileHeld} from '../../shared/billing/lease.ts'
+import {underBillingLease} from '../../shared/billing/lease.ts'
 import {trialOf} from '../../shared/billing/plan-checkout.ts'
 import {settleCheckout} from '../../shared/billing/settle-checkout.ts'
 import {sql} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {type Billing, customerOf, openBilling, pass, settleMoney} from '../billing.ts'
-import {type Buyer, newBuyer, refusedWith, typeCard} from '../checking-out.ts'
+import {type Buyer, newBuyer, refusedWith, typeCard} from '../checkouts.ts'
 import {ok} from '../importing.ts'
 
-/** What a Checkout comes to, as the provider says when it is asked: often, at once, late, or in pieces. The tests take turns. */
+/** Lading settles a Checkout by reading the provider: repeatedly, concurrently, late or in parts. Tests run serially. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -20,7 +20,7 @@ const settle = (session: string) => settleCheckout(billing.house.tools, null, se
 const creditLines = async ({changes}: Buyer) =>
   (await changes('usage')).map(({subject, before, after, via, userId}: any) => [subject, before, after, via, userId])
 
-test('a plan: declined at the page, then paid; the card is the customer’s, the plan the org’s', async t => {
+test('a plan page declined and then paid gives the org its plan and stores the card on the customer', async t => {
   const {house, payment} = billing
   const buyer = await newBuyer(billing)
   const {org, openPlan, pages, me, row, changes} = buyer
@@ -45,7 +45,7 @@ test('a plan: declined at the page, then paid; the card is the customer’s, the
   await settleMoney(t, billing)
 })
 
-test('a plan settled by many at once, and again later, is one move; a card chosen since stays', async t => {
+test('a plan settled concurrently and again later is one change, and keeps a card chosen since', async t => {
   const {house, payment, stripe} = billing
   const {org, openPlan, me, changes} = await newBuyer(billing)
   const page = await openPlan()
@@ -60,7 +60,7 @@ test('a plan settled by many at once, and again later, is one move; a card chose
   const customer = await customerOf(billing, org)
   const other = await stripe.paymentMethods.attach('pm_card_mastercard', {customer})
   await stripe.customers.update(customer, {invoice_settings: {default_payment_method: other.id}})
-  await whileHeld(house.tools, org, held => settleCheckout(house.tools, held, page))
+  await underBillingLease(house.tools, org, held => settleCheckout(house.tools, held, page))
   t.is(payment.find(customer)!.invoice_settings.default_payment_method, other.id)
   t.like(await me(), {plan: {key: 'team'}})
   t.is((await changes('plan')).length, 1)
@@ -87,7 +87,7 @@ test('a plan that begins at once ends the trial', async t => {
   await settleMoney(t, billing)
 })
 
-test('a plan for after the trial leaves it alone, and is paid when it is over', async t => {
+test('a plan bought to follow the trial leaves the trial alone and is charged at its end', async t => {
   const {house, payment} = billing
   const buyer = await newBuyer(billing)
   await inTrial(buyer, '9 days')
@@ -105,7 +105,7 @@ test('a plan for after the trial leaves it alone, and is paid when it is over', 
   await settleMoney(t, billing)
 })
 
-test('a plan for after the trial is sold until 49 hours before it ends', async t => {
+test('a plan to follow the trial is sold until 49 hours before the trial ends', async t => {
   const {payment} = billing
   for (const [left, isSold] of [
     ['48 hours 59 minutes', false],
@@ -130,7 +130,7 @@ test('a plan for after the trial is sold until 49 hours before it ends', async t
   await settleMoney(t, billing)
 })
 
-test('how long a page for after the trial may stay open', t => {
+test('the expiry of a page for after the trial depends on the end of the trial', t => {
   const now = '2026-03-01T00:00:00.000Z'
   const after = (hours: number) => new Date(Date.parse(now) + hours * 3_600_000).toISOString()
   const hours = (trialEndsAt: string | null, status: 'trialing' | 'active' = 'trialing') =>
@@ -144,7 +144,7 @@ test('how long a page for after the trial may stay open', t => {
   t.throws(() => hours(after(100), 'active'), {message: /not on trial/})
 })
 
-test('credits are given once, as many as were sold, by however many it is settled', async t => {
+test('credits are granted once, in the quantity sold, however often the page is settled', async t => {
   const {house, payment} = billing
   const buyer = await newBuyer(billing)
   const page = await buyer.openPack({quantity: 3})
@@ -172,7 +172,7 @@ test('credits are given once, as many as were sold, by however many it is settle
   await settleMoney(t, billing)
 })
 
-test('a bank debit: credits when the bank has paid, none when it has not, and nothing left to pay for nothing', async t => {
+test('a bank debit grants credits when the bank pays, and none when it fails', async t => {
   const {house, payment} = billing
   for (const outcome of ['succeeded', 'failed'] as const) {
     const buyer = await newBuyer(billing)
@@ -197,7 +197,7 @@ test('a bank debit: credits when the bank has paid, none when it has not, and no
   await settleMoney(t, billing)
 })
 
-test('a page that has run out is marked, one that is not ours is left alone', async t => {
+test('an expired page is marked expired; a page of another application is left alone', async t => {
   const {payment, stripe, prices} = billing
   const {openPack, openPlan, row} = await newBuyer(billing)
   const [pack, plan] = [await openPack(), await openPlan()]
@@ -213,7 +213,7 @@ test('a page that has run out is marked, one that is not ours is left alone', as
   t.is(await settle(foreign.id), null)
 })
 
-test('a plan bought beside another one ends at once and is paid back', async t => {
+test('a plan bought beside another subscription is cancelled at once and refunded', async t => {
   const {payment, stripe, prices} = billing
   const {org, openPlan, me, row} = await newBuyer(billing)
   const page = await openPlan({planKey: 'business'})
@@ -234,7 +234,7 @@ test('a plan bought beside another one ends at once and is paid back', async t =
   await settleMoney(t, billing)
 })
 
-test('a plan for after the trial begins when the trial is over, by what the provider says', async t => {
+test('a plan bought to follow the trial begins when the provider reports it active', async t => {
   const {payment} = billing
   await pass(billing, 0)
   const buyer = await newBuyer(billing)
@@ -251,7 +251,7 @@ test('a plan for after the trial begins when the trial is over, by what the prov
   await settleMoney(t, billing)
 })
 
-/** A subscription made by hand at the provider, and learnt of. */
+/** Creates a subscription directly at the provider and syncs it. */
 const besides = async (t: ExecutionContext, {customer, price, org}: {customer: string; price: string; org: string}) => {
   const {house, stripe} = billing
   const card = await stripe.paymentMethods.attach('pm_card_visa', {customer})

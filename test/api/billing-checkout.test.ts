@@ -1,12 +1,12 @@
 import anyTest, {type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
 import {type Billing, customerOf, openBilling, sessionOf, settleMoney} from '../billing.ts'
-import {newBuyer, refusedWith} from '../checking-out.ts'
-import {place} from '../entitling.ts'
+import {newBuyer, refusedWith} from '../checkouts.ts'
+import {place} from '../entitlements.ts'
 import {ok} from '../importing.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-/** What Checkout asks the provider for, and what it refuses. One provider whose faults are the next call's: the tests take turns. */
+/** The requests of Checkout to the provider, and its refusals. Tests share one provider with injected faults and run serially. */
 const test = anyTest.serial as TestFn
 const app = 'https://app.example'
 let billing: Billing
@@ -18,7 +18,7 @@ test.afterEach.always(() => billing.payment.faults.clear())
 const plan = {kind: 'plan', planKey: 'team'}
 const pack = {kind: 'credit_pack', packKey: 'credits_500'}
 
-test('a plan: by card, for the customer, at the price sold, with our word on it', async t => {
+test('a plan page is for card payment by the org’s customer, at the sold price, with our metadata', async t => {
   const {house, payment, prices} = billing
   const {org, person, email, as, buy} = await newBuyer(billing)
   const {kind, url} = await ok(buy({...plan, planKey: 'business', interval: 'year'}), 200)
@@ -49,7 +49,7 @@ test('a plan: by card, for the customer, at the price sold, with our word on it'
   await settleMoney(t, billing)
 })
 
-test('credits: any number of pages, each with its quantity, paid as the provider offers', async t => {
+test('credit packs allow any number of pages, each with its quantity and every payment method offered', async t => {
   const {payment, prices} = billing
   const {org, pages, openPack, openPlan} = await newBuyer(billing)
   const first = await openPack()
@@ -69,7 +69,7 @@ test('credits: any number of pages, each with its quantity, paid as the provider
   t.like(payment.find(first), {allowed_payment_method_types: null, invoice_creation: {enabled: true}})
 })
 
-test('what cannot be bought, in the order it is told', async t => {
+test('invalid purchases are refused in a fixed order', async t => {
   const {house, stripe} = billing
   const {org, as, buy, pages} = await newBuyer(billing)
   const bodies: [object, string][] = [
@@ -104,7 +104,7 @@ test('what cannot be bought, in the order it is told', async t => {
   refusedWith(t, await as('POST', '/billing/portal', {}), [403, 'SANDBOX_ORG'])
 })
 
-test('browsers are sent to allowed origins, and to nothing that looks like one', async t => {
+test('redirects go to allowed origins only, and look-alike addresses are refused', async t => {
   const {house} = billing
   const {as, buy} = await newBuyer(billing)
   const host = new URL(app).host
@@ -134,7 +134,7 @@ test('browsers are sent to allowed origins, and to nothing that looks like one',
   for (const address of taken) await ok(buy({...pack, successUrl: address, cancelUrl: address}), 200)
 })
 
-test('a failing provider: what may have gone through is told apart, its words are not told', async t => {
+test('a provider failure is classified by whether the call may have taken effect; its text is not shown', async t => {
   const {payment} = billing
   const {buy, pages} = await newBuyer(billing)
   const path = '/v1/checkout/sessions'
@@ -160,7 +160,7 @@ test('a failing provider: what may have gone through is told apart, its words ar
   await ok(buy(pack), 200)
 })
 
-test('one customer, whoever asks first and however many at once', async t => {
+test('concurrent first purchases make one customer', async t => {
   const {payment} = billing
   const {org, open, colleague} = await newBuyer(billing)
   const admins = await Promise.all([colleague(), colleague(), colleague()])
@@ -172,7 +172,7 @@ test('one customer, whoever asks first and however many at once', async t => {
   t.is(await customerOf(billing, org), made[0]!.id)
 })
 
-test('a customer that was made while the answer was lost is found again', async t => {
+test('a customer made while the answer was lost is found again', async t => {
   const {payment} = billing
   const {org, email, buy, open, colleague} = await newBuyer(billing)
   payment.faults.add({method: 'POST', path: '/v1/customers', times: 3, action: {type: 'reset', when: 'after'}})
@@ -187,7 +187,7 @@ test('a customer that was made while the answer was lost is found again', async 
   )
 })
 
-test('the billing address stays an admin’s, and what was moved before a refusal stands', async t => {
+test('the billing address stays one of an admin, and an address moved before a refusal is kept', async t => {
   const {house, payment} = billing
   const {org, person, email, openPack, colleague} = await newBuyer(billing)
   await openPack()
@@ -204,7 +204,7 @@ test('the billing address stays an admin’s, and what was moved before a refusa
   t.is(payment.all('customer').filter(({metadata}) => metadata.org_id === org).length, 1)
 })
 
-test('with a subscription there is no Checkout for a plan, whoever knows of it; for credits there is', async t => {
+test('an org with a subscription cannot open a plan Checkout, but can open one for credits', async t => {
   const {house, payment, stripe, prices} = billing
   const {org, buy, openPack, pages} = await newBuyer(billing)
   await openPack()
@@ -231,14 +231,14 @@ test('with a subscription there is no Checkout for a plan, whoever knows of it; 
   await settleMoney(t, billing)
 })
 
-test('a plan given by staff is no subscription', async t => {
+test('a plan given by staff does not count as a subscription', async t => {
   const {org, buy} = await newBuyer(billing)
   await place(billing.house, org, 'team.1')
   t.is((await ok(buy({...plan, planKey: 'business'}), 200)).kind, 'checkout')
 })
 
-test('without a payment provider nothing is sold, and what is not sold is told first', async t => {
-  const house = await world(t)
+test('a deployment without a payment provider sells nothing and says so after checking the input', async t => {
+  const house = await startTestDeployment(t)
   const {token} = await house.makeOrg()
   const as = house.as(token)
   refusedWith(t, await as('POST', '/billing/checkout', pack), [400, 'NOT_SOLD'])

@@ -1,11 +1,11 @@
 import test from 'ava'
 import {openBilling, pass, seedSubscription, settleMoney} from '../billing.ts'
-import {refused} from '../entitling.ts'
+import {refused} from '../entitlements.ts'
 import {ok} from '../importing.ts'
 import {until} from '../until.ts'
 
-/** What an org may begin while its plan is not paid: by the provider's word on it, from the first failure to the payment. */
-test('a payment that fails stops nothing for seven days, then whatever is metered; paid, all is as before', async t => {
+/** The actions that an org may start while its plan is unpaid, from the first failed payment to the payment. */
+test('a failed payment stops nothing for seven days and metered use afterwards; paying restores everything', async t => {
   const billing = await openBilling(t, {workers: ['billing']})
   const {house, payment, stripe} = billing
   const {org, token} = await house.makeOrg()
@@ -20,7 +20,7 @@ test('a payment that fails stops nothing for seven days, then whatever is metere
     )
   await untilStatus('active')
   payment.setCard(card as string, 'insufficient_funds')
-  // What is learnt is dated by our clock, which goes after the provider's: in small steps where that matters.
+  // Our clock dates changes. Where the order matters, it follows the provider's clock in small steps.
   await pass(billing, (items.data[0]!.current_period_end - payment.now()) / 86_400 - 0.1)
   await pass(billing, 0.2)
   const late = await untilStatus('past_due')

@@ -4,11 +4,11 @@ import {settleChanges} from '../../shared/billing/plan-change-settle.ts'
 import {sql} from '../../sql/database.ts'
 import {type Billing, openBilling, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
-import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, type Waiting, waitsAt} from '../plan-changing.ts'
+import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../plan-changing.ts'
 import type {FaultAction, FaultSpec} from '../simulators/payment/faults.ts'
 import {until} from '../until.ts'
 
-/** What somebody would do who wants a plan unpaid, a charge made twice, other terms than were shown, or an org stuck. */
+/** Attacks that aim at an unpaid plan, a second charge, terms other than those shown, or an org that is stuck. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -30,7 +30,7 @@ const spoil = (where: Partial<FaultSpec>, action: FaultAction, more: Partial<Fau
 const states = async (payer: Payer) => (await payer.changes()).map(({state}) => state)
 const periodEnd = (payer: Payer): number => payer.found().items.data[0].current_period_end
 
-/** As the worker does it. */
+/** Settles the payer's changes as the worker does. */
 const settle = async ({org}: Payer) => {
   const {tools} = billing.house
   const held = (await holdBilling(tools.db, org))!
@@ -40,7 +40,7 @@ const settle = async ({org}: Payer) => {
 
 const quantityOf = ({items}: any, price: string) => items.find((one: any) => one.price === price)?.quantity
 
-test('three of a plan stay three, up and down, and cost what was shown', async t => {
+test('a subscription of quantity three keeps its quantity through upgrade and downgrade, at the price shown', async t => {
   const {stripe, prices} = billing
   const payer = await openPayer(billing, {planKey: 'business'})
   const item = payer.found().items.data[0].id
@@ -58,13 +58,16 @@ test('three of a plan stay three, up and down, and cost what was shown', async t
   await settleMoney(t, billing)
 })
 
-const all: [Waiting, object | 'take back'][] = [
-  ...[down, {planKey: 'free'}, up, {planKey: 'business', interval: 'year'}].map((ask): [Waiting, object] => ['N', ask]),
-  ...[{...down, interval: 'year'}, {planKey: 'free'}, up, 'take back' as const].map((ask): [Waiting, object | 'take back'] => ['D', ask]),
-  ...[down, up, 'take back' as const].map((ask): [Waiting, object | 'take back'] => ['C', ask]),
+const all: [WaitingPayer, object | 'take back'][] = [
+  ...[down, {planKey: 'free'}, up, {planKey: 'business', interval: 'year'}].map((ask): [WaitingPayer, object] => ['N', ask]),
+  ...[{...down, interval: 'year'}, {planKey: 'free'}, up, 'take back' as const].map((ask): [WaitingPayer, object | 'take back'] => [
+    'D',
+    ask,
+  ]),
+  ...[down, up, 'take back' as const].map((ask): [WaitingPayer, object | 'take back'] => ['C', ask]),
 ]
 
-test('rows beyond the plan go through every change, switched on before it or while something waits', async t => {
+test('overage stays on through every plan change, whether enabled before or during a pending change', async t => {
   const {stripe, prices} = billing
   for (const [waiting, ask] of all) {
     const payer = await openWaiting(billing, waiting, {planKey: 'business'})
@@ -84,7 +87,7 @@ test('rows beyond the plan go through every change, switched on before it or whi
   await settleMoney(t, billing)
 })
 
-test('an upgrade that is paid for while its schedule stays is not undone by what is scheduled next', async t => {
+test('an upgrade paid while its schedule stays in place is not undone by the schedule', async t => {
   const {prices} = billing
   const payer = await openWaiting(billing, 'D', {planKey: 'business'})
   spoil(releases, no(400), {times: 2})
@@ -99,11 +102,11 @@ test('an upgrade that is paid for while its schedule stays is not undone by what
   await settleMoney(t, billing)
 })
 
-test('a move down that nobody heard of until its day had come has come to its end', async t => {
+test('a downgrade of unknown outcome is accepted once its date has passed and the plan has changed', async t => {
   const {prices, payment} = billing
   const payer = await openPayer(billing, {planKey: 'business'})
   spoil(phases, broken('after'), {times: 2})
-  // Past the change's own reading and the one after the schedule was made.
+  // The fault begins after the change's own read and the read that follows the new schedule.
   spoil(reads, broken('before'), {nth: 3, times: 4})
   await refused(t, payer.ask(down), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
   t.deepEqual(await states(payer), ['unknown'])
@@ -120,12 +123,12 @@ test('a move down that nobody heard of until its day had come has come to its en
 })
 
 for (const status of [429, 401, 403])
-  test(`a ${status} says nothing of an earlier call that was not answered`, async t => {
+  test(`a ${status} does not settle the outcome of an earlier unanswered call`, async t => {
     const payer = await openPayer(billing, {planKey: 'business'})
     spoil(updates, broken('before'), {times: 1})
     spoil(updates, no(status), {times: 3})
     const {body} = await refused(t, payer.ask(up), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
-    t.regex(body.error, /may have gone through/)
+    t.regex(body.error, /may have succeeded/)
     t.deepEqual(await states(payer), ['unknown'])
     await refused(t, payer.ask({planKey: 'free'}), 409, 'CHANGE_UNCONFIRMED')
     const {due} = await ok(payer.ask(up), 200)
@@ -134,11 +137,11 @@ for (const status of [429, 401, 403])
     await settleMoney(t, billing)
   })
 
-test('what staff change between two tries is seen before the second', async t => {
+test('a staff change between two attempts is read before the second attempt', async t => {
   const {payment, prices} = billing
   const payer = await openPayer(billing, {planKey: 'team'})
   spoil(updates, broken('before'))
-  // The reading after it.
+  // The fault hits the read after the call.
   spoil(reads, {type: 'hold', when: 'before'}, {nth: 2})
   payment.clearJournal()
   const asked = payer.ask(up)
@@ -157,7 +160,7 @@ test('what staff change between two tries is seen before the second', async t =>
   await settleMoney(t, billing)
 })
 
-test('half a change says what stands, also where it cannot be read', async t => {
+test('a partly applied change reports the current state, also when that state cannot be read', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   spoil(phases, no(400))
   spoil(reads, broken('before'), {nth: 3, times: 2})
@@ -168,7 +171,7 @@ test('half a change says what stands, also where it cannot be read', async t => 
   await settleMoney(t, billing)
 })
 
-test('what somebody has undone after it was half done is not stuck: the same request begins it anew, and is charged by what it is', async t => {
+test('a partly applied change that was undone can be requested again, and is charged at the current price', async t => {
   const {payment, prices} = billing
   const payer = await openWaiting(billing, 'D', {planKey: 'business'})
   spoil(releases, no(400))
@@ -182,7 +185,7 @@ test('what somebody has undone after it was half done is not stuck: the same req
   await settleMoney(t, billing)
 })
 
-test('what staff have agreed by a schedule of their own is not what waits: taking back leaves it, a change of plan takes its place', async t => {
+test('a schedule made by staff is no pending change: cancelling leaves it, and a plan change replaces it', async t => {
   const {stripe, prices} = billing
   const payer = await openPayer(billing, {planKey: 'business'})
   const items = [{price: prices['business.month'], quantity: 1}]
@@ -201,7 +204,7 @@ test('what staff have agreed by a schedule of their own is not what waits: takin
   await settleMoney(t, billing)
 })
 
-test('a move down to a price that is sold no more is taken back like any other', async t => {
+test('a downgrade to a price no longer sold can be cancelled', async t => {
   const {house, payment, prices, stripe} = billing
   const payer = await openWaiting(billing, 'D', {planKey: 'business'})
   const product = payment.find(prices['team.month'])!.product
@@ -215,7 +218,7 @@ test('a move down to a price that is sold no more is taken back like any other',
   await settleMoney(t, billing)
 })
 
-test('a trial at the provider goes down, ends, goes on and up for nothing, and is charged once, for the plan it came to', async t => {
+test('a trial at the provider changes plans for nothing and is charged once, for its last plan', async t => {
   const {stripe, payment, prices} = billing
   const payer = await openPayer(billing, {planKey: 'team'})
   await payment.dashboard.cancelNow(payer.id)
@@ -245,7 +248,7 @@ test('a trial at the provider goes down, ends, goes on and up for nothing, and i
   await settleMoney(t, billing)
 })
 
-test('taken back twice, and asked to end twice, is once', async t => {
+test('cancelling a pending change or the plan twice has the effect of once', async t => {
   const payer = await openWaiting(billing, 'D', {planKey: 'business'})
   for (const [ask, calls] of [
     [() => payer.takeBack(), ['release']],
@@ -260,7 +263,7 @@ test('taken back twice, and asked to end twice, is once', async t => {
   await settleMoney(t, billing)
 })
 
-test('a newer version of one’s plan is no change; what is bought next is of the newest, and the price that was agreed is kept till then', async t => {
+test('a new version of the current plan is no change; the next purchase uses it, the agreed price stays until then', async t => {
   const {house, stripe, prices} = billing
   const payer = await openPayer(billing, {planKey: 'team'})
   const patch = (plan: string, body: object) => ok(house.as(house.adminToken)('PATCH', `/billing/admin/plans/${plan}/payment`, body), 200)

@@ -3,7 +3,7 @@ import {type Billing, openBilling, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
 import {callsOf, frozen, openPayer, openWaiting, refused, waitsAt} from '../plan-changing.ts'
 
-/** A higher plan is paid for or does not happen. */
+/** An upgrade that is not paid does not happen. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -13,7 +13,7 @@ test.before(async t => {
 const up = {planKey: 'enterprise'}
 
 for (const waiting of ['N', 'D', 'C'] as const) {
-  test(`a card that is declined leaves all as it was, to the byte, while ${waiting} waits; a new card is asked anew`, async t => {
+  test(`a declined card leaves everything unchanged while ${waiting} is pending; a new card is charged anew`, async t => {
     const {payment} = billing
     const payer = await openWaiting(billing, waiting, {planKey: 'business'})
     const card = payer.found().default_payment_method
@@ -42,7 +42,7 @@ for (const waiting of ['N', 'D', 'C'] as const) {
   })
 }
 
-test('an org whose card was taken away has none to be declined, which comes to the same', async t => {
+test('an org without a card is declined like one whose card fails', async t => {
   const {stripe} = billing
   const payer = await openPayer(billing, {planKey: 'team'})
   await stripe.paymentMethods.detach(payer.found().default_payment_method)
@@ -55,7 +55,7 @@ test('an org whose card was taken away has none to be declined, which comes to t
   await settleMoney(t, billing)
 })
 
-test('a credit pays for an upgrade before the card does, as it was shown', async t => {
+test('a credit balance pays for an upgrade before the card, as previewed', async t => {
   const {stripe, payment} = billing
   const payer = await openPayer(billing, {planKey: 'business'})
   await stripe.customers.update(payer.customer, {balance: -1_000_000})
@@ -67,7 +67,7 @@ test('a credit pays for an upgrade before the card does, as it was shown', async
   await settleMoney(t, billing)
 })
 
-test('a first payment that has not come is no plan yet, for whatever is asked', async t => {
+test('a subscription whose first payment is open refuses every plan change', async t => {
   const {stripe, payment, prices} = billing
   const payer = await openPayer(billing, {planKey: 'team'})
   await payment.dashboard.cancelNow(payer.id)

@@ -1,12 +1,12 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {reconcileOrg} from '../../workers/billing/reconcile.ts'
-import type {Tools} from '../../workers/tools.ts'
+import type {WorkerDeps} from '../../workers/deps.ts'
 import {type Billing, openBilling, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
-import {openWaiting, type Payer, refused, type Waiting, waitsAt} from '../plan-changing.ts'
+import {openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../plan-changing.ts'
 
-/** An upgrade whose bank asks for confirmation: the customer confirms it at the provider's page, and the plan changes then. */
+/** The bank requires a confirmation of the upgrade. The plan changes once the customer confirms on the provider's page. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -17,17 +17,17 @@ test.afterEach.always(() => billing.payment.faults.clear())
 
 const up = {planKey: 'enterprise'}
 
-const openCareful = async (waiting: Waiting = 'N') => {
+const openCareful = async (waiting: WaitingPayer = 'N') => {
   const payer = await openWaiting(billing, waiting, {planKey: 'business'})
   billing.payment.setCard(payer.found().default_payment_method, 'authentication_required')
   return payer
 }
 
-/** What the worker does when an event of the provider comes. */
-const hear = ({org}: Payer) => reconcileOrg({...billing.house.tools, drain: new AbortController().signal} as unknown as Tools, org)
+/** Syncs the org as the worker does on an event of the provider. */
+const hear = ({org}: Payer) => reconcileOrg({...billing.house.tools, drain: new AbortController().signal} as unknown as WorkerDeps, org)
 const planOf = async ({org}: Payer) => (await findSubscription(billing.house.db, org))?.planVersionId
 
-/** The customer types the number of the card, and confirms the payment. */
+/** Enters the card number and confirms the payment, as the customer does. */
 const confirm = async (url: string) => {
   const answer = await fetch(url, {method: 'POST', body: new URLSearchParams({card: '4000002760003184'}), redirect: 'manual'})
   return answer.status
@@ -69,7 +69,7 @@ for (const waiting of ['N', 'D', 'C'] as const)
     t.is((await payer.ask(up)).body.code, 'NO_CHANGE')
   })
 
-test('a payment that nobody confirms leaves the old plan, and nothing to pay', async t => {
+test('an unconfirmed payment leaves the old plan and nothing to pay', async t => {
   const payer = await openCareful()
   const charged = payer.charged()
   const url = await askFor(t, payer)

@@ -7,7 +7,7 @@ import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} f
 import type {FaultAction, FaultSpec} from '../simulators/payment/faults.ts'
 import {until} from '../until.ts'
 
-/** The provider fails, before or after it did what was asked. What a person is told, what our row says, and that one change is charged once. */
+/** The provider fails before or after the requested effect. The tests check the response to the user, our row, and that there is exactly one charge. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -28,7 +28,7 @@ const broken = (when: 'before' | 'after', more = {}): FaultAction => ({type: 'st
 const no: FaultAction = {type: 'status', status: 400, when: 'before'}
 const states = async (payer: Payer) => (await payer.changes()).map(({state}) => state)
 
-/** The first answer is lost or none; it is looked at what became of it, and asked again where nothing did. */
+/** Faults that lose or prevent the first answer. The service reads the outcome and retries where the call had no effect. */
 const onceSpoiled: Record<string, FaultAction> = {
   '500 before it is done': broken('before'),
   '500 after it is done': broken('after'),
@@ -42,14 +42,14 @@ const onceSpoiled: Record<string, FaultAction> = {
 }
 
 for (const [what, action] of Object.entries(onceSpoiled)) {
-  test(`${what}: every step of an upgrade and of a move down gets through it, and is charged once`, async t => {
+  test(`${what}: every call of an upgrade and a downgrade recovers, and the change is charged once`, async t => {
     const payer = await openPayer(billing, {planKey: 'business'})
     for (const [where, body, to] of [
       [creates, down, 'D'],
       [updates, up, 'N'],
       [phases, {planKey: 'free'}, 'C'],
     ] as const) {
-      // The last one is an end, which waits on the schedule of a move down.
+      // The last case is a cancellation, which waits on the schedule of a downgrade.
       if (to === 'C') await ok(payer.ask({planKey: 'business'}), 200)
       spoil(where, action)
       const [charged, asked] = [payer.charged(), await payer.ask(body)]
@@ -62,7 +62,7 @@ for (const [what, action] of Object.entries(onceSpoiled)) {
   })
 }
 
-test('a failure that the provider remembers by the key is an end: what was not done under it never is, and a new change is asked for', async t => {
+test('a failure stored under the idempotency key ends the change; the next request starts a new one', async t => {
   for (const [where, body] of [
     [updates, up],
     [creates, down],
@@ -78,7 +78,7 @@ test('a failure that the provider remembers by the key is an end: what was not d
   await settleMoney(t, billing)
 })
 
-test('too many calls: nothing was done, nobody waits for it, and the next try is a change of its own', async t => {
+test('a provider rate limit ends the attempt without effect, and the next request is a new change', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const before = frozen(payer)
   spoil(updates, {type: 'rateLimit', code: 'lock_timeout'})
@@ -90,7 +90,7 @@ test('too many calls: nothing was done, nobody waits for it, and the next try is
   await settleMoney(t, billing)
 })
 
-test('the provider refuses: 502, nothing is charged, nothing waits', async t => {
+test('a provider refusal gives 502, without a charge or a pending change', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const before = frozen(payer)
   spoil(updates, no)
@@ -102,7 +102,7 @@ test('the provider refuses: 502, nothing is charged, nothing waits', async t => 
   await settleMoney(t, billing)
 })
 
-test('a key that the provider does not accept is the operator’s matter, and leaves nothing open', async t => {
+test('an invalid provider key gives NOT_CONFIGURED and leaves no change open', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const unauthorised: FaultAction = {type: 'status', status: 401, when: 'before'}
   spoil(updates, unauthorised)
@@ -113,13 +113,13 @@ test('a key that the provider does not accept is the operator’s matter, and le
   await settleMoney(t, billing)
 })
 
-test('nobody knows: 503 first, 409 while it stays so with nothing new sent, and once it is known the same request is the answer', async t => {
+test('an unknown outcome gives 503, then 409 without a new call, until the same request gets its result', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const before = frozen(payer)
   spoil(updates, broken('before'), 4)
   const {headers, body} = await refused(t, payer.ask(up), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
   t.is(headers.get('retry-after'), '30')
-  t.regex(body.error, /may have gone through/)
+  t.regex(body.error, /may have succeeded/)
   t.deepEqual(await states(payer), ['unknown'])
   billing.payment.clearJournal()
   await refused(t, payer.ask({planKey: 'free'}), 409, 'CHANGE_UNCONFIRMED')
@@ -135,10 +135,10 @@ test('nobody knows: 503 first, 409 while it stays so with nothing new sent, and 
   await settleMoney(t, billing)
 })
 
-test('nobody knows and it was done: the same request finds it, and charges nothing more', async t => {
+test('an unknown outcome that did take effect is found by the same request, without a second charge', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   spoil(updates, broken('after'), 2)
-  // After the change's own reading.
+  // The fault begins after the change's own read.
   billing.payment.faults.add({...reads, nth: 2, times: 4, action: broken('before')})
   await refused(t, payer.ask(up), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
   t.deepEqual(await states(payer), ['unknown'])
@@ -150,7 +150,7 @@ test('nobody knows and it was done: the same request finds it, and charges nothi
   await settleMoney(t, billing)
 })
 
-test('a card that was declined behind an answer that was lost: declined, and asked anew when there is another', async t => {
+test('a decline whose answer was lost is recorded as declined, and a new card is charged anew', async t => {
   const {payment} = billing
   const payer = await openPayer(billing, {planKey: 'business'})
   const card = payer.found().default_payment_method
@@ -163,7 +163,7 @@ test('a card that was declined behind an answer that was lost: declined, and ask
   await settleMoney(t, billing)
 })
 
-test('what is not known after a day is not sent again; nor is what staff have overtaken', async t => {
+test('a change of unknown outcome is not sent again after a day, or after a staff change', async t => {
   const {payment, prices} = billing
   const late = await openPayer(billing, {planKey: 'team'})
   const overtaken = await openPayer(billing, {planKey: 'team'})
@@ -187,7 +187,7 @@ test('what is not known after a day is not sent again; nor is what staff have ov
   await settleMoney(t, billing)
 })
 
-test('a schedule without its phases is half a change: told so, finished by the same request', async t => {
+test('a schedule without phases is reported as partly applied and finished by the same request', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   spoil(phases, no)
   const {body} = await refused(t, payer.ask(down), 409, 'CHANGE_INCOMPLETE')
@@ -198,7 +198,7 @@ test('a schedule without its phases is half a change: told so, finished by the s
   await settleMoney(t, billing)
 })
 
-test('half of it is cleared by taking back, and gives way to another change', async t => {
+test('a partly applied change is cleared by cancelling it or replaced by another change', async t => {
   for (const [next, to] of [
     [(payer: Payer) => payer.takeBack(), 'N'],
     [(payer: Payer) => payer.ask({planKey: 'free'}), 'C'],
@@ -206,7 +206,7 @@ test('half of it is cleared by taking back, and gives way to another change', as
     [(payer: Payer) => payer.ask(up), 'N'],
   ] as const) {
     const payer = await openPayer(billing, {planKey: 'business'})
-    // The provider goes on refusing when it is tried to be finished.
+    // The provider also refuses the attempts to finish the change.
     spoil(phases, no, 2)
     await refused(t, payer.ask(down), 409, 'CHANGE_INCOMPLETE')
     await ok(next(payer), 200)
@@ -217,7 +217,7 @@ test('half of it is cleared by taking back, and gives way to another change', as
   await settleMoney(t, billing)
 })
 
-test('paid for, and what waited still waits: told so, charged once, finished by the same request or by whoever looks next', async t => {
+test('a paid upgrade with its old schedule left is partial, charged once, and finished by any next attempt', async t => {
   for (const finish of ['again', 'take back', 'settle'] as const) {
     const payer = await openWaiting(billing, 'D', {planKey: 'business'})
     spoil(releases, no)
@@ -242,7 +242,7 @@ const settle = async ({org}: Payer) => {
   await releaseBilling(tools, held)
 }
 
-test('two at a time: one changes the plan, the other is told to wait, and nothing is sent for it', async t => {
+test('of two concurrent changes one succeeds and the other gets 409 without a provider call', async t => {
   const {payment} = billing
   const payer = await openPayer(billing, {planKey: 'business'})
   spoil(updates, {type: 'hold', when: 'after'})
@@ -260,7 +260,7 @@ test('two at a time: one changes the plan, the other is told to wait, and nothin
   await settleMoney(t, billing)
 })
 
-test('a hold that somebody else keeps is waited for as long as a worker needs, and no longer', async t => {
+test('a held billing lock is waited for briefly, then the request is refused', async t => {
   const {db, tools} = billing.house
   const payer = await openPayer(billing, {planKey: 'business'})
   const held = (await holdBilling(db, payer.org))!
@@ -272,7 +272,7 @@ test('a hold that somebody else keeps is waited for as long as a worker needs, a
   await settleMoney(t, billing)
 })
 
-test('six at once: one is charged for, the others are refused', async t => {
+test('of six concurrent changes one is charged and the others are refused', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const answers = await Promise.all(Array.from({length: 6}, () => payer.ask(up)))
   const done = answers.filter(({status}) => status === 200)

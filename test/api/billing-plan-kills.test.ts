@@ -3,15 +3,17 @@ import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {armFault, type FaultPoint} from '../../shared/fault-point.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {reconcileOrg} from '../../workers/billing/reconcile.ts'
-import type {Tools as WorkerTools} from '../../workers/tools.ts'
+import type {WorkerDeps as WorkerTools} from '../../workers/deps.ts'
 import {startApiProcess} from '../api-process.ts'
 import {type Billing, openBilling, settleMoney} from '../billing.ts'
 import {type Call, openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
-import {frozen, openWaiting, type Payer, refused, type Waiting, waitsAt} from '../plan-changing.ts'
+import {frozen, openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../plan-changing.ts'
 import {until} from '../until.ts'
 
-/** Every change ends at every one of its steps; the API is killed for real at those that matter most. Whoever looks next brings it to its end. */
+/**
+ * The tests interrupt every change at each of its steps, by a real kill at the most important ones. The next attempt finishes the change.
+ */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -19,7 +21,7 @@ test.before(async t => {
 })
 test.afterEach.always(() => armFault(undefined))
 
-test('a process that sleeps until its hold has run out, and wakes: what others have made of it meanwhile stands', async t => {
+test('a process that wakes after its billing lock expired does not undo what others did meanwhile', async t => {
   const {payment, prices} = billing
   const sleeper = await startApiProcess({...environment(), FAULT_POINT: 'after_plan_change:1:SIGSTOP'})
   t.teardown(() => sleeper.signal('SIGKILL'))
@@ -31,7 +33,7 @@ test('a process that sleeps until its hold has run out, and wakes: what others h
   )
   await payment.dashboard.changePrice(payer.id, prices['business.month'])
   await holdRunsOut()
-  // What it had not done would be another thing by now: nobody sends it.
+  // The remaining calls would belong to another change at this point, so the request sends none.
   t.is((await ok(payer.ask({planKey: 'free'}), 200)).change, 'cancel')
   const [before, charged] = [frozen(payer), payer.charged()]
   sleeper.signal('SIGCONT')
@@ -43,7 +45,7 @@ test('a process that sleeps until its hold has run out, and wakes: what others h
     ['refused', 'accepted'],
   )
 
-  // Twenty at once, at two processes.
+  // Twenty requests go to two processes at once.
   const other = openCalls(sleeper.url)(payer.token)
   const path = `/orgs/${payer.org}/billing/plan`
   const answers = await Promise.all(Array.from({length: 20}, (_, n) => (n % 2 ? other : payer.call)('POST', path, {planKey: 'enterprise'})))
@@ -58,7 +60,7 @@ test('a process that sleeps until its hold has run out, and wakes: what others h
   await sleeper.exit
 })
 
-type Change = {from: Waiting; ask: {planKey: string} | 'take back'; to: Waiting; steps: 1 | 2}
+type Change = {from: WaitingPayer; ask: {planKey: string} | 'take back'; to: WaitingPayer; steps: 1 | 2}
 
 const changes: Record<string, Change> = {
   'N to D': {from: 'N', ask: {planKey: 'team'}, to: 'D', steps: 2},
@@ -78,7 +80,7 @@ const pointsOf: Record<1 | 2, Point[]> = {
   2: ['after_plan_change:1', 'after_payment_answer:1', 'between_payment_calls:1', 'after_payment_answer:2', 'before_billing_release:1'],
 }
 
-/** Where a process costs most: the steps of an upgrade that something waits beside, and each kind of call between being done and being written down. */
+/** The most expensive points: the steps of an upgrade beside a pending change, and each call between effect and record. */
 const calls = ['N to D', 'N to C', 'D to C', 'D to N', 'an upgrade']
 const isForReal = (name: string, point: Point) =>
   name === 'D to an upgrade' ||
@@ -89,11 +91,11 @@ const cases = Object.entries(changes).flatMap(([name, change]) => pointsOf[chang
 
 for (const [index, {name, change, point}] of cases.entries()) {
   const [isAsked, isKilled] = [index % 2 === 1, isForReal(name, point)]
-  const how = `${isKilled ? 'killed' : 'broken off'} at ${point}, then ${isAsked ? 'asked again' : 'looked after'}`
-  test(`${name}, ${how}`, async t => {
+  const how = `${isKilled ? 'killed' : 'interrupted'} at ${point}, then ${isAsked ? 'requested again' : 'settled by the worker'}`
+  test(`a plan change from ${name} is finished and charged once, ${how}`, async t => {
     const payer = await openWaiting(billing, change.from, {planKey: 'business'})
     await (isKilled ? killAt(t, payer, change, point) : breakOffAt(t, payer, change, point))
-    // The plan one is on by now is no change any more; what was left open is ended, and answered.
+    // A request for the current plan is no change, so it gets 409. An open change is finished and answered.
     const answer = isOn(change) && point === 'before_billing_release:1' ? 409 : 200
     if (isAsked) t.is((await askFor(payer.call, payer, change)).status, answer)
     await lookAfter(payer)
@@ -109,7 +111,7 @@ for (const [index, {name, change, point}] of cases.entries()) {
 
 const isUpgrade = ({ask}: Change) => ask !== 'take back' && ask.planKey === 'enterprise'
 
-/** Asked for once more it is where one stands. */
+/** Whether the repeated request asks for the plan that is already active. */
 const isOn = ({ask, to}: Change) => ask !== 'take back' && to === 'N'
 
 const askFor = (call: Call, {org}: Payer, {ask}: Change) => {
@@ -117,19 +119,19 @@ const askFor = (call: Call, {org}: Payer, {ask}: Change) => {
   return ask === 'take back' ? call('DELETE', `${path}/pending`) : call('POST', path, ask)
 }
 
-/** A process of its own, with the same database, provider and keys. It dies at its point, and so does the request; its hold runs out after two minutes. */
+/** Kills a separate process with the same database, provider and keys at the point, so that its request fails. Its lock expires after two minutes. */
 const killAt = async (t: ExecutionContext, payer: Payer, change: Change, point: Point) => {
   const api = await startApiProcess({...environment(), FAULT_POINT: point})
   t.teardown(() => api.signal('SIGKILL'))
   await t.throwsAsync(askFor(openCalls(api.url)(payer.token), payer, change))
   await api.exit
   t.true(await payer.isHeld())
-  // A hold over nothing that is open is waited for a moment, as a worker's is.
+  // Without an open change, a request waits for the lock only briefly, as for a worker's lock.
   if (point !== 'before_billing_release:1') await refused(t, payer.takeBack(), 409, 'CHANGE_IN_PROGRESS')
   await holdRunsOut()
 }
 
-/** The same code in our own process: nothing after the point is done, but the hold is given back. */
+/** Interrupts the same code in our own process. Nothing after the point runs, but the lock is released. */
 const breakOffAt = async (t: ExecutionContext, payer: Payer, change: Change, point: Point) => {
   armFault(point, () => {
     throw new Error('Broken off')
@@ -148,13 +150,13 @@ const environment = () => {
 let minutes = 0
 const holdRunsOut = () => billing.house.ahead(`${(minutes += 3)} minutes`)
 
-/** As the worker does it with what is due. */
+/** Processes due changes as the worker does. */
 const lookAfter = ({org}: Payer) => {
   const {tools} = billing.house
   return reconcileOrg({...tools, drain: new AbortController().signal} as unknown as WorkerTools, org)
 }
 
-/** Our rows say what the provider says, the change is its asker's, and it was charged for once. */
+/** Asserts that our rows equal the provider's, that the change names its author, and that it was charged once. */
 const assertSettled = async (t: ExecutionContext, payer: Payer, change: Change) => {
   t.is(waitsAt(payer), change.to)
   const row = (await findSubscription(billing.house.db, payer.org))!

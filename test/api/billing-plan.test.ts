@@ -1,13 +1,21 @@
 import anyTest, {type TestFn} from 'ava'
 import {findChangeAuthor} from '../../shared/billing/plan-change-settle.ts'
 import {readSubscription} from '../../shared/billing/subscription.ts'
-import {sql} from '../../sql/database.ts'
 import {type Billing, openBilling, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
-import {callsOf, frozen, type Interval, openPayer, openWaiting, type PlanKey, refused, type Waiting, waitsAt} from '../plan-changing.ts'
-import {world} from '../world.ts'
+import {
+  callsOf,
+  frozen,
+  type Interval,
+  openPayer,
+  openWaiting,
+  type PlanKey,
+  refused,
+  type WaitingPayer,
+  waitsAt,
+} from '../plan-changing.ts'
 
-/** From every state there is to every other, the calls that do it, and what it costs. The tests take turns: they count calls. */
+/** Every transition between plan states: its calls and its cost. Tests run serially because they count calls. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -16,17 +24,17 @@ test.before(async t => {
 test.afterEach.always(() => billing.payment.faults.clear())
 
 type Move = {
-  from: Waiting
+  from: WaitingPayer
   ask: {planKey: string; interval?: Interval} | 'take back'
   change: string
-  to: Waiting
+  to: WaitingPayer
   calls: string[]
-  /** The plan on the subscription afterwards, and what is on its schedule. */
+  /** The plan of the subscription after the change, and the next plan in its schedule. */
   on?: `${PlanKey}.${Interval}`
   next?: `${PlanKey}.${Interval}`
 }
 
-/** All of them begin with Business by the month, and Team by the month where something waits. */
+/** The transitions. Each begins with Business monthly. The pending change is N for none, D for a downgrade to Team monthly, or C for a cancellation. */
 const moves: Move[] = [
   {from: 'N', ask: {planKey: 'team'}, change: 'at_renewal', to: 'D', calls: ['create', 'phases'], next: 'team.month'},
   {from: 'N', ask: {planKey: 'enterprise', interval: 'month'}, change: 'now', to: 'N', calls: ['update'], on: 'enterprise.month'},
@@ -48,7 +56,7 @@ const moves: Move[] = [
 
 for (const {from, ask, change, to, calls, on = 'business.month', next} of moves) {
   const wanted = ask === 'take back' ? ask : `${ask.planKey}${ask.interval ? ` by the ${ask.interval}` : ''}`
-  test(`${from}, asked for ${wanted}: ${change}, then ${to}`, async t => {
+  test(`from ${from}, the request "${wanted}" is ${change} and leads to ${to}`, async t => {
     const {payment, prices} = billing
     const payer = await openWaiting(billing, from, {planKey: 'business'})
     const before = payer.charged()
@@ -72,7 +80,7 @@ for (const {from, ask, change, to, calls, on = 'business.month', next} of moves)
   })
 }
 
-test('a change says who asked for it and which it is, wherever it is written', async t => {
+test('a change stores its author and id wherever it is written', async t => {
   const {payment} = billing
   const payer = await openPayer(billing, {planKey: 'team'})
   await ok(payer.ask({planKey: 'business'}), 200)
@@ -95,7 +103,7 @@ test('a change says who asked for it and which it is, wherever it is written', a
   await settleMoney(t, billing)
 })
 
-test('a move down keeps what else is on the subscription, and what is metered has no quantity', async t => {
+test('a downgrade keeps other items on the subscription, and metered items have no quantity', async t => {
   const {stripe, prices} = billing
   const payer = await openPayer(billing, {planKey: 'business', interval: 'year'})
   await stripe.subscriptionItems.create({subscription: payer.id, price: prices.overage, proration_behavior: 'none'})
@@ -116,7 +124,7 @@ test('a move down keeps what else is on the subscription, and what is metered ha
   await settleMoney(t, billing)
 })
 
-test('down, end, down, up: each replaces what waited, and the last one is paid for', async t => {
+test('downgrade, cancellation, downgrade and upgrade each replace the pending one; the upgrade is paid', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const bodies = [{planKey: 'team'}, {planKey: 'free'}, {planKey: 'team', interval: 'year'}, {planKey: 'enterprise'}]
   const replaced: unknown[] = []
@@ -125,12 +133,12 @@ test('down, end, down, up: each replaces what waited, and the last one is paid f
   t.is(waitsAt(payer), 'N')
   t.is(payer.schedule(), null)
   t.is(payer.price(), billing.prices['enterprise.month'])
-  // An upgrade a second into its month is charged nearly all of the difference, and none of it twice.
+  // An upgrade a second into its month costs nearly the whole difference, and no part of it twice.
   t.true(payer.charged() > 48_900 && payer.charged() <= 49_000, `${payer.charged()}`)
   await settleMoney(t, billing)
 })
 
-test('an end that waits on a schedule gives way to an upgrade, in this order: paid first', async t => {
+test('an upgrade replaces a cancellation that waits on a schedule: it is paid before the schedule is released', async t => {
   const payer = await openWaiting(billing, 'D', {planKey: 'business'})
   await ok(payer.ask({planKey: 'free'}), 200)
   t.not(payer.schedule(), null)
@@ -141,7 +149,7 @@ test('an end that waits on a schedule gives way to an upgrade, in this order: pa
   await settleMoney(t, billing)
 })
 
-test('an end that waits on a schedule is taken back with it', async t => {
+test('a cancellation that waits on a schedule is withdrawn together with it', async t => {
   const payer = await openWaiting(billing, 'D', {planKey: 'business'})
   await ok(payer.ask({planKey: 'free'}), 200)
   const {replaces} = await ok(payer.takeBack(), 200)
@@ -150,7 +158,7 @@ test('an end that waits on a schedule is taken back with it', async t => {
   await settleMoney(t, billing)
 })
 
-test('an end asked for at the portal, which says it by a date, is taken back', async t => {
+test('a cancellation made at the portal, which sets a date, can be withdrawn', async t => {
   const {stripe, payment} = billing
   const payer = await openPayer(billing, {planKey: 'business'})
   const features = {subscription_cancel: {enabled: true, mode: 'at_period_end' as const}}
@@ -172,7 +180,7 @@ test('an end asked for at the portal, which says it by a date, is taken back', a
   await settleMoney(t, billing)
 })
 
-test('refused, with nothing sent: not sold, no plan to change, the plan one is on', async t => {
+test('unsold plans, a missing plan and the current plan are refused without a provider call', async t => {
   const payer = await openPayer(billing, {planKey: 'team'})
   const {org, token} = await billing.house.makeOrg({role: 'admin'})
   const nobody = billing.house.as(token)
@@ -191,7 +199,7 @@ test('refused, with nothing sent: not sold, no plan to change, the plan one is o
   await settleMoney(t, billing)
 })
 
-test('a plan that is over is none', async t => {
+test('a cancelled subscription counts as none', async t => {
   const {payment} = billing
   const payer = await openPayer(billing, {planKey: 'team'})
   await payment.dashboard.cancelNow(payer.id)
@@ -200,7 +208,7 @@ test('a plan that is over is none', async t => {
   await settleMoney(t, billing)
 })
 
-test('who owes for a plan gets no higher one, but may go down and end it', async t => {
+test('an org with an unpaid plan cannot upgrade, but can downgrade and cancel', async t => {
   const {payment} = billing
   for (const [afterRetries, status, code] of [
     ['past_due', 'past_due', 'STATUS_PAST_DUE'],
@@ -226,7 +234,7 @@ test('who owes for a plan gets no higher one, but may go down and end it', async
   }
 })
 
-test('by the month to by the year, waiting: it is collected with the renewal, and begins a year', async t => {
+test('a change from monthly to yearly is charged at the renewal, and begins a year', async t => {
   const {payment, prices} = billing
   const payer = await openPayer(billing, {planKey: 'business'})
   await ok(payer.ask({planKey: 'team', interval: 'year'}), 200)
@@ -241,7 +249,7 @@ test('by the month to by the year, waiting: it is collected with the renewal, an
   await settleMoney(t, billing)
 })
 
-test('what the provider says is its asker’s as long as it is what was asked for', async t => {
+test('a change read from the provider has an author only if it equals the requested change', async t => {
   const {house, payment, prices} = billing
   const payer = await openPayer(billing, {planKey: 'team'})
   await ok(payer.ask({planKey: 'enterprise'}), 200)
@@ -255,7 +263,7 @@ test('what the provider says is its asker’s as long as it is what was asked fo
   await settleMoney(t, billing)
 })
 
-test('in a trial a higher plan costs nothing yet, and a lower one waits for its end', async t => {
+test('in a trial an upgrade costs nothing yet, and a downgrade waits for the end of the trial', async t => {
   const {stripe, payment, prices} = billing
   const payer = await openPayer(billing, {planKey: 'team'})
   await payment.dashboard.cancelNow(payer.id)
@@ -273,23 +281,4 @@ test('in a trial a higher plan costs nothing yet, and a lower one waits for its 
   t.is(item().price.id, prices['team.year'])
   t.is(payer.charged(), charged + 30_000)
   await settleMoney(t, billing)
-})
-
-test('a sandbox changes nothing of a plan', async t => {
-  const {house} = billing
-  const {org, token} = await house.makeOrg({role: 'owner'})
-  await house.db.query(sql.unsafe`update orgs set sandbox = true where id = ${org}`)
-  const call = house.as(token)
-  await refused(t, call('POST', `/orgs/${org}/billing/plan`, {planKey: 'business'}), 403, 'SANDBOX_ORG')
-  await refused(t, call('POST', `/orgs/${org}/billing/plan/preview`, {planKey: 'business'}), 403, 'SANDBOX_ORG')
-  await refused(t, call('DELETE', `/orgs/${org}/billing/plan/pending`), 403, 'SANDBOX_ORG')
-})
-
-test('a deployment without a payment provider says so', async t => {
-  const house = await world(t)
-  const {org, token} = await house.makeOrg({role: 'owner'})
-  const call = house.as(token)
-  await refused(t, call('POST', `/orgs/${org}/billing/plan`, {planKey: 'free'}), 503, 'NOT_CONFIGURED')
-  await refused(t, call('POST', `/orgs/${org}/billing/plan/preview`, {planKey: 'free'}), 503, 'NOT_CONFIGURED')
-  await refused(t, call('DELETE', `/orgs/${org}/billing/plan/pending`), 503, 'NOT_CONFIGURED')
 })

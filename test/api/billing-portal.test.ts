@@ -1,10 +1,10 @@
 import anyTest, {type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
 import {type Billing, customerOf, openBilling} from '../billing.ts'
-import {newBuyer, refusedWith} from '../checking-out.ts'
+import {newBuyer, refusedWith} from '../checkouts.ts'
 import {ok} from '../importing.ts'
 
-/** The page where an org sees to what it pays with. One provider whose faults are the next call's: the tests take turns. */
+/** The provider's page for payment methods and invoices. Tests share one provider with injected faults and run serially. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -12,7 +12,7 @@ test.before(async t => {
 })
 test.afterEach.always(() => billing.payment.faults.clear())
 
-test('the portal is the customer’s own, and leads back where it was asked from', async t => {
+test('the portal belongs to the org’s customer and returns to the requested page', async t => {
   const {payment, stripe} = billing
   const {org, as, script, openPack} = await newBuyer(billing)
   const open = (body: object) => as('POST', '/billing/portal', body)
@@ -41,7 +41,7 @@ test('the portal is the customer’s own, and leads back where it was asked from
   refusedWith(t, await open({returnUrl: 7}), [400, 'INVALID'])
 })
 
-test('a provider that fails is told apart, and a customer it has lost', async t => {
+test('a provider failure and a customer missing at the provider get different codes', async t => {
   const {payment, stripe} = billing
   const {org, as, openPack} = await newBuyer(billing)
   await openPack()
@@ -55,7 +55,7 @@ test('a provider that fails is told apart, and a customer it has lost', async t 
   t.notRegex(answer.text, /cus_|No such/)
 })
 
-test('who may: admins by any bearer, never a view of staff', async t => {
+test('admins open the portal by any bearer; a staff view cannot', async t => {
   const {house} = billing
   const {org} = await newBuyer(billing)
   const operator = house.as((await house.makeOrg({org, role: 'builder'})).token)

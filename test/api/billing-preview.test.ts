@@ -1,10 +1,10 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
-import {openSession} from '../../shared/people/session.ts'
+import {openSession} from '../../shared/accounts/session.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
 import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} from '../plan-changing.ts'
 
-/** A preview changes nothing, and holds the change to what it showed. */
+/** A preview changes nothing, and binds the change to the amount shown. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -15,7 +15,7 @@ test.afterEach.always(() => billing.payment.faults.clear())
 const up = {planKey: 'enterprise'}
 const look = (payer: Payer, body: object = up) => ok(payer.preview(body), 200)
 
-/** Refused, and nothing was sent, charged or written. */
+/** Asserts that the request is refused as stale, and that nothing was sent, charged or written. */
 const stale = async (t: ExecutionContext, payer: Payer, body: object) => {
   const [before, charged, changes] = [frozen(payer), payer.charged(), (await payer.changes()).length]
   billing.payment.clearJournal()
@@ -29,7 +29,7 @@ for (const [planKey, interval] of [
   ['business', 'year'],
   ['enterprise', 'year'],
 ] as const) {
-  test(`what ${planKey} by the ${interval} is shown to cost is what it costs, days later in the period too`, async t => {
+  test(`the previewed cost of ${planKey} by the ${interval} is what is charged, also days into the period`, async t => {
     const payer = await openPayer(billing, {planKey: 'business'})
     await pass(billing, 11)
     await payer.signIn()
@@ -53,7 +53,7 @@ for (const [planKey, interval] of [
 }
 
 for (const waiting of ['D', 'C'] as const)
-  test(`an upgrade costs what it is shown to cost while ${waiting} waits, and says what it replaces`, async t => {
+  test(`an upgrade costs what its preview shows while ${waiting} is pending, and names what it replaces`, async t => {
     const payer = await openWaiting(billing, waiting, {planKey: 'business'})
     const shown = await look(payer)
     t.is(shown.replaces.planKey, waiting === 'D' ? 'team' : 'free')
@@ -63,7 +63,7 @@ for (const waiting of ['D', 'C'] as const)
     await settleMoney(t, billing)
   })
 
-test('of what waits it is shown from when, and what is charged then; nothing is due', async t => {
+test('the preview of a change at renewal shows its date and next charge, and nothing due now', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const at = new Date(payer.found().items.data[0].current_period_end * 1000).toISOString()
   const due = {amount: 0, currency: 'eur'}
@@ -80,7 +80,7 @@ test('of what waits it is shown from when, and what is charged then; nothing is 
   await settleMoney(t, billing)
 })
 
-test('half an hour: a second before it holds, a second after it does not', async t => {
+test('a preview token is valid for half an hour to the second', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   await pass(billing, 1)
   await payer.signIn()
@@ -92,14 +92,14 @@ test('half an hour: a second before it holds, a second after it does not', async
   const ahead = (seconds: number) => house.ahead(`${Math.round(from / 1000) + seconds} seconds`)
   await ahead(1801)
   await stale(t, payer, {...up, previewToken: shown.previewToken})
-  // The requests before this one took a moment of the half hour too.
+  // The earlier requests took a part of the half hour.
   await ahead(1790)
   await ok(payer.ask({...up, previewToken: shown.previewToken}), 200)
   await ahead(0)
   await settleMoney(t, billing)
 })
 
-test('altered, another person’s, another org’s, or for another plan: stale', async t => {
+test('a preview token that is altered, or of another person, org or plan, is stale', async t => {
   const payer = await openPayer(billing, {planKey: 'team'})
   const other = await openPayer(billing, {planKey: 'team'})
   const {previewToken} = await look(payer)
@@ -123,7 +123,7 @@ test('altered, another person’s, another org’s, or for another plan: stale',
   await settleMoney(t, billing)
 })
 
-test('what somebody changes in between makes it stale: staff, a coupon, the portal, credit, the renewal', async t => {
+test('a change by staff, coupon, portal, credit or renewal makes a preview stale', async t => {
   const {stripe, payment, prices} = billing
   const edits: [string, (payer: Payer) => Promise<unknown>][] = [
     ['a coupon', async ({id}) => payment.dashboard.addCoupon(id, (await stripe.coupons.create({percent_off: 5, duration: 'once'})).id)],
@@ -142,7 +142,7 @@ test('what somebody changes in between makes it stale: staff, a coupon, the port
   await settleMoney(t, billing)
 })
 
-test('across a renewal, and after another change, it is stale', async t => {
+test('a preview is stale after a renewal and after another change', async t => {
   const {payment} = billing
   const payer = await openPayer(billing, {planKey: 'business'})
   const end = payer.found().items.data[0].current_period_end
@@ -158,7 +158,7 @@ test('across a renewal, and after another change, it is stale', async t => {
   await settleMoney(t, billing)
 })
 
-test('a preview in the face of a provider that does not answer says so, and shows no amount', async t => {
+test('a preview shows an error and no amount while the provider is down', async t => {
   const {payment} = billing
   const payer = await openWaiting(billing, 'N', {planKey: 'business'})
   payment.faults.add({path: '/v1/invoices/create_preview', times: 9, action: {type: 'status', status: 500}})
@@ -167,11 +167,11 @@ test('a preview in the face of a provider that does not answer says so, and show
   await settleMoney(t, billing)
 })
 
-/** Both tries of one request. */
+/** A fault that fails both attempts of one request. */
 const lost = {method: 'POST', path: '/v1/subscriptions/*', times: 2, action: {type: 'status', status: 500, when: 'before'}} as const
 const states = async (payer: Payer) => (await payer.changes()).map(({state}) => state)
 
-test('what was shown is agreed to, not what an older change of the same name was priced at', async t => {
+test('a change is charged as its own preview showed, not at the price of an older identical change', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const first = await ok(payer.preview(up), 200)
   await pass(billing, 1 / 72)
@@ -187,7 +187,7 @@ test('what was shown is agreed to, not what an older change of the same name was
   await settleMoney(t, billing)
 })
 
-test('the same token, sent again after nothing was heard, is the same change; once it is known to be done it is spent', async t => {
+test('a preview token may be sent again until its change is known to be applied, then it is stale', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const {previewToken, due} = await ok(payer.preview(up), 200)
   billing.payment.faults.add(lost)
@@ -200,7 +200,7 @@ test('the same token, sent again after nothing was heard, is the same change; on
   await settleMoney(t, billing)
 })
 
-test('an end at a date that staff have set does not move what comes before it', async t => {
+test('a cancellation date set by staff does not move an earlier change', async t => {
   const {stripe} = billing
   const payer = await openPayer(billing, {planKey: 'business'})
   const end: number = payer.found().items.data[0].current_period_end
@@ -215,7 +215,7 @@ test('an end at a date that staff have set does not move what comes before it', 
   await settleMoney(t, billing)
 })
 
-test('an API token previews a change and takes a waiting one back; the change itself needs somebody who signed in', async t => {
+test('an API token can preview and cancel a pending change; the change itself needs a session', async t => {
   const payer = await openWaiting(billing, 'D', {planKey: 'business'})
   const {secret} = await ok(payer.call('POST', `/orgs/${payer.org}/tokens`, {name: 'ci'}), 201)
   const call = billing.house.as(secret)
@@ -227,7 +227,7 @@ test('an API token previews a change and takes a waiting one back; the change it
   t.is(waitsAt(payer), 'N')
 })
 
-test('in a trial bought ahead nothing is due now, and the first charge is that of the trial’s end', async t => {
+test('in a trial bought ahead nothing is due now, and the first charge is at the end of the trial', async t => {
   const {stripe, payment, prices} = billing
   const payer = await openPayer(billing, {planKey: 'team'})
   await payment.dashboard.cancelNow(payer.id)

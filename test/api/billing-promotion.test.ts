@@ -1,8 +1,8 @@
 import test from 'ava'
 import {openBilling} from '../billing.ts'
-import {newBuyer} from '../checking-out.ts'
+import {newBuyer} from '../checkouts.ts'
 
-/** Whether a customer may enter a promotion code is the operator's choice, for plans and packs alike. */
+/** The operator decides whether customers may enter promotion codes, for plans and packs alike. */
 for (const [flag, allowed] of [
   ['1', true],
   ['', null],

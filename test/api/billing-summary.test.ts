@@ -1,19 +1,19 @@
 import anyTest, {type TestFn} from 'ava'
 import {settleCheckout} from '../../shared/billing/settle-checkout.ts'
-import {announce} from '../../shared/notices/announce.ts'
+import {announce} from '../../shared/notifications/announce.ts'
 import {sql} from '../../sql/database.ts'
 import {type Billing, openBilling, settleMoney} from '../billing.ts'
-import {newBuyer} from '../checking-out.ts'
+import {newBuyer} from '../checkouts.ts'
 import {ok} from '../importing.ts'
 
-/** What a page about billing shows, from our own rows alone. The tests take turns. */
+/** The billing summary comes from our own rows alone. Tests run serially. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
   billing = await openBilling(t, {workers: [], webhook: false})
 })
 
-test('an org that has bought nothing: what there is to buy', async t => {
+test('the summary of an org without purchases lists what is sold', async t => {
   const {house, payment} = billing
   const {org, me} = await newBuyer(billing)
   const operator = house.as((await house.makeOrg({org, role: 'operator'})).token)
@@ -53,7 +53,7 @@ test('an org that has bought nothing: what there is to buy', async t => {
   t.notRegex(JSON.stringify(summary), /price_|prod_|cus_|sub_/, 'no ids of the provider’s')
 })
 
-test('a plan, credits and what there is to tell', async t => {
+test('the summary shows the plan, the credits and the open notices', async t => {
   const {house, payment} = billing
   const {org, script, openPlan, openPack} = await newBuyer(billing)
   const read = () => ok(script('GET', '/billing/summary'), 200)
@@ -94,7 +94,7 @@ test('a plan, credits and what there is to tell', async t => {
   await settleMoney(t, billing)
 })
 
-test('what waits and what ends', async t => {
+test('the summary shows pending changes, cancellations and top-up settings', async t => {
   const {house, payment} = billing
   const {org, script, openPlan} = await newBuyer(billing)
   const read = () => ok(script('GET', '/billing/summary'), 200)

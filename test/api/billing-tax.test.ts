@@ -3,8 +3,8 @@ import {issueTopupInvoices} from '../../shared/billing/topup-invoice.ts'
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import {type Billing, openBilling, sessionOf, settleMoney, subscribe} from '../billing.ts'
 import {ok} from '../importing.ts'
-import {untilApplied} from '../telling.ts'
-import {openTopping} from '../topping.ts'
+import {untilApplied} from '../payment-webhook.ts'
+import {openTopping} from '../topups.ts'
 
 /** The prices and taxes that we show equal what the provider charges. The tests use the German tax rate of 19 %. */
 const test = anyTest.serial as TestFn
@@ -20,7 +20,7 @@ const taxesOf = (invoice: any): number => invoice.total_taxes.reduce((sum: numbe
 
 for (const [behavior, {team, pack}] of Object.entries(cases)) {
   const taxBehavior = behavior as 'inclusive' | 'exclusive'
-  test(`${behavior} prices: what is shown is what is charged, with its tax`, async t => {
+  test(`${behavior} prices: the amounts and taxes shown are those charged`, async t => {
     t.timeout(60_000)
     const billing = await openBilling(t, {environment, taxBehavior})
     const {house, payment} = billing
@@ -88,7 +88,7 @@ for (const [behavior, {team, pack}] of Object.entries(cases)) {
   })
 }
 
-test('a top-up whose tax the provider cannot work out charges nothing, and says so', async t => {
+test('a top-up whose tax the provider cannot calculate charges nothing and is stopped as refused', async t => {
   const billing = await openBilling(t, {environment, taxBehavior: 'exclusive', workers: [], webhook: false})
   const org = await openTopping(billing, {threshold: 30, monthlyCap: 500})
   const before = billing.payment.money(org.customer).charged
@@ -97,7 +97,7 @@ test('a top-up whose tax the provider cannot work out charges nothing, and says 
   t.like(await org.read(), {enabled: false, stopped: {reason: 'refused'}})
 })
 
-test('a move down keeps collecting tax from the renewal on', async t => {
+test('a downgrade keeps collecting tax from the renewal on', async t => {
   t.timeout(60_000)
   const billing = await openBilling(t, {environment, taxBehavior: 'exclusive'})
   const {house, payment} = billing
@@ -130,7 +130,7 @@ test('without PAYMENT_AUTOMATIC_TAX no tax is collected', async t => {
   t.is(shown.tax.amount, 0)
 })
 
-test('a price that does not say whether it contains tax is refused while tax is collected', async t => {
+test('a price without tax behaviour is refused while tax is collected', async t => {
   const billing: Billing = await openBilling(t, {environment, taxBehavior: 'exclusive', workers: [], webhook: false})
   const {house, stripe} = billing
   const {product} = await stripe.prices.retrieve(billing.prices['team.month'])

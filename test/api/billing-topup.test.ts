@@ -3,13 +3,13 @@ import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {type Billing, openBilling, seedSubscription, settleMoney} from '../billing.ts'
 import type {Call} from '../client.ts'
-import {move} from '../entitling.ts'
+import {move} from '../entitlements.ts'
 import {ok} from '../importing.ts'
-import {openTopping} from '../topping.ts'
+import {startTestDeployment} from '../test-deployment.ts'
+import {openTopping} from '../topups.ts'
 import {until} from '../until.ts'
-import {world} from '../world.ts'
 
-/** What admins say about charging unasked, and the whole way of a top-up: API, worker, provider, webhook. */
+/** Top-up settings of admins, and a whole top-up: API, worker, provider, webhook. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -26,7 +26,7 @@ const refused = (t: any, answer: any, status: number, code: string, says = /\S/)
   return answer.body
 }
 
-test('topping up says what it lacks before it is switched on', async t => {
+test('top-up settings name what is missing before they can be switched on', async t => {
   const {house, stripe} = billing
   const {org, token} = await house.makeOrg()
   const call = house.as(token)
@@ -64,13 +64,13 @@ test('topping up says what it lacks before it is switched on', async t => {
   refused(t, await ask(), 409, 'NO_PAYMENT_CUSTOMER', /portal/)
 })
 
-test('sandboxes buy nothing, and nor does a deployment that sells nothing', async t => {
+test('a sandbox and a deployment without a provider cannot top up', async t => {
   const {house} = billing
   const {org, token} = await house.makeOrg()
   await house.hot.query('update orgs set sandbox = true where id = $1', [org])
   refused(t, await house.as(token)('POST', '/billing/autotopup', wanted), 403, 'SANDBOX_ORG')
   refused(t, await house.as(token)('POST', '/billing/overage', {enabled: true}), 403, 'SANDBOX_ORG')
-  const bare = await world(t)
+  const bare = await startTestDeployment(t)
   const call = bare.as((await bare.makeOrg()).token)
   refused(t, await call('POST', '/billing/autotopup', wanted), 503, 'NOT_CONFIGURED')
   refused(t, await call('POST', '/billing/overage', {enabled: true}), 503, 'NOT_CONFIGURED')
@@ -78,7 +78,7 @@ test('sandboxes buy nothing, and nor does a deployment that sells nothing', asyn
   await ok(call('POST', '/billing/autotopup', {enabled: false}), 200)
 })
 
-test('consumed, charged by the worker, told by webhook while the call is open and twice: given once', async t => {
+test('a top-up charged by the worker and reported twice by webhook grants its credits once', async t => {
   const {payment} = billing
   payment.traffic.add({type: 'payment_intent.*', times: 2, action: 'during'})
   payment.traffic.add({type: 'payment_intent.*', times: 2, action: 'duplicate-with-new-id'})
@@ -92,7 +92,6 @@ test('consumed, charged by the worker, told by webhook while the call is open an
   payment.traffic.clear()
 })
 
-/** Nothing the provider told of is still being asked about. */
 const untilApplied = async () => {
   await billing.payment.settle()
   await until(
@@ -101,14 +100,14 @@ const untilApplied = async () => {
   )
 }
 
-/** The worker has the org's billing whenever the provider tells of it. */
+/** Switches overage. It retries while the worker holds the billing lock, which it takes for every event. */
 const switchOverage = (call: Call, enabled = true) =>
   until(
     () => call('POST', '/billing/overage', {enabled}),
     ({body}) => body.code !== 'CHANGE_IN_PROGRESS',
   )
 
-test('rows beyond the plan are let through once their price is on the subscription', async t => {
+test('overage is enabled once its price is on the subscription', async t => {
   const {house, payment, prices} = billing
   const {org, token} = await house.makeOrg()
   const call = house.as(token)
@@ -145,7 +144,7 @@ test('rows beyond the plan are let through once their price is on the subscripti
   t.false((await ok(call('GET', '/entitlements/me'), 200)).overageEnabled, 'a plan whose overage has no price lets none through')
 })
 
-test('a plan that has no price for it sells none', async t => {
+test('overage cannot be enabled on a plan without an overage price', async t => {
   const {house, prices} = billing
   const {org, token} = await house.makeOrg()
   await seedSubscription(billing, {org, planKey: 'business'})

@@ -8,7 +8,7 @@ import {ok} from '../importing.ts'
 import {openPayer, type Payer, waitsAt} from '../plan-changing.ts'
 import {until} from '../until.ts'
 
-/** A yearly plan with monthly overage has two period ends. It is paid to the later one, and ends there however it was cancelled. */
+/** A yearly plan with monthly overage has two period ends. Every way to cancel ends the plan at the later one, up to which it is paid. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -36,7 +36,7 @@ const portalOf = async (customer: string) => {
   return (await stripe.billingPortal.sessions.create({customer, configuration})).id
 }
 
-test('cancelling ends it with the paid year, as the preview says, and can be taken back', async t => {
+test('cancelling ends the subscription with the paid year, as previewed, and can be withdrawn', async t => {
   const payer = await openYear()
   t.true(payer.overageEnd < payer.end)
   const shown = await ok(payer.preview({planKey: 'free'}), 200)
@@ -55,7 +55,7 @@ test('cancelling ends it with the paid year, as the preview says, and can be tak
   t.is(waitsAt(payer), 'N')
 })
 
-test('closing an org ends it with the paid year', async t => {
+test('closing an org ends its subscription with the paid year', async t => {
   const {house} = billing
   const payer = await openYear()
   await ok(house.as(house.adminToken)('POST', `/staff/orgs/${payer.org}/close`, {reason: 'A test'}), 200)
@@ -63,7 +63,7 @@ test('closing an org ends it with the paid year', async t => {
   t.is(payer.found().cancel_at, payer.end)
 })
 
-test('a cancellation at the portal or the dashboard, which the provider dates to the month, is moved to the end of the year', async t => {
+test('a cancellation at the portal or dashboard, dated to the month, is moved to the end of the year', async t => {
   const {payment} = billing
   const [atPortal, atDashboard, flaggedBefore] = [
     await openYear(),
@@ -131,7 +131,7 @@ test('a cancellation that ends on another date than the preview showed is logged
   t.like(line, {expected: payer.endsAt, endsAt: new Date(other * 1000).toISOString()})
 })
 
-test('a month after the cancellation the plan is still there, and with the year it ends', async t => {
+test('a yearly plan stays active a month after its cancellation and ends with the year', async t => {
   const payer = await openYear()
   await ok(payer.ask({planKey: 'free'}), 200)
   await pass(billing, 32)

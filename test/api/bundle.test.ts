@@ -1,12 +1,12 @@
 import test from 'ava'
 import {ok} from '../importing.ts'
-import {discover, moduleOf, openRegistry, usualModules} from '../registering.ts'
-import {leadsTemplate, makeTemplate} from '../templating.ts'
-import {type World, world} from '../world.ts'
+import {discover, moduleOf, openRegistry, usualModules} from '../registry.ts'
+import {leadsTemplate, makeTemplate} from '../templates.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const open = async () => {
@@ -25,7 +25,7 @@ const told = ({status, headers, body}: {status: number; headers: Headers; body: 
   headers.get('etag'),
 ]
 
-test('a bundle applies its registry, says that it did, and tells the version it made', async t => {
+test('applying a bundle writes its registry and returns the new version', async t => {
   const {push, full, call, at, org, connector, version} = await open()
   const answer = await push({registry: full}, '"1"')
   t.deepEqual(answer.body, {ok: true, warnings: [], skippedLibraries: [], registryVersion: 2})
@@ -43,7 +43,7 @@ test('a bundle applies its registry, says that it did, and tells the version it 
   t.is(await version(), 2)
 })
 
-test('modules and fields nobody ever saw are all listed, and nothing is written', async t => {
+test('a bundle with unknown modules and fields is refused with all of them listed, and nothing is written', async t => {
   const {push, full, leads, version, connector} = await open()
   const fax = {...leads, key: 'fax', apiName: 'Fax_Machines', order: 2, uniqueFields: []}
   const bad = {
@@ -67,23 +67,23 @@ test('modules and fields nobody ever saw are all listed, and nothing is written'
   t.is(await version(), 1)
 })
 
-test('what was in the CRM and is no more is a warning', async t => {
+test('modules and fields that have left the CRM give warnings', async t => {
   const {push, full, org, connector, leads} = await open()
   await discover(house, org, connector, [usualModules[0]!, moduleOf('Leads', ['Last_Name'])])
   const deals = {...leads, key: 'deals', apiName: 'Deals', order: 2, uniqueFields: ['Deal_Name']}
   const {status, body} = await push({registry: {...full, modules: [leads, deals]}})
   t.is(status, 200)
-  t.deepEqual(body.warnings, ['Leads.Email is not in the CRM any more', 'Deals is not in the CRM any more'])
+  t.deepEqual(body.warnings, ['Leads.Email is no longer in the CRM', 'Deals is no longer in the CRM'])
 })
 
-test('a bundle is its parts and nothing else', async t => {
+test('a bundle with a malformed or unknown part is refused', async t => {
   const {push} = await open()
   t.like(await push({libraries: 'acme'}), {status: 400, body: {code: 'INVALID'}})
   t.like(await push({templates: [{name: 'a'}]}), {status: 400, body: {code: 'INVALID'}})
   t.like(await push({other: 1}), {status: 400, body: {code: 'INVALID'}})
 })
 
-test('templates are applied by name, shared, and make no version of the configuration', async t => {
+test('templates of a bundle are applied by name and shared, and make no configuration version', async t => {
   const {push, full, version, call, org, connector} = await open()
   const mine = await makeTemplate(call, org)
   const [one, two] = [leadsTemplate(), leadsTemplate({name: 'Two', connectorId: connector})]
@@ -120,7 +120,7 @@ test('templates are applied by name, shared, and make no version of the configur
   t.is((await list()).filter(({name}: any) => name === 'Raced').length, 1)
 })
 
-test('templates that do not hold are all listed before anything is written; what was there once is a warning', async t => {
+test('invalid templates are all listed before anything is written; removed fields give warnings', async t => {
   const {push, full, version, call, org, connector} = await open()
   const flow = leadsTemplate().flows[0]!
   const over = (source: string, name = 'Emial') => [

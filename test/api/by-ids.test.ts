@@ -3,14 +3,14 @@ import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
 import {type Org, ok, openOrg} from '../importing.ts'
 import type {FaultSpec} from '../simulators/crm/faults.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-/** One CRM org and one clock: the tests take turns. */
-type Here = {world: World; org: Org}
+/** Tests run serially because they share one CRM org and one clock. */
+type Here = {world: TestDeployment; org: Org}
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => {
-  const here = await world(t, {workers: ['discovery'], environment: {CRM_TIMEOUT_SECONDS: '1'}})
+  const here = await startTestDeployment(t, {workers: ['discovery'], environment: {CRM_TIMEOUT_SECONDS: '1'}})
   Object.assign(t.context, {world: here, org: await openOrg(here)})
 })
 test.beforeEach(async t => {
@@ -27,7 +27,7 @@ const read = ({org}: Here, module: string, query: Record<string, string>, connec
 const calls = ({world}: Here) => world.crm.journal({method: 'GET'}).map(({query}) => query as any)
 const absent = '4400001000000999999'
 
-test('a record or null for each id, in the order asked, whatever the CRM’s', async t => {
+test('a read by ids returns a record or null for each id, in the requested order', async t => {
   const [one, two] = make(t.context, 'Leads', [{Last_Name: 'One'}, {Last_Name: 'Two'}])
   const {status, body} = await read(t.context, 'Leads', {ids: `${one},${absent}, ${two}`, fields: 'Last_Name,Full_Name'})
   t.is(status, 200)
@@ -42,7 +42,7 @@ test('a record or null for each id, in the order asked, whatever the CRM’s', a
   t.is(calls(t.context).length, 1)
 })
 
-test('an id asked twice is answered twice from one read', async t => {
+test('an id requested twice is returned twice from one read', async t => {
   const [one] = make(t.context, 'Leads', [{Last_Name: 'One'}])
   const {body} = await read(t.context, 'Leads', {ids: `${one},${one}`, fields: 'Company'})
   t.deepEqual(body.records, [
@@ -52,14 +52,14 @@ test('an id asked twice is answered twice from one read', async t => {
   t.is(calls(t.context)[0].ids, one)
 })
 
-test('all of them absent is no failure; what no CRM has as an id is not asked', async t => {
+test('a read of absent ids returns nulls, and ids the CRM cannot have are not sent', async t => {
   t.deepEqual((await read(t.context, 'Leads', {ids: absent, fields: 'Company'})).body.records, [null])
   t.is(calls(t.context).length, 1)
   t.deepEqual((await read(t.context, 'Leads', {ids: 'none,x1', fields: 'Company'})).body.records, [null, null])
   t.is(calls(t.context).length, 1)
 })
 
-test('no ids, and more than a hundred, are refused before anything is asked', async t => {
+test('a read without ids or with more than a hundred is refused before any call', async t => {
   const ids = Array.from({length: 101}, (_, n) => String(n + 1))
   const refused = [{}, {ids: ''}, {ids: ' , ,'}, {ids: ids.join(',')}]
   for (const query of refused) t.like(await read(t.context, 'Leads', query as any), {status: 400, body: {code: 'BATCH_SIZE'}})
@@ -67,7 +67,7 @@ test('no ids, and more than a hundred, are refused before anything is asked', as
   t.is((await read(t.context, 'Leads', {ids: ids.slice(1).join(','), fields: 'Company'})).body.records.length, 100)
 })
 
-test('names the module does not have are left out and listed, in the order named', async t => {
+test('unknown field names are left out and listed in the requested order', async t => {
   const [one] = make(t.context, 'Leads', [{Last_Name: 'One', Company: 'Acme'}])
   const {body} = await read(t.context, 'Leads', {ids: one!, fields: 'Zz,Company, Aa ,Zz,id', check: 'Qq'})
   t.deepEqual(body, {records: [{id: one, Company: 'Acme'}], dropped: ['Zz', 'Aa']})
@@ -76,7 +76,7 @@ test('names the module does not have are left out and listed, in the order named
   t.deepEqual(none.body, {records: [{id: one}, null], dropped: ['Zz']})
 })
 
-test('no field named means every field, fifty a call, each call for every id', async t => {
+test('a read without field names gets every field, fifty a call, each call with every id', async t => {
   const [one, two] = make(t.context, 'Surveys', [{Name: 'One'}, {Name: 'Two'}])
   const {body} = await read(t.context, 'Surveys', {ids: `${one},${absent},${two}`, check: 'Name,Zz,Aa'})
   t.deepEqual(body.dropped, ['Zz', 'Aa'])
@@ -100,7 +100,7 @@ test('fifty named fields are one call and fifty-one are two', async t => {
   t.is(calls(t.context).length, 3)
 })
 
-test('subforms and multi-select lookups, which lists never carry, are said to be dropped and not shown as empty', async t => {
+test('subforms and multi-select lookups are listed as dropped, not returned empty', async t => {
   const [order] = make(t.context, 'Orders', [{Name: 'O-1', Order_Lines: [{Product: 'Bolt'}]}])
   const {body} = await read(t.context, 'Orders', {ids: order!, fields: 'Name,Order_Lines,Related_Products'})
   t.deepEqual(body, {records: [{id: order, Name: 'O-1', $display_name: 'O-1'}], dropped: ['Order_Lines', 'Related_Products']})
@@ -109,14 +109,14 @@ test('subforms and multi-select lookups, which lists never carry, are said to be
   t.false('Order_Lines' in whole.body.records[0])
 })
 
-test('the name is told only where the naming field is asked and filled', async t => {
+test('the display name is returned only if the name field is requested and filled', async t => {
   const [account] = make(t.context, 'Accounts', [{Account_Name: 'Acme', Billing_City: 'Cork'}])
   const named = async (fields: string) => (await read(t.context, 'Accounts', {ids: account!, fields})).body.records[0]
   t.is((await named('Account_Name')).$display_name, 'Acme')
   t.false('$display_name' in (await named('Billing_City')))
 })
 
-test('a converted lead is found', async t => {
+test('a converted lead is found by its id', async t => {
   const [one] = make(t.context, 'Leads', [{Last_Name: 'Gone'}])
   t.context.world.crm.mark('example', 'Leads', [one!], {converted: true})
   t.is((await read(t.context, 'Leads', {ids: one!, fields: 'Last_Name'})).body.records[0].Last_Name, 'Gone')
@@ -127,13 +127,13 @@ test('a converted lead is found', async t => {
   )
 })
 
-test('a record that goes between two calls is gone', async t => {
+test('a record deleted between two calls of a read is returned as null', async t => {
   const [one] = make(t.context, 'Surveys', [{Name: 'One'}])
   t.context.world.crm.faults.add({match: {module: 'Surveys', nth: 2}, action: {type: 'answer', status: 204}})
   t.deepEqual((await read(t.context, 'Surveys', {ids: one!})).body.records, [null])
 })
 
-test('no such connection, no such module', async t => {
+test('an unknown connection and an unknown module are not found', async t => {
   const {org} = t.context
   t.like(await read(t.context, 'Leads', {ids: '1'}, newId('con')), {status: 404, body: {code: 'NOT_FOUND'}})
   t.like(await read(t.context, 'Nothings', {ids: '1'}), {status: 404, body: {code: 'MODULE_NOT_FOUND'}})
@@ -169,7 +169,7 @@ const failures: Failure[] = [
   },
 ]
 for (const {what, action, status, crm, after = null} of failures) {
-  test(`a CRM that ${what} is relayed with its object, and without written`, async t => {
+  test(`a CRM that ${what} gives an error with its crm object and without written`, async t => {
     t.context.world.crm.faults.add({match: {module: 'Leads'}, action})
     const answer = await read(t.context, 'Leads', {ids: absent, fields: 'Company'})
     t.context.world.crm.release()
@@ -181,7 +181,7 @@ for (const {what, action, status, crm, after = null} of failures) {
   })
 }
 
-test('while the day is spent the read is refused before it is sent: 429, no crm, no Retry-After', async t => {
+test('a read is refused with 429 before it is sent while the daily quota is exhausted', async t => {
   const {crm, ahead} = t.context.world
   crm.faults.add({match: {module: 'Leads'}, action: {type: 'rateLimit', credits: 0}})
   await read(t.context, 'Leads', {ids: absent, fields: 'Company'})
@@ -195,7 +195,7 @@ test('while the day is spent the read is refused before it is sent: 429, no crm,
   t.is((await read(t.context, 'Surveys', {ids: absent})).status, 200, 'a read of several calls goes on behind the minute’s one')
 })
 
-test('a grant that does not renew is 502, and so is a connection somebody ended', async t => {
+test('a revoked grant and an ended connection give 502', async t => {
   const {db, crm} = t.context.world
   const {connector} = t.context.org
   crm.faults.add({match: {module: 'Leads'}, action: 'expireToken'})
@@ -209,7 +209,7 @@ test('a grant that does not renew is 502, and so is a connection somebody ended'
   await db.query(sql.unsafe`update connectors set state = 'connected' where id = ${connector}`)
 })
 
-test('a grant whose renewal is throttled is 429 with its time before the call, and 502 with the crm object after it', async t => {
+test('a throttled token renewal gives 429 with Retry-After before the call, and 502 with the crm object after it', async t => {
   const {db, crm, connect, signIn} = t.context.world
   const id = await connect(await signIn(), {user: 'eva@example.org', name: 'Eva’s'})
   const {org, call} = t.context.org
@@ -230,15 +230,20 @@ test('a grant whose renewal is throttled is 429 with its time before the call, a
   await mint(10)
   crm.faults.add({match: {module: 'Leads'}, action: 'expireToken'})
   const after = await read(t.context, 'Leads', {ids: absent, fields: 'Company'}, id)
-  t.like(after, {status: 502, body: {crm: {rateLimited: true, unanswered: false, quotaSpent: false, status: 401}}})
+  const said = {code: 'INVALID_TOKEN', status: 401, rateLimited: true, unanswered: false, quotaSpent: false, retryAfterMs: null}
+  t.like(after, {status: 502, body: {code: 'CRM_REFUSED', crm: said}})
+  t.regex(after.body.error, /renewed too often/)
+  const wait = after.body.retryAfterMs
+  t.true(Number.isInteger(wait) && wait > 590_000 && wait <= 600_000)
+  t.is(after.headers.get('retry-after'), `${wait / 1000}`, 'retry-after comes from our side')
 })
 
-/** A run of the first import of this org, or of another connection of it, as it stands before its first row. */
+/** Authorises a run of the org's first import, or of another connection; the run has no rows yet. */
 const authorise = async ({org}: Here, connectorId = org.connector): Promise<string> =>
   (await ok(org.call('POST', '/entitlements/runs/authorise', {connectorId, declaredRows: 10}), 200)).runId
 const noted = async ({world}: Here, run: string) => world.db.oneFirst(sql.unsafe`select stopped_by from runs where id = ${run}`)
 
-test('a run is noted only when its read is refused for the spent day, and only an open one of this org on this connection', async t => {
+test('a refused read marks only an open run of the same org and connection, and only for an exhausted quota', async t => {
   const here = t.context
   const run = await authorise(here)
   const other = await here.world.connect(await here.world.signIn(), {user: 'eva@example.org', name: 'Eva’s'})

@@ -1,15 +1,15 @@
 import test from 'ava'
 import {z} from 'zod'
-import {recordChanges} from '../../shared/registry/change.ts'
+import {recordChanges} from '../../shared/configuration/change.ts'
 import {sql} from '../../sql/database.ts'
 import {ok} from '../importing.ts'
-import {addConnector, discover, openRegistry} from '../registering.ts'
-import {leadsTemplate, makeTemplate} from '../templating.ts'
-import {type World, world} from '../world.ts'
+import {addConnector, discover, openRegistry} from '../registry.ts'
+import {leadsTemplate, makeTemplate} from '../templates.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const open = async () => {
@@ -20,7 +20,7 @@ const open = async () => {
   return {...home, history, changes, subjects}
 }
 
-test('one entry per changed value, those of a request under one version, newest first', async t => {
+test('the history has one entry per changed value, one version per request, newest first', async t => {
   const {call, at, changes, connector, person} = await open()
   await ok(call('PATCH', at('modules/Leads'), {enabled: true, singular: 'Prospect'}), 200)
   await ok(call('PATCH', at('fields/Leads/Email?proposedBy=ai'), {pii: true}), 200)
@@ -39,7 +39,7 @@ test('one entry per changed value, those of a request under one version, newest 
   t.like(await call('PATCH', at('settings?proposedBy=me'), {}), {status: 400, body: {code: 'INVALID'}})
 })
 
-test('a change by a token names the token, also after it was revoked', async t => {
+test('a change by a token names the token, also after its revocation', async t => {
   const {call, at, org, changes} = await open()
   const {token, secret} = await ok(call('POST', `/orgs/${org}/tokens`, {name: 'pipeline'}), 201)
   await ok(house.as(secret)('PATCH', at('settings'), {timezone: 'Europe/Berlin'}), 200)
@@ -54,7 +54,7 @@ test('a change by a token names the token, also after it was revoked', async t =
   })
 })
 
-test('a staff member’s write in a view is theirs, via a session', async t => {
+test('a change by staff in a view is recorded under the staff member, via a session', async t => {
   const {org, at, changes} = await open()
   const staff = await house.makeStaff({name: 'Sam Staff'})
   const view = await house.openView({org, write: true, by: staff.token})
@@ -64,7 +64,7 @@ test('a staff member’s write in a view is theirs, via a session', async t => {
   t.like(await house.as(reading)('PATCH', at('settings'), {}), {status: 403, body: {code: 'IMPERSONATION_READ_ONLY'}})
 })
 
-test('a connection’s own pages are told of the connection named; the org’s pages always', async t => {
+test('a connection filter selects the pages of that connection and keeps those of the org', async t => {
   const {call, at, org, connector, history, subjects} = await open()
   const two = await addConnector(house, org, 'Two')
   await discover(house, org, two)
@@ -90,7 +90,7 @@ test('a connection’s own pages are told of the connection named; the org’s p
   t.like(change, {target: 'Two', connectorId: two, before: false, after: true})
 })
 
-test('the Connections page is the org’s, each row with its connection', async t => {
+test('entries of the Connections page belong to the org and name their connection', async t => {
   const {org, person, connector, changes} = await open()
   const change = {
     page: 'connections',
@@ -104,7 +104,7 @@ test('the Connections page is the org’s, each row with its connection', async 
   t.like((await changes('?page=connections'))[0], {connectorId: connector, registryVersion: null, before: 'Old'})
 })
 
-test('creating and revoking an API token is on the tokens page, once each', async t => {
+test('creating and revoking an API token is recorded once each on the tokens page', async t => {
   const {call, org, person, changes} = await open()
   const {token, secret} = await ok(call('POST', `/orgs/${org}/tokens`, {name: 'pipeline'}), 201)
   for (let time = 0; time < 2; time++) await ok(call('DELETE', `/orgs/${org}/tokens/${token.id}`), 200)
@@ -118,7 +118,7 @@ test('creating and revoking an API token is on the tokens page, once each', asyn
   t.false(JSON.stringify(found).includes(secret))
 })
 
-test('every change of a template is on the templates page; a private one is named by its id', async t => {
+test('every template change is on the templates page; a private template is named by its id', async t => {
   const {call, org, changes} = await open()
   const template = await makeTemplate(call, org)
   const path = `/orgs/${org}/templates/${template.id}`
@@ -150,7 +150,7 @@ test('every change of a template is on the templates page; a private one is name
   t.deepEqual(found[0].before, {templateId: template.id, version: 4})
 })
 
-test('creating, renaming and deleting an import is on the imports page', async t => {
+test('creating, renaming and deleting an import is recorded on the imports page', async t => {
   const {call, org, connector, changes} = await open()
   const path = `/orgs/${org}/imports`
   const {import: made} = await ok(call('POST', path, {connectorId: connector, name: 'March'}), 201)
@@ -167,7 +167,7 @@ test('creating, renaming and deleting an import is on the imports page', async t
   )
 })
 
-test('a connection the asker may not use is none; an unknown page or cursor is refused', async t => {
+test('a connection of another org is not found; an unknown page or cursor is refused', async t => {
   const [mine, theirs] = [await open(), await open()]
   for (const id of [theirs.connector, 'con_none'])
     t.like(await mine.history(`?connector=${id}`), {status: 404, body: {code: 'CONNECTION_NOT_FOUND'}})
@@ -190,7 +190,7 @@ const write = async (org: string, count: number) => {
   )
 }
 
-test('a limit is never an error: above the most it is the most, junk is the default', async t => {
+test('an excessive limit is capped, and an invalid one uses the default', async t => {
   const {org, changes} = await open()
   await write(org, 250)
   const counts = await Promise.all(['', '?limit=0', '?limit=-1', '?limit=x', '?limit=1.5', '?limit=3', '?limit=9999'].map(changes))
@@ -200,7 +200,7 @@ test('a limit is never an error: above the most it is the most, junk is the defa
   )
 })
 
-test('pages of changes of one millisecond, under more writes of the same millisecond, repeat and miss none that was there', async t => {
+test('paging through changes of one millisecond repeats and misses none, also during more writes', async t => {
   const {org, history} = await open()
   await write(org, 100)
   const inOneMoment = () =>
@@ -222,14 +222,14 @@ test('pages of changes of one millisecond, under more writes of the same millise
   )
 })
 
-test('another org’s changes are not told', async t => {
+test('changes of another org are not returned', async t => {
   const [mine, theirs] = [await open(), await open()]
   await ok(theirs.call('PATCH', theirs.at('settings'), {timezone: 'Europe/Berlin'}), 200)
   t.deepEqual(await mine.changes(), [])
   t.like(await mine.call('GET', `/orgs/${theirs.org}/config/changes`), {status: 403, body: {code: 'OTHER_ORG'}})
 })
 
-test('an invitation sent and withdrawn is on the members page, once each and without its address', async t => {
+test('sending and withdrawing an invitation is recorded once each on the members page, without its address', async t => {
   const {call, org, person, changes} = await open()
   const {invitation} = await ok(call('POST', `/orgs/${org}/invitations`, {email: 'dora@example.org', role: 'builder'}), 201)
   for (let time = 0; time < 2; time++) await ok(call('DELETE', `/orgs/${org}/invitations/${invitation.id}`), 200)

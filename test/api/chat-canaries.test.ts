@@ -2,14 +2,14 @@ import anyTest, {type TestFn} from 'ava'
 import {people} from '../ai.ts'
 import {type ApiProcess, startApiProcess} from '../api-process.ts'
 import {canary, traces, withoutIds} from '../canaries.ts'
-import {checkFile} from '../checking.ts'
 import {openCalls} from '../client.ts'
+import {addImport, chat, openImport, openTalking, type Talking} from '../conversations.ts'
+import {checkFile} from '../import-checks.ts'
 import {ok} from '../importing.ts'
-import {discover, moduleOf} from '../registering.ts'
+import {discover, moduleOf} from '../registry.ts'
 import {modelEnvironment} from '../simulators/model.ts'
-import {addImport, chat, openImport, openTalking, type Talking} from '../talking.ts'
 
-/** Nothing of a personal cell in any byte a conversation sends, nor in the log of a process that logs all it can: policy × question, tools, replay. */
+/** Personal cells must reach neither the model nor the log at its most verbose level, under each policy, question, tool and replay. */
 type Here = Talking & {api: ApiProcess}
 const test = anyTest.serial as TestFn<Here>
 test.before(async t => {
@@ -22,7 +22,7 @@ test.after.always(t => t.context.api?.signal('SIGKILL'))
 
 let last = 5_000
 
-/** As many rows as the service keeps samples of. Annotated, mapped to what is annotated, looking so, and the same again where nobody would look for it. */
+/** Builds as many rows as the service samples: annotated fields, mapped columns, values that look personal, and the same values in unexpected columns. */
 const makeFile = () => {
   const secrets: string[] = []
   const tell = () => {
@@ -55,7 +55,7 @@ const expressions = [
   'row["Vvx"] + row["Qq"] + row["Ww"] + row["Joined"]',
   'row["Hue"]',
 ]
-/** All at once: a model may. */
+/** A model answer that calls every tool at once, as a model may. */
 const everyTool = {
   calls: [
     {name: 'get_schema', input: {module: null}},
@@ -67,7 +67,7 @@ const everyTool = {
 }
 
 for (const policy of ['allow', 'masked', 'deny'] as const)
-  test(`${policy}: no trace of any personal cell leaves by a question, its tools or what was said before, and what may leave does`, async t => {
+  test(`${policy}: personal cells leave by no question, tool or replay, and permitted cells do leave`, async t => {
     const {house, model, api} = t.context
     const talk = await openImport(house, {policy, pii})
     const [one, other] = [makeFile(), makeFile()]
@@ -83,7 +83,7 @@ for (const policy of ['allow', 'masked', 'deny'] as const)
     const quoted = `${secrets.join(' ')}, ${secrets[7]!.toUpperCase()} and ${secrets[3]}@example.org`
     model.clear()
     for (const place of [['source', source.id], ['issue', source.id, 'invalid_value', 'People', secrets[0]!], ['checks'], ['run']]) {
-      // The second time with what was said the first time, the values among it: a person may have told the model of them.
+      // The second round replays the first with its values, because a person may have told them to the model.
       for (let time = 0; time < 2; time++) {
         if (time === 0) model.script(everyTool)
         model.script({text: `There are ${quoted} in it.`})
@@ -115,7 +115,7 @@ for (const policy of ['allow', 'masked', 'deny'] as const)
     t.true(log.includes('the model: '), 'the log was there to look into')
   })
 
-test('columns of a personal field that is gone, and those that usually fill one, are personal', async t => {
+test('columns of a deleted personal field, and columns usually mapped to one, are personal', async t => {
   const {house, model} = t.context
   const talk = await openImport(house, {policy: 'allow'})
   const guests = (...fields: string[]) => discover(house, talk.org, talk.connector, [people, moduleOf('Guests', fields)])
@@ -137,7 +137,7 @@ test('columns of a personal field that is gone, and those that usually fill one,
   for (const secret of secrets) t.deepEqual(traces(secret, sent), [], secret)
 })
 
-test('of a file without a header no advice quotes a cell', async t => {
+test('advice on a file without a header quotes no cell', async t => {
   const {house, model} = t.context
   const talk = await openImport(house, {policy: 'allow'})
   const csv = 'anna@example.org,07.08.1980\nbo@example.org,01.02.2003\n'

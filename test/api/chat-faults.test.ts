@@ -2,21 +2,21 @@ import {setImmediate as turn} from 'node:timers/promises'
 import anyTest, {type TestFn} from 'ava'
 import {streamChat} from '../../api/chat-stream.ts'
 import {listen} from '../../api/listen.ts'
-import {openModel} from '../../shared/ai/model.ts'
+import {openModel} from '../../shared/assistant/model.ts'
 import {usageOf} from '../ai.ts'
+import {sumUp} from '../ai-credits.ts'
 import {openCalls} from '../client.ts'
-import {sumUp} from '../crediting.ts'
-import {calls, chat, openImport, openTalking, readEvents, type Talk, type Talking, wordsOf} from '../talking.ts'
+import {calls, chat, openImport, openTalking, readEvents, type Talk, type Talking, wordsOf} from '../conversations.ts'
 import {until} from '../until.ts'
 
-/** One model for all: the tests take turns. */
+/** Tests run serially because they share one model. */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t)))
 test.beforeEach(t => t.context.model.clear())
 
 const ask = (talk: Talk, more: object = {}) => chat(talk, {message: 'How?', import: talk.importId, place: ['checks'], ...more})
 
-test('five steps are all there are, and a tool is told what is wrong with its arguments', async t => {
+test('an answer has at most five steps, and a tool call with wrong arguments gets an error', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   model.faults.add({action: {type: 'toolLoop'}, times: Number.POSITIVE_INFINITY})
@@ -54,7 +54,7 @@ const failures: [string, object, number, string][] = [
   ['a connection that is cut', {type: 'reset'}, 503, 'MODEL_UNAVAILABLE'],
 ]
 for (const [what, action, status, code] of failures)
-  test(`${what}: refused as everywhere, and it costs nothing`, async t => {
+  test(`${what}: a failed question gets an error and costs nothing`, async t => {
     const {house, model} = t.context
     const talk = await openImport(house)
     model.faults.add({action: action as never})
@@ -66,7 +66,7 @@ for (const [what, action, status, code] of failures)
     t.deepEqual((await talk.turns()).turns, [])
   })
 
-test('half an answer ends with an error, is not kept and costs nothing', async t => {
+test('an answer cut halfway ends with an error, is not kept and costs nothing', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   model.script({text: 'An answer of several words that breaks off somewhere in the middle of it.'})
@@ -79,7 +79,7 @@ test('half an answer ends with an error, is not kept and costs nothing', async t
   t.deepEqual([credits, balance.reserved, (await talk.turns()).turns], [0, 0, []])
 })
 
-test('without credits nothing is asked, and what is left is told', async t => {
+test('a question without enough credits is refused with the balance, and the model is not called', async t => {
   const {house, model} = t.context
   const talk = await openImport(house, {credits: 1})
   const {status, body} = await ask(talk)
@@ -87,7 +87,7 @@ test('without credits nothing is asked, and what is left is told', async t => {
   t.is(model.journal.length, 0)
 })
 
-test('without a model nothing is asked and nothing set aside', async t => {
+test('a question without a model is refused, and no credits are reserved', async t => {
   const {house, model} = t.context
   const api = await listen({...house.tools, model: openModel({...house.config, MODEL_KIND: undefined})}, house)
   t.teardown(api.drain)
@@ -98,7 +98,7 @@ test('without a model nothing is asked and nothing set aside', async t => {
   t.deepEqual([requests ?? 0, balance.reserved, model.journal.length], [0, 0, 0])
 })
 
-/** Begins a question and listens to it until told to go. */
+/** Sends a question and reads the answer until the signal aborts. */
 const listenUntil = async (url: string, token: string, body: object, {signal, hears}: {signal: AbortSignal; hears(): void}) => {
   const headers = {authorization: `Bearer ${token}`, 'content-type': 'application/json'}
   const response = await fetch(`${url}/ai/chat`, {method: 'POST', headers, body: JSON.stringify(body), signal})
@@ -110,7 +110,7 @@ const listenUntil = async (url: string, token: string, body: object, {signal, he
   return text
 }
 
-test('two hundred who go away at once leave nothing set aside, no turn, and no connection at the model', async t => {
+test('two hundred clients that disconnect leave no reservation, turn or model connection', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   model.always(() => ({text: 'Words that would go on for a long while if anybody listened. '.repeat(10)}))
@@ -150,7 +150,7 @@ test('two hundred who go away at once leave nothing set aside, no turn, and no c
   t.deepEqual((await talk.turns()).turns, [])
 })
 
-test('a reader that does not read holds the model up, not our memory', async t => {
+test('a client that does not read slows the model down and does not fill our memory', async t => {
   const {house} = t.context
   const most = 400
   let said = 0

@@ -1,22 +1,22 @@
 import anyTest, {type TestFn} from 'ava'
 import {listen} from '../../api/listen.ts'
-import {openModel} from '../../shared/ai/model.ts'
+import {openModel} from '../../shared/assistant/model.ts'
 import {putOnCredits, usageOf} from '../ai.ts'
-import {checkFile} from '../checking.ts'
 import {openCalls} from '../client.ts'
+import {calls, chat, openImport, openTalking, readModel, resultOf, type Talk, type Talking} from '../conversations.ts'
+import {checkFile} from '../import-checks.ts'
 import {accounts, ok, openOrg, runImport} from '../importing.ts'
 import type {Answer, Question} from '../simulators/model/answers.ts'
-import {calls, chat, openImport, openTalking, readModel, resultOf, type Talk, type Talking} from '../talking.ts'
 import {until} from '../until.ts'
 
-/** One model for all: the tests take turns. */
+/** Tests run serially because they share one model. */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t, {workers: ['checks', 'discovery', 'imports']})))
 test.beforeEach(t => t.context.model.clear())
 
 const ask = (talk: Talk, more: object = {}) => chat(talk, {message: 'How?', import: talk.importId, place: ['checks'], ...more})
 
-test('an answer comes in parts, is kept with its price before it is done, and is told of', async t => {
+test('an answer is streamed in parts, kept with its price before it ends, and listed', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   model.script({text: 'The file has people in it.'})
@@ -45,7 +45,7 @@ test('an answer comes in parts, is kept with its price before it is done, and is
   t.is(bare.done.turn, null)
 })
 
-test('a question sets aside what its first step may cost, so that a small balance is spent on answers', async t => {
+test('a question reserves the cost of its first step only, so a small balance can be spent', async t => {
   const {house, model} = t.context
   const talk = await openImport(house, {credits: 6})
   model.always(() => ({text: 'Yes.'}))
@@ -63,7 +63,7 @@ test('a question sets aside what its first step may cost, so that a small balanc
   t.like(await usageOf(talk, 'chat'), {requests: 5, credits: 5, balance: {available: 1, reserved: 0}})
 })
 
-test('every further step is set aside before it is asked; without credits for it the answer ends and says so', async t => {
+test('each further step is reserved first; without credits for it the answer ends with a note', async t => {
   const {house, model} = t.context
   const rich = await openImport(house, {credits: 50})
   const looking = {...calls('get_schema', {module: null}), usage: {input: 4_000, output: 1_000}}
@@ -80,7 +80,7 @@ test('every further step is set aside before it is asked; without credits for it
   t.is((await poor.turns()).turns.length, 1)
 })
 
-test('a staff view spends none of the org’s credits', async t => {
+test('a staff view cannot spend the credits of the org', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   const body = {message: 'How?', import: talk.importId}
@@ -95,7 +95,7 @@ test('a staff view spends none of the org’s credits', async t => {
   t.is(model.journal.length, 0)
 })
 
-test('the model looks at the modules and their fields', async t => {
+test('the model can read the modules and fields, without values of personal fields', async t => {
   const {house, model} = t.context
   const talk = await openImport(house, {pii: ['Tier']})
   await ok(talk.call('PATCH', talk.at('fields/People/City'), {description: 'Where they live', examples: ['Atlantis']}), 200)
@@ -120,7 +120,7 @@ test('the model looks at the modules and their fields', async t => {
   )
 })
 
-test('the model has columns mapped and expressions tried, and what came of it are the turn’s targets', async t => {
+test('the model can map columns and test expressions, and the results become targets of the turn', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   const expression = 'row["Favourite Color"].toUpperCase() + row["Last Name"]'
@@ -148,7 +148,7 @@ test('the model has columns mapped and expressions tried, and what came of it ar
   t.like(resultOf(await ask(talk, {source: talk.source})), {compiles: true, results: [{row: 1, failed: 'EXPRESSION_THROWN'}, {row: 2}]})
 })
 
-test('the context and what stands in it are shapes to an expression of the model', async t => {
+test('a model expression sees masked values in the context', async t => {
   const {house, model} = t.context
   const talk = await openImport(house, {policy: 'allow'})
   await ok(talk.call('PATCH', talk.at('settings'), {expressionContext: {key: 'Zanzibar', deep: [{n: 4711}]}}), 200)
@@ -159,7 +159,7 @@ test('the context and what stands in it are shapes to an expression of the model
   t.notRegex(model.received(), /Zanzibar|4711/)
 })
 
-test('a problem is explained by its kind, counts and what to do, with what may leave of its cells', async t => {
+test('a problem is explained by kind, counts, fix and permitted cell samples', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   const csv = `Last Name,Joined,City\n${['Zwölfender,tomorrowish,Entenhausen', 'Quittenmus,perhapsly,Posemuckel', ',2024-01-02,Entenhausen'].join('\n')}\n`
@@ -194,7 +194,7 @@ test('a problem is explained by its kind, counts and what to do, with what may l
   t.notRegex(model.received(), /tomorrowish|perhapsly|Zwölfender|Quittenmus|Entenhausen|Posemuckel/)
 })
 
-test('how the last run ended is told by outcomes, codes and counts, without a word of its records', async t => {
+test('the last run is reported by outcomes, codes and counts, without record contents', async t => {
   const {house, model} = t.context
   const org = await openOrg(house)
   await putOnCredits(house, org.org, 1_000)
@@ -210,7 +210,7 @@ test('how the last run ended is told by outcomes, codes and counts, without a wo
   t.notRegex(model.received(), /Glump|Hurz/)
 })
 
-test('what the model asks for of another org is answered as what nobody has', async t => {
+test('the model gets the answer for an unknown id when it names one of another org', async t => {
   const {house, model} = t.context
   const [talk, other] = [await openImport(house), await openImport(house)]
   await ok(other.call('PATCH', other.at('fields/People/City'), {description: 'The other org’s own words'}), 200)
@@ -233,7 +233,7 @@ test('what the model asks for of another org is answered as what nobody has', as
     t.is(await told(name, input, id), await told(name, input, `${id.slice(0, 4)}01k9zzzzzzzzzzzzzzzzzzzzzz`), name)
 })
 
-test('the other provider’s wire says the same', async t => {
+test('chat works the same over the wire of the other model provider', async t => {
   const {house, model} = t.context
   const api = await listen({...house.tools, model: openModel(readModel(house, model, 'anthropic'))}, house)
   t.teardown(api.drain)

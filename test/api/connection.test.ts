@@ -2,12 +2,12 @@ import test from 'ava'
 import {z} from 'zod'
 import {openAccess, openRefresh} from '../../shared/crm/sealed.ts'
 import {sql} from '../../sql/database.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {comeBack, consent, messageOf, visitOf} from '../walk.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const connectFrom = async (place: {token: string; org: string}, body = {}) =>
@@ -16,7 +16,7 @@ const connectFrom = async (place: {token: string; org: string}, body = {}) =>
 const healthOf = async ({token, org}: {token: string; org: string}) =>
   (await house.as(token)('GET', `/auth/orgs/${org}/connection`)).body.connections
 
-test('an admin connects the org, and the grant is kept sealed', async t => {
+test('an admin connects the org, and its grant is stored encrypted', async t => {
   const place = await house.makeOrg({role: 'admin'})
   const visit = await connectFrom(place, {name: 'Main CRM'})
   const {searchParams} = new URL(visit.url)
@@ -36,7 +36,7 @@ test('an admin connects the org, and the grant is kept sealed', async t => {
   t.throws(() => openRefresh(SECRETS_KEYS, 'con_other', grant.refreshSealed))
 })
 
-test('the connection says who it speaks as, what it may do and how many use the CRM', async t => {
+test('the connection shows its CRM user, its scopes and the number of active CRM users', async t => {
   const place = await house.makeOrg({role: 'admin'})
   const id = await house.connect(place.token, {name: 'Main CRM'})
   const [connection, ...others] = await healthOf(place)
@@ -55,7 +55,7 @@ test('the connection says who it speaks as, what it may do and how many use the 
   t.true(connection.scopes.includes('ZohoCRM.coql.READ'))
 })
 
-test('an org connects to several CRMs, its own or another', async t => {
+test('an org can connect to several CRMs', async t => {
   const place = await house.makeOrg({role: 'admin'})
   await house.connect(place.token)
   await house.connect(place.token, {user: 'zoe@other.example', name: 'Other'})
@@ -65,14 +65,14 @@ test('an org connects to several CRMs, its own or another', async t => {
   )
 })
 
-test('without a name a connection is called as the CRM org', async t => {
+test('a connection without a name takes that of the CRM org', async t => {
   const place = await house.makeOrg({role: 'admin'})
   const visit = await connectFrom(place)
   await comeBack(house.as(null), await consent(visit, {user: 'zoe@other.example'}), visit.cookie)
   t.is((await healthOf(place))[0].name, 'Other GmbH')
 })
 
-test('connecting again as the same CRM user brings an ended connection back under its own id', async t => {
+test('connecting again as the same CRM user revives an ended connection under its id', async t => {
   const place = await house.makeOrg({role: 'admin'})
   const id = await house.connect(place.token)
   await house.db.query(sql.unsafe`update connectors set state = 'ended' where id = ${id}`)
@@ -81,7 +81,7 @@ test('connecting again as the same CRM user brings an ended connection back unde
   t.like((await healthOf(place))[0], {state: 'connected', health: 'ok', name: 'Example CRM'})
 })
 
-test('of many first consents of one CRM user at once one connection comes', async t => {
+test('concurrent first consents of one CRM user make one connection', async t => {
   for (let round = 0; round < 5; round++) {
     const place = await house.makeOrg({role: 'admin'})
     const visits = await Promise.all(['a', 'b', 'c', 'd'].map(name => connectFrom(place, {name})))
@@ -92,7 +92,7 @@ test('of many first consents of one CRM user at once one connection comes', asyn
   }
 })
 
-test('connecting and connecting again are on the connections page of the history', async t => {
+test('connecting and reconnecting are recorded on the connections page of the history', async t => {
   const place = await house.makeOrg({role: 'admin'})
   const id = await house.connect(place.token, {name: 'Main CRM'})
   await house.connect(place.token, {name: 'Another name'})
@@ -106,8 +106,8 @@ test('connecting and connecting again are on the connections page of the history
   )
 })
 
-test('a connection in trouble is an answer', async t => {
-  const own = await world(t)
+test('a connection that fails is reported as unavailable with status 200', async t => {
+  const own = await startTestDeployment(t)
   const place = await own.makeOrg({role: 'admin'})
   await own.connect(place.token)
   own.crm.faults.add({match: {path: '/crm/v8/users/**'}, times: 5, action: {type: 'status5xxBefore'}})
@@ -117,7 +117,7 @@ test('a connection in trouble is an answer', async t => {
   t.truthy(body.connections[0].problem.error)
 })
 
-test('whoever lost the rank while the consent page was open connects nothing', async t => {
+test('a person who lost the required role before returning from consent connects nothing', async t => {
   const place = await house.makeOrg({role: 'admin'})
   const visit = await connectFrom(place)
   const back = await consent(visit)
@@ -127,7 +127,7 @@ test('whoever lost the rank while the consent page was open connects nothing', a
   t.false(await house.db.exists(sql.unsafe`select from connectors where org_id = ${place.org}`))
 })
 
-test('an org closed meanwhile is not connected', async t => {
+test('an org closed before the return from consent is not connected', async t => {
   const place = await house.makeOrg({role: 'admin'})
   const visit = await connectFrom(place)
   const back = await consent(visit)
@@ -135,8 +135,8 @@ test('an org closed meanwhile is not connected', async t => {
   t.is((await house.as(null)('GET', back, undefined, {cookie: visit.cookie})).body.code, 'ORG_CLOSED')
 })
 
-test('an account with no CRM has nothing to connect', async t => {
-  const own = await world(t)
+test('an account without a CRM cannot be connected', async t => {
+  const own = await startTestDeployment(t)
   const place = await own.makeOrg({role: 'admin'})
   const visit = visitOf(await own.as(place.token)('POST', `/auth/orgs/${place.org}/connect`, {dc: 'local'}))
   const back = await consent(visit)
@@ -144,7 +144,7 @@ test('an account with no CRM has nothing to connect', async t => {
   t.is((await own.as(null)('GET', back, undefined, {cookie: visit.cookie})).body.code, 'SIGN_IN_REFUSED')
 })
 
-test('someone else’s browser cannot be made to give its CRM away', async t => {
+test('a consent cannot be completed from another browser', async t => {
   const place = await house.makeOrg({role: 'admin'})
   const visit = await connectFrom(place)
   const back = await consent(visit, {user: 'zoe@other.example'})
@@ -152,7 +152,7 @@ test('someone else’s browser cannot be made to give its CRM away', async t => 
   t.deepEqual(await healthOf(place), [])
 })
 
-test('a return nobody listed is refused, as is a name that is none', async t => {
+test('an unlisted return address, a blank name and an unknown data centre are refused', async t => {
   const place = await house.makeOrg({role: 'admin'})
   const ask = (body: object) => house.as(place.token)('POST', `/auth/orgs/${place.org}/connect`, body)
   t.is((await ask({dc: 'local', return: 'https://evil.example'})).body.code, 'RETURN_NOT_ALLOWED')

@@ -3,16 +3,16 @@ import {listChanges} from '../../sql/changes.ts'
 import {readConnector} from '../../sql/connectors.ts'
 import {findGrant} from '../../sql/grants.ts'
 import {describeContacts, startContacts} from '../described.ts'
-import type {GenericStandIn} from '../simulators/generic.ts'
-import {type World, world} from '../world.ts'
+import type {GenericSimulator} from '../simulators/generic.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-/** One CRM stand-in, whose journal is read: the tests take turns. */
-type Here = {world: World; there: GenericStandIn; org: string; call: ReturnType<World['as']>; token: string}
+/** Tests run serially because they read the journal of one shared CRM stand-in. */
+type Here = {world: TestDeployment; there: GenericSimulator; org: string; call: ReturnType<TestDeployment['as']>; token: string}
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => {
   const there = await startContacts({auth: {header: 'authorization', value: 'Bearer s3cret'}})
-  const here = await world(t, {workers: ['credits', 'discovery', 'erasure'], environment: {GENERIC_ORIGINS: there.url}})
+  const here = await startTestDeployment(t, {workers: ['credits', 'discovery', 'erasure'], environment: {GENERIC_ORIGINS: there.url}})
   Object.assign(t.context, {world: here, there})
 })
 test.beforeEach(async t => {
@@ -36,7 +36,7 @@ const added = (connectorId: string) => ({
 const revocations = ({world}: Here) => world.crm.journal({path: '/oauth/v2/token/revoke'}).length
 const outcomeOf = ({status, body}: {status: number; body: any}) => [status, body.code]
 
-test('a connection is renamed, and the change is in the history once', async t => {
+test('renaming a connection is recorded in the history once', async t => {
   const id = await connect(t.context)
   const {status, body} = await t.context.call('PATCH', at(t.context, id), {name: '  Sales CRM '})
   t.is(status, 200)
@@ -48,7 +48,7 @@ test('a connection is renamed, and the change is in the history once', async t =
     t.deepEqual(outcomeOf(await t.context.call('PATCH', at(t.context, id), {name})), [400, 'INVALID'])
 })
 
-test('a disconnected connection is forgotten here and revoked at the CRM, once', async t => {
+test('disconnecting deletes the grant here and revokes it at the CRM, once', async t => {
   const {call, world} = t.context
   const id = await connect(t.context)
   const before = revocations(t.context)
@@ -71,7 +71,7 @@ test('a disconnected connection is forgotten here and revoked at the CRM, once',
   t.like(refused.body.job, {state: 'refused', error: {code: 'CONNECTION_UNAVAILABLE', connection: 'disconnected'}})
 })
 
-test('a CRM that cannot be told keeps nobody connected', async t => {
+test('a failed revocation at the CRM does not prevent the disconnect', async t => {
   const {call, world} = t.context
   const id = await connect(t.context)
   world.crm.faults.add({match: {path: '/oauth/v2/token/revoke'}, action: 'dropBefore'})
@@ -79,7 +79,7 @@ test('a CRM that cannot be told keeps nobody connected', async t => {
   t.is(await findGrant(world.db, id), null)
 })
 
-test('an org is erased although the CRM cannot be told', async t => {
+test('a failed revocation at the CRM does not prevent the erasure of an org', async t => {
   const {org, world} = t.context
   const id = await connect(t.context)
   const tried = revocations(t.context)
@@ -91,7 +91,7 @@ test('an org is erased although the CRM cannot be told', async t => {
   t.is(await readConnector(world.db, id), null)
 })
 
-test('consenting as the same CRM user revives a disconnected connection under its own id and name', async t => {
+test('consent by the same CRM user revives a disconnected connection with its id and name', async t => {
   const {call} = t.context
   const id = await connect(t.context)
   await call('PATCH', at(t.context, id), {name: 'Kept'})
@@ -106,7 +106,7 @@ test('consenting as the same CRM user revives a disconnected connection under it
 const auth = {auth: {header: 'Authorization', scheme: 'Bearer'}}
 const add = ({call, org}: Here, more: object) => call('POST', `/orgs/${org}/connectors`, {kind: 'generic', name: 'Plain', ...more})
 
-test('a described destination is a connection like any other', async t => {
+test('a generic destination is a connection like any other', async t => {
   const {call, org, there} = t.context
   const made = await add(t.context, {document: describeContacts(there, auth), secret: 's3cret'})
   t.is(made.status, 201, made.text)
@@ -136,7 +136,7 @@ test('a described destination is a connection like any other', async t => {
   t.is(await findGrant(t.context.world.db, id), null)
 })
 
-test('a destination in trouble is told as such, and a day it has used up with its renewal', async t => {
+test('a failing destination is unavailable, and an exhausted daily quota is reported until its renewal', async t => {
   const {call, org, there} = t.context
   const {body} = await add(t.context, {document: describeContacts(there, {...auth, renewal: 'daily at 00:00 UTC'}), secret: 's3cret'})
   const {id} = body.connector
@@ -156,7 +156,7 @@ test('a destination in trouble is told as such, and a day it has used up with it
   t.true(isSoon(refused.headers.get('retry-after')))
 })
 
-test('a destination nobody has allowed, a secret without a place and a place without a secret are refused', async t => {
+test('a destination of an unlisted origin, or with a secret and no place for one or the reverse, is refused', async t => {
   const {there} = t.context
   const document = describeContacts(there, auth)
   const elsewhere = await add(t.context, {document: {...document, baseUrl: 'https://elsewhere.example'}, secret: 'x'})
@@ -167,8 +167,8 @@ test('a destination nobody has allowed, a secret without a place and a place wit
   t.deepEqual(outcomeOf(await add(t.context, {document, secret: 'x', kind: 'zoho'})), [400, 'INVALID'])
 })
 
-test('where the operator lists no origin there are no such connections', async t => {
-  const closed = await world(t)
+test('generic connections are unavailable if the operator lists no origin', async t => {
+  const closed = await startTestDeployment(t)
   const {org, token} = await closed.makeOrg()
   const body = {kind: 'generic', name: 'Plain', document: describeContacts({url: 'https://api.example.com'})}
   t.deepEqual(outcomeOf(await closed.as(token)('POST', `/orgs/${org}/connectors`, body)), [503, 'NOT_CONFIGURED'])

@@ -3,17 +3,17 @@ import {listTurns} from '../../sql/conversations.ts'
 import {findImport} from '../../sql/imports.ts'
 import {deletePerson} from '../../sql/people.ts'
 import {doNight} from '../../workers/retention/night.ts'
+import {chat, keep, key, openImport, openTalking, type Talking} from '../conversations.ts'
 import {ok} from '../importing.ts'
-import {setWindow} from '../retaining.ts'
-import {chat, keep, key, openImport, openTalking, type Talking} from '../talking.ts'
+import {setWindow} from '../retention.ts'
 import {until} from '../until.ts'
 
-/** Entry 15 of the specification: what is kept, for how long, and what of it is said again. One model for all: the tests take turns. */
+/** Storage of conversations: what is stored, for how long, and what is replayed (specification, entry 15). Tests share one model and run serially. */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t)))
 test.beforeEach(t => t.context.model.clear())
 
-test('only the newest six at a place are sent again, through the filter of what leaves now, and only while the org says the same of it', async t => {
+test('the newest six turns of a place are replayed, masked by the current policy, while the policy is unchanged', async t => {
   const {house, model} = t.context
   const talk = await openImport(house, {policy: 'allow'})
   const asked = {import: talk.importId, place: ['source', talk.source]}
@@ -47,7 +47,7 @@ test('only the newest six at a place are sent again, through the filter of what 
   t.deepEqual(await replayed(), [8, 0])
 })
 
-test('turns go with their file, and with the import when it is deleted or expires', async t => {
+test('turns are deleted with their file, and with their import when it is deleted or expires', async t => {
   const {house} = t.context
   const talk = await openImport(house)
   const second = await talk.addSource('A,B\n1,2\n')
@@ -66,7 +66,7 @@ test('turns go with their file, and with the import when it is deleted or expire
   t.is(await keep(house, talk, ['run']), null, 'what is answered after that is not kept')
 })
 
-test('what is answered after the file or the import went is paid for and not kept', async t => {
+test('an answer after its file or import was deleted is charged and not kept', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   const second = await talk.addSource('A,B\n1,2\n')
@@ -88,7 +88,7 @@ test('what is answered after the file or the import went is paid for and not kep
   t.is((await ask(['run'], () => talk.call('DELETE', talk.path))).turn, null)
 })
 
-test('whoever asked is nobody once they are deleted', async t => {
+test('a turn names no author once its author is deleted', async t => {
   const {house} = t.context
   const talk = await openImport(house)
   const other = await house.makeOrg({org: talk.org, role: 'operator'})
@@ -100,7 +100,7 @@ test('whoever asked is nobody once they are deleted', async t => {
   t.is((await ok(house.as(reader.token)('GET', `${talk.path}/conversations`), 200)).turns.length, 1, 'any member reads')
 })
 
-test('a turn is kept for the window of its org’s plan from when it was asked, and the night takes the others', async t => {
+test('a turn is kept for the retention of the org’s plan, and the nightly task deletes older ones', async t => {
   const {house} = t.context
   const talk = await openImport(house)
   const lasting = house.as((await ok(talk.call('POST', `/orgs/${talk.org}/tokens`, {name: 'lasting'}), 201)).secret)
@@ -109,7 +109,7 @@ test('a turn is kept for the window of its org’s plan from when it was asked, 
   await keep(house, talk, ['run'], {question: 'First'})
   await house.ahead('29 days')
   await keep(house, talk, ['run'], {question: 'Second'})
-  // Somebody is at the import still, so that it does not expire.
+  // Activity on the import keeps it from expiring.
   await ok(lasting('PATCH', talk.path, {name: 'Kept'}), 200)
   await house.hot.query('update imports set touched_at = lading_now() where org_id = $1', [talk.org])
   await house.ahead('31 days')

@@ -1,15 +1,15 @@
 import anyTest, {type TestFn} from 'ava'
-import {TURN_FORMAT} from '../../shared/conversations/turn.ts'
+import {TURN_FORMAT} from '../../shared/assistant/conversations/turn.ts'
 import {sql} from '../../sql/database.ts'
+import {chat, keep, key, openImport, openTalking, type Talking, walk} from '../conversations.ts'
 import {ok} from '../importing.ts'
-import {chat, keep, key, openImport, openTalking, type Talking, walk} from '../talking.ts'
 
-/** Entry 15 of the specification: what is read. One model for all: the tests take turns. */
+/** Reading conversations (specification, entry 15). Tests share one model and run serially. */
 const test = anyTest.serial as TestFn<Talking>
 test.before(async t => void Object.assign(t.context, await openTalking(t)))
 test.beforeEach(t => t.context.model.clear())
 
-test('what a turn says of itself', async t => {
+test('a turn has its time, place, author and origin', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   const place = ['failed', talk.source, 'People', '', 'INVALID_DATA', '']
@@ -41,7 +41,7 @@ const BAD = [
   ...['["vals","a\\u0000b"]', '["vals","\\ud800"]', '["constructor"]', '["__proto__"]', key('vals', 'x'.repeat(600)), '["vals","M"'],
 ]
 
-test('a place is one of a closed set, and a key that names none is refused', async t => {
+test('a place is one of a closed set, and an invalid place key is refused', async t => {
   const {house} = t.context
   const talk = await openImport(house)
   const other = await openImport(house)
@@ -70,7 +70,7 @@ test('a place is one of a closed set, and a key that names none is refused', asy
     t.is((await talk.call('POST', '/ai/chat', {message: 'x', ...body})).body.code, 'INVALID', JSON.stringify(body))
 })
 
-test('a file’s turns, those of a place, and those of neither', async t => {
+test('turns are listed by file, by place, or without a filter', async t => {
   const {house} = t.context
   const talk = await openImport(house)
   const second = await talk.addSource('A,B\n1,2\n')
@@ -86,7 +86,7 @@ test('a file’s turns, those of a place, and those of neither', async t => {
   t.is((await talk.call('GET', `/orgs/${talk.org}/imports/imp_none/conversations`)).body.code, 'IMPORT_NOT_FOUND')
 })
 
-test('fifty to a page, two hundred at most, and what is no number is the default', async t => {
+test('a page has fifty turns by default and two hundred at most; an invalid limit uses the default', async t => {
   const {house} = t.context
   const talk = await openImport(house)
   for (let n = 0; n < 3; n++) await keep(house, talk, ['run'])
@@ -101,15 +101,15 @@ test('fifty to a page, two hundred at most, and what is no number is the default
   for (const limit of ['200', '201', '99999999999999999999']) t.is(await count({limit}), 200, limit)
 })
 
-test('newest asked first; a cursor names a place in that order, whatever is kept meanwhile; what lands above it is found by keptAfter', async t => {
+test('pages are newest first and stable while turns are added; keptAfter finds turns added above the cursor', async t => {
   const {house} = t.context
   const talk = await openImport(house)
   const ids: string[] = []
-  // Five at each of six moments, so that pages end among equals.
+  // There are five turns at each of six moments, so that a page can end among equal times.
   for (let n = 0; n < 30; n++) ids.push((await keep(house, talk, ['run'], {}, 600 - Math.floor(n / 5) * 60))!.id)
   const newest = ids.toSorted().at(-1)!
   const late: string[] = []
-  // Asked before and after what has been read so far, by several at once.
+  // Concurrent requests add turns, with times before and after those read so far.
   const write = () => Promise.all([5000, 330, 0, 0].map(async seconds => late.push((await keep(house, talk, ['checks'], {}, seconds))!.id)))
   const found = await walk(talk, {limit: '4'}, write)
   const seen = found.map(({id}) => id)
@@ -126,7 +126,7 @@ test('newest asked first; a cursor names a place in that order, whatever is kept
   t.deepEqual((await walk(talk, {limit: '200'})).length, ids.length + late.length)
 })
 
-test('whoever asks again and again for what was kept since misses nothing that several keep at once', async t => {
+test('polling by keptAfter misses no turn that concurrent writers keep', async t => {
   const {house} = t.context
   const talk = await openImport(house)
   const kept: string[] = []
@@ -159,7 +159,7 @@ test('whoever asks again and again for what was kept since misses nothing that s
   }
 })
 
-test('ids sort by keeping, also after one that a clock ahead of ours gave', async t => {
+test('turn ids sort by storage order, also after an id from a clock ahead of ours', async t => {
   const {house} = t.context
   const talk = await openImport(house)
   await keep(house, talk, ['run'])
@@ -172,7 +172,7 @@ test('ids sort by keeping, also after one that a clock ahead of ours gave', asyn
   )
 })
 
-test('what Postgres cannot hold is refused in a question, and replaced in an answer', async t => {
+test('text that Postgres cannot store is refused in a question and replaced in an answer', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
   await keep(house, talk, ['run'])
@@ -205,7 +205,7 @@ test('a cursor of another list is refused', async t => {
   }
 })
 
-test('a turn of a newer build is left out of its page, and the pages behind it are found', async t => {
+test('a turn of a newer build is left out of its page, and later pages are still found', async t => {
   const {house} = t.context
   const talk = await openImport(house)
   for (let n = 0; n < 6; n++) await keep(house, talk, ['run'])

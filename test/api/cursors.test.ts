@@ -3,7 +3,7 @@ import type {Route} from '../../api/route.ts'
 import {routes} from '../../api/routes.ts'
 import {fillOrg, type Ids, parametersOf} from '../filled-org.ts'
 import {openOrg} from '../importing.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
 const lists = routes.filter(({refusals}) => refusals.includes('INVALID_CURSOR'))
 
@@ -15,7 +15,7 @@ const addressOf = (route: Route, ids: Ids, cursor: string) => {
 }
 
 test('a cursor that holds a NUL or is not UTF-8 is INVALID_CURSOR on every list', async t => {
-  const house = await world(t, {workers: ['imports', 'discovery', 'writes']})
+  const house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'writes']})
   const org = await openOrg(house, 'ana@example.org')
   const ids = await fillOrg(house, org, 'ana@example.org')
   const staff = house.as(house.adminToken)

@@ -1,25 +1,25 @@
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
-import type {Answered} from '../client.ts'
+import type {HttpAnswer} from '../client.ts'
 import {accountRows, accounts, ok, openOrg, runImport, untilEnded} from '../importing.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {writeWorkbook} from '../workbook.ts'
-import {type World, world} from '../world.ts'
 
-let here: World
+let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery']})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery']})
   org = await openOrg(here)
 })
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const get = (path: string) => org.call('GET', path)
-const cellsOf = ({text}: Answered) => parse(text, {relax_column_count: true, bom: true}) as string[][]
+const cellsOf = ({text}: HttpAnswer) => parse(text, {relax_column_count: true, bom: true}) as string[][]
 
 test.afterEach.always(() => here.crm.faults.clear())
 
-test.serial('a failed.csv that was saved as a workbook is imported again without its apostrophes', async t => {
+test.serial('a failed.csv saved as a workbook is imported again without its added apostrophes', async t => {
   here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: [0, 1], code: 'INVALID_DATA'}})
   const {path, run} = await runImport(org, {
     csv: 'name,number,=city\n=A,Fx-1,x\n@B,Fx-2,-y\n',
@@ -61,7 +61,7 @@ test.serial('a failed.csv that was saved as a workbook is imported again without
   t.is((await send(`&reader=${encodeURIComponent('{"apostrophes":"keep"}')}`, true)).fileColumns[2], "'=city")
 })
 
-test.serial('no file of a customer is kept by a cache', async t => {
+test.serial('no cache may keep a customer file', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(2, 'Nc-'), flow: accounts})
   const {run: dry} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
   await untilEnded(org.call, `${path}/runs/${dry.id}`)

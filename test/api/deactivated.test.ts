@@ -1,18 +1,18 @@
 import test from 'ava'
 import {askToken, letIn} from '../oauth-client.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {beginVisit, comeBack, consent, messageOf} from '../walk.ts'
-import {type World, world} from '../world.ts'
 
-/** People whose CRM user is deactivated, in orgs that follow the CRM's roles. */
-let house: World
+/** People whose CRM user is deactivated, in orgs that follow the roles of the CRM. */
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 let orgs = 0
 type Status = 'active' | 'inactive' | 'deleted'
 
-/** A CRM org of its own, connected by its owner, with a second member who signed in. */
+/** A new CRM org, connected by its owner, with a second member who signed in. */
 const newOrg = async () => {
   const key = `firm${++orgs}`
   const users = ['ana', 'ben'].map((firstName, index) => ({
@@ -32,7 +32,7 @@ const newOrg = async () => {
 const refresh = (token: string) => house.as(token)('POST', '/auth/session/refresh')
 const codeOf = async (token: string) => (await house.as(token)('GET', '/auth/me')).body.code
 
-test('a person deactivated in the CRM loses access at the refresh: every session and token of theirs in the org', async t => {
+test('a person deactivated in the CRM loses every session and token of the org at the next refresh', async t => {
   const {org, owner, ana, ben, member, setStatus} = await newOrg()
   const other = await house.signIn(ben.email)
   const call = house.as(owner)
@@ -57,14 +57,14 @@ test('a person deactivated in the CRM loses access at the refresh: every session
   t.is((await refresh(owner)).status, 401, 'an owner too')
 })
 
-test('a user deleted in the CRM loses access as well', async t => {
+test('a user deleted in the CRM loses access', async t => {
   const {ben, member, setStatus} = await newOrg()
   setStatus(ben, 'deleted')
   t.is((await refresh(member)).status, 401)
   t.is(await codeOf(member), 'AUTH_REQUIRED')
 })
 
-test('an org that does not follow the CRM’s roles does not ask, and a CRM that does not answer takes nothing', async t => {
+test('access stays if the org does not follow CRM roles or the CRM does not answer', async t => {
   const {org, key, owner, ben, member, setStatus} = await newOrg()
   setStatus(ben, 'inactive')
   house.crm.faults.add({match: {path: '/crm/v8/users', org: key}, times: 1, action: 'status5xxBefore'})
@@ -73,7 +73,7 @@ test('an org that does not follow the CRM’s roles does not ask, and a CRM that
   t.is((await refresh(member)).status, 200)
 })
 
-test('a guest who was never a user of this CRM keeps access; one who was deactivated there does not', async t => {
+test('a guest unknown to this CRM keeps access; a guest deactivated in it does not', async t => {
   const home = await newOrg()
   const guest = await newOrg()
   for (const {email} of [guest.ben, home.ben]) {
@@ -86,14 +86,14 @@ test('a guest who was never a user of this CRM keeps access; one who was deactiv
   t.is((await refresh(home.member)).status, 401)
 })
 
-test('a deactivated person who signs in again is not let in by an old invitation', async t => {
+test('a deactivated person who signs in again cannot use an old invitation', async t => {
   const {org, key, owner, ben, member, setStatus} = await newOrg()
   const {invitation} = (await house.as(owner)('POST', `/orgs/${org}/invitations`, {email: ben.email, role: 'builder'})).body
   await house.as(member)('POST', `/auth/invitations/${invitation.id}/accept`)
   const visit = await beginVisit(house.as(null))
   const back = await consent(visit, {user: ben.email})
   setStatus(ben, 'inactive')
-  // What the CRM answers to a user it does not let in: the account is known, the CRM is not.
+  // The CRM's answer to a deactivated user, who may still sign in but not use the CRM.
   const refused = {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}} as const
   house.crm.faults.add({match: {path: '/crm/v8/users', org: key}, times: 1, action: refused})
   house.crm.faults.add({match: {path: '/crm/v8/org', org: key}, times: 1, action: refused})
@@ -102,7 +102,7 @@ test('a deactivated person who signs in again is not let in by an old invitation
   t.is(await codeOf(member), 'AUTH_REQUIRED')
 })
 
-test('an MCP client of a deactivated person gets no more access by its refresh token', async t => {
+test('an MCP client of a deactivated person cannot renew its access', async t => {
   const {ben, setStatus} = await newOrg()
   const {client, access, refresh: refreshToken} = await letIn(house, {user: ben.email})
   const renew = (refresh_token: string) => askToken(house, {grant_type: 'refresh_token', client_id: client, refresh_token})

@@ -2,30 +2,30 @@ import anyTest, {type TestFn} from 'ava'
 import {newId} from '../../shared/ids.ts'
 import {insertConnector} from '../../sql/connectors.ts'
 import {insertDiscovery} from '../../sql/discoveries.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-const test = anyTest as TestFn<{world: World}>
+const test = anyTest as TestFn<{world: TestDeployment}>
 
 test.before(async t => {
-  t.context.world = await world(t)
+  t.context.world = await startTestDeployment(t)
 })
 
-const addConnector = ({db}: World, org: string, name = 'One') =>
+const addConnector = ({db}: TestDeployment, org: string, name = 'One') =>
   db.transaction(async tx => {
     const details = {dc: 'local', crmOrgId: name, apiDomain: 'http://127.0.0.1:9', crmUserId: '1', crmUserName: 'Ana', scopes: ['a', 'b']}
     return (await insertConnector(tx, {id: newId('con'), org, name, person: null, ...details})).id
   })
-const addDiscovery = async ({db}: World, connector: string) => {
+const addDiscovery = async ({db}: TestDeployment, connector: string) => {
   const id = newId('dis')
   await db.transaction(tx => insertDiscovery(tx, {id, connector, modules: [], diff: {since: null, added: [], removed: [], changed: []}}))
   return id
 }
-const open = async ({makeOrg, as}: World, role: 'operator' | 'admin' | 'owner' = 'owner') => {
+const open = async ({makeOrg, as}: TestDeployment, role: 'operator' | 'admin' | 'owner' = 'owner') => {
   const {org, token} = await makeOrg({role})
   return {org, call: as(token)}
 }
 
-test('an org’s connections are listed, its own only, without anything secret', async t => {
+test('connections are listed for their own org only, without secrets', async t => {
   const {world} = t.context
   const {org, call} = await open(world, 'operator')
   const other = await open(world)
@@ -47,12 +47,13 @@ test('an org’s connections are listed, its own only, without anything secret',
     'name',
     'scopes',
     'state',
+    'warnings',
     'writesPaused',
   ])
   t.like(body.connectors[0], {name: 'One', kind: 'zoho', dc: 'local', state: 'connected', crmUserName: 'Ana', scopes: ['a', 'b']})
 })
 
-test('a discovery is enqueued and answered with its job', async t => {
+test('a discovery request is queued and returns its job', async t => {
   const {world} = t.context
   const {org, call} = await open(world, 'admin')
   const connector = await addConnector(world, org)
@@ -63,7 +64,7 @@ test('a discovery is enqueued and answered with its job', async t => {
   t.is((await call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector})).body.job.id, body.job.id)
 })
 
-test('with several connections one has to be named; with none there is nothing to name', async t => {
+test('discovery needs a connection name if there are several or none', async t => {
   const {world} = t.context
   const {org, call} = await open(world)
   t.like(await call('POST', `/orgs/${org}/discovery/run`, {}), {status: 400, body: {code: 'CONNECTION_REQUIRED', connections: []}})
@@ -77,7 +78,7 @@ test('with several connections one has to be named; with none there is nothing t
   }
 })
 
-test('another org’s connection is no connection', async t => {
+test('a connection of another org is not found by discovery', async t => {
   const {world} = t.context
   const [own, other] = [await open(world), await open(world)]
   const connector = await addConnector(world, other.org)
@@ -87,7 +88,7 @@ test('another org’s connection is no connection', async t => {
   t.like(latest, {status: 404, body: {code: 'CONNECTION_NOT_FOUND'}})
 })
 
-test('running needs an admin, reading does not', async t => {
+test('running a discovery needs an admin; reading one does not', async t => {
   const {world} = t.context
   const {org, call} = await open(world, 'operator')
   await addConnector(world, org)
@@ -95,7 +96,7 @@ test('running needs an admin, reading does not', async t => {
   t.like(await call('GET', `/orgs/${org}/discovery/latest`), {status: 409, body: {code: 'NO_DISCOVERY'}})
 })
 
-test('the latest snapshot is that of the connection asked for', async t => {
+test('the latest snapshot is that of the requested connection', async t => {
   const {world} = t.context
   const {org, call} = await open(world)
   const [one, two] = [await addConnector(world, org, 'One'), await addConnector(world, org, 'Two')]

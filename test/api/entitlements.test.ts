@@ -1,34 +1,34 @@
 import anyTest, {type TestFn} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {makePlan, place, refused} from '../entitling.ts'
+import {makePlan, place, refused} from '../entitlements.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
-import {addConnector, discover} from '../registering.ts'
-import {makeTemplate, seldom} from '../scheduling.ts'
-import {type World, world} from '../world.ts'
-import {callsOf, row} from '../writing.ts'
+import {callsOf, row} from '../record-writes.ts'
+import {addConnector, discover} from '../registry.ts'
+import {makeTemplate, seldom} from '../schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-/** What plans let an org do, where it bites. One clock: the tests take turns. */
+/** The limits of plans, wherever the service enforces them. Tests share one clock and run serially. */
 const test = anyTest.serial as TestFn
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t, {workers: ['discovery', 'imports', 'writes'], environment: {DEFAULT_PLAN: 'free'}})
+  house = await startTestDeployment(t, {workers: ['discovery', 'imports', 'writes'], environment: {DEFAULT_PLAN: 'free'}})
   await makePlan(house, 'small', {rowsPerPeriod: 20, rowsPerRun: 12, modules: 1, schedules: 0, fileBytes: 200, aiCredits: 10})
 })
 test.beforeEach(() => house.ahead('0 seconds'))
 
-const usageOf = async (call: ReturnType<World['as']>) => ok(call('GET', '/entitlements/usage'), 200)
-const rowsOf = async (call: ReturnType<World['as']>) => (await usageOf(call)).rows
-const authorise = (call: ReturnType<World['as']>, declaredRows: number) => call('POST', '/entitlements/runs/authorise', {declaredRows})
+const usageOf = async (call: ReturnType<TestDeployment['as']>) => ok(call('GET', '/entitlements/usage'), 200)
+const rowsOf = async (call: ReturnType<TestDeployment['as']>) => (await usageOf(call)).rows
+const authorise = (call: ReturnType<TestDeployment['as']>, declaredRows: number) =>
+  call('POST', '/entitlements/runs/authorise', {declaredRows})
 
-/** An org nobody else has, as its owner calls. */
 const newOrg = async (plan?: string) => {
   const {org, token} = await house.makeOrg()
   if (plan) await place(house, org, plan)
   return {org, session: token, call: house.as(token)}
 }
 
-test('a new org begins on the default plan, and is told of all of it', async t => {
+test('a new org starts on the default plan and sees its limits and usage', async t => {
   const {call} = await newOrg()
   const me = await ok(call('GET', '/entitlements/me'), 200)
   t.like(me, {plan: {key: 'free', version: 2}, status: 'active', features: [], trial: null, pastDue: null, overageEnabled: false})
@@ -38,7 +38,7 @@ test('a new org begins on the default plan, and is told of all of it', async t =
   t.like((await usageOf(call)).credits, {available: 25, spent: 0, byFeature: []})
 })
 
-test('50 authorisations at once never pass what the period has', async t => {
+test('50 concurrent authorisations never exceed the rows of the period', async t => {
   const {org, call} = await newOrg('small.1')
   const answers = await Promise.all(Array.from({length: 50}, () => authorise(call, 3)))
   t.is(answers.filter(({status}) => status === 200).length, 6)
@@ -61,7 +61,7 @@ const sumsOf = (org: string) =>
   house.db.one(sql.type(Sums)`
     select sum(used)::int8 as used, coalesce(sum(reserved) filter (where used is null), 0)::int8 as reserved from row_usage where org_id = ${org}`)
 
-test('a refusal says how many are left and what would lift it', async t => {
+test('a refusal says how many rows are left and what would lift the limit', async t => {
   const {call} = await newOrg('small.1')
   await ok(authorise(call, 12), 200)
   const no = await authorise(call, 10)
@@ -78,7 +78,7 @@ test('a refusal says how many are left and what would lift it', async t => {
   t.like((await ok(call('GET', '/entitlements/me'), 200)).usage.rows, {remaining: 0})
 })
 
-test('a run is cut to the plan’s rows per run, reserves those, and counts what it wrote', async t => {
+test('a run is limited to and reserves the rows per run of the plan, and then counts its written rows', async t => {
   const org = await openOrg(house)
   await place(house, org.org, 'small.1')
   const here = callsOf(house, org)
@@ -100,7 +100,7 @@ test('a run is cut to the plan’s rows per run, reserves those, and counts what
   t.like(await rowsOf(org.call), {used: 7, reserved: 0}, 'a dry run counts nothing')
 })
 
-test('an authorised run completes, whatever becomes of plan and period; a retry takes what room there is', async t => {
+test('an authorised run completes despite changes of plan or period; its retry gets the remaining rows', async t => {
   const org = await openOrg(house, 'zoe@other.example')
   await place(house, org.org, 'small.1')
   const {path} = await prepareImport(org, {csv: accountRows(6, 'F-'), flow: accounts})
@@ -126,7 +126,7 @@ test('an authorised run completes, whatever becomes of plan and period; a retry 
   )
 })
 
-test('with overage rows past the plan’s are let through and told of each run', async t => {
+test('with overage enabled, rows beyond the plan are allowed and counted per run', async t => {
   const {org, call} = await newOrg('small.1')
   await house.db.query(sql.unsafe`update orgs set overage_enabled = true where id = ${org}`)
   const runs = [await ok(authorise(call, 12), 200), await ok(authorise(call, 12), 200), await ok(authorise(call, 12), 200)]
@@ -145,7 +145,7 @@ test('with overage rows past the plan’s are let through and told of each run',
   t.like(await authorise(call, 1), {status: 402, body: {code: 'LIMIT_ROWS'}})
 })
 
-test('a payment that failed stops nothing for seven days', async t => {
+test('a failed payment stops nothing for seven days', async t => {
   const {org, call} = await newOrg('team.1')
   await house.db.query(
     sql.unsafe`update orgs set plan_status = 'past_due', past_due_since = lading_now() - interval '6 days 23 hours' where id = ${org}`,
@@ -156,7 +156,7 @@ test('a payment that failed stops nothing for seven days', async t => {
   refused(t, await authorise(call, 1), 'STATUS_PAST_DUE', [{by: 'payment'}])
 })
 
-test('modules, schedules, files and features: what the plan has no room for', async t => {
+test('modules, schedules, files and features beyond the plan are refused', async t => {
   const {org: id, session, call} = await newOrg('small.1')
   const connector = await addConnector(house, id)
   await discover(house, id, connector)
@@ -167,7 +167,7 @@ test('modules, schedules, files and features: what the plan has no room for', as
     {by: 'trial', limit: 25},
     {by: 'plan', planKey: 'team', limit: 25},
   ]
-  refused(t, await enable('Accounts'), 'LIMIT_MODULES', roomy, /room for 1/)
+  refused(t, await enable('Accounts'), 'LIMIT_MODULES', roomy, /allows 1 enabled module\./)
   await ok(enable('Leads', false), 200)
   await ok(enable('Accounts'), 200)
 
@@ -201,7 +201,7 @@ test('modules, schedules, files and features: what the plan has no room for', as
   await ok(call('PUT', `/orgs/${org.org}/libraries/mine`, library), 200)
 })
 
-test('modules that were on stay on where the plan has less room', async t => {
+test('enabled modules stay enabled when the plan allows fewer', async t => {
   const {org, call} = await newOrg('small.1')
   const connector = await addConnector(house, org)
   await discover(house, org, connector)

@@ -9,25 +9,25 @@ import {observe} from '../../api/observe.ts'
 import {routes} from '../../api/routes.ts'
 import {CrmError} from '../../shared/crm/error.ts'
 import {codes, Refusal} from '../../shared/errors.ts'
-import {openLog} from '../../shared/log.ts'
-import {StorageFailed} from '../../shared/storage-failed.ts'
+import {StorageFailed} from '../../shared/storage/failed.ts'
+import {openLog} from '../../shared/telemetry/log.ts'
 import {openCalls} from '../client.ts'
 import {openHalfRequest, readAnswer} from '../half-request.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 let path: string
-let owner: ReturnType<World['as']>
+let owner: ReturnType<TestDeployment['as']>
 const json = {'content-type': 'application/json'}
 
 test.before(async t => {
-  house = await world(t, {environment: {RETURN_ORIGINS: 'https://widget.example.org'}})
+  house = await startTestDeployment(t, {environment: {RETURN_ORIGINS: 'https://widget.example.org'}})
   const place = await house.makeOrg()
   owner = house.as(place.token)
   path = `/orgs/${place.org}/tokens`
 })
 
-test('an unknown address is a 404, a known one with another method a 405 that says which', async t => {
+test('an unknown path is 404, and a known path with another method is 405 with the allowed methods', async t => {
   for (const address of ['/nothing', '/orgs', '/auth/zoho', '/auth/me/more']) {
     const {status, body} = await owner('GET', address)
     t.like({status, code: body.code}, {status: 404, code: 'NOT_FOUND'}, address)
@@ -37,7 +37,7 @@ test('an unknown address is a 404, a known one with another method a 405 that sa
   t.deepEqual(headers.get('allow')!.split(', ').sort(), ['GET', 'HEAD', 'POST'])
 })
 
-test('an address has one spelling: another case or a slash at its end is nowhere, whatever the method', async t => {
+test('a path has one spelling: another case or a trailing slash is 404 for every method', async t => {
   t.is((await owner('GET', path)).status, 200)
   t.is((await owner('GET', '/')).status, 200)
   const spellings = [
@@ -67,13 +67,13 @@ test('an address has one spelling: another case or a slash at its end is nowhere
   }
 })
 
-test('no body is an empty one, and the schema says what it lacks', async t => {
+test('a missing body is read as an empty object', async t => {
   const {status, body} = await owner('POST', path)
   t.like({status, code: body.code}, {status: 400, code: 'INVALID'})
   t.is(body.issues[0].path[0], 'name')
 })
 
-test('only JSON in UTF-8 is read', async t => {
+test('only JSON in UTF-8 is accepted as a body', async t => {
   const text = '{"name": "ci"}'
   const wrong = [
     'text/plain',
@@ -92,7 +92,7 @@ test('only JSON in UTF-8 is read', async t => {
   }
 })
 
-test('what is not JSON, or would hurt further in, is a 400', async t => {
+test('malformed and dangerous JSON is refused with 400', async t => {
   const wrong = [
     '{not json',
     '{"name": "ci"} trailing',
@@ -112,7 +112,7 @@ test('what is not JSON, or would hurt further in, is a 400', async t => {
   t.is(({} as {admin?: boolean}).admin, undefined)
 })
 
-test('JSON of more than a mebibyte is refused, whether its length is said or found out', async t => {
+test('JSON of more than a mebibyte is refused, with or without a content length', async t => {
   const large = JSON.stringify({name: 'x'.repeat(1024 ** 2)})
   const {status, body} = await owner('POST', path, large, json)
   t.like({status, code: body.code}, {status: 413, code: 'BODY_TOO_LARGE'})
@@ -120,7 +120,7 @@ test('JSON of more than a mebibyte is refused, whether its length is said or fou
   t.is((await owner('POST', path, chunks, json)).body.code, 'BODY_TOO_LARGE')
 })
 
-test('the sender of an endless body hears the refusal while still sending', async t => {
+test('the sender of an endless body gets the refusal while still sending', async t => {
   const {send, answer, socket} = openHalfRequest(house.url)
   send(`POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n`)
   send(`10000\r\n${'x'.repeat(65_536)}\r\n`)
@@ -130,14 +130,14 @@ test('the sender of an endless body hears the refusal while still sending', asyn
   await answer
 })
 
-test('an address that is not percent-encoded UTF-8 is a 400', async t => {
+test('an address that is not percent-encoded UTF-8 is refused with 400', async t => {
   for (const address of ['/auth/%zz', '/auth/me?x=%', '/orgs/%ff/tokens', '/orgs/%00/tokens', '/auth/me?x=%00']) {
     const {status, body} = await owner('GET', address)
     t.like({status, code: body.code}, {status: 400, code: 'INVALID'}, address)
   }
 })
 
-test('HEAD answers as GET does, without the body', async t => {
+test('HEAD answers like GET without the body', async t => {
   const get = await owner('GET', path)
   const head = await owner('HEAD', path)
   t.is(head.status, 200)
@@ -146,18 +146,18 @@ test('HEAD answers as GET does, without the body', async t => {
   t.is((await house.as(null)('HEAD', path)).status, 401)
 })
 
-test('a GET with an effect takes no HEAD', async t => {
+test('a GET with an effect refuses HEAD', async t => {
   t.is((await house.as(null)('HEAD', '/auth/zoho/start?dc=local')).status, 405)
 })
 
-test('OPTIONS says what an address takes', async t => {
+test('OPTIONS lists the methods of a path', async t => {
   const {status, headers} = await house.as(null)('OPTIONS', path)
   t.is(status, 204)
   t.deepEqual(headers.get('allow')!.split(', ').sort(), ['GET', 'HEAD', 'POST'])
   t.is((await house.as(null)('OPTIONS', '/nothing')).status, 404)
 })
 
-test('pages of listed origins may call from a browser, others may not', async t => {
+test('listed origins may call from a browser; others may not', async t => {
   const ask = {'access-control-request-method': 'DELETE', 'access-control-request-headers': 'authorization'}
   const listed = await house.as(null)('OPTIONS', path, undefined, {...ask, origin: 'https://widget.example.org'})
   t.is(listed.status, 204)
@@ -172,7 +172,7 @@ test('pages of listed origins may call from a browser, others may not', async t 
   t.is(refused.headers.get('access-control-allow-origin'), 'https://widget.example.org', 'a refusal is read as well')
 })
 
-test('every answer names its request, and cannot be taken for something else', async t => {
+test('every answer has a request id and headers against sniffing and caching', async t => {
   for (const answer of [await owner('GET', path), await owner('GET', '/nothing'), await house.as(null)('GET', path)]) {
     t.regex(answer.headers.get('x-request-id')!, /^req_/)
     t.is(answer.headers.get('x-content-type-options'), 'nosniff')
@@ -188,11 +188,11 @@ test('every answer names its request, and cannot be taken for something else', a
   }
 })
 
-test('a 401 says which scheme', async t => {
+test('a 401 names the scheme Bearer', async t => {
   t.is((await house.as(null)('GET', path)).headers.get('www-authenticate'), 'Bearer')
 })
 
-test('what is no HTTP is answered in the envelope too', async t => {
+test('malformed HTTP is answered in the error envelope', async t => {
   const garbage = openHalfRequest(house.url)
   garbage.send('GARBAGE\r\n\r\n')
   const {status, body} = readAnswer(await garbage.answer)
@@ -202,18 +202,18 @@ test('what is no HTTP is answered in the envelope too', async t => {
   t.is(readAnswer(await large.answer).status, 431)
 })
 
-test('every code has a status of a refusal', t => {
+test('every error code has an error status', t => {
   for (const code of codes) t.true(new Refusal(code, '').status >= 400, code)
 })
 
-test('every route declares what it may change', t => {
+test('every declared effect of a route is a known one', t => {
   for (const {method, path: address, effect} of routes) {
     if (effect !== undefined) t.true(['read', 'write', 'money', 'publisher', 'access'].includes(effect), `${method} ${address}`)
   }
   t.pass()
 })
 
-/** The envelope alone, around something that fails. */
+/** Wraps a failing handler in the envelope middleware alone. */
 const failWith = async (error: unknown) => {
   const app = new Koa()
     .use(observe(openLog('test', 'silent'), new AbortController().signal, () => ({})))
@@ -239,14 +239,14 @@ const problem = {
   quotaSpent: false,
 }
 
-test('a refusal of the CRM is a 502 with its object', async t => {
+test('a CRM refusal becomes a 502 with the crm object', async t => {
   const {status, body, headers} = await failWith(new CrmError(problem))
   t.is(status, 502)
   t.like(body, {code: 'CRM_REFUSED', crm: problem})
   t.is(headers.get('retry-after'), null)
 })
 
-test('the CRM’s daily allowance is a 429, its rate limit a 502; what it says of waiting is passed on', async t => {
+test('an exhausted CRM quota is 429, a CRM rate limit 502; a wait time of the rate limit is passed on', async t => {
   const spent = await failWith(new CrmError({...problem, code: 'TOO_MANY_REQUESTS', status: 429, rateLimited: true, quotaSpent: true}))
   t.is(spent.status, 429)
   t.is(spent.headers.get('retry-after'), null)
@@ -257,20 +257,20 @@ test('the CRM’s daily allowance is a 429, its rate limit a 502; what it says o
   t.is(limited.headers.get('retry-after'), '2')
 })
 
-test('a refusal that says when to ask again says it in the header', async t => {
+test('a refusal with a retry time sets the Retry-After header', async t => {
   const {status, headers, body} = await failWith(new Refusal('CONNECTION_THROTTLED', 'Wait', {retryAfterMs: 90_000, written: false}))
   t.is(status, 429)
   t.is(headers.get('retry-after'), '90')
   t.like(body, {error: 'Wait', code: 'CONNECTION_THROTTLED', written: false})
 })
 
-test('a storage that is away or full is a 503 that says when to ask again, and names neither file nor host', async t => {
+test('unavailable or full storage is a 503 with Retry-After that names neither file nor host', async t => {
   const away = new StorageFailed(Object.assign(new Error('connect ECONNREFUSED 10.1.2.3:9000'), {code: 'ECONNREFUSED'}))
   const full = Object.assign(new Error('ENOSPC: no space left on device, write /data/x'), {code: 'ENOSPC'})
   for (const [error, says, seconds] of [
-    [away, /cannot be reached/, '5'],
-    [new StorageFailed(full), /no room/, '60'],
-    [full, /no room/, '60'],
+    [away, /storage is unavailable/, '5'],
+    [new StorageFailed(full), /storage is full/, '60'],
+    [full, /storage is full/, '60'],
   ] as const) {
     const {status, body, headers} = await failWith(error)
     t.like({status, code: body.code, retry: headers.get('retry-after')}, {status: 503, code: 'UNAVAILABLE', retry: seconds})
@@ -279,13 +279,13 @@ test('a storage that is away or full is a 503 that says when to ask again, and n
   }
 })
 
-test('a shape that does not fit within is our own fault and no 400 of the caller’s', async t => {
+test('an internal schema error is a 500, not a 400', async t => {
   const {error} = z.object({name: z.string()}).safeParse({})
   const {status, body} = await failWith(error)
   t.like({status, code: body.code, issues: body.issues}, {status: 500, code: 'INTERNAL', issues: undefined})
 })
 
-test('what nobody foresaw is a 500 that tells its request and nothing of itself', async t => {
+test('an unexpected error is a 500 with its request id and no details', async t => {
   for (const error of [new Error('secret row value'), new TypeError('secret row value'), 'secret row value', null]) {
     const {status, body, text, headers} = await failWith(error)
     t.like({status, code: body.code}, {status: 500, code: 'INTERNAL'})

@@ -3,28 +3,28 @@ import {join} from 'node:path'
 import {PassThrough} from 'node:stream'
 import test from 'ava'
 import {z} from 'zod'
-import {openSession} from '../../shared/people/session.ts'
+import {openSession} from '../../shared/accounts/session.ts'
 import {sql} from '../../sql/database.ts'
 import {deleteOfRuns, holdRuns, listRunNos} from '../../sql/erasure.ts'
 import {takeLease} from '../../sql/run-heads.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {filled, fillMore} from '../erasing.ts'
+import {filled, fillMore} from '../erasure.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../importing.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
-let operator: ReturnType<World['as']>
+let house: TestDeployment
+let operator: ReturnType<TestDeployment['as']>
 
 test.before(async t => {
-  house = await world(t, {workers: ['discovery', 'imports', 'erasure']})
+  house = await startTestDeployment(t, {workers: ['discovery', 'imports', 'erasure']})
   operator = house.as(house.adminToken)
 })
 
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
 const actionsOn = async (org: string) => (await operator('GET', `/staff/actions?org=${org}`)).body.actions
 
-/** Every row of every table of ours, as text: what a dump of the database would show. */
+/** Reads every row of every table as text, as a database dump would show it. */
 const dump = async () => {
   const tables = await house.db.anyFirst(
     sql.type(
@@ -47,10 +47,10 @@ const tablesWith = (tables: Dump, text: string) =>
 
 const revocations = () => house.crm.journal({path: '/oauth/v2/token/revoke'}).length
 
-/** What stays of an org on purpose, people, who are not the org's, and shares and budgets of a CRM: a call that ends late writes them once more, and they go by themselves. */
+/** Tables that keep rows on purpose. People do not belong to the org. A late call may write CRM shares and budgets again; these expire. */
 const kept = ['api_tokens', 'crm_budgets', 'crm_shares', 'people', 'sessions', 'staff_actions', 'used_sign_ins']
 
-test.serial('an erased org leaves no row, no file and no name; its neighbour keeps everything', async t => {
+test.serial('an erased org leaves no row, no file and no name; another org keeps everything', async t => {
   const neighbour = await openOrg(house, 'zoe@other.example')
   await runImport(neighbour, {csv: accountRows(120, 'Z-'), flow: accounts})
   await house.hot.query(`insert into retention_nights (day, ended_at, lease_until) values ('2020-01-01', lading_now(), lading_now())`)
@@ -107,7 +107,7 @@ test.serial('an erased org leaves no row, no file and no name; its neighbour kee
   t.is(again.role, 'owner')
 })
 
-test.serial('a run that is writing when its org is erased writes no more, and fails nothing', async t => {
+test.serial('a run that is writing when its org is erased stops without failing the erasure', async t => {
   const home = await openOrg(house, 'zoe@other.example')
   house.crm.faults.add({
     match: {method: 'POST', path: '/crm/v8/Accounts', nth: 3},
@@ -131,8 +131,8 @@ test.serial('a run that is writing when its org is erased writes no more, and fa
   t.false(existsSync(join(house.config.STORAGE_DIR, home.org)))
 })
 
-test.serial('an org that is being erased is closed, and nobody opens it or looks into it', async t => {
-  const own = await world(t)
+test.serial('an org under erasure is closed, and cannot be reopened or viewed', async t => {
+  const own = await startTestDeployment(t)
   const {org, token} = await own.makeOrg()
   const staff = await own.makeStaff()
   const ask = own.as(own.adminToken)
@@ -151,13 +151,13 @@ test.serial('an org that is being erased is closed, and nobody opens it or looks
   )
 })
 
-test.serial('an erasure that broke off half way is gone on with', async t => {
-  const own = await world(t, {workers: ['discovery', 'imports']})
+test.serial('an erasure that was interrupted is resumed', async t => {
+  const own = await startTestDeployment(t, {workers: ['discovery', 'imports']})
   const home = await openOrg(own)
   await runImport(home, {csv: accountRows(30), flow: accounts})
   const ask = own.as(own.adminToken)
   await ask('POST', `/staff/orgs/${home.org}/erase`, {reason: 'They asked'})
-  // As far as an attempt had come when its process died.
+  // Simulates the state that a crashed process leaves.
   await holdRuns(own.db, home.org)
   const runs = await listRunNos(own.db, {org: home.org, limit: 100})
   await own.ahead('1 hour')
@@ -173,7 +173,7 @@ test.serial('an erasure that broke off half way is gone on with', async t => {
   t.deepEqual(outcomeOf(await home.call('GET', '/auth/me')), [401, 'ORG_NOT_FOUND'])
 })
 
-test.serial('a file that is still being sent when its org is erased is kept nowhere', async t => {
+test.serial('a file still being uploaded when its org is erased is not kept', async t => {
   const home = await openOrg(house, 'zoe@other.example')
   const {import: made} = await ok(home.call('POST', `/orgs/${home.org}/imports`, {name: 'Late', connectorId: home.connector}), 201)
   const body = new PassThrough()
@@ -195,7 +195,7 @@ test.serial('a file that is still being sent when its org is erased is kept nowh
 
 const erasePerson = (id: string, body?: object) => operator('POST', `/staff/people/${id}/delete`, body)
 
-test.serial('an erased person leaves no name and no address; what they made stays and names nobody', async t => {
+test.serial('an erased person leaves no name or address; their work stays without a name', async t => {
   const email = 'Gone.Person@example.net'
   const {person, org, token} = await house.makeOrg({email})
   const other = await house.makeOrg({org, role: 'owner'})
@@ -231,28 +231,25 @@ test.serial('an erased person leaves no name and no address; what they made stay
   t.like(newest, {kind: 'person.delete', person, reason: 'Their right', staff: null, org: null})
 })
 
-test.serial(
-  'the only owner of an org with others is not erased, unless the operator insists: then the highest of the others is owner',
-  async t => {
-    const {person, org} = await house.makeOrg()
-    await house.makeOrg({org, role: 'operator'})
-    const first = await house.makeOrg({org, role: 'builder'})
-    await house.makeOrg({org, role: 'builder'})
-    const refused = await erasePerson(person)
-    t.deepEqual(outcomeOf(refused), [409, 'LAST_OWNER'])
-    t.deepEqual(refused.body.orgs, [{id: org, name: 'Test Org'}])
-    t.is((await house.as(first.token)('GET', `/orgs/${org}/members`)).body.members.length, 4, 'nothing happened')
-    const {body} = await erasePerson(person, {force: true})
-    t.deepEqual(body.heirs, [{org, person: first.person}])
-    const {members} = (await house.as(first.token)('GET', `/orgs/${org}/members`)).body
-    t.deepEqual(
-      members.filter(({role}: any) => role === 'owner').map(({personId}: any) => personId),
-      [first.person],
-    )
-  },
-)
+test.serial('the only owner of an org with others is erased only on insistence; the highest member then inherits', async t => {
+  const {person, org} = await house.makeOrg()
+  await house.makeOrg({org, role: 'operator'})
+  const first = await house.makeOrg({org, role: 'builder'})
+  await house.makeOrg({org, role: 'builder'})
+  const refused = await erasePerson(person)
+  t.deepEqual(outcomeOf(refused), [409, 'LAST_OWNER'])
+  t.deepEqual(refused.body.orgs, [{id: org, name: 'Test Org'}])
+  t.is((await house.as(first.token)('GET', `/orgs/${org}/members`)).body.members.length, 4, 'nothing happened')
+  const {body} = await erasePerson(person, {force: true})
+  t.deepEqual(body.heirs, [{org, person: first.person}])
+  const {members} = (await house.as(first.token)('GET', `/orgs/${org}/members`)).body
+  t.deepEqual(
+    members.filter(({role}: any) => role === 'owner').map(({personId}: any) => personId),
+    [first.person],
+  )
+})
 
-test.serial('whoever is alone in an org, or one owner of several, or in none, is simply erased', async t => {
+test.serial('a person alone in an org, one of several owners, or in no org is erased at once', async t => {
   const alone = await house.makeOrg()
   const {org, person} = await house.makeOrg()
   await house.makeOrg({org, role: 'owner'})
@@ -263,7 +260,7 @@ test.serial('whoever is alone in an org, or one owner of several, or in none, is
   t.deepEqual(outcomeOf(await house.as(staff.token)('GET', '/staff/people')), [401, 'MEMBERSHIP_GONE'])
 })
 
-test.serial('what a staff member did still names them when they are erased', async t => {
+test.serial('past staff actions still name an erased staff member', async t => {
   const {org} = await house.makeOrg()
   const staff = await house.makeStaff({name: 'Was Staff', email: 'was@staff.example'})
   await house.openView({org, by: staff.token})
@@ -271,7 +268,7 @@ test.serial('what a staff member did still names them when they are erased', asy
   t.like((await actionsOn(org))[0].staff, {name: 'Was Staff', email: 'was@staff.example'})
 })
 
-test.serial('of an owner who is erased and one who leaves at the same moment one stays', async t => {
+test.serial('of two owners, one erased and one leaving at the same moment, one stays', async t => {
   for (let n = 0; n < 5; n++) {
     const one = await house.makeOrg()
     const other = await house.makeOrg({org: one.org, role: 'owner'})
@@ -288,7 +285,7 @@ test.serial('of an owner who is erased and one who leaves at the same moment one
   }
 })
 
-test.serial('an erased person who is signed in somewhere gains nothing by a refresh', async t => {
+test.serial('an erased person with an open session cannot refresh it', async t => {
   const {person} = await house.makeOrg()
   const token = await openSession(house.db, house.config, {person, org: null, role: null})
   await erasePerson(person)

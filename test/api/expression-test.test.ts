@@ -1,13 +1,13 @@
 import anyTest, {type TestFn} from 'ava'
 import {people} from '../ai.ts'
 import {ok} from '../importing.ts'
-import {discover, openRegistry} from '../registering.ts'
-import {type World, world} from '../world.ts'
+import {discover, openRegistry} from '../registry.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-const test = anyTest as TestFn<{house: World}>
-test.before(async t => void Object.assign(t.context, {house: await world(t)}))
+const test = anyTest as TestFn<{house: TestDeployment}>
+test.before(async t => void Object.assign(t.context, {house: await startTestDeployment(t)}))
 
-const openOrg = async ({house}: {house: World}) => {
+const openOrg = async ({house}: {house: TestDeployment}) => {
   const home = await openRegistry(house)
   await discover(house, home.org, home.connector, [people])
   const rows = [
@@ -17,7 +17,7 @@ const openOrg = async ({house}: {house: World}) => {
   return {...home, test: (more: object) => home.call('POST', `/orgs/${home.org}/expressions/test`, {columns: ['Name', 'N'], rows, ...more})}
 }
 
-test('an expression gives its value on each row, unmasked, and where it compiles not a line and a column', async t => {
+test('an expression test returns unmasked values per row, or the line and column of a compile error', async t => {
   const home = await openOrg(t.context)
   const {results, ...rest} = await ok(home.test({expression: 'helpers.upper(row.Name)'}), 200)
   t.deepEqual(rest, {compiles: true, issue: null})
@@ -31,7 +31,7 @@ test('an expression gives its value on each row, unmasked, and where it compiles
   t.regex(unknown.issue.message, /Nmae/)
 })
 
-test('a value the field does not take and a row that throws say so of that row', async t => {
+test('a value that the field cannot take and a row that throws are reported for that row', async t => {
   const home = await openOrg(t.context)
   const into = {module: 'People', field: 'Joined', connectorId: home.connector}
   const {results} = await ok(home.test({expression: 'value ? "2026-01-0" + value : JSON.parse("{")', source: 'N', ...into}), 200)
@@ -41,7 +41,7 @@ test('a value the field does not take and a row that throws say so of that row',
   t.is(refusedValue.results[0].problem.code, 'INVALID_VALUE')
 })
 
-test('what is asked wrongly is refused with a way on', async t => {
+test('an invalid expression test is refused with a hint', async t => {
   const home = await openOrg(t.context)
   for (const [more, status, code] of [
     [{source: 'Nowhere'}, 400, 'INVALID'],

@@ -1,11 +1,11 @@
 import test from 'ava'
 import {ok} from '../importing.ts'
-import {discover, moduleOf, openRegistry, usualModules} from '../registering.ts'
-import {type World, world} from '../world.ts'
+import {discover, moduleOf, openRegistry, usualModules} from '../registry.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const open = async () => {
@@ -16,7 +16,7 @@ const open = async () => {
   return {...home, fields, names}
 }
 
-test('the fields of a module stand with what is said of them', async t => {
+test('the fields of a module are listed with their annotations', async t => {
   const {call, at, fields} = await open()
   const {annotation} = await ok(call('PATCH', at('fields/Leads/Email'), {pii: true, description: 'Where to write'}), 200)
   t.deepEqual(annotation, {apiName: 'Email', pii: true, description: 'Where to write'})
@@ -26,7 +26,7 @@ test('the fields of a module stand with what is said of them', async t => {
   t.deepEqual(await fields('', 'leads'), await fields())
 })
 
-test('one annotation changes value by value, and null takes a value back', async t => {
+test('an annotation is changed value by value, and null removes a value', async t => {
   const {call, at} = await open()
   const patch = async (body: unknown) => (await ok(call('PATCH', at('fields/Leads/Email'), body), 200)).annotation
   await patch({pii: true, aliases: ['Mail', 'E-Mail']})
@@ -36,7 +36,7 @@ test('one annotation changes value by value, and null takes a value back', async
   t.is(await patch({aliases: null, defaultMapping: null}), null)
 })
 
-test('a field nobody ever saw has no annotation', async t => {
+test('an unknown field cannot be annotated', async t => {
   const {call, at, version} = await open()
   t.like(await call('PATCH', at('fields/Leads/Fax'), {pii: true}), {status: 404, body: {code: 'NOT_FOUND'}})
   t.like(await call('PATCH', at('fields/Fax/Email'), {pii: true}), {status: 404, body: {code: 'MODULE_NOT_FOUND'}})
@@ -44,7 +44,7 @@ test('a field nobody ever saw has no annotation', async t => {
   t.is(await version(), 1)
 })
 
-test('a module’s whole set is replaced, and what changed is counted', async t => {
+test('all annotations of a module can be replaced, with counts of the changes', async t => {
   const {call, at, fields} = await open()
   const put = (set: unknown, module = 'Leads') => call('PUT', at(`fields/${module}/annotations`), set)
   const first = [{apiName: 'Email', pii: true}, {apiName: 'Company'}]
@@ -63,7 +63,7 @@ test('a module’s whole set is replaced, and what changed is counted', async t 
   t.deepEqual((await put([])).body, {ok: true, added: 0, changed: 0, removed: 0})
 })
 
-test('a set that does not match is refused whole, with issues at the place', async t => {
+test('an invalid set of annotations is refused as a whole, with the paths of the issues', async t => {
   const {call, at, version} = await open()
   const refused: [unknown, (string | number)[]][] = [
     [{apiName: 'Email'}, []],
@@ -96,7 +96,7 @@ test('a set that does not match is refused whole, with issues at the place', asy
   t.is(await version(), 1)
 })
 
-test('a field that went is kept with its annotation, shown on request, and comes back with it', async t => {
+test('a removed field keeps its annotation, is listed on request, and regains the annotation', async t => {
   const {call, at, fields, names, org, connector} = await open()
   await ok(call('PUT', at('fields/Leads/annotations'), [{apiName: 'Email', pii: true}]), 200)
   const without = usualModules.map(module => (module.apiName === 'Leads' ? moduleOf('Leads', ['Last_Name', 'Score']) : module))
@@ -113,7 +113,7 @@ test('a field that went is kept with its annotation, shown on request, and comes
   t.like((await fields())[1], {apiName: 'Email', annotation: {pii: true}, removed: false})
 })
 
-test('an annotation of a field no discovery ever found is shown among the removed ones', async t => {
+test('an annotation of a never discovered field is listed with the removed fields', async t => {
   const {call, at, names} = await open()
   await ok(call('PATCH', at('modules/Leads'), {enabled: true}), 200)
   const registry = await ok(call('GET', at('registry')), 200)
@@ -122,7 +122,7 @@ test('an annotation of a field no discovery ever found is shown among the remove
   t.is((await names()).length, 3)
 })
 
-test('members below admin read and do not write', async t => {
+test('members below admin can read the configuration and cannot change it', async t => {
   const {org, at} = await open()
   const {token} = await house.makeOrg({role: 'builder', org})
   const call = house.as(token)

@@ -5,11 +5,11 @@ import {sql} from '../../sql/database.ts'
 import {openCalls} from '../client.ts'
 import {openCutOff} from '../cut-off.ts'
 import {openHalfRequest, readAnswer} from '../half-request.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {world} from '../world.ts'
 
-test('health says how the database and the queue are, and on request the migrations', async t => {
-  const house = await world(t)
+test('health reports the database, the queue and, on request, the migrations', async t => {
+  const house = await startTestDeployment(t)
   const ask = house.as(null)
   t.deepEqual((await ask('GET', '/health')).body, {status: 'ok', database: 'ok', queue: 'ok'})
   const deep = await ask('GET', '/health?deep=1')
@@ -22,15 +22,15 @@ test('health says how the database and the queue are, and on request the migrati
   t.is((await ask('GET', '/health?deep=yes&deep=1')).status, 200, 'a probe is never told of its junk')
 })
 
-test('robots are sent away', async t => {
-  const {as} = await world(t)
+test('robots.txt disallows all paths', async t => {
+  const {as} = await startTestDeployment(t)
   const {status, text, headers} = await as(null)('GET', '/robots.txt')
   t.is(status, 200)
   t.is(text, 'User-agent: *\nDisallow: /\n')
   t.regex(headers.get('content-type')!, /^text\/plain/)
 })
 
-test('while the database is gone every request is a 503 that says when to ask again, and afterwards all is well', async t => {
+test('without the database every request is a 503 with Retry-After, and works again afterwards', async t => {
   const {api, proxy} = await openCutOff(t)
   const ask = openCalls(api.url)(null)
   const start = '/auth/zoho/start'
@@ -54,8 +54,8 @@ test('while the database is gone every request is a 503 that says when to ask ag
   t.is((await ask('GET', start)).status, 302)
 })
 
-test('during maintenance everything but health and robots is refused before anything is read', async t => {
-  const house = await world(t, {environment: {MAINTENANCE: '1', RETURN_ORIGINS: 'https://widget.example.org'}})
+test('maintenance refuses all but health and robots.txt before reading anything', async t => {
+  const house = await startTestDeployment(t, {environment: {MAINTENANCE: '1', RETURN_ORIGINS: 'https://widget.example.org'}})
   const closed = routes.filter(({path}) => path !== '/health' && path !== '/robots.txt')
   for (const {method, path} of closed) {
     const {status, body, headers} = await house.as('garbage')(method.toUpperCase(), path.replaceAll(/:\w+/g, 'x'))

@@ -1,13 +1,13 @@
 import test from 'ava'
 import {removeDeleted} from '../../workers/retention.ts'
 import {accountRows, accounts, type Org, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 let org: Org
 
 test.before(async t => {
-  house = await world(t, {workers: ['imports', 'discovery']})
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery']})
   org = await openOrg(house)
 })
 
@@ -15,7 +15,7 @@ const outcome = ({status, body}: {status: number; body: any}) => [status, body.c
 const list = async () => (await ok(org.call('GET', `/orgs/${org.org}/imports?limit=200`), 200)).imports.map(({id}: any) => id)
 const tools = () => ({...house.tools, drain: new AbortController().signal})
 
-test.serial('an import is renamed against the version that was read', async t => {
+test.serial('renaming an import requires the version that was read', async t => {
   const {path} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
   const read = await org.call('GET', path)
   const etag = read.headers.get('etag')!
@@ -33,7 +33,7 @@ test.serial('an import is renamed against the version that was read', async t =>
   t.deepEqual(outcome(await org.call('PATCH', path, {name: 'x'}, {'if-match': 'W/"1"'})), [400, 'BAD_IF_MATCH'])
 })
 
-test.serial('flows are set against the version that was read, or against none', async t => {
+test.serial('setting flows with an outdated version is refused; without a version it is accepted', async t => {
   const {path, source} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
   const read = await org.call('GET', path)
   const [etag, {version, flows}] = [read.headers.get('etag')!, read.body.import]
@@ -55,7 +55,7 @@ test.serial('flows are set against the version that was read, or against none', 
   t.deepEqual([one.status, two.status].sort(), [200, 409], 'of two at once')
 })
 
-test.serial('whoever made it deletes it, or an admin; it is gone at once, and all of it before the minute is over', async t => {
+test.serial('an import is deleted by its author or an admin, at once, and all its data within a minute', async t => {
   const {path, run, source} = await runImport(org, {csv: accountRows(20, 'deleted-'), flow: accounts})
   const id = path.split('/').at(-1)
   const member = await house.makeOrg({role: 'operator', org: org.org})
@@ -95,7 +95,7 @@ test.serial('whoever made it deletes it, or an admin; it is gone at once, and al
   t.deepEqual(outcome(await org.call('GET', `/orgs/${org.org}/runs/${run.id}`)), [404, 'RUN_NOT_FOUND'])
 })
 
-test.serial('what a run has is not deleted, nor what a dry run reads', async t => {
+test.serial('an import with a running run or dry run cannot be deleted', async t => {
   house.crm.faults.add({match: {path: '/crm/v8/Accounts'}, times: 50, action: {type: 'slow', ms: 500, when: 'before'}})
   for (const start of [{}, {dryRun: true}]) {
     const {path} = await prepareImport(org, {csv: accountRows(300, 'held-'), flow: accounts})

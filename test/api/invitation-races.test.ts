@@ -1,20 +1,19 @@
 import {randomUUID} from 'node:crypto'
 import test from 'ava'
 import pg from 'pg'
-import type {Role} from '../../shared/people/roles.ts'
-import {openSession} from '../../shared/people/session.ts'
+import type {Role} from '../../shared/accounts/roles.ts'
+import {openSession} from '../../shared/accounts/session.ts'
 import {listChanges} from '../../sql/changes.ts'
 import {sql} from '../../sql/database.ts'
 import {listMembers} from '../../sql/members.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
-/** An org, and somebody invited to it. */
 const newInvited = async (role: Role = 'builder') => {
   const {org, token} = await house.makeOrg()
   const email = `${randomUUID()}@guests.example`
@@ -33,7 +32,7 @@ const changesOf = async (org: string) => (await listChanges(house.db, {org, limi
 const orgOf = async (token: string) => (await house.as(token)('GET', '/auth/me')).body.org?.id ?? null
 const rounds = [...Array(10).keys()]
 
-test('of fifty accepts at once one wins: one membership, one change, and the others are told it was used', async t => {
+test('of fifty concurrent accepts one wins, with one membership and one change; the others get INVITATION_USED', async t => {
   const {id, org, person, newSession} = await newInvited()
   const tokens = await Promise.all([...Array(50).keys()].map(newSession))
   const answers = await Promise.all(tokens.map(token => accept(token, id)))
@@ -48,7 +47,7 @@ test('of fifty accepts at once one wins: one membership, one change, and the oth
   for (const token of tokens) t.is(await orgOf(token), won.includes(token) ? org : null)
 })
 
-test('of two accounts with one address, one uses the invitation', async t => {
+test('of two accounts with one address, one can use the invitation', async t => {
   for (const _ of rounds) {
     const {id, org, email, newSession} = await newInvited()
     const namesake = await house.makeOrg({email: email.toUpperCase()})
@@ -61,7 +60,7 @@ test('of two accounts with one address, one uses the invitation', async t => {
   }
 })
 
-test('of a withdrawal and an accept at once, one holds', async t => {
+test('of a concurrent withdrawal and accept, exactly one succeeds', async t => {
   for (const _ of rounds) {
     const {id, org, person, owner, newSession} = await newInvited()
     const token = await newSession()
@@ -72,7 +71,7 @@ test('of a withdrawal and an accept at once, one holds', async t => {
   }
 })
 
-test('whose invitation is renewed while they accept gets the role it was used for', async t => {
+test('an invitation renewed while being accepted gives the role it was used with', async t => {
   for (const _ of [...rounds, ...rounds, ...rounds]) {
     const {id, org, person, owner, invite, newSession} = await newInvited('operator')
     const token = await newSession()
@@ -85,7 +84,7 @@ test('whose invitation is renewed while they accept gets the role it was used fo
   }
 })
 
-test('of two owners who accept less at once, one stays an owner', async t => {
+test('of two owners who accept a lower role at once, one stays owner', async t => {
   for (const _ of rounds) {
     const [one, other] = [`${randomUUID()}@owners.example`, `${randomUUID()}@owners.example`]
     const first = await house.makeOrg({email: one})
@@ -103,12 +102,12 @@ test('of two owners who accept less at once, one stays an owner', async t => {
   }
 })
 
-test('a membership that keeps changing is not written over: the invitation stays pending until it rests', async t => {
+test('a membership that keeps changing refuses the accept, and the invitation stays pending', async t => {
   const {org, email, invite, owner} = await newInvited('admin')
   const {token, person} = await house.makeOrg({email, org, role: 'operator'})
   const [member] = await membersOf(org, person)
   const rest = await keepChanging(member!.id)
-  // An accept may slip in between two changes: another invitation, then.
+  // An accept may succeed between two changes. The loop then needs another invitation.
   const refused = await until(
     async () => accept(token, await invite()),
     ({status}) => status !== 200,
@@ -120,7 +119,7 @@ test('a membership that keeps changing is not written over: the invitation stays
   t.is((await membersOf(org, person))[0]!.role, 'admin')
 })
 
-/** Another connection that changes the role of a member as fast as the database can, until it is told to rest. */
+/** Changes a member's role over a second connection, as fast as the database allows, until stopped. */
 const keepChanging = async (member: string) => {
   const client = new pg.Client(house.config.DATABASE_URL)
   client.on('error', () => {})

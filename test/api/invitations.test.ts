@@ -1,20 +1,19 @@
 import {randomUUID} from 'node:crypto'
 import test from 'ava'
-import type {Role} from '../../shared/people/roles.ts'
-import {openSession} from '../../shared/people/session.ts'
+import type {Role} from '../../shared/accounts/roles.ts'
+import {openSession} from '../../shared/accounts/session.ts'
 import {listChanges} from '../../sql/changes.ts'
 import {sql} from '../../sql/database.ts'
 import {listMembers} from '../../sql/members.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const newAddress = () => `${randomUUID()}@guests.example`
 
-/** An org whose owner invites. */
 const newOrg = async (on = house) => {
   const place = await on.makeOrg()
   const owner = on.as(place.token)
@@ -24,7 +23,7 @@ const newOrg = async (on = house) => {
   return {...place, owner, path, invite, stateOf}
 }
 
-/** Somebody with an org of their own, who may be invited elsewhere. */
+/** Creates a person with an org, whom another org may invite. */
 const newGuest = async ({email = newAddress(), on = house} = {}) => {
   const place = await on.makeOrg({email})
   const call = on.as(place.token)
@@ -40,7 +39,7 @@ const secretOf = async ({token, org}: {token: string; org: string}): Promise<str
   (await house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body.secret
 const close = (org: string) => house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${org}`)
 
-test('an admin invites an address, and the org lists it', async t => {
+test('an admin invites an address, and the org lists the invitation', async t => {
   const {org, path} = await newOrg()
   const {token, person} = await house.makeOrg({role: 'admin', org})
   const {status, body} = await house.as(token)('POST', path, {email: ' Ana.Ruiz@Example.ORG ', role: 'admin'})
@@ -53,21 +52,21 @@ test('an admin invites an address, and the org lists it', async t => {
   t.deepEqual((await house.as(token)('GET', path)).body, {invitations: [body.invitation]})
 })
 
-test('a token invites too, and so far as an admin may', async t => {
+test('an API token can invite up to the role of an admin', async t => {
   const place = await newOrg()
   const call = house.as(await secretOf(place))
   t.is((await call('POST', place.path, {email: newAddress(), role: 'admin'})).status, 201)
   t.deepEqual(outcomeOf(await call('POST', place.path, {email: newAddress(), role: 'owner'})), [403, 'ROLE_REQUIRED'])
 })
 
-test('an admin invites no owner', async t => {
+test('an admin cannot invite an owner', async t => {
   const {org, path, owner} = await newOrg()
   const {token} = await house.makeOrg({role: 'admin', org})
   t.deepEqual(outcomeOf(await house.as(token)('POST', path, {email: newAddress(), role: 'owner'})), [403, 'ROLE_REQUIRED'])
   t.is((await owner('POST', path, {email: newAddress(), role: 'owner'})).status, 201)
 })
 
-test('an invitation needs an address and one of four roles', async t => {
+test('an invitation needs a valid address and one of four roles', async t => {
   const {owner, path} = await newOrg()
   const email = newAddress()
   const wrong = [{}, {email}, {role: 'admin'}, {email: 'nobody', role: 'admin'}, {email: '', role: 'admin'}, {email, role: 'king'}]
@@ -85,7 +84,7 @@ test('a second invitation to an address renews the first, with the role of the s
   t.is((await owner('GET', path)).body.invitations.length, 1)
 })
 
-test('after one was used or withdrawn, a new one is another', async t => {
+test('an invitation after a used or withdrawn one is a new invitation', async t => {
   const {owner, path, invite} = await newOrg()
   const email = newAddress()
   const guest = await newGuest({email})
@@ -101,7 +100,7 @@ test('after one was used or withdrawn, a new one is another', async t => {
   )
 })
 
-test('withdrawing is idempotent', async t => {
+test('withdrawing an invitation is idempotent', async t => {
   const {owner, path, invite} = await newOrg()
   const {id} = await invite(newAddress())
   for (const _ of [1, 2]) {
@@ -119,7 +118,7 @@ test('a used invitation cannot be withdrawn', async t => {
   t.is(await stateOf(id), 'used')
 })
 
-test('another org’s invitation cannot be withdrawn, nor told from none', async t => {
+test('the invitation of another org cannot be withdrawn, and looks like an unknown one', async t => {
   const {owner, path} = await newOrg()
   const other = await newOrg()
   const {id} = await other.invite(newAddress())
@@ -129,7 +128,7 @@ test('another org’s invitation cannot be withdrawn, nor told from none', async
   t.is(await other.stateOf(id), 'pending')
 })
 
-test('a session sees what is pending for its address, whatever its case, and nothing else', async t => {
+test('a session sees the pending invitations of its address in any case, and no others', async t => {
   const guest = await newGuest({email: 'Some.Body@Pending.example'})
   const [one, two] = [await newOrg(), await newOrg()]
   const first = await one.invite('some.body@pending.EXAMPLE', 'operator')
@@ -143,7 +142,7 @@ test('a session sees what is pending for its address, whatever its case, and not
   ])
 })
 
-test('one mailbox is not taken for another that only looks like it in lower case', async t => {
+test('an address that only looks the same in lower case is another mailbox', async t => {
   const guest = await newGuest({email: 'miKe@kelvin.example'.replace('K', '\u212a')})
   const {invite} = await newOrg()
   const {id} = await invite('mike@kelvin.example')
@@ -151,7 +150,7 @@ test('one mailbox is not taken for another that only looks like it in lower case
   t.deepEqual(outcomeOf(await guest.accept(id)), [404, 'NOT_FOUND'])
 })
 
-test('a token sees its creator’s invitations, and accepts none', async t => {
+test('an API token lists the invitations of its creator, and cannot accept them', async t => {
   const guest = await newGuest()
   const {invite} = await newOrg()
   const {id} = await invite(guest.email)
@@ -160,7 +159,7 @@ test('a token sees its creator’s invitations, and accepts none', async t => {
   t.deepEqual(outcomeOf(await call('POST', `/auth/invitations/${id}/accept`)), [403, 'SESSION_REQUIRED'])
 })
 
-test('who accepts is a member at the invited role, and their session moves to the org', async t => {
+test('accepting makes a member at the invited role and switches the session to the org', async t => {
   const {org, invite, stateOf} = await newOrg()
   const guest = await newGuest()
   const {id} = await invite(guest.email, 'admin')
@@ -177,7 +176,7 @@ test('who accepts is a member at the invited role, and their session moves to th
   t.like(change, {page: 'members', subject: 'member.role', target: 'Test Person', before: null, after: 'admin', userId: guest.person})
 })
 
-test('a session in no org, and one of a closed org, accept and are in the new org', async t => {
+test('a session of no org or of a closed org can accept, and is then in the new org', async t => {
   const {org, invite} = await newOrg()
   for (const isClosed of [false, true]) {
     const guest = await newGuest()
@@ -189,7 +188,7 @@ test('a session in no org, and one of a closed org, accept and are in the new or
   }
 })
 
-test('an invitation to somebody else is no invitation, byte for byte', async t => {
+test('an invitation to another address looks exactly like an unknown one', async t => {
   const {invite, owner, path, stateOf} = await newOrg()
   const guest = await newGuest()
   const pending = await invite(newAddress())
@@ -201,7 +200,7 @@ test('an invitation to somebody else is no invitation, byte for byte', async t =
   t.is(await stateOf(pending.id), 'pending')
 })
 
-test('a withdrawn invitation is not accepted', async t => {
+test('a withdrawn invitation cannot be accepted', async t => {
   const {invite, owner, path, org, stateOf} = await newOrg()
   const guest = await newGuest()
   const {id} = await invite(guest.email)
@@ -211,7 +210,7 @@ test('a withdrawn invitation is not accepted', async t => {
   t.is(await roleIn(org, guest.person), undefined)
 })
 
-test('a used invitation is not accepted again', async t => {
+test('a used invitation cannot be accepted again', async t => {
   const {invite, org} = await newOrg()
   const guest = await newGuest()
   const {id} = await invite(guest.email)
@@ -220,8 +219,8 @@ test('a used invitation is not accepted again', async t => {
   t.is((await changesOf(org)).length, 1)
 })
 
-test('after fourteen days an invitation has expired, and a new one revives it', async t => {
-  const own = await world(t)
+test('an invitation expires after fourteen days, and a new invitation revives it', async t => {
+  const own = await startTestDeployment(t)
   const {org, person, invite} = await newOrg(own)
   const email = newAddress()
   const {id} = await invite(email, 'operator')
@@ -243,7 +242,7 @@ test('after fourteen days an invitation has expired, and a new one revives it', 
   t.deepEqual((await guest.accept(id)).body, {role: 'admin'})
 })
 
-test('an org that is closed lets nobody in, and the invitation stays for when it opens again', async t => {
+test('an invitation to a closed org cannot be accepted and stays pending until the org is reopened', async t => {
   const {invite, org, stateOf} = await newOrg()
   const guest = await newGuest()
   const {id} = await invite(guest.email)
@@ -255,7 +254,7 @@ test('an org that is closed lets nobody in, and the invitation stays for when it
   t.is((await guest.accept(id)).status, 200)
 })
 
-test('a member who accepts becomes what they were invited to be, more or less', async t => {
+test('a member who accepts gets the invited role, higher or lower', async t => {
   const {invite, org} = await newOrg()
   const email = newAddress()
   const {token, person} = await house.makeOrg({role: 'builder', org, email})
@@ -274,7 +273,7 @@ test('a member who accepts becomes what they were invited to be, more or less', 
   )
 })
 
-test('the only owner does not become less by accepting, and the invitation stays pending', async t => {
+test('the only owner cannot accept a lower role, and the invitation stays pending', async t => {
   const email = newAddress()
   const {token, org, person} = await house.makeOrg({email})
   const {token: admin} = await house.makeOrg({role: 'admin', org})
@@ -288,7 +287,7 @@ test('the only owner does not become less by accepting, and the invitation stays
   t.is(await roleIn(org, person), 'admin')
 })
 
-test('the only owner accepts an invitation to be owner', async t => {
+test('the only owner can accept an invitation as owner', async t => {
   const email = newAddress()
   const {token, org} = await house.makeOrg({email})
   const {invitation} = (await house.as(token)('POST', `/orgs/${org}/invitations`, {email, role: 'owner'})).body

@@ -1,15 +1,15 @@
 import test from 'ava'
 import {runDiscovery} from '../../shared/jobs.ts'
 import {enqueue} from '../../shared/queue.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
-/** An org with a job in the queue that no worker takes; tests end it as a worker would. */
+/** Creates an org with a queued job that no worker takes. A test ends the job as a worker would. */
 const newJob = async () => {
   const place = await house.makeOrg({role: 'admin'})
   const connector = await house.connect(place.token)
@@ -26,7 +26,7 @@ const take = async (id: string) => {
 const answer = {discovery: 'dis_1', modules: 1, fields: 2}
 const end = async (id: string, settled: object) => house.queue.complete(runDiscovery.name, id, settled)
 
-test.serial('what enqueues answers 202 with the job and where it is', async t => {
+test.serial('an asynchronous request answers 202 with its job and the job’s location', async t => {
   const {ask, call, org} = await newJob()
   const {status, body, headers} = await ask()
   t.is(status, 202)
@@ -40,7 +40,7 @@ test.serial('what enqueues answers 202 with the job and where it is', async t =>
   t.like((await call('GET', headers.get('location')!)).body, {state: 'done', result: answer})
 })
 
-test.serial('respond-async is applied and said', async t => {
+test.serial('Prefer respond-async is applied and confirmed in the answer', async t => {
   const {ask} = await newJob()
   const {status, headers, body} = await ask({prefer: 'respond-async'})
   t.is(status, 202)
@@ -49,7 +49,7 @@ test.serial('respond-async is applied and said', async t => {
   await end(body.job.id, {answer})
 })
 
-/** The job a request that still waits has sent. */
+/** Returns the job that a waiting request has queued. */
 const sentBy = async (connector: string) => {
   const [sent] = await until(
     () => house.queue.findJobs(runDiscovery.name, {key: connector}),
@@ -58,7 +58,7 @@ const sentBy = async (connector: string) => {
   return sent!.id
 }
 
-test.serial('who waits is answered when the job ends', async t => {
+test.serial('a waiting request is answered when its job ends', async t => {
   const {ask, connector} = await newJob()
   const waiting = ask({prefer: 'wait=30'})
   const id = await sentBy(connector)
@@ -70,7 +70,7 @@ test.serial('who waits is answered when the job ends', async t => {
   t.like(body.job, {id, state: 'done', result: answer})
 })
 
-test.serial('a refused job has ended too, and says why', async t => {
+test.serial('a waiting request for a refused job gets the reason', async t => {
   const {ask, connector} = await newJob()
   const waiting = ask({prefer: 'wait=3600'})
   const id = await sentBy(connector)
@@ -82,7 +82,7 @@ test.serial('a refused job has ended too, and says why', async t => {
   t.like(body.job, {state: 'refused', result: null, error: {error: 'The grant ended', code: 'CONNECTION_UNAVAILABLE'}})
 })
 
-test.serial('who waits in vain is answered 202 in time, and is told what was applied', async t => {
+test.serial('a wait that times out gets 202 with the preference that was applied', async t => {
   const {ask} = await newJob()
   const started = performance.now()
   const {status, headers, body} = await ask({prefer: 'respond-async, wait=1'})
@@ -94,7 +94,7 @@ test.serial('who waits in vain is answered 202 in time, and is told what was app
   t.is((await ask({prefer: 'wait=0'})).headers.get('preference-applied'), 'wait=0')
 })
 
-test.serial('junk in Prefer is ignored', async t => {
+test.serial('an invalid Prefer header is ignored', async t => {
   const {ask} = await newJob()
   for (const prefer of ['wait=soon', 'wait=-1', 'return=minimal', 'xwait=5', '']) {
     const {status, headers} = await ask({prefer})
@@ -103,7 +103,7 @@ test.serial('junk in Prefer is ignored', async t => {
   }
 })
 
-test.serial('another org’s job is not found, nor told from none', async t => {
+test.serial('a job of another org looks like an unknown one', async t => {
   const {ask} = await newJob()
   const {body} = await ask()
   const other = await house.makeOrg()
@@ -114,7 +114,7 @@ test.serial('another org’s job is not found, nor told from none', async t => {
   }
 })
 
-test.serial('a job sent in a transaction that rolls back was never sent', async t => {
+test.serial('a job queued in a transaction that rolls back does not exist', async t => {
   const {org, connector, call} = await newJob()
   let id: string | null = null
   const failing = house.db.transaction(async tx => {

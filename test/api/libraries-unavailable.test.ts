@@ -5,11 +5,11 @@ import test from 'ava'
 import {startApiProcess} from '../api-process.ts'
 import {openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const library = (namespace: string, answer: number) => ({
@@ -20,7 +20,7 @@ const library = (namespace: string, answer: number) => ({
   source: `export const go = () => ${answer}`,
 })
 
-test('where no sandbox can be had nothing is published or restored, and the answer says to try again', async t => {
+test('libraries cannot be published or restored without a sandbox, and the answer says to retry', async t => {
   const {org, token} = await house.makeOrg()
   const {secret} = await ok(house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'ci'}), 201)
   const path = `/orgs/${org}/libraries`
@@ -28,7 +28,7 @@ test('where no sandbox can be had nothing is published or restored, and the answ
   await ok(house.as(secret)('PUT', `${path}/pushed`, library('pushed', 1)), 200)
   const before = await ok(house.as(token)('GET', `/orgs/${org}/config/resolved`), 200)
 
-  // The same API in a process that Node does not let start a thread: the sandbox's own fails, and nothing else does.
+  // The API runs in a process that may start no thread, so that only the sandbox fails.
   const storage = await mkdtemp(join(tmpdir(), 'lading-threadless-'))
   const {DATABASE_URL, CRM_STANDIN_URL} = house.config
   const NODE_OPTIONS = '--permission --allow-fs-read=* --allow-fs-write=* --allow-addons'
@@ -44,8 +44,8 @@ test('where no sandbox can be had nothing is published or restored, and the answ
   t.like(await owner('PUT', `${path}/typed`, library('typed', 3)), refused)
   t.like(await owner('POST', `${path}/typed/versions/1/restore`), refused)
   t.like(await repository('POST', `/orgs/${org}/config/bundle`, {libraries: [library('pushed', 2)]}), refused)
-  t.regex((await owner('PUT', `${path}/fresh`, library('fresh', 1))).body.error, /try again/)
-  // What the source alone tells is told without a sandbox.
+  t.regex((await owner('PUT', `${path}/fresh`, library('fresh', 1))).body.error, /Try again/)
+  // Errors that the source alone shows are reported without a sandbox.
   t.like(await owner('PUT', `${path}/fresh`, library('other', 1)), {status: 400, body: {code: 'NAMESPACE_MISMATCH'}})
   t.deepEqual(await ok(owner('GET', `/orgs/${org}/config/resolved`), 200), before)
 })

@@ -1,10 +1,10 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const source = 'export const shout = text => String(text).toUpperCase() + "!"\n'
@@ -29,7 +29,7 @@ const quiet = (namespace: string, version = '1.1.0') => {
   return {...one, functions: [{...one.functions[0]!, examples: [{arguments: ['a'], result: 'A!!'}]}]}
 }
 
-/** An org, its owner's call and its repository's (an API token's). */
+/** An org with calls as its owner and as its repository (an API token). */
 const newOrg = async () => {
   const {org, token, person} = await house.makeOrg()
   const owner = house.as(token)
@@ -57,7 +57,7 @@ test('a library is published, read and listed', async t => {
   t.like((await changes())[0], {subject: 'library.published', target: 'speech', before: null, after, userId: person, via: 'session'})
 })
 
-test('the resolved configuration carries the libraries, and its tag changes with them and with their management', async t => {
+test('the resolved configuration contains the libraries, and its ETag changes with them and their manager', async t => {
   const {org, owner, path, version} = await newOrg()
   const before = await version()
   const read = (tag?: string) => owner('GET', `/orgs/${org}/config/resolved`, undefined, tag ? {'if-none-match': tag} : {})
@@ -74,7 +74,7 @@ test('the resolved configuration carries the libraries, and its tag changes with
   t.is(new Set(tags).size, 5)
 })
 
-test('each publish is the next version, and an old one comes back as the next', async t => {
+test('each publish makes the next version, and a restore publishes an old one as the next', async t => {
   const {owner, path, version, changes} = await newOrg()
   await owner('PUT', `${path}/speech`, {manifest: manifest('speech'), source})
   const second = await owner('PUT', `${path}/speech`, {manifest: quiet('speech'), source: whisper}, {'if-match': String(await version())})
@@ -100,7 +100,7 @@ test('each publish is the next version, and an old one comes back as the next', 
   t.like((await changes())[0], {subject: 'library.restored', after: {versionNumber: 3, restoredFrom: 1}})
 })
 
-test('what is there already is not published again', async t => {
+test('publishing identical content makes no version', async t => {
   const {owner, path, version} = await newOrg()
   await owner('PUT', `${path}/speech`, {manifest: manifest('speech'), source})
   const before = await version()
@@ -113,7 +113,7 @@ test('what is there already is not published again', async t => {
   t.like(stale, {status: 409, body: {code: 'REGISTRY_CONFLICT', registryVersion: before}})
 })
 
-test('a library is published by its repository or by people, never by both', async t => {
+test('a library is published by the repository or by people, never by both', async t => {
   const {owner, repository, path} = await newOrg()
   const pushed = await repository('PUT', `${path}/pushed`, {manifest: manifest('pushed'), source})
   t.is(pushed.body.library.managedBy, 'sdk')
@@ -131,7 +131,7 @@ test('a library is published by its repository or by people, never by both', asy
   await refused(repository('DELETE', `${path}/typed`), null)
 })
 
-test('a person hands a library over, which publishes nothing', async t => {
+test('moving a library to the other manager publishes nothing', async t => {
   const {owner, repository, path, version, changes} = await newOrg()
   const {library} = (await owner('PUT', `${path}/speech`, {manifest: manifest('speech'), source})).body
   const before = await version()
@@ -152,7 +152,7 @@ test('a person hands a library over, which publishes nothing', async t => {
   t.like(await owner('PUT', `${path}/nobody/management`, {managedBy: 'sdk'}), {status: 404, body: {code: 'NOT_FOUND'}})
 })
 
-test('a name removed and published again is another library', async t => {
+test('a library removed and published under the same name is a new library', async t => {
   const {owner, path, version, changes} = await newOrg()
   const first = (await owner('PUT', `${path}/speech`, {manifest: manifest('speech'), source})).body.library
   const removed = await owner('DELETE', `${path}/speech`, undefined, {'if-match': String(await version())})
@@ -168,7 +168,7 @@ test('a name removed and published again is another library', async t => {
   t.is((await owner('GET', `${path}/speech`)).body.library.managedBy, null)
 })
 
-test('what would not run is not published, and the answer says what stopped it', async t => {
+test('a library that would not run is refused with the reason', async t => {
   const {owner, path, version} = await newOrg()
   const before = await version()
   const refused = async (namespace: string, body: {manifest: any; source: string}, code: string, place?: object) => {
@@ -191,7 +191,7 @@ test('what would not run is not published, and the answer says what stopped it',
   t.deepEqual((await owner('GET', path)).body.libraries, [])
 })
 
-test('publishing and restoring need the plan to have it, reading and removing do not', async t => {
+test('publishing and restoring need a plan with libraries; reading and removing do not', async t => {
   const {org, owner, path} = await newOrg()
   await owner('PUT', `${path}/speech`, {manifest: manifest('speech'), source})
   await house.db.query(
@@ -205,7 +205,7 @@ test('publishing and restoring need the plan to have it, reading and removing do
   t.is((await owner('DELETE', `${path}/speech`)).status, 200)
 })
 
-test('versions that are not there are not found, and are no numbers at all otherwise', async t => {
+test('an unknown version is not found, and a version that is no number is invalid', async t => {
   const {owner, path} = await newOrg()
   await owner('PUT', `${path}/speech`, {manifest: manifest('speech'), source})
   t.like(await owner('POST', `${path}/speech/versions/2/restore`), {status: 404, body: {code: 'NOT_FOUND'}})
@@ -214,7 +214,7 @@ test('versions that are not there are not found, and are no numbers at all other
   t.like(await owner('GET', `${path}/speech/versions?cursor=junk`), {status: 400, body: {code: 'INVALID_CURSOR'}})
 })
 
-test('a version published by other rules is refused with what is wrong with it', async t => {
+test('restoring a version that breaks the current rules is refused with the reason', async t => {
   const {owner, path, version} = await newOrg()
   await owner('PUT', `${path}/speech`, {manifest: manifest('speech'), source})
   const {library} = (await owner('PUT', `${path}/speech`, {manifest: quiet('speech'), source: whisper})).body
@@ -229,7 +229,7 @@ test('a version published by other rules is refused with what is wrong with it',
   t.is(await version(), before)
 })
 
-test('a staff view may hand a library to people, never to the repository', async t => {
+test('a staff view may give a library to people, never to the repository', async t => {
   const {org, owner, repository, path} = await newOrg()
   await repository('PUT', `${path}/speech`, {manifest: manifest('speech'), source})
   const reader = house.as(await house.openView({org}))
@@ -241,7 +241,7 @@ test('a staff view may hand a library to people, never to the repository', async
   t.is((await owner('GET', `${path}/speech`)).body.library.managedBy, null)
 })
 
-test('eight publishes at once against one version: one is published', async t => {
+test('of eight concurrent publishes against one version, one succeeds', async t => {
   const {owner, path, version} = await newOrg()
   await owner('PUT', `${path}/speech`, {manifest: manifest('speech'), source})
   const before = await version()
@@ -256,7 +256,7 @@ test('eight publishes at once against one version: one is published', async t =>
   t.is((await owner('GET', `${path}/speech/versions`)).body.versions.length, 2)
 })
 
-test('a bundle publishes what its repository manages and leaves the rest alone', async t => {
+test('a bundle publishes the libraries of the repository and leaves the others unchanged', async t => {
   const {org, owner, repository, path, version} = await newOrg()
   await owner('PUT', `${path}/typed`, {manifest: manifest('typed'), source})
   const before = await version()

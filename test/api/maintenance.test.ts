@@ -9,15 +9,15 @@ import {listen} from '../../api/listen.ts'
 import {switchMaintenance} from '../../api/maintenance-switch.ts'
 import {openCalls} from '../client.ts'
 import {openCutOff} from '../cut-off.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
 const refused = [503, 'MAINTENANCE']
-const isOn = async ({as}: World) => (await as(null)('GET', '/auth/me')).body.code === 'MAINTENANCE'
+const isOn = async ({as}: TestDeployment) => (await as(null)('GET', '/auth/me')).body.code === 'MAINTENANCE'
 
-const switchTo = async (house: World, to: 'on' | 'off') => {
+const switchTo = async (house: TestDeployment, to: 'on' | 'off') => {
   await switchMaintenance(house.db, to)
   await until(
     () => isOn(house),
@@ -25,8 +25,8 @@ const switchTo = async (house: World, to: 'on' | 'off') => {
   )
 }
 
-test('the operator may delete a person during maintenance; nobody else may, and the operator nothing else', async t => {
-  const house = await world(t)
+test('during maintenance the operator may delete a person; every other request is refused', async t => {
+  const house = await startTestDeployment(t)
   const {person, token, org} = await house.makeOrg()
   const staff = await house.makeStaff()
   const {secret} = (await house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body
@@ -49,14 +49,14 @@ test('the operator may delete a person during maintenance; nobody else may, and 
   t.deepEqual(outcomeOf(await house.as(token)('GET', '/auth/me')), [401, 'MEMBERSHIP_GONE'])
 })
 
-test('where no ADMIN_TOKEN is set nothing passes', async t => {
-  const house = await world(t, {environment: {ADMIN_TOKEN: '', MAINTENANCE: '1'}})
+test('without ADMIN_TOKEN every request is refused during maintenance', async t => {
+  const house = await startTestDeployment(t, {environment: {ADMIN_TOKEN: '', MAINTENANCE: '1'}})
   for (const bearer of [house.adminToken, '', 'undefined'])
     t.deepEqual(outcomeOf(await house.as(bearer)('POST', '/staff/people/per_1/delete')), refused)
 })
 
-test('one switch closes every API process of the deployment, whatever machine and storage folder it has', async t => {
-  const house = await world(t)
+test('one switch closes every API process of the deployment, on any machine', async t => {
+  const house = await startTestDeployment(t)
   const STORAGE_DIR = await mkdtemp(join(tmpdir(), 'lading-elsewhere-'))
   t.teardown(() => rm(STORAGE_DIR, {recursive: true}))
   const other = await listen({...house.tools, config: {...house.config, STORAGE_DIR}})
@@ -81,7 +81,7 @@ test('one switch closes every API process of the deployment, whatever machine an
   t.is((await ask(late.url)).body.code, 'MAINTENANCE', 'a process that starts knows it before its first request')
 })
 
-test('while the database is away, the switch stays as it was', async t => {
+test('the maintenance state stays as it was while the database is unreachable', async t => {
   const {api, tools, proxy} = await openCutOff(t)
   const codeNow = async () => (await openCalls(api.url)(null)('GET', '/auth/me')).body.code
   await switchMaintenance(tools.db, 'on')
@@ -99,24 +99,24 @@ test('while the database is away, the switch stays as it was', async t => {
   )
 })
 
-test('the operator switches maintenance on and off by a command, and is told when the environment holds it on', async t => {
-  const house = await world(t)
+test('a command switches maintenance, and says if the environment keeps it on', async t => {
+  const house = await startTestDeployment(t)
   const run = (to: string, environment = {}) =>
     promisify(execFile)(process.execPath, ['api/maintenance-switch.ts', to], {
       cwd: root,
       env: {...process.env, DATABASE_URL: house.config.DATABASE_URL, MAINTENANCE: '', ...environment},
     })
-  t.is((await run('on')).stdout, 'Maintenance is switched on\n')
+  t.is((await run('on')).stdout, 'Maintenance is on\n')
   await until(
     () => isOn(house),
     on => on,
   )
   await run('on')
-  t.is((await run('off')).stdout, 'Maintenance is switched off\n')
+  t.is((await run('off')).stdout, 'Maintenance is off\n')
   await until(
     () => isOn(house),
     on => !on,
   )
   t.regex((await run('off', {MAINTENANCE: '1'})).stdout, /keeps it on/)
-  await t.throwsAsync(run('maybe'), {message: /Say `on` or `off`/})
+  await t.throwsAsync(run('maybe'), {message: /Pass `on` or `off`/})
 })

@@ -4,16 +4,16 @@ import type {AddressInfo} from 'node:net'
 import {McpServer} from '@modelcontextprotocol/server'
 import test from 'ava'
 import {createApp} from '../../api/app.ts'
+import {openKeyedLimiter} from '../../api/keyed-limiter.ts'
 import {mountMcp} from '../../api/mcp/mount.ts'
-import {openShares} from '../../api/shares.ts'
 import {ok, openOrg} from '../importing.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {endWithWorld, type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 let home: Awaited<ReturnType<typeof openOrg>>
 test.before(async t => {
-  house = await world(t, {workers: ['discovery']})
+  house = await startTestDeployment(t, {workers: ['discovery']})
   home = await openOrg(house, 'ana@example.org')
   await ok(home.call('POST', `/orgs/${home.org}/discovery/run`, {connectorId: home.connector}, {prefer: 'wait=30'}), 200)
 })
@@ -34,7 +34,7 @@ const jsonOf = (text: string) => JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? t
 const call = async (name: string, asked: object) => jsonOf(await (await send(JSON.stringify(calling(name, asked)))).text())
 const refusalOf = ({result}: any) => (result.isError ? JSON.parse(result.content[0].text) : null)
 
-test('a body that is nearly UTF-8 is held to the same rules', async t => {
+test('an MCP body with invalid UTF-8 is refused', async t => {
   const spoil = (message: unknown) =>
     Buffer.concat([Buffer.from(`${JSON.stringify(message).slice(0, -1)},"x":"`), Buffer.from([0xff]), Buffer.from('"}')])
   for (const body of [spoil(calling('get_fields', {module: 'a\0b'})), spoil(calling('list_modules', {}))]) {
@@ -45,7 +45,7 @@ test('a body that is nearly UTF-8 is held to the same rules', async t => {
   t.is((await send(many)).status, 400)
 })
 
-test('what no tool is called, and what no client sends, breaks nothing', async t => {
+test('unknown tools and malformed MCP requests cause no server error', async t => {
   for (const name of ['__proto__', 'constructor', 'toString', '', 'x'.repeat(100_000)]) {
     const {error, result} = await call(name, {})
     t.true(error?.code === -32_602 || result?.isError === true, name.slice(0, 20))
@@ -87,7 +87,7 @@ test('what no tool is called, and what no client sends, breaks nothing', async t
   t.is((await call('propose_mapping', {modules: ['Leads'], columns})).result.structuredContent.proposals.length, 4)
 })
 
-test('what would hold up everybody is refused', async t => {
+test('a mapping request too large for one thread is refused', async t => {
   const columns = Array.from({length: 500}, (_, at) => `Column ${at}`)
   const modules = ['Leads', 'Contacts', 'Accounts', 'Deals']
   const {code, error} = refusalOf(await call('propose_mapping', {modules, columns}))
@@ -97,7 +97,7 @@ test('what would hold up everybody is refused', async t => {
   t.is((await call('propose_mapping', {modules, columns: columns.slice(0, some)})).result.structuredContent.proposals.length, some)
 })
 
-test('an org holds its share of the threads, and no more', async t => {
+test('an org can use only its share of the threads, and stopped work frees its thread', async t => {
   const slow = calling('test_expression', {expression: 'Array.from({length: 1e9}, (_, i) => i % 2).length', rows: Array(20).fill({a: '1'})})
   const leaving = new AbortController()
   let busy = 0
@@ -117,8 +117,8 @@ test('an org holds its share of the threads, and no more', async t => {
   t.is(await until(told, code => code !== 'BUSY'), null, 'what was left is done no more')
 })
 
-test('a share is held as long as the work goes on, whatever comes of it, and is one’s own', async t => {
-  const {hold} = openShares({most: 2, says: 'Too many'})
+test('a concurrency share is held until the work ends or fails, and is separate per key', async t => {
+  const {hold} = openKeyedLimiter({most: 2, says: 'Too many'})
   const [first, second] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
   const held = [hold('a', () => first.promise), hold('a', () => second.promise)]
   const none = async () => t.fail('one too many is begun')
@@ -134,7 +134,7 @@ test('a share is held as long as the work goes on, whatever comes of it, and is 
   t.deepEqual(await Promise.all(held.slice(1)), ['done', 'done'])
 })
 
-test('who listens for changes where none are told holds nothing open', async t => {
+test('a subscription without events is completed at once and holds nothing open', async t => {
   const listen = {jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params: {notifications: {toolsListChanged: true}, _meta: meta}}
   const text = await (await send(JSON.stringify(listen), {headers: newer('subscriptions/listen')})).text()
   t.regex(text, /"resultType":"complete"/)
@@ -144,7 +144,7 @@ for (const [era, headers, more] of [
   ['older', older, {}],
   ['newer', newer('tools/call', 'wait'), {_meta: meta}],
 ] as const)
-  test(`whoever goes ends what was done for them, in the ${era} era`, async t => {
+  test(`a client that disconnects ends its work, in the ${era} protocol era`, async t => {
     const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const build = () => {
       const server = new McpServer({name: 'x', version: '1'}, {capabilities: {tools: {}}})
@@ -158,7 +158,7 @@ for (const [era, headers, more] of [
     }
     const server = createServer(createApp(house.tools, {routes: [mountMcp(build)]}).callback()).listen(0, '127.0.0.1')
     await once(server, 'listening')
-    endWithWorld(async () => void server.close().closeAllConnections())
+    endAfterTests(async () => void server.close().closeAllConnections())
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const leaving = new AbortController()
     const asked = send(JSON.stringify(calling('wait', {}, more)), {url, headers: {...headers}, signal: leaving.signal}).then(answer =>

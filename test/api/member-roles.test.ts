@@ -1,10 +1,10 @@
 import test from 'ava'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-/** Roles set by hand beside the roles of the CRM, and what a demotion leaves to revoke. */
-let house: World
+/** Roles set by hand beside the roles of the CRM, and the tokens left after a demotion. */
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const whoIs = async (token: string) => (await house.as(token)('GET', '/auth/me')).body
@@ -21,7 +21,7 @@ const newCrmOrg = () => {
   return {key, emails: users.map(({email}) => email)}
 }
 
-test('a role set by hand or by an invitation stays at a refresh and a sign-in, until it is given back to the CRM', async t => {
+test('a role set by hand or by invitation stays at refresh and sign-in until it is returned to the CRM', async t => {
   const {key, emails} = newCrmOrg()
   const owner = await house.signIn(emails[0])
   await house.connect(owner, {user: emails[0]!})
@@ -53,7 +53,7 @@ test('a role set by hand or by an invitation stays at a refresh and a sign-in, u
   t.like(await memberOf(emails[1]!), {role: 'admin', roleSource: 'crm'})
 })
 
-/** An org with an owner and two admins, each with a call of their own. */
+/** An org with an owner and two admins, each with an own call. */
 const newOrg = async () => {
   const owner = await house.makeOrg()
   const {org} = owner
@@ -66,10 +66,10 @@ const newOrg = async () => {
 }
 
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
-const mint = async ({call, org}: {call: ReturnType<World['as']>; org: string}): Promise<string> =>
+const mint = async ({call, org}: {call: ReturnType<TestDeployment['as']>; org: string}): Promise<string> =>
   (await call('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body.secret
 
-test('a demoted member’s API tokens are counted, and revoked when that is asked for', async t => {
+test('the API tokens of a demoted member are counted, and revoked on request', async t => {
   const {org, path, owner, others} = await newOrg()
   const [admin, other] = others
   const [first, second, kept] = [await mint(admin!), await mint(admin!), await mint(other!)]
@@ -84,7 +84,7 @@ test('a demoted member’s API tokens are counted, and revoked when that is aske
   t.is((await house.as(kept)('GET', path)).status, 200)
 })
 
-test('only somebody who signed in revokes tokens with a role, as by the token’s own route', async t => {
+test('revoking tokens with a role change needs a session', async t => {
   const {org, path, owner, others} = await newOrg()
   const [admin] = others
   const secret = await mint(admin!)

@@ -1,38 +1,38 @@
 import test from 'ava'
-import type {Role} from '../../shared/people/roles.ts'
-import {openSession} from '../../shared/people/session.ts'
-import {openStaffView} from '../../shared/people/staff-view.ts'
+import type {Role} from '../../shared/accounts/roles.ts'
+import {openSession} from '../../shared/accounts/session.ts'
+import {openStaffView} from '../../shared/accounts/staff-view.ts'
 import {listChanges} from '../../sql/changes.ts'
 import {sql} from '../../sql/database.ts'
 import {listMembers} from '../../sql/members.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
-type Place = {org: string; person: string; token: string}
+type OrgPlace = {org: string; person: string; token: string}
 
-/** An org with an owner, and more members of these roles; each with a call of their own. */
+/** An org with an owner and members of the given roles, each with an own call. */
 const newOrg = async (...roles: Role[]) => {
   const owner = await house.makeOrg()
-  const others: Place[] = []
+  const others: OrgPlace[] = []
   for (const role of roles) others.push(await house.makeOrg({role, org: owner.org}))
   const {org} = owner
   const members = await listMembers(house.db, org)
-  const idOf = ({person}: Place) => members.find(({personId}) => personId === person)!.id
-  const join = (place: Place) => ({...place, id: idOf(place), path: `/orgs/${org}/members/${idOf(place)}`, call: house.as(place.token)})
+  const idOf = ({person}: OrgPlace) => members.find(({personId}) => personId === person)!.id
+  const join = (place: OrgPlace) => ({...place, id: idOf(place), path: `/orgs/${org}/members/${idOf(place)}`, call: house.as(place.token)})
   return {org, path: `/orgs/${org}/members`, owner: join(owner), others: others.map(join)}
 }
 
 const rolesOf = async (org: string) => (await listMembers(house.db, org)).map(({role}) => role)
 const changesOf = (org: string) => listChanges(house.db, {org, limit: 50})
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
-const mint = async ({call, org}: {call: ReturnType<World['as']>; org: string}): Promise<string> =>
+const mint = async ({call, org}: {call: ReturnType<TestDeployment['as']>; org: string}): Promise<string> =>
   (await call('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body.secret
 
-test('every member sees who is in the org, the first first, and nobody of another', async t => {
+test('every member sees the members of the org, oldest first, and none of another org', async t => {
   const {path, owner, others} = await newOrg('operator', 'admin')
   await newOrg('admin')
   const {status, body} = await others[0]!.call('GET', path)
@@ -48,7 +48,7 @@ test('every member sees who is in the org, the first first, and nobody of anothe
   )
 })
 
-test('an admin raises and lowers members, and it holds from their next request on', async t => {
+test('an admin changes roles, effective from the next request', async t => {
   const {org, others} = await newOrg('admin', 'operator')
   const [admin, operator] = others
   const raised = await admin!.call('PATCH', operator!.path, {role: 'builder'})
@@ -60,7 +60,7 @@ test('an admin raises and lowers members, and it holds from their next request o
   t.is((await house.as(token)('GET', `/orgs/${org}/tokens`)).body.code, 'ROLE_REQUIRED')
 })
 
-test('a change of role is in the settings history with both roles and the names', async t => {
+test('a role change is in the settings history with both roles and both names', async t => {
   const {org, owner, others} = await newOrg('operator')
   await owner.call('PATCH', others[0]!.path, {role: 'builder'})
   const [change, ...rest] = await changesOf(org)
@@ -69,14 +69,14 @@ test('a change of role is in the settings history with both roles and the names'
   t.like(change, {registryVersion: null, via: 'session', userId: owner.person, tokenId: null, proposedBy: null, connectorId: null})
 })
 
-test('a change by a token names the token', async t => {
+test('a role change by an API token names the token', async t => {
   const {org, owner, others} = await newOrg('operator')
   const secret = await mint(owner)
   t.is((await house.as(secret)('PATCH', others[0]!.path, {role: 'admin'})).status, 200)
   t.like((await changesOf(org))[0], {via: 'token', tokenName: 'ci', userId: null, after: 'admin'})
 })
 
-test('asking for the role somebody has changes and records nothing', async t => {
+test('setting the current role changes and records nothing', async t => {
   const {org, owner, others} = await newOrg('builder')
   const {status, body} = await owner.call('PATCH', others[0]!.path, {role: 'builder'})
   t.like({status, role: body.member.role}, {status: 200, role: 'builder'})
@@ -84,7 +84,7 @@ test('asking for the role somebody has changes and records nothing', async t => 
   t.deepEqual(await changesOf(org), [])
 })
 
-test('nobody grants a role above their own', async t => {
+test('a member cannot grant a role above their own', async t => {
   const {others, org} = await newOrg('admin', 'operator')
   const [admin, operator] = others
   t.deepEqual(outcomeOf(await admin!.call('PATCH', operator!.path, {role: 'owner'})), [403, 'ROLE_REQUIRED'])
@@ -92,14 +92,14 @@ test('nobody grants a role above their own', async t => {
   t.deepEqual(await rolesOf(org), ['owner', 'admin', 'operator'])
 })
 
-test('an admin neither lowers nor removes an owner', async t => {
+test('an admin cannot demote or remove an owner', async t => {
   const {owner, others} = await newOrg('admin', 'owner')
   const [admin] = others
   t.deepEqual(outcomeOf(await admin!.call('PATCH', owner.path, {role: 'operator'})), [403, 'ROLE_REQUIRED'])
   t.deepEqual(outcomeOf(await admin!.call('DELETE', owner.path)), [403, 'ROLE_REQUIRED'])
 })
 
-test('a token makes no owners and touches none, even an owner’s', async t => {
+test('an API token cannot make, change or remove an owner, even the token of an owner', async t => {
   const {owner, others} = await newOrg('operator', 'owner')
   const call = house.as(await mint(owner))
   for (const {path} of [others[0]!, others[1]!]) {
@@ -108,7 +108,7 @@ test('a token makes no owners and touches none, even an owner’s', async t => {
   t.deepEqual(outcomeOf(await call('DELETE', others[1]!.path)), [403, 'ROLE_REQUIRED'])
 })
 
-test('nobody raises themselves again by a token from better days', async t => {
+test('a demoted member cannot regain a role by an old API token', async t => {
   const {owner, others} = await newOrg('admin')
   const [admin] = others
   const call = house.as(await mint(admin!))
@@ -116,7 +116,7 @@ test('nobody raises themselves again by a token from better days', async t => {
   t.deepEqual(outcomeOf(await call('PATCH', admin!.path, {role: 'admin'})), [403, 'ROLE_REQUIRED'])
 })
 
-test('an owner makes another owner and may then step down or leave', async t => {
+test('an owner can make another owner and then step down or leave', async t => {
   const {org, owner, others} = await newOrg('operator', 'operator')
   for (const {path} of others) t.is((await owner.call('PATCH', path, {role: 'owner'})).status, 200)
   t.is((await owner.call('PATCH', owner.path, {role: 'admin'})).status, 200)
@@ -125,7 +125,7 @@ test('an owner makes another owner and may then step down or leave', async t => 
   t.deepEqual(await rolesOf(org), ['admin', 'owner'])
 })
 
-test('the only owner is neither lowered nor removed, by themselves neither', async t => {
+test('the only owner cannot be demoted or removed, also not by themselves', async t => {
   const {org, owner} = await newOrg('admin')
   t.deepEqual(outcomeOf(await owner.call('PATCH', owner.path, {role: 'admin'})), [409, 'LAST_OWNER'])
   t.deepEqual(outcomeOf(await owner.call('DELETE', owner.path)), [409, 'LAST_OWNER'])
@@ -133,7 +133,7 @@ test('the only owner is neither lowered nor removed, by themselves neither', asy
   t.deepEqual(await changesOf(org), [])
 })
 
-test('an admin removes a member, whose session and token are told what is gone', async t => {
+test('an admin removes a member, whose session and tokens then answer MEMBERSHIP_GONE', async t => {
   const {org, path, others} = await newOrg('admin', 'admin')
   const [admin, other] = others
   const secret = await mint(other!)
@@ -146,13 +146,13 @@ test('an admin removes a member, whose session and token are told what is gone',
   t.like((await changesOf(org))[0], {subject: 'member.role', target: 'Test Person', before: 'admin', after: null, userId: admin!.person})
 })
 
-test('an admin leaves by removing themselves', async t => {
+test('an admin can leave by removing themselves', async t => {
   const {org, others} = await newOrg('admin')
   t.is((await others[0]!.call('DELETE', others[0]!.path)).status, 200)
   t.deepEqual(await rolesOf(org), ['owner'])
 })
 
-test('a member of another org cannot be told from none, and stays as they are', async t => {
+test('a member of another org looks like an unknown one and is not changed', async t => {
   const {path, owner} = await newOrg()
   const other = await newOrg('operator')
   const theirs = `${path}/${other.others[0]!.id}`
@@ -167,7 +167,7 @@ test('a member of another org cannot be told from none, and stays as they are', 
   t.deepEqual(await rolesOf(other.org), ['owner', 'operator'])
 })
 
-test('a role is one of four', async t => {
+test('an unknown role is refused', async t => {
   const {owner, others} = await newOrg('operator')
   for (const body of [{}, {role: 'king'}, {role: null}, {role: ['admin']}]) {
     t.deepEqual(outcomeOf(await owner.call('PATCH', others[0]!.path, body)), [400, 'INVALID'], JSON.stringify(body))
@@ -176,7 +176,7 @@ test('a role is one of four', async t => {
 
 const rounds = [...Array(10).keys()]
 
-test('of two owners who lower each other at once, one stays', async t => {
+test('of two owners who demote each other at once, one stays owner', async t => {
   for (const round of rounds) {
     const {org, owner, others} = await newOrg('owner')
     const [other] = others
@@ -213,7 +213,7 @@ test('of two owners who remove each other at once, one stays', async t => {
   }
 })
 
-test('of many owners who all step down or leave at once, one is left', async t => {
+test('of many owners who step down or leave at once, one is left', async t => {
   for (const _ of rounds) {
     const {org, owner, others} = await newOrg('owner', 'owner', 'owner', 'owner')
     const answers = await Promise.all(
@@ -228,7 +228,7 @@ test('of many owners who all step down or leave at once, one is left', async t =
   }
 })
 
-test('of two admins who lower each other at once, one stays', async t => {
+test('of two admins who demote each other at once, one stays admin', async t => {
   for (const _ of rounds) {
     const {org, others} = await newOrg('admin', 'admin')
     const [one, other] = others
@@ -244,7 +244,7 @@ test('of two admins who lower each other at once, one stays', async t => {
   }
 })
 
-test('a staff member’s view changes no members: a role would outlive it', async t => {
+test('a staff view cannot change members, because a role would outlive the view', async t => {
   const {org, owner, others} = await newOrg('operator')
   const {person} = await house.makeOrg()
   await house.db.query(sql.unsafe`update people set staff = true where id = ${person}`)
@@ -260,7 +260,7 @@ test('a staff member’s view changes no members: a role would outlive it', asyn
   t.deepEqual(await changesOf(org), [])
 })
 
-test('whoever is made a member again does not get their old tokens back', async t => {
+test('a member who joins again does not regain their revoked API tokens', async t => {
   const {others, path, owner, org} = await newOrg('admin')
   const [admin] = others
   const secret = await mint(admin!)

@@ -1,25 +1,25 @@
 import {randomUUID} from 'node:crypto'
 import test from 'ava'
-import {openDeploymentFigures} from '../../shared/metrics/deployment.ts'
+import {openDeploymentFigures} from '../../shared/telemetry/metrics/deployment.ts'
 import {sql} from '../../sql/database.ts'
 import {openCalls} from '../client.ts'
 import {openCutOff} from '../cut-off.ts'
 import {accountRows, accounts, openOrg, runImport} from '../importing.ts'
-import {readSamples, sumOf} from '../scraping.ts'
+import {readSamples, sumOf} from '../metrics.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
 const METRICS_TOKEN = 'the-one-who-scrapes-the-test-world-and-nothing-else'
 
-/** The figures of a process are its own, so its tests are one after another. */
-let house: World
+/** Tests run serially, because all tests of a process share its metrics. */
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t, {workers: ['discovery', 'imports'], environment: {METRICS_TOKEN}})
+  house = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment: {METRICS_TOKEN}})
 })
 
 const scrape = async () => readSamples((await house.as(METRICS_TOKEN)('GET', '/metrics')).text)
 
-test.serial('figures are for whoever has METRICS_TOKEN or ADMIN_TOKEN, and the former opens nothing else', async t => {
+test.serial('metrics need METRICS_TOKEN or ADMIN_TOKEN, and METRICS_TOKEN opens nothing else', async t => {
   t.like(await house.as(null)('GET', '/metrics'), {status: 403, body: {code: 'ADMIN_REQUIRED'}})
   t.like(await house.as(`${METRICS_TOKEN}x`)('GET', '/metrics'), {status: 401, body: {code: 'AUTH_REQUIRED'}})
   t.is((await house.as((await house.makeStaff()).token)('GET', '/metrics')).status, 403)
@@ -32,7 +32,7 @@ test.serial('figures are for whoever has METRICS_TOKEN or ADMIN_TOKEN, and the f
     t.is((await house.as(METRICS_TOKEN)('GET', path)).status, 401, path)
 })
 
-test.serial('an import is seen in requests, jobs, calls to the CRM, batches and rows', async t => {
+test.serial('an import is counted in requests, jobs, CRM calls, batches and rows', async t => {
   const org = await openOrg(house)
   const before = await scrape()
   const {run} = await runImport(org, {csv: accountRows(250), flow: accounts})
@@ -68,7 +68,7 @@ test.serial('an import is seen in requests, jobs, calls to the CRM, batches and 
     )
 })
 
-test.serial('a refusal is counted by its code, an address that is none under one name', async t => {
+test.serial('refusals are counted by code, and unknown paths under one label', async t => {
   const before = await scrape()
   await house.as(null)('GET', '/auth/me')
   for (let n = 0; n < 3; n++) await house.as(null)('GET', `/no/${randomUUID()}`)
@@ -87,7 +87,7 @@ test.serial('no label names a customer, a person, a module or an id', async t =>
   t.notRegex(text, /"[^"]*[a-z]{3}_[0-9A-Za-z]{16,}[^"]*"/, 'an id of ours')
 })
 
-test.serial('the deployment is told as Postgres has it', async t => {
+test.serial('deployment metrics are read from Postgres', async t => {
   const {db} = house
   const {org} = await house.makeOrg()
   await db.query(sql.unsafe`
@@ -123,7 +123,7 @@ test.serial('the deployment is told as Postgres has it', async t => {
   t.true(is('storage_bytes', {state: 'free'}) > 0)
 })
 
-test.serial('however many scrape at once, Postgres is asked once', async t => {
+test.serial('concurrent scrapes cause one read of Postgres', async t => {
   const {text} = openDeploymentFigures(house.tools)
   const texts = await Promise.all(Array.from({length: 20}, text))
   t.is(new Set(texts.map(one => sumOf(readSamples(one), 'lading_deployment_read_seconds'))).size, 1)
@@ -132,13 +132,13 @@ test.serial('however many scrape at once, Postgres is asked once', async t => {
   t.is(new Set(each.map(one => sumOf(readSamples(one), 'lading_deployment_read_seconds'))).size, 3, 'and again once they are old')
 })
 
-test.serial('in maintenance the figures are refused to everybody, the operator too', async t => {
+test.serial('metrics are refused to every caller during maintenance', async t => {
   const {api} = await openCutOff(t, {MAINTENANCE: '1', METRICS_TOKEN, ADMIN_TOKEN: house.adminToken})
   for (const bearer of [METRICS_TOKEN, house.adminToken, 'somebody', null])
     t.like(await openCalls(api.url)(bearer)('GET', '/metrics'), {status: 503, body: {code: 'MAINTENANCE'}})
 })
 
-test.serial('while Postgres is unreachable, the answer has only the figures of the process', async t => {
+test.serial('without Postgres only the metrics of the process are returned', async t => {
   const {api, proxy} = await openCutOff(t, {METRICS_TOKEN})
   const ask = openCalls(api.url)(METRICS_TOKEN)
   t.is((await ask('GET', '/auth/me')).status, 401)

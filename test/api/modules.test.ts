@@ -1,12 +1,12 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {ok} from '../importing.ts'
-import {addConnector, discover, moduleOf, openRegistry, usualModules} from '../registering.ts'
-import {type World, world} from '../world.ts'
+import {addConnector, discover, moduleOf, openRegistry, usualModules} from '../registry.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const open = async () => {
@@ -15,7 +15,7 @@ const open = async () => {
   return {...home, list}
 }
 
-test('every module the connection has is listed, those nobody curated as they come', async t => {
+test('all modules of the connection are listed, those not curated with their defaults', async t => {
   const {list, connector} = await open()
   const modules = await list()
   t.deepEqual(
@@ -29,7 +29,7 @@ test('every module the connection has is listed, those nobody curated as they co
   })
 })
 
-test('curating a module gives it a key and a place; each value changes by itself', async t => {
+test('curating a module gives it a key and an order, and each value changes separately', async t => {
   const {call, at, list} = await open()
   const {module} = await ok(call('PATCH', at('modules/Leads'), {enabled: true}), 200)
   t.like(module, {key: 'leads', order: 1, enabled: true, apiName: 'Leads', singular: null})
@@ -46,7 +46,7 @@ test('curating a module gives it a key and a place; each value changes by itself
   t.like((await ok(call('PATCH', at('modules/leads'), {match: null, singular: null}), 200)).module, {match: null, singular: null})
 })
 
-test('a field the module does not have, or a value of another kind, is refused at its place', async t => {
+test('an unknown field or a value of the wrong type is refused with its path', async t => {
   const {call, at, version} = await open()
   const refused: [unknown, (string | number)[]][] = [
     [{uniqueFields: ['Email', 'Emial']}, ['uniqueFields', 1]],
@@ -65,13 +65,13 @@ test('a field the module does not have, or a value of another kind, is refused a
   t.is(await version(), 1)
 })
 
-test('no such module is told so', async t => {
+test('an unknown module is not found', async t => {
   const {call, at} = await open()
   for (const name of ['Fax', 'leads', 'constructor', '__proto__'])
     t.like(await call('PATCH', at(`modules/${name}`), {enabled: true}), {status: 404, body: {code: 'MODULE_NOT_FOUND'}}, name)
 })
 
-test('an API name that two connections have needs the connection; a key does not', async t => {
+test('an API name shared by two connections needs the connection; a key does not', async t => {
   const {call, at, org, connector, list} = await open()
   const two = await addConnector(house, org, 'Two')
   await discover(house, org, two)
@@ -93,7 +93,7 @@ test('an API name that two connections have needs the connection; a key does not
   t.like((await ok(call('PATCH', at('modules/Leads'), {}), 200)).module, {key: 'leads_2'})
 })
 
-test('no key is given that another connection has as an API name', async t => {
+test('a module key never equals an API name of another connection', async t => {
   const {call, at, org, connector} = await open()
   const two = await addConnector(house, org, 'Two')
   await discover(house, org, two, [moduleOf('leads', ['mail']), moduleOf('orders', ['code'])])
@@ -103,7 +103,7 @@ test('no key is given that another connection has as an API name', async t => {
   t.like((await ok(call('PATCH', at('modules/orders'), {enabled: true}), 200)).module, {key: 'orders', connectorId: two})
 })
 
-test('a connection of another org is no connection', async t => {
+test('a connection of another org is not found for its modules', async t => {
   const [mine, theirs] = [await open(), await open()]
   for (const id of [theirs.connector, 'con_none']) {
     for (const answer of [
@@ -115,7 +115,7 @@ test('a connection of another org is no connection', async t => {
   }
 })
 
-test('the order is that of the modules named, then of the others', async t => {
+test('the order is that of the named modules, followed by the others', async t => {
   const {call, at, list} = await open()
   for (const name of ['Leads', 'Accounts', 'Deals']) await ok(call('PATCH', at(`modules/${name}`), {enabled: true}), 200)
   const {modules} = await ok(call('PUT', at('modules/order'), {modules: ['Deals', 'accounts']}), 200)
@@ -134,7 +134,7 @@ test('the order is that of the modules named, then of the others', async t => {
   t.like(await call('PUT', at('modules/order'), {modules: ['Fax']}), {status: 404, body: {code: 'MODULE_NOT_FOUND'}})
 })
 
-test('a curated module the CRM has no more is flagged, and is itself again when it comes back', async t => {
+test('a curated module that left the CRM is flagged as removed until it returns', async t => {
   const {call, at, list, org, connector} = await open()
   await ok(call('PATCH', at('modules/Leads'), {enabled: true, singular: 'Prospect'}), 200)
   await discover(house, org, connector, [moduleOf('Accounts', ['Account_Name'])])

@@ -2,31 +2,31 @@ import {readFileSync} from 'node:fs'
 import {createRequire} from 'node:module'
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
-import type {Answered} from '../client.ts'
+import type {HttpAnswer} from '../client.ts'
 import {type Org, ok, openOrg, readLog, runImport} from '../importing.ts'
-import {leadsTemplate, makeTemplate} from '../templating.ts'
-import {type World, world} from '../world.ts'
+import {leadsTemplate, makeTemplate} from '../templates.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-/** The Big List of Naughty Strings (Max Woolf, MIT), and a few it lacks. */
+/** The Big List of Naughty Strings (Max Woolf, MIT), and a few more. */
 const listed: string[] = JSON.parse(readFileSync(createRequire(import.meta.url).resolve('big-list-of-naughty-strings/blns.json'), 'utf8'))
 const strings = [
   ...new Set([...listed, '__proto__', 'e\u0301', '\u00e9', '\u0001', '\u007f', '\ufeffmark', 'a\ufffdb', '\u2028', '=1+1', ' '.repeat(3)]),
 ]
 
-let house: World
+let house: TestDeployment
 let org: Org
 test.before(async t => {
-  house = await world(t, {workers: ['imports', 'discovery']})
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery']})
   org = await openOrg(house)
 })
 
-/** A text field: how it is written, with what it is answered then, and how it is read later. */
+/** A text field: how a test writes it, finds it in the answer, and reads it later. */
 type Field = {
   most: number
-  write(text: string): Promise<Answered>
+  write(text: string): Promise<HttpAnswer>
   written(body: any): unknown
   read(): Promise<unknown>
-  /** What is kept of it: some names lose the blanks around them. */
+  /** Returns the form in which the service stores the text. Some names are trimmed. */
   kept?(text: string): string
   isRefused?(text: string): boolean
 }
@@ -34,7 +34,10 @@ type Field = {
 const hasControls = (text: string) => /[\p{Cc}\p{Zl}\p{Zp}]/u.test(text)
 const trimmedHasControls = (text: string) => hasControls(text.trim())
 
-/** Each string, one after another: kept as it is, or refused as INVALID because it is empty, too long or what the field does not take. Every eighth is read back as well. */
+/**
+ * Writes each string in turn. The service must store it unchanged, or refuse it as INVALID because it is empty, too long or unsupported.
+ * Every eighth is read back.
+ */
 const holds = async (t: {is: any; like: any}, {most, write, written, read, kept = text => text, isRefused = () => false}: Field) => {
   for (const [at, text] of strings.entries()) {
     const wanted = kept(text)
@@ -51,7 +54,7 @@ const holds = async (t: {is: any; like: any}, {most, write, written, read, kept 
 
 const trimmed = (text: string) => text.trim()
 
-test('names of an import', async t => {
+test('import names keep naughty strings or refuse them', async t => {
   const {call, org: id, connector} = org
   const {import: made} = await ok(call('POST', `/orgs/${id}/imports`, {name: 'First', connectorId: connector}), 201)
   const path = `/orgs/${id}/imports/${made.id}`
@@ -59,7 +62,7 @@ test('names of an import', async t => {
   await holds(t, {most: 200, write: name => call('PATCH', path, {name}), written: body => body.import.name, read, isRefused: hasControls})
 })
 
-test('names of a connection', async t => {
+test('connection names keep naughty strings or refuse them', async t => {
   const {call, org: id, connector} = org
   const path = `/orgs/${id}/connectors`
   const read = async () => (await ok(call('GET', path), 200)).connectors[0].name
@@ -73,7 +76,7 @@ test('names of a connection', async t => {
   })
 })
 
-test('descriptions of a webhook', async t => {
+test('webhook descriptions keep naughty strings or refuse them', async t => {
   const {call, org: id} = org
   const {webhook} = await ok(call('POST', `/orgs/${id}/webhooks`, {url: 'https://receiver.example/hook'}), 201)
   const path = `/orgs/${id}/webhooks/${webhook.id}`
@@ -87,7 +90,7 @@ test('descriptions of a webhook', async t => {
   })
 })
 
-test('labels of a file, and the name it came with', async t => {
+test('file labels and original file names keep naughty strings or refuse them', async t => {
   const {call, org: id, connector} = org
   const {import: made} = await ok(call('POST', `/orgs/${id}/imports`, {name: 'Files', connectorId: connector}), 201)
   const path = `/orgs/${id}/imports/${made.id}/sources`
@@ -108,7 +111,7 @@ test('labels of a file, and the name it came with', async t => {
   }
 })
 
-test('names and descriptions of a template', async t => {
+test('template names and descriptions keep naughty strings', async t => {
   const {call, org: id} = org
   const {id: template, version} = await makeTemplate(call, id)
   const path = `/orgs/${id}/templates/${template}`
@@ -120,7 +123,7 @@ test('names and descriptions of a template', async t => {
   t.is((await ok(call('PUT', path, leadsTemplate({description: all})), 200)).template.description, all)
 })
 
-test('annotations of a field, and the context of expressions', async t => {
+test('field annotations and the expression context keep naughty strings', async t => {
   const {call, org: id} = org
   const path = `/orgs/${id}/config/fields/Leads/Email`
   const short = strings.filter(text => text.length <= 1000)
@@ -139,7 +142,7 @@ test('annotations of a field, and the context of expressions', async t => {
   t.deepEqual(Object.entries(settings.expressionContext).sort(), Object.entries(context).sort())
 })
 
-test('names of tokens', async t => {
+test('token names keep naughty strings', async t => {
   const {call, org: id} = org
   const names = strings
     .filter((text, at) => at % 10 === 0 && text.trim() && !trimmedHasControls(text) && text.trim().length <= 100)
@@ -150,10 +153,10 @@ test('names of tokens', async t => {
 })
 
 /**
- * Cells: as they are in the file, through the sandbox, to the CRM and back into the results. A cell of blanks is an empty one there; in
- * the results an apostrophe stands before what a spreadsheet would run.
+ * Cells go from the file through the sandbox to the CRM and back into the results. A blank cell stays empty. In the results an apostrophe
+ * precedes formulas.
  */
-test('cells of a file', async t => {
+test('cells with naughty strings reach the CRM and the results unchanged', async t => {
   const {call} = org
   const cells = strings.map((text, n) => [`N-${n}`, text])
   const csv = [['number', 'text'], ...cells].map(row => row.map(cell => `"${cell!.replaceAll('"', '""')}"`).join(',')).join('\n')
@@ -184,7 +187,7 @@ test('cells of a file', async t => {
     ['Accounts', 'Account_Name'],
     ['Leads', 'Last_Name'],
   ] as const) {
-    // Batches come to the CRM in any order.
+    // Batches reach the CRM in any order.
     const kept = new Map(house.crm.records('example', module).map(one => [one[name], one.Description ?? '']))
     t.deepEqual(
       strings.map((_, n) => kept.get(`N-${n}`)),

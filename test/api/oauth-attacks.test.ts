@@ -1,8 +1,8 @@
 import test from 'ava'
 import {z} from 'zod'
 import {listen} from '../../api/listen.ts'
+import {isAmong, isRedirectUri} from '../../api/oauth/redirect.ts'
 import {ownerOf} from '../../api/rate-limit.ts'
-import {isAmong, isRedirectUri} from '../../shared/oauth/redirect.ts'
 import {sql} from '../../sql/database.ts'
 import {openCalls} from '../client.ts'
 import {
@@ -18,14 +18,14 @@ import {
   register,
   revoke,
 } from '../oauth-client.ts'
-import {endWithWorld, type World, world} from '../world.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t, {environment: {RATE_PER_ADDRESS: '0'}})
+  house = await startTestDeployment(t, {environment: {RATE_PER_ADDRESS: '0'}})
 })
 
-test('a code is sent to no address that reads as one thing and leads to another', t => {
+test('ambiguous redirect addresses are refused', t => {
   for (const uri of [
     'https:client.example/back',
     'https:/client.example/back',
@@ -64,7 +64,7 @@ test('a code is sent to no address that reads as one thing and leads to another'
     t.true(isRedirectUri(uri), uri)
 })
 
-test('of a loopback address the port alone is free', t => {
+test('a redirect address may differ from the registered one only in the port of a loopback address', t => {
   const registered = ['http://localhost:1/back?x=1', 'https://a.example/back', 'com.example.app:/x']
   for (const uri of [
     'http://LOCALHOST:2/back?x=1',
@@ -89,7 +89,7 @@ test('of a loopback address the port alone is free', t => {
   t.true(isAmong(registered, 'http://localhost/back?x=1'))
 })
 
-test('one kind of secret is never taken for another', async t => {
+test('a secret of one kind is not accepted as another kind', async t => {
   const given = await letIn(house)
   const session = await house.signIn()
   const {body: me} = await house.as(session)('GET', '/auth/me')
@@ -105,7 +105,7 @@ test('one kind of secret is never taken for another', async t => {
   t.is((await house.as(request)('GET', '/auth/me')).body.code, 'AUTH_REQUIRED')
 })
 
-test('a code counts for no other client and no other request, whoever brings it', async t => {
+test('a stolen code is refused for another client and another verifier', async t => {
   const [victim, attacker] = [await register(house), await register(house)]
   const [own, theirs] = [newVerifier(), newVerifier()]
   const stolen = parametersOf(await answerPage(house, await reachPage(house, victim, own))).code!
@@ -116,7 +116,7 @@ test('a code counts for no other client and no other request, whoever brings it'
   t.is(parametersOf(missing).error, 'invalid_request')
 })
 
-test('what changes between the page, the code and the token counts', async t => {
+test('a ban, a closed org or a lost membership between page, code and token refuses the token', async t => {
   const begin = async () => {
     const [client, verifier] = [await register(house), newVerifier()]
     const reached = await reachPage(house, client, verifier, {user: 'zoe@other.example'})
@@ -150,7 +150,7 @@ test('what changes between the page, the code and the token counts', async t => 
   t.is(await tokenFor(fourth, late), 'invalid_grant', 'removed after the code')
 })
 
-test('a registration is small', async t => {
+test('a client registration is limited in size', async t => {
   const post = (body: object) => house.as(null)('POST', '/oauth/register', body)
   t.is((await post({redirect_uris: Array(21).fill(redirectUri)})).body.error, 'invalid_redirect_uri')
   t.is((await post({redirect_uris: [redirectUri], client_name: 'x'.repeat(17_000)})).status, 413)
@@ -159,7 +159,7 @@ test('a registration is small', async t => {
   for (const body of [[], [{}], {redirect_uris: {}}]) t.is((await post(body)).status, 400)
 })
 
-test('what a client calls itself is text, and what it registered is all the page leads to', async t => {
+test('a client name is shown as text, and the page leads only to registered addresses', async t => {
   const names = ['</h1><script>alert(1)</script>', '"><img src=x onerror=1>', '\u3164\u2800\u115f\u200b', 'NO\u200bNCE NONCE', '$&$`']
   for (const client_name of names) {
     const {page} = await reachPage(house, await register(house, {client_name}), newVerifier())
@@ -172,16 +172,16 @@ test('what a client calls itself is text, and what it registered is all the page
   }
 })
 
-test('whoever has a network of IPv6 addresses is one', t => {
+test('all addresses of one IPv6 network count as one client', t => {
   const same = ['2001:db8:0:7::1', '2001:db8:0:7:ffff:1:2:3', '2001:0DB8::7:1:2:3:4', '2001:db8:0:7::%eth0']
   t.deepEqual([...new Set(same.map(ownerOf))], ['2001:db8:0:7::/64'])
   t.deepEqual(['2001:db8::1', '::1', 'fe80::1'].map(ownerOf), ['2001:db8:0:0::/64', '0:0:0:0::/64', 'fe80:0:0:0::/64'])
   for (const ip of ['203.0.113.7', '::ffff:203.0.113.7', '::ffff:cb00:7107', '203.0.113.7:4711', 'unknown', '']) t.is(ownerOf(ip), ip)
 })
 
-test('an address cannot be written so that it counts for less', async t => {
+test('other spellings of an address do not evade the rate limit', async t => {
   const {url, drain} = await listen({...house.tools, config: {...house.config, PORT: 0, RATE_PER_ADDRESS: 2000}}, house)
-  endWithWorld(drain)
+  endAfterTests(drain)
   const call = openCalls(url)(null)
   const statuses: number[] = []
   const path = '/oauth/register'
@@ -190,13 +190,13 @@ test('an address cannot be written so that it counts for less', async t => {
   t.deepEqual(statuses, [201, 404, 404, 404, 201, 429])
 })
 
-test('no secret is in any table', async t => {
+test('no table contains an OAuth secret', async t => {
   const given = await letIn(house)
   const [client, verifier] = [await register(house), newVerifier()]
   const {code} = parametersOf(await answerPage(house, await reachPage(house, client, verifier)))
   const secrets = [given.access, given.refresh, given.code, code!, verifier]
   const tables = await house.db.anyFirst(sql.type(z.object({name: z.string()}))`
-    select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`)
+    select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE' order by 1`)
   const holding = async (text: string) => {
     const found = await Promise.all(
       tables.map(async name => {
@@ -209,7 +209,7 @@ test('no secret is in any table', async t => {
   t.deepEqual(await holding(client), ['oauth_clients', 'oauth_requests'])
   for (const secret of secrets) {
     t.deepEqual(await holding(secret), [])
-    // The random part alone, and its bytes.
+    // No table may contain the random part alone, or the bytes of the secret.
     t.deepEqual(await holding(secret.slice(-20)), [])
     t.deepEqual(await holding(Buffer.from(secret).toString('hex')), [])
   }

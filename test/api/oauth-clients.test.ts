@@ -5,20 +5,20 @@ import {Client, StreamableHTTPClientTransport, UnauthorizedError} from '@modelco
 import test from 'ava'
 import {z} from 'zod'
 import {listen} from '../../api/listen.ts'
-import {openOutbound} from '../../shared/outbound/outbound.ts'
+import {openOutbound} from '../../shared/schedules/outbound/outbound.ts'
 import {sql} from '../../sql/database.ts'
 import {deleteEndedOAuth} from '../../sql/oauth-grants.ts'
 import {openCalls} from '../client.ts'
 import {answerPage, askFor, letIn, newVerifier, redirectUri, register, signInFrom} from '../oauth-client.ts'
 import {makeCertificate} from '../simulators/certificate.ts'
-import {endWithWorld, type World, world} from '../world.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
-test('the SDK’s own client registers, signs in, calls a tool, and renews its token', async t => {
+test('the client of the MCP SDK registers, signs in, calls a tool and renews its token', async t => {
   let kept: any = {}
   let sent: URL | undefined
   const keep = (name: string) => (value: unknown) => void (kept = {...kept, [name]: value})
@@ -53,7 +53,7 @@ test('the SDK’s own client registers, signs in, calls a tool, and renews its t
 
 const json = {'content-type': 'application/json; charset=utf-8'}
 
-/** A web server of a client's, and a deployment that trusts its certificate and may reach it. */
+/** Starts a client's web server, and a deployment that trusts its certificate and may connect to it. */
 const openPublisher = async () => {
   const {cert, key} = makeCertificate(['localhost'])
   const served = {document: {} as unknown, status: 200, headers: json as Record<string, string>, asked: 0}
@@ -65,21 +65,21 @@ const openPublisher = async () => {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  endWithWorld(async () => void server.close().closeAllConnections())
+  endAfterTests(async () => void server.close().closeAllConnections())
   const {port} = server.address() as AddressInfo
   const outbound = openOutbound({PRIVATE_HOSTS: [`localhost:${port}`], SOURCE_HOSTS: ['*']}, {ca: cert})
   const {url, drain} = await listen({...house.tools, outbound, config: {...house.config, PORT: 0}}, house)
-  endWithWorld(drain)
+  endAfterTests(drain)
   return {served, address: `https://localhost:${port}`, outbound, place: {url, as: openCalls(url)}}
 }
 
-test('what orgs may reach within the house is not let to whoever names it, nor are we', async t => {
+test('a client id may name neither the private hosts open to orgs nor this deployment', async t => {
   const {served, address, outbound} = await openPublisher()
   const id = `${address}/client.json`
   served.document = {client_id: id, redirect_uris: [redirectUri]}
   const tell = async (more: object) => {
     const {url, drain} = await listen({...house.tools, outbound, config: {...house.config, PORT: 0, ...more}}, house)
-    endWithWorld(drain)
+    endAfterTests(drain)
     return askFor({url, as: openCalls(url)}, id, newVerifier())
   }
   for (const more of [{PRIVATE_HOSTS: [new URL(id).host]}, {PUBLIC_URL: 'https://localhost:4000'}]) {
@@ -89,7 +89,7 @@ test('what orgs may reach within the house is not let to whoever names it, nor a
   t.is((await tell({})).status, 302, 'it was there')
 })
 
-test('a client whose id is the address of a document is what the document says', async t => {
+test('a client whose id is a document address has the properties of that document', async t => {
   const {served, address, place} = await openPublisher()
   const id = `${address}/client.json`
   const told = async (more: object, path = '/client.json') => {
@@ -121,7 +121,7 @@ test('a client whose id is the address of a document is what the document says',
   t.is(served.asked, asked, 'nor is one asked for that is written otherwise')
 })
 
-test('no client id makes the house call its own network', async t => {
+test('a client id cannot make the service call its own network', async t => {
   for (const id of [
     'https://127.0.0.1/c',
     'https://[::1]/c',
@@ -131,12 +131,12 @@ test('no client id makes the house call its own network', async t => {
   ]) {
     const {status, body} = await askFor(house, id, newVerifier())
     t.deepEqual([status, body.oauth], [400, 'invalid_client'], id)
-    t.notRegex(body.error, /PRIVATE_HOSTS|public internet|connected/, 'and nobody learns what there is')
+    t.notRegex(body.error, /PRIVATE_HOSTS|public address|[Cc]onnection to/, 'and nobody learns what there is')
   }
 })
 
-test('anybody may register, within bounds', async t => {
-  const here = await world(t, {environment: {RATE_PER_ADDRESS: '3000'}})
+test('any client may register within the rate limit; the oldest unused registrations are dropped', async t => {
+  const here = await startTestDeployment(t, {environment: {RATE_PER_ADDRESS: '3000'}})
   for (const _ of Array(3)) await register(here)
   const {status, body, headers} = await here.as(null)('POST', '/oauth/register', {redirect_uris: [redirectUri]})
   t.deepEqual([status, body.code], [429, 'RATE_LIMITED'])
@@ -145,23 +145,22 @@ test('anybody may register, within bounds', async t => {
   await here.db.query(sql.unsafe`
     insert into oauth_clients (id, kind, name, redirect_uris) select 'mcl_' || n, 'registered', 'x', '{}' from generate_series(1, 5000) n`)
   const {url, drain} = await listen({...here.tools, config: {...here.config, PORT: 0, RATE_PER_ADDRESS: 0}}, here)
-  endWithWorld(drain)
+  endAfterTests(drain)
   const place = {url, as: openCalls(url)}
   const count = () => here.db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from oauth_clients`)
   const before = await count()
   const client = await register(place)
   t.is(await count(), before, 'the oldest of those nobody came for goes')
   const kept = (await askFor(place, client, newVerifier())).status
-  await here.db.query(sql.unsafe`
-    insert into oauth_requests (id, client_id, redirect_uri, challenge, browser_hash, expires_at)
-    select 'oar_' || id, id, 'x', 'x', 'x', lading_now() + interval '1 minute' from oauth_clients`)
   t.is(kept, 302)
+  t.is(await here.db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from oauth_requests`), 0, 'a start stores no request')
+  await here.db.query(sql.unsafe`update oauth_clients set visited_at = lading_now() where id <> ${client}`)
   const full = await place.as(null)('POST', '/oauth/register', {redirect_uris: [redirectUri]})
-  t.deepEqual([full.status, full.body.error], [503, 'temporarily_unavailable'], 'but none that somebody decides on')
+  t.deepEqual([full.status, full.body.error], [503, 'temporarily_unavailable'], 'but no client that a person is signing in for')
 })
 
-test('maintenance comes before all of it', async t => {
-  const here = await world(t, {environment: {MAINTENANCE: '1'}})
+test('maintenance refuses every OAuth and MCP request', async t => {
+  const here = await startTestDeployment(t, {environment: {MAINTENANCE: '1'}})
   for (const [method, path] of [
     ['POST', '/mcp'],
     ['POST', '/oauth/token'],
@@ -173,8 +172,8 @@ test('maintenance comes before all of it', async t => {
   }
 })
 
-test('what is over goes in a night, and what is used again would be missed stays', async t => {
-  const here = await world(t)
+test('the nightly task deletes expired OAuth rows, and keeps used refresh tokens to detect reuse', async t => {
+  const here = await startTestDeployment(t)
   const {client} = await letIn(here)
   await register(here)
   const count = async () =>

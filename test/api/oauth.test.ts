@@ -17,15 +17,15 @@ import {
   revoke,
   signInFrom,
 } from '../oauth-client.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t, {environment: {RATE_PER_ADDRESS: '0'}})
+  house = await startTestDeployment(t, {environment: {RATE_PER_ADDRESS: '0'}})
 })
 
 const meOf = (access: string) => house.as(access)('GET', '/auth/me')
-/** What the consent page was answered, from registering on. */
+/** Registers a client and returns the response of the consent page to a decision. */
 const walkTo = async (decision: string) => {
   const [client, verifier] = [await register(house), newVerifier()]
   const answered = await answerPage(house, await reachPage(house, client, verifier), {decision})
@@ -33,7 +33,7 @@ const walkTo = async (decision: string) => {
 }
 const refresh = (client: string, token: string) => askToken(house, {grant_type: 'refresh_token', client_id: client, refresh_token: token})
 
-test('a client finds its way from a refusal to a token, and acts for the person who let it in', async t => {
+test('a client gets from a refusal to a token, and then acts for the person who consented', async t => {
   const resource = (await house.as(null)('GET', '/.well-known/oauth-protected-resource/mcp')).body
   t.like(resource, {resource: `${house.url}/mcp`, authorization_servers: [house.url], scopes_supported: ['mcp']})
   const server = (await house.as(null)('GET', '/.well-known/oauth-authorization-server')).body
@@ -54,7 +54,7 @@ test('a client finds its way from a refusal to a token, and acts for the person 
   t.deepEqual(me, {...session, via: 'oauth'})
 })
 
-test('its tokens open /mcp and say whose they are, and nothing else', async t => {
+test('an OAuth token opens only /mcp and /auth/me', async t => {
   const {access} = await letIn(house)
   const {org} = (await meOf(access)).body
   for (const path of [`/orgs/${org.id}/connectors`, '/auth/grants', `/orgs/${org.id}/config/modules`]) {
@@ -64,7 +64,7 @@ test('its tokens open /mcp and say whose they are, and nothing else', async t =>
   t.is((await house.as(access)('GET', '/staff/people')).body.code, 'ADMIN_REQUIRED')
 })
 
-test('the page says who asks and is closed to frames and scripts; its answer counts from the same browser alone', async t => {
+test('the consent page names the client, allows no frames or scripts, and accepts answers only from its browser', async t => {
   const [client, verifier] = [await register(house, {client_name: '<b>Bold</b> "one"\u202e\n x'}), newVerifier()]
   const reached = await reachPage(house, client, verifier)
   t.is(reached.page.status, 200)
@@ -88,7 +88,7 @@ test('the page says who asks and is closed to frames and scripts; its answer cou
   t.is((await answerPage(house, reached)).body.code, 'SIGN_IN_EXPIRED', 'answered before')
 })
 
-test('each request signs in itself, in the same browser too; whoever signs in next finds nobody else’s page', async t => {
+test('each request signs in anew, and a page left open by another person is refused', async t => {
   const [client, verifier] = [await register(house), newVerifier()]
   const first = await reachPage(house, client, verifier)
   const {cookie} = first
@@ -104,7 +104,7 @@ test('each request signs in itself, in the same browser too; whoever signs in ne
   t.is((await answerPage(house, third)).status, 303)
 })
 
-test('who is in several orgs chooses one of them', async t => {
+test('a person in several orgs chooses one of them', async t => {
   const {body: me} = await house.as(await house.signIn())('GET', '/auth/me')
   const second = await house.makeOrg()
   await keepMember(house.db, {id: newId('mem'), org: second.org, person: me.user.id, role: 'builder'})
@@ -116,7 +116,7 @@ test('who is in several orgs chooses one of them', async t => {
   t.like((await meOf(body.access_token)).body, {org: {id: second.org}, role: 'builder'})
 })
 
-test('who says no is believed, and who says neither too', async t => {
+test('any decision other than allow is a denial', async t => {
   for (const decision of ['deny', 'perhaps']) {
     const {answered} = await walkTo(decision)
     t.like(parametersOf(answered), {error: 'access_denied', state: 'of the client', iss: house.url})
@@ -124,7 +124,7 @@ test('who says no is believed, and who says neither too', async t => {
   }
 })
 
-test('what is wrong with a request is told to the client, but never where nobody registered', async t => {
+test('request errors are sent to the client, but only to a registered redirect address', async t => {
   const client = await register(house, {redirect_uris: [redirectUri, 'https://client.example/back']})
   const told = async (more: Record<string, string | undefined>) => parametersOf(await askFor(house, client, newVerifier(), more)).error
   t.is(await told({code_challenge_method: 'plain'}), 'invalid_request')
@@ -149,10 +149,10 @@ test('what is wrong with a request is told to the client, but never where nobody
   }
   const unknown = await askFor(house, 'mcl_none', newVerifier(), {}, {accept: 'text/html'})
   t.is(unknown.status, 400)
-  t.regex(unknown.text, /not known here any more/)
+  t.regex(unknown.text, /no longer registered/)
 })
 
-test('a client registers without a secret, and where a code may be sent', async t => {
+test('a client registers redirect addresses and gets no secret', async t => {
   const post = (body: object) => house.as(null)('POST', '/oauth/register', body)
   const {status, body} = await post({redirect_uris: ['cursor://x/y'], token_endpoint_auth_method: 'client_secret_basic', scope: 'a'})
   t.is(status, 201)
@@ -173,7 +173,7 @@ test('a client registers without a secret, and where a code may be sent', async 
   t.is((await post({redirect_uris: ['com.example.app:/x']})).status, 201)
 })
 
-test('a code is good once, for its client, its redirect address and its verifier', async t => {
+test('a code works once, for its client, redirect address and verifier', async t => {
   const bent: [string, (right: Record<string, string | undefined>) => object][] = [
     ['another verifier', () => ({code_verifier: newVerifier()})],
     ['a verifier that is too short', () => ({code_verifier: 'short'})],
@@ -196,7 +196,7 @@ test('a code is good once, for its client, its redirect address and its verifier
   t.is((await refresh(client, refresh_token)).body.error, 'invalid_grant')
 })
 
-test('a code is over in a minute', async t => {
+test('a code expires after a minute', async t => {
   const {client, verifier, answered} = await walkTo('allow')
   const {code} = parametersOf(answered)
   await house.db.query(
@@ -227,7 +227,7 @@ test('a refresh token used again within 30 seconds leads to the same tokens; use
   t.is((await meOf(second.access_token)).body.code, 'TOKEN_REVOKED')
 })
 
-test('an access token is over in an hour, a refresh token in a month', async t => {
+test('an access token expires after an hour, a refresh token after a month', async t => {
   const {client, access, refresh: token} = await letIn(house)
   const age = (kind: string, seconds: number) =>
     house.db.query(sql.unsafe`
@@ -239,7 +239,7 @@ test('an access token is over in an hour, a refresh token in a month', async t =
   t.is((await refresh(client, token)).body.error, 'invalid_grant')
 })
 
-test('the endpoint of tokens takes a form, and names what is missing', async t => {
+test('the token endpoint accepts a form and names missing parameters', async t => {
   t.is((await house.as(null)('POST', '/oauth/token', {grant_type: 'refresh_token'})).body.error, 'invalid_request')
   t.is((await askToken(house, {})).body.error, 'invalid_request')
   t.is((await askToken(house, {grant_type: 'constructor'})).body.error, 'unsupported_grant_type')
@@ -247,7 +247,7 @@ test('the endpoint of tokens takes a form, and names what is missing', async t =
   t.is((await askToken(house, {...codeGrant('mcl_x', 'x', newVerifier()), resource: 'https://x.example/'})).body.error, 'invalid_target')
 })
 
-test('a client gives back what it was given, by either token', async t => {
+test('a client can revoke its grant with either token', async t => {
   for (const kind of ['access', 'refresh'] as const) {
     const given = await letIn(house)
     t.is((await revoke(house, {token: given[kind], client_id: 'mcl_other'})).body.error, 'invalid_client')
@@ -259,7 +259,7 @@ test('a client gives back what it was given, by either token', async t => {
   t.is((await revoke(house, {token: 'nobody knows it', client_id: 'mcl_x'})).status, 200)
 })
 
-test('a person sees what they let in and takes it back; nobody else does', async t => {
+test('a person can list and revoke their grants, and other persons cannot', async t => {
   const {client, access} = await letIn(house)
   const mine = house.as(await house.signIn())
   const grant = (await mine('GET', '/auth/grants')).body.grants.find((one: any) => one.client.id === client)
@@ -273,7 +273,7 @@ test('a person sees what they let in and takes it back; nobody else does', async
   t.false((await mine('GET', '/auth/grants')).body.grants.some((one: any) => one.client.id === client))
 })
 
-test('it is worth what its member is worth: lowered, banned, removed', async t => {
+test('a grant follows its member: demoted, banned or removed', async t => {
   const {client, access, refresh: token} = await letIn(house, {user: 'zoe@other.example'})
   const {org, user, role} = (await meOf(access)).body
   const member = {org: org.id, person: user.id}

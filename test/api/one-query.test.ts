@@ -5,14 +5,14 @@ import {createApp} from '../../api/app.ts'
 import {route} from '../../api/route.ts'
 import type {Hot, Pool} from '../../sql/database.ts'
 import {openCalls} from '../client.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
-test('bearer and gates cost one prepared query, whatever the bearer', async t => {
+test('authentication and gates cost one prepared query for every kind of bearer', async t => {
   const home = await house.makeOrg()
   const minted = await house.as(home.token)('POST', `/orgs/${home.org}/tokens`, {name: 'one'})
   const view = await house.openView({org: home.org})

@@ -1,11 +1,12 @@
 import test from 'ava'
 import {openCalls} from '../client.ts'
 import {accountRows, type Org, ok, openOrg} from '../importing.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {costly, costlyCleaning, measureTurns, mostMs, turnLimitMs, wide} from '../turns.ts'
 import {startWatchedApi, type WatchedApi} from '../watched-api.ts'
 import {writeWorkbook} from '../workbook.ts'
-import {endWithWorld, type World, world} from '../world.ts'
 
-let here: World
+let here: TestDeployment
 let org: Org
 let api: WatchedApi
 
@@ -16,10 +17,10 @@ const started = (environment: Record<string, string> = {}) => {
 }
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery']})
+  here = await startTestDeployment(t, {workers: ['discovery']})
   org = await openOrg(here)
   api = await started()
-  endWithWorld(api.stop)
+  endAfterTests(api.stop)
 })
 
 const callsTo = ({url}: {url: string}, {session} = org) => openCalls(url)(session)
@@ -33,45 +34,11 @@ const send = async (body: string | Uint8Array, call = callsTo(api)) => {
   return {source, at: `${path}/sources/${source.id}`}
 }
 
-const columns = Array.from({length: 16_384}, (_, at) => at)
-const wideRow = (row: number) => columns.map(at => `0${at}/${row}/26 ${'text '.repeat(8)}`).join()
-const wide = [columns.map(at => `c${at}`).join(), ...Array.from({length: 12}, (_, row) => wideRow(row))].join('\n')
 const longString = `<t>${'long text '.repeat(40_000)}</t>`
 const longCells = async () => {
   const rows = Array.from({length: 300}, (_, at) => `<row r="${at + 2}"><c r="A${at + 2}" t="s"><v>0</v></c></row>`).join('')
   const data = `<row r="1"><c r="A1" t="inlineStr"><is><t>text</t></is></c></row>${rows}`
   return writeWorkbook({sheets: [{name: 'One', data}], items: [longString]})
-}
-
-/** Cells of many patterns' work: a search of one takes about a second. */
-const costly = `name\n${`${'ab'.repeat(15_000)}\n`.repeat(30)}`
-const costlyCleaning = [{step: 'replace', find: '(a|b|ab)*c', with: '', regex: true}]
-
-/** Milliseconds on the machine that this was written on. A slower one has as much more as it takes longer for the same work. */
-const mostMs = 50
-const tries = 3
-
-/** How many times as long as there this machine takes to read some JSON, 1 at least. */
-const slowness = () => {
-  const text = JSON.stringify(Array.from({length: 20_000}, (_, at) => ({at, name: `column ${at}`})))
-  const times = Array.from({length: 5}, () => {
-    const before = process.threadCpuUsage()
-    for (let read = 0; read < 5; read++) JSON.parse(text)
-    const {user, system} = process.threadCpuUsage(before)
-    return (user + system) / 1000
-  })
-  return Math.max(1, Math.min(...times) / 30)
-}
-
-/** The longest turn of each try: a garbage collection may fall into one of them. */
-const turnsOf = async (act: () => Promise<unknown>) => {
-  const turns: number[] = []
-  for (let attempt = 0; attempt < tries && !turns.some(turn => turn <= mostMs); attempt++) {
-    await api.longestTurn()
-    await act()
-    turns.push(await api.longestTurn())
-  }
-  return turns
 }
 
 const calls = () => callsTo(api)
@@ -110,22 +77,22 @@ const cases: Record<string, () => Promise<() => Promise<unknown>>> = {
 
 for (const [title, prepare] of Object.entries(cases))
   test.serial(`the API's main thread has no turn longer than ${mostMs} ms while ${title}`, async t => {
-    const turns = await turnsOf(await prepare())
-    const limit = mostMs * slowness()
+    const turns = await measureTurns(api, await prepare())
+    const limit = turnLimitMs()
     t.log(`${turns.map(turn => turn.toFixed(1)).join(', ')} of ${limit.toFixed(1)}`)
     t.true(Math.min(...turns) <= limit, `${turns}`)
   })
 
-test.serial('a file that takes too long is refused, as are requests beyond the queue, and other orgs are served meanwhile', async t => {
+test.serial('a file that takes too long is refused, as are requests beyond the queue; other orgs are served meanwhile', async t => {
   const slow = await started({PARSER_SECONDS: '3', PARSER_THREADS: '2', DRAIN_SECONDS: '0'})
   const call = callsTo(slow)
   try {
-    const {at} = await send(`n\n${'1\n'.repeat(20_000)}`, call)
+    const {at} = await send(`n\n${'1\n'.repeat(20_000)}`)
     const other = await openOrg(here, 'zoe@other.example')
     const expression = 'Array.from({length: 10_000}, (_, at) => at % 3).filter(Boolean).length < Number(row.n)'
     const cleaning = [{step: 'strikeWhere', expression}]
     const asked = Array.from({length: 40}, () => call('PATCH', at, {cleaning}))
-    // Those that still wait at the end are cut off.
+    // The test cuts off requests that still wait at its end.
     for (const asking of asked) asking.catch(() => {})
     const refused = await Promise.race(asked)
     t.like(refused, {status: 503, body: {code: 'BUSY'}})
@@ -141,7 +108,7 @@ test.serial('a file that takes too long is refused, as are requests beyond the q
   }
 })
 
-test.serial('a thread that runs out of memory fails its own request alone', async t => {
+test.serial('a thread that runs out of memory fails only its own request', async t => {
   const small = await started({PARSER_MEMORY_MB: '32', PARSER_THREADS: '3'})
   const call = callsTo(small)
   try {
@@ -160,7 +127,7 @@ test.serial('a thread that runs out of memory fails its own request alone', asyn
   }
 })
 
-test.serial('a file of 100,000 rows is read to its end', async t => {
+test.serial('a file of 100,000 rows is parsed', async t => {
   const rows = accountRows(100_000)
   const times: number[] = []
   for (let attempt = 0; attempt < 3; attempt++) {

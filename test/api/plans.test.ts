@@ -1,23 +1,23 @@
 import anyTest, {type TestFn} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {place} from '../entitling.ts'
+import {place} from '../entitlements.ts'
 import {ok} from '../importing.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-/** Plans, trials and credits as owners, staff and the clock change them. One clock: the tests take turns. */
+/** Owners, staff and time change plans, trials and AI credits. Tests share one clock and run serially. */
 const test = anyTest.serial as TestFn
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t, {workers: ['entitlements'], environment: {DEFAULT_PLAN: 'free', LEASE_SECONDS: '1'}})
+  house = await startTestDeployment(t, {workers: ['entitlements'], environment: {DEFAULT_PLAN: 'free', LEASE_SECONDS: '1'}})
 })
 test.beforeEach(() => house.ahead('0 seconds'))
 
-const operator = (...call: Parameters<ReturnType<World['as']>>) => house.as(house.adminToken)(...call)
+const operator = (...call: Parameters<ReturnType<TestDeployment['as']>>) => house.as(house.adminToken)(...call)
 const actionsOf = async (org: string) => (await ok(operator('GET', `/staff/actions?org=${org}`), 200)).actions
 
-/** An org nobody else has; `script` outlives the session when the clock is moved. */
+/** Creates an org. `script` is an API token, which stays valid when the clock moves and the session expires. */
 const newOrg = async () => {
   const home = await house.makeOrg()
   const call = house.as(home.token)
@@ -28,7 +28,7 @@ const newOrg = async () => {
   return {...home, call, script, me, changes}
 }
 
-test('a trial is the owner’s to start, once, and gives way to the plan before by itself', async t => {
+test('only the owner can start a trial, once, and at its end the earlier plan returns', async t => {
   const {org, person, call, script, me, changes} = await newOrg()
   const before = await me()
   t.like(await script('POST', `/orgs/${org}/trial`), {status: 403, body: {code: 'ROLE_REQUIRED'}})
@@ -67,7 +67,7 @@ test('a trial is the owner’s to start, once, and gives way to the plan before 
 
 const sessionOf = async (org: string) => (await house.makeOrg({org})).token
 
-test('no trial for sandboxes, nor on a plan that has more', async t => {
+test('sandboxes and orgs on a larger plan cannot start a trial', async t => {
   const {org, call} = await newOrg()
   await place(house, org, 'team.1')
   t.like(await call('POST', `/orgs/${org}/trial`), {status: 409, body: {code: 'ALREADY_SUBSCRIBED'}})
@@ -79,7 +79,7 @@ test('no trial for sandboxes, nor on a plan that has more', async t => {
   t.like(placed, {status: 403, body: {code: 'SANDBOX_ORG'}})
 })
 
-test('an authorisation nobody begins is over after a day, and its rows are free', async t => {
+test('an authorisation not used within a day lapses, and its rows are free again', async t => {
   const {script, me, org} = await newOrg()
   const {runId} = await ok(script('POST', '/entitlements/runs/authorise', {declaredRows: 4_000}), 200)
   const gone = await ok(script('POST', '/entitlements/runs/authorise', {declaredRows: 1_000}), 200)
@@ -99,7 +99,7 @@ test('an authorisation nobody begins is over after a day, and its rows are free'
   t.like(await script('POST', `/entitlements/runs/${runId}/progress`, {rowsWritten: 1}), {status: 409, body: {code: 'RUN_ENDED'}})
 })
 
-test('staff give credits, once under one name, on the record and in the history', async t => {
+test('credits given by staff are booked once per reference, and are in the history', async t => {
   const {org, me, changes} = await newOrg()
   const path = `/entitlements/admin/orgs/${org}/credits`
   const staff = await house.makeStaff()
@@ -132,14 +132,30 @@ test('staff give credits, once under one name, on the record and in the history'
 
   for (const wrong of [{pool: 'other', credits: 1}, {pool: 'included', credits: 0}, {pool: 'included', credits: -1}, {pool: 'included'}])
     t.is((await operator('POST', path, wrong)).status, 400, JSON.stringify(wrong))
-  t.like(await operator('POST', path, {pool: 'included', credits: 1, expiresAt: '2020-01-01T00:00:00Z'}), {
-    status: 400,
-    body: {code: 'INVALID'},
-  })
+  // The time is one hour ago, in a time zone twelve hours ahead. As text it is later than now.
+  const ahead = new Date(Date.now() + 11 * 3_600_000).toISOString().replace('Z', '+12:00')
+  for (const expiresAt of ['2020-01-01T00:00:00Z', '0000-01-01T00:00:00Z', ahead])
+    t.like(await operator('POST', path, {pool: 'included', credits: 1, expiresAt}), {status: 400, body: {code: 'INVALID'}}, expiresAt)
   t.is((await operator('POST', '/entitlements/admin/orgs/org_none/credits', given)).status, 404)
 })
 
-test('included credits of staff end with the period, those with an end of their own with that', async t => {
+test('staff can give any positive amount of credits, to six decimal places', async t => {
+  const {org, me, changes} = await newOrg()
+  const give = (credits: unknown, pool = 'purchased') => operator('POST', `/entitlements/admin/orgs/${org}/credits`, {pool, credits})
+  t.like((await ok(give(0.5), 200)).balance, {included: 25, purchased: 0.5, available: 25.5})
+  t.like((await ok(give(0.1, 'included'), 200)).balance, {included: 25.1, purchased: 0.5, available: 25.6})
+  t.like((await ok(give(0.2), 200)).balance, {purchased: 0.7, available: 25.8})
+  t.like((await ok(give(0.000001), 200)).balance, {purchased: 0.700001, available: 25.800001})
+  t.like((await me()).credits, {included: 25.1, purchased: 0.700001, reserved: 0, available: 25.800001})
+  t.deepEqual((await changes('usage'))[1], {...(await changes('usage'))[1], before: 0.5, after: 0.7})
+  for (const wrong of [0, -0.5, 0.0000001, 1.2345678, '0.5', null, 1e10]) {
+    const refused = await give(wrong)
+    t.like(refused, {status: 400, body: {code: 'INVALID'}}, `${wrong}`)
+  }
+  t.regex((await give(0.0000001)).text, /At most 6 decimal places/)
+})
+
+test('included credits given by staff end with the period or at their own end', async t => {
   const {org, me} = await newOrg()
   const {period} = await me()
   const give = (body: object) => ok(operator('POST', `/entitlements/admin/orgs/${org}/credits`, body), 200)
@@ -154,7 +170,7 @@ test('included credits of staff end with the period, those with an end of their 
   t.like((await me()).credits, {included: 25, purchased: 3})
 })
 
-test('a plan raised within its period adds the difference for what is left of it, once', async t => {
+test('a plan upgrade within its period adds the prorated difference of rows, once', async t => {
   const {org, me, script, changes} = await newOrg()
   const first = await place(house, org, 'team.1')
   t.like((await me()).usage.rows, {limit: 100_000}, 'the first plan that is paid for begins a period')
@@ -181,7 +197,7 @@ test('a plan raised within its period adds the difference for what is left of it
   t.like((await actionsOf(org))[0], {kind: 'org.plan', reason: 'A test', detail: {from: 'business.1', to: 'free.2'}})
 })
 
-test('suspending and lifting it are told; a second time changes nothing', async t => {
+test('suspension and its end are recorded; repeating either changes nothing', async t => {
   const {org, me, script, changes} = await newOrg()
   const suspend = () => ok(operator('POST', `/staff/orgs/${org}/suspend`, {reason: 'Abuse'}), 200)
   t.is((await suspend()).status, 'suspended')
@@ -207,7 +223,7 @@ test('suspending and lifting it are told; a second time changes nothing', async 
   t.is((await operator('POST', `/staff/orgs/${org}/plan`, {planVersionId: 'none.1', reason: 'x'})).status, 404)
 })
 
-test('payment ids of plans and packs: only what is sent changes', async t => {
+test('a change of payment ids of plans and packs leaves unnamed ids unchanged', async t => {
   const {plans} = await ok(operator('GET', '/billing/admin/plans'), 200)
   t.deepEqual(
     plans.map(({id}: any) => id),

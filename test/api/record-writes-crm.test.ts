@@ -1,14 +1,14 @@
 import anyTest, {type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
 import {ok} from '../importing.ts'
+import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row} from '../record-writes.ts'
 import type {FaultSpec} from '../simulators/crm/faults.ts'
-import {assertLedger, callsOf, type Outside, openOutside, row} from '../writing.ts'
 
-/** What becomes of records the CRM does not simply write. One CRM org: the tests take turns. */
-const test = anyTest.serial as TestFn<Outside>
+/** Records that the CRM refuses, throttles or does not answer. Tests share one CRM org and run serially. */
+const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {
-  Object.assign(t.context, await openOutside(t, {environment: {CRM_TIMEOUT_SECONDS: '1', LEASE_SECONDS: '1'}}))
+  Object.assign(t.context, await openExternalEngine(t, {environment: {CRM_TIMEOUT_SECONDS: '1', LEASE_SECONDS: '1'}}))
 })
 test.beforeEach(async ({context: {house}}) => {
   house.crm.clear()
@@ -17,11 +17,11 @@ test.beforeEach(async ({context: {house}}) => {
 })
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
-const fail = ({house}: Outside, action: FaultSpec['action'], more: Partial<FaultSpec> = {}) =>
+const fail = ({house}: ExternalEngine, action: FaultSpec['action'], more: Partial<FaultSpec> = {}) =>
   house.crm.faults.add({match: creates, action, ...more})
 const two = () => [row('a', 'A', {writeId: 'wa'}), row('b', 'B', {writeId: 'wb'})]
 
-test('the CRM asks to slow down: 502 with its wait, every row known, and the names free again', async t => {
+test('a CRM rate limit gives 502 with its wait, all rows are settled, and the names are free again', async t => {
   const here = t.context
   const run = await here.authorise()
   fail(here, {type: 'rateLimit', retryAfter: 7})
@@ -42,7 +42,7 @@ test('the CRM asks to slow down: 502 with its wait, every row known, and the nam
   t.like(finals.get('a'), {attempt: 2, outcome: 'created'})
 })
 
-test('the day’s credits are used up: 429 without a time, and the next request is refused before it is sent', async t => {
+test('an exhausted CRM quota gives 429 without a time, and the next request is refused before it is sent', async t => {
   const here = t.context
   const run = await here.authorise()
   fail(here, {type: 'rateLimit', credits: 0})
@@ -50,7 +50,7 @@ test('the day’s credits are used up: 429 without a time, and the next request 
   t.is(answer.status, 429)
   t.is(answer.headers.get('retry-after'), null)
   t.like(answer.body.crm, {quotaSpent: true, rateLimited: true, retryable: false})
-  // The minute's one call is gone with this one, which the CRM refuses as well.
+  // This refused call was the one permitted in that minute.
   fail(here, {type: 'rateLimit', credits: 0})
   await here.create(run, two())
   const before = here.posts()
@@ -73,11 +73,11 @@ const silences: [what: string, action: FaultSpec['action'], status: number | nul
   ['a 500', {type: 'status5xxAfter', status: 500}, 500],
   ['a 503 page', {type: 'status5xxBefore', status: 503, html: true}, 503],
   ['an answer that is no JSON', {type: 'nonJson', status: 200}, 200],
-  // The last one: the stand-in notes the call when it has answered it, which is after the test.
+  // This case comes last: the stand-in journals the call after it answered, which is after the test.
   ['no answer in time', {type: 'slow', ms: 3_000, when: 'after'}, null],
 ]
 for (const [what, action, status] of silences) {
-  test(`${what}: 502, said to be unanswered, counted, and never sent again under its name`, async t => {
+  test(`${what}: the create is 502 and unanswered, is counted, and is not sent again under its name`, async t => {
     const here = t.context
     const run = await here.authorise()
     fail(here, action)
@@ -98,7 +98,7 @@ for (const [what, action, status] of silences) {
   })
 }
 
-test('a call the CRM declines as such is every row’s refusal, and nothing counts', async t => {
+test('a call that the CRM refuses as a whole refuses every row, and counts none', async t => {
   const here = t.context
   const run = await here.authorise()
   fail(here, {type: 'answer', status: 403, body: {code: 'NO_PERMISSION', status: 'error', message: 'permission denied', details: {}}})
@@ -110,7 +110,7 @@ test('a call the CRM declines as such is every row’s refusal, and nothing coun
   t.is(seen.rowsWritten, 0)
 })
 
-test('one record of which nothing is said is told so beside the others', async t => {
+test('a record without an outcome is unanswered, beside settled ones', async t => {
   const here = t.context
   const run = await here.authorise()
   fail(here, {type: 'successNoId', index: 1})
@@ -123,7 +123,7 @@ test('one record of which nothing is said is told so beside the others', async t
   t.like(finals.get('b'), {outcome: 'unanswered', recordId: null, code: 'SUCCESS'})
 })
 
-test('a lost create sent again is called a duplicate of its own record: refused, and still counted', async t => {
+test('a lost create sent again is refused as a duplicate of its own record, and stays counted', async t => {
   const here = t.context
   const run = await here.authorise()
   fail(here, 'dropAfter')
@@ -139,7 +139,7 @@ test('a lost create sent again is called a duplicate of its own record: refused,
   t.is(seen.rowsWritten, 1)
 })
 
-test('a lost create that carries nothing unique and is sent again may have made two records, and the log says so', async t => {
+test('a lost create without a unique value may make two records when sent again, and the log shows both', async t => {
   const here = t.context
   const run = await here.authorise()
   fail(here, 'dropAfter')
@@ -157,7 +157,7 @@ test('a lost create that carries nothing unique and is sent again may have made 
   t.is(seen.rowsWritten, 1)
 })
 
-test('a lost create with a unique value that never arrived is made by the next, once', async t => {
+test('a lost create that never reached the CRM is made once by the next request', async t => {
   const here = t.context
   const run = await here.authorise()
   fail(here, 'dropBefore')
@@ -169,7 +169,7 @@ test('a lost create with a unique value that never arrived is made by the next, 
   t.deepEqual(outcomes, {created: 1})
 })
 
-test('an update nobody answered is sent again, and is one update of one row', async t => {
+test('an unanswered update is sent again and is one update of one row', async t => {
   const here = t.context
   const run = await here.authorise()
   const [made] = here.house.crm.create('example', 'Accounts', [{Account_Name: 'One'}])
@@ -185,7 +185,7 @@ test('an update nobody answered is sent again, and is one update of one row', as
   t.is(seen.rowsWritten, 1)
 })
 
-test('access that cannot be renewed just now, and a grant that has ended, are answered as themselves', async t => {
+test('a throttled token renewal and a revoked grant have their own answers', async t => {
   const here = t.context
   const {house, org} = here
   const connector = await house.connect(await house.signIn(), {user: 'eva@example.org', name: 'Eva’s'})
@@ -197,7 +197,8 @@ test('access that cannot be renewed just now, and a grant that has ended, are an
   house.crm.faults.add({match: {path: '/oauth/v2/token'}, action: 'tokenThrottle', times: 10})
   const throttled = await eva.create(run, two())
   t.is(throttled.status, 502)
-  t.like(throttled.body.crm, {rateLimited: true, status: 401, code: 'TOO_MANY_REQUESTS'})
+  t.like(throttled.body.crm, {rateLimited: true, status: 401, code: 'INVALID_TOKEN', retryAfterMs: null})
+  t.true(Number(throttled.headers.get('retry-after')) > 590)
   await house.ahead('2 hours')
   const next = await eva.create(run, two())
   t.is(next.status, 429)

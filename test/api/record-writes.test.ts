@@ -2,14 +2,14 @@ import anyTest, {type TestFn} from 'ava'
 import {setWritesPaused} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
 import {ok, openOrg} from '../importing.ts'
+import {assertLedger, callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../record-writes.ts'
 import {until} from '../until.ts'
-import {assertLedger, callsOf, nameless, type Outside, openOutside, row, rowsOf} from '../writing.ts'
 
-/** One CRM org: the tests take turns. */
-const test = anyTest.serial as TestFn<Outside>
+/** Tests run serially because they share one CRM org. */
+const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {
-  Object.assign(t.context, await openOutside(t, {environment: {CRM_TIMEOUT_SECONDS: '2', LEASE_SECONDS: '1'}}))
+  Object.assign(t.context, await openExternalEngine(t, {environment: {CRM_TIMEOUT_SECONDS: '2', LEASE_SECONDS: '1'}}))
 })
 test.beforeEach(async ({context: {house}}) => {
   house.crm.clear()
@@ -17,7 +17,7 @@ test.beforeEach(async ({context: {house}}) => {
   await house.db.query(sql.unsafe`delete from crm_allowances`)
 })
 
-test('records are created, and each row is told, metered and logged', async t => {
+test('created records are returned, metered and logged per row', async t => {
   const here = t.context
   const run = await here.authorise(10)
   const {status, body} = await here.create(run, [row('a', 'A-1', {rowNumber: 7}), row('b', 'A-2')], {flowId: 'flow one'})
@@ -36,7 +36,7 @@ test('records are created, and each row is told, metered and logged', async t =>
   t.like(seen, {state: 'writing', engine: 'outside', importId: null, connectorId: here.org.connector, rowsWritten: 2, progress: null})
 })
 
-test('a hundred records go out in one call, and their text is not kept', async t => {
+test('a hundred records go out in one call, and their contents are not stored', async t => {
   const here = t.context
   const run = await here.authorise()
   const {results} = await ok(here.create(run, rowsOf(100, 'H-')), 200)
@@ -49,7 +49,7 @@ test('a hundred records go out in one call, and their text is not kept', async t
   t.false(jobs.some(job => JSON.stringify(job).includes('Company')))
 })
 
-test('records are updated by their ids; one the CRM declines is its row’s own affair and counts nothing', async t => {
+test('records are updated by id; a record that the CRM refuses affects only its row and is not counted', async t => {
   const here = t.context
   const run = await here.authorise()
   const {results} = await ok(here.create(run, rowsOf(2, 'U-')), 200)
@@ -64,7 +64,7 @@ test('records are updated by their ids; one the CRM declines is its row’s own 
   t.is(seen.rowsWritten, 2)
 })
 
-test('automations run only where they are asked for', async t => {
+test('automations run only when requested', async t => {
   const here = t.context
   const run = await here.authorise()
   await ok(here.create(run, [row('quiet')]), 200)
@@ -76,7 +76,7 @@ test('automations run only where they are asked for', async t => {
   )
 })
 
-test('a row is counted once however often it is sent, and a refused one counts on when it is sent again', async t => {
+test('a row is counted once however often it is sent, and a refused row is not counted until it succeeds', async t => {
   const here = t.context
   const run = await here.authorise(2)
   const first = await ok(here.create(run, [nameless('R-1'), row('R-2')]), 200)
@@ -88,7 +88,7 @@ test('a row is counted once however often it is sent, and a refused one counts o
   t.like(seen, {rowsWritten: 2, stop: null})
 })
 
-test('a row that has made its record is not sent again: its create is inherited', async t => {
+test('a row that made its record is not sent again and inherits its create', async t => {
   const here = t.context
   const run = await here.authorise(1)
   const made = await ok(here.create(run, [row('I-1')]), 200)
@@ -98,7 +98,7 @@ test('a row that has made its record is not sent again: its create is inherited'
   t.is((await assertLedger(here, run)).entries.length, 1)
 })
 
-test('a value another record holds is told with the one record that holds it', async t => {
+test('a duplicate value is refused with the id of the record that has it', async t => {
   const here = t.context
   const [holder] = here.house.crm.create('example', 'Accounts', [{Account_Name: 'Holder', Account_Number: 'D-1'}])
   const run = await here.authorise()
@@ -106,9 +106,14 @@ test('a value another record holds is told with the one record that holds it', a
   t.like(results[0], {ok: false, duplicateOf: holder!.details.id, crm: {code: 'DUPLICATE_DATA'}})
 })
 
-const refusals: [what: string, ask: (here: Outside, run: string) => ReturnType<Outside['create']>, status: number, code: string][] = [
+const refusals: [
+  what: string,
+  ask: (here: ExternalEngine, run: string) => ReturnType<ExternalEngine['create']>,
+  status: number,
+  code: string,
+][] = [
   ['no items', (here, run) => here.create(run, []), 400, 'BATCH_SIZE'],
-  ['more than a hundred', (here, run) => here.create(run, rowsOf(101, 'x')), 400, 'BATCH_SIZE'],
+  ['more than a hundred records', (here, run) => here.create(run, rowsOf(101, 'x')), 400, 'BATCH_SIZE'],
   ['a row key twice', (here, run) => here.create(run, [row('x'), row('x', 'y')]), 400, 'ROW_KEY_REPEATED'],
   ['no run', here => here.org.call('POST', here.path, {items: [row('x')]}), 400, 'INVALID'],
   ['no row key', (here, run) => here.create(run, [{payload: {}}]), 400, 'INVALID'],
@@ -135,11 +140,11 @@ const refusals: [what: string, ask: (here: Outside, run: string) => ReturnType<O
     400,
     'INVALID',
   ],
-  ['a run nobody has', here => here.create('run_nobody', [row('x')]), 404, 'RUN_NOT_FOUND'],
+  ['an unknown run', here => here.create('run_nobody', [row('x')]), 404, 'RUN_NOT_FOUND'],
 ]
 
 for (const [what, ask, status, code] of refusals) {
-  test(`${what}: ${status} ${code}, and nothing is begun`, async t => {
+  test(`a request with ${what} is refused with ${status} ${code}, and the run does not start`, async t => {
     const here = t.context
     const run = await here.authorise()
     const answer = await ask(here, run)
@@ -149,7 +154,7 @@ for (const [what, ask, status, code] of refusals) {
   })
 }
 
-test('a subform’s rows, an unknown module and an unknown connection are refused before the run is looked at', async t => {
+test('a subform module, an unknown module and an unknown connection are refused before the run is checked', async t => {
   const {org, posts} = t.context
   const at = (connector: string, module: string) =>
     org.call('POST', `/orgs/${org.org}/connectors/${connector}/records/${module}`, {runId: 'run_nobody', items: [row('x')]})
@@ -159,7 +164,7 @@ test('a subform’s rows, an unknown module and an unknown connection are refuse
   t.is(posts(), 0)
 })
 
-test('a run is its person’s and its admins’, of its connection, and no worker’s', async t => {
+test('a run can be used by its person and by admins, on its connection, and not if a worker executes it', async t => {
   const here = t.context
   const {house, org} = here
   const operator = await house.makeOrg({org: org.org, role: 'operator'})
@@ -181,7 +186,7 @@ test('a run is its person’s and its admins’, of its connection, and no worke
   t.like(await here.create(workers.id, [row('x')]), {status: 409, body: {code: 'RUN_USED', written: false}})
 })
 
-test('another org’s run is one that nobody has', async t => {
+test('a run of another org looks like an unknown one', async t => {
   const here = t.context
   const other = callsOf(here.house, await openOrg(here.house, 'zoe@other.example'))
   const run = await other.authorise()
@@ -193,7 +198,7 @@ test('another org’s run is one that nobody has', async t => {
   await untilDone(other, write.body.write.id)
 })
 
-test('an ended run writes no more; what was done under a writeId is still told', async t => {
+test('an ended run cannot write; a repeated writeId still gets its stored result', async t => {
   const here = t.context
   const run = await here.authorise()
   const items = [row('E-1', 'E-1', {writeId: 'w1'})]
@@ -204,7 +209,7 @@ test('an ended run writes no more; what was done under a writeId is still told',
   t.is(here.posts(), 1)
 })
 
-test('the same writeId with the same body is answered from what was done, with another refused', async t => {
+test('a writeId sent again gets its stored result, and with another body is refused', async t => {
   const here = t.context
   const run = await here.authorise()
   const item = {...row('W-1', 'W-1', {writeId: 'w1'}), rowNumber: 3}
@@ -230,7 +235,7 @@ test('the same writeId with the same body is answered from what was done, with a
   )
 })
 
-test('a request under the same writeId as one under way is asked to come again', async t => {
+test('a writeId that is still being processed is refused with Retry-After', async t => {
   const here = t.context
   const run = await here.authorise()
   here.house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: {type: 'hold', when: 'before'}})
@@ -252,13 +257,13 @@ test('a request under the same writeId as one under way is asked to come again',
   await assertLedger(here, run)
 })
 
-const untilDone = ({org}: Outside, write: string) =>
+const untilDone = ({org}: ExternalEngine, write: string) =>
   until(
     async () => (await org.call('GET', `/orgs/${org.org}/writes/${write}`)).body,
     ({write}) => write.state === 'done',
   )
 
-test('whoever does not wait is told where to look', async t => {
+test('an asynchronous write returns the location of its job', async t => {
   const here = t.context
   const run = await here.authorise()
   const {status, body, headers} = await here.create(run, [row('P-1', 'P-1', {writeId: 'w1'})], {}, {prefer: 'respond-async'})
@@ -275,7 +280,7 @@ test('whoever does not wait is told where to look', async t => {
   t.like(waited.body.results[0], {ok: true})
 })
 
-test('a paused connection is refused before anything is begun', async t => {
+test('a write to a paused connection is refused before the run starts', async t => {
   const here = t.context
   const {db} = here.house
   const {org, connector} = here.org

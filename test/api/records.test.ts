@@ -2,14 +2,14 @@ import anyTest, {type TestFn} from 'ava'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
 import {type Org, openOrg} from '../importing.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-/** One CRM org: the tests take turns. */
-type Here = {world: World; org: Org}
+/** Tests run serially because they share one CRM org. */
+type Here = {world: TestDeployment; org: Org}
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => {
-  const here = await world(t, {workers: ['discovery']})
+  const here = await startTestDeployment(t, {workers: ['discovery']})
   Object.assign(t.context, {world: here, org: await openOrg(here)})
 })
 test.beforeEach(async t => {
@@ -28,7 +28,7 @@ const search = (here: Here, module: string, field: string, value: string) =>
 const calls = ({world}: Here) => world.crm.journal({method: 'GET'}).map(({query}) => query as any)
 const idsOf = ({body}: {body: any}) => body.records.map(({id}: any) => id)
 
-test('a word finds a page of records, with their names', async t => {
+test('a word search finds a page of records with their display names', async t => {
   const ids = make(t.context, 'Accounts', [{Account_Name: 'Acme Bolts'}, {Account_Name: 'Other'}, {Account_Name: 'Acme Nuts'}])
   const {status, body} = await word(t.context, 'Accounts', {word: 'acme'})
   t.is(status, 200)
@@ -43,7 +43,7 @@ test('a word finds a page of records, with their names', async t => {
   t.like(calls(t.context)[0], {word: 'acme', page: '1', per_page: '20'})
 })
 
-test('pages are counted from one; above the most is the most, junk is the default', async t => {
+test('search pages count from one; an excessive page size is capped, an invalid one uses the default', async t => {
   make(
     t.context,
     'Accounts',
@@ -59,7 +59,7 @@ test('pages are counted from one; above the most is the most, junk is the defaul
   t.is(calls(t.context).at(-1).per_page, '200')
 })
 
-test('nothing found is an empty list; a word the CRM takes for too short is not asked', async t => {
+test('a search without hits returns an empty list, and a word too short for the CRM is not sent', async t => {
   t.deepEqual((await word(t.context, 'Leads', {word: 'nobody'})).body, {records: []})
   t.is(calls(t.context).length, 1)
   t.deepEqual((await word(t.context, 'Leads', {word: ' x '})).body, {records: []})
@@ -68,7 +68,7 @@ test('nothing found is an empty list; a word the CRM takes for too short is not 
   t.like(await get(t.context, 'Leads/word-search'), {status: 400, body: {code: 'INVALID'}})
 })
 
-test('one record is read whole, with its subform rows and its name', async t => {
+test('one record is read with its subform rows and its display name', async t => {
   const [order] = make(t.context, 'Orders', [{Name: 'O-1', Order_Lines: [{Product: 'Bolt', Quantity: 4}]}])
   const {status, body} = await get(t.context, `Orders/${order}`)
   t.is(status, 200)
@@ -76,14 +76,14 @@ test('one record is read whole, with its subform rows and its name', async t => 
   t.like(body.record.Order_Lines[0], {Product: 'Bolt', Quantity: 4})
 })
 
-test('a record the CRM lacks is not found, and what no CRM has as an id is not asked', async t => {
+test('an absent record is not found, and an id the CRM cannot have is not sent', async t => {
   t.like(await get(t.context, 'Leads/4400001000000999999'), {status: 404, body: {code: 'NOT_FOUND'}})
   t.is(calls(t.context).length, 1)
   t.like(await get(t.context, 'Leads/nothing'), {status: 404, body: {code: 'NOT_FOUND'}})
   t.is(calls(t.context).length, 1)
 })
 
-test('a value finds the records that have it, not those that contain it', async t => {
+test('a field search finds records with exactly this value, not those that contain it', async t => {
   const [one, , three] = make(t.context, 'Accounts', [
     {Account_Name: 'Acme'},
     {Account_Name: 'Acme Bolts'},
@@ -95,7 +95,7 @@ test('a value finds the records that have it, not those that contain it', async 
   t.deepEqual((await search(t.context, 'Accounts', 'Account_Name', 'Ac')).body, {records: []})
 })
 
-test('punctuation the CRM takes for anything is compared, and its own marks are escaped', async t => {
+test('a field search compares punctuation exactly and escapes the CRM’s special characters', async t => {
   const names = ['a-b', 'a_b', 'Smith (old), Ltd', 'back\\slash', "O'Neil"]
   const ids = make(
     t.context,
@@ -105,7 +105,7 @@ test('punctuation the CRM takes for anything is compared, and its own marks are 
   for (const [at, name] of names.entries()) t.deepEqual(idsOf(await search(t.context, 'Accounts', 'Account_Name', name)), [ids[at]], name)
 })
 
-test('numbers are compared by value, and every page is read', async t => {
+test('a field search compares numbers by value and reads every page', async t => {
   const ids = make(t.context, 'Orders', [
     {Name: 'O-1', Quantity: 10},
     {Name: 'O-2', Quantity: 100},
@@ -119,7 +119,7 @@ test('numbers are compared by value, and every page is read', async t => {
   t.is((await search(t.context, 'Accounts', 'Account_Name', 'Acme')).body.records.length, 125)
 })
 
-test('a search says its field and value, and the field is one of the module', async t => {
+test('a field search needs a value and a field of the module', async t => {
   t.like(await get(t.context, 'Leads/search?field=Email'), {status: 400, body: {code: 'INVALID'}})
   t.like(await search(t.context, 'Leads', 'Nothing', 'x'), {status: 400, body: {code: 'INVALID'}})
   t.deepEqual((await search(t.context, 'Leads', 'Email', '  ')).body, {records: []})
@@ -128,14 +128,14 @@ test('a search says its field and value, and the field is one of the module', as
 
 const reads = ['Leads/word-search?word=anna', 'Leads/search?field=Last_Name&value=x', 'Leads/4400001000000999999']
 
-test('no such connection, no such module', async t => {
+test('an unknown connection and an unknown module are not found by any record route', async t => {
   for (const rest of reads) {
     t.deepEqual((await get(t.context, rest, newId('con'))).body, {error: 'No such connection', code: 'NOT_FOUND'})
     t.like(await get(t.context, rest.replace('Leads', 'Nothings')), {status: 404, body: {code: 'MODULE_NOT_FOUND'}})
   }
 })
 
-test('what the CRM refuses or never answers is relayed by each of them', async t => {
+test('every record route passes on CRM refusals and missing answers', async t => {
   const {crm} = t.context.world
   for (const rest of reads) {
     crm.faults.add({match: {module: 'Leads'}, action: 'dropAfter'})

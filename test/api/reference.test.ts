@@ -12,7 +12,7 @@ import {refusalsOf, refusalsOfNoRoute} from '../../api/reference/refusals.ts'
 import type {AnswerShape, Route} from '../../api/route.ts'
 import {routes} from '../../api/routes.ts'
 import {codes} from '../../shared/errors.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const document: any = describeApi({PUBLIC_URL: 'https://lading.test'}, routes)
@@ -20,7 +20,7 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item as Record<string, any>).map(([method, operation]) => ({method, path, operation})),
 )
 
-test('every route is in the document under a name of its own, and nothing else is', t => {
+test('the API document has every route under a unique name, and nothing else', t => {
   t.deepEqual(operations.map(({method, path}) => `${method} ${path}`).sort(), routes.map(one => `${one.method} ${pathOf(one)}`).sort())
   const named = nouns.flatMap(({operations: of}) => Object.entries(of))
   t.deepEqual(named.map(([, at]) => at).sort(), routes.map(nameOf).sort())
@@ -28,7 +28,7 @@ test('every route is in the document under a name of its own, and nothing else i
   t.true(operations.every(({operation}) => operation.tags.length === 1))
 })
 
-test('redocly finds nothing', async t => {
+test('redocly reports no problem in the API document', async t => {
   const folder = await mkdtemp(join(tmpdir(), 'lading-reference-'))
   t.teardown(() => rm(folder, {recursive: true}))
   const file = join(folder, 'openapi.json')
@@ -43,7 +43,7 @@ test('redocly finds nothing', async t => {
   t.deepEqual({problems, totals}, {problems: [], totals: {errors: 0, warnings: 0, ignored: 0}})
 })
 
-test('a route says in one line what it does, and what each parameter and field is', t => {
+test('every route, parameter and field has a one-line description', t => {
   for (const {summary, path, body, sends} of routes) {
     t.regex(summary, /^[A-Z].{5,79}[^.]$/, path)
     if (typeof body === 'string') t.truthy(sends, `${path} says what its body is to be`)
@@ -51,13 +51,13 @@ test('a route says in one line what it does, and what each parameter and field i
   t.deepEqual(undescribed(), [])
 })
 
-/** By where they are, in parameters, bodies, answers and what they name. */
+/** Returns the paths of fields without a description in parameters, bodies, responses and their components. */
 const undescribed = () => {
   const found = new Set<string>()
   const walk = (schema: any, at: string) => {
     for (const [name, one] of Object.entries<any>(schema?.properties ?? {})) {
       const named = one.$ref && document.components.schemas[one.$ref.split('/').at(-1)]
-      // The envelope's codes stand as a narrower list beside what describes it.
+      // The envelope narrows its codes beside a reference, which has the description.
       if (!one.description && !named && !(one.enum && schema.$ref)) found.add(`${at}.${name}`)
       walk(one, `${at}.${name}`)
     }
@@ -73,7 +73,7 @@ const undescribed = () => {
   return [...found]
 }
 
-test('every example fits the schemas beside it', t => {
+test('every example matches its schemas', t => {
   for (const route of routes) {
     const {example, params, query, body, sends} = route
     if (!example) continue
@@ -102,13 +102,13 @@ const bodiesOf = (body: Route['body'], sends: Route['sends']): z.ZodType[] => {
   return [sends ?? []].flat().flatMap(one => one.schema ?? [])
 }
 
-/** Of the first success, in JSON. */
+/** Returns the JSON schemas of the first successful response. */
 const answersOf = ({answers}: Route): z.ZodType[] => {
   const shapes = answers[200] ?? answers[201] ?? answers[202]
   return ([shapes ?? []].flat() as AnswerShape[]).flatMap(shape => ('what' in shape ? (shape.schema ?? []) : shape))
 }
 
-test('every code there is, is told by a route or said where else it is told', t => {
+test('every error code is declared by a route or listed as declared elsewhere, not both', t => {
   const told = new Set<string>([...routes.flatMap(refusalsOf).map(({code}) => code), ...refusalsOfNoRoute, ...Object.keys(elsewhere)])
   t.deepEqual(
     codes.filter(code => !told.has(code)),
@@ -124,8 +124,8 @@ test('every code there is, is told by a route or said where else it is told', t 
 
 const elsewhere = {ROW_OF_ANOTHER_PARENT: 'of one row, in the answer to a write'}
 
-test('the document and its pages are served, and load nothing from elsewhere', async t => {
-  const {as} = await world(t)
+test('the document and its pages are served and load nothing from other hosts', async t => {
+  const {as} = await startTestDeployment(t)
   const ask = as(null)
   const served = await ask('GET', '/openapi.json')
   t.deepEqual(served.body.paths, document.paths)
@@ -140,7 +140,7 @@ test('the document and its pages are served, and load nothing from elsewhere', a
     t.is(status, 200, name)
     for (const id of Object.keys(of)) t.true(text.includes(`id="${id}"`) && start.text.includes(`#${id}"`), id)
     t.deepEqual([...text.matchAll(/<(?:script|link|img|iframe)[^>]*(?:src|href)="(?!data:)/g)], [], name)
-    // What is linked to within the page is there.
+    // Every link within the page must have its target.
     const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
     t.deepEqual(
       [...text.matchAll(/ href="#([^"]+)"/g)].map(([, id]) => id).filter(id => !ids.has(id!)),

@@ -2,12 +2,12 @@ import test from 'ava'
 import fc from 'fast-check'
 import {field} from '../discovered.ts'
 import {ok} from '../importing.ts'
-import {addConnector, anyRegistry, discover, moduleOf, openRegistry, readChanges, replay, usualModules} from '../registering.ts'
-import {type World, world} from '../world.ts'
+import {addConnector, anyRegistry, discover, moduleOf, openRegistry, readChanges, replay, usualModules} from '../registry.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const told = ({status, headers, body}: {status: number; headers: Headers; body: any}) => [
@@ -17,7 +17,7 @@ const told = ({status, headers, body}: {status: number; headers: Headers; body: 
   headers.get('etag'),
 ]
 
-test('a new org has a registry with nothing said in it', async t => {
+test('a new org has an empty registry', async t => {
   const {call, at, connector, org} = await openRegistry(house)
   const {headers, body} = await call('GET', at('registry'))
   t.deepEqual(body, {
@@ -41,7 +41,7 @@ test('a new org has a registry with nothing said in it', async t => {
   t.is((await house.as(fresh.token)('GET', at('resolved'))).status, 200)
 })
 
-test('any registry survives PUT, GET and PUT unchanged but for its version; the second PUT changes nothing', async t => {
+test('any registry survives PUT, GET and PUT unchanged except for its version; the second PUT changes nothing', async t => {
   const {call, at, connector, org} = await openRegistry(house)
   const other = await addConnector(house, org, 'Two')
   await fc.assert(
@@ -58,7 +58,7 @@ test('any registry survives PUT, GET and PUT unchanged but for its version; the 
   )
 })
 
-test('what is no registry is refused by PUT, bundle and validation alike, with issues at the place', async t => {
+test('an invalid registry is refused by PUT, bundle and validation with the paths of the issues', async t => {
   const {call, at, connector, version} = await openRegistry(house)
   const before = await version()
   const registry = await ok(call('GET', at('registry')), 200)
@@ -77,14 +77,14 @@ test('what is no registry is refused by PUT, bundle and validation alike, with i
   t.is(await version(), before)
 })
 
-test('validation takes no bearer and no body of more than a mebibyte', async t => {
+test('validation needs no bearer and refuses a body over a mebibyte', async t => {
   const call = house.as(null)
   t.deepEqual((await ok(call('POST', '/config/validate/registry'), 200)).valid, false)
   t.like(await call('POST', '/config/validate/registry', {a: 'x'.repeat(1024 ** 2)}), {status: 413, body: {code: 'BODY_TOO_LARGE'}})
   t.like(await call('POST', '/config/validate/registry', '{no', {'content-type': 'application/json'}), {body: {code: 'BAD_JSON'}})
 })
 
-test('a connection of another org is refused at its place, as one nobody has', async t => {
+test('a connection of another org in a registry is refused exactly like an unknown one', async t => {
   const [mine, theirs] = [await openRegistry(house), await openRegistry(house)]
   const registry = await ok(mine.call('GET', mine.at('registry')), 200)
   const leads = {key: 'leads', apiName: 'Leads', enabled: true, singular: null, order: 1, uniqueFields: [], match: null}
@@ -105,7 +105,7 @@ test('a connection of another org is refused at its place, as one nobody has', a
   t.is(answers[0]!.status, 400)
 })
 
-test('a hundred writes against one version: one is made, ninety-nine are told the version that is', async t => {
+test('of a hundred writes against one version one succeeds; the others get the current version', async t => {
   const {call, at, version, org, connector} = await openRegistry(house)
   const snapshot = await ok(call('GET', at('registry')), 200)
   const writes = Array.from({length: 100}, (_, n) =>
@@ -127,7 +127,7 @@ test('a hundred writes against one version: one is made, ninety-nine are told th
   t.deepEqual(replay(snapshot, await readChanges(call, org, [connector])), {...last, version: 1})
 })
 
-test('parallel writes without a condition all land, each with a version of its own, and none tells it', async t => {
+test('parallel writes without a condition all succeed, each with its own version, which is not returned', async t => {
   const {call, at, version, org, connector} = await openRegistry(house)
   const writes = Array.from({length: 30}, (_, n) => call('PATCH', at('settings'), {expressionContext: {n}}))
   for (const answer of await Promise.all(writes)) t.deepEqual(told(answer), [200, null, null, null])
@@ -139,7 +139,7 @@ test('parallel writes without a condition all land, each with a version of its o
   )
 })
 
-test('from a snapshot, the changes of everything done since, done again, give the last registry', async t => {
+test('a snapshot plus the recorded changes since then gives the current registry', async t => {
   const {call, at, org, connector} = await openRegistry(house)
   const two = await addConnector(house, org, 'Two')
   await discover(house, org, two, [moduleOf('Orders', ['Name', 'Code']), moduleOf('Leads', ['Last_Name'])])
@@ -172,7 +172,7 @@ test('from a snapshot, the changes of everything done since, done again, give th
   t.is(Math.max(...since.map(({registryVersion}) => registryVersion!)), version)
 })
 
-test('a whole registry says of no value what it was before', async t => {
+test('writing a whole registry records the earlier value of each change', async t => {
   const {call, at, org} = await openRegistry(house)
   await ok(call('PATCH', at('settings'), {timezone: 'Europe/Berlin'}), 200)
   const registry = await ok(call('GET', at('registry')), 200)
@@ -182,7 +182,7 @@ test('a whole registry says of no value what it was before', async t => {
   t.like(changes[1], {subject: 'settings.timezone', before: 'UTC', after: 'Europe/Berlin', registryVersion: 2})
 })
 
-/** Every write, with something to change and with nothing. */
+/** Every write, with a change and without one. */
 const writes: [string, string, unknown, unknown][] = [
   ['PATCH', 'settings', {timezone: 'Europe/Berlin'}, {timezone: 'UTC'}],
   ['PATCH', 'settings', {followsCrmRoles: false}, {}],
@@ -193,7 +193,7 @@ const writes: [string, string, unknown, unknown][] = [
   ['PUT', 'fields/Leads/annotations', [{apiName: 'Email', pii: true}], []],
 ]
 for (const [method, path, change, nothing] of writes) {
-  test(`versions of ${method} ${path} ${JSON.stringify(change)}`, async t => {
+  test(`${method} ${path} ${JSON.stringify(change)} checks If-Match and returns the version`, async t => {
     const {call, at, version} = await openRegistry(house)
     const write = (body: unknown, header?: string) => call(method, at(path), body, header === undefined ? {} : {'if-match': header})
     if (nothing !== null) t.deepEqual(told(await write(nothing, '"1"')), [200, null, 1, '"1"'])
@@ -209,7 +209,7 @@ for (const [method, path, change, nothing] of writes) {
   })
 }
 
-test('what has not changed is not sent again, until it has', async t => {
+test('an unchanged configuration answers 304 until it changes', async t => {
   const {call, at, org, connector} = await openRegistry(house)
   const first = await call('GET', at('resolved'))
   const etag = first.headers.get('etag')!
@@ -232,7 +232,7 @@ test('what has not changed is not sent again, until it has', async t => {
   t.is((await call('GET', at('resolved'), undefined, {'if-none-match': '"3"'})).headers.get('etag'), '"4"')
 })
 
-test('a read during writes is of one moment', async t => {
+test('a read during writes is consistent', async t => {
   const {call, at} = await openRegistry(house)
   const write = async () => {
     for (let n = 0; n < 20; n++) {
@@ -250,7 +250,7 @@ test('a read during writes is of one moment', async t => {
   await Promise.all([write(), read(), read()])
 })
 
-test('a configuration that would not fit a body any more is refused', async t => {
+test('a change that would make the configuration too large for a body is refused', async t => {
   const {call, at, version} = await openRegistry(house)
   const registry = await ok(call('GET', at('registry')), 200)
   const {connector} = {connector: (await ok(call('GET', at('modules')), 200)).modules[0].connectorId}

@@ -8,13 +8,13 @@ import {envelope} from '../../api/envelope.ts'
 import {observe} from '../../api/observe.ts'
 import {reply, send} from '../../api/reply.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {openLog} from '../../shared/log.ts'
+import {openLog} from '../../shared/telemetry/log.ts'
 import {until} from '../until.ts'
 
 const log = openLog('test', 'silent')
 const csv = {'content-type': 'text/csv; charset=utf-8', 'content-disposition': 'attachment'}
 
-/** A server whose every answer is this one. */
+/** Starts a server that gives this response to every request. */
 const serve = async (t: ExecutionContext, answer: () => object, status = 200) => {
   const app = new Koa().use(observe(log, new AbortController().signal, () => ({}))).use(envelope(log))
   const broken: unknown[] = []
@@ -25,7 +25,7 @@ const serve = async (t: ExecutionContext, answer: () => object, status = 200) =>
   return {url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, broken}
 }
 
-test('an object is JSON under the status of its route', async t => {
+test('an object is sent as JSON with the status of its route', async t => {
   const {url} = await serve(t, () => ({made: true}), 201)
   const response = await fetch(url)
   t.is(response.status, 201)
@@ -34,7 +34,7 @@ test('an object is JSON under the status of its route', async t => {
   t.deepEqual(await response.json(), {made: true})
 })
 
-test('a reply has its own status and headers, with a body or without', async t => {
+test('a reply has its own status and headers, with or without a body', async t => {
   const gone = await serve(t, () => reply({status: 302, headers: {location: '/there'}}))
   const redirect = await fetch(gone.url, {redirect: 'manual'})
   t.is(redirect.status, 302)
@@ -46,7 +46,7 @@ test('a reply has its own status and headers, with a body or without', async t =
   t.deepEqual([...(await (await fetch(bytes.url)).bytes())], [1, 2, 3])
 })
 
-test('a stream arrives whole, however large or empty it is', async t => {
+test('a stream arrives complete at any size, also empty', async t => {
   for (const chunks of [0, 1, 1000]) {
     const {url} = await serve(t, () =>
       reply({headers: csv, body: Readable.from(Array(chunks).fill(Buffer.alloc(10_000, 'x')), {objectMode: false})}),
@@ -62,7 +62,7 @@ const failing = async function* (chunks: number, error: Error) {
   throw error
 }
 
-test('a stream that fails before its first byte is a refusal in the envelope', async t => {
+test('a stream that fails before its first byte gives an error in the envelope', async t => {
   const {url} = await serve(t, () => reply({headers: csv, body: Readable.from(failing(0, new Refusal('FILE_GONE', 'It is gone')))}))
   const response = await fetch(url)
   t.is(response.status, 410)
@@ -70,7 +70,7 @@ test('a stream that fails before its first byte is a refusal in the envelope', a
   t.deepEqual(await response.json(), {error: 'It is gone', code: 'FILE_GONE'})
 })
 
-test('a stream that fails later is not taken for a whole file', async t => {
+test('a stream that fails later breaks the connection', async t => {
   const {url, broken} = await serve(t, () => reply({headers: csv, body: Readable.from(failing(3, new Error('the disk')))}))
   await t.throwsAsync(fetch(url).then(response => response.bytes()))
   await until(
@@ -79,7 +79,7 @@ test('a stream that fails later is not taken for a whole file', async t => {
   )
 })
 
-test('HEAD opens no stream to the end, and a client that goes closes it', async t => {
+test('HEAD closes the stream, and so does a client that disconnects', async t => {
   const opened: Readable[] = []
   const endless = () => {
     const body = Readable.from(failing(1e9, new Error('never')))

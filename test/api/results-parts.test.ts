@@ -4,21 +4,21 @@ import {parse} from 'csv-parse/sync'
 import {openClient} from '../../api/clients/http.ts'
 import {openResults} from '../../api/clients/whole-results.ts'
 import {archiveAll} from '../../workers/archive.ts'
-import type {Answered} from '../client.ts'
+import type {HttpAnswer} from '../client.ts'
 import {accountRows, accounts, openOrg, runImport} from '../importing.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
   org = await openOrg(here)
 })
 
 const get = (path: string) => org.call('GET', path)
-const told = ({status, body}: Answered) => ({status, code: body.code})
-const cellsOf = ({text}: Answered) => parse(text, {relax_column_count: true, bom: true}) as string[][]
+const told = ({status, body}: HttpAnswer) => ({status, code: body.code})
+const cellsOf = ({text}: HttpAnswer) => parse(text, {relax_column_count: true, bom: true}) as string[][]
 const drain = new AbortController().signal
 const archive = () => archiveAll({...here.tools, drain})
 
@@ -40,7 +40,7 @@ test.serial('results over 64 MB are refused with their size, and can be download
 
   const seen: string[] = []
   for (let address: string | undefined = `${at}&from=1&bom=1`; address; ) {
-    const part: Answered = await get(address)
+    const part: HttpAnswer = await get(address)
     t.is(part.status, 200)
     seen.push(...cellsOf(part).map(([name, , , result]) => `${name} ${result}`))
     address = /<(.*)>; rel="next"/.exec(part.headers.get('link') ?? '')?.[1]
@@ -58,7 +58,7 @@ test.serial('results over 64 MB are refused with their size, and can be download
   )
 })
 
-test.serial('a range of rows is the same before and after the records are moved; the mark is there only if asked for', async t => {
+test.serial('a range of rows is identical before and after archiving, and has a byte order mark only on request', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(2_500, 'Ra-'), flow: accounts})
   const at = `${path}/results.csv?run=${run.id}`
   const read = async () => {

@@ -3,22 +3,23 @@ import test from 'ava'
 import {parse} from 'csv-parse/sync'
 import {z} from 'zod'
 import {listen} from '../../api/listen.ts'
+import {openParsing} from '../../shared/files/parser/pool.ts'
 import {findOrgRun} from '../../shared/runs/find.ts'
-import {makeRunFile} from '../../shared/runs/results.ts'
+import {makeRunFile} from '../../shared/runs/results/results.ts'
 import {sql} from '../../sql/database.ts'
 import {archiveAll} from '../../workers/archive.ts'
-import type {Answered} from '../client.ts'
+import type {HttpAnswer} from '../client.ts'
 import {openCalls} from '../client.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
-import {collect} from '../shared/imports/chunks.ts'
+import {collect} from '../shared/files/chunks.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {writeWorkbook} from '../workbook.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '1'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '1'}})
   org = await openOrg(here)
 })
 test.afterEach.always(() => {
@@ -29,13 +30,13 @@ test.afterEach.always(() => {
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const unmatched = {...accounts, match: undefined}
 const get = (path: string) => org.call('GET', path)
-const told = ({status, body, headers}: Answered) => ({status, code: body.code, after: headers.get('retry-after')})
-const cellsOf = ({text}: Answered) => parse(text, {relax_column_count: true, bom: true}) as string[][]
+const told = ({status, body, headers}: HttpAnswer) => ({status, code: body.code, after: headers.get('retry-after')})
+const cellsOf = ({text}: HttpAnswer) => parse(text, {relax_column_count: true, bom: true}) as string[][]
 const drain = new AbortController().signal
 const archive = () => archiveAll({...here.tools, drain})
 const noOf = (id: string) => here.db.oneFirst(sql.type(z.object({no: z.number()}))`select run_no as no from runs where id = ${id}`)
 
-test.serial('the run must be named, and be one of this import', async t => {
+test.serial('results need a run of this import', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(1, 'Na-'), flow: accounts})
   const other = await prepareImport(org, {csv: accountRows(1, 'Nb-'), flow: accounts})
   t.like(told(await get(`${path}/results.csv`)), {status: 400, code: 'RUN_REQUIRED'})
@@ -46,7 +47,7 @@ test.serial('the run must be named, and be one of this import', async t => {
   t.like(told(await get(`${path}/plan.csv?run=${run.id}`)), {status: 409, code: 'NOT_A_DRY_RUN'})
 })
 
-test.serial('of several files one must be named; each has its own rows, modules and records', async t => {
+test.serial('results of several files need a source, and have the rows and columns of that source', async t => {
   const {path, source: first} = await prepareImport(org, {csv: accountRows(2, 'Se-'), flow: accounts})
   const {source: second} = await ok(org.call('POST', `${path}/sources?name=people.csv&label=People`, 'last\nSmith\n-\n'), 201)
   const flows = [
@@ -78,7 +79,7 @@ test.serial('of several files one must be named; each has its own rows, modules 
   )
 })
 
-test.serial('a run without a file of ours, or without a result to speak of, says so', async t => {
+test.serial('results of an external run or a run without a file are refused with NO_FILE', async t => {
   const {path} = await prepareImport(org, {csv: accountRows(1, 'Ou-'), flow: accounts})
   const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1, importId: path.split('/').at(-1)}), 200)
   t.like(told(await get(`${path}/results.csv?run=${runId}`)), {status: 409, code: 'NO_FILE'})
@@ -86,7 +87,7 @@ test.serial('a run without a file of ours, or without a result to speak of, says
   t.like(told(await get(`${path}/failed.csv?run=${runId}`)), {status: 409, code: 'NO_FILE'})
 })
 
-test.serial('results are of what the run froze: nothing that becomes of the import later changes them', async t => {
+test.serial('results show the state frozen by the run, whatever changes in the import later', async t => {
   const csv = 'name;number;city\n Anna ;Fr-1;=X\n\n Bo;Fr-2;y\nCy;Fr-1;z\n'
   const {path, source} = await prepareImport(org, {csv, flow: accounts})
   const sourcePath = `${path}/sources/${source.id}`
@@ -106,7 +107,7 @@ test.serial('results are of what the run froze: nothing that becomes of the impo
   )
 })
 
-test.serial('a file of our own results keeps its columns, and ours are told apart', async t => {
+test.serial('a file of earlier results keeps its columns, and the new result columns get distinct names', async t => {
   const csv = 'name,number,Result,Accounts record,Error,lading: Error\nA,Ow-1,Failed,1,x,y\n'
   const flow = {...accounts, fields: accounts.fields.slice(0, 2)}
   const {path, run} = await runImport(org, {csv, flow})
@@ -115,14 +116,14 @@ test.serial('a file of our own results keeps its columns, and ours are told apar
   t.deepEqual([line!.slice(0, 7), line![8]], [['A', 'Ow-1', 'Failed', '1', 'x', 'y', 'Written'], ''])
 })
 
-test.serial('rows not reached have their values and no result', async t => {
+test.serial('rows not reached by the run are listed without a result', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(250, 'Nr-'), flow: accounts, start: {declaredRows: 100}})
   const [, ...lines] = cellsOf(await get(`${path}/results.csv?run=${run.id}`))
   t.deepEqual([lines.length, lines.filter(([, , , result]) => result === 'Written').length], [250, 100])
   t.deepEqual(lines[249], ['Company 250', 'Nr-250', 'Town 4', '', '', ''])
 })
 
-test.serial('a retry says which rows an earlier run of its chain wrote; rows outside those it was given have no result', async t => {
+test.serial('a retry shows rows written by an earlier run; rows outside its selection have no result', async t => {
   here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: [1, 2], code: 'INVALID_DATA'}})
   const {path, run: first} = await runImport(org, {csv: accountRows(4, 'Rt-'), flow: accounts})
   const before = cellsOf(await get(`${path}/results.csv?run=${first.id}`)).slice(1)
@@ -142,7 +143,7 @@ test.serial('a retry says which rows an earlier run of its chain wrote; rows out
   t.is((await get(`${path}/failed.csv?run=${run.id}`)).text.trim(), 'name,number,city')
 })
 
-test.serial('failed rows come as a file that is imported again as it is', async t => {
+test.serial('failed.csv can be imported again unchanged', async t => {
   here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: [1, 3], code: 'INVALID_DATA'}})
   const csv = 'name\tnumber\tcity\nA\tFa-1\tx\n"B; ""b"""\tFa-2\t=y\nC\tFa-3\n\tFa-4\tü, "z"\nE\tFa-5\tw\n'
   const {path, run} = await runImport(org, {csv, flow: accounts})
@@ -168,8 +169,8 @@ test.serial('failed rows come as a file that is imported again as it is', async 
   t.deepEqual([counted, again.run.counts.Accounts.created >= 2], [failures.length, true])
 })
 
-test.serial('rows nobody answered are not among them', async t => {
-  // The CRM cannot be asked for them either.
+test.serial('failed.csv has no unanswered rows', async t => {
+  // The CRM also refuses to search for lost creates.
   here.crm.setSwitches({coqlRefusedColumns: ['Created_Time']})
   here.crm.faults.add({match: creates, times: 100, action: 'dropAfter'})
   const flow = {...unmatched, fields: accounts.fields.filter(({field}) => field !== 'Account_Number')}
@@ -180,7 +181,7 @@ test.serial('rows nobody answered are not among them', async t => {
   t.true(results.every(cells => cells[3] === 'No answer'))
 })
 
-test.serial('a dry run has a plan, and nothing else', async t => {
+test.serial('a dry run has a plan, and no results', async t => {
   const csv = `${accountRows(3, 'Pl-')}Company 4,Pl-1,Elsewhere\n,Pl-9,\n`
   const known = await runImport(org, {csv: accountRows(1, 'Pl-'), flow: accounts})
   const {path, run} = await runImport(org, {csv, flow: accounts, start: {dryRun: true}})
@@ -207,7 +208,7 @@ test.serial('a dry run has a plan, and nothing else', async t => {
     t.true(await here.db.exists(sql.unsafe`select from loose_objects where key = ${key}`), 'its file goes with the run')
 })
 
-test.serial('a row that cannot be read is a refusal, however late it comes', async t => {
+test.serial('an unreadable row gives an error, however late it comes', async t => {
   const {path, run, source} = await runImport(org, {csv: accountRows(3_000, 'Ur-'), flow: accounts})
   const key = `${org.org}/${path.split('/').at(-1)}/${source.id}`
   await here.storage.put(key, Readable.from([Buffer.from(`${accountRows(3_000, 'Ur-')}x,${'y'.repeat(1_048_577)},z\n`)]))
@@ -217,7 +218,7 @@ test.serial('a row that cannot be read is a refusal, however late it comes', asy
   t.like(told(await get(`${path}/failed.csv?run=${run.id}`)), {status: 410, code: 'FILE_GONE'})
 })
 
-test.serial('a run of a newer build is refused', async t => {
+test.serial('results of a run by a newer build are refused', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(1, 'Ff-'), flow: accounts})
   await here.db.query(sql.unsafe`
     with newer as (
@@ -227,7 +228,7 @@ test.serial('a run of a newer build is refused', async t => {
   t.like(told(await get(`${path}/results.csv?run=${run.id}`)), {status: 409, code: 'FROM_FUTURE'})
 })
 
-test.serial('a workbook past this deployment’s limit is refused with both numbers', async t => {
+test.serial('a workbook over the limit of this deployment is refused with both sizes', async t => {
   const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Book', connectorId: org.connector}), 201)
   const path = `/orgs/${org.org}/imports/${made.id}`
   const sheet = [['name', 'number', 'city'], ...Array.from({length: 2_000}, (_, at) => [`Company ${at}`, `Wb-${at}`, 'Town'])]
@@ -236,7 +237,10 @@ test.serial('a workbook past this deployment’s limit is refused with both numb
   await ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...accounts}]), 200)
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
   await untilEnded(org.call, `${path}/runs/${run.id}`)
-  const small = await listen({...here.tools, config: {...here.config, WORKBOOK_LIMIT_BYTES: 1_000}}, here)
+  const config = {...here.config, WORKBOOK_LIMIT_BYTES: 1_000}
+  const parsing = openParsing(config)
+  t.teardown(parsing.close)
+  const small = await listen({...here.tools, config, parsing}, here)
   t.teardown(small.drain)
   const answer = await openCalls(small.url)(await here.signIn())('GET', `${path}/results.csv?run=${run.id}`)
   t.like(told(answer), {status: 413, code: 'WORKBOOK_TOO_LARGE'})
@@ -245,7 +249,7 @@ test.serial('a workbook past this deployment’s limit is refused with both numb
   t.is((await get(`${path}/results.csv?run=${run.id}`)).status, 200)
 })
 
-test.serial('records that cannot be read from storage now are asked for in a minute', async t => {
+test.serial('records that cannot be read from storage are refused with a retry time of a minute', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(5, 'Mo-'), flow: accounts})
   await archive()
   const keys = await here.db.any(sql.type(z.object({key: z.string()}))`select key from segments where run_no = ${await noOf(run.id)}`)
@@ -257,7 +261,7 @@ test.serial('records that cannot be read from storage now are asked for in a min
   t.like(told(await get(`${path}/runs/${run.id}/records`)), {status: 503, code: 'NOT_CONFIGURED'})
 })
 
-test.serial('a run moved to storage while its results are made has them made again, from there', async t => {
+test.serial('results being made while the run is archived are made again from the archive', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(3_500, 'Mw-'), flow: accounts})
   const found = await findOrgRun(here.db, {org: org.org, runId: run.id})
   let looks = 0
@@ -270,7 +274,7 @@ test.serial('a run moved to storage while its results are made has them made aga
       }
     },
   })
-  const {bytes, body} = await makeRunFile({...here.tools, hot}, found, 'results')
+  const {bytes, body} = await makeRunFile({...here.tools, hot}, org.org, found, 'results')
   t.true(looks === 2 || looks === 3, 'the look beside it')
   const text = String(await collect(body))
   t.is(text.length, bytes)

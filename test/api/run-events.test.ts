@@ -5,15 +5,15 @@ import {streamRun} from '../../api/run-stream.ts'
 import {findOrgRun} from '../../shared/runs/find.ts'
 import {type Pool, sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../importing.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 let token: string
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {CRM_SLOTS: '1'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {CRM_SLOTS: '1'}})
   org = await openOrg(here)
   token = await here.signIn()
 })
@@ -26,7 +26,7 @@ const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 
 type Event = {event: string; id: string | null; data: any}
 
-/** A stream as a browser reads it. `events` grows as they come; `ended` resolves when the answer is over. */
+/** Reads a stream as a browser does. `events` grows with each event; `ended` resolves when the response ends. */
 const watch = async (runPath: string, headers: Record<string, string> = {}) => {
   const gone = new AbortController()
   const response = await fetch(`${here.url}${runPath}/events`, {
@@ -51,7 +51,7 @@ const eventOf = (frame: string): Event[] => {
   return lines.event ? [{event: lines.event, id: lines.id ?? null, data: JSON.parse(lines.data!)}] : []
 }
 
-/** A run of 400 rows that is held at its second batch until `release`. */
+/** Starts a run of 400 rows, held at its second batch until `release`. */
 const begin = async (prefix: string) => {
   here.crm.faults.add({match: {...creates, nth: 2}, times: 1, action: {type: 'hold', when: 'after'}})
   const {path} = await prepareImport(org, {csv: accountRows(400, prefix), flow: {...accounts, match: undefined}})
@@ -61,7 +61,7 @@ const begin = async (prefix: string) => {
   return {runPath, id: run.id as string}
 }
 
-test.serial('a run is told from where it stands to its end', async t => {
+test.serial('a run is streamed from its current state to its end', async t => {
   const {runPath} = await begin('Ev-')
   const {response, events, ended} = await watch(runPath)
   t.is(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
@@ -85,7 +85,7 @@ test.serial('a run is told from where it stands to its end', async t => {
   t.is((await org.call('GET', `${runPath}/events`, undefined, {'last-event-id': last.id!})).status, 204)
 })
 
-test.serial('who comes again is told what has changed, and nothing twice', async t => {
+test.serial('a client that reconnects gets only the changes since its last event', async t => {
   const {runPath} = await begin('Ag-')
   const first = await watch(runPath)
   const [id] = await until(
@@ -100,7 +100,7 @@ test.serial('who comes again is told what has changed, and nothing twice', async
   t.is(again.events.at(-1)!.event, 'end')
 })
 
-test.serial('an ended run is told at once, and the stream ends', async t => {
+test.serial('the stream of an ended run sends its state and ends', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(3, 'En-'), flow: accounts})
   const {events, ended} = await watch(`${path}/runs/${run.id}`)
   await ended
@@ -114,7 +114,7 @@ test.serial('an ended run is told at once, and the stream ends', async t => {
   )
 })
 
-/** A stream as the handler makes it, with the client's and the process's ends in hand. */
+/** Opens a stream by the handler itself, with abort controllers for client and process. */
 const open = async (runId: string, {beatMs = 60_000, db = here.db as Pool, assertAdmitted = async () => {}} = {}) => {
   const [client, process] = [new AbortController(), new AbortController()]
   const request = {headers: {}, signal: client.signal, draining: process.signal, assertAdmitted}
@@ -129,7 +129,7 @@ const textOf = async (body: Readable, isEnough: (text: string) => boolean) => {
   return text
 }
 
-test.serial('a stream without news says that it is alive, and ends when the process drains or the client goes', async t => {
+test.serial('a stream without news sends keep-alives and ends on drain or disconnect', async t => {
   const {runPath, id} = await begin('He-')
   const {body, client} = await open(id, {beatMs: 20})
   t.regex(await textOf(body, text => text.split(': still here').length > 3), /^retry: \d+\n\nevent: state\n[\s\S]*(: still here\n\n)+/)
@@ -142,7 +142,7 @@ test.serial('a stream without news says that it is alive, and ends when the proc
   await untilEnded(org.call, runPath)
 })
 
-test.serial('a bearer that is refused by now hears no more, and one that cannot be asked about does', async t => {
+test.serial('a stream ends when its bearer becomes invalid, and stays while that cannot be checked', async t => {
   const {runPath, id} = await begin('Ad-')
   const {secret, token: made} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'watcher'}), 201)
   let isAway = true
@@ -164,7 +164,7 @@ test.serial('a bearer that is refused by now hears no more, and one that cannot 
   await untilEnded(org.call, runPath)
 })
 
-test.serial('however many watch a run, it is looked at once a second', async t => {
+test.serial('a run is polled once a second, however many clients stream it', async t => {
   const {runPath, id} = await begin('On-')
   let looks = 0
   const db = new Proxy(here.db, {
@@ -183,7 +183,7 @@ test.serial('however many watch a run, it is looked at once a second', async t =
   await untilEnded(org.call, runPath)
 })
 
-test.serial('one that reads slowly is told the newest, not all there was', async t => {
+test.serial('a slow reader gets the newest progress and skips older events', async t => {
   const {path} = await prepareImport(org, {csv: accountRows(5, 'Sl-'), flow: accounts})
   const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 100_000, importId: path.split('/').at(-1)}), 200)
   await ok(org.call('POST', `/entitlements/runs/${runId}/lease`), 200)
@@ -209,7 +209,7 @@ test.serial('one that reads slowly is told the newest, not all there was', async
   t.true(told.length < 5, `${told}`)
 })
 
-test.serial('an org has so many streams in a process, and one that ends makes room', async t => {
+test.serial('an org has a limited number of streams per process, and a closed stream frees its place', async t => {
   const {runPath} = await begin('Ro-')
   const streams = await Promise.all(Array.from({length: 50}, () => watch(runPath)))
   t.true(streams.every(({response}) => response.status === 200))
@@ -225,7 +225,7 @@ test.serial('an org has so many streams in a process, and one that ends makes ro
   await untilEnded(org.call, runPath)
 })
 
-test.serial('a run erased while it is watched ends its stream', async t => {
+test.serial('a run deleted during streaming ends its stream', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(1, 'Er-'), flow: accounts})
   await here.db.query(sql.unsafe`update runs set state = 'paused', resume_at = 'infinity' where id = ${run.id}`)
   const {events, ended} = await watch(`${path}/runs/${run.id}`)

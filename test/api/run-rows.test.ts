@@ -1,17 +1,17 @@
 import test from 'ava'
 import {archiveAll} from '../../workers/archive.ts'
 import {accounts, type Org, ok, openOrg, runImport} from '../importing.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Org
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery']})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery']})
   org = await openOrg(here)
 })
 
-/** Of 2,500 rows every 500th is refused by the CRM, and every 700th has a value that does not fit. */
+/** Builds a file of 2,500 rows. The CRM refuses every 500th row, and every 700th has an invalid value. */
 const csvOf = (prefix: string, city = 'Town') => {
   const rows = Array.from({length: 2500}, (_, at) => at + 1)
   const lines = rows.map(n => `${n % 500 === 0 ? '' : `Company ${n}`},${prefix}${n},${city} ${n % 7},${n % 700 === 0 ? 'many' : n}`)
@@ -21,7 +21,6 @@ const flow = {...accounts, fields: [...accounts.fields, {field: 'Employees', mod
 
 const read = (path: string, query = '') => ok(org.call('GET', `${path}${query}`), 200)
 
-/** Every page, as somebody gets them who goes on to the end. */
 const readAll = async (path: string, query: string, name: 'rows' | 'groups') => {
   const found: any[] = []
   let cursor: string | null = ''
@@ -34,7 +33,7 @@ const readAll = async (path: string, query: string, name: 'rows' | 'groups') => 
 }
 const numbers = (rows: {rowNumber: number}[]) => rows.map(({rowNumber}) => rowNumber)
 
-/** The same of a run's rows, where they were written and where they were moved. */
+/** Returns the responses of all row queries of a run, to compare the database with the archive. */
 const tellAll = async (path: string) => ({
   refused: await readAll(path, 'outcome=refused&limit=2', 'rows'),
   invalid: await readAll(path, 'code=INVALID_VALUE', 'rows'),
@@ -44,7 +43,7 @@ const tellAll = async (path: string) => ({
   log: (await read(`${path}/log`, '?row=500')).log,
 })
 
-test('rows are found by outcome, code and text, counted by reason, and told the same after their records were moved', async t => {
+test('rows are found by outcome, code and text, grouped by reason, and identical after archiving', async t => {
   const {path, run} = await runImport(org, {csv: csvOf('R-'), flow})
   const rows = `${path}/runs/${run.id}/rows`
   const told = await tellAll(rows)
@@ -70,7 +69,7 @@ test('rows are found by outcome, code and text, counted by reason, and told the 
   t.deepEqual(await tellAll(rows), told)
 })
 
-test('a dry run says what it would do to each row, with the old and the new of every field', async t => {
+test('a dry run lists the planned action of each row, with old and new values of every field', async t => {
   await runImport(org, {csv: csvOf('D-'), flow})
   const {path, run} = await runImport(org, {csv: csvOf('D-', 'City'), flow, start: {dryRun: true}})
   const rows = `${path}/runs/${run.id}/rows`
@@ -90,7 +89,7 @@ test('a dry run says what it would do to each row, with the old and the new of e
   ])
 })
 
-test('what does not fit is refused: filters, cursors of other filters, files that were not read', async t => {
+test('invalid filters, cursors of other filters and unknown sources are refused', async t => {
   const {path, run} = await runImport(org, {csv: csvOf('X-'), flow, start: {rows: {to: 10}}})
   const rows = `${path}/runs/${run.id}/rows`
   const {nextCursor} = await read(rows, '?limit=1')
@@ -103,7 +102,7 @@ test('what does not fit is refused: filters, cursors of other filters, files tha
   t.deepEqual((await read(`${rows}/log`, '?row=11')).row.entries, [], 'a row that was passed over')
 })
 
-test('the runs of the org are listed over all imports, the newest first', async t => {
+test('the runs of an org are listed over all imports, newest first', async t => {
   const mine = await openOrg(here, 'zoe@other.example')
   const first = await runImport(mine, {csv: 'name,number,city\nA,L-1,X\nB,L-2,X\n', flow: accounts})
   const second = await runImport(mine, {csv: 'name,number,city\nC,L-3,X\nD,L-4,X\n', flow: accounts, start: {declaredRows: 1}})

@@ -1,20 +1,20 @@
 import test from 'ava'
 import {z} from 'zod'
+import type {Role} from '../../shared/accounts/roles.ts'
 import {newId} from '../../shared/ids.ts'
-import type {Role} from '../../shared/people/roles.ts'
 import {listChanges} from '../../sql/changes.ts'
 import {sql} from '../../sql/database.ts'
 import {keepMember} from '../../sql/members.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
 
-/** A sandbox with its owner, who may tie it to a production org. */
+/** Creates a sandbox org with its owner, who may link it to a production org. */
 const newSandbox = async () => {
   const place = await house.makeOrg()
   await house.db.query(sql.unsafe`update orgs set sandbox = true where id = ${place.org}`)
@@ -24,7 +24,7 @@ const newSandbox = async () => {
   return {...place, call, tie, read}
 }
 
-/** A production org in which this person has this role. */
+/** Creates a production org in which the person has the role. */
 const newProduction = async (person: string, role: Role = 'admin') => {
   const {org} = await house.makeOrg()
   await keepMember(house.db, {id: newId('mem'), org, person, role})
@@ -36,7 +36,7 @@ const orgOf = async (token: string) => {
   return (await house.as(token)('GET', `/orgs/${org.id}`)).body.org
 }
 
-test('an org says what it is to its members', async t => {
+test('a member can read the properties of their org', async t => {
   const {org, token} = await house.makeOrg({role: 'operator'})
   const {status, body} = await house.as(token)('GET', `/orgs/${org}`)
   t.is(status, 200)
@@ -45,7 +45,7 @@ test('an org says what it is to its members', async t => {
   t.deepEqual(rest, {id: org, name: 'Test Org', followsCrmRoles: true, sandbox: false, productionOrgId: null, closedAt: null})
 })
 
-test('who signs in from a sandbox of the CRM is in a sandbox, whatever the case it is written in', async t => {
+test('a sign-in from a CRM sandbox leads to a sandbox org, whatever the letter case of the CRM’s value', async t => {
   const users = [{email: 'pat@shouting.example', firstName: 'Pat', lastName: 'Test', profile: 'Administrator'}]
   const spec = {
     key: 'shouting',
@@ -62,7 +62,7 @@ test('who signs in from a sandbox of the CRM is in a sandbox, whatever the case 
   t.like(await orgOf(await house.signIn('ana@example.org')), {sandbox: false})
 })
 
-test('from sign-in to invitation to tie: the owner of a sandbox who is an admin of the production org', async t => {
+test('the owner of a sandbox who accepts an invitation as production admin can link both orgs', async t => {
   const production = await house.makeOrg()
   const sam = await house.signIn('sam@sandbox.example')
   const sandbox = await orgOf(sam)
@@ -76,7 +76,7 @@ test('from sign-in to invitation to tie: the owner of a sandbox who is an admin 
   t.like({status, ...body.org}, {status: 200, id: sandbox.id, sandbox: true, productionOrgId: production.org})
 })
 
-test('a tie is replaced, loosed and written into the history, once each', async t => {
+test('linking, changing and unlinking a production org are recorded once each', async t => {
   const {org, person, tie, read} = await newSandbox()
   const [one, other] = [await newProduction(person), await newProduction(person, 'owner')]
   for (const target of [one, one, other, null, null]) {
@@ -95,14 +95,14 @@ test('a tie is replaced, loosed and written into the history, once each', async 
   t.like(changes[0], {page: 'general', subject: 'org.production', target: null, via: 'session', userId: person, registryVersion: null})
 })
 
-test('an org that is no sandbox is tied to nothing', async t => {
+test('an org that is no sandbox cannot be linked', async t => {
   const {org, person, token} = await house.makeOrg()
   const target = await newProduction(person)
   const answer = await house.as(token)('PUT', `/orgs/${org}/production`, {orgId: target})
   t.deepEqual(outcomeOf(answer), [409, 'NOT_A_SANDBOX'])
 })
 
-test('a production org the owner is not in cannot be told from none', async t => {
+test('a production org without the owner as member looks like an unknown one', async t => {
   const {tie, read} = await newSandbox()
   const {org} = await house.makeOrg()
   const foreign = await tie(org)
@@ -111,14 +111,14 @@ test('a production org the owner is not in cannot be told from none', async t =>
   t.is((await read()).productionOrgId, null)
 })
 
-test('less than an admin of the production org is not enough', async t => {
+test('a role below admin in the production org is not enough to link it', async t => {
   const {person, tie} = await newSandbox()
   for (const role of ['operator', 'builder'] as const) {
     t.deepEqual(outcomeOf(await tie(await newProduction(person, role))), [403, 'ROLE_REQUIRED'])
   }
 })
 
-test('a sandbox does not pay for a sandbox, itself neither', async t => {
+test('a sandbox cannot be linked to a sandbox or to itself', async t => {
   const {org, person, tie} = await newSandbox()
   const target = await newProduction(person)
   await house.db.query(sql.unsafe`update orgs set sandbox = true where id = ${target}`)
@@ -126,14 +126,14 @@ test('a sandbox does not pay for a sandbox, itself neither', async t => {
   t.deepEqual(outcomeOf(await tie(org)), [409, 'NOT_PRODUCTION'])
 })
 
-test('a closed production org is tied to nothing new', async t => {
+test('a closed production org cannot be linked', async t => {
   const {person, tie} = await newSandbox()
   const target = await newProduction(person)
   await house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${target}`)
   t.deepEqual(outcomeOf(await tie(target)), [409, 'ORG_CLOSED'])
 })
 
-test('neither an admin of the sandbox nor a token of its owner ties it', async t => {
+test('an admin of the sandbox and an API token of its owner cannot link it', async t => {
   const {org, call, person} = await newSandbox()
   const orgId = await newProduction(person)
   const {secret} = (await call('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body
@@ -143,12 +143,12 @@ test('neither an admin of the sandbox nor a token of its owner ties it', async t
   }
 })
 
-test('a tie names an org, or null', async t => {
+test('a link needs an org id or null', async t => {
   const {tie} = await newSandbox()
   for (const wrong of [undefined, 7, {}]) t.deepEqual(outcomeOf(await tie(wrong)), [400, 'INVALID'])
 })
 
-test('a sandbox is loose again when its production org is gone', async t => {
+test('a sandbox becomes unlinked when its production org is deleted', async t => {
   const {person, tie, read} = await newSandbox()
   const target = await newProduction(person)
   await tie(target)
@@ -156,8 +156,8 @@ test('a sandbox is loose again when its production org is gone', async t => {
   t.like(await read(), {sandbox: true, productionOrgId: null})
 })
 
-test('what the CRM calls production from now on is loose at the next sign-in', async t => {
-  const own = await world(t)
+test('a sandbox that the CRM now calls production is unlinked at the next sign-in', async t => {
+  const own = await startTestDeployment(t)
   const signIn = async () => {
     const call = own.as(await own.signIn('sam@sandbox.example'))
     const {org} = (await call('GET', '/auth/me')).body
@@ -172,5 +172,5 @@ test('what the CRM calls production from now on is loose at the next sign-in', a
   t.like((await signIn()).org, {id: org.id, sandbox: false, productionOrgId: null})
 })
 
-const crmOrgIdOf = ({db}: World, org: string) =>
+const crmOrgIdOf = ({db}: TestDeployment, org: string) =>
   db.oneFirst(sql.type(z.object({id: z.string()}))`select crm_org_id as id from orgs where id = ${org}`)

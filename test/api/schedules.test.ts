@@ -3,33 +3,32 @@ import test from 'ava'
 import {resealSchedules} from '../../shared/schedules/reseal.ts'
 import {sourceOf} from '../../shared/schedules/schedule.ts'
 import {findFired} from '../../sql/schedules.ts'
-import type {Answered, Call} from '../client.ts'
+import type {Call, HttpAnswer} from '../client.ts'
 import {type Org, ok, openOrg} from '../importing.ts'
-import {type FileHost, makeSchedule, makeTemplate, seldom, startFileHost} from '../scheduling.ts'
-import {type World, world} from '../world.ts'
+import {type FileHost, makeSchedule, makeTemplate, seldom, startFileHost} from '../schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 let host: FileHost
 let org: Org
 
 test.before(async t => {
   host = await startFileHost()
-  house = await world(t, {workers: ['discovery'], environment: {PRIVATE_HOSTS: host.place}})
+  house = await startTestDeployment(t, {workers: ['discovery'], environment: {PRIVATE_HOSTS: host.place}})
   org = await openOrg(house)
 })
 test.after.always(() => host.stop())
 
-const refused = (t: any, {status, body}: Answered, wanted: number, code: string, says?: RegExp) => {
+const refused = (t: any, {status, body}: HttpAnswer, wanted: number, code: string, says?: RegExp) => {
   t.is(status, wanted, JSON.stringify(body))
   t.is(body.code, code)
   if (says) t.regex(body.error, says)
 }
 
-/** Another person of the org. */
 const colleague = async (role: 'operator' | 'builder' | 'admin'): Promise<Call> =>
   house.as((await house.makeOrg({org: org.org, role})).token)
 
-test.serial('a schedule tells when it fires next, and never what lets it in', async t => {
+test.serial('a schedule shows its next times, and never its credentials', async t => {
   const {schedule, path} = await makeSchedule(org, host, {cron: '30 2 * * *', timezone: 'Europe/Berlin', declaredRows: 50})
   t.is(schedule.next.length, 5)
   for (const {at, local} of schedule.next) {
@@ -51,7 +50,7 @@ test.serial('a schedule tells when it fires next, and never what lets it in', as
   refused(t, await org.call('GET', path), 404, 'NOT_FOUND')
 })
 
-test.serial('a change keeps the credentials for the same place only, and is made against a version', async t => {
+test.serial('a change keeps the credentials only for the same address, and needs the current version', async t => {
   const {path, body} = await makeSchedule(org, host)
   const {bearer: _, ...shown} = host.source
   const changed = await ok(
@@ -71,7 +70,7 @@ test.serial('a change keeps the credentials for the same place only, and is made
   await ok(org.call('DELETE', path), 200)
 })
 
-test.serial('what was due before a change is fired still, though the clock had not come to it', async t => {
+test.serial('a firing due before a change still fires after it', async t => {
   const {path, schedule, body} = await makeSchedule(org, host)
   const due = 'select next_due_at as due from schedules where id = $1'
   await house.hot.query(`update schedules set next_due_at = lading_now() - interval '3 hours' where id = $1`, [schedule.id])
@@ -85,7 +84,7 @@ test.serial('what was due before a change is fired still, though the clock had n
   await ok(org.call('DELETE', path), 200)
 })
 
-test.serial('a template that is deleted while schedules of it are made takes all of them with it', async t => {
+test.serial('a template deleted while schedules are being created deletes all of them', async t => {
   const of = await makeTemplate(org)
   const body = {name: 'Late', ...seldom, source: host.source, enabled: false}
   const asked = await Promise.all(
@@ -94,7 +93,7 @@ test.serial('a template that is deleted while schedules of it are made takes all
   for (const {status, text} of asked) t.true([200, 201, 404].includes(status), text)
 })
 
-test.serial('times that cannot be kept and places that are not the template’s are refused', async t => {
+test.serial('impossible times and connections that differ from the template’s are refused', async t => {
   const of = await makeTemplate(org)
   const post = (more: object) => org.call('POST', `${of}/schedules`, {name: 'No', ...seldom, source: host.source, ...more})
   refused(t, await post({cron: '* * * * * *'}), 400, 'INVALID')
@@ -107,7 +106,7 @@ test.serial('times that cannot be kept and places that are not the template’s 
   t.is(schedule.connectorId, org.connector)
 })
 
-test.serial('a template nobody shared has no schedules for others; builders see those of a shared one, operators none', async t => {
+test.serial('the schedules of a private template are hidden; those of a shared one are visible to builders, not operators', async t => {
   const {path, template} = await makeSchedule(org, host)
   const [builder, operator] = [await colleague('builder'), await colleague('operator')]
   refused(t, await builder('GET', path), 404, 'NOT_FOUND')
@@ -121,7 +120,7 @@ test.serial('a template nobody shared has no schedules for others; builders see 
   t.is(count, 0)
 })
 
-test.serial('staff who look into an org make no schedule, which would act as nobody of it', async t => {
+test.serial('a staff view cannot create a schedule, because it would run for no member of the org', async t => {
   const of = await makeTemplate(org)
   await ok(org.call('POST', `${of}/share`, {}), 200)
   const view = house.as(await house.openView({org: org.org, write: true}))
@@ -129,7 +128,7 @@ test.serial('staff who look into an org make no schedule, which would act as nob
   await ok(org.call('DELETE', of), 200)
 })
 
-test.serial('a plan has room for so many schedules that are on, whoever asks at once', async t => {
+test.serial('concurrent requests cannot enable more schedules than the plan allows', async t => {
   await house.hot.query('update schedules set enabled = false, next_due_at = null')
   await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 5}'`)
   const of = await makeTemplate(org)
@@ -152,18 +151,18 @@ test.serial('a plan has room for so many schedules that are on, whoever asks at 
   await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 5}'`)
 })
 
-test.serial('credentials that no key opens any more are given again', async t => {
+test.serial('credentials whose key is lost have to be entered again', async t => {
   const {path, body, schedule} = await makeSchedule(org, host, {enabled: false})
   await house.hot.query(`update schedules set credentials = 'v1.lost.a.a' where id = $1`, [schedule.id])
   const {bearer: _, ...shown} = host.source
   const bare = await org.call('PUT', path, {...body, source: shown})
   refused(t, bare, 400, 'INVALID')
-  t.like(bare.body.issues, [{path: ['bearer'], message: 'No key opens it any more: give it again, or null to go without'}])
+  t.like(bare.body.issues, [{path: ['bearer'], message: 'This credential can no longer be decrypted. Send it again, or null to remove it'}])
   for (const source of [host.source, shown])
     t.deepEqual((await ok(org.call('PUT', path, {...body, source}), 200)).schedule.source.credentials, ['bearer'])
 })
 
-test.serial('credentials are sealed again under a new key, and open then without the old one', async t => {
+test.serial('credentials are encrypted again under a new key, and then open without the old one', async t => {
   const {schedule} = await makeSchedule(org, host, {enabled: false})
   const added = {id: 'k2', key: randomBytes(32)}
   const tools = {db: house.db, ring: [added, ...house.config.SECRETS_KEYS], log: house.tools.log}
@@ -176,7 +175,7 @@ test.serial('credentials are sealed again under a new key, and open then without
   t.deepEqual(await resealSchedules(tools), {resealed: 0, remaining: 0})
 })
 
-test.serial('every change of a schedule is on the templates page, without its address and credentials', async t => {
+test.serial('every change of a schedule is on the templates page, without address and credentials', async t => {
   await house.hot.query('update schedules set enabled = false, next_due_at = null')
   const {path, schedule, body} = await makeSchedule(org, host)
   await ok(org.call('PUT', path, {...body, cron: '0 0 1 * *'}), 200)

@@ -1,18 +1,18 @@
 import test from 'ava'
 import {securityHeaders} from '../../api/security-headers.ts'
 import {openHalfRequest, readAnswer} from '../half-request.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
-let owner: ReturnType<World['as']>
+let house: TestDeployment
+let owner: ReturnType<TestDeployment['as']>
 const path = '/auth/me'
 
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
   owner = house.as((await house.makeOrg()).token)
 })
 
-test('two Host headers are refused', async t => {
+test('a request with two Host headers is refused', async t => {
   const {host} = new URL(house.url)
   for (const second of [host, 'other.example']) {
     const half = openHalfRequest(house.url)
@@ -22,7 +22,7 @@ test('two Host headers are refused', async t => {
   }
 })
 
-test('every answer tells browsers to keep it to themselves and to this origin', async t => {
+test('every answer has headers that restrict browsers to this origin', async t => {
   for (const answer of [await owner('GET', path), await owner('GET', '/nothing'), await house.as(null)('GET', '/')]) {
     t.is(answer.headers.get('cross-origin-resource-policy'), 'same-origin')
     t.is(answer.headers.get('cross-origin-opener-policy'), 'same-origin-allow-popups')

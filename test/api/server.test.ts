@@ -6,16 +6,16 @@ import test, {type ExecutionContext} from 'ava'
 import {startApiProcess} from '../api-process.ts'
 import {openCalls} from '../client.ts'
 import {openHalfRequest, readAnswer} from '../half-request.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {beginVisit, comeBack, consent, messageOf, visitOf} from '../walk.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
-/** The API as a process beside the world: same database, same stand-in, same keys. */
+/** Starts a separate API process with the same database, stand-in and keys. */
 const startApi = async (t: ExecutionContext, environment = {}) => {
   const storage = await mkdtemp(join(tmpdir(), 'lading-process-'))
   const {DATABASE_URL, CRM_STANDIN_URL} = house.config
@@ -28,7 +28,7 @@ const startApi = async (t: ExecutionContext, environment = {}) => {
   return api
 }
 
-/** A request whose head is sent and whose body is not: in flight until the test says so. */
+/** Sends a request without its body. The request stays in flight until the test sends the rest. */
 const beginMint = async (url: string) => {
   const {org, token} = await house.makeOrg()
   const body = '{"name": "slow"}'
@@ -36,12 +36,12 @@ const beginMint = async (url: string) => {
   half.send(`POST /orgs/${org}/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n`)
   half.send(`content-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`)
   await once(half.socket, 'ready')
-  // Another request on another connection, so that the first has surely arrived.
+  // A later request on another connection shows that the first one has arrived.
   await openCalls(url)(null)('GET', '/robots.txt')
   return {...half, finish: () => half.send(body.slice(5))}
 }
 
-test.serial('SIGTERM lets nobody new in, finishes what is in flight and exits well', async t => {
+test.serial('SIGTERM refuses new connections, finishes requests in flight and exits with 0', async t => {
   const api = await startApi(t)
   const {finish, answer} = await beginMint(api.url)
   api.signal('SIGTERM')
@@ -73,7 +73,7 @@ test.serial('a second signal ends the process at once', async t => {
   t.is(await answer, '')
 })
 
-test.serial('what is still in flight when the time is up is cut off', async t => {
+test.serial('a request in flight at the end of the drain time is cut off', async t => {
   const api = await startApi(t, {DRAIN_SECONDS: '0.2'})
   const {answer} = await beginMint(api.url)
   api.signal('SIGTERM')
@@ -81,7 +81,7 @@ test.serial('what is still in flight when the time is up is cut off', async t =>
   t.is(await answer, '')
 })
 
-test.serial('idle connections do not hold a drain', async t => {
+test.serial('idle connections do not delay a drain', async t => {
   const api = await startApi(t)
   const idle = openHalfRequest(api.url)
   idle.send('GET /robots.txt HTTP/1.1\r\nhost: x\r\n\r\n')
@@ -92,7 +92,7 @@ test.serial('idle connections do not hold a drain', async t => {
   t.true(performance.now() - started < 10_000, 'not the whole of DRAIN_SECONDS')
 })
 
-/** A request that waits for a job nobody works on. */
+/** Sends a request that waits for a job that no worker takes. */
 const beginWait = async (url: string, signal?: AbortSignal) => {
   const {org, token} = await house.makeOrg({role: 'admin'})
   const connectorId = await house.connect(token)
@@ -113,7 +113,7 @@ const beginWait = async (url: string, signal?: AbortSignal) => {
   return {outcome}
 }
 
-test.serial('who waits for a job is answered early by a drain', async t => {
+test.serial('a drain answers a waiting request early', async t => {
   const api = await startApi(t)
   const {outcome} = await beginWait(api.url)
   api.signal('SIGTERM')
@@ -123,7 +123,7 @@ test.serial('who waits for a job is answered early by a drain', async t => {
   t.is(await api.exit, 0)
 })
 
-test.serial('a wait ends when the client goes', async t => {
+test.serial('waiting for a job ends when the client disconnects', async t => {
   const api = await startApi(t)
   const gone = new AbortController()
   const {outcome} = await beginWait(api.url, gone.signal)
@@ -133,7 +133,7 @@ test.serial('a wait ends when the client goes', async t => {
   t.pass()
 })
 
-test.serial('an idle sender of headers is cut off with an answer', async t => {
+test.serial('a client that stops sending headers gets 408', async t => {
   const api = await startApi(t)
   const slow = openHalfRequest(api.url)
   slow.send('GET /health HTTP/1.1\r\nhost: x\r\n')
@@ -141,7 +141,7 @@ test.serial('an idle sender of headers is cut off with an answer', async t => {
   t.like({status, ...body}, {status: 408, code: 'REQUEST_TIMEOUT'})
 })
 
-test.serial('without a database the process says so and ends', async t => {
+test.serial('a process without a database reports the error and ends', async t => {
   const {error} = await startApiProcess({DATABASE_URL: 'postgres://postgres@127.0.0.1:1/none'}).then(
     () => ({error: null}),
     (error: Error) => ({error}),
@@ -149,7 +149,7 @@ test.serial('without a database the process says so and ends', async t => {
   t.regex(error!.message, /ECONNREFUSED/)
 })
 
-test.serial('nothing secret and nothing of a customer’s is ever in the log', async t => {
+test.serial('the log contains no secret and no customer data, even at its most verbose level', async t => {
   const api = await startApi(t, {LOG_LEVEL: 'trace'})
   const as = openCalls(api.url)
   const visit = await beginVisit(as(null))

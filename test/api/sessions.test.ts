@@ -1,18 +1,18 @@
 import test from 'ava'
-import {openSession} from '../../shared/people/session.ts'
+import {openSession} from '../../shared/accounts/session.ts'
 import {sql} from '../../sql/database.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {beginVisit, consent, messageOf} from '../walk.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const refresh = async (token: string): Promise<string> => (await house.as(token)('POST', '/auth/session/refresh')).body.token
 
-test('a session lives eight hours, and a refresh begins another', async t => {
-  const own = await world(t)
+test('a session expires after eight hours, and a refresh starts a new one', async t => {
+  const own = await startTestDeployment(t)
   const token = await own.signIn()
   await own.ahead('7 hours 59 minutes')
   const {status, body} = await own.as(token)('POST', '/auth/session/refresh')
@@ -23,7 +23,7 @@ test('a session lives eight hours, and a refresh begins another', async t => {
   t.is((await own.as(body.token)('GET', '/auth/me')).status, 200)
 })
 
-test('signing out ends that sign-in with every session refreshed from it, and nothing else', async t => {
+test('signing out ends the sign-in with every session refreshed from it, and no other', async t => {
   const {token, org, person} = await house.makeOrg()
   const [other, stranger] = [await openSession(house.db, house.config, {person, org, role: 'owner'}), (await house.makeOrg()).token]
   const secret = (await house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body.secret
@@ -42,7 +42,7 @@ test('signing out ends that sign-in with every session refreshed from it, and no
   for (const bearer of [other, secret, stranger]) t.is((await house.as(bearer)('GET', '/auth/me')).status, 200)
 })
 
-test('a session of an older build, which names no sign-in, is one itself', async t => {
+test('a session of an older build, without a sign-in, counts as its own sign-in', async t => {
   const {token, person} = await house.makeOrg()
   await house.db.query(sql.unsafe`update sessions set root_id = null, signed_in_at = null where person_id = ${person}`)
   const second = await refresh(token)
@@ -53,7 +53,7 @@ test('a session of an older build, which names no sign-in, is one itself', async
   for (const ended of [token, second]) t.is((await house.as(ended)('GET', '/auth/me')).status, 401)
 })
 
-test('no refresh that runs beside a sign-out survives it', async t => {
+test('a refresh concurrent with a sign-out does not survive it', async t => {
   for (let round = 0; round < 10; round++) {
     const {token} = await house.makeOrg()
     const [refreshed] = await Promise.all([house.as(token)('POST', '/auth/session/refresh'), house.as(token)('DELETE', '/auth/session')])
@@ -62,8 +62,8 @@ test('no refresh that runs beside a sign-out survives it', async t => {
   }
 })
 
-test('a sign-in ends after 30 days, however often its session is refreshed', async t => {
-  const own = await world(t)
+test('a sign-in expires after 30 days, however often its session is refreshed', async t => {
+  const own = await startTestDeployment(t)
   let token = await own.signIn()
   const renew = async () => (token = (await own.as(token)('POST', '/auth/session/refresh')).body.token)
   for (let hours = 7; hours < 30 * 24; hours += 7) {
@@ -78,7 +78,7 @@ test('a sign-in ends after 30 days, however often its session is refreshed', asy
     t.like(await own.as(token)(path.endsWith('me') ? 'GET' : 'POST', path), {status: 401, body: {code: 'AUTH_REQUIRED'}})
 })
 
-test('a person lists their sign-ins with device, time and address, and ends all others', async t => {
+test('a person can list their sign-ins with device, time and address, and end all others', async t => {
   const {token, org, person} = await house.makeOrg()
   const stranger = await house.makeOrg()
   const phone = await openSession(house.db, house.config, {person, org: null, role: null})
@@ -97,7 +97,7 @@ test('a person lists their sign-ins with device, time and address, and ends all 
   t.deepEqual((await house.as(renewed)('DELETE', '/auth/sessions')).body, {ended: 0})
 })
 
-test('a sign-in keeps the device and address of the browser that came back', async t => {
+test('a sign-in records the device and address of the browser that returned', async t => {
   const visit = await beginVisit(house.as(null))
   const back = await consent(visit)
   const answer = await house.as(null)('GET', back, undefined, {cookie: visit.cookie, accept: 'text/html', 'user-agent': 'Desk 2.0'})
@@ -109,7 +109,7 @@ test('a sign-in keeps the device and address of the browser that came back', asy
   )
 })
 
-test('a session of a removed member stays ended when the person is invited again', async t => {
+test('a session of a removed member stays ended after the person joins again', async t => {
   const owner = await house.makeOrg()
   const member = await house.makeOrg({org: owner.org, role: 'admin'})
   const call = house.as(owner.token)
@@ -124,7 +124,7 @@ test('a session of a removed member stays ended when the person is invited again
   t.is((await house.as(fresh)('GET', '/auth/me')).body.role, 'operator')
 })
 
-test('when a person is erased, the device and address of their sessions are erased too', async t => {
+test('erasing a person erases the device and address of their sessions', async t => {
   const {token, person} = await house.makeOrg()
   await house.as(token)('POST', '/auth/session/refresh', undefined, {'user-agent': 'Phone 1.0'})
   const kept = () =>
@@ -134,7 +134,7 @@ test('when a person is erased, the device and address of their sessions are eras
   t.false(await kept())
 })
 
-test('the session’s token names its row and says nothing else', async t => {
+test('the session token contains only the id of its row and standard claims', async t => {
   const payload = JSON.parse(Buffer.from((await house.signIn()).split('.')[1]!, 'base64url').toString())
   t.deepEqual(Object.keys(payload).sort(), ['aud', 'exp', 'iat', 'iss', 'sub'])
   t.regex(payload.sub, /^ses_/)

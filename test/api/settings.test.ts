@@ -2,15 +2,15 @@ import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {ok} from '../importing.ts'
-import {addConnector, openRegistry} from '../registering.ts'
-import {type World, world} from '../world.ts'
+import {addConnector, openRegistry} from '../registry.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
-test('settings come with usual values, change one by one and stay', async t => {
+test('settings have defaults and can be changed one by one', async t => {
   const {call, at} = await openRegistry(house)
   const usual = {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked', followsCrmRoles: true}
   t.deepEqual(await ok(call('GET', at('settings')), 200), {settings: usual, registryVersion: 1})
@@ -20,7 +20,7 @@ test('settings come with usual values, change one by one and stay', async t => {
   t.deepEqual((await ok(call('GET', at('settings')), 200)).settings, {...changed, followsCrmRoles: false})
 })
 
-test('a setting nobody knows, or a value it cannot have, is refused', async t => {
+test('an unknown setting and an invalid value are refused', async t => {
   const {call, at, version} = await openRegistry(house)
   const refused = [
     {colour: 'red'},
@@ -35,7 +35,7 @@ test('a setting nobody knows, or a value it cannot have, is refused', async t =>
   t.is(await version(), 1)
 })
 
-test('whose rank was lowered does not make the org follow the CRM’s roles with a token they kept', async t => {
+test('a demoted admin cannot make the org follow CRM roles with an API token', async t => {
   const {call, at, org, person} = await openRegistry(house)
   const {secret} = await ok(call('POST', `/orgs/${org}/tokens`, {name: 'kept'}), 201)
   await ok(call('PATCH', at('settings'), {followsCrmRoles: false}), 200)
@@ -48,7 +48,7 @@ test('whose rank was lowered does not make the org follow the CRM’s roles with
 const paused = (connector: string) =>
   house.db.oneFirst(sql.type(z.object({paused: z.boolean()}))`select writes_paused as paused from connectors where id = ${connector}`)
 
-test('writing is paused and taken up again, connection by connection', async t => {
+test('writing is paused and resumed per connection', async t => {
   const {call, at, org, connector} = await openRegistry(house)
   t.deepEqual(await ok(call('PATCH', at('writing'), {paused: true}), 200), {writing: {[connector]: {paused: true}}})
   t.true(await paused(connector))
@@ -67,7 +67,7 @@ test('writing is paused and taken up again, connection by connection', async t =
   t.deepEqual((await ok(call('GET', at('registry')), 200)).writing, {[two]: {paused: true}})
 })
 
-test('an empty body asks for nothing: it answers the version sent, with a body or none', async t => {
+test('an empty body changes nothing and returns the version given in If-Match', async t => {
   const {call, at, org, version} = await openRegistry(house)
   await addConnector(house, org, 'Two')
   for (const body of [{}, undefined]) {
@@ -79,7 +79,7 @@ test('an empty body asks for nothing: it answers the version sent, with a body o
   t.is(await version(), 1)
 })
 
-test('another org’s connection is not paused', async t => {
+test('a connection of another org cannot be paused', async t => {
   const [mine, theirs] = [await openRegistry(house), await openRegistry(house)]
   for (const body of [{paused: true}, {}]) {
     for (const id of [theirs.connector, 'con_none'])

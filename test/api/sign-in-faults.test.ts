@@ -1,11 +1,11 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {beginVisit, comeBack, consent, messageOf} from '../walk.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
+import {beginVisit, comeBack, consent, messageOf, visitOf} from '../walk.ts'
 
 const expired = {status: 400, code: 'SIGN_IN_EXPIRED'}
 
-test('a provider that fails is a 502, and no session is made', async t => {
+test('a failing sign-in provider gives 502 and no session', async t => {
   const token = {path: '/oauth/v2/token'}
   const faults = [
     {match: token, action: {type: 'tokenDown'}},
@@ -16,7 +16,7 @@ test('a provider that fails is a 502, and no session is made', async t => {
     {match: {path: '/crm/v8/org'}, action: {type: 'dropBefore'}},
     {match: {path: '/crm/v8/users'}, action: {type: 'rateLimit'}},
   ] as const
-  const own = await world(t)
+  const own = await startTestDeployment(t)
   for (const fault of faults) {
     const visit = await beginVisit(own.as(null))
     const back = await consent(visit)
@@ -27,8 +27,8 @@ test('a provider that fails is a 502, and no session is made', async t => {
   t.false(await own.db.exists(sql.unsafe`select from sessions`))
 })
 
-test('a code that is used up is refused although the provider says 200', async t => {
-  const own = await world(t)
+test('a used code is refused although the provider answers 200', async t => {
+  const own = await startTestDeployment(t)
   const visit = await beginVisit(own.as(null))
   const back = await consent(visit)
   own.crm.faults.add({match: {path: '/oauth/v2/token'}, times: 1, action: {type: 'answer', status: 200, body: {error: 'invalid_code'}}})
@@ -36,8 +36,8 @@ test('a code that is used up is refused although the provider says 200', async t
   t.deepEqual({status, code: body.code}, expired)
 })
 
-test('an API host outside the table is refused, whoever names it', async t => {
-  const own = await world(t)
+test('an unlisted API host in a token answer is refused', async t => {
+  const own = await startTestDeployment(t)
   const visit = await beginVisit(own.as(null))
   const back = await consent(visit)
   const body = {access_token: '1000.a.b', api_domain: 'https://evil.example', expires_in: 3600}
@@ -45,8 +45,21 @@ test('an API host outside the table is refused, whoever names it', async t => {
   t.is((await own.as(null)('GET', back, undefined, {cookie: visit.cookie})).body.code, 'SIGN_IN_UNAVAILABLE')
 })
 
-test('an account without a CRM is somebody, in no org', async t => {
-  const own = await world(t)
+test('an API host with a trailing slash is the same host', async t => {
+  const own = await startTestDeployment(t)
+  const {token, org} = await own.makeOrg()
+  const ids = []
+  for (const end of ['', '/']) {
+    own.crm.setSwitches({apiDomain: `${own.crm.url}${end}`})
+    const visit = visitOf(await own.as(token)('POST', `/auth/orgs/${org}/connect`, {dc: 'local', name: 'Odd CRM'}))
+    ids.push(messageOf(await comeBack(own.as(null), await consent(visit), visit.cookie)).connectorId)
+  }
+  t.regex(ids[0] ?? '', /^con_/)
+  t.is(ids[1], ids[0])
+})
+
+test('an account without a CRM signs in as a person without an org', async t => {
+  const own = await startTestDeployment(t)
   const visit = await beginVisit(own.as(null))
   const back = await consent(visit)
   own.crm.faults.add({match: {path: '/crm/v8/*'}, times: 2, action: {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}}})
@@ -57,8 +70,8 @@ test('an account without a CRM is somebody, in no org', async t => {
   t.is((await own.as(again.body.token)('GET', '/auth/me')).body.org, null)
 })
 
-test('without a CRM one signs in to where one was invited, and not to where one only came from the CRM', async t => {
-  const own = await world(t)
+test('a person who lost their CRM account signs in to an org that invited them, not to one joined by the CRM', async t => {
+  const own = await startTestDeployment(t)
   const withoutCrm = async () => {
     const visit = await beginVisit(own.as(null))
     const back = await consent(visit)
@@ -74,4 +87,60 @@ test('without a CRM one signs in to where one was invited, and not to where one 
   await own.as(token)('POST', `/auth/invitations/${invitation.id}/accept`)
   t.like((await withoutCrm()).me, {org: {id: org}, role: 'builder'})
   t.like((await own.as(await own.signIn())('GET', '/auth/me')).body, {org: {name: 'Example Ltd'}, role: 'owner'})
+})
+
+const answerWith = (body: object, status = 200) => ({type: 'answer' as const, status, body})
+const scopeMissing = answerWith({code: 'OAUTH_SCOPE_MISMATCH', details: {}, message: 'no', status: 'error'}, 401)
+const user = {id: '1', full_name: 'Ana', email: 'ana@example.org'}
+const org = {id: '77', company_name: 'Odd Ltd'}
+
+test('a sign-in succeeds if the CRM leaves fields null or fails a call that only a connection needs', async t => {
+  for (const fault of [
+    {match: {path: '/crm/v8/users'}, times: 1, action: answerWith({users: [{...user, profile: null}]})},
+    {match: {path: '/crm/v8/org'}, times: 1, action: answerWith({org: [{...org, type: null}]})},
+    {match: {path: '/crm/v8/settings/data_sharing'}, times: 9, action: 'status5xxBefore'},
+  ] as const) {
+    const own = await startTestDeployment(t)
+    own.crm.addUser('example', {email: 'odd@example.org', firstName: 'Odd', lastName: 'Test', profile: 'Standard'})
+    const visit = await beginVisit(own.as(null))
+    const back = await consent(visit, {user: 'odd@example.org'})
+    own.crm.faults.add(fault)
+    const {token} = messageOf(await comeBack(own.as(null), back, visit.cookie))
+    t.truthy((await own.as(token)('GET', '/auth/me')).body.org, JSON.stringify(fault))
+  }
+})
+
+test('a connection succeeds if the CRM hides its permissions or the profile of its user', async t => {
+  for (const fault of [
+    {match: {path: '/crm/v8/users', nth: 2}, times: 9, action: 'status5xxBefore'},
+    {match: {path: '/crm/v8/users'}, times: 1, action: answerWith({users: [{...user, profile: null}]})},
+  ] as const) {
+    const own = await startTestDeployment(t)
+    const {token, org} = await own.makeOrg()
+    const visit = visitOf(await own.as(token)('POST', `/auth/orgs/${org}/connect`, {dc: 'local', name: 'Odd CRM'}))
+    const back = await consent(visit)
+    own.crm.faults.add(fault)
+    const {connectorId} = messageOf(await comeBack(own.as(null), back, visit.cookie))
+    t.regex(connectorId ?? '', /^con_/, JSON.stringify(fault))
+  }
+})
+
+test('an HTML page instead of a role fails the sign-in, and does not demote an administrator', async t => {
+  const own = await startTestDeployment(t)
+  const visit = await beginVisit(own.as(null))
+  const back = await consent(visit)
+  own.crm.faults.add({match: {path: '/crm/v8/users', nth: 2}, times: 1, action: {type: 'answer', status: 200, text: '<html>Sorry</html>'}})
+  t.is((await own.as(null)('GET', back, undefined, {cookie: visit.cookie})).body.code, 'SIGN_IN_UNAVAILABLE')
+})
+
+test('a sign-in without all scopes is refused for the scopes, not for a missing CRM', async t => {
+  for (const path of ['/crm/v8/users', '/crm/v8/org']) {
+    const own = await startTestDeployment(t)
+    const visit = await beginVisit(own.as(null))
+    const back = await consent(visit)
+    own.crm.faults.add({match: {path}, times: 1, action: scopeMissing})
+    const {body} = await own.as(null)('GET', back, undefined, {cookie: visit.cookie})
+    t.is(body.code, 'SIGN_IN_REFUSED', path)
+    t.regex(body.error, /every (scope|permission)/)
+  }
 })

@@ -2,18 +2,18 @@ import test from 'ava'
 import {z} from 'zod'
 import {listChanges} from '../../sql/changes.ts'
 import {sql} from '../../sql/database.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {beginVisit, comeBack, consent} from '../walk.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 const widget = 'https://widget.example.org'
 
 test.before(async t => {
-  house = await world(t, {environment: {RETURN_ORIGINS: widget}})
+  house = await startTestDeployment(t, {environment: {RETURN_ORIGINS: widget}})
 })
 
 let orgs = 0
-/** A CRM org of its own, so that tests do not meet; the first user is Administrator. */
+/** Creates a CRM org. Its first user is Administrator. */
 const newCrmOrg = (names: string[]) => {
   const key = `org${++orgs}`
   const users = names.map((name, index) => ({
@@ -25,7 +25,7 @@ const newCrmOrg = (names: string[]) => {
   return {key, emails: users.map(({email}) => email)}
 }
 
-/** Every change of role in the org's history, oldest first; whoever signs in is the author of what it makes of them. */
+/** Reads every role change in the history of the org, oldest first. A person who signs in is the author of their own change. */
 const rolesRecorded = async (org: string) =>
   (await listChanges(house.db, {org, limit: 50}))
     .filter(
@@ -39,14 +39,14 @@ const whoIs = async (token: string) => (await house.as(token)('GET', '/auth/me')
 const walkTo = (user: string, query = {}) =>
   beginVisit(house.as(null), query).then(async visit => ({visit, back: await consent(visit, {user})}))
 
-test('a person signs in through the stand-in and is the owner of the org they are first in', async t => {
+test('the first person of a CRM org who signs in becomes its owner', async t => {
   const {key, emails} = newCrmOrg(['ana'])
   const me = await whoIs(await house.signIn(emails[0]))
   t.like(me, {role: 'owner', via: 'session', user: {email: emails[0], name: 'ana Test'}, org: {name: `Company ${key}`}})
   t.regex(me.org.id, /^org_/)
 })
 
-test('the second comer is admin by the Administrator profile, operator by any other', async t => {
+test('a later person becomes admin with the Administrator profile, and operator with any other', async t => {
   const {key, emails} = newCrmOrg(['ana', 'ben', 'eva'])
   const owner = await whoIs(await house.signIn(emails[1]))
   t.is(owner.role, 'owner')
@@ -64,7 +64,7 @@ test('the second comer is admin by the Administrator profile, operator by any ot
   ])
 })
 
-test('a role that changes in the CRM is taken over by a refresh, where the org is connected to it', async t => {
+test('a refresh applies a role change of the CRM, if the org is connected to it', async t => {
   const {key, emails} = newCrmOrg(['ana', 'ben'])
   const owner = await house.signIn(emails[0])
   const ben = await house.signIn(emails[1])
@@ -84,7 +84,7 @@ test('a role that changes in the CRM is taken over by a refresh, where the org i
   ])
 })
 
-test('where the org does not follow the CRM’s roles, they are neither given nor taken', async t => {
+test('an org that does not follow CRM roles keeps its own', async t => {
   const {emails} = newCrmOrg(['ana', 'ben', 'eva'])
   const {org} = await whoIs(await house.signIn(emails[1]))
   await house.db.query(sql.unsafe`update orgs set follows_crm_roles = false where id = ${org.id}`)
@@ -94,7 +94,7 @@ test('where the org does not follow the CRM’s roles, they are neither given no
   t.is((await whoIs(await house.signIn(emails[0]))).role, 'builder')
 })
 
-test('of many first sign-ins at once exactly one is owner, and there is one org', async t => {
+test('concurrent first sign-ins make one org with exactly one owner', async t => {
   const {emails} = newCrmOrg(['a', 'b', 'c', 'd', 'e', 'f'])
   const tokens = await Promise.all(emails.map(email => house.signIn(email)))
   const people = await Promise.all(tokens.map(whoIs))
@@ -103,7 +103,7 @@ test('of many first sign-ins at once exactly one is owner, and there is one org'
   t.is(new Set(people.map(({user}) => user.id)).size, emails.length)
 })
 
-test('the page hands the token to the exact origin the sign-in began with', async t => {
+test('the page sends the token only to the origin where the sign-in began', async t => {
   const {visit, back} = await walkTo('ana@example.org', {return: `${widget}/some/page`})
   const {status, text, headers} = await comeBack(house.as(null), back, visit.cookie)
   t.is(status, 200)
@@ -116,7 +116,7 @@ test('the page hands the token to the exact origin the sign-in began with', asyn
   t.regex(headers.get('content-security-policy')!, /^default-src 'none'/)
 })
 
-test('the visit is protected by PKCE, a signed state and a cookie that scripts cannot read', async t => {
+test('the sign-in is protected by PKCE, a signed state and a cookie that scripts cannot read', async t => {
   const {status, headers} = await house.as(null)('GET', '/auth/zoho/start?dc=local')
   t.is(status, 302)
   t.is(headers.get('cache-control'), 'no-store')
@@ -126,49 +126,49 @@ test('the visit is protected by PKCE, a signed state and a cookie that scripts c
   t.is(searchParams.get('code_challenge_method'), 'S256')
   t.is(searchParams.get('redirect_uri'), `${house.url}/auth/zoho/callback`)
   t.is(searchParams.get('access_type'), 'online')
-  t.is(searchParams.get('scope'), 'AaaServer.profile.READ,ZohoCRM.users.READ,ZohoCRM.org.READ')
+  t.is(searchParams.get('scope'), 'AaaServer.profile.READ,ZohoCRM.users.READ,ZohoCRM.org.READ,ZohoCRM.settings.profiles.READ')
 })
 
-test('over https the cookie is Secure and bound to the host', async t => {
-  const safe = await world(t, {environment: {PUBLIC_URL: 'https://lading.example.org'}})
+test('over https the sign-in cookie is Secure and bound to the host', async t => {
+  const safe = await startTestDeployment(t, {environment: {PUBLIC_URL: 'https://lading.example.org'}})
   const {headers} = await safe.as(null)('GET', '/auth/zoho/start?dc=local')
   t.regex(headers.get('set-cookie')!, /^__Host-lading-sign-in=.*; Path=\/; .*; Secure$/)
 })
 
-test('a return to an origin nobody listed is refused before anything begins', async t => {
+test('an unlisted return origin is refused before the sign-in begins', async t => {
   for (const given of ['https://evil.example', `${widget}.evil.example`, 'javascript:alert(1)', '*', 'null']) {
     const {status, body} = await house.as(null)('GET', `/auth/zoho/start?dc=local&return=${encodeURIComponent(given)}`)
     t.like({status, code: body.code}, {status: 400, code: 'RETURN_NOT_ALLOWED'}, given)
   }
 })
 
-test('an unknown data centre is a 400 with issues', async t => {
+test('an unknown data centre is refused with issues', async t => {
   const {status, body} = await house.as(null)('GET', '/auth/zoho/start?dc=mars')
   t.like({status, code: body.code}, {status: 400, code: 'INVALID'})
   t.deepEqual(body.issues[0].path, ['dc'])
 })
 
 const expired = {status: 400, code: 'SIGN_IN_EXPIRED'}
-/** The callback as a program asks it: refusals come in the envelope. */
+/** Calls the callback without `Accept: text/html`, so that a refusal comes in the envelope. */
 const tryBack = async (back: string, cookie: string) => {
   const {status, body} = await house.as(null)('GET', back, undefined, {cookie})
   return {status, code: body.code}
 }
 
-test('a sign-in is good once', async t => {
+test('a sign-in can be completed once', async t => {
   const {visit, back} = await walkTo('ana@example.org')
   t.is((await comeBack(house.as(null), back, visit.cookie)).status, 200)
   t.deepEqual(await tryBack(back, visit.cookie), expired)
 })
 
-test('of two returns at the same moment one wins', async t => {
+test('of two concurrent returns of one sign-in one succeeds', async t => {
   const {visit, back} = await walkTo('ana@example.org')
   const both = await Promise.all([tryBack(back, visit.cookie), tryBack(back, visit.cookie)])
   t.deepEqual(both.map(({status}) => status).sort(), [200, 400])
 })
 
-test('a sign-in is good for ten minutes', async t => {
-  const late = await world(t)
+test('a sign-in expires after ten minutes', async t => {
+  const late = await startTestDeployment(t)
   const visit = await beginVisit(late.as(null))
   const back = await consent(visit)
   await late.ahead('9 minutes')
@@ -179,7 +179,7 @@ test('a sign-in is good for ten minutes', async t => {
   t.is((await comeBack(late.as(null), otherBack, other.cookie)).status, 200)
 })
 
-test('another browser cannot finish a sign-in, and does not spoil it', async t => {
+test('another browser cannot finish a sign-in, and does not break it', async t => {
   const {visit, back} = await walkTo('ana@example.org')
   const other = await beginVisit(house.as(null))
   t.not(other.cookie, visit.cookie)
@@ -197,7 +197,7 @@ test('two windows of one browser can sign in at once', async t => {
   t.is((await comeBack(house.as(null), first.back, first.visit.cookie)).status, 200)
 })
 
-test('a state we did not sign is refused', async t => {
+test('a state with a wrong signature is refused', async t => {
   const {visit, back} = await walkTo('ana@example.org')
   const url = new URL(back, house.url)
   const state = url.searchParams.get('state')!
@@ -209,13 +209,13 @@ test('a state we did not sign is refused', async t => {
   t.deepEqual(await tryBack('/auth/zoho/callback', visit.cookie), expired)
 })
 
-test('a state is no bearer', async t => {
+test('a sign-in state is not accepted as a bearer', async t => {
   const {visit, back} = await walkTo('ana@example.org')
   const state = new URL(back, house.url).searchParams.get('state')!
   t.is((await house.as(state)('GET', '/auth/me', undefined, {cookie: visit.cookie})).body.code, 'AUTH_REQUIRED')
 })
 
-test('a code is exchanged at the host that issued it, and only at hosts of the table', async t => {
+test('a code is exchanged at the host that issued it, and only at known hosts', async t => {
   const {visit, back} = await walkTo('ana@example.org')
   for (const hostile of ['https://evil.example', `${house.crm.url}.evil.example`, `${house.crm.url}/dc/us/../x`, 'http://127.0.0.1:1']) {
     const begun = await walkTo('ana@example.org')
@@ -226,14 +226,14 @@ test('a code is exchanged at the host that issued it, and only at hosts of the t
   t.is((await comeBack(house.as(null), back, visit.cookie)).status, 200)
 })
 
-test('a person of another data centre than they were sent to is signed in there', async t => {
+test('a person of another data centre is signed in there', async t => {
   const {org, user} = await whoIs(await house.signIn('kim@eu.example'))
   t.is(org.name, 'Nordwind Oy')
   const subject = await house.db.oneFirst(sql.type(z.object({subject: z.string()}))`select subject from people where id = ${user.id}`)
   t.regex(subject, /^local-eu:\d+$/)
 })
 
-test('a person who says no sees what to do, and has spent the visit', async t => {
+test('a person who denies access sees what to do, and the sign-in is used up', async t => {
   const visit = await beginVisit(house.as(null))
   const back = await consent(visit, {decision: 'deny'})
   const {status, text, headers} = await comeBack(house.as(null), back, visit.cookie)
@@ -244,7 +244,7 @@ test('a person who says no sees what to do, and has spent the visit', async t =>
   t.deepEqual(await tryBack(back, visit.cookie), expired)
 })
 
-test('whatever the provider writes into its error, the page shows none of it', async t => {
+test('the page shows nothing of an error from the provider', async t => {
   const {visit, back} = await walkTo('ana@example.org')
   const url = new URL(back, house.url)
   url.searchParams.set('error', '<script>alert(1)</script>')
@@ -261,8 +261,8 @@ test('a banned person gets no session', async t => {
   t.deepEqual(await tryBack(back, visit.cookie), {status: 403, code: 'BANNED'})
 })
 
-test('a sign-in that only begins stores nothing; one that ends is stored once, without its verifier', async t => {
-  const own = await world(t)
+test('an unfinished sign-in stores nothing; a finished one stores one row without its verifier', async t => {
+  const own = await startTestDeployment(t)
   const rowsOf = async (table: string) =>
     (await own.hot.query(`select row_to_json(t)::text as row from ${table} t`)).rows.map(({row}) => row)
   const visits = []
@@ -277,13 +277,13 @@ test('a sign-in that only begins stores nothing; one that ends is stored once, w
   t.deepEqual(Object.keys(JSON.parse(rows[0]!)), ['id', 'expires_at'])
 })
 
-test('of two returns with one state at once exactly one signs in', async t => {
+test('of five concurrent returns with one state exactly one signs in', async t => {
   const {visit, back} = await walkTo('ana@example.org')
   const answers = await Promise.all(Array.from({length: 5}, () => comeBack(house.as(null), back, visit.cookie)))
   t.deepEqual(answers.map(({status}) => status).toSorted(), [200, 400, 400, 400, 400])
 })
 
-test('the state shows neither the browser’s secret nor what it holds', async t => {
+test('the state reveals neither the secret of the browser nor its contents', async t => {
   const {visit, back} = await walkTo('ana@example.org', {return: widget})
   const state = new URL(back, house.url).searchParams.get('state')!
   const shown = state.split('.').map(part => Buffer.from(part, 'base64url').toString('latin1'))

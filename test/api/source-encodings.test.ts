@@ -1,17 +1,17 @@
 import anyTest, {type TestFn} from 'ava'
-import {checkImport} from '../checking.ts'
+import {checkImport} from '../import-checks.ts'
 import {accounts, ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {encoded} from '../shared/imports/encoded-files.ts'
-import {type World, world} from '../world.ts'
+import {encoded} from '../shared/files/encoded-files.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-/** One after the other: each reads files and runs imports. */
+/** Tests run serially because each reads files and runs imports. */
 const test = anyTest.serial as TestFn
 
-let here: World
+let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery', 'imports', 'checks']})
+  here = await startTestDeployment(t, {workers: ['discovery', 'imports', 'checks']})
   org = await openOrg(here)
 })
 
@@ -35,7 +35,7 @@ const finish = async (path: string, body: object = {}) => {
   return untilEnded(org.call, `${path}/runs/${run.id}`)
 }
 
-/** As the CRM has them, by their numbers. */
+/** Returns the account names in the CRM, ordered by number. */
 const namesOf = (prefix: string) =>
   here.crm.records('example', 'Accounts').flatMap((record: any) => (record.Account_Number?.startsWith(prefix) ? [record.Account_Name] : []))
 
@@ -46,7 +46,7 @@ const damage = (bytes: Buffer, at: string) => {
   return Buffer.concat([bytes.subarray(0, place), Buffer.from([0xe9]), bytes.subarray(place)])
 }
 
-test('one bad byte in a UTF-8 file: the run is refused until it is accepted, a dry run is not', async t => {
+test('one invalid byte in a UTF-8 file blocks a run until accepted, but not a dry run', async t => {
   const {path, at, source} = await addMapped(damage(utf8('BAD-'), 'Müller 東京 7,'))
   t.like(source, {reader: {encoding: 'utf-8'}, sniffed: {how: 'utf-8'}, text: {bad: {places: 1, rows: 1, firstRows: [7]}}})
   t.regex(source.problems.find(({kind}: any) => kind === 'undecodable').message, /row 7/)
@@ -78,13 +78,13 @@ test('one bad byte in a UTF-8 file: the run is refused until it is accepted, a d
   )
 })
 
-test('bytes that were accepted in one encoding are not accepted in another', async t => {
+test('invalid bytes accepted in one encoding are not accepted in another', async t => {
   const {at} = await add(damage(utf8('X-'), 'Müller 東京 7,'), {query: `&reader=${encodeURIComponent('{"badBytes":"replace"}')}`})
   const {source} = await ok(org.call('PATCH', at, {reader: {encoding: 'shift_jis'}}), 200)
   t.false('badBytes' in source.reader)
 })
 
-test('a file whose encoding is a question is not run before it is chosen, even as proposed', async t => {
+test('a file of uncertain encoding cannot run before a person chooses the encoding', async t => {
   const latin = Buffer.from('name,number,city\nJörg & Söhne,ENC-1,Köln\nÄnne,ENC-2,Zürich\n', 'latin1')
   const {path, at, source} = await addMapped(latin)
   t.like(source, {reader: {encoding: 'windows-1252'}, sniffed: {how: 'fallback'}})
@@ -110,7 +110,7 @@ test('a file whose encoding is a question is not run before it is chosen, even a
   t.is((await readLog(org.call, `${path}/runs/${run.id}`)).length, 2)
 })
 
-test('choosing another encoding than the proposed one reads the file in it', async t => {
+test('choosing another encoding reads the file again in that encoding', async t => {
   const {text, bytes} = encoded.find(({encoding}) => encoding === 'iso-8859-2')!
   const {at} = await add(bytes)
   await ok(org.call('PATCH', at, {reader: {encoding: 'iso-8859-2'}}), 200)
@@ -118,7 +118,7 @@ test('choosing another encoding than the proposed one reads the file in it', asy
   t.is(rows[0].values.join(), text.split('\n')[1])
 })
 
-test('the charset of the content type is the encoding, and one that is unknown is refused', async t => {
+test('the charset of the content type is used as encoding, and an unknown charset is refused', async t => {
   for (const {encoding, text, bytes} of encoded) {
     const {at, source} = await add(bytes, {type: `text/csv; header=present; charset="${encoding}"`})
     t.like(source, {reader: {encoding}, sniffed: {encoding, how: 'content type'}})
@@ -134,7 +134,7 @@ test('the charset of the content type is the encoding, and one that is unknown i
   t.like(refused, {status: 415, body: {code: 'CHARSET_UNKNOWN'}})
 })
 
-test('a source from before these things were noted is read and run as it was', async t => {
+test('a source stored before encodings were recorded is read and run as before', async t => {
   const {path, at, source} = await addMapped(utf8('OLD-'))
   const {rowCount} = await here.hot.query(`update sources set evidence = evidence - 'text' - 'sniffed' where id = $1`, [source.id])
   t.is(rowCount, 1)
@@ -146,7 +146,7 @@ test('a source from before these things were noted is read and run as it was', a
   t.is(namesOf('OLD-').length, 30)
 })
 
-test('a source whose encoding was assumed by an earlier build is a question, which its own encoding answers', async t => {
+test('a source whose encoding an earlier build assumed needs a choice of its encoding', async t => {
   const {path, at, source} = await addMapped(Buffer.from('name,number,city\nJörg,PRE-1,Köln\n', 'latin1'))
   await here.hot.query(`update sources set evidence = evidence - 'text' where id = $1`, [source.id])
   t.is((await start(path)).body.code, 'ENCODING_REQUIRED')
@@ -155,7 +155,7 @@ test('a source whose encoding was assumed by an earlier build is a question, whi
   t.deepEqual(namesOf('PRE-'), ['Jörg'])
 })
 
-test('a template keeps an encoding that a person chose, and no acceptance of bad bytes', async t => {
+test('a template keeps a chosen encoding, and not the acceptance of invalid bytes', async t => {
   const latin = Buffer.from('name,number,city\nJörg,TPL-1,Köln\n', 'latin1')
   const chosen = await addMapped(latin)
   await ok(org.call('PATCH', chosen.at, {reader: {encoding: 'windows-1252'}}), 200)

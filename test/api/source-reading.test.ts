@@ -1,12 +1,12 @@
 import test from 'ava'
 import {ok, openOrg} from '../importing.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {writeWorkbook} from '../workbook.ts'
-import {world} from '../world.ts'
 
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  org = await openOrg(await world(t, {workers: ['discovery', 'imports']}))
+  org = await openOrg(await startTestDeployment(t, {workers: ['discovery', 'imports']}))
 })
 
 const newImport = async () => {
@@ -43,7 +43,7 @@ const shares = () =>
     formats: ['00000', '0.0%', '#,##0,'],
   })
 
-test('formatted numbers are read as displayed or as stored, and the source tells which', async t => {
+test('formatted numbers are read as displayed or as stored, and the source says which', async t => {
   const {source, at} = await add(await shares())
   const numbersIn = ({columns}: any) => columns.map(({numbers}: any) => numbers)
   const cells = async () => (await ok(org.call('GET', `${at}/rows`), 200)).rows.map(({values}: any) => values)
@@ -89,7 +89,7 @@ test('if the first sheet has no rows, the next one is read and a problem says so
   t.like(named.body, {code: 'FILE_NO_ROWS', sheets: sheets.map(({name}) => ({name}))})
 })
 
-test('a title above the header is a problem with the reader that solves it, and nothing is left out before', async t => {
+test('a title above the header is reported with the reader that fixes it, and no row is skipped before', async t => {
   const rows = [['Sales report 2026'], [], ['Name', 'City', 'Amount'], ['Anna', 'Bonn', '5'], ['Boris', 'Bern', '6']]
   const files: [body: string | Uint8Array, rows: number, reader: object][] = [
     [rows.map(cells => cells.join(',')).join('\n'), 3, {skipRows: 1}],
@@ -105,7 +105,7 @@ test('a title above the header is a problem with the reader that solves it, and 
   }
 })
 
-test('numbers of a workbook have a decimal point, which is no question', async t => {
+test('numbers of a workbook have a decimal point and raise no question', async t => {
   const {source} = await add(await writeWorkbook({sheets: [{name: 'One', rows: [['a'], [{v: '1.234'}], [{v: '2.345'}]]}]}))
   t.deepEqual(source.problems, [])
 })

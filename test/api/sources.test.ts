@@ -1,13 +1,13 @@
 import test from 'ava'
 import {ok, openOrg} from '../importing.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {writeWorkbook} from '../workbook.ts'
-import {type World, world} from '../world.ts'
 
-let here: World
+let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery', 'imports'], environment: {WORKBOOK_LIMIT_BYTES: '3000000'}})
+  here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment: {WORKBOOK_LIMIT_BYTES: '3000000'}})
   org = await openOrg(here)
 })
 
@@ -24,7 +24,7 @@ const add = async (body: string | Uint8Array, query = '') => {
 
 const people = 'id;name;born\n1;Anna ;01/02/2024\n2;Boris;03/04/2024\n1;Anna;\n'
 
-test('a source tells how it is read, what was sniffed, and what a person should decide', async t => {
+test('a source shows its reader, what was detected, and what a person should decide', async t => {
   const {source} = await add(people)
   t.like(source, {
     reader: {format: 'csv', delimiter: ';', encoding: 'utf-8', shortRows: 'refuse'},
@@ -38,7 +38,7 @@ test('a source tells how it is read, what was sniffed, and what a person should 
   t.like(source.problems[0], {kind: 'ambiguous', column: 'born'})
 })
 
-test('another reader reads the file anew; what is not named stays, and what was sniffed is still told', async t => {
+test('another reader reads the file again and keeps unnamed options and the detection', async t => {
   const {at} = await add(people)
   const {source} = await ok(org.call('PATCH', at, {reader: {delimiter: ','}}), 200)
   t.like(source, {reader: {delimiter: ',', encoding: 'utf-8'}, sniffed: {delimiter: ';'}, rows: 3})
@@ -50,7 +50,7 @@ test('another reader reads the file anew; what is not named stays, and what was 
   t.like(named, {label: 'People', reader: {delimiter: ','}})
 })
 
-test('a reading that fails changes nothing and answers its own code', async t => {
+test('a failed reading changes nothing and returns its error code', async t => {
   const {at, source} = await add('id;name\n1;Jörg \n')
   for (const [changes, status, code] of [
     [{reader: {encoding: 'utf-16le'}}, 422, 'FILE_NO_ROWS'],
@@ -71,7 +71,7 @@ test('a reading that fails changes nothing and answers its own code', async t =>
   t.deepEqual((await ok(org.call('GET', at), 200)).source, source)
 })
 
-test('a choice settles what is ambiguous, and can be taken back', async t => {
+test('a choice resolves an ambiguity, and can be withdrawn', async t => {
   const {at} = await add('zip,day,price\n00123,01/02/2024,"1,234"\n00456,03/04/2024,"5,678"\n')
   const kindsOf = ({source}: any) => source.problems.map(({kind, column}: any) => `${kind} ${column}`)
   t.deepEqual(kindsOf(await ok(org.call('GET', at), 200)), ['ambiguous zip', 'ambiguous day', 'ambiguous price'])
@@ -81,7 +81,7 @@ test('a choice settles what is ambiguous, and can be taken back', async t => {
   t.deepEqual(kindsOf(await ok(org.call('PATCH', at, {choices: {day: null}}), 200)), ['ambiguous day'])
 })
 
-test('options given with the file spare a refusal', async t => {
+test('reader options sent with the file avoid a refusal', async t => {
   const path = await newImport()
   const body = 'Report "May\n\na,b\n1,2\n'
   const query = new URLSearchParams({reader: JSON.stringify({skipRows: 2, delimiter: ',', quote: null})})
@@ -91,7 +91,7 @@ test('options given with the file spare a refusal', async t => {
   t.is((await org.call('POST', `${path}/sources?sheet=One`, body)).body.code, 'INVALID')
 })
 
-test('rows are shown as read and cleaned, with what the file holds beside them', async t => {
+test('rows are shown as read and cleaned, with their raw values', async t => {
   const {at} = await add(people)
   const cleaning = [
     {step: 'trim'},
@@ -127,7 +127,7 @@ test('rows are shown as read and cleaned, with what the file holds beside them',
   t.deepEqual((await ok(org.call('GET', `${at}/rows?from=99`), 200)).rows, [])
 })
 
-test('a page of rows ends where its cells are too many', async t => {
+test('a page of rows ends early if its cells are large', async t => {
   const {at} = await add(`a\n${`${'x'.repeat(900_000)}\n`.repeat(9)}`)
   const first = await ok(org.call('GET', `${at}/rows`), 200)
   t.is(first.rows.length, 2)
@@ -151,7 +151,7 @@ const book = () =>
     formats: [14],
   })
 
-test('a workbook is one file and as many sources as sheets are named', async t => {
+test('a workbook is one file and has one source per named sheet', async t => {
   const {path, source, at} = await add(await book())
   t.like(source, {
     reader: {format: 'xlsx', sheet: 'People', headerRow: true, range: null},
@@ -180,7 +180,7 @@ test('a workbook is one file and as many sources as sheets are named', async t =
   t.like(turned, {reader: {sheet: 'Old'}, sniffed: {sheet: 'People'}, rows: 1})
 })
 
-test('a sheet can be named with the file', async t => {
+test('a sheet can be named with the upload', async t => {
   const {source} = await add(await book(), '&sheet=Firms')
   t.like(source, {reader: {sheet: 'Firms'}, sniffed: {how: 'stated'}, rows: 3})
   const path = await newImport()
@@ -193,7 +193,7 @@ test('a sheet can be named with the file', async t => {
   t.deepEqual((await ok(org.call('GET', path), 200)).import.sources, [])
 })
 
-test('a workbook too large unpacked is refused with both figures, and nothing is kept', async t => {
+test('a workbook too large when unpacked is refused with both sizes and not stored', async t => {
   const path = await newImport()
   const rows = [['a'], ...Array.from({length: 70_000}, () => ['x'])]
   const answer = await org.call('POST', `${path}/sources`, await writeWorkbook({sheets: [{name: 'One', rows}]}))
@@ -202,7 +202,7 @@ test('a workbook too large unpacked is refused with both figures, and nothing is
   t.true(answer.body.unpacked > 3_000_000)
 })
 
-test('a source goes, and its file with the last of those that read it', async t => {
+test('a file is deleted with the last source that reads it', async t => {
   const {path, source, at} = await add(await book())
   const {source: second} = await ok(org.call('POST', `${path}/sources`, {fromSource: source.id, sheet: 'Firms'}), 201)
   const key = `${org.org}/${path.split('/').at(-1)}/${source.id}`
@@ -215,7 +215,7 @@ test('a source goes, and its file with the last of those that read it', async t 
   t.is((await org.call('DELETE', at)).status, 404)
 })
 
-test('two changes at once are both kept', async t => {
+test('concurrent changes of a source are all kept', async t => {
   const {at} = await add(`a,b\n${'1,2\n'.repeat(20_000)}`)
   const answers = await Promise.all([
     org.call('PATCH', at, {reader: {headerRow: false}}),
@@ -226,14 +226,14 @@ test('two changes at once are both kept', async t => {
   t.like((await ok(org.call('GET', at), 200)).source, {label: 'Mine', reader: {headerRow: false}, cleaning: [{step: 'trim'}]})
 })
 
-test('a file that is gone from storage says so', async t => {
+test('a file missing from storage is refused with FILE_GONE', async t => {
   const {path, source, at} = await add(people)
   await here.storage.remove(`${org.org}/${path.split('/').at(-1)}/${source.id}`)
   t.is((await org.call('GET', `${at}/rows`)).body.code, 'FILE_GONE')
   t.is((await org.call('PATCH', at, {reader: {headerRow: false}})).body.code, 'FILE_GONE')
 })
 
-test('a web page, XML or JSON is refused as no table, whatever its name, and nothing is kept', async t => {
+test('a web page, XML or JSON is refused as no table, whatever its name, and not stored', async t => {
   const path = await newImport()
   const pages = ['<table><tr><td>id</td></tr><tr><td>1</td></tr></table>', '<?xml version="1.0"?><a>1</a>', '[{"id":1}]']
   for (const page of pages) {
@@ -244,7 +244,7 @@ test('a web page, XML or JSON is refused as no table, whatever its name, and not
   t.deepEqual((await ok(org.call('GET', path), 200)).import.sources, [])
 })
 
-test('cleaning steps that grow text beyond the limits of a row are refused by step and row, and change nothing', async t => {
+test('cleaning that makes a row too large is refused with step and row, and changes nothing', async t => {
   const {at} = await add(`Name,City\n${'a,x\n'.repeat(100)}`)
   const grow = (times: number) => ({step: 'replace', columns: ['Name'], find: 'a', with: 'a'.repeat(times)})
   for (const [cleaning, step, row] of [

@@ -1,11 +1,11 @@
 import test from 'ava'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
 const tooOld = [403, 'RECENT_SIGN_IN_REQUIRED']
 
-test('staff change something only within 15 minutes of signing in; a refresh is no sign-in', async t => {
-  const house = await world(t)
+test('staff can make changes only within 15 minutes of signing in, and a refresh does not count', async t => {
+  const house = await startTestDeployment(t)
   const {org} = await house.makeOrg()
   const {person, token} = await house.makeStaff()
   const reason = 'A test'
@@ -38,8 +38,8 @@ test('staff change something only within 15 minutes of signing in; a refresh is 
   t.is((await house.as(house.adminToken)('POST', `/staff/orgs/${org}/suspend`, {reason})).status, 200, 'the operator has no sign-in')
 })
 
-test('a view that was opened in time lasts its hour', async t => {
-  const house = await world(t)
+test('a view opened in time lasts an hour', async t => {
+  const house = await startTestDeployment(t)
   const {org} = await house.makeOrg()
   const view = await house.openView({org, write: true})
   await house.ahead('50 minutes')

@@ -6,13 +6,14 @@ import {effectOf, type Route, route} from '../../api/route.ts'
 import {routes} from '../../api/routes.ts'
 import {sql} from '../../sql/database.ts'
 import {openCalls} from '../client.ts'
-import {type World, world} from '../world.ts'
+import {leadsTemplate} from '../templates.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
-let operator: ReturnType<World['as']>
+let house: TestDeployment
+let operator: ReturnType<TestDeployment['as']>
 
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
   operator = house.as(house.adminToken)
 })
 
@@ -21,8 +22,8 @@ const actionsOn = async (org: string) => (await operator('GET', `/staff/actions?
 const admitted = [200, undefined]
 const customer = [403, 'ADMIN_REQUIRED']
 
-test('a view is an hour in one org as its admin, and says so', async t => {
-  const own = await world(t)
+test('a staff view lasts an hour in one org as its admin, and /auth/me shows it', async t => {
+  const own = await startTestDeployment(t)
   const {org} = await own.makeOrg()
   const other = await own.makeOrg()
   const {token, person} = await own.makeStaff()
@@ -42,7 +43,7 @@ test('a view is an hour in one org as its admin, and says so', async t => {
   t.deepEqual(outcomeOf(await view('GET', '/auth/me')), [401, 'AUTH_REQUIRED'])
 })
 
-test('a view names who looks and why: no ADMIN_TOKEN, no empty reason, no org that is not there', async t => {
+test('a staff view needs a staff session, a reason and an existing org', async t => {
   const {org, token: owner} = await house.makeOrg()
   const {token} = await house.makeStaff()
   const ask = (bearer: string, id: string, body: object) => house.as(bearer)('POST', `/staff/orgs/${id}/view`, body)
@@ -54,7 +55,7 @@ test('a view names who looks and why: no ADMIN_TOKEN, no empty reason, no org th
   t.deepEqual(await actionsOn(org), [])
 })
 
-/** Every route a member may ask, with a body no schema takes, so that what refuses is a gate. */
+/** Calls a member route with a body that no schema accepts, so that only gates can refuse it. */
 const knock = (bearer: string, {method, path}: Route, org: string) =>
   house.as(bearer)(
     method.toUpperCase(),
@@ -66,7 +67,7 @@ const knock = (bearer: string, {method, path}: Route, org: string) =>
   )
 const GATES = ['STAFF_VIEW', 'IMPERSONATION_READ_ONLY', 'IMPERSONATION_REFUSED', 'ROLE_REQUIRED', 'AUTH_REQUIRED', 'ORG_CLOSED', 'INTERNAL']
 
-/** What the specification says to a view, by what the route declares. */
+/** Returns the refusal that the specification gives a staff view, derived from the route's declaration. */
 const refusalOf = (one: Route, write: boolean): string | undefined => {
   const {access} = one
   if (!('role' in access)) return undefined
@@ -77,7 +78,7 @@ const refusalOf = (one: Route, write: boolean): string | undefined => {
 }
 
 for (const write of [false, true]) {
-  test(`every route meets a ${write ? 'write' : 'read-only'} view with the refusal the specification gives, or with none`, async t => {
+  test(`every route answers a ${write ? 'write' : 'read-only'} view as the specification says`, async t => {
     const {org} = await house.makeOrg()
     const view = await house.openView({org, write})
     const asked = routes.filter(({access}) => 'role' in access)
@@ -90,7 +91,7 @@ for (const write of [false, true]) {
   })
 }
 
-test('what acts for a person is exactly refresh and sign-out, the tokens, the invitations and what MCP clients were allowed', t => {
+test('the routes that act for a person are refresh, sign-out, tokens, invitations and grants', t => {
   const person = routes
     .filter(({access}) => 'role' in access && access.sessionOnly === 'person')
     .map(({method, path}) => `${method} ${path}`)
@@ -107,7 +108,7 @@ test('what acts for a person is exactly refresh and sign-out, the tokens, the in
   ])
 })
 
-/** The same app over routes of the kinds that later parts bring. */
+/** Serves the same app with routes of further kinds. */
 const serve = async (t: ExecutionContext, table: Route[]) => {
   const server = createServer(createApp(house.tools, {routes: table}).callback())
   await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
@@ -117,7 +118,7 @@ const serve = async (t: ExecutionContext, table: Route[]) => {
 
 const nothing = {summary: 'Do nothing', answers: {}, refusals: []} as const
 
-test('money and the publisher are closed to a view that may write, and to one that may not as a write', async t => {
+test('a view can use neither money nor publisher routes, whether it may write or not', async t => {
   const paid = route({
     ...nothing,
     method: 'post',
@@ -156,7 +157,7 @@ test('money and the publisher are closed to a view that may write, and to one th
   }
 })
 
-test('a view of an org that was closed is told that before anything of views', async t => {
+test('a view of a closed org is refused as closed before any rule of views', async t => {
   const {org} = await house.makeOrg()
   const {token} = await house.makeStaff()
   const view = house.as(await house.openView({org, write: true, by: token}))
@@ -169,7 +170,7 @@ test('a view of an org that was closed is told that before anything of views', a
   t.deepEqual(outcomeOf(again), [403, 'ORG_CLOSED'])
 })
 
-test('a view whose org or person is gone is told so', async t => {
+test('a view whose org or person is deleted is refused with that reason', async t => {
   const gone = await house.makeOrg()
   const view = await house.openView({org: gone.org})
   await house.db.query(sql.unsafe`delete from orgs where id = ${gone.org}`)
@@ -182,33 +183,33 @@ test('a view whose org or person is gone is told so', async t => {
   t.deepEqual(outcomeOf(await house.as(token)('GET', '/staff/people')), [401, 'MEMBERSHIP_GONE'])
 })
 
-test('every write in a view is one line that names who and what; reads and refusals are none', async t => {
+test('every write in a view is recorded once with its author; reads and refusals are not', async t => {
   const {org} = await house.makeOrg()
   const {token, person, name, email} = await house.makeStaff()
   const view = house.as(await house.openView({org, write: true, by: token}))
-  const path = `/orgs/${org}/webhooks`
+  const path = `/orgs/${org}/templates`
   const asked = {'x-request-id': 'ticket-7'}
-  const made = await view('POST', path, {url: 'https://hooks.example.org/lading', events: ['run.ended']}, asked)
+  const made = await view('POST', path, leadsTemplate(), asked)
   t.is(made.status, 201, made.text)
   await view('GET', path)
-  t.is((await view('POST', path, {url: 'no address', events: ['run.ended']})).status, 400)
+  t.is((await view('POST', path, {})).status, 400)
   t.is((await view('DELETE', `${path}/none`)).status, 404)
   t.is((await view('POST', `/orgs/${org}/invitations`, {email: 'new@example.org', role: 'operator'})).status, 403)
-  t.is((await view('DELETE', `${path}/${made.body.webhook.id}`)).status, 200)
+  t.is((await view('DELETE', `${path}/${made.body.template.id}`)).status, 200)
   const [removed, written, opened, ...rest] = await actionsOn(org)
   t.deepEqual(rest, [])
   t.like(opened, {kind: 'view', reason: 'A test looks', staff: {id: person, name, email}, org, person: null})
   t.like(opened.detail, {write: true, role: 'admin'})
-  const route = '/orgs/:org/webhooks'
+  const route = '/orgs/:org/templates'
   t.like(written, {kind: 'write', staff: {id: person, name, email}, org, reason: null})
   const {request, ...detail} = written.detail
   t.regex(request, /^req_/)
   t.deepEqual(detail, {method: 'POST', route, callerRequest: 'ticket-7', session: opened.detail.session, role: 'admin', target: {}})
-  t.like(removed.detail, {method: 'DELETE', route: `${route}/:id`, session: opened.detail.session, target: {id: made.body.webhook.id}})
+  t.like(removed.detail, {method: 'DELETE', route: `${route}/:id`, session: opened.detail.session, target: {id: made.body.template.id}})
   t.false('callerRequest' in removed.detail)
 })
 
-test('a write that fails in a way nobody foresaw stays in the record', async t => {
+test('a write in a view that fails unexpectedly stays recorded', async t => {
   const failing = route({
     ...nothing,
     method: 'post',
@@ -225,14 +226,14 @@ test('a write that fails in a way nobody foresaw stays in the record', async t =
   t.like((await actionsOn(org))[0], {kind: 'write', detail: {route: '/orgs/:org/fail'}})
 })
 
-test('a member’s own writes are no staff action, also when the member is staff', async t => {
+test('the own writes of a member who is staff are no staff actions', async t => {
   const {org, person, token} = await house.makeOrg()
   await operator('POST', '/staff/people', {person})
   t.is((await house.as(token)('POST', `/orgs/${org}/invitations`, {email: 'a@b.example', role: 'operator'})).status, 201)
   t.deepEqual(await actionsOn(org), [])
 })
 
-test('a view that may write cannot create access that outlives it', async t => {
+test('a write view cannot create access that outlives it', async t => {
   const {org, token: owner} = await house.makeOrg()
   const {token: staffToken, email} = await house.makeStaff()
   const view = house.as(await house.openView({org, write: true, by: staffToken}))
@@ -246,6 +247,9 @@ test('a view that may write cannot create access that outlives it', async t => {
     ['DELETE', `/orgs/${org}/members/${member}`],
     ['POST', `/auth/orgs/${org}/connect`, {dc: 'eu'}],
     ['POST', `/orgs/${org}/connectors`, {kind: 'generic', name: 'x', secret: 'y', document: {}}],
+    ['POST', `/orgs/${org}/webhooks`, {url: 'https://staff.example.com/x'}],
+    ['PATCH', `/orgs/${org}/webhooks/none`, {url: 'https://staff.example.com/x'}],
+    ['POST', `/orgs/${org}/webhooks/none/secret`],
   ] as const)
     t.deepEqual(outcomeOf(await view(method, path, body)), [403, 'IMPERSONATION_REFUSED'], `${method} ${path}`)
   for (const [method, path, body] of [

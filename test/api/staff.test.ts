@@ -1,16 +1,16 @@
 import test from 'ava'
+import {openSession} from '../../shared/accounts/session.ts'
+import {warnOfStaffAddresses} from '../../shared/accounts/staff.ts'
 import {newId} from '../../shared/ids.ts'
-import {openSession} from '../../shared/people/session.ts'
-import {warnOfStaffAddresses} from '../../shared/people/staff.ts'
 import {sql} from '../../sql/database.ts'
 import {keepPerson} from '../../sql/people.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
-let operator: ReturnType<World['as']>
+let house: TestDeployment
+let operator: ReturnType<TestDeployment['as']>
 
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
   operator = house.as(house.adminToken)
 })
 
@@ -21,7 +21,7 @@ const admitted = [200, undefined]
 const customer = [403, 'ADMIN_REQUIRED']
 
 let orgs = 0
-/** A CRM org of its own with these users, for people who really sign in. */
+/** Creates a CRM org with these users, for real sign-ins. */
 const newCrmOrg = (...names: string[]) => {
   const key = `staff${++orgs}`
   const users = names.map(name => ({email: `${name}@${key}.example`, firstName: name, lastName: 'Test', profile: 'Administrator'}))
@@ -30,10 +30,9 @@ const newCrmOrg = (...names: string[]) => {
   return users.map(({email}) => email)
 }
 
-/** The account that a person signs in with. */
 const accountOf = async (email: string) => (await operator('GET', `/staff/people/search?email=${email}`)).body.people[0].account
 
-test('the operator makes a person staff, and their sessions open the backoffice from the next request on', async t => {
+test('the operator makes a person staff, effective from their next request', async t => {
   const {token, person} = await house.makeOrg({email: 'Ira@Staff.example'})
   t.deepEqual(await opensBackoffice(token), customer)
   const {status, body} = await operator('POST', '/staff/people', {person, email: ' ira@staff.EXAMPLE '})
@@ -46,14 +45,14 @@ test('the operator makes a person staff, and their sessions open the backoffice 
   t.deepEqual(outcomeOf(await operator('POST', '/staff/people', {person, email: 'other@staff.example'})), [404, 'NOT_FOUND'])
 })
 
-/** The account of a user of `newCrmOrg`, who need not have signed in. */
+/** Returns the account of a user of `newCrmOrg`, which exists even before the first sign-in. */
 const accountAt = (email: string) => {
   const [name, host] = email.split('@') as [string, string]
   const user = house.crm.addUser(host.split('.')[0]!, {email, firstName: name, lastName: 'Test', profile: 'Administrator'})
   return {dc: 'local', id: user.zuid}
 }
 
-test('an account that nobody has signed in with waits for its person, and for that one alone', async t => {
+test('an account not yet signed in can be made staff, and only its own person becomes staff', async t => {
   const [email, other] = newCrmOrg('ida', 'ivo') as [string, string]
   const account = accountAt(email)
   const {body} = await operator('POST', '/staff/people', {account})
@@ -78,7 +77,7 @@ test('the same account id in another data centre is another account', async t =>
   t.deepEqual(outcomeOf(await operator('POST', '/staff/people', {account: {dc: 'mars', id}})), [400, 'INVALID'])
 })
 
-test('neither an email address alone nor an entry of an older version makes a person staff; the API warns of such entries at its start', async t => {
+test('an email address alone, or an entry of an older version, makes nobody staff, and the API warns of such entries', async t => {
   const [email] = newCrmOrg('iris') as [string]
   const refused = await operator('POST', '/staff/people', {email})
   t.like(refused, {status: 409, body: {code: 'PERSON_AMBIGUOUS', people: []}})
@@ -102,7 +101,7 @@ test('neither an email address alone nor an entry of an older version makes a pe
   t.is(said.length, 1)
 })
 
-test('staff become nobody’s member by signing in, and stay the members they were', async t => {
+test('staff who sign in join no org, and keep earlier memberships', async t => {
   const [mia, kai] = newCrmOrg('mia', 'kai') as [string, string]
   const owner = await whoIs(await house.signIn(mia))
   await operator('POST', '/staff/people', {account: accountAt(kai)})
@@ -111,7 +110,7 @@ test('staff become nobody’s member by signing in, and stay the members they we
   t.like(await whoIs(await house.signIn(mia)), {staff: true, org: owner.org, role: 'owner'})
 })
 
-test('where several people have an address, the operator says which', async t => {
+test('an email address of several people needs the person’s id', async t => {
   const email = 'two@staff.example'
   const make = (subject: string) => keepPerson(house.db, {id: newId('per'), subject, email, name: subject})
   const first = await make('us:7')
@@ -139,7 +138,7 @@ test('where several people have an address, the operator says which', async t =>
   t.deepEqual(outcomeOf(await operator('POST', '/staff/people', {email, person: 'per_none'})), [404, 'NOT_FOUND'])
 })
 
-test('who is no longer staff loses the backoffice and every view at the next request', async t => {
+test('a person removed from staff loses the backoffice and every view at the next request', async t => {
   const {org} = await house.makeOrg()
   const {token, person} = await house.makeStaff()
   const view = await house.openView({org, by: token})
@@ -164,7 +163,7 @@ test('a banned staff member is refused in the backoffice and in every view', asy
   t.deepEqual(await opensBackoffice(token), [403, 'BANNED'])
 })
 
-test('the backoffice is open to staff whose own org is gone, closed or theirs no more', async t => {
+test('staff can use the backoffice if their own org is deleted or closed or their membership ended', async t => {
   const {person, org, token, email} = {...(await house.makeOrg({email: 'lone@staff.example'})), email: 'lone@staff.example'}
   await operator('POST', '/staff/people', {email, person})
   await house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${org}`)
@@ -176,7 +175,7 @@ test('the backoffice is open to staff whose own org is gone, closed or theirs no
   t.deepEqual(await opensBackoffice(token), admitted)
 })
 
-test('a session in no org of somebody who is no staff opens nothing', async t => {
+test('a session without an org of a person who is not staff is refused in the backoffice', async t => {
   const {person} = await house.makeOrg()
   const token = await openSession(house.db, house.config, {person, org: null, role: null})
   t.deepEqual(await opensBackoffice(token), customer)

@@ -1,18 +1,18 @@
 import test from 'ava'
 import {newId} from '../../shared/ids.ts'
 import {ok} from '../importing.ts'
-import {addConnector} from '../registering.ts'
-import {leadsCsv, leadsTemplate, makeTemplate, openTemplates, outcome, upload} from '../templating.ts'
-import {type World, world} from '../world.ts'
+import {addConnector} from '../registry.ts'
+import {leadsCsv, leadsTemplate, makeTemplate, openTemplates, outcome, upload} from '../templates.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const open = () => openTemplates(house)
 
-test('an import made from a template is ready when its file is in, whatever becomes of the template', async t => {
+test('an import made from a template is ready once its file is uploaded, even if the template is deleted', async t => {
   const {org, call, connector, path} = await open()
   const {id} = await makeTemplate(call, org, {connectorId: connector})
   const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
@@ -31,7 +31,7 @@ test('an import made from a template is ready when its file is in, whatever beco
   t.is((await ok(upload(call, at, leadsCsv), 201)).filled, undefined, 'the slot is filled: this file is for none')
 })
 
-test("the connection is the template's, or else the import's", async t => {
+test('the connection of an import is that of its template or of the request', async t => {
   const {org, call, connector} = await open()
   const other = await addConnector(house, org, 'Two')
   const [fixed, free] = [await makeTemplate(call, org, {connectorId: connector}), await makeTemplate(call, org)]
@@ -43,7 +43,7 @@ test("the connection is the template's, or else the import's", async t => {
   t.deepEqual(outcome(await make({})), [400, 'INVALID'])
 })
 
-test('files fill the slots they are named for; what does not fit is said, and the import stays a draft', async t => {
+test('files fill their named slots; a misfit is reported, and the import stays a draft', async t => {
   const {org, call, connector} = await open()
   const usual = leadsTemplate()
   const deals = {
@@ -86,13 +86,13 @@ test('files fill the slots they are named for; what does not fit is said, and th
       ['deals', plain.source.id],
     ],
   )
-  // A file that was taken out is waited for again.
+  // A removed file has to be uploaded again.
   await ok(call('DELETE', `${at}/sources/${one.source.id}`), 200)
   const again = await ok(upload(call, at, leadsCsv, 'name=a.csv&slot=leads'), 201)
   t.like(again.filled, {state: 'ready', waiting: []})
 })
 
-test('runs name the template they are authorised for, and its history lists them', async t => {
+test('runs name the template they were authorised for, and its history lists them', async t => {
   const {org, call, connector, path, as} = await open()
   const {id} = await makeTemplate(call, org, {connectorId: connector})
   const authorise = async (body: object) => (await ok(call('POST', '/entitlements/runs/authorise', {declaredRows: 5, ...body}), 200)).runId
@@ -121,7 +121,7 @@ test('runs name the template they are authorised for, and its history lists them
   t.like(await ok(call('GET', `/orgs/${org}/runs/${named}`), 200), {run: {templateId: id}}, 'what it was made by stays known')
 })
 
-test('a run authorised for a template starts only an import made from it', async t => {
+test('a run authorised for a template can start only an import made from it', async t => {
   const {org, call, connector} = await open()
   const [one, other] = [await makeTemplate(call, org, {connectorId: connector}), await makeTemplate(call, org, {connectorId: connector})]
   const {runId} = await ok(call('POST', '/entitlements/runs/authorise', {declaredRows: 5, templateId: other.id}), 200)

@@ -3,15 +3,15 @@ import fc from 'fast-check'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {ok, openOrg, untilEnded} from '../importing.ts'
-import {openRegistry} from '../registering.ts'
-import {leadsCsv, leadsTemplate, makeTemplate, upload} from '../templating.ts'
+import {openRegistry} from '../registry.ts'
+import {leadsCsv, leadsTemplate, makeTemplate, upload} from '../templates.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {writeWorkbook} from '../workbook.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t, {workers: ['imports', 'discovery']})
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery']})
 })
 
 type Home = {call: Awaited<ReturnType<typeof openRegistry>>['call']; org: string; connector: string}
@@ -62,7 +62,7 @@ const imported = fc.integer({min: 1, max: 2}).chain(files =>
 
 type Imported = {files: {cleaning: object[]; choices: object}[]; flows: any[]}
 
-/** As a person makes it; every file is read by some flow. */
+/** Prepares an import as a person would. At least one flow reads each file. */
 const prepare = async (home: Home, {files, flows}: Imported) => {
   const {id, at} = await makeImport(home, {connectorId: home.connector})
   const sources: string[] = []
@@ -84,7 +84,7 @@ const prepare = async (home: Home, {files, flows}: Imported) => {
   return {id, at, sources}
 }
 
-test('what is saved from an import makes an import that does the same, and from that the same is saved', async t => {
+test('a template saved from an import makes an equal import, which saves an equal template', async t => {
   const home = await openRegistry(house)
   const property = fc.asyncProperty(imported, async given => {
     const first = await prepare(home, given as Imported)
@@ -109,7 +109,7 @@ test('what is saved from an import makes an import that does the same, and from 
   await fc.assert(property, {numRuns: 10})
 })
 
-test('of a file only what is a rule is saved: labels made from its name and rows struck by number are left out', async t => {
+test('a template saves only rules of a file: labels from its name and rows struck by number are left out', async t => {
   const home = await openRegistry(house)
   const {id, at, sources} = await prepare(home, {
     files: [{cleaning: [], choices: {}}],
@@ -133,7 +133,7 @@ test('of a file only what is a rule is saved: labels made from its name and rows
   t.like(await home.call('POST', `/orgs/${home.org}/templates`, {fromImport: id, name: 'x'}), {status: 409, body: {code: 'NOT_READY'}})
 })
 
-test('sheets of one workbook fill slots of their own; its only sheet may be called otherwise next time', async t => {
+test('sheets of one workbook fill separate slots, and an only sheet may have another name next time', async t => {
   const home = await openRegistry(house)
   const book = (...names: string[]) =>
     writeWorkbook({
@@ -176,7 +176,7 @@ test('sheets of one workbook fill slots of their own; its only sheet may be call
   t.like((await ok(upload(home.call, april.at, await book('April'), 'name=april.xlsx'), 201)).filled, {state: 'ready'})
 })
 
-test('a sheet that was read because the first one has no rows is named by the template', async t => {
+test('a template names the sheet that was read because the first one has no rows', async t => {
   const home = await openRegistry(house)
   const {id: templateId} = await makeTemplate(home.call, home.org, {name: 'Covered', connectorId: home.connector})
   const made = await makeImport(home, {templateId})
@@ -203,7 +203,7 @@ test('a sheet that was read because the first one has no rows is named by the te
   t.like(await upload(home.call, next.at, emptied, 'name=emptied.xlsx'), {status: 422, body: {code: 'FILE_NO_ROWS'}})
 })
 
-test('a file that two slots read differently is one file for one of them', async t => {
+test('a file that two slots read differently can fill only one of them', async t => {
   const home = await openRegistry(house)
   const usual = leadsTemplate()
   const [slot] = usual.sources
@@ -223,7 +223,7 @@ test('a file that two slots read differently is one file for one of them', async
   }
 })
 
-/** Every row of every table of ours, as text: what a dump of the database would show. */
+/** Returns the tables that contain the text in any row, as a database dump would show it. */
 const tablesWith = async (text: string) => {
   const names = await house.db.anyFirst(
     sql.type(
@@ -239,7 +239,7 @@ const tablesWith = async (text: string) => {
   return found
 }
 
-test('no cell, sample or file name of the files it was made from or used on is ever stored with a template', async t => {
+test('no cell, sample or file name is ever stored with a template', async t => {
   const home = await openOrg(house)
   const csv = 'name,number,city\nCanaryName,CANARY-1,CanaryTown\nCanaryName2,CANARY-2,CanaryTown\n'
   const {id, at} = await makeImport(home, {connectorId: home.connector, name: 'First'})
@@ -266,7 +266,7 @@ test('no cell, sample or file name of the files it was made from or used on is e
   for (const cell of ['CanaryName', 'CANARY-1', 'CANARY-22', 'CanaryTown']) {
     const tables = await tablesWith(cell)
     t.true(tables.includes('sources'), 'the scan finds what is there')
-    // The log knows rows by the key they are found by; whatever holds more of them is named here.
+    // The log holds the key of each row. All other places with cell text are listed here.
     t.deepEqual(
       tables.filter(name => !['sources', 'run_log', 'run_snapshots'].includes(name)),
       [],
@@ -277,7 +277,7 @@ test('no cell, sample or file name of the files it was made from or used on is e
   t.deepEqual(await tablesWith(template.id), ['changes', 'imports', 'runs', 'templates'])
 })
 
-test("a write that lands while a bundle's templates are saved withholds the tag alone", async t => {
+test('a write during the saving of a bundle’s templates withholds only the ETag', async t => {
   const home = await openRegistry(house)
   const bundle = {templates: [leadsTemplate({description: 'Newer'})]}
   await ok(home.call('POST', home.at('bundle'), {templates: [leadsTemplate()]}), 200)

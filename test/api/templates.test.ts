@@ -1,22 +1,22 @@
 import test from 'ava'
+import {ROLES} from '../../shared/accounts/roles.ts'
 import {newId} from '../../shared/ids.ts'
-import {ROLES} from '../../shared/people/roles.ts'
 import {sql} from '../../sql/database.ts'
 import {field} from '../discovered.ts'
 import {ok} from '../importing.ts'
-import {addConnector, discover, moduleOf, usualModules} from '../registering.ts'
-import {seldom} from '../scheduling.ts'
-import {leadsTemplate, makeTemplate, openTemplates, outcome} from '../templating.ts'
-import {type World, world} from '../world.ts'
+import {addConnector, discover, moduleOf, usualModules} from '../registry.ts'
+import {seldom} from '../schedules.ts'
+import {leadsTemplate, makeTemplate, openTemplates, outcome} from '../templates.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const open = () => openTemplates(house)
 
-test('a template is made, read, listed, changed and deleted, and says its version each time', async t => {
+test('a template is created, read, listed, changed and deleted, with its version each time', async t => {
   const {org, call, path} = await open()
   const made = await call('POST', `/orgs/${org}/templates`, leadsTemplate())
   t.is(made.status, 201)
@@ -40,7 +40,7 @@ test('a template is made, read, listed, changed and deleted, and says its versio
   t.deepEqual(outcome(await call('GET', path(id))), [404, 'NOT_FOUND'])
 })
 
-test('lists go by pages, the newest first', async t => {
+test('templates are listed in pages, newest first', async t => {
   const {org, call} = await open()
   for (const name of ['a', 'b', 'c']) await makeTemplate(call, org, {name})
   const first = await ok(call('GET', `/orgs/${org}/templates?limit=2`), 200)
@@ -52,7 +52,7 @@ test('lists go by pages, the newest first', async t => {
   t.is(second.nextCursor, null)
 })
 
-test('of many changes made against one version one is made, and the others are told the version there is', async t => {
+test('of concurrent changes against one version one succeeds; the others get the current version', async t => {
   const {org, call, path} = await open()
   const {id} = await makeTemplate(call, org)
   for (let version = 1; version <= 3; version++) {
@@ -102,7 +102,7 @@ test('a private template is visible to its creator and to admins; a shared one t
   t.is((await view('GET', path(id))).status, 200, 'a staff view acts as an admin')
 })
 
-test('an admin reads, edits, stops and deletes a private template of a builder and its schedule', async t => {
+test('an admin can read, edit, stop and delete a builder’s private template and its schedule', async t => {
   const {org, as, path, connector} = await open()
   const maker = await as('builder')
   const {id} = await makeTemplate(maker.call, org)
@@ -147,7 +147,7 @@ test('admins keep a private template whose creator left or was erased', async t 
   t.is((await other.call('GET', path(id))).status, 200)
 })
 
-test('shared templates have names of their own', async t => {
+test('shared templates have unique names', async t => {
   const {org, as, path} = await open()
   const [one, two] = [await as('builder'), await as('builder')]
   const [first, second] = [await makeTemplate(one.call, org), await makeTemplate(two.call, org)]
@@ -158,7 +158,7 @@ test('shared templates have names of their own', async t => {
   t.deepEqual(outcome(await two.call('PUT', path(second.id), leadsTemplate())), [409, 'TEMPLATE_NAME_TAKEN'])
 })
 
-test('what contradicts itself is no template', async t => {
+test('a contradictory template is refused', async t => {
   const {org, call} = await open()
   const usual = leadsTemplate()
   const slot = usual.sources[0]!
@@ -179,7 +179,7 @@ test('what contradicts itself is no template', async t => {
   }
 })
 
-test('the newest discovery tells what no longer holds', async t => {
+test('a check against the newest discovery reports what no longer exists', async t => {
   const {org, call, connector, path} = await open()
   const [, leads, deals] = usualModules
   const list = {picklist: [{display: 'New', actual: 'New'}], type: 'picklist'}
@@ -228,7 +228,7 @@ test('the newest discovery tells what no longer holds', async t => {
   )
 })
 
-test('a template of any connection is checked against the one named', async t => {
+test('a template without a connection is checked against a named one', async t => {
   const {org, call, path} = await open()
   const {id} = await makeTemplate(call, org)
   t.is((await call('GET', path(id, '/check'))).status, 200, 'the only connection is meant')
@@ -238,7 +238,7 @@ test('a template of any connection is checked against the one named', async t =>
   t.deepEqual(outcome(await call('GET', path(id, `/check?connector=${newId('con')}`))), [404, 'CONNECTION_NOT_FOUND'])
 })
 
-test('an erased org takes its templates along', async t => {
+test('deleting an org deletes its templates', async t => {
   const {org, call, connector} = await open()
   await makeTemplate(call, org, {connectorId: connector})
   await makeTemplate(call, org)

@@ -1,21 +1,21 @@
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
-/** An org of its own, its tokens' path, and a call as its owner. */
+/** Creates an org. Returns the path of its tokens, and a call as its owner. */
 const newOrg = async () => {
   const place = await house.makeOrg()
   return {...place, path: `/orgs/${place.org}/tokens`, owner: house.as(place.token)}
 }
 
-test('an admin mints a token and sees its secret once', async t => {
+test('an admin creates a token and sees its secret once', async t => {
   const {owner, path, person} = await newOrg()
   const {status, body, headers} = await owner('POST', path, {name: ' ci '})
   t.is(status, 201)
@@ -28,7 +28,7 @@ test('an admin mints a token and sees its secret once', async t => {
   t.false(listed.text.includes(body.secret))
 })
 
-test('the database holds a hash and no secret', async t => {
+test('the database stores a hash of a token and not its secret', async t => {
   const {owner, path, org} = await newOrg()
   const {secret} = (await owner('POST', path, {name: 'ci'})).body
   const row = await house.db.oneFirst(
@@ -37,13 +37,13 @@ test('the database holds a hash and no secret', async t => {
   t.false(row.includes(secret.slice(11)))
 })
 
-test('a token acts as its creator, as an admin', async t => {
+test('a token acts as its creator with the role of an admin', async t => {
   const {owner, path, org, person} = await newOrg()
   const {secret} = (await owner('POST', path, {name: 'ci'})).body
   t.like((await house.as(secret)('GET', '/auth/me')).body, {via: 'token', role: 'admin', org: {id: org}, user: {id: person}})
 })
 
-test('tokens are listed newest first, and those of other orgs are not', async t => {
+test('tokens are listed newest first, without those of other orgs', async t => {
   const {owner, path} = await newOrg()
   const other = await newOrg()
   await other.owner('POST', other.path, {name: 'theirs'})
@@ -68,7 +68,7 @@ test('a revoked token is refused on its next request, and revoking is idempotent
   t.is((await owner('GET', path)).body.tokens[0].revokedAt, first.body.token.revokedAt)
 })
 
-test('another org’s token cannot be revoked, nor told from none', async t => {
+test('a token of another org cannot be revoked, and looks like an unknown one', async t => {
   const {owner, path} = await newOrg()
   const other = await newOrg()
   const {token, secret} = (await other.owner('POST', other.path, {name: 'theirs'})).body
@@ -78,8 +78,8 @@ test('another org’s token cannot be revoked, nor told from none', async t => {
   t.is((await house.as(secret)('GET', '/auth/me')).status, 200)
 })
 
-test('a token expires by the one clock', async t => {
-  const own = await world(t)
+test('a token expires by the clock of the database', async t => {
+  const own = await startTestDeployment(t)
   const {token: session, org} = await own.makeOrg()
   const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
   const {body} = await own.as(session)('POST', `/orgs/${org}/tokens`, {name: 'ci', expiresAt})
@@ -91,21 +91,23 @@ test('a token expires by the one clock', async t => {
   t.like(late, {status: 400, body: {code: 'INVALID', issues: [{path: ['expiresAt']}]}})
 })
 
-test('a name is needed, and an expiry lies ahead', async t => {
+test('a token needs a name, and its expiry has to be in the future', async t => {
   const {owner, path} = await newOrg()
   for (const wrong of [{}, {name: ''}, {name: '  '}, {name: 7}, {name: 'x'.repeat(101)}]) {
     const {status, body} = await owner('POST', path, wrong)
     t.like({status, code: body.code}, {status: 400, code: 'INVALID'})
     t.is(body.issues[0].path[0], 'name', JSON.stringify(wrong))
   }
-  for (const expiresAt of ['2020-01-01T00:00:00Z', 'tomorrow', 7]) {
+  for (const expiresAt of ['2020-01-01T00:00:00Z', 'tomorrow', 7, '0000-01-01T00:00:00Z', '9999-12-31T23:59:59-23:00']) {
     t.is((await owner('POST', path, {name: 'ci', expiresAt})).body.issues[0].path[0], 'expiresAt')
   }
   t.is((await owner('POST', path, {name: 'ci', expiresAt: null})).status, 201)
+  const far = await owner('POST', path, {name: 'ci', expiresAt: '2100-01-01T12:00:00+23:00'})
+  t.is(far.body.token.expiresAt, '2099-12-31T13:00:00.000Z', 'an offset that Postgres does not take')
 })
 
-test('the last use is noted, at most once a minute', async t => {
-  const own = await world(t)
+test('the last use of a token is recorded at most once a minute', async t => {
+  const own = await startTestDeployment(t)
   const {token, org} = await own.makeOrg()
   const owner = own.as(token)
   const {secret} = (await owner('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body
@@ -120,7 +122,7 @@ test('the last use is noted, at most once a minute', async t => {
   t.true((await until(lastUse, at => at !== first)) > first)
 })
 
-test('names with control characters or line breaks are refused', async t => {
+test('token names with control characters or line breaks are refused', async t => {
   const {org, token} = await house.makeOrg()
   for (const name of ['a\u001b[31mb', 'a\nb', 'a\u2028b', 'a\u0085b']) {
     const {status, body} = await house.as(token)('POST', `/orgs/${org}/tokens`, {name})

@@ -1,14 +1,14 @@
 import test from 'ava'
 import {z} from 'zod'
 import {routes} from '../../api/routes.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
-test('a misspelled expires_at creates no token: the refusal names the key', async t => {
+test('a misspelled expires_at creates no token, and the refusal names the key', async t => {
   const {org, token} = await house.makeOrg()
   const call = house.as(token)
   const {status, body} = await call('POST', `/orgs/${org}/tokens`, {name: 'x', expires_at: '2030-01-01T00:00:00Z'})
@@ -36,7 +36,7 @@ test('invitations, members, connect, discovery and the production org refuse an 
   t.deepEqual((await call('GET', `/orgs/${owner.org}/invitations`)).body.invitations, [])
 })
 
-test('no body schema drops unknown keys, at any depth: an object is strict or declared loose', t => {
+test('no body schema drops unknown keys at any depth: an object is strict or declared loose', t => {
   const dropping = routes.flatMap(({method, path, body}) =>
     body instanceof z.ZodType
       ? openObjects(z.toJSONSchema(body, {io: 'input', unrepresentable: 'any'})).map(at => `${method} ${path} ${at}`)
@@ -45,12 +45,12 @@ test('no body schema drops unknown keys, at any depth: an object is strict or de
   t.deepEqual(dropping, [])
 })
 
-test('an object that drops unknown keys is found in a union inside an array', t => {
+test('the check finds an object that drops unknown keys in a union inside an array', t => {
   const schema = z.strictObject({items: z.array(z.union([z.string(), z.object({name: z.string()})]))})
   t.is(openObjects(z.toJSONSchema(schema, {io: 'input'})).length, 1)
 })
 
-/** The paths of objects with declared keys and no rule for other keys: zod removes those keys silently. */
+/** Returns the paths of objects with declared keys and no rule for other keys. Zod removes other keys from them silently. */
 const openObjects = (node: unknown, at = '#'): string[] => {
   if (typeof node !== 'object' || node === null) return []
   const isOpen = 'properties' in node && 'type' in node && node.type === 'object' && !('additionalProperties' in node)

@@ -2,22 +2,22 @@ import {once} from 'node:events'
 import {Readable} from 'node:stream'
 import test from 'ava'
 import {z} from 'zod'
-import {finishUpload} from '../../shared/uploads/finish.ts'
+import {finishUpload} from '../../shared/files/uploads/finish.ts'
 import {sql} from '../../sql/database.ts'
-import {place} from '../entitling.ts'
+import {place} from '../entitlements.ts'
 import {openHalfRequest} from '../half-request.ts'
 import {ok, openOrg} from '../importing.ts'
-import {leadsCsv, makeTemplate, openTemplates} from '../templating.ts'
+import {leadsCsv, makeTemplate, openTemplates} from '../templates.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {digestOf, MiB, openUpload, rowsOf} from '../uploading.ts'
-import {type World, world} from '../world.ts'
+import {digestOf, MiB, openUpload, rowsOf} from '../uploads.ts'
 
-let here: World
+let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>
 const large = rowsOf(2.5 * MiB)
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery']})
+  here = await startTestDeployment(t, {workers: ['discovery']})
   org = await openOrg(here)
 })
 
@@ -42,7 +42,7 @@ const stored = async (path: string) => {
 const loose = (path: string) => here.db.anyFirst(sql.type(Keys)`select key from loose_objects where not doomed and key like ${of(path)}`)
 const doomed = (path: string) => here.db.anyFirst(sql.type(Keys)`select key from loose_objects where doomed and key like ${of(path)}`)
 
-test('a file that is sent in parts becomes the source it would have become in one piece', async t => {
+test('a file uploaded in parts becomes the same source as one uploaded whole', async t => {
   const {path, upload, at, send, read, finish} = await begin({label: 'Companies', name: 'companies.csv'})
   t.like(upload, {size: large.length, offset: 0, partBytes: 8 * MiB, leastPartBytes: MiB, source: null, slot: null})
   t.is(Date.parse(upload.expiresAt) - Date.parse(upload.createdAt), 86_400_000)
@@ -66,7 +66,7 @@ test('a file that is sent in parts becomes the source it would have become in on
   t.deepEqual((await ok(org.call('GET', `${path}/sources/${source.id}`), 200)).source, source)
 })
 
-test('the same part again is answered with where it goes on; a gap, and what is no part, is refused and keeps nothing', async t => {
+test('a repeated part returns the next offset; a gap and an invalid part are refused and store nothing', async t => {
   const {path, put, send, read, finish, upload} = await begin()
   const other = Buffer.alloc(MiB, 'x')
   const gap = await put(MiB, other)
@@ -97,13 +97,13 @@ test('the same part again is answered with where it goes on; a gap, and what is 
   t.is((await read()).id, upload.id)
 })
 
-test('a part longer than a part may be is refused', async t => {
+test('a part over the maximum size is refused', async t => {
   const {put, read} = await begin({size: 20 * MiB})
   t.deepEqual(outcome(await put(0, Buffer.alloc(8 * MiB + 1))), [413, 'BODY_TOO_LARGE'])
   t.is((await read()).offset, 0)
 })
 
-test('a part whose connection is cut is not kept, and the file goes on where it stopped', async t => {
+test('a part cut off by its connection is not stored, and the upload resumes where it stopped', async t => {
   const {path, at, send, sendRest, read, finish} = await begin()
   await ok(send(0), 200)
   const head = (more: string) => `PUT ${at}/parts/${MiB} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${org.session}\r\n${more}\r\n\r\n`
@@ -130,7 +130,7 @@ test('a part whose connection is cut is not kept, and the file goes on where it 
   t.is((await ok(finish(), 201)).source.bytes, large.length)
 })
 
-test('of the same part from several senders one is kept, and of several who finish one makes the source', async t => {
+test('concurrent senders store a part once, and concurrent finishers make one source', async t => {
   const {path, send, put, sendRest, finish} = await begin()
   const sent = await Promise.all(Array.from({length: 6}, () => send(0)))
   t.deepEqual(
@@ -152,7 +152,7 @@ test('of the same part from several senders one is kept, and of several who fini
   t.is(files.length, 1, 'nobody else left a file')
 })
 
-test('a file that is refused stays as it was sent, until it is given up', async t => {
+test('a refused file stays uploaded until the upload is cancelled', async t => {
   const {path, at, sendRest, finish, read} = await begin({bytes: Buffer.from('a,b\n1,"2\n'), reader: {strictQuotes: true}})
   await sendRest()
   for (let again = 0; again < 2; again++) t.is((await finish()).body.code, 'FILE_QUOTE')
@@ -163,7 +163,7 @@ test('a file that is refused stays as it was sent, until it is given up', async 
   t.is((await empty.finish()).body.code, 'FILE_EMPTY')
 })
 
-test('a file that was to be read otherwise is finished otherwise, and not sent again', async t => {
+test('a refused upload can be finished with another reader without uploading again', async t => {
   const {path, at, sendRest, read} = await begin({bytes: Buffer.from('a,b\n1,"2\n'), reader: {strictQuotes: true}})
   await sendRest()
   const finish = (body: object) => org.call('POST', `${at}/finish`, body)
@@ -178,7 +178,7 @@ test('a file that was to be read otherwise is finished otherwise, and not sent a
   t.is((await stored(path)).length, 2)
 })
 
-test('a file that is refused at its beginning is not read to its end', async t => {
+test('a file refused at its beginning is not read to its end', async t => {
   const {path, upload, sendRest} = await begin({bytes: Buffer.concat([Buffer.from('%PDF-1.7\n'), large])})
   await sendRest()
   const opened: Readable[] = []
@@ -205,7 +205,7 @@ test('a file that is refused at its beginning is not read to its end', async t =
   t.is(opened.length, 1)
 })
 
-test('however many finish a file at once, a process reads it once, and of two processes one makes the source', async t => {
+test('concurrent finishers read a file once per process, and of two processes one makes the source', async t => {
   const {path, upload, sendRest} = await begin()
   await sendRest()
   let reads = 0
@@ -219,14 +219,14 @@ test('however many finish a file at once, a process reads it once, and of two pr
   const tools = {...here.tools, storage}
   const place = {org: org.org, importId: path.split('/').at(-1)!, uploadId: upload.id}
   const busy = finishUpload(tools, place)
-  await t.throwsAsync(finishUpload(tools, place, {reader: {delimiter: ';'}}), {message: /being finished/})
+  await t.throwsAsync(finishUpload(tools, place, {reader: {delimiter: ';'}}), {message: /finishing this upload/})
   const asked = await Promise.all([busy, ...Array.from({length: 9}, () => finishUpload(tools, place))])
   t.is(reads, 3, 'each part once')
   t.is(new Set(asked.map(({source}) => source.id)).size, 1)
 
   const again = await openUpload(org.call, path, {bytes: large})
   await again.sendRest()
-  const address: string = new URL('../../shared/uploads/finish.ts?another-process', import.meta.url).href
+  const address: string = new URL('../../shared/files/uploads/finish.ts?another-process', import.meta.url).href
   const other: {finishUpload: typeof finishUpload} = await import(address)
   const both = {...place, uploadId: again.upload.id}
   const [one, same] = await Promise.all([finishUpload(here.tools, both), other.finishUpload(here.tools, both)])
@@ -234,7 +234,7 @@ test('however many finish a file at once, a process reads it once, and of two pr
   t.is((await stored(path)).filter(key => /src_\w+$/.test(key)).length, 2, 'the other left no file')
 })
 
-test('what its end would refuse is refused when it is begun', async t => {
+test('errors that would fail the finish are refused at the start of an upload', async t => {
   const path = await newImport()
   const post = (body: object) => org.call('POST', `${path}/uploads`, {name: 'a.csv', size: 1, ...body})
   for (const body of [{size: -1}, {size: 1.5}, {name: ''}, {slot: 'none'}, {reader: {delimiter: ';;'}}, {more: 1}])
@@ -252,7 +252,7 @@ test('what its end would refuse is refused when it is begun', async t => {
   t.deepEqual(outcome(await org.call('GET', `${path}/uploads/${uploads[1].id}`)), [410, 'FILE_GONE'])
 })
 
-test('a file has the room its plan has for one, and all that an org is being sent twenty times that', async t => {
+test('an upload has the file limit of the plan, and all open uploads of an org twenty times that', async t => {
   const other = await openTemplates(here)
   await place(here, other.org, 'free.2')
   const {limits} = await ok(other.call('GET', '/entitlements/me'), 200)
@@ -267,7 +267,7 @@ test('a file has the room its plan has for one, and all that an org is being sen
   t.deepEqual([codes.filter(code => code === 201).length, codes.filter(code => code === 409).length], [20, 4])
 })
 
-test("a file for a template's slot fills it, and whoever asks again is told the same, also after a death in between", async t => {
+test('a file for a template slot fills it, and a repeated finish returns the same, even after a crash', async t => {
   const {org: of, call} = await openTemplates(here)
   const template = await makeTemplate(call, of)
   const {import: made} = await ok(

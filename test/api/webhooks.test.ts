@@ -1,19 +1,19 @@
 import test from 'ava'
 import {Webhook} from 'standardwebhooks'
-import {addEndpoint} from '../../shared/notices/endpoints.ts'
+import {addEndpoint} from '../../shared/notifications/endpoints.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../importing.ts'
-import {openNoticing} from '../noticing.ts'
-import {makeTemplate, seldom} from '../scheduling.ts'
+import {openNoticing} from '../notices.ts'
+import {makeTemplate, seldom} from '../schedules.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 let receiver: Receiver
 
 test.before(async t => {
   receiver = await startReceiver()
-  house = await world(t, {workers: ['notices', 'imports', 'discovery'], environment: {PRIVATE_HOSTS: receiver.place}})
+  house = await startTestDeployment(t, {workers: ['notices', 'imports', 'discovery'], environment: {PRIVATE_HOSTS: receiver.place}})
 })
 test.after.always(() => receiver.stop())
 
@@ -23,7 +23,7 @@ const arrived = (path: string, count = 1) =>
     all => all.length >= count,
   )
 
-test('a run that ends is told with its counts, and with nothing of its rows', async t => {
+test('the end of a run is sent with its counts and without row data', async t => {
   const org = await openOrg(house)
   const {secret} = await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {url: receiver.url('/runs'), events: ['run.ended']}), 201)
   const {run, path} = await runImport(org, {csv: accountRows(25, 'CANARY-'), flow: accounts})
@@ -47,7 +47,7 @@ test('a run that ends is told with its counts, and with nothing of its rows', as
     for (const canary of ['CANARY', 'Company', 'Town', 'test.csv']) t.false(text.includes(canary))
 })
 
-test('so is a run of an engine outside this service, and one that was cancelled', async t => {
+test('ends of external and of cancelled runs are sent', async t => {
   const org = await openOrg(house, 'zoe@other.example')
   await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {url: receiver.url('/ends'), events: ['run.ended']}), 201)
   const {path} = await prepareImport(org, {csv: accountRows(2, 'OUT-'), flow: accounts})
@@ -66,7 +66,7 @@ test('so is a run of an engine outside this service, and one that was cancelled'
   t.like(stopped, {run: second.runId, import: null, state: 'stopped', stop: 'CANCELLED'})
 })
 
-test('an endpoint from its making to its end; its secret is told twice, at its making and when it is replaced', async t => {
+test('an endpoint is created, changed and deleted; its secret is shown at creation and replacement only', async t => {
   const org = await openNoticing(house)
   const base = `/orgs/${org.org}/webhooks`
   const {webhook, secret} = await org.addEndpoint(receiver.url('/life?token=hush'), {description: 'Ours'})
@@ -111,7 +111,7 @@ test('an endpoint from its making to its end; its secret is told twice, at its m
   t.false(JSON.stringify(changes).includes('hush'), 'the history is for every member: the host alone')
 })
 
-test('addresses that cannot be right, names nobody has, and one endpoint too many are refused', async t => {
+test('invalid addresses, unknown names and an endpoint over the limit are refused', async t => {
   const org = await openNoticing(house)
   const bad = ['http://example.com/', 'ftp://example.com/', 'https://user:pass@example.com/', 'example.com', '', 'javascript:alert(1)']
   for (const url of bad) t.like(await org.call('POST', `/orgs/${org.org}/webhooks`, {url}), {status: 400, body: {code: 'INVALID'}}, url)
@@ -122,7 +122,7 @@ test('addresses that cannot be right, names nobody has, and one endpoint too man
   t.like(await org.call('POST', `/orgs/${org.org}/webhooks`, of), {status: 400, body: {code: 'INVALID'}})
 })
 
-test('a test is sent at once, whatever failed before it or waits', async t => {
+test('a test notice is sent at once, whatever failed before or waits', async t => {
   const org = await openNoticing(house)
   const {webhook} = await org.addEndpoint(receiver.url('/tried'))
   const of = `/orgs/${org.org}/webhooks/${webhook.id}`
@@ -140,7 +140,7 @@ test('a test is sent at once, whatever failed before it or waits', async t => {
     t.true(Date.parse(again.delivery.nextAt) <= Date.now() + 1_000)
     await failedTimes(times)
   }
-  // Notices that wait for the endpoint, the oldest of them due for long.
+  // Notices wait for the endpoint. The oldest is long overdue.
   await house.hot.query("update webhook_endpoints set rest_until = lading_now() + interval '1 day' where id = $1", [webhook.id])
   for (let n = 0; n < 5; n++) await org.say()
   await org.untilHandedOut()
@@ -162,7 +162,7 @@ test('an address that is or resolves to a private network is refused when it is 
   t.like((await ok(org.call('GET', base), 200)).webhooks, [{url: 'https://example.com/'}])
 })
 
-test('a person who sends again is not kept waiting by what the receiver once asked for', async t => {
+test('a resend by a person ignores an earlier wait requested by the receiver', async t => {
   const org = await openNoticing(house)
   const {webhook} = await org.addEndpoint(receiver.url('/rested'))
   const of = `/orgs/${org.org}/webhooks/${webhook.id}`
@@ -177,7 +177,7 @@ test('a person who sends again is not kept waiting by what the receiver once ask
   t.is((await arrived('/rested', 2)).length, 2)
 })
 
-test('an endpoint of a schedule that is gone can still be changed, and be for another', async t => {
+test('an endpoint of a deleted schedule can still be changed, and moved to another schedule', async t => {
   const org = await openOrg(house)
   const template = await makeTemplate(org)
   const source = {kind: 'https', url: 'https://files.example/a.csv'}
@@ -196,7 +196,7 @@ test('an endpoint of a schedule that is gone can still be changed, and be for an
   })
 })
 
-test('e-mail that is not configured is not promised', async t => {
+test('email notices are refused while email is not configured', async t => {
   const org = await openNoticing(house)
   const {email} = (await ok(org.call('GET', '/auth/me'), 200)).user
   const notices = `/orgs/${org.org}/notices`
@@ -210,7 +210,7 @@ test('e-mail that is not configured is not promised', async t => {
   t.deepEqual((await ok(org.call('GET', notices), 200)).notices, {...rule, endpoints: []})
 })
 
-test('an endpoint on a private host that is listed for one org is refused to every other', async t => {
+test('a private host listed for one org is refused to every other org', async t => {
   const [own, other] = [await house.makeOrg(), await house.makeOrg()]
   const config = {...house.config, PRIVATE_HOSTS: [`${receiver.place}=${own.org}`]}
   const add = ({org, person}: typeof own) =>
@@ -220,5 +220,5 @@ test('an endpoint on a private host that is listed for one org is refused to eve
       {url: receiver.url('/scoped'), events: [], schedule: null, description: ''},
     )
   t.truthy((await add(own)).endpoint.id)
-  await t.throwsAsync(add(other), {message: 'The webhook endpoint cannot be as asked'})
+  await t.throwsAsync(add(other), {message: 'The webhook endpoint is invalid. Correct the listed fields'})
 })

@@ -1,9 +1,9 @@
 import test from 'ava'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const open = async () => {
@@ -11,7 +11,7 @@ const open = async () => {
   return {page, main: /src="(\/clients\/\w+\/widget\/main\.ts)"/.exec(page)![1]!}
 }
 
-test('all that the page and its scripts import is there, without types, and to be kept', async t => {
+test('everything the page and its scripts import is served, without types and cacheable', async t => {
   const {page, main} = await open()
   const packages = JSON.parse(/<script type="importmap">(.*?)<\/script>/.exec(page)![1]!).imports as Record<string, string>
   const found = new Set([main, ...[...page.matchAll(/href="(\/clients\/[^"]+)"/g)].map(([, path]) => path!)])
@@ -28,7 +28,7 @@ test('all that the page and its scripts import is there, without types, and to b
   t.true(found.size > 100, `${found.size}`)
 })
 
-test('scripts of another build are answered as they are here, and not to be kept: an open page learns that it is one of before', async t => {
+test('scripts requested under another build are served uncached, so that an open page notices the new build', async t => {
   const {main} = await open()
   const own = await fetch(house.url + main, {method: 'HEAD'})
   t.is(own.headers.get('cache-control'), 'public, max-age=31536000, immutable')
@@ -37,7 +37,7 @@ test('scripts of another build are answered as they are here, and not to be kept
   t.is(await other.text(), await (await fetch(house.url + main)).text())
 })
 
-test('what no build has is not there', async t => {
+test('a file that no build has is not found', async t => {
   const {main} = await open()
   for (const path of [main.replace('main', 'nothing'), main.replace('main.ts', '../cli.ts')]) {
     const answer = await fetch(house.url + path)

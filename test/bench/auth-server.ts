@@ -5,12 +5,15 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import {z} from 'zod'
 import {createApp} from '../../api/app.ts'
+import {openTools} from '../../api/open-deps.ts'
 import {route} from '../../api/route.ts'
-import {openTools} from '../../api/tools.ts'
 import {readConfig} from '../../shared/config.ts'
-import {openLog} from '../../shared/log.ts'
+import {openLog} from '../../shared/telemetry/log.ts'
 
-/** One and the same route three times: bare Koa, through our app without a bearer, and with bearer, gates and schema. */
+/**
+ * The parameters of the measured route. It exists three times: in bare Koa, in our app without a bearer, and in our app with bearer, access
+ * checks and schema.
+ */
 const Params = z.object({org: z.string()})
 const Body = z.strictObject({name: z.string().min(1).max(200), rows: z.int().min(1), fields: z.array(z.string()).max(50)})
 const answer = ({name, rows, fields}: z.output<typeof Body>) => ({name, rows, fields: fields.length})

@@ -2,9 +2,9 @@ import {fork} from 'node:child_process'
 import {once} from 'node:events'
 import {fileURLToPath} from 'node:url'
 import autocannon from 'autocannon'
+import {openSession} from '../../shared/accounts/session.ts'
 import {readConfig} from '../../shared/config.ts'
 import {newId} from '../../shared/ids.ts'
-import {openSession} from '../../shared/people/session.ts'
 import {openDatabase} from '../../sql/database.ts'
 import {keepMember} from '../../sql/members.ts'
 import {keepOrg} from '../../sql/orgs.ts'
@@ -18,8 +18,8 @@ const connections = 32
 const body = JSON.stringify({name: 'Bench', rows: 100, fields: ['Account_Name', 'Account_Number', 'Billing_City']})
 
 /**
- * Requests per second of an authenticated, validated route ÷ those of the same route on bare Koa (router, body and schema, no
- * bearer), in interleaved rounds against one server process; the median of the rounds' ratios.
+ * Measures requests per second of an authenticated, validated route ÷ those of the same route in bare Koa (router, body and schema, no
+ * bearer). Interleaved rounds use one server process. The result is the median of the rounds' ratios.
  */
 export const measureAuth = async () => {
   const database = await createDatabase('bench')

@@ -1,11 +1,11 @@
-import {type MatchColumn, type MatchField, proposeMapping} from '../../shared/ai/matcher/propose.ts'
+import {type MatchColumn, type MatchField, proposeMapping} from '../../shared/assistant/matcher/propose.ts'
 import {fieldsOf, readTables} from '../evaluation/evaluate.ts'
 import {medianOf} from './median.ts'
 
 const rounds = 41
 const [wide, many] = [60, 120]
 
-/** Real header names and the fields of several modules, with ten values a column. */
+/** Columns with real header names and ten values each, to be matched with the fields of several modules. */
 const columns: MatchColumn[] = readTables('headers.json')
   .flatMap(({columns: names}) => Object.keys(names))
   .filter((name, at, all) => all.indexOf(name) === at)
@@ -14,8 +14,8 @@ const columns: MatchColumn[] = readTables('headers.json')
 const fields: MatchField[] = ['Contacts', 'Accounts', 'Deals', 'Products'].flatMap(fieldsOf).slice(0, many)
 
 /**
- * 60 columns with samples against 120 fields: median ms, and how many times that of the plain Levenshtein distance of every name to every
- * label, in the same rounds.
+ * Measures the proposals for 60 columns with samples and 120 fields: the median in ms, and its ratio to the plain Levenshtein distance of
+ * every name to every label. Both are measured in the same rounds.
  */
 export const measureAutoMap = async () => {
   if (columns.length !== wide || fields.length !== many) throw new Error('There are too few columns or fields')

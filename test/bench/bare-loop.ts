@@ -1,9 +1,9 @@
 import {Agent, request} from 'undici'
-import {inLanes} from '../../shared/crm/lanes.ts'
+import {mapConcurrent} from '../../shared/concurrency/map-concurrent.ts'
 
 export const rowsPerCall = 100
 
-/** A record is what the flow `plain` of rows.ts would send. */
+/** Returns the record that the flow `plain` of rows.ts would send. */
 export const recordOf = (prefix: string, n: number) => ({
   Account_Number: `${prefix}${n}`,
   Account_Name: `Last ${n}`,
@@ -19,19 +19,19 @@ export const recordOf = (prefix: string, n: number) => ({
   Description: `First ${n % 997}`,
 })
 
-/** The bodies of the calls that write so many records. */
+/** Returns the bodies of the calls that write this number of records. */
 export const bodiesOf = (rows: number, prefix: string): string[] =>
   Array.from({length: rows / rowsPerCall}, (_, call) =>
     JSON.stringify({data: Array.from({length: rowsPerCall}, (_, at) => recordOf(prefix, call * rowsPerCall + at)), trigger: []}),
   )
 
-/** Seconds to post them, so many at once; nothing is done with the answers but to read them to their end. */
+/** Posts the bodies, `atOnce` at a time, and returns the seconds. It reads the answers to their end and ignores them. */
 export const postAll = async (url: string, token: string, bodies: string[], atOnce: number): Promise<number> => {
   const dispatcher = new Agent({pipelining: 1})
   const headers = {authorization: `Zoho-oauthtoken ${token}`, 'content-type': 'application/json'}
   const start = performance.now()
   try {
-    await inLanes(bodies, atOnce, async body => {
+    await mapConcurrent(bodies, atOnce, async body => {
       const answer = await request(`${url}/crm/v8/Accounts`, {dispatcher, method: 'POST', headers, body})
       await answer.body.bytes()
       if (answer.statusCode !== 201) throw new Error(`A call was answered ${answer.statusCode}`)

@@ -3,8 +3,8 @@ import {type Figure, MEASURES} from './figures.ts'
 import {isMissed, limitOf, linesOf} from './page.ts'
 
 /**
- * `npm run bench [-- --json] [--only name,name]`: ratios, each against its own baseline in the same run, and what is wanted of them. Absolute
- * figures are this machine's alone. A limit missed is told and no more; a measure that fails is told at the end, and the exit code is 1.
+ * `npm run bench [-- --json] [--only name,name]`: measures ratios, each against a baseline of the same run, and prints them with their
+ * limits. Absolute figures are valid for this machine only. A missed limit is only printed; a measure that throws makes the exit code 1.
  */
 const {json, only} = parseArgs({options: {json: {type: 'boolean', default: false}, only: {type: 'string'}}}).values
 const all: Record<string, Figure> = Object.assign({}, ...MEASURES.map(({figures}) => figures))

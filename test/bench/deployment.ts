@@ -9,32 +9,35 @@ import {freePort} from '../stack/port.ts'
 import {readProcfile} from '../stack/procfile.ts'
 import {root} from '../stack/stack.ts'
 import {openSupervisor, type Supervisor} from '../stack/supervisor.ts'
-import {assertWhole, type FlowOf, openPlace, type Place, prepareImport, startRun} from './place.ts'
+import {assertWhole, type BenchImport, type FlowOf, openPlace, prepareImport, startRun} from './bench-import.ts'
 
 const readyWithinMs = 30_000
 const standsStillMs = 60_000
 
-/** A run that has ended; instants in seconds of the clock this process has too. */
-export type Ended = {id: string; no: number; seconds: number; startedAt: number; endedAt: number}
+/** A run that has ended. Its times are seconds of a clock that this process shares. */
+export type EndedRun = {id: string; no: number; seconds: number; startedAt: number; endedAt: number}
 
-/** A CSV file unless its media type says something else. */
+/** A file to import. It is CSV unless `type` is another media type. */
 export type FileOf = {csv: Buffer; flow: FlowOf; type?: string}
 
-/** The service as the Procfile starts it, less what no import needs; its CRM is the process of `crm`. */
+/** The service as the Procfile starts it, with only the processes that imports need. `crm` is the command that starts its CRM. */
 export type Deployment = {
   crmUrl: string
-  /** One for each of the `people`. */
-  places: [Place, ...Place[]]
+  /** One connected org for each of `people`. */
+  places: [BenchImport, ...BenchImport[]]
   pidOf(name: 'crm' | 'imports' | 'web' | 'discovery'): number
-  /** Uploads the file and runs it to its end; throws unless each of its rows made a record. The seconds are those the run says it took. */
-  runImport(file: FileOf): Promise<Ended>
-  /** Waits for runs to end, in any order; throws where one was stopped, unless that is what was asked of it. */
-  ended(runs: string[], how?: {cancelled: boolean}): Promise<Ended[]>
+  /** Uploads the file and runs it to its end. Throws unless each row created a record. The seconds are those stored with the run. */
+  runImport(file: FileOf): Promise<EndedRun>
+  /** Waits for runs to end, in any order. Throws if one was stopped, except with `cancelled`. */
+  ended(runs: string[], how?: {cancelled: boolean}): Promise<EndedRun[]>
   query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>
   stop(): Promise<void>
 }
 
-/** `beside`: workers in the process of the discovery. `imports`: how many processes of that line. `people`: who sign in, each of a CRM org of their own. */
+/**
+ * How to start the service. `beside` names workers in the process of the discovery. `imports` is the number of imports processes. `people`
+ * lists who signs in, each with a CRM org of their own.
+ */
 type Options = {crm: string[]; env?: Record<string, string>; beside?: string[]; imports?: number; people?: [string, ...string[]]}
 
 export const startDeployment = async (label: string, options: Options): Promise<Deployment> => {
@@ -57,7 +60,7 @@ export const startDeployment = async (label: string, options: Options): Promise<
       cwd: root,
       env: {
         ...{DATABASE_URL: database.url, PORT: `${port}`, PUBLIC_URL: apiUrl, STORAGE_DIR: directory, CRM_STANDIN_URL: crmUrl},
-        // A deployment has no cache of compiled code either; it costs memory.
+        // The cache of compiled code is off, because it costs memory and a production deployment has none.
         ...{LOG_LEVEL: 'warn', DRAIN_SECONDS: '5', NODE_DISABLE_COMPILE_CACHE: '1', ...env},
       },
       output: (name, line) => process.stderr.write(`${name}: ${line}\n`),
@@ -70,7 +73,7 @@ export const startDeployment = async (label: string, options: Options): Promise<
     supervisor.start({name: 'discovery', command: ['node', 'workers/start.ts', 'discovery', ...beside]})
     await answers(`${apiUrl}/health`)
     const [first, ...others] = people
-    const places: [Place, ...Place[]] = [await openPlace(apiUrl, first)]
+    const places: [BenchImport, ...BenchImport[]] = [await openPlace(apiUrl, first)]
     for (const email of others) places.push(await openPlace(apiUrl, email))
     const query = async <Row extends object>(text: string, values: unknown[] = []) => (await db.query<Row>(text, values)).rows
     return {
@@ -85,7 +88,7 @@ export const startDeployment = async (label: string, options: Options): Promise<
   }
 }
 
-/** With the flags that the Procfile gives it. */
+/** Returns the Procfile's line for a process, which includes its flags. */
 const lineOf = (wanted: string) => readProcfile(readFileSync(join(root, 'Procfile'), 'utf8')).find(({name}) => name === wanted)!
 
 const answers = async (url: string) => {
@@ -105,7 +108,7 @@ const pidOf = ({processes}: Supervisor, name: string) => {
 
 type Query = Deployment['query']
 
-const runImport = async (place: Place, query: Query, file: {csv: Buffer; flow: FlowOf}): Promise<Ended> => {
+const runImport = async (place: BenchImport, query: Query, file: {csv: Buffer; flow: FlowOf}): Promise<EndedRun> => {
   const prepared = await prepareImport(place, file)
   const id = await startRun(prepared)
   const [ended] = await untilEnded(query, [id])
@@ -113,12 +116,12 @@ const runImport = async (place: Place, query: Query, file: {csv: Buffer; flow: F
   return ended!
 }
 
-type Found = Ended & {state: string; entries: number; stop: object | null}
+type FoundRun = EndedRun & {state: string; entries: number; stop: object | null}
 
-/** Asked seldom, so as not to be measured. Gives up when no entry is added for a minute. */
-const untilEnded = async (query: Query, ids: string[], {cancelled} = {cancelled: false}): Promise<Ended[]> => {
+/** Waits for the ends of runs. It polls rarely, so that polling does not affect the measurement. It gives up if no entry is added for a minute. */
+const untilEnded = async (query: Query, ids: string[], {cancelled} = {cancelled: false}): Promise<EndedRun[]> => {
   for (let last = -1, since = Date.now(); ; await sleep(200)) {
-    const found = await query<Found>(
+    const found = await query<FoundRun>(
       `select id, run_no::int as no, state, next_seq::int as entries, stop, extract(epoch from ended_at - started_at)::float8 as seconds,
          extract(epoch from started_at)::float8 as "startedAt", extract(epoch from ended_at)::float8 as "endedAt"
        from runs join run_heads using (run_no) where id = any($1)`,

@@ -16,9 +16,9 @@ const callsAtOnce = 10
 const rowsPerCrossing = 500
 
 /**
- * The bare parts of an import, each alone on the same rows, one after another ÷ the engine, which does them all: parse the file, run ten
- * expressions over its twelve columns, post the records to a CRM that does nothing, and write down each batch's intent and end.
- * Interleaved rounds; the median of the rounds' ratios.
+ * Measures the bare parts of an import ÷ the engine, which does them all. Each part runs alone on the same rows, one after another: parse
+ * the file, run ten expressions over its twelve columns, post the records to a CRM that does nothing, and write each batch's intent and
+ * settlement. Rounds are interleaved. The result is the median of their ratios.
  */
 export const measureEngineParts = async () => {
   const deployment = await startDeployment('parts', {crm: ['test/bench/idle-crm.ts']})
@@ -28,7 +28,7 @@ export const measureEngineParts = async () => {
       const csv = fileOf(rows, `${round} `)
       const parts = await measureParts(csv, deployment.crmUrl)
       const {seconds} = await deployment.runImport({csv, flow: withExpressions})
-      // The first of each is the one that compiles it.
+      // The first round compiles the code.
       if (round === 0) continue
       measured.ratio.push((parts.parse + parts.evaluate + parts.post + parts.write) / seconds)
       measured.parts.push(parts)
@@ -80,7 +80,7 @@ const evaluateAll = async ([header, ...records]: string[][]) => {
   }
 }
 
-/** Both statements of every batch, one batch after another. Its statistics are taken as the engine has them taken. */
+/** Executes both statements of every batch, one batch after another. It refreshes the statistics as the engine does. */
 const writeAll = async () => {
   const ledger = await openLedger('bench_parts', {connections: 2})
   try {

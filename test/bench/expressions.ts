@@ -1,13 +1,13 @@
 import base from '@jitl/quickjs-wasmfile-release-sync'
 import {newQuickJSWASMModuleFromVariant} from 'quickjs-emscripten-core'
-import {type Outcome, openSandbox} from '../../shared/expressions/sandbox.ts'
+import {type ExpressionOutcome, openSandbox} from '../../shared/expressions/sandbox.ts'
 import {medianOf} from './median.ts'
 
 const rounds = 9
 const batches = 40
 const batchRows = 500
 
-/** Ten expressions of everyday kinds over a row of twelve columns, all of which they read. */
+/** Ten common expressions over a row of twelve columns. Together they read all columns. */
 const expressions = {
   name: 'row.first.trim() + " " + row.last.trim()',
   upper: 'row.city.toUpperCase()',
@@ -37,8 +37,9 @@ const rowAt = (at: number) => ({
 })
 
 /**
- * Rows per second of `evaluate` ÷ those of the bare engine: the same WASM on this thread, without limits, checks, errors by row or a
- * crossing of threads; JSON in, one loop, JSON out, a batch at a time. Interleaved rounds; the median of the rounds' ratios.
+ * Measures rows per second of `evaluate` ÷ those of the bare engine. That is the same WASM on this thread, without limits, checks, errors
+ * by row or a second thread: JSON in, one loop, JSON out, one batch at a time. Rounds are interleaved. The result is the median of their
+ * ratios.
  */
 export const measureExpressions = async () => {
   const rows = Array.from({length: batchRows}, (_, at) => rowAt(at))
@@ -59,7 +60,7 @@ export const measureExpressions = async () => {
   }
 }
 
-const valuesOf = (outcomes: Record<string, Outcome>[]) =>
+const valuesOf = (outcomes: Record<string, ExpressionOutcome>[]) =>
   outcomes.map(row => Object.keys(expressions).map(name => 'value' in row[name]! && row[name].value))
 
 const rate = async (work: () => unknown) => {

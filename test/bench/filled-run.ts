@@ -2,10 +2,10 @@ import {mkdtemp, rm} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {readConfig} from '../../shared/config.ts'
-import type {Snapshot} from '../../shared/flows/snapshot.ts'
-import {openLog} from '../../shared/log.ts'
+import type {Snapshot} from '../../shared/mapping/flows/snapshot.ts'
 import type {FoundRun} from '../../shared/runs/find.ts'
-import {openStorage} from '../../shared/storage.ts'
+import {openStorage} from '../../shared/storage/storage.ts'
+import {openLog} from '../../shared/telemetry/log.ts'
 import {sql} from '../../sql/database.ts'
 import {insertSnapshot} from '../../sql/run-snapshots.ts'
 import {archiveAll} from '../../workers/archive.ts'
@@ -13,7 +13,7 @@ import {beginRun, openLedger} from '../running.ts'
 
 export const fileKey = 'org_bench/imp_bench/src_bench'
 
-/** A database and a storage with one run in them that has ended, its every tenth row failed, as its engine leaves it. */
+/** Creates a database and a storage with one ended run, as the engine leaves it. Every tenth row has failed. */
 export const openFilledRun = async (label: string, rows: number) => {
   const ledger = await openLedger(label)
   const directory = await mkdtemp(join(tmpdir(), 'lading-bench-'))
@@ -24,7 +24,7 @@ export const openFilledRun = async (label: string, rows: number) => {
   }
   try {
     const found = await fill(tools, rows)
-    /** Its records go to storage, as the `archive` worker takes them there. */
+    /** Moves the run's records to storage, as the `archive` worker does. */
     const archive = () => archiveAll({...tools, drain: new AbortController().signal})
     return {tools, found, archive, close}
   } catch (error) {
@@ -34,9 +34,9 @@ export const openFilledRun = async (label: string, rows: number) => {
 }
 export type FilledRun = Awaited<ReturnType<typeof openFilledRun>>
 
-type Tools = Pick<Awaited<ReturnType<typeof openLedger>>, 'db'>
+type FillDeps = Pick<Awaited<ReturnType<typeof openLedger>>, 'db'>
 
-const fill = async ({db}: Tools, rows: number): Promise<FoundRun> => {
+const fill = async ({db}: FillDeps, rows: number): Promise<FoundRun> => {
   const snapshot = snapshotOf(rows)
   const {run, id} = await beginRun({db})
   const no = await db.transaction(tx =>
@@ -50,7 +50,7 @@ const fill = async ({db}: Tools, rows: number): Promise<FoundRun> => {
   await db.query(sql.unsafe`update run_heads set next_seq = ${rows + 1} where run_no = ${run}`)
   await db.query(sql.unsafe`update runs set state = 'ended', snapshot_no = ${no} where run_no = ${run}`)
   await db.query(sql.unsafe`analyze run_log`)
-  // As if under way, so that no file is kept and each is made anew.
+  // The run counts as active here, so that no result file is stored and each is made again.
   return {
     run: {no: run, id, dryRun: false, state: 'writing', expiredAt: null} as never,
     importId: null,

@@ -3,12 +3,12 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {parseArgs} from 'node:util'
 import {seedOrgs} from '../simulators/crm/seed.ts'
 import {openServer} from '../simulators/crm/server.ts'
-import {createStandIn} from '../simulators/crm/stand-in.ts'
+import {createSimulator} from '../simulators/crm/simulator.ts'
 
 /**
- * A CRM that does nothing: it says that every record of a write was made, at once or after `--latency` ms, and looks at none of them.
- * Everything else (consent, tokens, metadata) is the stand-in's answer, whose first org is here `--orgs` times: bench1@example.org is of the
- * first copy, bench2@example.org of the second.
+ * Starts a CRM that does nothing. It answers that every record of a write was made, at once or after `--latency` ms, and stores none. All
+ * other answers (consent, tokens, metadata) come from the stand-in. Its first org exists `--orgs` times: bench1@example.org belongs to the
+ * first copy, bench2@example.org to the second.
  */
 const {port, latency, orgs} = parseArgs({
   options: {port: {type: 'string', default: '0'}, latency: {type: 'string', default: '0'}, orgs: {type: 'string', default: '0'}},
@@ -26,7 +26,7 @@ const copies = Array.from({length: Number(orgs)}, (_, at) => {
     users,
   }
 })
-const standIn = createStandIn({journal: {limit: 0}, switches: {credits: false}, orgs: [...seedOrgs, ...copies]}, () => {})
+const standIn = createSimulator({journal: {limit: 0}, switches: {credits: false}, orgs: [...seedOrgs, ...copies]}, () => {})
 await openServer(standIn, {port: 0, control: false, keepAliveMs: 65_000})
 const standInUrl = standIn.world.baseUrl
 const server = createServer((incoming, outgoing) => {
@@ -43,7 +43,7 @@ const recordsPerCall = 100
 let records = 4_400_000_000_000
 
 const answerWrite = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-  // Short calls are the last of a file: only they are looked into.
+  // The answer needs the number of records, because the last call of a file may have fewer.
   const pieces: Buffer[] = []
   incoming.on('data', piece => pieces.push(piece))
   incoming.on('end', async () => {
@@ -54,7 +54,7 @@ const answerWrite = (incoming: IncomingMessage, outgoing: ServerResponse) => {
   })
 }
 
-/** A record's own values hold no such text. */
+/** Counts the records of a body by a text that never occurs in their values. */
 const countIn = (body: Buffer) => {
   let count = 0
   for (let at = body.indexOf('"Account_Number":'); at >= 0; at = body.indexOf('"Account_Number":', at + 17)) count++

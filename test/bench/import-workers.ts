@@ -1,7 +1,7 @@
 import {setTimeout as sleep} from 'node:timers/promises'
+import {type PreparedImport, prepareImport, startRun} from './bench-import.ts'
 import {type Deployment, startDeployment} from './deployment.ts'
 import {medianOf} from './median.ts'
-import {type Prepared, prepareImport, startRun} from './place.ts'
 import {fileOf, plain} from './rows.ts'
 
 const rounds = 5
@@ -13,10 +13,10 @@ const firstRows = 1_000
 const takenWithinMs = 30_000
 
 /**
- * What a second, third and fourth `imports` process add: rows per second of four of them, with one run each in four orgs, ÷ those of one of
- * them with one run in one org. Each org has a CRM of its own, three slots and 200 ms a call, so a run alone is at most 1,500 rows/s.
- * Beside it what one process makes of all four runs, which it takes at once. Interleaved rounds, each run of 10,000 rows; the medians
- * of their ratios.
+ * Measures the gain from a second, third and fourth `imports` process: rows per second of four processes with one run in each of four orgs
+ * ÷ those of one process with one run in one org. Each org has a CRM of its own, three slots and 200 ms per call, so a single run reaches
+ * at most 1,500 rows/s. It also measures one process that executes all four runs at once. Interleaved rounds have 10,000 rows per run. The
+ * results are the medians of their ratios.
  */
 export const measureImportWorkers = async () => {
   const four = await openOrgs('workers', {imports: orgs, runsEach: 1})
@@ -34,7 +34,7 @@ export const measureImportWorkers = async () => {
 
 const compare = async (four: Orgs, one: Orgs) => {
   const measured = {four: [] as number[], one: [] as number[], speed: [] as number[]}
-  // The first of each process is the one that compiles it.
+  // The first run of each process compiles the code.
   for (const orgs of [four, one]) await speedOf(orgs, orgs.imports, firstRows)
   for (let round = 0; round < rounds; round++) {
     const alone = await speedOf(four, four.imports.slice(0, 1))
@@ -51,7 +51,7 @@ const compare = async (four: Orgs, one: Orgs) => {
   }
 }
 
-type Orgs = {deployment: Deployment; imports: Prepared[]; workers: number}
+type Orgs = {deployment: Deployment; imports: PreparedImport[]; workers: number}
 
 const openOrgs = async (label: string, {imports, runsEach}: {imports: number; runsEach: number}): Promise<Orgs> => {
   const deployment = await startDeployment(label, {
@@ -62,7 +62,7 @@ const openOrgs = async (label: string, {imports, runsEach}: {imports: number; ru
   })
   try {
     const csv = fileOf(rows, 'w ')
-    const prepared: Prepared[] = []
+    const prepared: PreparedImport[] = []
     for (const place of deployment.places) prepared.push(await prepareImport(place, {csv, flow: plain}))
     return {deployment, imports: prepared, workers: imports}
   } catch (error) {
@@ -71,8 +71,8 @@ const openOrgs = async (label: string, {imports, runsEach}: {imports: number; ru
   }
 }
 
-/** Rows per second of these runs together, from the start of the first to the end of the last. */
-const speedOf = async ({deployment, workers}: Orgs, imports: Prepared[], rowsEach = rows) => {
+/** Returns the rows per second of these runs together, from the first start to the last end. */
+const speedOf = async ({deployment, workers}: Orgs, imports: PreparedImport[], rowsEach = rows) => {
   const ids = await Promise.all(imports.map(one => startRun(one, {rows: {to: rowsEach}})))
   await untilTaken(deployment, ids, Math.min(workers, imports.length))
   const ended = await deployment.ended(ids)
@@ -80,7 +80,7 @@ const speedOf = async ({deployment, workers}: Orgs, imports: Prepared[], rowsEac
   return (rowsEach * imports.length) / seconds
 }
 
-/** All of them are under way at once, and so many processes carry them. */
+/** Waits until all runs are active at once, in this number of processes. */
 const untilTaken = async ({query}: Deployment, ids: string[], workers: number) => {
   for (const until = Date.now() + takenWithinMs; Date.now() < until; await sleep(50)) {
     const [found] = await query<{runs: number; workers: number}>(

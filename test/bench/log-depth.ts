@@ -7,14 +7,14 @@ const page = 1_000
 const rounds = 101
 const warmUps = 5
 
-/** The time of a log page of 1,000 at the end of 1,000,000 entries ÷ that of the first page: in Postgres, then moved to storage. */
+/** Measures the time of a log page of 1,000 at the end of 1,000,000 entries ÷ the time of the first page: in Postgres, then after the move to storage. */
 export const measureLogDepth = async () => {
   const filled = await openFilledRun('bench_log', entries)
   try {
     const logDepthRatio = await depthOf(filled, entries - page)
     await filled.archive()
     const movedLogDepthRatio = await depthOf(filled, entries - page)
-    // Half of it in one stored object, half in the next.
+    // Half of the page is in one stored object, half in the next.
     const movedLogAcrossRatio = await depthOf(filled, entries - 10_000 - page / 2)
     return {logDepthRatio, movedLogDepthRatio, movedLogAcrossRatio}
   } finally {

@@ -7,10 +7,10 @@ const few = 100_000
 const many = 1_000_000
 
 /**
- * What an imports worker takes of memory, sandbox included, and whether it slows down: 100,000 rows in a service of their own, then
- * 1,000,000 in another, ten expressions a row, against a CRM that does nothing. Once each: the last tenth of the long run ÷ its second
- * tenth, the first in which nothing is still starting. A tenth lasts a few seconds, in which a neighbour of this machine decides as much as
- * the engine does: its speed is the median of its ten pieces. As the clock has it, with whatever happened beside it, stands next to it.
+ * Measures the memory of an imports worker, sandbox included, and whether it becomes slower. It runs 100,000 rows in one deployment, then
+ * 1,000,000 in another, once each, with ten expressions per row, against a CRM that does nothing. Speed is compared between the last and
+ * the second tenth of the long run, because the first includes the start. A tenth lasts only a few seconds, so other load on this machine
+ * matters; its speed is therefore the median of its ten pieces. The plain speed by the clock is given too.
  */
 export const measureMemory = async () => {
   const small = await measureRun(few)

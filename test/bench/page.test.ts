@@ -12,7 +12,7 @@ const measured: Measure = {
   },
 }
 
-test('a figure stands under its subject beside what is wanted of it, and one that misses it is marked', t => {
+test('a bench page shows each figure below its subject with its limit, and marks a figure that misses it', t => {
   const lines = linesOf(measured, {fast: 0.2444, heavy: 229.4, plain: 24_512.3}, null, 8)
   t.deepEqual(lines, [
     '',
@@ -24,7 +24,7 @@ test('a figure stands under its subject beside what is wanted of it, and one tha
   t.is(linesOf(measured, {fast: 0.3, heavy: 1, plain: 1}, 'Requests', 8).length, 3)
 })
 
-test('what is no number keeps no limit', t => {
+test('a measured value that is not a number misses every limit', t => {
   t.true(isMissed({about: '', atLeast: 0}, Number.NaN))
   t.true(isMissed({about: '', atMost: 1}, Number.NaN))
   t.false(isMissed({about: '', atMost: 1}, 1))

@@ -1,6 +1,6 @@
 import type {Figure, Measure} from './figures.ts'
 
-/** What is wanted of a figure, as the page says it. */
+/** Formats the limit of a figure. */
 export const limitOf = ({atLeast, atMost}: Figure): string | null => {
   if (atLeast !== undefined) return `>= ${atLeast.toFixed(2)}`
   return atMost === undefined ? null : `<= ${atMost.toFixed(atMost < 100 ? 2 : 0)}`
@@ -11,7 +11,7 @@ export const isMissed = ({atLeast, atMost}: Figure, value: number): boolean =>
 
 const [valueWidth, limitWidth] = [9, 8]
 
-/** A figure's line: its value, what is wanted, a mark where it is missed, its name, what it divides. */
+/** Formats the line of a figure: its value, limit, a mark if it misses the limit, its name and what it divides. */
 export const lineOf = (name: string, figure: Figure, value: number, nameWidth: number): string =>
   [
     shown(value).padStart(valueWidth),
@@ -21,11 +21,11 @@ export const lineOf = (name: string, figure: Figure, value: number, nameWidth: n
     figure.about,
   ].join('  ')
 
-/** A measure's lines, under its subject where it is another than before. */
+/** Formats the lines of a measure. The subject comes first if it differs from the one before. */
 export const linesOf = ({subject, figures}: Measure, found: Record<string, number>, before: string | null, nameWidth: number): string[] => [
   ...(subject === before ? [] : ['', subject]),
   ...Object.entries(figures).map(([name, figure]) => lineOf(name, figure, found[name]!, nameWidth)),
 ]
 
-/** Three digits, or as many as a whole number has. */
+/** Formats a number with three digits. From 100 it is a whole number with all its digits. */
 const shown = (value: number) => (value >= 100 ? value.toFixed(0) : value.toFixed(value >= 10 ? 1 : value >= 1 ? 2 : 3))

@@ -1,9 +1,9 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {Agent, request} from 'undici'
-import {inLanes} from '../../shared/crm/lanes.ts'
+import {mapConcurrent} from '../../shared/concurrency/map-concurrent.ts'
+import {cancelRun, type PreparedImport, prepareImport, startRun} from './bench-import.ts'
 import {type Deployment, startDeployment} from './deployment.ts'
 import {medianOf, percentileOf} from './median.ts'
-import {cancelRun, type Prepared, prepareImport, startRun} from './place.ts'
 import {fileOf, plain} from './rows.ts'
 
 const rounds = 5
@@ -17,9 +17,9 @@ const connections = 10
 const underWayWithinMs = 60_000
 
 /**
- * What 50 runs under way at once, in two `imports` processes over one CRM org of ten slots and 400 ms a call, cost whoever asks the API: the
- * progress of those very runs, and the authorisation of another one, each by ten connections as fast as they are answered, ÷ the same
- * requests to the same process while no run is under way. The medians of five interleaved rounds.
+ * Measures what 50 active runs cost other users of the API: time and rate of reading the progress of these runs and of authorising another
+ * run ÷ those of the same requests to the same process without runs. The runs use two `imports` processes over one CRM org with ten slots
+ * and 400 ms per call. Ten connections send requests as fast as they are answered. The results are the medians of five interleaved rounds.
  */
 export const measureParallelRuns = async () => {
   const deployment = await startDeployment('parallel', {
@@ -30,7 +30,7 @@ export const measureParallelRuns = async () => {
   try {
     const [place] = deployment.places
     const csv = fileOf(rowsEach, 'p ')
-    const imports = await inLanes(
+    const imports = await mapConcurrent(
       Array.from({length: runs}, () => csv),
       4,
       csv => prepareImport(place, {csv, flow: plain}),
@@ -41,13 +41,13 @@ export const measureParallelRuns = async () => {
   }
 }
 
-type Imports = [Prepared, ...Prepared[]]
-type Asked = {progress: Load; authorise: Load}
+type Imports = [PreparedImport, ...PreparedImport[]]
+type CompareRunsInput = {progress: Load; authorise: Load}
 type Load = {perSecond: number; p99: number}
 
 const compare = async (deployment: Deployment, imports: Imports) => {
-  const measured: {quiet: Asked; busy: Asked}[] = []
-  // The first of each is the one that compiles it.
+  const measured: {quiet: CompareRunsInput; busy: CompareRunsInput}[] = []
+  // The first runs compile the code.
   for (let round = 0, ids = await Promise.all(imports.map(one => startRun(one, {rows: {to: 100}}))); round <= rounds; round++) {
     await deployment.ended(ids, {cancelled: true})
     const quiet = await ask(imports, ids)
@@ -58,7 +58,7 @@ const compare = async (deployment: Deployment, imports: Imports) => {
     await Promise.all(imports.map((one, at) => cancelRun(one, ids[at]!)))
     if (round > 0) measured.push({quiet, busy})
   }
-  const median = (of: (round: {quiet: Asked; busy: Asked}) => number) => medianOf(measured.map(of))
+  const median = (of: (round: {quiet: CompareRunsInput; busy: CompareRunsInput}) => number) => medianOf(measured.map(of))
   return {
     progressUnder50Runs: median(({quiet, busy}) => busy.progress.perSecond / quiet.progress.perSecond),
     progressP99Under50Runs: median(({quiet, busy}) => busy.progress.p99 / quiet.progress.p99),
@@ -69,7 +69,7 @@ const compare = async (deployment: Deployment, imports: Imports) => {
   }
 }
 
-const ask = async (imports: Imports, ids: string[]): Promise<Asked> => ({
+const ask = async (imports: Imports, ids: string[]): Promise<CompareRunsInput> => ({
   progress: await load(imports, at => ({method: 'GET', path: `${imports[at]!.path}/runs/${ids[at]}`})),
   authorise: await load(imports, at => ({
     method: 'POST',
@@ -80,7 +80,7 @@ const ask = async (imports: Imports, ids: string[]): Promise<Asked> => ({
 
 type Request = {method: 'GET' | 'POST'; path: string; body?: string}
 
-/** One import after another, each connection as soon as it has been answered. */
+/** Sends requests about the imports in turn. Each connection sends its next request as soon as it has an answer. */
 const load = async ([{place}, ...others]: Imports, requestOf: (at: number) => Request): Promise<Load> => {
   const dispatcher = new Agent({connections, pipelining: 1})
   const headers = {authorization: `Bearer ${place.token}`, 'content-type': 'application/json'}
@@ -104,7 +104,7 @@ const load = async ([{place}, ...others]: Imports, requestOf: (at: number) => Re
   }
 }
 
-/** Every one of them is written, and has rows written. */
+/** Waits until all runs are active and have written rows. */
 const untilUnderWay = async ({query}: Deployment, ids: string[]) => {
   for (const until = Date.now() + underWayWithinMs; Date.now() < until; await sleep(100)) {
     const [found] = await query<{count: number}>(

@@ -1,25 +1,25 @@
 import pg from 'pg'
 import {PgBoss} from 'pg-boss'
 import {databaseUrlOf, readConfig} from '../../shared/config.ts'
-import {openLog} from '../../shared/log.ts'
 import {openQueue} from '../../shared/queue.ts'
-import type {Tools} from '../../workers/tools.ts'
+import {openLog} from '../../shared/telemetry/log.ts'
+import type {WorkerDeps} from '../../workers/deps.ts'
 import {worker} from '../../workers/worker.ts'
-import {type Asked, bareJob, channel, nowMs, ourJob, slots} from './queue-jobs.ts'
+import {bareJob, channel, nowMs, ourJob, type QueueJobsInput, slots} from './queue-jobs.ts'
 
 /**
- * A worker process three times over: a job of ours by the way every worker of ours takes it, the same by bare pg-boss with the same
- * settings, and a bare listener. Told of how many it is to hear, it says when the first and the last of them began.
+ * The last message of the bench. This process has three listeners: our worker, bare pg-boss with the same settings, and a bare NOTIFY
+ * listener. After a message with a count, it reports when the first and the last of these jobs began.
  */
-let asked: Asked | null = null
+let asked: QueueJobsInput | null = null
 let begun: number[] = []
 
-process.on('message', (to: Asked) => {
+process.on('message', (to: QueueJobsInput) => {
   ;[asked, begun] = [to, []]
   process.send!('asked')
 })
 
-const begins = (of: Asked['of']) => {
+const begins = (of: QueueJobsInput['of']) => {
   if (asked?.of !== of) return
   begun.push(nowMs())
   if (begun.length === asked.count) process.send!({first: begun[0]!, last: begun.at(-1)!})
@@ -33,9 +33,9 @@ const ours = worker(ourJob, {concurrency: slots}, async () => {
   begins('ours')
   return {}
 })
-await ours.start(queue, {log, drain: new AbortController().signal} as Tools)
+await ours.start(queue, {log, drain: new AbortController().signal} as WorkerDeps)
 
-// As `openQueue` and `worker` set theirs. A slot that is not woken by its own id would sleep out its polling interval after each job.
+// The settings are those of `openQueue` and `worker`. A slot that gets no notification of its own would wait for its polling interval after each job.
 const bare = new PgBoss({connectionString: url, max: 4, useListenNotify: true, supervise: true, schedule: false})
 bare.on('error', err => log.warn({err}, 'bare queue'))
 await bare.start()

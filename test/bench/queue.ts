@@ -4,26 +4,26 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {fileURLToPath} from 'node:url'
 import pg from 'pg'
 import {newId} from '../../shared/ids.ts'
-import {openLog} from '../../shared/log.ts'
 import {enqueue, openQueue, type Queue} from '../../shared/queue.ts'
+import {openLog} from '../../shared/telemetry/log.ts'
 import {openDatabase, type Pool} from '../../sql/database.ts'
 import {keepOrg} from '../../sql/orgs.ts'
 import {createDatabase} from '../database.ts'
 import {medianOf, percentileOf} from './median.ts'
-import {type Asked, type Begun, bareJob, channel, nowMs, ourJob} from './queue-jobs.ts'
+import {bareJob, channel, nowMs, ourJob, type QueueJobsInput, type QueueJobsOptions} from './queue-jobs.ts'
 
 const rounds = 5
 const samples = 150
 const backlog = 1_500
-/** A slot that has done a job settles it and looks again; then it waits, as it does between the jobs of a day. */
+/** Pause before the next job. After a job, a slot completes it and looks for another; then it waits, as it usually does between jobs. */
 const restMs = 5
 const warmUps = 50
 
 /**
- * A job's way from the commit that enqueues it to its handler's first line in a worker process that waits for it, ÷ the way of a bare
- * NOTIFY from its commit to a bare listener in that process: one of each in turn, and per round the ratio of their medians and of their
- * 99th percentiles. And jobs per second of a backlog of 1,500 through our queue and `workers/worker.ts` ÷ through bare pg-boss: the same
- * policy, slots, batch size and polling, a handler that does nothing. The medians of five rounds.
+ * Measures the time from the commit that enqueues a job to its handler's first line in a waiting worker process ÷ the time from the commit
+ * of a bare NOTIFY to a bare listener in that process. One of each alternates; a round gives the ratio of their medians and of their 99th
+ * percentiles. It also measures jobs per second of a backlog of 1,500 through our queue and `workers/worker.ts` ÷ through bare pg-boss with
+ * the same policy, slots, batch size and polling; the handler does nothing. The results are the medians of five rounds.
  */
 export const measureQueue = async () => {
   const database = await createDatabase('bench_queue')
@@ -95,14 +95,14 @@ const timePair = async ({db, queue, notifier, child, org}: Bench): Promise<Pair>
   return {ours, bare}
 }
 
-const timeOne = async (child: ChildProcess, of: Asked['of'], commit: () => Promise<number>) => {
+const timeOne = async (child: ChildProcess, of: QueueJobsInput['of'], commit: () => Promise<number>) => {
   await sleep(restMs)
   const begun = await ask(child, {of, count: 1})
   const committedFrom = await commit()
   return (await begun()).first - committedFrom
 }
 
-/** Jobs per second of a backlog that becomes known at once. */
+/** Returns the jobs per second of a backlog that is enqueued at once. */
 const drain = async ({queue, child, org}: Bench, of: 'ours' | 'bare') => {
   const {name} = of === 'ours' ? ourJob : bareJob
   const begun = await ask(child, {of, count: backlog})
@@ -114,10 +114,10 @@ const drain = async ({queue, child, org}: Bench, of: 'ours' | 'bare') => {
   return ((backlog - 1) / (last - first)) * 1000
 }
 
-/** Once this is answered the child listens; what it answers then is when they began. */
-const ask = async (child: ChildProcess, asked: Asked) => {
+/** Asks the child to listen, and returns when it does. The returned function waits until the jobs have begun. */
+const ask = async (child: ChildProcess, asked: QueueJobsInput) => {
   const [heard] = [once(child, 'message'), child.send(asked)]
   await heard
-  const begun = once(child, 'message', {signal: AbortSignal.timeout(60_000)}) as Promise<[Begun]>
+  const begun = once(child, 'message', {signal: AbortSignal.timeout(60_000)}) as Promise<[QueueJobsOptions]>
   return async () => (await begun)[0]
 }

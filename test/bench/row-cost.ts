@@ -8,14 +8,14 @@ const rows = 200_000
 const archivedWithinMs = 120_000
 
 /**
- * What a row costs, from its file to the storage its log ends in: bytes in Postgres while the run lasts, bytes of write-ahead log, bytes in
- * storage, and the processor time of everybody but the CRM, which does nothing here. One run of 200,000 rows of ten expressions: these are
- * sums, which a neighbour of the machine does not change.
+ * Measures the cost of a row, from its file until its log is in storage: bytes in Postgres during the run, bytes of write-ahead log, bytes
+ * in storage, and processor time of all processes but the CRM, which does nothing here. One run of 200,000 rows with ten expressions is
+ * enough, because other load on the machine does not change these sums.
  */
 export const measureRowCost = async () => {
   const deployment = await startDeployment('cost', {crm: ['test/bench/idle-crm.ts'], beside: ['archive']})
   try {
-    // The first run compiles what all later ones use.
+    // The first run compiles the code.
     await untilArchived(deployment, (await deployment.runImport({csv: fileOf(5_000, 'first '), flow: withExpressions})).no)
     const csv = fileOf(rows, 'cost ')
     const before = await readCosts(deployment)
@@ -52,7 +52,7 @@ const readCosts = async ({query, pidOf}: Deployment) => {
     imports: processorSecondsOf(pidOf('imports')),
     web: processorSecondsOf(pidOf('web')),
     archive: processorSecondsOf(pidOf('discovery')),
-    // Those that have ended are their parent's.
+    // The time of an ended process counts for its parent.
     postgres: childrenSecondsOf(postmaster) + alive.reduce((sum, {pid}) => sum + secondsOrNone(pid), 0),
   }
 }
@@ -64,7 +64,7 @@ const childrenSecondsOf = (pid: number) => {
   return (Number(fields[13]) + Number(fields[14])) / 100
 }
 
-/** One that ended after it was listed is its parent's by the next time. */
+/** Returns the processor seconds of a process, or 0 if it has ended since it was listed. Its parent then has its time in the next measurement. */
 const secondsOrNone = (pid: number) => {
   try {
     return processorSecondsOf(pid)

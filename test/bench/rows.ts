@@ -1,6 +1,6 @@
-import type {FlowOf} from './place.ts'
+import type {FlowOf} from './bench-import.ts'
 
-/** Twelve columns, about a hundred bytes a row. */
+/** Builds a file of twelve columns, with about a hundred bytes per row. */
 export const fileOf = (rows: number, prefix: string): Buffer => {
   const pieces: Buffer[] = [Buffer.from(`${columns.join(',')}\n`)]
   for (let from = 0; from < rows; from += 10_000) {
@@ -18,7 +18,7 @@ const lineAt = (prefix: string, n: number) =>
 const column = (field: string, source: string) => ({field, mode: 'column', source})
 const made = (field: string, transform: string) => ({field, mode: 'expression', transform})
 
-/** Ten expressions over the twelve columns, and two columns as they are. */
+/** Ten expressions over the twelve columns, and two unchanged columns. */
 export const expressions: Record<string, string> = {
   Account_Name: 'row.first.trim() + " " + row.last.trim()',
   Phone: "row.phone ? '+' + row.phone : null",
@@ -32,7 +32,7 @@ export const expressions: Record<string, string> = {
   Description: "row.zip.length > 4 ? 'long ' + row.zip : 'short'",
 }
 
-/** With them the flow's work is that of a usual import. */
+/** A flow with these expressions, which does the work of a usual import. */
 export const withExpressions: FlowOf = {
   module: 'Accounts',
   fields: [
@@ -42,7 +42,7 @@ export const withExpressions: FlowOf = {
   ],
 }
 
-/** The same columns as they are. */
+/** A flow of the same columns without expressions. */
 export const plain: FlowOf = {
   module: 'Accounts',
   fields: [

@@ -9,8 +9,8 @@ const rowsPerBatch = 100
 const batches = 300
 
 /**
- * How much of its concurrency an import uses while it has rows to send: time in flight at the stand-in ÷ (10 slots × wall), from the
- * arrival of the first full batch to that of the last, with 400 ms a call. The median of five runs in one service.
+ * Measures how much of its concurrency an import uses while it has rows to send: time in flight at the stand-in ÷ (10 slots × wall time),
+ * from the arrival of the first full batch to that of the last, at 400 ms per call. The result is the median of five runs in one service.
  */
 export const measureSlotUse = async () => {
   const crm = ['test/simulators/crm.ts', '--control', '--latency', `${latencyMs}`, '--no-bodies', '--journal', '10000']
@@ -30,7 +30,7 @@ export const measureSlotUse = async () => {
 
 type Call = {from: number; to: number}
 
-/** Calls as the stand-in met them; it notes each as it ends. */
+/** Returns the write calls of the stand-in's journal, which notes each call when it ends. */
 const listWrites = async ({crmUrl}: Deployment): Promise<Call[]> => {
   const answer = await fetch(`${crmUrl}/__sim/journal?method=POST&module=Accounts`)
   const entries = (await answer.json()) as {at: string; ms: number}[]

@@ -1,8 +1,8 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import {inLanes} from '../../shared/crm/lanes.ts'
+import {mapConcurrent} from '../../shared/concurrency/map-concurrent.ts'
+import {cancelRun, type PreparedImport, prepareImport, startRun} from './bench-import.ts'
 import {type Deployment, startDeployment} from './deployment.ts'
 import {medianOf, percentileOf} from './median.ts'
-import {cancelRun, type Prepared, prepareImport, startRun} from './place.ts'
 import {fileOf, plain} from './rows.ts'
 
 const rounds = 5
@@ -19,11 +19,11 @@ const atFullSpeed = 2_000
 const underWayWithinMs = 60_000
 
 /**
- * How long people wait for small imports while a large one is under way in the same org: the 95th percentile of the time from asking for a
- * run of 50 rows to its end, over 200 such runs of which one is asked for every 80 ms, beside a run of 1,000,000 rows ÷ without it. One CRM
- * org, ten slots, 400 ms a call: alone the small ones need half of them. Two `imports` processes of eight runs each: the large one
- * keeps one of the sixteen places, and no small run waits for a place. Five interleaved rounds, the median of their ratios; the large run
- * begins anew in each, and is cancelled when the small ones have ended.
+ * Measures how long people wait for small imports while a large one is active in the same org: the 95th percentile of the time from the
+ * request for a run of 50 rows to its end, with a run of 1,000,000 rows ÷ without it. 200 small runs start, one every 80 ms. One CRM org
+ * has ten slots and 400 ms per call: the small runs alone need half of the slots. Two `imports` processes execute eight runs each: the
+ * large run takes one of the sixteen places, and no small run waits for a place. The result is the median ratio of five interleaved rounds.
+ * Each round starts a new large run and cancels it when the small runs have ended.
  */
 export const measureSmallRuns = async () => {
   const deployment = await startDeployment('small', {
@@ -34,7 +34,7 @@ export const measureSmallRuns = async () => {
   try {
     const [place] = deployment.places
     const csv = fileOf(smallRows, 's ')
-    const small = await inLanes(
+    const small = await mapConcurrent(
       Array.from({length: smallRuns}, () => csv),
       4,
       csv => prepareImport(place, {csv, flow: plain}),
@@ -46,7 +46,7 @@ export const measureSmallRuns = async () => {
   }
 }
 
-type Imports = {small: Prepared[]; large: Prepared}
+type Imports = {small: PreparedImport[]; large: PreparedImport}
 
 const compare = async (deployment: Deployment, {small, large}: Imports) => {
   const measured = {ratio: [] as number[], alone: [] as number[], beside: [] as number[]}
@@ -65,8 +65,8 @@ const compare = async (deployment: Deployment, {small, large}: Imports) => {
   }
 }
 
-/** Seconds from asking for each run to its end. */
-const secondsOf = async ({ended}: Deployment, imports: Prepared[]) => {
+/** Returns the seconds from the request for each run to its end. */
+const secondsOf = async ({ended}: Deployment, imports: PreparedImport[]) => {
   const from = performance.now()
   const asked = imports.map(async (one, at) => {
     await sleep(Math.max(0, at * everyMs - (performance.now() - from)))
@@ -78,8 +78,8 @@ const secondsOf = async ({ended}: Deployment, imports: Prepared[]) => {
   return runs.map(({id, askedAt}) => endedAt.get(id)! - askedAt)
 }
 
-/** The large run has all slots when `work` begins, and is still under way when it ends. */
-const besideLarge = async <T>(deployment: Deployment, large: Prepared, work: () => Promise<T>): Promise<T> => {
+/** Executes `work` beside a large run, which has all slots at the beginning and is still active at the end. */
+const besideLarge = async <T>(deployment: Deployment, large: PreparedImport, work: () => Promise<T>): Promise<T> => {
   const id = await startRun(large)
   await untilWritten(deployment, id, atFullSpeed)
   const done = await work()

@@ -10,7 +10,7 @@ const here = stage('browser failures')
 
 const heads = ['Company name', 'Account number', 'Industry', 'Employees', 'City']
 const trades: Record<string, string> = {'Harbour Foods': 'Food', 'Nordlicht Energie': 'Energy', 'Green Lane Clinics': 'Healthcare'}
-/** 40 companies; of the first 30 rows one in ten has a number of people nobody can read, one in ten a trade the CRM does not know. */
+/** The file: 40 companies. Of the first 30 rows, one in ten has an unreadable number of employees, and one in ten an industry that the CRM does not know. */
 const rows = Array.from({length: 40}, (_, n) => {
   const [name, city] = companies[n % companies.length]!
   const trade = n % 10 === 4 && n < 30 ? 'Agriculture' : (trades[name] ?? 'Manufacturing')
@@ -19,7 +19,7 @@ const rows = Array.from({length: 40}, (_, n) => {
 rows[12]![0] = `${'Sociedade de Distribuição '.repeat(9)}do Porto`
 rows[25]![0] = ''
 
-test('rows that fail are told with their reasons, mended in the file and in the mapping, and written once', async () => {
+test('failed rows are shown with their reasons, corrected in the file and the mapping, and written once', async () => {
   const {session} = await openOrg(here.world)
   const visitor = await here.open()
   const {page} = visitor
@@ -32,7 +32,7 @@ test('rows that fail are told with their reasons, mended in the file and in the 
   await mendMapping(page)
   await person.retryRows(page)
   await person.runEnded(page, /^Done: some rows were not written$/)
-  await person.assertAccount(page, '3 created + 32 written before + 4 failed + 1 refused = 40 rows')
+  await person.assertAccount(page, '3 created + 32 already written + 4 failed + 1 refused = 40 rows')
   await mendFile(page, await person.download(page, /^Download failed\.csv/))
   assertEachOnce()
   assert.deepEqual(visitor.complaints, [])
@@ -48,16 +48,16 @@ const mapCompanies = async (page: Page) => {
   await person.saveMapping(page)
   await person.goOn(page, 'Check')
   await person.checkRows(page)
-  await page.getByText(/problems found in 40 rows/).waitFor()
+  await page.getByText(/errors in 40 rows/).waitFor()
   await page
-    .getByRole('region', {name: /problems: rows fail/})
-    .getByText('Say which values the words stand for')
+    .getByRole('region', {name: /errors: rows will fail/})
+    .getByText('Match the words to options')
     .waitFor()
   await picture(page, 'check')
   await person.stepTo(page, 'Run')
 }
 
-/** Whatever is proposed: what each column is is known. */
+/** Maps each column explicitly, whatever the proposals are. */
 const takeColumns = async (page: Page) => {
   const fields = {
     'Company name': 'Account_Name',
@@ -67,7 +67,7 @@ const takeColumns = async (page: Page) => {
     City: 'Billing_City',
   }
   for (const [column, field] of Object.entries(fields)) await page.getByLabel(`Field for ${column}`).selectOption(field)
-  await page.getByRole('heading', {name: 'Every column is mapped or left out'}).waitFor()
+  await page.getByRole('heading', {name: 'All columns are mapped or skipped'}).waitFor()
   await page.getByRole('checkbox', {name: /^Account Number/}).check()
 }
 
@@ -82,24 +82,24 @@ const readWhy = async (page: Page) => {
       reasons.some(reason => words.test(reason)),
       `${words}: ${reasons}`,
     )
-  await page.getByRole('link', {name: 'Look at the rows'}).click()
+  await page.getByRole('link', {name: 'View rows'}).click()
   await person.onPage(page, 'Results')
   await page.getByLabel('Outcome').selectOption({label: 'Failed (7)'})
   await page.getByText('7 rows shown').waitFor()
   await picture(page, 'results')
 }
 
-/** The strange trade stands for another one from now on. */
+/** Maps the unknown industry to a known one. */
 const mendMapping = async (page: Page) => {
   await person.stepTo(page, 'Mapping')
   const industry = await person.openField(page, 'Industry')
-  await industry.getByLabel('A word the list does not have').selectOption('map')
+  await industry.getByLabel('Values that are not options').selectOption('map')
   await industry.getByLabel('Agriculture').selectOption('Food')
   await person.saveMapping(page)
   await person.stepTo(page, 'Run')
 }
 
-/** What failed is a file like the one that was sent, with why beside it: put right, it is imported by itself. */
+/** Corrects the failed rows in the downloaded file and imports them separately. */
 const mendFile = async (page: Page, failed: person.Row[]) => {
   const mended = failed.map(row => [
     row['Company name']!.slice(0, 60) || 'Ponte Logistica Genoa',
@@ -117,7 +117,7 @@ const mendFile = async (page: Page, failed: person.Row[]) => {
   await person.saveMapping(page)
   await person.stepTo(page, 'Run')
   await person.writeRows(page)
-  await person.runEnded(page, /^Done: no row failed$/)
+  await person.runEnded(page, /^Done: no rows failed$/)
   await person.assertAccount(page, '5 created = 5 rows')
 }
 
@@ -132,7 +132,7 @@ const assertEachOnce = () => {
 
 const idOf = (entry: unknown): string => String((entry as {details: {id: unknown}}).details.id)
 
-test('several records match: it is asked which, and a retry writes to that one', async () => {
+test('a row that matches several records is asked about, and a retry writes to the chosen record', async () => {
   const {session} = await openOrg(here.world, 'zoe@other.example')
   const [older, newer] = here.world.crm.create('other', 'Leads', [
     {Last_Name: 'Brandt', First_Name: 'Jule', Company: 'Nordlicht Energie', Email: 'jule.brandt@nordlicht.example', City: 'Kiel'},
@@ -158,18 +158,18 @@ test('several records match: it is asked which, and a retry writes to that one',
   await person.writeRows(page)
   await page.getByRole('link', {name: 'Answer questions'}).click()
   await person.onPage(page, 'Questions')
-  const question = page.getByRole('group', {name: 'Which record in Leads does row 1 mean?'})
+  const question = page.getByRole('group', {name: 'Which record in Leads does row 1 match?'})
   const radio = question.getByRole('radio', {name: idOf(newer)})
-  await question.getByText('2 records fit').waitFor()
+  await question.getByText('2 records match').waitFor()
   await radio.check()
   await page.reload()
-  await page.getByText('1 answer not saved yet').waitFor()
+  await page.getByText('1 unsaved answer').waitFor()
   assert.ok(await radio.isChecked(), 'an answer that is not saved outlives a reload')
   await page.getByRole('button', {name: 'Save 1 answer'}).click()
-  await page.getByText('Nothing is written by that alone').waitFor()
+  await page.getByText('Retry the run to write').waitFor()
   await person.retryRows(page)
-  await person.runEnded(page, /^Done: no row failed$/)
-  await person.assertAccount(page, '1 updated + 1 written before = 2 rows')
+  await person.runEnded(page, /^Done: no rows failed$/)
+  await person.assertAccount(page, '1 updated + 1 already written = 2 rows')
   const phoneOf = (entry: unknown) => here.world.crm.record('other', 'Leads', idOf(entry))?.Phone ?? null
   assert.deepEqual([phoneOf(older), phoneOf(newer)], [null, '+49 40 555 010'])
   assert.equal(here.world.crm.count('other', 'Leads'), 3)

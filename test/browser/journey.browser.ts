@@ -12,13 +12,13 @@ const here = stage('browser journey')
 const people = peopleOf(1200)
 const file = 'lisbon-fair.csv'
 
-/** Three of them the CRM knows, as they were a while ago. */
+/** Three of the people, whom the CRM already holds with older values. */
 const knownBefore = people.slice(0, 3).map(({first, last, email}, n) => ({
   ...{First_Name: first, Last_Name: last, Email: email},
   ...{Title: 'Assistant', Mailing_City: ['Madrid', 'Bremen', 'Nantes'][n]},
 }))
 
-test('a person signs in, connects, maps a file, tries it, runs it and sees what became of every row', async () => {
+test('a person signs in, connects, maps a file, tries and runs it, and sees the outcome of every row', async () => {
   const {crm, url} = here.world
   crm.create(
     'example',
@@ -49,17 +49,17 @@ test('a person signs in, connects, maps a file, tries it, runs it and sees what 
 })
 
 const connectAndBegin = async (page: Page, allowIn: (press: () => Promise<void>) => Promise<void>) => {
-  await page.getByText('Nothing was imported yet').waitFor()
-  await page.getByRole('link', {name: 'Make the first import'}).click()
-  await page.getByText('First connect the CRM that is written to').waitFor()
+  await page.getByText('No imports yet').waitFor()
+  await page.getByRole('link', {name: 'Create an import'}).click()
+  await page.getByText('Connect your CRM first').waitFor()
   await allowIn(() => page.getByRole('button', {name: 'Connect', exact: true}).click())
   await page.getByLabel('Connection').waitFor()
   await page.getByLabel('Name').fill('Contacts of the Lisbon fair')
-  await page.getByRole('button', {name: 'Make the import'}).click()
+  await page.getByRole('button', {name: 'Create import'}).click()
   await page.getByText('Drop one or more files here').waitFor()
 }
 
-/** One is chosen and taken away again, the other dropped. */
+/** Chooses one file and removes it, then drops another one. */
 const sendFiles = async (page: Page) => {
   await person.chooseFile(page, person.csvFile('wrong-list.csv', 'Name\nNobody\n'))
   await page.getByRole('button', {name: 'Remove wrong-list.csv'}).click()
@@ -71,7 +71,7 @@ const sendFiles = async (page: Page) => {
   await card.getByText('1 question').waitFor()
 }
 
-/** As the browser is told of a drop by its window. */
+/** Drops a file with the events that a browser sends. */
 const drop = async (page: Page, onto: Locator, name: string, text: string) => {
   const directory = await mkdtemp(join(tmpdir(), 'lading-drop-'))
   await writeFile(join(directory, name), text)
@@ -88,13 +88,13 @@ const drop = async (page: Page, onto: Locator, name: string, text: string) => {
 
 const answerDates = async (page: Page) => {
   await person.goOn(page, 'Columns')
-  await page.getByRole('heading', {name: 'One question'}).waitFor()
+  await page.getByRole('heading', {name: '1 question'}).waitFor()
   const answers = page.getByRole('group', {name: 'How to read Birthday'})
   await answers.getByRole('button', {name: /^Month, day, year/}).waitFor()
   await picture(page, 'columns')
   await answers.getByRole('button', {name: /^Day, month, year/}).click()
   await answers.waitFor({state: 'detached'})
-  await page.getByRole('button', {name: 'Decide again: Birthday'}).waitFor()
+  await page.getByRole('button', {name: 'Change: Birthday'}).waitFor()
 }
 
 const expression = `({${Object.entries(countries)
@@ -110,9 +110,9 @@ const mapColumns = async (page: Page) => {
   await person.acceptSure(page)
   await takeTheRest(page)
   const country = await person.openField(page, 'Mailing Country')
-  await country.getByLabel('Where the value comes from').selectOption('expression')
+  await country.getByLabel('Source', {exact: true}).selectOption('expression')
   await country.getByLabel('Expression', {exact: true}).fill(expression)
-  const results = country.getByRole('list', {name: 'What it gives on sample rows'})
+  const results = country.getByRole('list', {name: 'Results on sample rows'})
   await results.getByText('Spain').first().waitFor()
   await country.getByText(/^Works on all \d+ sample rows$/).waitFor()
   await country.scrollIntoViewIfNeeded()
@@ -121,7 +121,7 @@ const mapColumns = async (page: Page) => {
   await person.saveMapping(page)
 }
 
-/** Those it was less sure of: what is proposed first. */
+/** Accepts the first proposal for each remaining column. */
 const takeTheRest = async (page: Page) => {
   for (;;) {
     const open = page.locator('.columns-open li')
@@ -135,8 +135,8 @@ const takeTheRest = async (page: Page) => {
 const checkAndTry = async (page: Page) => {
   await person.goOn(page, 'Check')
   await person.checkRows(page)
-  await page.getByText(/^No problem found.* in 1,200 rows, /).waitFor()
-  await person.goOn(page, 'Try')
+  await page.getByText(/^No errors.* in 1,200 rows, /).waitFor()
+  await person.goOn(page, 'Dry run')
   await person.tryRows(page)
   await page.getByRole('link', {name: '1,197, show these rows: Create'}).waitFor()
   await page.getByRole('link', {name: '3, show these rows: Update'}).click()
@@ -150,28 +150,28 @@ const checkAndTry = async (page: Page) => {
   assert.equal(here.world.crm.count('example', 'Contacts'), 3, 'a dry run writes nothing')
 }
 
-/** The CRM answers one call after the other, and the last ones not before somebody has looked on. */
+/** Makes the CRM answer one call after the other. The last calls are answered only after the test has looked at the active run. */
 const runSlowly = async (page: Page) => {
   const {crm} = here.world
   await person.goOn(page, 'Run')
-  await page.getByText('by Email: it is updated').waitFor()
+  await page.getByText('by Email: update it').waitFor()
   const match = {method: 'POST', module: 'Contacts'}
   for (let calls = 1; calls <= 8; calls++) crm.faults.add({match, action: {type: 'slow', ms: 700 * calls}})
   crm.faults.add({match, times: 1000, action: {type: 'hold'}})
   await person.writeRows(page)
-  const live = page.getByRole('region', {name: 'Run under way'})
+  const live = page.getByRole('region', {name: 'Run in progress'})
   await live.getByText(/^80\d of 1,200 rows · 67% · [\d.]+ rows\/s · about \d+ s left$/).waitFor()
   await live.locator('.chart-frame canvas').waitFor()
   await live.getByRole('row', {name: /^Created/}).waitFor()
   await picture(page, 'run', {height: 600})
   crm.faults.clear()
   crm.release()
-  await person.runEnded(page, /^Done: no row failed$/)
+  await person.runEnded(page, /^Done: no rows failed$/)
   await person.assertAccount(page, '1,197 created + 3 updated = 1,200 rows')
 }
 
 const lookAtResults = async (page: Page) => {
-  await page.getByRole('link', {name: 'Look at the rows'}).click()
+  await page.getByRole('link', {name: 'View rows'}).click()
   await person.onPage(page, 'Results')
   await page.getByText('Rows 1 to 50: 50 rows shown').waitFor()
   await page.getByLabel('Outcome').selectOption({label: 'Updated (3)'})
@@ -189,7 +189,7 @@ const lookAtResults = async (page: Page) => {
 
 const recordColumn = (row: person.Row) => Object.keys(row).find(name => /record/i.test(name))!
 
-/** What the CRM holds is what the file says, every row once. */
+/** Asserts that the CRM holds the values of the file, each row once. */
 const assertWritten = () => {
   const held = here.world.crm.records('example', 'Contacts').map(contact => ({
     ...{first: contact.First_Name, last: contact.Last_Name, company: contact.Account_Name?.name, email: contact.Email},

@@ -10,17 +10,17 @@ const here = stage('browser keyboard')
 const people = peopleOf(12)
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', {name})
 
-test('from the sign-in to the results without a pointer', async () => {
+test('a person signs in, imports a file and reads the results with the keyboard alone', async () => {
   const visitor = await here.open()
   const {page} = visitor
   const keys = keysOf(page)
   await allowByKeys(visitor, () => keys.use(button(page, /^Sign in/)))
   await page.getByRole('navigation', {name: 'Sections'}).waitFor()
   await skipToContent(page)
-  await keys.use(page.getByRole('link', {name: 'Make the first import'}))
+  await keys.use(page.getByRole('link', {name: 'Create an import'}))
   await allowByKeys(visitor, () => keys.use(button(page, 'Connect')))
   await keys.type(page.getByLabel('Name'), 'Contacts of the Lisbon fair')
-  await keys.use(button(page, 'Make the import'))
+  await keys.use(button(page, 'Create import'))
   await person.onPage(page, 'Files')
   await keys.assertSomewhere('making the import')
   await sendFile(page)
@@ -40,13 +40,13 @@ const allowByKeys = async ({context}: Visitor, open: () => Promise<void>) => {
   await keys.use(button(popUp, 'Allow'))
 }
 
-/** The first Tab of a page that was just opened offers to leave out what stands on every page. */
+/** Asserts that the first Tab on a new page offers to skip the navigation. */
 const skipToContent = async (page: Page) => {
   const keys = keysOf(page)
   await page.reload()
-  await page.getByRole('link', {name: 'Make the first import'}).waitFor()
+  await page.getByRole('link', {name: 'Create an import'}).waitFor()
   await keys.press('Tab')
-  await keys.use(page.getByRole('link', {name: 'Skip to the content'}))
+  await keys.use(page.getByRole('link', {name: 'Skip to content'}))
   assert.equal(await page.evaluate(() => (globalThis as any).document.activeElement.id), 'main')
 }
 
@@ -58,12 +58,12 @@ const sendFile = async (page: Page) => {
   await person.sourceCard(page, 'fair.csv').waitFor()
   await keys.assertSomewhere('sending a file')
   await dialogKeepsFocus(page)
-  await keys.use(page.getByRole('link', {name: 'Go on to columns'}))
+  await keys.use(page.getByRole('link', {name: 'Continue to columns'}))
   await person.onPage(page, 'Columns')
   await keys.assertSomewhere('going on to the columns')
 }
 
-/** It comes from its button, stays in the dialog at both ends, and goes back to its button. */
+/** Asserts that the focus moves from the button into the dialog, stays there at both ends, and returns to the button. */
 const dialogKeepsFocus = async (page: Page) => {
   const keys = keysOf(page)
   const opener = button(page, 'Remove fair.csv')
@@ -86,47 +86,47 @@ const dialogKeepsFocus = async (page: Page) => {
 const answerAndMap = async (page: Page) => {
   const keys = keysOf(page)
   await keys.use(button(page, /^Day, month, year/))
-  await button(page, 'Decide again: Birthday').waitFor()
+  await button(page, 'Change: Birthday').waitFor()
   await keys.assertSomewhere('answering the question')
-  await keys.use(page.getByRole('link', {name: 'Go on to mapping'}))
+  await keys.use(page.getByRole('link', {name: 'Continue to mapping'}))
   await person.onPage(page, 'Mapping')
-  await keys.choose(page.getByLabel('Into module'), 'Contacts')
-  await keys.use(button(page, 'Propose a mapping'))
+  await keys.choose(page.getByLabel('Module', {exact: true}), 'Contacts')
+  await keys.use(button(page, 'Add flow'))
   await button(page, /^Accept \d/).waitFor()
   await keys.assertSomewhere('asking for proposals')
-  await keys.use(button(page, 'Leave out Birthday'), 'Space')
-  await button(page, 'Leave out Birthday').waitFor({state: 'detached'})
+  await keys.use(button(page, 'Skip Birthday'), 'Space')
+  await button(page, 'Skip Birthday').waitFor({state: 'detached'})
   await keys.assertSomewhere('leaving a column out')
-  await keys.tabTo(page.getByLabel('At least so sure'), {back: true})
+  await keys.tabTo(page.getByLabel('Minimum confidence'), {back: true})
   await keys.press('ArrowDown')
-  assert.equal(await page.getByLabel('At least so sure').inputValue(), '0.7')
+  assert.equal(await page.getByLabel('Minimum confidence').inputValue(), '0.7')
   await keys.tabTo(button(page, /^Accept \d/))
   await keys.press('Enter')
   await page.locator('.mapping').nth(5).waitFor()
   await keys.assertSomewhere('accepting proposals')
   await keys.use(page.getByRole('checkbox', {name: 'Email', exact: true}), 'Space')
-  await keys.use(button(page, 'Save the mapping'))
+  await keys.use(button(page, 'Save mapping'))
   await page.locator('.save-bar').getByText('Saved', {exact: true}).waitFor()
   await keys.assertSomewhere('saving the mapping')
-  await keys.use(page.getByRole('link', {name: 'Go on to check'}))
+  await keys.use(page.getByRole('link', {name: 'Continue to check'}))
 }
 
 const checkAndTry = async (page: Page) => {
   const keys = keysOf(page)
   await person.onPage(page, 'Check')
-  await keys.use(button(page, 'Check every row'))
+  await keys.use(button(page, 'Check all rows'))
   await page.getByText(/ in 12 rows, /).waitFor()
   await keys.assertSomewhere('checking')
-  await keys.use(page.getByRole('link', {name: 'Go on to try'}))
-  await person.onPage(page, 'Try')
-  await keys.use(button(page, 'Try 12 rows'))
-  await page.getByRole('heading', {name: 'What a run would do'}).waitFor()
+  await keys.use(page.getByRole('link', {name: 'Continue to dry run'}))
+  await person.onPage(page, 'Dry run')
+  await keys.use(button(page, 'Start dry run of 12 rows'))
+  await page.getByRole('heading', {name: 'Plan', exact: true}).waitFor()
   await page.getByRole('link', {name: /^12, show these rows/}).waitFor()
   await keys.assertSomewhere('trying')
   await keys.use(button(page, 'Row 1, show details'))
   await page.locator('.row-cells').waitFor()
   await keys.assertSomewhere('opening a row')
-  await keys.tabTo(page.getByRole('link', {name: 'Go on to the run'}), {back: true})
+  await keys.tabTo(page.getByRole('link', {name: 'Continue to run'}), {back: true})
   await keys.press('Enter')
 }
 
@@ -135,9 +135,9 @@ const run = async (page: Page) => {
   await person.onPage(page, 'Run')
   await keys.use(button(page, /^Write 12 rows to /))
   await keys.use(page.getByRole('dialog').getByRole('button', {name: /^Write 12 rows to /}))
-  await person.runEnded(page, /^Done: no row failed$/)
+  await person.runEnded(page, /^Done: no rows failed$/)
   await keys.assertSomewhere('the end of the run')
-  await keys.use(page.getByRole('link', {name: 'Look at the rows'}))
+  await keys.use(page.getByRole('link', {name: 'View rows'}))
   await person.onPage(page, 'Results')
   await page.getByText('Rows 1 to 12: 12 rows shown').waitFor()
   await keys.type(page.getByLabel('From row'), '9')

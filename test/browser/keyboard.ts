@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import type {Locator, Page} from 'playwright-core'
 
-/** A page held by somebody who has no pointer: keys alone, and after each it is looked at where the focus is. */
+/** Controls a page by keys alone, and checks the focus after each key. */
 export const keysOf = (page: Page) => {
   const {keyboard} = page
 
-  /** Tab by Tab until `wanted` has the focus, which must be seen at every stop and never be nowhere. */
+  /** Presses Tab until `wanted` has the focus, which must be visible at every stop. */
   const tabTo = async (wanted: Locator, {back = false, most = 90} = {}): Promise<void> => {
     await wanted.waitFor()
     const passed: string[] = []
@@ -22,7 +22,7 @@ export const keysOf = (page: Page) => {
   return {
     tabTo,
     press: (key: string) => keyboard.press(key),
-    /** Goes there and presses it. */
+    /** Tabs to the element and presses it. */
     use: async (wanted: Locator, key: 'Enter' | 'Space' = 'Enter') => {
       await tabTo(wanted)
       await keyboard.press(key)
@@ -31,13 +31,13 @@ export const keysOf = (page: Page) => {
       await tabTo(wanted)
       await keyboard.type(text)
     },
-    /** By the letters an option begins with, as lists everywhere take them. */
+    /** Selects an option by typing its first letters. */
     choose: async (wanted: Locator, option: string) => {
       await tabTo(wanted)
       await keyboard.type(option)
       assert.equal(await wanted.evaluate(select => (select as any).selectedOptions[0].label.slice(0, 200)), option)
     },
-    /** Nothing that is done may leave the focus nowhere: the next Tab would begin at the top again. */
+    /** Asserts that an action has not lost the focus. Without it, the next Tab would start at the top of the page. */
     assertSomewhere: async (after: string) => {
       const {name, isNowhere} = await focused(page)
       assert.ok(!isNowhere, `after ${after} the focus is on ${name}`)
@@ -47,7 +47,7 @@ export const keysOf = (page: Page) => {
 
 const hasFocus = (wanted: Locator) => wanted.evaluate(element => element === (globalThis as any).document.activeElement)
 
-/** What has the focus, and whether anything shows it. */
+/** Returns the focused element, and whether the focus is visible. */
 const focused = (page: Page): Promise<{name: string; isSeen: boolean; isNowhere: boolean}> =>
   page.evaluate(() => {
     const {document, getComputedStyle} = globalThis as any
@@ -56,7 +56,7 @@ const focused = (page: Page): Promise<{name: string; isSeen: boolean; isNowhere:
     const {width, height} = element.getBoundingClientRect()
     const isNowhere = element === document.body
     const name = `${element.tagName.toLowerCase()} “${(element.getAttribute('aria-label') ?? element.textContent).trim().slice(0, 40)}”`
-    // From the last control Tab leaves the page for the browser's own, and comes back at its first.
+    // After the last control, Tab moves to the browser's own controls and then back to the first.
     return {
       name,
       isNowhere,

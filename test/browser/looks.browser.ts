@@ -23,7 +23,10 @@ const flow = {
   ],
 }
 
-/** One import at its beginning, whose dates are open, and one at its end: tried, checked, with rows that failed and one that is asked about. */
+/**
+ * A deployment with two imports. One is at its start, with open questions about dates. The other is at its end: tried, checked, with failed
+ * rows and a question.
+ */
 const here = stage('browser looks', async world => {
   const org = await openOrg(world)
   const {call, connector} = org
@@ -58,7 +61,7 @@ const here = stage('browser looks', async world => {
   Object.assign(made, {session: org.session, open: open.id, done: done.id, template: template.id, dryRun})
 })
 
-/** Every page of the way of an import and beside it, each with what has to be there before it is looked at. */
+/** Returns every page of an import and the lists beside it, each with the element to wait for. */
 const pages = (): [address: string, awaited: string][] => [
   ['/imports', 'table'],
   ['/imports/new', 'form'],
@@ -85,7 +88,7 @@ const phone = {viewport: {width: 360, height: 740}}
 const looks = {light: {}, dark, phone}
 
 for (const [look, options] of Object.entries(looks)) {
-  test(`every page of an import is usable: ${look}`, async () => {
+  test(`every page of an import is usable in the look "${look}"`, async () => {
     const visitor = await here.open(options)
     const {page} = visitor
     await page.getByRole('button', {name: /^Sign in/}).waitFor()
@@ -102,7 +105,7 @@ for (const [look, options] of Object.entries(looks)) {
     assert.deepEqual(visitor.complaints, [])
   })
 
-  test(`the reference and the page of the command line are usable: ${look}`, async () => {
+  test(`the API reference and the command line's sign-in page are usable in the look "${look}"`, async () => {
     const visitor = await here.open(options)
     const {page} = visitor
     for (const path of ['/reference', '/reference/imports', `/cli?port=4890&state=${'0123456789abcdef'.repeat(2)}`]) {
@@ -122,8 +125,8 @@ const assertUsable = async ({page}: Visitor, where: string) => {
 const proposals = async (visitor: Visitor, look: string) => {
   const {page} = visitor
   await page.goto(`${here.world.url}/#/imports/${made.open}/mapping`)
-  await page.getByLabel('Into module').selectOption('Contacts')
-  await page.getByRole('button', {name: 'Propose a mapping'}).click()
+  await page.getByLabel('Module', {exact: true}).selectOption('Contacts')
+  await page.getByRole('button', {name: 'Add flow'}).click()
   await page.getByRole('button', {name: /^Accept \d/}).waitFor()
   await assertUsable(visitor, `proposals, ${look}`)
 }
@@ -137,7 +140,7 @@ const dialog = async (visitor: Visitor, look: string) => {
   await page.keyboard.press('Escape')
 }
 
-test('a run on a phone in the dark', async () => {
+test('a run page is usable on a phone in dark mode', async () => {
   const visitor = await here.open({...dark, ...phone})
   const {page} = visitor
   await enter(visitor, made.session)

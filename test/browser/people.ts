@@ -1,4 +1,4 @@
-/** People somebody might have met at a fair, the same ones every time; the pictures of the README show them. */
+/** Fixed sample contacts, as from a trade fair; the pictures of the README show them. */
 export type Person = {
   first: string
   last: string
@@ -27,7 +27,7 @@ const titles = [
   'Plant Manager',
 ]
 
-/** Each with its town and country; the CRM knows them as accounts. */
+/** Companies with town and country. The CRM holds them as accounts. */
 export const companies = [
   ['Harbour Foods', 'Bilbao', 'ES'],
   ['Nordlicht Energie', 'Hamburg', 'DE'],
@@ -42,7 +42,9 @@ export const countries: Record<string, string> = {
   ...{ES: 'Spain', DE: 'Germany', FR: 'France', GB: 'United Kingdom', IT: 'Italy', IE: 'Ireland', PT: 'Portugal', NL: 'Netherlands'},
 }
 
-/** At most 1,200 who differ. No day of a birthday is after the twelfth: whether day or month comes first cannot be seen. */
+/**
+ * Returns up to 1,200 distinct people. No birthday is after the twelfth day of its month, so that the order of day and month is ambiguous.
+ */
 export const peopleOf = (count: number): Person[] =>
   Array.from({length: count}, (_, n) => {
     const [first, last] = [firsts[n % firsts.length]!, lasts[(n + Math.floor(n / 60)) % lasts.length]!]

@@ -15,28 +15,28 @@ const openedBy = async () => {
   return {org, visitor, page: visitor.page}
 }
 
-test('a reload in the middle of mapping loses nothing of the draft, and one on any page comes back to it', async () => {
+test('a reload keeps the draft of a mapping, and returns to the same page everywhere', async () => {
   const {visitor, page} = await openedBy()
   await person.makeImport(page, 'Contacts of the Lisbon fair')
   await person.chooseFile(page, person.csvFile('fair.csv', fairFile(peopleOf(40))))
   await person.stepTo(page, 'Mapping')
   await person.proposeInto(page, 'Contacts')
-  await page.getByRole('button', {name: 'Leave out Birthday'}).click()
+  await page.getByRole('button', {name: 'Skip Birthday'}).click()
   await person.acceptSure(page)
   const title = await person.openField(page, 'Title')
-  await title.getByLabel('Where the value comes from').selectOption('expression')
+  await title.getByLabel('Source', {exact: true}).selectOption('expression')
   await title.getByLabel('Expression', {exact: true}).fill("row['Position'].toUpperCase()")
   await title.getByText('HEAD OF PURCHASING').waitFor()
   const before = await drafted(page)
   await page.reload()
-  await page.getByText('1 column left out').waitFor()
+  await page.getByText('1 column skipped').waitFor()
   assert.deepEqual(await drafted(page), before)
   const again = await person.openField(page, 'Title')
   assert.equal(await again.getByLabel('Expression', {exact: true}).inputValue(), "row['Position'].toUpperCase()")
   await person.saveMapping(page)
   await page.reload()
   await page.locator('.save-bar').getByText('Saved', {exact: true}).waitFor()
-  for (const step of ['Files', 'Columns', 'Check', 'Try', 'Run', 'Results']) {
+  for (const step of ['Files', 'Columns', 'Check', 'Dry run', 'Run', 'Results']) {
     await person.stepTo(page, step)
     const address = page.url()
     await page.reload()
@@ -53,7 +53,7 @@ const drafted = async (page: Page) => {
   return {mapped, said: await page.locator('.save-bar p').innerText()}
 }
 
-test('a reload in the middle of a run comes back to it, and so does the list of runs', async () => {
+test('a reload during a run returns to the run, and so does the list of runs', async () => {
   const {org, visitor, page} = await openedBy()
   const csv = `name,number,city\n${Array.from({length: 300}, (_, n) => `Company ${n},R-${n},Bilbao`).join('\n')}\n`
   const {path} = await prepareImport(org, {csv, flow: accounts})
@@ -62,7 +62,7 @@ test('a reload in the middle of a run comes back to it, and so does the list of 
   here.world.crm.faults.add({match, times: 1000, action: {type: 'hold'}})
   await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/run`)
   await person.writeRows(page)
-  const live = page.getByRole('region', {name: 'Run under way'})
+  const live = page.getByRole('region', {name: 'Run in progress'})
   await live.getByText(/^100 of 300 rows/).waitFor()
   await page.reload()
   await live.getByText(/^100 of 300 rows/).waitFor()
@@ -74,20 +74,20 @@ test('a reload in the middle of a run comes back to it, and so does the list of 
   await page.getByText('Rows 1 to 50: 50 rows shown').waitFor()
   await picture(page, 'results-under-way')
   await page.getByLabel('From row').fill('101')
-  await page.getByText('No row fits these filters.').waitFor()
+  await page.getByText('No rows match these filters.').waitFor()
   here.world.crm.faults.clear()
   here.world.crm.release()
   await person.assertAccount(page, '300 created = 300 rows')
   await page.getByText('Rows 101 to 150: 50 rows shown').waitFor()
   await person.stepTo(page, 'Run')
-  await person.runEnded(page, /^Done: no row failed$/)
+  await person.runEnded(page, /^Done: no rows failed$/)
   assert.equal(here.world.crm.count('example', 'Accounts'), 300)
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a page that is open while other scripts are installed says so, and a reload mends it', async () => {
+test('a page open during an update shows that, and a reload fixes it', async () => {
   const {visitor, page} = await openedBy()
-  // As after an update: this page is of another build than what is served.
+  // The test simulates an update: the page then belongs to another build than the server's.
   await page.route('**/clients/*/**', route =>
     route.continue({
       url: route
@@ -105,23 +105,23 @@ test('a page that is open while other scripts are installed says so, and a reloa
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a mapping that somebody else saved meanwhile is shown before it is replaced, and only what one may delete can be', async () => {
+test('a mapping saved by another user meanwhile is shown before it is replaced, and members delete only their own imports', async () => {
   const {org, visitor, page} = await openedBy()
   const {path} = await prepareImport(org, {csv: 'name,number,city\nCompany,M-1,Bilbao\n', flow: accounts})
   const theirs = await here.world.makeOrg({role: 'operator', org: org.org})
   await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/mapping`)
   const change = async (expression: string) => {
     const field = await person.openField(page, 'Billing City')
-    await field.getByLabel('Where the value comes from').selectOption('expression')
+    await field.getByLabel('Source', {exact: true}).selectOption('expression')
     await field.getByLabel('Expression', {exact: true}).fill(expression)
   }
   await change("row['city'] + '!'")
   const {flows} = (await ok(org.call('GET', path), 200)).import
   await ok(org.call('PUT', `${path}/flows`, [{...flows[0], id: 'other'}]), 200)
-  await page.getByRole('button', {name: 'Save the mapping'}).click()
-  await page.locator('.save-bar').getByText('The import was changed meanwhile').waitFor()
+  await page.getByRole('button', {name: 'Save mapping'}).click()
+  await page.locator('.save-bar').getByText('The import has changed').waitFor()
   await picture(page, 'stale')
-  await page.getByRole('button', {name: 'Take what is saved'}).click()
+  await page.getByRole('button', {name: 'Load saved mapping'}).click()
   await page.locator('.save-bar').getByText('Saved', {exact: true}).waitFor()
   await change("row['city'] + '?'")
   await person.saveMapping(page)
@@ -149,7 +149,7 @@ const signOut = async (page: Page) => {
 
 const partBytes = 8 * 1024 ** 2
 
-test('a reload in the middle of an upload leaves what was sent, and choosing the file again sends the rest', async () => {
+test('a reload during an upload keeps the parts that were sent, and choosing the file again sends the rest', async () => {
   const {visitor, page} = await openedBy()
   const text = 'Bilbao, north of the river; '.repeat(30)
   const rows = Array.from({length: 11_000}, (_, n) => `${n},"${text}"\n`)
@@ -162,9 +162,9 @@ test('a reload in the middle of an upload leaves what was sent, and choosing the
   await page.reload()
   await page.unroute('**/parts/*')
   const left = page.getByRole('region', {name: 'Unfinished: warehouse.csv'})
-  await left.getByText(/^Broken off at 8 MiB of /).waitFor()
+  await left.getByText(/^Stopped at 8 MiB of /).waitFor()
   const sentBefore = visitor.asked.length
-  await person.chooseIn(page, left.getByRole('button', {name: 'Choose the same file to go on'}), file)
+  await person.chooseIn(page, left.getByRole('button', {name: 'Choose the same file to resume'}), file)
   await person.sourceCard(page, 'warehouse.csv').getByText('11,000 rows, 2 columns').waitFor()
   const parts = visitor.asked.slice(sentBefore).filter(asked => asked.includes('/parts/'))
   assert.deepEqual(

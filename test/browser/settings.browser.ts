@@ -18,7 +18,7 @@ for (const [look, options] of Object.entries({
   dark: {colorScheme: 'dark' as const},
   phone: {viewport: {width: 360, height: 740}},
 }))
-  test(`settings are usable: ${look}`, async () => {
+  test(`the settings pages are usable in the look "${look}"`, async () => {
     await openOrg(here.world)
     const visitor = await here.open(options)
     await signIn(visitor)

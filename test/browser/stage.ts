@@ -14,13 +14,13 @@ const workers = ['archive', 'checks', 'credits', 'discovery', 'imports', 'notice
 
 export type Stage = {
   world: Deployment
-  /** A page of its own, as somebody new to the browser has it; whatever it complains of fails the test. */
+  /** Opens a page in a fresh browser profile; any complaint of the page fails the test. */
   open(options?: BrowserContextOptions): Promise<Visitor>
 }
-/** `asked`: every address that was asked for, those of pop-ups too. */
+/** A browser window of one person. `asked` holds every requested URL, including those of pop-ups. */
 export type Visitor = {context: BrowserContext; page: Page; complaints: string[]; asked: string[]}
 
-/** A whole deployment and a browser for one file of tests, ended after its last; `prepare` is done once before the first. */
+/** Starts a whole deployment and a browser for one test file, which end after its last test. `prepare` runs once before the first. */
 export const stage = (label: string, prepare: (world: Deployment) => Promise<void> = async () => {}): Stage => {
   const ends: (() => Promise<unknown>)[] = []
   let browser: Browser
@@ -52,7 +52,7 @@ export const stage = (label: string, prepare: (world: Deployment) => Promise<voi
 const openVisitor = async (browser: Browser, world: Deployment, options: BrowserContextOptions): Promise<Visitor> => {
   const context = await browser.newContext({viewport: {width: 1200, height: 860}, ...options})
   context.setDefaultTimeout(60_000)
-  // A file is saved as in every other browser: without the picker, which nobody is there to answer.
+  // Without the file picker, which no test could answer, the page saves downloads directly.
   await context.addInitScript('delete globalThis.showSaveFilePicker')
   const [complaints, asked] = [[] as string[], [] as string[]]
   context.on('request', request => asked.push(request.url()))
@@ -62,7 +62,7 @@ const openVisitor = async (browser: Browser, world: Deployment, options: Browser
   return {context, page, complaints, asked}
 }
 
-/** Errors, what the policy of the page refused, and what was asked of anybody else. A refusal by the API is told by the page itself. */
+/** Collects script errors, refusals by the page's policy, and requests to other origins. Refusals by the API do not count, because the page shows them. */
 const watch = (page: Page, ours: string, complaints: string[]) => {
   page.on('pageerror', error => complaints.push(error.message))
   page.on('console', message => {
@@ -74,14 +74,14 @@ const watch = (page: Page, ours: string, complaints: string[]) => {
   })
 }
 
-/** Signed in already, for tests of something else. */
+/** Opens the page with a session that exists already. */
 export const enter = async ({page, context}: Visitor, token: string): Promise<void> => {
   await context.addInitScript(`sessionStorage.getItem('lading.session') ?? sessionStorage.setItem('lading.session', '${token}')`)
   await page.reload()
   await page.getByRole('heading', {level: 1, name: 'Imports'}).waitFor()
 }
 
-/** Through the pop-up, as a person does; ends with the imports on the page. */
+/** Signs in through the pop-up, and ends on the list of imports. */
 export const signIn = async ({page, context}: Visitor, user = 'ana@example.org'): Promise<void> => {
   const waiting = context.waitForEvent('page')
   await page.getByRole('button', {name: /^Sign in/}).click()
@@ -89,18 +89,18 @@ export const signIn = async ({page, context}: Visitor, user = 'ana@example.org')
   await page.getByRole('heading', {level: 1, name: 'Imports'}).waitFor()
 }
 
-/** Says yes in the pop-up of the CRM's stand-in. */
+/** Grants access in the pop-up of the CRM stand-in. */
 export const allow = async (popUp: Page, user = 'ana@example.org'): Promise<void> => {
   await popUp.getByLabel(/Sign in as/).selectOption({value: user})
   await popUp.getByRole('button', {name: 'Allow'}).click()
 }
 
-/** Everything the page asked for is there, and nothing of it is being asked for anew. */
+/** Waits until the page has loaded its data and no request is active. */
 export const settled = async (page: Page): Promise<void> => {
   for (const busy of ['.loading', 'main [aria-busy="true"]']) await page.locator(busy).first().waitFor({state: 'detached'})
 }
 
-/** What axe finds that is serious or worse. The page's own policy keeps scripts out, so it is run past it. */
+/** Asserts that axe finds nothing serious or critical. It runs through DevTools, because the page's own policy blocks scripts. */
 export const assertAccessible = async (page: Page, where: string): Promise<void> => {
   const session = await page.context().newCDPSession(page)
   await session.send('Runtime.evaluate', {expression: axeSource})
@@ -116,7 +116,7 @@ export const assertAccessible = async (page: Page, where: string): Promise<void>
   assert.deepEqual(serious, [], `axe finds nothing serious on ${where}`)
 }
 
-/** Nothing stands out at the side of a page this wide. */
+/** Asserts that the page does not scroll sideways. */
 export const assertFits = async (page: Page, where: string): Promise<void> => {
   const over = await page.evaluate(() => (globalThis as any).document.documentElement.scrollWidth - (globalThis as any).innerWidth)
   assert.ok(over <= 0, `${where} is moved sideways by ${over} px`)
@@ -124,7 +124,7 @@ export const assertFits = async (page: Page, where: string): Promise<void> => {
 
 type Shot = {height?: number; from?: Locator}
 
-/** Without the passing words in the corner, of a page `height` px high, with `from` at its upper end. The README shows some of them. */
+/** Takes a screenshot without toasts, of a page `height` px high, scrolled to `from`. The README shows some of them. */
 export const picture = async (page: Page, name: string, {height, from}: Shot = {}): Promise<void> => {
   const size = page.viewportSize()!
   if (height) await page.setViewportSize({...size, height})

@@ -4,34 +4,34 @@ import {parse} from 'csv-parse/sync'
 import type {Locator, Page} from 'playwright-core'
 import {allow, settled, type Visitor} from './stage.ts'
 
-/** What a person does on the way of an import, by the words on the page. */
+/** Steps of a person through an import, found by the words on the page. */
 
-/** Says yes in the window that `press` opens. */
+/** Grants access in the window that `press` opens. */
 export const allowInPopUp = async ({context}: Visitor, press: () => Promise<void>, user?: string): Promise<void> => {
   const waiting = context.waitForEvent('page')
   await press()
   await allow(await waiting, user)
 }
 
-/** A file as a person chooses or drops it. */
-export type Given = {name: string; mimeType: string; buffer: Buffer}
-export const csvFile = (name: string, text: string): Given => ({name, mimeType: 'text/csv', buffer: Buffer.from(text)})
+/** A file that a person chooses or drops. */
+export type ChooseFileInput = {name: string; mimeType: string; buffer: Buffer}
+export const csvFile = (name: string, text: string): ChooseFileInput => ({name, mimeType: 'text/csv', buffer: Buffer.from(text)})
 
-/** Makes an import from the list of imports, and ends at its files. */
+/** Creates an import from the list of imports, and ends on its files page. */
 export const makeImport = async (page: Page, name: string): Promise<void> => {
   await page.goto(`${new URL(page.url()).origin}/#/imports/new`)
   await page.getByLabel('Name').fill(name)
-  await page.getByRole('button', {name: 'Make the import'}).click()
+  await page.getByRole('button', {name: 'Create import'}).click()
   await page.getByRole('heading', {level: 1, name: 'Files'}).waitFor()
 }
 
-/** Chooses a file in the platform's dialog, and waits until it was read. */
-export const chooseFile = async (page: Page, file: Given): Promise<void> => {
+/** Chooses a file in the file dialog, and waits until it was read. */
+export const chooseFile = async (page: Page, file: ChooseFileInput): Promise<void> => {
   await chooseIn(page, page.getByRole('button', {name: 'Choose files'}), file)
   await sourceCard(page, file.name).waitFor()
 }
 
-export const chooseIn = async (page: Page, button: Locator, file: Given): Promise<void> => {
+export const chooseIn = async (page: Page, button: Locator, file: ChooseFileInput): Promise<void> => {
   const waiting = page.waitForEvent('filechooser')
   await button.click()
   await (await waiting).setFiles(file)
@@ -39,17 +39,17 @@ export const chooseIn = async (page: Page, button: Locator, file: Given): Promis
 
 export const sourceCard = (page: Page, name: string): Locator => page.getByRole('region', {name, exact: true})
 
-/** Presses what leads to the next step of the import, and waits for its page. */
-export const goOn = async (page: Page, step: 'Columns' | 'Mapping' | 'Check' | 'Try' | 'Run'): Promise<void> => {
+/** Follows the link to the next step of the import, and waits for its page. */
+export const goOn = async (page: Page, step: 'Columns' | 'Mapping' | 'Check' | 'Dry run' | 'Run'): Promise<void> => {
   await page
     .locator('main')
-    .getByRole('link', {name: new RegExp(`^Go on to (the )?${step}`, 'i')})
+    .getByRole('link', {name: new RegExp(`^Continue to ${step}`, 'i')})
     .first()
     .click()
   await onPage(page, step)
 }
 
-/** By the steps on top. */
+/** Opens a step by the navigation at the top. */
 export const stepTo = async (page: Page, step: string): Promise<void> => {
   await page
     .getByRole('navigation', {name: 'Steps of this import'})
@@ -63,16 +63,16 @@ export const onPage = async (page: Page, title: string): Promise<void> => {
   await settled(page)
 }
 
-/** Chooses where the rows go; ends with the proposals there. */
+/** Chooses the target module, and ends on the proposals. */
 export const proposeInto = async (page: Page, module: string): Promise<void> => {
-  await page.getByLabel('Into module').selectOption(module)
-  await page.getByRole('button', {name: 'Propose a mapping'}).click()
+  await page.getByLabel('Module', {exact: true}).selectOption(module)
+  await page.getByRole('button', {name: 'Add flow'}).click()
   await page.getByRole('button', {name: /^Accept \d/}).waitFor()
 }
 
 export const acceptSure = (page: Page): Promise<void> => page.getByRole('button', {name: /^Accept \d/}).click()
 
-/** Opens what is said of one field, where it is not open yet. */
+/** Opens the settings of one field if they are closed. */
 export const openField = async (page: Page, label: string): Promise<Locator> => {
   const mapping = fieldOf(page, label)
   if (!(await mapping.evaluate(details => (details as unknown as {open: boolean}).open))) await mapping.locator('summary').first().click()
@@ -82,12 +82,12 @@ export const fieldOf = (page: Page, label: string): Locator =>
   page.locator('details.mapping').filter({has: page.locator('.mapping-field', {hasText: new RegExp(`^${label}: `)})})
 
 export const saveMapping = async (page: Page): Promise<void> => {
-  await page.getByRole('button', {name: 'Save the mapping'}).click()
+  await page.getByRole('button', {name: 'Save mapping'}).click()
   await page.locator('.save-bar').getByText('Saved', {exact: true}).waitFor()
 }
 
 export const checkRows = async (page: Page): Promise<void> => {
-  await page.getByRole('button', {name: /^Check (every row|again)$/}).click()
+  await page.getByRole('button', {name: /^(Check all rows|Check again)$/}).click()
   await page
     .getByRole('status')
     .filter({hasText: / in [\d,]+ rows?, /})
@@ -95,11 +95,11 @@ export const checkRows = async (page: Page): Promise<void> => {
 }
 
 export const tryRows = async (page: Page): Promise<void> => {
-  await page.getByRole('button', {name: /^Try [\d,]+ rows?$/}).click()
-  await page.getByRole('heading', {name: 'What a run would do'}).waitFor()
+  await page.getByRole('button', {name: /^Start dry run of [\d,]+ rows?$/}).click()
+  await page.getByRole('heading', {name: 'Plan', exact: true}).waitFor()
 }
 
-/** Starts a run and says yes to the question whether it may write. */
+/** Starts a run and confirms it. */
 export const writeRows = async (page: Page): Promise<void> => {
   await page.getByRole('button', {name: /^Write [\d,]+ rows? to /}).click()
   await page
@@ -116,12 +116,15 @@ export const retryRows = async (page: Page): Promise<void> => {
     .click()
 }
 
-/** The summary of a run that has ended. */
+/** Waits for the summary of an ended run. */
 export const runEnded = async (page: Page, title: RegExp): Promise<void> => {
   await page.getByRole('heading', {level: 2, name: title}).waitFor()
 }
 
-/** What became of every row, in the sentence that adds up: "3 created + 1 refused = 4 rows". Waited for, since the run before it said so too. */
+/**
+ * Asserts the sentence that adds up all rows, such as "3 created + 1 refused = 4 rows". It waits, because the page may still show the
+ * sentence of an earlier run.
+ */
 export const assertAccount = async (page: Page, wanted: string): Promise<void> => {
   const sentence = page.locator('.every-row')
   await sentence
@@ -132,7 +135,7 @@ export const assertAccount = async (page: Page, wanted: string): Promise<void> =
 
 export type Row = Record<string, string>
 
-/** Presses what downloads a file, and reads what was saved. */
+/** Downloads a file and parses it. */
 export const download = async (page: Page, name: RegExp): Promise<Row[]> => {
   const waiting = page.waitForEvent('download')
   await page.getByRole('button', {name}).click()

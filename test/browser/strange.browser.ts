@@ -15,7 +15,7 @@ const rows = [
   [`javascript:globalThis.ran=3//${'x'.repeat(220)}`, 'S-3', formula, image],
 ]
 
-test('what a file says is text on every page, whatever it says', async () => {
+test('hostile text from a file is shown as text on every page', async () => {
   const org = await openOrg(here.world)
   const {path, id} = await importOf(org)
   for (const dryRun of [true, false]) {
@@ -78,7 +78,7 @@ const assertText = async ({page}: Visitor, where: string, wanted: string[]) => {
   for (const one of wanted) assert.ok(text.includes(one), `${where} shows ${one}`)
 }
 
-test('the page says what may run in it, and nobody may frame it', async () => {
+test("the page's policy restricts scripts and forbids framing", async () => {
   const {headers} = await fetch(`${here.world.url}/`)
   const policy = new Map(
     headers

@@ -8,7 +8,7 @@ import * as person from './steps.ts'
 
 const here = stage('browser workbook')
 
-const book = async (name: string, companies: string[][], people: string[][]): Promise<person.Given> => ({
+const book = async (name: string, companies: string[][], people: string[][]): Promise<person.ChooseFileInput> => ({
   ...{name, mimeType: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'},
   buffer: await writeWorkbook({
     sheets: [
@@ -18,7 +18,7 @@ const book = async (name: string, companies: string[][], people: string[][]): Pr
   }),
 })
 
-test('a workbook of two sheets goes into two modules, and its template does the same with the next one', async () => {
+test('a workbook of two sheets is imported into two modules, and its template imports the next workbook', async () => {
   const {session} = await openOrg(here.world)
   const visitor = await here.open()
   const {page} = visitor
@@ -30,7 +30,7 @@ test('a workbook of two sheets goes into two modules, and its template does the 
   await saveTemplate(page)
   await person.stepTo(page, 'Run')
   await person.writeRows(page)
-  await person.runEnded(page, /^Done: no row failed$/)
+  await person.runEnded(page, /^Done: no rows failed$/)
   await person.assertAccount(page, '5 created = 5 rows')
   await importWithTemplate(page, await book('april.xlsx', april.companies, april.people))
   assertWritten()
@@ -56,7 +56,7 @@ const april = {
   people: [['Sofia', 'Marchetti', 's.marchetti@ponte.example', 'ACC-3']],
 }
 
-const sendBook = async (page: Page, file: person.Given) => {
+const sendBook = async (page: Page, file: person.ChooseFileInput) => {
   await person.chooseFile(page, file)
   await page.getByRole('button', {name: 'Add People'}).click()
   await person.sourceCard(page, `${file.name}: People`).waitFor()
@@ -64,18 +64,18 @@ const sendBook = async (page: Page, file: person.Given) => {
 
 const mapCompanies = async (page: Page) => {
   await person.stepTo(page, 'Mapping')
-  await page.getByLabel('From file').selectOption({label: 'march.xlsx'})
+  await page.getByLabel('File', {exact: true}).selectOption({label: 'march.xlsx'})
   await person.proposeInto(page, 'Accounts')
   await person.acceptSure(page)
   await page.getByRole('checkbox', {name: /^Account Number/}).check()
 }
 
-/** They belong to the company whose number they have. */
+/** Links each person to the company whose number they have. */
 const mapPeople = async (page: Page) => {
-  await page.getByRole('link', {name: '+ Another flow'}).click()
+  await page.getByRole('link', {name: '+ Add flow'}).click()
   await person.proposeInto(page, 'Contacts')
   await person.acceptSure(page)
-  await page.getByLabel('Rows are linked').selectOption({label: 'to accounts, by Account Name'})
+  await page.getByLabel('Link rows').selectOption({label: 'to accounts, by Account Name'})
   await page.getByLabel('Column of the parent’s file').selectOption('Account Number')
   await page.getByLabel('Column of this file').selectOption('Company no.')
   await page.getByRole('checkbox', {name: 'Email', exact: true}).check()
@@ -86,25 +86,25 @@ const saveTemplate = async (page: Page) => {
   await page.getByRole('button', {name: 'Save as template'}).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Name').fill('Companies of a month')
-  await dialog.getByRole('button', {name: 'Save the template'}).click()
-  await dialog.getByText('Companies of a month is yours until you share it').waitFor()
+  await dialog.getByRole('button', {name: 'Save template'}).click()
+  await dialog.getByText('Only you and admins can see Companies of a month until you share it').waitFor()
   await dialog.getByRole('button', {name: 'Close'}).click()
   await dialog.waitFor({state: 'detached'})
 }
 
-const importWithTemplate = async (page: Page, file: person.Given) => {
+const importWithTemplate = async (page: Page, file: person.ChooseFileInput) => {
   await page.getByRole('navigation', {name: 'Sections'}).getByRole('link', {name: 'Templates'}).click()
   await page.getByRole('link', {name: 'Import with Companies of a month'}).click()
-  await page.getByRole('button', {name: 'Make the import'}).click()
+  await page.getByRole('button', {name: 'Create import'}).click()
   await person.onPage(page, 'Files')
-  const slots = page.getByRole('region', {name: 'Files the template expects'})
-  await person.chooseIn(page, slots.getByRole('button', {name: 'Send a file'}).first(), file)
+  const slots = page.getByRole('region', {name: 'Files for the template'})
+  await person.chooseIn(page, slots.getByRole('button', {name: 'Upload file'}).first(), file)
   await page.getByRole('button', {name: 'Add People'}).click()
   await slots.getByLabel('File for File 2').selectOption({label: `${file.name}: People`})
-  await slots.getByText('waits for a file').first().waitFor({state: 'detached'})
+  await slots.getByText('file needed').first().waitFor({state: 'detached'})
   await person.stepTo(page, 'Run')
   await person.writeRows(page)
-  await person.runEnded(page, /^Done: no row failed$/)
+  await person.runEnded(page, /^Done: no rows failed$/)
   await person.assertAccount(page, '2 created + 1 updated = 3 rows')
 }
 

@@ -7,15 +7,15 @@ import test from 'ava'
 import {cliPath, drawnBy, hasColour, hasEscapes, openHome, shownBy} from '../cli-process.ts'
 import {companies, openCompanies} from '../companies.ts'
 import {accountRows, accounts, type Org, ok} from '../importing.ts'
-import {endWithWorld, type World, world} from '../world.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 let org: Org
 let secret: string
 let home: ReturnType<typeof openHome>
 
 test.before(async t => {
-  house = await world(t, {workers: ['imports', 'discovery', 'checks']})
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'checks']})
   ;({org, secret} = await openCompanies(house))
   home = openHome({LADING_URL: house.url, LADING_TOKEN: secret})
 })
@@ -26,10 +26,10 @@ const eventsOf = (text: string): any[] =>
     .split('\n')
     .map(line => JSON.parse(line))
 
-/** What no program that reads lines expects: escape sequences, carriage returns, a byte that is no text. */
+/** Control characters other than line breaks and tabs. They would disturb a program that reads lines. */
 const control = /[^\P{Cc}\n\t]/u
 
-test('a file goes by a pipe from its upload to its results, and every row is there once', async t => {
+test('a piped import command goes from upload to results, and every row exists once', async t => {
   const path = home.put('whole.csv', accountRows(40, 'P-'))
   const {code, out, err} = await home.run(['import', path, '--template', 'Companies', '--watch', '--json'])
   t.is(code, 0, err)
@@ -52,7 +52,7 @@ test('a file goes by a pipe from its upload to its results, and every row is the
   t.is(eventsOf(log.out).filter(({outcome}) => outcome === 'created').length, 40)
 })
 
-test('rows that were not written end it with 2, lines say what next, and nothing of a terminal is in a pipe', async t => {
+test('an import with unwritten rows exits with 2 and names the next steps, without terminal codes in a pipe', async t => {
   const TMPDIR = join(home.here, 'tmp')
   mkdirSync(TMPDIR)
   const {code, out, err} = await home.run(['import', 'companies=-', '-t', 'Companies', '--watch'], {
@@ -65,7 +65,7 @@ test('rows that were not written end it with 2, lines say what next, and nothing
   t.false(control.test(out + err), out + err)
   const [run] = /run_\w+/.exec(out)!
   const failed = await home.run(['results', run, '--failed', '-o', 'failed.csv'])
-  t.is(failed.out, 'failed.csv is written\n')
+  t.is(failed.out, 'Wrote failed.csv\n')
   const why = await home.run(['logs', run, '--failed'])
   t.regex(why.out, /row 5 {2}Accounts {2}refused {2}MANDATORY_NOT_FOUND/)
   const again = await home.run(['retry', run, '--fail-on', 'never', '--json'])
@@ -73,14 +73,14 @@ test('rows that were not written end it with 2, lines say what next, and nothing
   t.like(eventsOf(again.out).at(-1), {event: 'end', exit: 0, run: {counts: {Accounts: {inherited: 4, refused: 1}}}})
 })
 
-test('a run that is stopped ends it with 3', async t => {
+test('an import whose run is stopped exits with 3', async t => {
   const path = home.put('limit.csv', accountRows(30, 'L-'))
   const {code, out} = await home.run(['import', path, '-t', 'Companies', '--declared-rows', '5', '--watch', '--json'])
   t.is(code, 3)
   t.like(eventsOf(out).at(-1), {event: 'end', exit: 3, run: {stop: {stoppedBy: 'declaration'}}})
 })
 
-test('a terminal is shown a bar that fits its width, then what became of the rows, and what to do next', async t => {
+test('a terminal shows a progress bar that fits its width, then the outcome and the next step', async t => {
   const path = home.put('terminal.csv', accountRows(30, 'T-'))
   for (const columns of [80, 40]) {
     const {code, out} = await home.run(['import', path, '-t', 'Companies', '--dry-run', '--watch'], {columns})
@@ -102,7 +102,7 @@ test('a terminal is shown a bar that fits its width, then what became of the row
   t.regex(plain.out, /^NAME +Example CRM\r$/m)
 })
 
-test('flows of a file say what is done, and which file each reads', async t => {
+test('an import by a flow file runs its flows, and fails if a flow does not name its file', async t => {
   const more = {...accounts, id: 'more', sourceId: 'more'}
   home.put('flows.json', JSON.stringify({flows: [{...accounts, sourceId: 'first'}, more]}))
   home.put('first.csv', accountRows(3, 'F1-'))
@@ -112,11 +112,11 @@ test('flows of a file say what is done, and which file each reads', async t => {
   t.is(eventsOf(out).at(-1).run.counts.Accounts.created, 7)
   const unclear = await home.run(['import', 'first.csv', 'second.csv', '--flow', 'flows.json'])
   t.is(unclear.code, 4)
-  t.regex(unclear.err, /Flow more does not say which of the 2 files it reads\nGive it "sourceId"/)
+  t.regex(unclear.err, /Flow more does not name one of the 2 files\nSet its "sourceId"/)
   t.false(unclear.err.includes('first.csv: '), 'it is said before anything is sent')
 })
 
-test('an import can be sent alone, checked, and run when it is good', async t => {
+test('an import can be uploaded alone, checked, and run later', async t => {
   home.put('checked.csv', `${accountRows(3, 'C-')}Company,C-4,${'x'.repeat(300)}\n`)
   const sent = JSON.parse((await home.run(['import', 'checked.csv', '-t', 'Companies', '--no-run', '--json'])).out)
   t.is(sent.run, undefined)
@@ -128,7 +128,7 @@ test('an import can be sent alone, checked, and run when it is good', async t =>
   t.regex(some.out, /Accounts: 3 created/)
 })
 
-test('a file that did not fit is not carried on once the template has been put right', async t => {
+test('a file that did not fit is imported anew once the template was corrected', async t => {
   const slots = (columns: string[]) => ({...companies, name: 'Mended', sources: [{slot: 'companies', label: 'Companies', columns}]})
   const wrong = {
     ...slots(['title']),
@@ -142,13 +142,13 @@ test('a file that did not fit is not carried on once the template has been put r
   t.is(code, 0, err)
   t.regex(
     err,
-    /^Warning: \/dev\/null\/nowhere\S+ cannot be written to, [^\n]*\nmended\.csv: /,
+    /^Warning: Could not write to \/dev\/null\/nowhere\S+ [^\n]*\nmended\.csv: /,
     'and a home that cannot be written to is no hindrance',
   )
   t.is((await home.run(args)).code, 0)
 })
 
-test('a reader that has read enough ends it quietly', async t => {
+test('a results command whose reader closes the pipe ends quietly', async t => {
   const path = home.put('piped.csv', accountRows(3_000, 'Q-'))
   const {code, out} = await home.run(['import', path, '-t', 'Companies', '--dry-run', '--watch', '--json'])
   t.is(code, 0)
@@ -161,13 +161,13 @@ test('a reader that has read enough ends it quietly', async t => {
   t.regex(piped, /planned.*\n141\n$/)
 })
 
-test('what is wrong is said with what to do, and with a code of its own', async t => {
+test('each error gives its cause, the next step and a separate exit code', async t => {
   const cases: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
-    [['import', 'nowhere.csv', '-t', 'Companies'], {}, 4, /^Error: There is no file nowhere\.csv\nCheck its path/],
+    [['import', 'nowhere.csv', '-t', 'Companies'], {}, 4, /^Error: File not found: nowhere\.csv\nCheck the path/],
     [['import', home.put('two.csv', 'a,b\n1,2\n'), '-t', 'Companies'], {}, 7, /\nError: .*\(INVALID\)\n .*The file has no column "name"\n/],
     [['whoami'], {LADING_TOKEN: 'lading_nonsense'}, 5, /Sign in again with: lading login/],
-    [['whoami'], {LADING_URL: 'http://127.0.0.1:1'}, 6, /^Error: Nobody answers at .*\nCheck the address/],
-    [['results', 'run_01k9m0v6f8e2r4t7w3y5z1a2b3'], {}, 7, /\(RUN_NOT_FOUND\)\nList the runs there are: lading runs/],
+    [['whoami'], {LADING_URL: 'http://127.0.0.1:1'}, 6, /^Error: Could not reach .*\nCheck the /],
+    [['results', 'run_01k9m0v6f8e2r4t7w3y5z1a2b3'], {}, 7, /\(RUN_NOT_FOUND\)\nList runs with: lading runs/],
   ]
   for (const [args, env, code, says] of cases) {
     const ended = await home.run(args, {env})
@@ -177,16 +177,16 @@ test('what is wrong is said with what to do, and with a code of its own', async 
   }
   const page = createServer((_, response) => void response.writeHead(200, {'content-type': 'text/html'}).end('<h1>It works</h1>'))
   await once(page.listen(0, '127.0.0.1'), 'listening')
-  endWithWorld(async () => void page.close())
+  endAfterTests(async () => void page.close())
   const strange = await home.run(['connections'], {env: {LADING_URL: `http://127.0.0.1:${(page.address() as AddressInfo).port}`}})
   t.is(strange.code, 6)
-  t.regex(strange.err, /^Error: What answers there is not lading/)
+  t.regex(strange.err, /^Error: The server is not a Lading server/)
   const asJson = await home.run(['runs', '--json'], {env: {LADING_TOKEN: ''}})
   t.is(asJson.code, 5)
   t.like(JSON.parse(asJson.err), {code: 'NOT_SIGNED_IN', exit: 5})
 })
 
-test('a file whose encoding is a question is not imported before --encoding answers it, and is not sent twice', async t => {
+test('a file with an ambiguous encoding is imported only with --encoding, and is not uploaded twice', async t => {
   const path = home.put('latin.csv', Buffer.from('name,number,city\nJörg,Enc-1,Köln\n', 'latin1'))
   const words = ['import', path, '--template', 'Companies', '--watch']
   const asked = await home.run(words)
@@ -195,11 +195,11 @@ test('a file whose encoding is a question is not imported before --encoding answ
   t.regex(asked.err, /--encoding windows-1252\s+Jörg/)
   const {code, err} = await home.run([...words, '--encoding', 'windows-1252'])
   t.is(code, 0, err)
-  t.regex(err, /Carrying on with imp_/)
+  t.regex(err, /Resuming imp_/)
   t.deepEqual(namesOf('Enc-'), ['Jörg'])
 })
 
-test('bytes that are not in the encoding of a file are imported only with --accept-bad-bytes', async t => {
+test('a file with undecodable bytes is imported only with --accept-bad-bytes', async t => {
   const bytes = Buffer.concat([
     Buffer.from('name,number,city\nMüller 東京,Byte-1,Köln\nA'),
     Buffer.from([0xe9]),

@@ -10,7 +10,7 @@ import {cliPath, openHome} from '../cli-process.ts'
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** What `npm install` makes of the package, without a network: its tarball unpacked, and what it depends on beside it. */
+/** Installs the package as `npm install` would, without a network: it unpacks the tarball and links the dependencies. */
 const install = async (folder: string) => {
   const {stdout} = await run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], {cwd: root})
   const home = join(folder, 'node_modules', 'lading')
@@ -25,7 +25,7 @@ const install = async (folder: string) => {
   return join(home, 'api', 'clients', 'lading.js')
 }
 
-test('the package works where it is installed, and a Node that is too old is told so', async t => {
+test('the installed package works, and a Node that is too old gets a clear error', async t => {
   const home = openHome()
   const installed = await install(home.here)
   const command = [process.execPath, installed]
@@ -39,7 +39,7 @@ test('the package works where it is installed, and a Node that is too old is tol
   const old = ['--import', `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.19.0'})`]
   const told = await home.run(['--version'], {command: [process.execPath, ...old, cliPath]})
   t.is(told.code, 1)
-  t.regex(told.err, /^lading needs Node 24 or later, and this is Node 20\.19\.0 .*\nInstall a newer one/)
+  t.regex(told.err, /^lading requires Node 24 or later, but this is Node 20\.19\.0 .*\nInstall a newer version/)
 })
 
 test('bash completes commands, their options, and the choices of an option', async t => {
@@ -61,7 +61,7 @@ test('bash completes commands, their options, and the choices of an option', asy
   t.deepEqual(await complete('completion', 'z'), ['zsh'])
 })
 
-test('a word that is no command is answered with one that is', async t => {
+test('an unknown command is answered with a suggestion', async t => {
   const home = openHome()
   const unknown = await home.run(['improt'])
   t.is(unknown.code, 4)

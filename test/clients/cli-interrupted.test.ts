@@ -3,21 +3,21 @@ import {openHome, shownBy} from '../cli-process.ts'
 import {openCompanies} from '../companies.ts'
 import {accountRows, type Org, ok} from '../importing.ts'
 import {openStallingProxy, type StallingProxy} from '../stalling-proxy.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {endWithWorld, type World, world} from '../world.ts'
 
-/** What a person does to a command that takes long, and what a network does. One after another: a wire and a CRM are held here. */
-let house: World
+/** People and networks interrupt long commands. The tests run one after another, because each holds a proxy and a CRM. */
+let house: TestDeployment
 let org: Org
 let wire: StallingProxy
 let home: ReturnType<typeof openHome>
 
 test.before(async t => {
-  house = await world(t, {workers: ['imports', 'discovery']})
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery']})
   const companies = await openCompanies(house)
   org = companies.org
   wire = await openStallingProxy(house.url)
-  endWithWorld(wire.close)
+  endAfterTests(wire.close)
   home = openHome({LADING_URL: wire.url, LADING_TOKEN: companies.secret})
 })
 
@@ -25,14 +25,14 @@ const endOf = (out: string) => JSON.parse(out.trim().split('\n').at(-1)!)
 
 const megabyte = 1024 ** 2
 const rows = 120
-/** Few rows, many bytes: three parts. */
+/** Builds a file of few rows with many bytes, which is uploaded in three parts. */
 const largeFile = (prefix: string) => {
   const note = 'n'.repeat(80_000)
   const lines = Array.from({length: rows}, (_, n) => `Company ${n + 1},${prefix}${n + 1},Town,${note}`)
   return home.put(`${prefix}large.csv`, `name,number,city,note\n${lines.join('\n')}\n`)
 }
 
-test.serial('an upload whose process is killed is carried on by the same command, and every row is there once', async t => {
+test.serial('an upload whose process is killed is resumed by the same command, and every row exists once', async t => {
   const path = largeFile('K-')
   const args = ['import', path, '-t', 'Companies', '--watch', '--json']
   wire.stallAfter(6 * megabyte)
@@ -47,16 +47,16 @@ test.serial('an upload whose process is killed is carried on by the same command
   const before = wire.passed()
   const again = await home.run(args.filter(arg => arg !== '--json'))
   t.is(again.code, 0, again.err)
-  t.regex(again.err, /Carrying on with imp_\w+, which was interrupted/)
+  t.regex(again.err, /Resuming imp_\w+/)
   t.true(wire.passed() - before < 7 * megabyte, 'what was kept is not sent again')
   t.regex(again.out, new RegExp(`Accounts: ${rows} created`))
   t.is(house.crm.records('example', 'Accounts').filter(({Account_Number}: any) => String(Account_Number).startsWith('K-')).length, rows)
   const none = await home.run([...args, '--resume'])
   t.is(none.code, 4, none.out)
-  t.regex(none.err, /There is nothing to carry on/)
+  t.regex(none.err, /There is no interrupted import of these files/)
 })
 
-test.serial('a connection that breaks is opened again, without a word from anybody', async t => {
+test.serial('an upload whose connection breaks is resumed by itself', async t => {
   const path = largeFile('B-')
   wire.stallAfter(3 * megabyte)
   const started = home.start(['import', path, '-t', 'Companies', '--watch', '--json'])
@@ -69,7 +69,7 @@ test.serial('a connection that breaks is opened again, without a word from anybo
   t.is(endOf(out).run.counts.Accounts.created, rows)
 })
 
-test.serial('Ctrl-C while a file is sent says that the same command goes on', async t => {
+test.serial('Ctrl-C during an upload tells that the same command resumes it', async t => {
   const path = largeFile('I-')
   const args = ['import', path, '-t', 'Companies', '--dry-run', '--watch']
   wire.stallAfter(5 * megabyte)
@@ -79,14 +79,14 @@ test.serial('Ctrl-C while a file is sent says that the same command goes on', as
   first.child.stdin!.write('\x03')
   const {code, out} = await first.ended
   t.is(code, 130, out)
-  t.regex(shownBy(out), /Interrupted while the file was sent\n.*the same command goes on where it broke off/)
+  t.regex(shownBy(out), /Interrupted during the upload\n.*Run the same command again to resume/)
   wire.letGo()
   const again = await home.run([...args, '--resume', '--json'])
   t.is(again.code, 0, again.err)
   t.is(endOf(again.out).run.counts.Accounts.planned, rows)
 })
 
-test.serial('Ctrl-C stops watching and not the run, and says how to come back; cancel does stop it', async t => {
+test.serial('Ctrl-C stops watching but not the run and tells how to return, and cancel stops the run', async t => {
   house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
   const path = home.put('held.csv', accountRows(10, 'H-'))
   const watching = home.start(['import', path, '-t', 'Companies', '--watch'], {columns: 80})
@@ -94,9 +94,9 @@ test.serial('Ctrl-C stops watching and not the run, and says how to come back; c
   watching.child.stdin!.write('\x03')
   const {code, out} = await watching.ended
   t.is(code, 130, out)
-  const [, run] = /You no longer watch (run_\w+), which goes on\s+Come back with: lading watch run_/.exec(shownBy(out))!
+  const [, run] = /Stopped watching (run_\w+), which continues\s+Continue with: lading watch run_/.exec(shownBy(out))!
   const cancelled = await home.run(['cancel', run!])
-  t.regex(cancelled.out, /is asked to stop/)
+  t.regex(cancelled.out, /Cancelling run_/)
   house.crm.release()
   house.crm.faults.clear()
   const back = await home.run(['watch', run!])
@@ -104,7 +104,7 @@ test.serial('Ctrl-C stops watching and not the run, and says how to come back; c
   t.regex(back.out, /The run was stopped: .*\n {2}Accounts: 10 created/)
 })
 
-test.serial('a connection that breaks while a run is watched is opened again, and the end is heard', async t => {
+test.serial('a watch whose connection breaks reconnects and reports the end of the run', async t => {
   house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
   const path = home.put('cut.csv', accountRows(10, 'W-'))
   const args = ['import', path, '-t', 'Companies', '--watch', '--json']
@@ -112,7 +112,7 @@ test.serial('a connection that breaks while a run is watched is opened again, an
   await until(killed.out, text => text.includes('"event":"progress"'))
   const twice = await home.run(args)
   t.is(twice.code, 4)
-  t.regex(twice.err, /under way already: process \d+ imports these files as imp_/)
+  t.regex(twice.err, /already running: process \d+ imports these files as imp_/)
   killed.child.kill('SIGTERM')
   t.is((await killed.ended).code, 143)
 
@@ -126,19 +126,19 @@ test.serial('a connection that breaks while a run is watched is opened again, an
   t.is(endOf(out).run.counts.Accounts.created, 10)
 })
 
-test.serial('a token that is revoked while a run is watched ends it with 5, and the run goes on', async t => {
+test.serial('a watch whose token is revoked exits with 5, and the run continues', async t => {
   house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
   const {secret, token: made} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'short'}), 201)
   const path = home.put('revoked.csv', accountRows(10, 'R-'))
   const watching = home.start(['import', path, '-t', 'Companies', '--watch', '--json'], {env: {LADING_TOKEN: secret}})
   await until(watching.out, text => text.includes('"event":"progress"'))
   await ok(org.call('DELETE', `/orgs/${org.org}/tokens/${made.id}`), 200)
-  // What the server does by itself within half a minute: it ends the stream.
+  // The connection is cut here; the server would end the stream only within half a minute.
   wire.cut()
   const {code, err} = await watching.ended
   t.is(code, 5, err)
   t.like(JSON.parse(err.trim().split('\n').at(-1)!), {code: 'TOKEN_REVOKED', exit: 5})
-  const [, run] = /The run goes on by itself\. Come back with: lading watch (run_\w+)/.exec(err)!
+  const [, run] = /The run continues\. Follow it again with: lading watch (run_\w+)/.exec(err)!
   house.crm.release()
   house.crm.faults.clear()
   const back = await home.run(['watch', run!])

@@ -2,23 +2,23 @@ import {readFileSync, statSync, writeFileSync} from 'node:fs'
 import {request} from 'node:http'
 import {join} from 'node:path'
 import test from 'ava'
+import {signId} from '../../shared/accounts/signed.ts'
 import {newId} from '../../shared/ids.ts'
-import {signId} from '../../shared/people/signed.ts'
 import {insertSession} from '../../sql/sessions.ts'
 import {openHome} from '../cli-process.ts'
 import {ok} from '../importing.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 const sessionsIn = (home: {here: string}) => join(home.here, 'config', 'lading', 'sessions.json')
 const readSessions = (home: {here: string}) => JSON.parse(readFileSync(sessionsIn(home), 'utf8'))
 
-/** A form as a browser sends it, under whatever name the machine is called by. */
+/** Submits a form as a browser does, under any Host header. */
 const post = (port: number, form: Record<string, string>, host = `127.0.0.1:${port}`): Promise<{status: number; text: string}> =>
   new Promise((resolve, reject) => {
     const headers = {'content-type': 'application/x-www-form-urlencoded', host}
@@ -31,7 +31,7 @@ const post = (port: number, form: Record<string, string>, host = `127.0.0.1:${po
     sent.end(new URLSearchParams(form).toString())
   })
 
-test('a person signs in by a browser: the page hands the session to this machine, to this command and to nothing else', async t => {
+test('a browser sign-in hands the session to the waiting command on this machine and to nothing else', async t => {
   const home = openHome()
   const started = home.start(['login', '--no-browser', '--server', house.url])
   const said = await until(started.err, text => text.includes('Waiting'))
@@ -58,7 +58,7 @@ test('a person signs in by a browser: the page hands the session to this machine
   t.regex(done.text, /You can close this window/)
   const {code: exit, out} = await started.ended
   t.is(exit, 0)
-  t.regex(out, /^Signed in at http:\/\/127\.0\.0\.1:\d+ as Ana Ruiz <ana@example\.org>, \w+ of Example Ltd\n/)
+  t.regex(out, /^Signed in to http:\/\/127\.0\.0\.1:\d+ as Ana Ruiz <ana@example\.org>, \w+ of Example Ltd\n/)
   t.is(statSync(sessionsIn(home)).mode & 0o777, 0o600)
 
   const who = await home.run(['whoami', '--json'])
@@ -70,7 +70,7 @@ test('a person signs in by a browser: the page hands the session to this machine
   t.regex(gone.err, /Sign in with: lading login --server http/)
 })
 
-test('the page is for a program of a person on this machine, and says nothing it was not asked', async t => {
+test('the sign-in page accepts only local ports and valid states, and echoes no other input', async t => {
   const state = '0123456789abcdef'.repeat(4)
   const ask = (query: Record<string, string>) => fetch(`${house.url}/cli?${new URLSearchParams(query)}`)
   for (const port of ['80', '1023', '65536', '0x1000', '8080@evil.example', '']) t.is((await ask({port, state})).status, 400, port)
@@ -80,7 +80,7 @@ test('the page is for a program of a person on this machine, and says nothing it
   t.regex(html, /<option value="local" selected>/)
 })
 
-test('a token is read from the standard input, and a session is renewed when half of it is over', async t => {
+test('a token is read from standard input, and a session is renewed after half its lifetime', async t => {
   const home = openHome()
   const {org, person, token} = await house.makeOrg()
   const {secret} = await ok(house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'ci'}), 201)

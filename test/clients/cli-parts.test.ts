@@ -8,44 +8,44 @@ import {Failure, failureOf} from '../../api/clients/cli/failure.ts'
 import {bindFlows, fillSlots} from '../../api/clients/cli/inputs.ts'
 import {rowRange} from '../../api/clients/cli/options.ts'
 import {openOutput} from '../../api/clients/cli/output.ts'
-import {pauseBefore} from '../../api/clients/cli/patience.ts'
+import {clean, duration, moment, size} from '../../api/clients/cli/phrases.ts'
 import {progressLine, runProgress} from '../../api/clients/cli/progress.ts'
+import {pauseBefore} from '../../api/clients/cli/retry.ts'
 import {isPastHalf, serverOf} from '../../api/clients/cli/session.ts'
 import {readSettings} from '../../api/clients/cli/settings.ts'
 import {formatJson} from '../../api/clients/cli/stable-json.ts'
-import {layPlain, layTable, shorten, widthOf} from '../../api/clients/cli/table.ts'
-import {clean, duration, moment, size} from '../../api/clients/cli/words.ts'
+import {formatPlain, formatTable, shorten, widthOf} from '../../api/clients/cli/table.ts'
 import {createProgram} from '../../api/clients/cli.ts'
 import {nouns} from '../../api/clients/commands/nouns.ts'
 import {ApiError, Unreachable} from '../../api/clients/http.ts'
 
-/** What the command line decides without a server. */
+/** Columns of a table. The tests of this file cover the parts of the command line that need no server. */
 const columns = [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'ROWS', right: true}]
 
-test('a table fits its width, shortens what is longest, and stands on end where nothing fits', t => {
+test('a table fits its width, shortens the longest column, and is printed as a list where nothing fits', t => {
   const rows = [
     ['imp_0123456789', 'a name that is far too long for a line', '1,234'],
     ['imp_2', 'short', '5'],
   ]
-  t.deepEqual(layTable(columns, rows, 40), [
+  t.deepEqual(formatTable(columns, rows, 40), [
     'ID              NAME                ROWS',
     'imp_0123456789  a name that is f…  1,234',
     'imp_2           short                  5',
   ])
-  t.deepEqual(layTable(columns, [rows[1]!], 8), ['ID    imp_2', 'NAME  short', 'ROWS  5'])
-  t.deepEqual(layPlain(columns, rows)[1], 'imp_0123456789\ta name that is far too long for a line\t1,234')
+  t.deepEqual(formatTable(columns, [rows[1]!], 8), ['ID    imp_2', 'NAME  short', 'ROWS  5'])
+  t.deepEqual(formatPlain(columns, rows)[1], 'imp_0123456789\ta name that is far too long for a line\t1,234')
   t.is(shorten('ÄÖÜ漢字漢字', 6), 'ÄÖÜ漢…')
   t.is(widthOf('👩‍👩‍👧 é'), 4)
 })
 
-test('no line of a table or of progress is wider than the terminal, as long as it has room for the ids', t => {
+test('no line of a table or of progress is wider than a terminal that has room for the ids', t => {
   const cell = fc.string({unit: 'grapheme', maxLength: 60})
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.constant('imp_0123456789'), cell, cell), {maxLength: 5}),
       fc.integer({min: 34, max: 120}),
       (rows, width) => {
-        for (const line of layTable(columns, rows, width)) t.true(widthOf(line) <= width, `${width}: ${line}`)
+        for (const line of formatTable(columns, rows, width)) t.true(widthOf(line) <= width, `${width}: ${line}`)
       },
     ),
     {numRuns: 200},
@@ -65,7 +65,7 @@ test('no line of a table or of progress is wider than the terminal, as long as i
   )
 })
 
-test('progress says as much as fits, the rows before the outcomes', t => {
+test('a progress line shows as much as fits, rows before outcomes', t => {
   const progress = runProgress(
     {done: 1200, total: 4800, rowsPerSecond: 300, etaSeconds: 12},
     {Leads: {created: 1000, updated: 0, refused: 200}},
@@ -74,12 +74,12 @@ test('progress says as much as fits, the rows before the outcomes', t => {
   t.is(progressLine(progress, 40), '[##----] 25%  1,200/4,800 rows  300/s')
 })
 
-test('what others wrote cannot steer a terminal', t => {
+test('text from others cannot send control sequences to a terminal', t => {
   t.is(clean('a\u001b[2Jb\r\nc\u0007\u202ed'), 'a[2Jb cd')
   t.is(clean(null), '')
 })
 
-test('sizes, times and moments are short', t => {
+test('sizes, durations and times are printed in a short form', t => {
   t.deepEqual([0, 999, 1500, 27_000_000, 3e12].map(size), ['0 B', '999 B', '1.5 kB', '27.0 MB', '3.0 TB'])
   t.deepEqual([0.4, 65, 7265].map(duration), ['0:00', '1:05', '2:01:05'])
   const now = new Date(2026, 10, 20)
@@ -87,7 +87,7 @@ test('sizes, times and moments are short', t => {
   t.is(moment(new Date(2025, 1, 3, 4, 5).toISOString(), now), '2025-02-03 04:05')
 })
 
-test('a diff turns the one text into the other', t => {
+test('a diff turns the old text into the new one', t => {
   const line = fc.constantFrom('a', 'b', 'c', 'd')
   fc.assert(
     fc.property(fc.array(line, {maxLength: 30}), fc.array(line, {maxLength: 30}), (before, after) => {
@@ -99,7 +99,7 @@ test('a diff turns the one text into the other', t => {
   t.deepEqual(diffLines('', 'new\n'), ['@@ -0,0 +1 @@', '+new'])
 })
 
-/** As `patch` would. */
+/** Applies a diff, as `patch` does. */
 const applied = (before: string[], diff: string[]): string[] => {
   const result: string[] = []
   let at = 0
@@ -119,7 +119,7 @@ const applied = (before: string[], diff: string[]): string[] => {
   return [...result, ...before.slice(at)]
 }
 
-test('the same value is the same text, and names become file names that do not meet', t => {
+test('equal values are formatted as equal text, and names become distinct file names', t => {
   t.is(formatJson({b: 1, name: 'x', a: {d: 1, c: 2}}), formatJson({a: {c: 2, d: 1}, b: 1, name: 'x'}))
   t.is(formatJson({b: 1, name: 'x'}), '{\n  "name": "x",\n  "b": 1\n}\n')
   t.deepEqual(slugsOf(['Leads: März', 'Orders']), ['leads-marz', 'orders'])
@@ -142,7 +142,7 @@ test('the same value is the same text, and names become file names that do not m
   t.deepEqual([...files.keys()], ['settings.json', 'writing.json', 'modules/leads.json', 'fields/leads.json'])
 })
 
-test('a merge takes theirs, keeps yours, and names what both changed', t => {
+test('a merge takes remote changes, keeps local ones, and names files that both changed', t => {
   const there = new Map(Object.entries({same: 's', theirs: 't2', both: 'x', added: 'n', mine: 'm'}))
   const here = new Map(Object.entries({same: 's', theirs: 't', both: 'y', mine: 'm2', gone: 'g'}))
   const base = Object.fromEntries(
@@ -151,17 +151,17 @@ test('a merge takes theirs, keeps yours, and names what both changed', t => {
   t.deepEqual(mergeFiles({base, here, there}), {take: ['added', 'theirs'], drop: ['gone'], keep: ['mine'], conflicts: ['both']})
 })
 
-test('files find their slots by what is said, by their names, and the last one by what is left', t => {
+test('files are assigned to slots by option, by file name, and the last one by elimination', t => {
   const file = (name: string, slot: string | null = null) => ({path: `/${name}`, name, slot, bytes: 1, modifiedMs: 0})
   const slotsOf = (...files: ReturnType<typeof file>[]) => fillSlots(files, ['orders', 'lines']).map(({slot}) => slot)
   t.deepEqual(slotsOf(file('a.csv', 'lines'), file('b.csv')), ['lines', 'orders'])
   t.deepEqual(slotsOf(file('Lines.csv'), file('x.csv')), ['lines', 'orders'])
   for (const [files, says] of [
-    [[file('a.csv'), file('b.csv')], /not clear which slot/],
+    [[file('a.csv'), file('b.csv')], /cannot be assigned to slots/],
     [[file('a.csv', 'prices')], /no slot prices/],
-    [[file('orders.csv')], /none is for lines/],
+    [[file('orders.csv')], /Missing: lines/],
     [[file('a.csv', 'orders'), file('b.csv', 'orders')], /same slot/],
-    [[file('orders.csv'), file('lines.csv'), file('x.csv')], /takes 2 files, and these are 3/],
+    [[file('orders.csv'), file('lines.csv'), file('x.csv')], /takes 2 files, but 3 were given/],
   ] as const)
     t.regex(t.throws(() => fillSlots(files, ['orders', 'lines'])).message, says)
   const flows = [{module: 'Leads'}, {id: 'second', module: 'Deals', sourceId: 'b'}]
@@ -169,10 +169,10 @@ test('files find their slots by what is said, by their names, and the last one b
     {id: 'f1', module: 'Leads', sourceId: 'src_1'},
     {id: 'second', module: 'Deals', sourceId: 'src_1'},
   ])
-  t.throws(() => bindFlows(flows, [file('a.csv'), file('b.csv')], ['src_1', 'src_2']), {message: /Flow 1 does not say which/})
+  t.throws(() => bindFlows(flows, [file('a.csv'), file('b.csv')], ['src_1', 'src_2']), {message: /Flow 1 does not name one/})
 })
 
-test('what a run comes to is one number, a stop before rows', t => {
+test('the exit code of a run depends on its outcomes, and a stop takes precedence', t => {
   const counts = (of: object) => ({Leads: {created: 5, ...of}})
   t.is(exitOf({stop: null, counts: counts({})}, 'refused'), 0)
   for (const outcome of ['refused', 'failed', 'unanswered']) {
@@ -184,14 +184,14 @@ test('what a run comes to is one number, a stop before rows', t => {
   t.is(exitOf({stop: {stopped: 'X', message: ''}, counts: counts({refused: 1})}, 'never'), 3)
 })
 
-test('rows are named by numbers that there may be', t => {
+test('row ranges accept only valid row numbers', t => {
   t.deepEqual(['7', '2-5', '500-', '-20'].map(rowRange), [{from: 7, to: 7}, {from: 2, to: 5}, {from: 500}, {to: 20}])
-  for (const wrong of ['', '-', '0', '0-5', '5-2', 'a']) t.throws(() => rowRange(wrong), {message: /^Rows /}, wrong)
+  for (const wrong of ['', '-', '0', '0-5', '5-2', 'a']) t.throws(() => rowRange(wrong), {message: /^(Use row|Row) numbers /}, wrong)
 })
 
 const refused = (status: number, code: string, headers = {}) => new ApiError(status, {error: 'No', code}, new Headers(headers))
 
-test('every refusal has its exit code, and what to do next', t => {
+test('every refusal has an exit code and a next step', t => {
   const told = (error: unknown) => {
     const {exit, code, next} = failureOf(error)
     return [exit, code, next !== null]
@@ -204,12 +204,12 @@ test('every refusal has its exit code, and what to do next', t => {
   t.deepEqual(told(Object.assign(new Error('full'), {code: 'ENOSPC'})), [1, 'FAILED', true])
   t.is(
     failureOf(new ApiError(402, {error: 'No', code: 'LIMIT_ROWS', lift: [{by: 'fewer', rows: 7}]}, new Headers())).next,
-    'There is room for 7 rows: send fewer',
+    '7 rows are left in the plan. Send fewer rows',
   )
   t.true(failureOf(new Failure('x', {exit: 4, code: 'USAGE'})) instanceof Failure)
 })
 
-test('only what does no harm is asked again, and as long as the server says', t => {
+test('only harmless requests are retried, after the time that the server gives', t => {
   const pause = (error: unknown, isRead: boolean, tries = 1) => pauseBefore(error, {isRead, tries, waitMs: 100})
   t.is(pause(refused(429, 'RATE_LIMITED', {'retry-after': '7'}), false), 7000)
   t.is(pause(refused(503, 'BUSY', {'retry-after': '2'}), true), 2000)
@@ -223,7 +223,7 @@ test('only what does no harm is asked again, and as long as the server says', t 
   t.is(pause(new Unreachable('late', {cause: {name: 'TimeoutError'}}), true), null)
 })
 
-test('sessions, servers and settings', t => {
+test('sessions, server addresses and settings are read correctly', t => {
   const session = (iat: number, exp: number) => `x.${Buffer.from(JSON.stringify({iat, exp})).toString('base64url')}.y`
   t.false(isPastHalf(session(1000, 2000), 1_499_000))
   t.true(isPastHalf(session(1000, 2000), 1_501_000))
@@ -233,7 +233,7 @@ test('sessions, servers and settings', t => {
     'http://localhost:4000',
     'https://x.example/base',
   ])
-  for (const other of ['no address', 'ftp://x']) t.throws(() => serverOf(other), {message: /is no address/})
+  for (const other of ['no address', 'ftp://x']) t.throws(() => serverOf(other), {message: /is not a server URL/})
   t.throws(() => serverOf('https://me:secret@x.example'), {message: /^(?!.*secret)/})
   t.like(readSettings({LADING_TOKEN: ' x ', XDG_CONFIG_HOME: '/c', COLUMNS: '40'}), {
     token: 'x',
@@ -243,7 +243,7 @@ test('sessions, servers and settings', t => {
   })
 })
 
-test('every command teaches: what it does, its options, and those of the whole program', async t => {
+test('the help of every command shows its usage, its options, the global options and examples', async t => {
   const seen: string[] = []
   for (const {name, names = [name]} of nouns)
     for (const one of names) {

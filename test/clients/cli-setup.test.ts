@@ -3,21 +3,21 @@ import {dirname, join} from 'node:path'
 import test from 'ava'
 import {openHome} from '../cli-process.ts'
 import {ok, openOrg} from '../importing.ts'
-import {leadsTemplate, makeTemplate, openTemplates} from '../templating.ts'
-import {type World, world} from '../world.ts'
+import {leadsTemplate, makeTemplate, openTemplates} from '../templates.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-/** What is set up from a terminal: each noun once, as a script would use it, and the configuration as files. */
-let house: World
+/** Setup from a terminal: each noun once, as a script would use it, and the configuration as files. */
+let house: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>
 let home: ReturnType<typeof openHome>
 
 test.before(async t => {
-  house = await world(t, {workers: ['discovery']})
+  house = await startTestDeployment(t, {workers: ['discovery']})
   org = await openOrg(house)
   home = openHome({LADING_URL: house.url, LADING_TOKEN: org.session})
 })
 
-/** An org with a template and a module, and a command line of an administrator. */
+/** Creates an org with a template and a module, and an administrator's command line. */
 const open = async () => {
   const org = await openTemplates(house)
   const template = await makeTemplate(org.call, org.org, {name: 'Leads: März'})
@@ -36,7 +36,7 @@ const open = async () => {
 
 const manifest = {namespace: 'names', version: '1.0.0', scope: 'org', functions: [{name: 'shout', parameters: [{name: 'text'}]}]}
 
-test('the configuration is pulled, edited, compared and pushed; a stale push is refused, and a pull mends it', async t => {
+test('the configuration is pulled, edited, compared and pushed, and a stale push is refused until the next pull', async t => {
   const {run, read, edit, call, at, version} = await open()
   const pulled = await run(['config', 'pull', 'crm', '--json'])
   t.is(pulled.code, 0, pulled.err)
@@ -60,7 +60,7 @@ test('the configuration is pulled, edited, compared and pushed; a stale push is 
   t.is(diff.code, 8)
   t.regex(
     diff.out,
-    /--- there\/settings\.json\n\+\+\+ here\/settings\.json\n@@ [^\n]+ @@\n(.*\n)*- {2}"timezone": "UTC"\n\+ {2}"timezone": "Europe\/Berlin"\n/,
+    /--- server\/settings\.json\n\+\+\+ local\/settings\.json\n@@ [^\n]+ @@\n(.*\n)*- {2}"timezone": "UTC"\n\+ {2}"timezone": "Europe\/Berlin"\n/,
   )
   const pushed = await run(['config', 'push', 'crm'])
   t.is(pushed.code, 0, pushed.err)
@@ -81,7 +81,7 @@ test('the configuration is pulled, edited, compared and pushed; a stale push is 
   t.regex(read('other/settings.json'), /deny/, 'and nothing was written here')
 })
 
-test('what others changed is taken, what you changed is kept, and what you deleted goes when you say so', async t => {
+test('a pull takes remote changes and keeps local ones, and a push deletes removed files only with --prune', async t => {
   const {run, read, edit, call, at, org, home} = await open()
   edit('crm/libraries/names/manifest.json', () => JSON.stringify(manifest))
   await run(['config', 'pull', 'crm'])
@@ -95,7 +95,7 @@ test('what others changed is taken, what you changed is kept, and what you delet
 
   await run(['-c', 'rm -r crm/libraries crm/templates'], {command: ['bash']})
   const kept = await run(['config', 'push', 'crm'])
-  t.regex(kept.out, /^Nothing to push\n {2}libraries\/names\/manifest\.json was deleted here and is still there: --prune/)
+  t.regex(kept.out, /^Nothing to push\n {2}libraries\/names\/manifest\.json was deleted here but is still on the server: use --prune/)
   const pruned = await run(['config', 'push', 'crm', '--prune'])
   t.is(pruned.code, 0, pruned.err)
   t.deepEqual((await ok(call('GET', `/orgs/${org}/libraries`), 200)).libraries, [])
@@ -103,10 +103,10 @@ test('what others changed is taken, what you changed is kept, and what you delet
   t.is((await run(['config', 'diff', 'crm'])).code, 0)
   const elsewhere = await (await open()).run(['config', 'push', join(home.here, 'crm')])
   t.is(elsewhere.code, 4)
-  t.regex(elsewhere.err, /is the configuration of org_\w+ at /)
+  t.regex(elsewhere.err, /holds the configuration of org_\w+ on /)
 })
 
-test('a push that skips a library that people publish names its files and ends with 8; names the CRM does not have are listed', async t => {
+test('a push lists skipped published libraries and exits with 8, and lists names that the CRM does not have', async t => {
   const {run, edit, call, org} = await open()
   await ok(call('PUT', `/orgs/${org}/libraries/names`, {manifest, source: 'export const shout = text => text\n'}), 200)
   const repository = await ok(call('POST', `/orgs/${org}/tokens`, {name: 'repository'}), 201)
@@ -117,10 +117,10 @@ test('a push that skips a library that people publish names its files and ends w
   edit('crm/settings.json', text => text.replace('UTC', 'Europe/Berlin'))
   const {code, out, err} = await push()
   t.is(code, 8)
-  t.regex(err, /names was left alone: people publish it/)
+  t.regex(err, /names was skipped: members publish it/)
   t.regex(
     out,
-    /^1 file pushed, 1 not; the configuration is at version \d+\n {2}settings\.json\n {2}libraries\/names\/source\.js \(skipped: people publish this library\)\n$/,
+    /^1 file pushed, 1 not; the configuration is at version \d+\n {2}settings\.json\n {2}libraries\/names\/source\.js \(skipped: people manage this library\)\n$/,
   )
   const alone = await push('--json')
   t.is(alone.code, 8)
@@ -137,18 +137,18 @@ const json = async (...args: string[]) => {
   return JSON.parse(out)
 }
 
-test('a token is made, used and ended', async t => {
+test('a token is created, used and revoked', async t => {
   const {token, secret} = await json('tokens', 'create', 'nightly', '--expires', '90d')
   t.true(Date.parse(token.expiresAt) > Date.now() + 89 * 86_400_000)
   t.is((await home.run(['whoami'], {env: {LADING_TOKEN: secret}})).code, 0)
-  t.regex((await home.run(['tokens'])).out, new RegExp(`^${token.id}\\tnightly\\t${token.prefix}…\\tgood\\t`, 'm'))
+  t.regex((await home.run(['tokens'])).out, new RegExp(`^${token.id}\\tnightly\\t${token.prefix}…\\tactive\\t`, 'm'))
   await json('tokens', 'revoke', 'nightly')
   const after = await home.run(['whoami', '--json'], {env: {LADING_TOKEN: secret}})
   t.is(after.code, 5)
   t.is(JSON.parse(after.err).code, 'TOKEN_REVOKED')
 })
 
-test('a template goes out as a file, comes back under another name, and is checked against the CRM', async t => {
+test('a template is exported to a file, imported under another name, and checked against the CRM', async t => {
   await ok(org.call('POST', `/orgs/${org.org}/templates`, leadsTemplate()), 201)
   await json('templates', 'export', 'Leads of the month', '-o', 'leads.json')
   const path = join(home.here, 'leads.json')
@@ -163,11 +163,11 @@ test('a template goes out as a file, comes back under another name, and is check
   t.is((await home.run(['templates', 'check', 'Leads of the month'])).code, 0)
   const unfit = await home.run(['templates', 'check', 'Leads again'])
   t.is(unfit.code, 8, unfit.err)
-  t.regex(unfit.err, /would stop an import/)
+  t.regex(unfit.err, /would stop imports/)
   await json('templates', 'delete', 'Leads again')
 })
 
-test('a schedule is found by its name, switched off and on, and told of', async t => {
+test('a schedule is found by its name, switched off and on, and listed', async t => {
   const {template} = await ok(org.call('POST', `/orgs/${org.org}/templates`, leadsTemplate({name: 'Scheduled'})), 201)
   const source = {kind: 'https', url: 'https://files.example.com/leads.csv'}
   const nightly = {name: 'Nightly', cron: '0 3 * * *', timezone: 'UTC', source, connectorId: org.connector}
@@ -175,13 +175,29 @@ test('a schedule is found by its name, switched off and on, and told of', async 
   t.false((await json('schedules', 'off', 'Nightly')).schedule.enabled)
   t.regex((await home.run(['schedules'])).out, /\tNightly\tScheduled\t0 3 \* \* \*\tUTC\toff\t/)
   t.true((await json('schedules', 'on', 'Nightly')).schedule.enabled)
-  t.is((await home.run(['schedules', 'firings', 'Nightly'])).out, 'It has not fired yet\n')
+  t.is((await home.run(['schedules', 'firings', 'Nightly'])).out, 'This schedule has not fired yet\n')
   t.is((await home.run(['schedules', 'show', 'Weekly'])).code, 7)
 })
 
-test('the CRM is read again, and what of the plan is used is told', async t => {
+test('discover reads the CRM again, and usage shows how much of the plan is used', async t => {
   const {discovery} = await json('discover', 'Example CRM')
   t.true(discovery.modules.some(({apiName}: any) => apiName === 'Leads'))
   t.like(await json('usage'), {plan: {key: 'enterprise'}, usage: {rows: {used: 0}}})
   t.like((await json('connections')).connectors, {0: {name: 'Example CRM', state: 'connected'}})
+})
+
+test('an administrator exports the audit log to standard output or a file, with dates as start of day in UTC', async t => {
+  const {run, read} = await open()
+  const shown = await run(['audit', 'export'])
+  t.is(shown.code, 0, shown.err)
+  const kinds = shown.out
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line).kind)
+  t.true(kinds.includes('template.shared'), `${kinds}`)
+  t.is((await run(['audit', 'export', '--from', '2020-01-01', '--out', 'audit.ndjson'])).code, 0)
+  t.true(read('audit.ndjson').includes('template.shared'))
+  t.is((await run(['audit', 'export', '--to', '2020-01-01', '-o', 'none.ndjson'])).code, 0)
+  t.is(read('none.ndjson'), '')
+  t.is((await run(['audit', 'export', '--from', 'yesterday'])).code, 4)
 })

@@ -5,7 +5,7 @@ import {followRun} from '../../api/clients/follow-run.ts'
 import {openClient} from '../../api/clients/http.ts'
 import {type Run, withEvent} from '../../api/clients/widget/runs/run.ts'
 
-/** A server that tells one run: by events as `stream` says, and by itself as it stands. */
+/** Starts a server with one run. `stream` scripts its event stream, and a plain read returns its current state. */
 const openRun = async (stream: (response: ServerResponse, heard: string | undefined, times: number) => void) => {
   const state = {run: {id: 'run_1', state: 'writing', counts: {}, progress: {done: 0, total: 9}} as unknown as Run, asked: 0, streams: 0}
   const heard: (string | undefined)[] = []
@@ -43,7 +43,7 @@ const follow = async (open: Awaited<ReturnType<typeof openRun>>, onPause: () => 
 
 const frame = (event: string, id: string, data: object) => `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 
-test('a broken stream is carried on from its last event, to the end', async t => {
+test('a broken event stream is continued from its last event to the end', async t => {
   const open = await openRun((response, _, times) => {
     response.writeHead(200, {'content-type': 'text/event-stream'})
     if (times === 1) {
@@ -57,7 +57,7 @@ test('a broken stream is carried on from its last event, to the end', async t =>
   t.deepEqual([told[0]!.done, told.at(-1)], [4, {done: 9, state: 'ended', how: 'end'}])
 })
 
-test('where no stream comes through, the run is asked for', async t => {
+test('a run is polled if no event stream gets through', async t => {
   const open = await openRun(response =>
     response.writeHead(503, {'content-type': 'application/json'}).end('{"error": "Busy", "code": "BUSY"}'),
   )
@@ -69,7 +69,7 @@ test('where no stream comes through, the run is asked for', async t => {
   t.deepEqual([told[0]!.how, told.at(-1)], ['asked', {done: 0, state: 'ended', how: 'end'}])
 })
 
-test('a run that is gone is told as that', async t => {
+test('a deleted run is reported as not found', async t => {
   const open = await openRun(response => {
     open.state.run = {...open.state.run, id: 'gone'}
     response.writeHead(200, {'content-type': 'text/event-stream'}).end()

@@ -18,11 +18,11 @@ import type {CheckProblem, Flow, Source} from '../../api/clients/widget/imports/
 import {acceptAll, choicesFor, type Proposal, sureProposals, takeColumn, usualMappings} from '../../api/clients/widget/imports/proposal.ts'
 import {kindsOf, readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
 import {sampleOf} from '../../api/clients/widget/imports/sample.ts'
-import {type Standing, stepsOf} from '../../api/clients/widget/imports/steps.ts'
+import {type ImportProgress, stepsOf} from '../../api/clients/widget/imports/steps.ts'
 import {sayTested} from '../../api/clients/widget/imports/tried.ts'
-import {assertSample, sampleShape} from '../../shared/ai/sample.ts'
-import {Flow as ServerFlow} from '../../shared/flows/flow.ts'
-import {Cleaning} from '../../shared/imports/cleaning.ts'
+import {assertSample, sampleShape} from '../../shared/assistant/sample.ts'
+import {Cleaning} from '../../shared/files/cleaning/cleaning.ts'
+import {Flow as ServerFlow} from '../../shared/mapping/flows/flow.ts'
 
 const usual: Field = {
   ...{apiName: '', label: '', type: 'text', jsonType: 'string', length: null, required: false, unique: null},
@@ -42,7 +42,7 @@ const proposal = (column: string, name: string | null, confidence: number, more:
   ...more,
 })
 
-test('proposals are taken from the threshold on, a field once, and never one that is written already', t => {
+test('proposals are accepted from the threshold on, one per field, and never for a mapped field', t => {
   const proposals = [
     proposal('Name', 'Last_Name', 0.99),
     proposal('Mail', 'Email', 0.8),
@@ -76,7 +76,7 @@ test('proposals are taken from the threshold on, a field once, and never one tha
   )
 })
 
-test('a column that goes into another field goes into the one before no more; a link is searched for', t => {
+test('a column mapped to another field leaves its old field, and a lookup field is searched', t => {
   const before = takeColumn(flow, 'Town', fields[2]!)
   const after = takeColumn(before, 'Town', fields[3]!)
   t.deepEqual(
@@ -85,7 +85,7 @@ test('a column that goes into another field goes into the one before no more; a 
   )
 })
 
-test('candidates of a column are told the likeliest first, without those that are written', t => {
+test('candidates of a column are listed by confidence, without mapped fields', t => {
   const candidates = [
     {field: 'City', module: 'Leads', confidence: 0.5, why: ['similar']},
     {field: 'Email', module: 'Leads', confidence: 0.4, why: []},
@@ -102,7 +102,7 @@ test('candidates of a column are told the likeliest first, without those that ar
   )
 })
 
-test('required fields are missing until something writes them, and what matched by a field that goes does so no more', t => {
+test('required fields are missing until mapped, and removing a mapping also removes its match', t => {
   t.deepEqual(
     missingFields(flow, fields).map(({apiName}) => apiName),
     ['Last_Name'],
@@ -117,7 +117,7 @@ test('required fields are missing until something writes them, and what matched 
   t.false(isFillable(field('Score', {type: 'formula'})))
 })
 
-test('what is saved is what the server takes: nothing of another mode, and no nulls', t => {
+test('a saved flow holds only what the server accepts: no settings of other modes and no nulls', t => {
   const typed: Flow = {
     ...flow,
     filter: '  ',
@@ -137,13 +137,13 @@ test('what is saved is what the server takes: nothing of another mode, and no nu
   t.true(ServerFlow.safeParse(tidy).success)
 })
 
-test('a flow has an id of its own that the server takes', t => {
+test('a new flow gets a unique id that the server accepts', t => {
   t.is(newFlowId([], 'Leads'), 'leads')
   t.is(newFlowId([flow, {...flow, id: 'leads_2'}], 'Leads'), 'leads_3')
   t.true(ServerFlow.shape.id.safeParse(newFlowId([], 'Größe & Gewicht'.repeat(9))).success)
 })
 
-test('an issue is found at its place, and one in an expression says its line and column', t => {
+test('an issue is found by its path, and one in an expression gives line and column', t => {
   const issues = [
     {path: [0, 'fields', 1, 'transform'], message: 'Unexpected token', line: 2, column: 5},
     {path: [1, 'match', 'by', 0], message: 'x'},
@@ -156,7 +156,7 @@ test('an issue is found at its place, and one in an expression says its line and
   t.deepEqual(issuesAt(issues, 0, 'fields', 10), [])
 })
 
-test('what an organisation says of a field begins a flow, where the file has the column', t => {
+test('default mappings of the organisation start a new flow if the file has their column', t => {
   const told = [
     field('Source', {annotation: {defaultMapping: {mode: 'static', staticValue: 'Fair'}}}),
     field('Tier', {annotation: {defaultMapping: {mode: 'column', source: 'Level'}}}),
@@ -166,12 +166,12 @@ test('what an organisation says of a field begins a flow, where the file has the
   t.is(usualMappings(told, ['Level']).length, 2)
 })
 
-test('words the list does not have are found once, whatever their case', t => {
+test('values missing in a picklist are listed once, ignoring case', t => {
   const tier = field('Tier', {picklist: [{display: 'Gold', actual: 'G'}]})
   t.deepEqual(strangeWords(['gold', 'g', ' Silver', 'silver', '', 'Tin'], tier, {TIN: 'G'}), ['silver'])
 })
 
-test('every kind of cleaning step comes to what the server takes, or to what is missing', t => {
+test('every kind of cleaning step becomes one that the server accepts, or names its missing input', t => {
   const drafts: Record<string, object> = {
     replace: {find: 'a', with: 'b'},
     fillDown: {columns: ['A']},
@@ -196,7 +196,7 @@ test('every kind of cleaning step comes to what the server takes, or to what is 
   t.deepEqual(moved([1, 2, 3], 2, 1), [1, 2, 3])
 })
 
-test('a date is read in the order that is asked, and not at all where it is none', t => {
+test('a date is read in the chosen order, and not at all if invalid', t => {
   t.is(readDay('03/04/2025', 'dmy'), '2025-04-03')
   t.is(readDay('03/04/2025', 'mdy'), '2025-03-04')
   t.is(readDay('03/04/2025', 'ymd'), null)
@@ -208,7 +208,7 @@ test('a date is read in the order that is asked, and not at all where it is none
   )
 })
 
-test('how a file is read is said in words, and why', t => {
+test("the description of a file's reader names each setting and the reasons", t => {
   const csv = {
     format: 'csv',
     encoding: 'utf-8',
@@ -220,7 +220,7 @@ test('how a file is read is said in words, and why', t => {
     comment: null,
     shortRows: 'refuse',
   } as const
-  t.is(sayReader(csv), 'CSV, utf-8, semicolon between cells, first row names the columns, 1 line left out above')
+  t.is(sayReader(csv), 'CSV, utf-8, semicolon-delimited, header in first row, 1 line skipped above')
   t.deepEqual(sayReasons(undefined), [])
   t.is(sayReasons({sheet: 'A', how: 'only', sheets: []}).length, 1)
 })
@@ -230,7 +230,7 @@ const problem: CheckProblem = {
   ...{count: 2, rows: [1, 3], samples: ['x'], message: 'Email takes an e-mail address', fix: 'Correct the cells'},
 }
 
-test('a problem is grouped, says where it stands, and leads to where it is mended', t => {
+test('a problem is grouped by severity, names its place, and links to the step that fixes it', t => {
   t.deepEqual(
     groupsOf([{...problem, severity: 'info'}, problem]).map(({severity}) => severity),
     ['error', 'info'],
@@ -243,7 +243,7 @@ test('a problem is grouped, says where it stands, and leads to where it is mende
   t.notRegex(sayFix({kind: 'ambiguous', fix: 'choices {"A": {}}'}), /choices/)
 })
 
-test('an expression says how it stands in one sentence', t => {
+test('the test result of an expression is one sentence', t => {
   const tried = {
     compiles: true,
     issue: null,
@@ -257,12 +257,12 @@ test('an expression says how it stands in one sentence', t => {
   t.is(sayTested({compiles: false, issue: {message: 'no', line: null, column: null}, results: []}).text, 'no')
 })
 
-test('each step of an import tells how it stands', t => {
+test('each step of an import shows its state', t => {
   const source = {id: 's', problems: [{kind: 'ambiguous', column: 'A', message: '', fix: ''}]} as unknown as Source
-  const found = {state: 'draft', flows: [], slots: [], sources: []} as unknown as Standing['import']
-  const states = (standing: Standing) => stepsOf(standing).map(({state}) => state)
+  const found = {state: 'draft', flows: [], slots: [], sources: []} as unknown as ImportProgress['import']
+  const states = (standing: ImportProgress) => stepsOf(standing).map(({state}) => state)
   t.deepEqual(states({import: found, checks: null, runs: null}), Array(7).fill('todo'))
-  const ready = {...found, state: 'ready', flows: [flow], sources: [source]} as Standing['import']
+  const ready = {...found, state: 'ready', flows: [flow], sources: [source]} as ImportProgress['import']
   const checks = {checks: {state: 'done', startedAt: '', endedAt: 'x', rows: 1, stale: false}, problems: [problem]}
   const run = {id: 'r', state: 'ended', dryRun: false, counts: {}, stop: null, endedAt: 'x', authorisedAt: ''}
   t.deepEqual(states({import: ready, checks, runs: [run]}), ['done', 'problems', 'done', 'problems', 'todo', 'done', 'done'])
@@ -275,7 +275,7 @@ test('each step of an import tells how it stands', t => {
   t.is(stepsOf({import: ready, checks, runs: null})[1]!.said, '1 question')
 })
 
-test('a sample is one the server takes, whatever the file has', t => {
+test('a sample of a file always fits the limits of the server', t => {
   const row = (values: string[], struck: string | null = null, ragged = false) => ({values, struck, ragged})
   const Taken = z.strictObject(sampleShape).superRefine(assertSample)
   const names = (count: number) => Array.from({length: count}, (_, at) => `Column ${at}`)

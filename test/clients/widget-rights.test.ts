@@ -6,7 +6,7 @@ const admin = (staffView: {write: boolean} | null = null) => ({role: 'admin' as 
 const changes: Change[] = ['write', 'money', 'access', 'person']
 const mayOf = (somebody: Parameters<typeof mayChange>[0]) => changes.filter(change => mayChange(somebody, 'operator', change))
 
-test('each role may do what those below it may, and nobody without one anything', t => {
+test('each role may do what lower roles may, and a person without a role nothing', t => {
   const roles: Role[] = ['operator', 'builder', 'admin', 'owner']
   for (const [at, role] of roles.entries())
     t.deepEqual(
@@ -17,7 +17,7 @@ test('each role may do what those below it may, and nobody without one anything'
     t.deepEqual([hasRank(nobody, 'operator'), mayOf(nobody)], [false, []])
 })
 
-test('a view by staff is for reading, unless it may write, and never for money or what is somebody’s own', t => {
+test('a staff view is read-only unless it may write, and never allows money or personal changes', t => {
   t.deepEqual(mayOf(admin()), changes)
   t.deepEqual(mayOf(admin({write: true})), ['write'])
   t.deepEqual(mayOf(admin({write: false})), [])
@@ -25,7 +25,7 @@ test('a view by staff is for reading, unless it may write, and never for money o
   t.false(mayChange(admin({write: true}), 'owner', 'write'))
 })
 
-test('what the API closes to views by staff is closed here, with the reason', t => {
+test('actions that the API closes to staff views are closed in the widget, with the reason', t => {
   const effects = ['write', 'money', 'access'] as const satisfies Effect[]
   for (const effect of effects) {
     t.is(mayChange(admin({write: true}), 'admin', effect), !isClosedToViews(effect), effect)

@@ -17,7 +17,7 @@ const run = (more: Partial<Run> = {}): Run => ({
 })
 const progress = (done: number, total: number) => ({done, total, rowsPerSecond: null, etaSeconds: null})
 
-test('every row is accounted for, over all modules, and what a stopped run did not come to is told', t => {
+test('every row of a run is counted over all modules, and rows that a stopped run did not reach are shown', t => {
   const counts = {Accounts: {created: 5, failed: 1}, Contacts: {created: 2, filtered: 1}}
   const whole = accountOf({counts, progress: progress(9, 9)})
   t.deepEqual(
@@ -34,7 +34,7 @@ test('every row is accounted for, over all modules, and what a stopped run did n
   t.is(sumCounts(counts, 'Contacts').created, 2)
 })
 
-test('a retry does what has no record yet, and what was not come to', t => {
+test('a retry processes rows without a record and rows that were not reached', t => {
   const counts = {Accounts: {created: 5, inherited: 2, failed: 1, refused: 1, unanswered: 1, skipped: 1, filtered: 3}}
   t.is(leftOf({counts, progress: progress(14, 16)}), 6)
 })
@@ -54,7 +54,7 @@ const group = (more: Partial<Group>): Group => ({
   ...more,
 })
 
-test('groups of several pages add up, and keep the first row and its words', t => {
+test('groups of several pages are added up, and keep their first row and its message', t => {
   const refused = group({outcome: 'refused', code: 'INVALID_DATA', rows: 2, firstRow: 3, message: 'first'})
   const merged = mergeGroups(
     [group({rows: 5}), refused],
@@ -76,7 +76,7 @@ test('groups of several pages add up, and keep the first row and its words', t =
   )
 })
 
-test('a plan counts rows by module and action; links are none', t => {
+test('a plan counts rows by module and action, without lookups', t => {
   const groups = [
     group({action: 'create', rows: 3}),
     group({action: 'create', code: 'X', rows: 2}),
@@ -90,7 +90,7 @@ test('a plan counts rows by module and action; links are none', t => {
   t.is(others.length, 0)
 })
 
-test('the rate is that of the last seconds, and the rest of the time follows from it', t => {
+test('the row rate covers the last seconds, and the remaining time follows from it', t => {
   const at = (second: number, done: number): Sample => ({at: second * 1000, done, parts: [done, 0, 0, 0, 0]})
   const samples = [at(0, 0), at(10, 100), at(40, 400), at(60, 1400)]
   t.is(rateOf(samples, 60_000), 50)
@@ -102,7 +102,7 @@ test('the rate is that of the last seconds, and the rest of the time follows fro
   t.is(etaOf({progress: null}, 50), null)
 })
 
-test('a long run keeps its first and last sample and its shape; a stack ends with all rows', t => {
+test('samples of a long run keep their first, last and overall shape, and a stack ends with all rows', t => {
   let samples: Sample[] = []
   for (let second = 1; second <= 2_000; second++)
     samples = addSample(
@@ -118,7 +118,7 @@ test('a long run keeps its first and last sample and its shape; a stack ends wit
   t.deepEqual([parts[0]!.at(-1), parts.at(-1)!.at(-1)], [2_000, 2_001])
 })
 
-test('events change what they tell of, and an end tells all', t => {
+test('a run event changes only its fields, and an end event replaces the run', t => {
   const before = run({state: 'queued', progress: progress(0, 5)})
   const writing = withEvent(before, {event: 'state', data: {state: 'writing', pause: null, stop: null, stoppedBy: null}})
   const further = withEvent(writing, {event: 'progress', data: {progress: progress(3, 5), counts: {A: {created: 3}}, rowsWritten: 3}})
@@ -127,19 +127,19 @@ test('events change what they tell of, and an end tells all', t => {
   t.is(withEvent(further, {event: 'other', data: {state: 'ended'}}), further)
 })
 
-test('a run says how it stands, of what kind it is and which rows it has', t => {
+test('a run shows its state, its kind and its row range', t => {
   t.is(sayState(run({stop: {stopped: 'CANCELLED', message: ''}})).word, 'Cancelled')
   t.is(sayState(run({stop: {stopped: 'GRANT_ENDED', message: ''}})).word, 'Stopped')
   t.is(sayState(run({dryRun: true, stop: {stopped: 'LIMIT_ROWS_PER_RUN', message: ''}})).word, 'Done')
   t.is(sayState(run({state: 'writing', stop: {stopped: 'CANCELLED', message: ''}})).word, 'Stopping')
   t.is(kindOf(run({retryOf: 'run_0'})), 'Retry')
-  t.is(sayRange({from: 5}), 'from row 5 on')
+  t.is(sayRange({from: 5}), 'from row 5')
   t.is(sayRange({to: 9}), 'rows 1 to 9')
-  t.is(sayRange({from: 3, to: 3}), 'row 3 alone')
+  t.is(sayRange({from: 3, to: 3}), 'row 3')
   t.is(sayRange(null), null)
 })
 
-test('retries stand behind what they carry on; dry runs by themselves', t => {
+test('retries are listed after the run they continue, and dry runs separately', t => {
   const at = (id: string, minute: number, more: Partial<Run> = {}) => run({id, authorisedAt: `2026-03-01T08:0${minute}:00.000Z`, ...more})
   const runs = [
     at('e', 5, {retryOf: 'gone'}),
@@ -154,7 +154,7 @@ test('retries stand behind what they carry on; dry runs by themselves', t => {
   )
 })
 
-test('a pause and a stop say what to do, and what the server has said of it is not said twice', t => {
+test("a pause or stop shows advice, and does not repeat advice in the server's message", t => {
   const paused = run({state: 'paused', pause: {code: 'WRITES_PAUSED', message: 'Writes are paused'}})
   t.like(whyOf(paused), {go: {parts: ['connections']}, message: 'Writes are paused'})
   t.truthy(whyOf(run({state: 'paused', pause: {code: 'NEVER_HEARD_OF', message: 'x'}}))!.todo)
@@ -162,15 +162,15 @@ test('a pause and a stop say what to do, and what the server has said of it is n
   t.regex(whyOf(run({stop: {stopped: 'GRANT_ENDED', message: 'The grant has ended'}}))!.todo, /Connect the CRM again/)
   t.regex(whyOf(run({dryRun: true, stop: {stopped: 'LIMIT_ROWS_PER_RUN', message: 'x'}}))!.title, /would stop/)
   t.is(whyOf(run()), null)
-  t.regex(adviceOf({code: null, outcome: 'unanswered'})!, /looked for first/)
-  t.regex(adviceOf({code: 'HTTP_504', outcome: 'unanswered'})!, /looked for first/)
+  t.regex(adviceOf({code: null, outcome: 'unanswered'})!, /searches for the record first/)
+  t.regex(adviceOf({code: 'HTTP_504', outcome: 'unanswered'})!, /searches for the record first/)
   const unanswered: Record<string, RegExp> = {
     ...{
-      RESEND_SAFE: /^Retry: a unique field/,
+      RESEND_SAFE: /^Retry the run\. A unique field/,
       KEY_UNANSWERED: /Another row with the same match value/,
       RECORD_HELD: /another row's record/,
     },
-    ...{MAYBE_MADE: /Choose in the CRM/, SENT_BEFORE: /only if it is not there/, PAYLOAD_CHANGED: /Set the mapping back/},
+    ...{MAYBE_MADE: /Check them in the CRM/, SENT_BEFORE: /only if it is not there/, PAYLOAD_CHANGED: /Set the mapping back/},
   }
   for (const [code, says] of Object.entries(unanswered)) t.regex(adviceOf({code, outcome: 'unanswered'})!, says, code)
   t.is(new Set(Object.keys(unanswered).map(code => adviceOf({code, outcome: 'unanswered'}))).size, 6, 'each has its own')
@@ -178,17 +178,17 @@ test('a pause and a stop say what to do, and what the server has said of it is n
   t.truthy(adviceOf({code: 'SOMETHING_OF_THE_CRM', outcome: 'refused'}))
 })
 
-test('rows typed by a person are a range, or what is wrong with it', t => {
+test('typed row numbers become a row range, or an error', t => {
   t.deepEqual(draftOf({from: '', to: '', most: ''}), {body: {}, problems: {}})
   t.deepEqual(draftOf({from: ' 2', to: '1,000', most: '2 500'}).body, {rows: {from: 2, to: 1000}, declaredRows: 2500})
   t.deepEqual(Object.keys(draftOf({from: '0', to: 'x', most: '-1'}).problems), ['from', 'to', 'most'])
-  t.regex(draftOf({from: '9', to: '3', most: ''}).problems.to!, /before row 9/)
+  t.regex(draftOf({from: '9', to: '3', most: ''}).problems.to!, /a row from 9/)
   t.is(rowsIn({rows: 100, struck: 5}), 95)
   t.is(rowsIn({rows: 100, struck: 5}, {from: 91, to: 200}), 10)
   t.is(rowsIn({rows: 100, struck: 0}, {from: 101}), 0)
 })
 
-test('filters come from the address, and lists offer what there is', t => {
+test('result filters are read from the address, and lists offer the existing choices', t => {
   const filter = filterIn(new URLSearchParams('outcome=refused&run=r&text=&from=7'))
   t.deepEqual(filter, {outcome: 'refused', from: '7'})
   const groups = [
@@ -216,7 +216,7 @@ const entry = (more: Partial<Entry>): Entry => ({
   ...more,
 })
 
-test('a row has one line for each record and patch; links are told with their record', t => {
+test('a row shows one line per record and patch, with its lookups beside the record', t => {
   const link = entry({outcome: 'lookup', phase: 'lookup', fieldLabel: 'Owner', message: 'No record: the link is left empty'})
   const lines = linesOf({rowNumber: 1, entries: [entry({}), link, entry({phase: 'patch', outcome: 'updated'}), entry({flowId: 'g'})]})
   t.deepEqual(
@@ -254,7 +254,7 @@ const question = (more: Partial<Question> = {}): Question => ({
   ...more,
 })
 
-test('a question shows by what its candidates differ, and keeps a draft before what is saved', t => {
+test('a question shows the fields in which its candidates differ, and prefers a draft to the saved answer', t => {
   t.deepEqual(fieldsOf(question().candidates), [
     {field: 'City', isSame: false},
     {field: 'Name', isSame: true},
@@ -277,7 +277,7 @@ test('a question shows by what its candidates differ, and keeps a draft before w
 })
 
 test('a schedule that is too frequent for the plan says what the plan allows', t => {
-  t.regex(adviceFor('FEATURE_FREQUENT_SCHEDULES')!, /every five minutes at most/)
+  t.regex(adviceFor('FEATURE_FREQUENT_SCHEDULES')!, /at most every five minutes/)
   t.is(adviceFor('LIMIT_SCHEDULES'), null)
   t.is(adviceFor(null), null)
 })

@@ -4,13 +4,13 @@ import {beginUpload, type Upload} from '../../api/clients/send-file.ts'
 import {sheetsIn} from '../../api/clients/widget/imports/reading.ts'
 import {isSameFile, type Send, sendFile} from '../../api/clients/widget/imports/send.ts'
 import {openOrg} from '../importing.ts'
-import {MiB, rowsOf} from '../uploading.ts'
+import {startTestDeployment} from '../test-deployment.ts'
+import {MiB, rowsOf} from '../uploads.ts'
 import {writeWorkbook} from '../workbook.ts'
-import {world} from '../world.ts'
 
-/** As the widget sends, by what Node has in the place of XMLHttpRequest: real parts over real connections. */
+/** Uploads as the widget does, with Node's fetch instead of XMLHttpRequest. Real parts go over real connections. */
 const openSender = async (t: ExecutionContext) => {
-  const here = await world(t, {workers: ['discovery']})
+  const here = await startTestDeployment(t, {workers: ['discovery']})
   const {org, connector, session} = await openOrg(here)
   const client = openClient({base: here.url, bearer: () => session})
   const {import: made} = await client.post(`/orgs/${org}/imports`, {name: 'Test', connectorId: connector})
@@ -37,7 +37,7 @@ const openSender = async (t: ExecutionContext) => {
 const fileOf = (bytes: Uint8Array, name = 'leads.csv') => new File([bytes as Uint8Array<ArrayBuffer>], name)
 const never = new AbortController().signal
 
-test('a small file goes in one request, a large one in parts; what is lost on the way is sent again', async t => {
+test('a small file is uploaded in one request and a large one in parts, and a lost answer costs no second upload', async t => {
   const {path, api, telling, told, calls, state} = await openSender(t)
   const small = fileOf(Buffer.from('Name,Mail\nAnna,a@example.com\n'))
   t.is((await sendFile(api, {path, file: small}, telling(never))).source.rows, 1)
@@ -59,7 +59,7 @@ test('a small file goes in one request, a large one in parts; what is lost on th
   t.is(told.at(-1), bytes.length)
 })
 
-test('one that was paused goes on where the server says, and what is refused is not tried again', async t => {
+test('a paused upload resumes where the server says, and a refused file is not sent again', async t => {
   const {client, path, api, telling, calls, state} = await openSender(t)
   const file = fileOf(rowsOf(8.5 * MiB), 'big.csv')
   const stop = new AbortController()
@@ -83,7 +83,7 @@ test('one that was paused goes on where the server says, and what is refused is 
   t.is(calls.length, 1)
 })
 
-test('a workbook that is refused for its sheet is read by another one, and parts of it are not sent twice', async t => {
+test('a workbook refused for its sheet can be read by another sheet, without uploading its parts twice', async t => {
   const {client, path, api, telling, calls} = await openSender(t)
   const sheets = [
     {name: 'Cover', rows: [['Report']]},
@@ -99,7 +99,7 @@ test('a workbook that is refused for its sheet is read by another one, and parts
 
   const upload = await beginUpload(client, `${path}/uploads`, {name: 'parts.xlsx', size: book.length})
   const parts = {path, file: fileOf(book, 'parts.xlsx'), upload}
-  await t.throwsAsync(sendFile(api, parts, telling(never)), {message: /no row under it/})
+  await t.throwsAsync(sendFile(api, parts, telling(never)), {message: /no rows below it/})
   calls.length = 0
   const whole = {...upload, offset: book.length}
   t.is((await sendFile(api, {...parts, upload: whole, sheet: 'Data'}, telling(never))).source.rows, 1)

@@ -10,13 +10,12 @@ import {startProxy} from './proxy.ts'
 import {type Check, type Edition, isTicked, readRequired, type Walked, walk} from './referee.ts'
 
 /**
- * `npm run conformance`: both editions of the protocol's conformance suite against `/mcp`. First our own server, of whose five tools the suite
- * knows nothing: the scenarios that need no tool of theirs. Then a fixture that has all they ask for, behind the same mount. Named scenarios are
- * asserted, never a count of what passed.
+ * `npm run conformance`: runs both editions of the protocol's conformance suite against `/mcp`. First our own server, with the scenarios
+ * that need none of the suite's tools; then a fixture with all of them, behind the same mount. Asserts named scenarios, never a count.
  */
 const TOOLS = ['list_modules', 'get_fields', 'propose_mapping', 'test_expression', 'validate_template']
 
-/** What the suite checks by tools only a fixture has. */
+/** Checks of the suite that need tools only the fixture has. */
 const needsTools = [
   'sep-2575-server-rejects-undeclared-capability',
   'sep-2575-missing-capability-http-400',
@@ -25,7 +24,7 @@ const needsTools = [
 ]
 const needsLists = ['prompts', 'resources', 'resources-templates'].map(list => `sep-2549-${list}-list-caching-hints`)
 
-/** The scenarios our own server walks, each with the checks it cannot meet. */
+/** The scenarios for our own server, each with the checks that our server cannot meet. */
 const ours: {edition: Edition; revision: string[]; scenarios: Record<string, string[]>}[] = [
   {
     edition: 'conformance-2026',
@@ -42,12 +41,14 @@ const ours: {edition: Edition; revision: string[]; scenarios: Record<string, str
   },
 ]
 
-/** A server that keeps no sessions cannot ask its client anything in the older protocol, nor hold streams open for it. */
+/**
+ * Scenarios that need sessions. In the older protocol, a server without sessions cannot send requests to its client or keep streams open.
+ */
 const needsSession = [
   ...['tools-call-sampling', 'tools-call-elicitation', 'elicitation-sep1034-defaults', 'elicitation-sep1330-enums'],
   'server-sse-multiple-streams',
 ]
-/** Not among what is scored, and walked all the same. */
+/** Scenarios without a score that are run as well. */
 const besides = ['http-header-validation', 'http-custom-header-server-validation', 'json-schema-2020-12']
 
 const say = (line: string) => process.stdout.write(`${line}\n`)

@@ -6,7 +6,7 @@ import {png} from './fixture.ts'
 const user = (...content: object[]) => ({messages: content.map(one => ({role: 'user' as const, content: one}))}) as sdk.GetPromptResult
 const text = (said: string) => ({type: 'text', text: said})
 
-/** The prompts the suite names. */
+/** Adds the prompts that the suite names. */
 export const addPrompts = (server: McpServer): void => {
   server.registerPrompt('test_simple_prompt', {description: 'Says one thing'}, () => user(text('This is a simple prompt for testing.')))
   server.registerPrompt(

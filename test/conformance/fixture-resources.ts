@@ -2,7 +2,7 @@ import type {McpServer} from '@modelcontextprotocol/server'
 import * as sdk from '@modelcontextprotocol/server'
 import {png} from './fixture.ts'
 
-/** The resources the suite names. */
+/** Adds the resources that the suite names. */
 export const addResources = (server: McpServer): void => {
   const plain = {mimeType: 'text/plain'}
   server.registerResource('static-text', 'test://static-text', plain, ({href: uri}) => ({
@@ -23,7 +23,7 @@ export const addResources = (server: McpServer): void => {
       contents: [{uri, ...json, text: JSON.stringify({id, templateTest: true, data: `Data for ID: ${id}`})}],
     }),
   )
-  // A client of the older era says so by a request of its own; there is nobody to keep it for.
+  // Clients of the older protocol subscribe by a request; a server without sessions keeps no subscription.
   server.server.setRequestHandler('resources/subscribe', () => ({}))
   server.server.setRequestHandler('resources/unsubscribe', () => ({}))
 }

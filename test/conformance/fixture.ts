@@ -9,8 +9,8 @@ import {addPrompts} from './fixture-prompts.ts'
 import {addResources} from './fixture-resources.ts'
 
 /**
- * What the conformance suite asks a server to have so that its scored scenarios can be walked: named diagnostic tools, prompts and resources,
- * which no product has. Behind the same mount as ours: its gates, its limits, its way of answering.
+ * Returns the route of a server with the diagnostic tools, prompts and resources that the suite's scored scenarios need. It uses the same
+ * mount as our server, with the same checks, limits and responses.
  */
 export const mountFixture = (): Route => {
   const bus = new sdk.InMemoryServerEventBus()
@@ -34,9 +34,9 @@ const build = (bus: sdk.InMemoryServerEventBus, states: States): McpServer => {
   return server
 }
 
-/** One red pixel. */
+/** A PNG image of one red pixel. */
 export const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
-/** A header and no sound. */
+/** A WAV header without sound. */
 const wav = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA='
 
 const text = (said: string) => ({type: 'text' as const, text: said})
@@ -65,7 +65,7 @@ const addContentTools = (server: McpServer) => {
   })
 }
 
-/** Those that say something before they answer, or to whoever listens. */
+/** Adds tools that send messages before they answer, or send messages to subscribers. */
 const addTalkingTools = (server: McpServer, bus: sdk.InMemoryServerEventBus) => {
   server.registerTool('test_tool_with_logging', {description: 'Logs three times'}, async ({mcpReq}) => {
     for (const line of ['Tool execution started', 'Tool processing data', 'Tool execution completed']) await mcpReq.log('info', line)
@@ -98,7 +98,7 @@ const addTalkingTools = (server: McpServer, bus: sdk.InMemoryServerEventBus) => 
 
 type Handlers = {_requestHandlers: Map<string, (request: sdk.CallToolRequest, context: ServerContext) => Promise<object>>}
 
-/** The SDK makes an answer of whatever a tool throws. This one is to be refused by the protocol, so before its tool is asked. */
+/** Refuses a call that needs sampling before its tool runs. The protocol must refuse the call, but the SDK turns an error of a tool into an answer. */
 const refuseWithoutSampling = (server: McpServer) => {
   const handlers = (server.server as unknown as Handlers)._requestHandlers
   const call = handlers.get('tools/call')!
@@ -109,7 +109,7 @@ const refuseWithoutSampling = (server: McpServer) => {
   })
 }
 
-/** Of this request in the newer era, of the connection in the older. */
+/** Returns the client's capabilities: those of this request in the newer protocol, those of the connection in the older one. */
 export const capabilitiesOf = (server: McpServer, {mcpReq}: ServerContext): sdk.ClientCapabilities =>
   (mcpReq.envelope as Record<string, sdk.ClientCapabilities> | undefined)?.[sdk.CLIENT_CAPABILITIES_META_KEY] ??
   server.server.getClientCapabilities() ??

@@ -3,8 +3,8 @@ import {createServer, request} from 'node:http'
 import type {AddressInfo} from 'node:net'
 
 /**
- * Passes requests on with a bearer, which the suite cannot send itself. Host and Origin are left as they came: they are among what is
- * tested. Answers its address, under the name the suite is given.
+ * Starts a proxy that adds the bearer, which the suite cannot send. Host and Origin stay unchanged, because the suite tests them. Returns
+ * the proxy's URL with the host name that the suite gets.
  */
 export const startProxy = async (target: string, bearer: string): Promise<{url: string; stop(): Promise<unknown>}> => {
   const {hostname, port} = new URL(target)

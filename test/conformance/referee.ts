@@ -6,7 +6,7 @@ import {join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import {z} from 'zod'
 
-/** Two editions of the conformance suite: npm's latest, which knows the older protocol alone, and the one that knows both. */
+/** Two editions of the conformance suite: npm's latest, for the older protocol only, and one for both protocols. */
 export type Edition = 'conformance-2025' | 'conformance-2026'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -14,13 +14,13 @@ const within = AbortSignal.timeout(300_000)
 
 const Checks = z.array(z.object({id: z.string(), status: z.string(), errorMessage: z.string().optional()}))
 export type Check = z.output<typeof Checks>[number]
-/** Of each scenario that was walked what was checked in it. */
+/** The checks of each scenario that ran. */
 export type Walked = Map<string, Check[]>
 
-/** That what was sent is of the right shape is checked of nothing too: with the server down it holds. */
+/** Whether a check proves nothing. The check of message shapes succeeds even without any message, for example when the server is down. */
 const isHollow = ({id}: Check) => id === 'wire-schema-valid'
 
-/** Walks scenarios against an address and answers what was checked. What it prints and its exit code count for nothing. */
+/** Runs scenarios against a URL and returns their checks. The suite's output and exit code are ignored. */
 export const walk = async (edition: Edition, url: string, more: readonly string[]): Promise<Walked> => {
   const folder = await mkdtemp(join(tmpdir(), 'lading-conformance-'))
   try {
@@ -47,11 +47,11 @@ const readWalked = async (folder: string): Promise<Walked> => {
   return walked
 }
 
-/** Something in it held and nothing failed. A scenario in which nothing was checked is none. */
+/** Whether a scenario has passed: at least one check succeeded and none failed. A scenario without checks has not passed. */
 export const isTicked = (checks: Check[] | undefined): boolean =>
   checks?.some(({status}) => status === 'SUCCESS') === true && checks.every(({status}) => status !== 'FAILURE' && status !== 'WARNING')
 
-/** The scenarios a server has to walk at a revision of the protocol, as the suite's own list has them. */
+/** Returns the scenarios that the suite requires of a server at a protocol revision. */
 export const readRequired = async (revision: string): Promise<string[]> => {
   const text = await readFile(join(root, 'node_modules/conformance-2026/requirements', `${revision}.yaml`), 'utf8')
   const [, list = ''] = /^server:\n((?: {2}- .+\n)+)/m.exec(text) ?? []

@@ -1,14 +1,14 @@
-import {readFields} from '../../shared/ai/matcher/field.ts'
-import {readFingerprint} from '../../shared/ai/matcher/fingerprint.ts'
-import {readNeighbours} from '../../shared/ai/matcher/meaning.ts'
-import {scoreColumn} from '../../shared/ai/matcher/score.ts'
-import {normalForm} from '../../shared/ai/matcher/words.ts'
+import {readFields} from '../../shared/assistant/matcher/field.ts'
+import {readFingerprint} from '../../shared/assistant/matcher/fingerprint.ts'
+import {readNeighbours} from '../../shared/assistant/matcher/meaning.ts'
+import {scoreColumn} from '../../shared/assistant/matcher/score.ts'
+import {normalForm} from '../../shared/assistant/matcher/words.ts'
 import {fieldsOf, readTables, type Table} from './evaluate.ts'
 
 /**
- * `node test/evaluation/calibrate.ts`: how often the best field of a column of the development set is right, by score, as an isotonic
- * fit (pool adjacent violators). Shares are drawn towards one half by one column, so that ten right of ten are no certainty. The table in
- * shared/ai/matcher/confidence.ts is what this prints, at round scores.
+ * `node test/evaluation/calibrate.ts` prints how often the best field for a column of the development set is right, by score, as an
+ * isotonic fit (pool adjacent violators). Shares are smoothed towards one half by one column, so that ten right of ten are not certain. The
+ * table in shared/assistant/matcher/confidence.ts holds the printed values at round scores.
  */
 type Pool = {from: number; to: number; right: number; all: number}
 
@@ -23,7 +23,7 @@ const bestOf = (table: Table): {score: number; isRight: boolean}[] => {
     const row = scoreColumn({name: normalForm(name), column: {name}, neighbours}, readFingerprint({name}), fields)
     const open = row.map(({score}, at) => ({score, at})).filter(({at}) => !fields[at]!.isClosed)
     const best = open.reduce((a, b) => (b.score > a.score ? b : a))
-    // A column another one is preferred to says nothing of the score.
+    // A column whose best field belongs to another column says nothing about the score.
     const isTaken = names.some(other => other !== name && table.columns[other] === fields[best.at]!.field.apiName)
     return best.score > 0 && !isTaken ? [{score: best.score, isRight: table.columns[name] === fields[best.at]!.field.apiName}] : []
   })

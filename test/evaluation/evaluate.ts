@@ -1,7 +1,7 @@
 import {readFileSync} from 'node:fs'
-import {type MatchField, type Proposal, proposeMapping} from '../../shared/ai/matcher/propose.ts'
+import {type LocalProposal, type MatchField, proposeMapping} from '../../shared/assistant/matcher/propose.ts'
 
-/** A file's header line: each column's name with the field a person would put it in, or null for none of the module's. */
+/** The header of a file: each column with the field that a person would choose, or null if the module has none. */
 export type Table = {
   name: string
   language: string
@@ -26,10 +26,10 @@ export const fieldsOf = (module: string): MatchField[] =>
     ...(picklist && {picklist: picklist.map(option => ({display: option, actual: option}))}),
   }))
 
-export type Judged = {table: Table; proposal: Proposal; expected: string | null; isRight: boolean}
+export type SummariseInput = {table: Table; proposal: LocalProposal; expected: string | null; isRight: boolean}
 
-/** Every column as its whole file is answered: by the names, and by values where the table has some. */
-export const judge = (tables: Table[]): Judged[] =>
+/** Returns the proposals for the columns of each whole table: by names, and by values where the table has samples. */
+export const judge = (tables: Table[]): SummariseInput[] =>
   tables.flatMap(table => {
     const columns = Object.entries(table.columns)
     const proposals = proposeMapping({
@@ -46,17 +46,20 @@ const person = '(?:(?:contact|kontakt|customer|lead|person|your)[ _-]*)?'
 const PLAIN_NAME = new RegExp(`^${person}(?:name|nombre|nome|nom|naam)$|^contactpersoon$`, 'i')
 
 /**
- * A column with a person's full name is labelled null, because no import can write the field of the full name. The required last name counts as
- * right too. README.md says when and why this rule was added.
+ * Whether the last name was proposed for a column with a person's full name, which counts as right. The label of such a column is null,
+ * because no import can write the field of the full name. README.md says when and why this rule was added.
  */
-const isPersonsName = ({module}: Table, [name, expected]: [string, string | null], {field}: Proposal) =>
+const isPersonsName = ({module}: Table, [name, expected]: [string, string | null], {field}: LocalProposal) =>
   expected === null && field === 'Last_Name' && (module === 'Leads' || module === 'Contacts') && PLAIN_NAME.test(name.trim())
 
-/** `top1`: columns answered as a person would, null included; `precision`: of what was proposed; `recall`: of columns that have a field. */
-export const summarise = (judged: Judged[]) => {
+/**
+ * Summarises the proposals. `top1` is the share of columns answered as a person would, including null. `precision` is the share of right
+ * ones among proposals; `recall` among columns with a field.
+ */
+export const summarise = (judged: SummariseInput[]) => {
   const proposed = judged.filter(({proposal}) => proposal.field !== null)
   const mapped = judged.filter(({expected}) => expected !== null)
-  const share = (list: Judged[]) => (list.length === 0 ? 1 : list.filter(({isRight}) => isRight).length / list.length)
+  const share = (list: SummariseInput[]) => (list.length === 0 ? 1 : list.filter(({isRight}) => isRight).length / list.length)
   return {
     columns: judged.length,
     mapped: mapped.length,

@@ -5,7 +5,7 @@ import {runSeed} from './seed.ts'
 
 const rows = 3_000
 
-/** What `npm run faults` runs a hundred times. */
+/** Plays one seed of row R1 and asserts that it has no errors. `npm run faults` plays more seeds. */
 export const assertSeed = async (t: ExecutionContext, ground: Ground, seed: number) => {
   t.timeout(180_000)
   const {errors, says, rows: run} = await runSeed(ground, seed, {rows})

@@ -1,21 +1,21 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {Deployment} from '../deployment.ts'
 import {type Org, ok, openOrg, readLog} from '../importing.ts'
-import {prepareFiles} from '../linking.ts'
+import {prepareFiles} from '../lookups.ts'
 import {until} from '../until.ts'
 import type {Case} from './cases.ts'
-import {type Ended, judge, type Verdict} from './judge.ts'
+import {type EndedRunState, judge, type Verdict} from './judge.ts'
 
-/** A run that has not ended by then never will. */
+/** A run that has not ended after this many seconds is considered stuck. */
 const longestSeconds = 90
 
-/** Leases are short, and so is the patience with the CRM: a run under faults is over in seconds. */
+/** Short leases and CRM time-outs, so that a run under faults ends within seconds. */
 export const environment = {LEASE_SECONDS: '1', CRM_TIMEOUT_SECONDS: '0.5', CRM_SLOTS: '5', RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'}
 
-/** An org connected to the stand-in of a deployment, and a clock that is moved where a run waits for it. */
+/** An org connected to a deployment's CRM stand-in, and a function that advances the clocks while a run waits. */
 export type Ground = {here: Deployment; org: Org; pass(seconds: number): Promise<void>}
 
-/** Needs the discovery worker. */
+/** Creates the org of a deployment. It requires the discovery worker. */
 export const openGround = async (here: Deployment): Promise<Ground> => {
   const org = await openOrg(here)
   let passed = 0
@@ -27,26 +27,26 @@ export const openGround = async (here: Deployment): Promise<Ground> => {
   return {here, org, pass}
 }
 
-/** An import laid out and ready to run. */
-export type Prepared = {laid: Case; path: string; ids: Record<string, string>; known: Set<string>}
+/** An import with files and flows, ready to run. */
+export type PreparedCase = {laid: Case; path: string; ids: Record<string, string>; known: Set<string>}
 
-/** Clears the CRM of records, lays there what stood there before, and uploads the files. */
-export const prepareCase = async ({here, org}: Ground, laid: Case): Promise<Prepared> => {
+/** Empties the CRM, creates the records that exist before the import, and uploads the files. */
+export const prepareCase = async ({here, org}: Ground, laid: Case): Promise<PreparedCase> => {
   here.crm.clear()
   const known = new Set(laid.before.flatMap(({module, records}) => createAsOther(here, module, records)))
   return {laid, known, ...(await prepareFiles(org, laid.files, laid.flows))}
 }
 
-/** What a run under way is known by; `over` is aborted when it has ended, or nobody waits for it any more. */
+/** Identifies a run under way; `over` is aborted when the run has ended or the wait for it was abandoned. */
 export type Carried = {run: string; path: string; over: AbortSignal}
 
 /**
- * Runs it to its end while `meanwhile` breaks what it likes, and until that is done; `judge` holds what has become of it against the CRM,
- * now or later again. A run that lies down is not waited for: time is moved. A service that answers 503, or not at all, is waited for.
+ * Runs the import to its end while `meanwhile` causes faults. The returned `judge` compares the result with the CRM. Time advances while
+ * the run is paused. Responses with 503 and missing responses are retried.
  */
 export const carryCase = async (
   ground: Ground,
-  prepared: Prepared,
+  prepared: PreparedCase,
   meanwhile: (carried: Carried) => Promise<unknown> = async () => {},
   {seconds = longestSeconds}: {seconds?: number} = {},
 ) => {
@@ -55,16 +55,16 @@ export const carryCase = async (
   const over = new AbortController()
   const {run} = await ok(org.call('POST', `${path}/runs`, laid.start), 202)
   const breaking = meanwhile({run: run.id, path: `${path}/runs/${run.id}`, over: over.signal})
-  // A failure of one is told, and the other is not waited for then.
+  // If one side fails, the test does not wait for the other.
   const [ended] = await Promise.all([untilOver(ground, `${path}/runs/${run.id}`, seconds).finally(() => over.abort()), breaking])
   return {
     run: ended,
     judge: async (): Promise<Verdict> =>
-      judge(ground.here, {laid, known: prepared.known, chains: [[await tellEnded(org, {...prepared, run: ended})]]}),
+      judge(ground.here, {laid, known: prepared.known, chains: [[await reportEnded(org, {...prepared, run: ended})]]}),
   }
 }
 
-/** The ids of records that another user of the CRM's org makes. */
+/** Creates records as another user of the CRM org, and returns their ids. */
 export const createAsOther = (
   {crm}: Deployment,
   module: string,
@@ -82,7 +82,7 @@ export const untilOver = async ({here, org, pass}: Ground, path: string, seconds
   }
 }
 
-/** Waits for its time. One that may be taken by now is left alone: its new owner's lease would be over before it has begun. */
+/** Whether the run is paused until a later time. A run that a worker may have taken does not count, because advancing time would expire its new lease. */
 const isLying = async ({hot}: Deployment, run: string): Promise<boolean> => {
   const asked = hot.query(
     'select from runs join run_heads using (run_no) where id = $1 and resume_at > lading_now() and lease_until <= lading_now()',
@@ -94,13 +94,13 @@ const isLying = async ({hot}: Deployment, run: string): Promise<boolean> => {
   )
 }
 
-/** What the service tells of a run that has ended. */
-export const tellEnded = async (org: Org, {path, ids, laid, run}: Omit<Prepared, 'known'> & {run: any}): Promise<Ended> => {
+/** Returns everything that the service reports about an ended run. */
+export const reportEnded = async (org: Org, {path, ids, laid, run}: Omit<PreparedCase, 'known'> & {run: any}): Promise<EndedRunState> => {
   const files = async (name: string) => {
     const texts: Record<string, string> = {}
     for (const {source} of laid.parts) {
       const download = () => org.call('GET', `${path}/${name}.csv?run=${run.id}&source=${ids[source]}`)
-      // Only so many files are made at once.
+      // The API limits how many result files it makes at once.
       const answer = await until(download, ({status}) => status !== 503, 60)
       if (answer.status !== 200) throw new Error(`No ${name}.csv: ${answer.status} ${answer.text}`)
       texts[source] = answer.text

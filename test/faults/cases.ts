@@ -1,22 +1,25 @@
-import {column, companies} from '../linking.ts'
-import type {Dice} from './dice.ts'
+import {column, companies} from '../lookups.ts'
+import type {Random} from './random.ts'
 
-/** The rows of one flow. `tags`: by row, the value its record carries; rows of one tag are one record, or as many as rows where nothing tells them apart. */
+/**
+ * The rows of one flow. `tags` holds, by row, the value that identifies its record. Rows with the same tag are one record, or one record
+ * per row if nothing identifies them.
+ */
 export type Part = {
   flow: string
   source: string
   module: string
   field: string
-  /** The tag is a unique value: the CRM itself never holds it twice. */
+  /** True if the tag is a unique value, so that the CRM never holds it twice. */
   unique: boolean
   tags: string[]
   /** The column of the file that holds the tags. */
   column: string
-  /** The flow matches by the tag and updates what it finds: rows of one tag are one record. */
+  /** True if the flow matches by the tag and updates the match. Rows with the same tag are then one record. */
   matched?: boolean
-  /** By row, what it writes into a field that rows of one tag write in turn. */
+  /** A field that all rows with the same tag write, with its value by row. */
   values?: {field: string; cells: string[]}
-  /** By row, the number of the account it belongs to, and the field that links it. */
+  /** The field that links a row to its parent account, with the number of that account by row. */
   parents?: {field: string; tags: string[]}
 }
 
@@ -25,22 +28,22 @@ export type Case = {
   files: Record<string, string>
   flows: ({source: string} & Record<string, unknown>)[]
   parts: Part[]
-  /** What stands in the CRM before, made by somebody else. */
+  /** Records that another user created in the CRM before the import. */
   before: {module: string; records: Record<string, unknown>[]}[]
   start: {declaredRows?: number}
 }
 
-type Shape = {dice: Dice; mark: string; rows: number}
+type Shape = {dice: Random; mark: string; rows: number}
 
-/** What is imported with a seed: in turn with a unique field and without, linked rows, rows that are patched. */
-export const layCase = (seed: number, dice: Dice, rows: number): Case => {
+/** Returns the import of a seed: in turn with a unique field, without one, with linked rows, and with patched rows. */
+export const writeCase = (seed: number, dice: Random, rows: number): Case => {
   const shape = {dice, mark: `s${seed}-`, rows}
   const laid = lays[seed % lays.length]!(shape)
-  // A run that stops at its limit leaves rows out, so only where that is all there is to it.
+  // A run that stops at its limit leaves rows out, which only imports of one flow can account for.
   return laid.flows.length === 1 && dice.chance(0.2) ? {...laid, start: {declaredRows: Math.floor(rows * 0.8)}} : laid
 }
 
-/** Accounts known by their number: some stand in the file twice, some in the CRM already, a few the CRM refuses. */
+/** Returns an import of accounts with a unique number. Some are in the file twice, some already in the CRM, and the CRM refuses a few. */
 const layKnown = ({dice, mark, rows}: Shape): Case => {
   const tags = repeatSome(dice, mark, rows)
   const known = tags.filter(() => dice.chance(0.02)).map(tag => ({Account_Name: 'Theirs', Account_Number: tag}))
@@ -55,7 +58,7 @@ const layKnown = ({dice, mark, rows}: Shape): Case => {
   }
 }
 
-/** Leads that nothing tells apart but what is written in them; some of them are equal. */
+/** Returns an import of leads without a unique field. Some of them are equal. */
 const layPlain = ({dice, mark, rows}: Shape): Case => {
   const tags = repeatSome(dice, mark, rows)
   return {
@@ -68,7 +71,7 @@ const layPlain = ({dice, mark, rows}: Shape): Case => {
   }
 }
 
-/** Companies and their orders, each order linked by its company's number. */
+/** Returns an import of companies and their orders. The number of its company links each order. */
 const layFamily = ({dice, mark, rows}: Shape): Case => {
   const [parents, children] = [Math.ceil(rows / 3), rows - Math.ceil(rows / 3)]
   const numbers = Array.from({length: parents}, (_, n) => `${mark}${n}`)
@@ -99,7 +102,7 @@ const layFamily = ({dice, mark, rows}: Shape): Case => {
   }
 }
 
-/** Products matched by a name that is not unique. */
+/** Returns an import of products that are matched by a name that is not unique. */
 const layMatched = ({dice, mark, rows}: Shape): Case => {
   const tags = repeatSome(dice, mark, rows)
   const known = [...new Set(tags.filter(() => dice.chance(0.02)))].map(tag => ({Product_Name: tag}))
@@ -118,7 +121,7 @@ const layMatched = ({dice, mark, rows}: Shape): Case => {
   }
 }
 
-/** Orders before the companies they belong to: linked by a patch when both are there, and one field filled where it is absent. */
+/** Returns an import of orders before their companies. A patch writes the link when both exist, and fills one more field. */
 const layPatched = ({dice, mark, rows}: Shape): Case => {
   const family = layFamily({dice, mark, rows})
   const [companiesPart, ordersPart] = family.parts
@@ -140,7 +143,7 @@ const layPatched = ({dice, mark, rows}: Shape): Case => {
 }
 
 const lays = [layKnown, layPlain, layFamily, layMatched, layPatched]
-/** How many kinds there are: as many seeds in a row lay each once. */
+/** Number of kinds of imports: this many consecutive seeds use each kind once. */
 export const LAYS = lays.length
 
 export const orders = () => ({
@@ -149,8 +152,8 @@ export const orders = () => ({
   parent: {field: 'Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'company'}},
 })
 
-/** Some rows stand there again: right behind, and a batch later. */
-const repeatSome = (dice: Dice, mark: string, rows: number) => {
+/** Repeats some rows in the next row, and some a batch later. */
+const repeatSome = (dice: Random, mark: string, rows: number) => {
   const tags: string[] = []
   for (let n = 0; n < rows; n++) {
     const back = dice.chance(0.04) ? tags[n - dice.pick([1, 100])] : undefined

@@ -1,14 +1,14 @@
 import type {FaultAction, FaultSpec} from '../simulators/crm/faults.ts'
 import type {Switches} from '../simulators/crm/switches.ts'
-import type {Dice} from './dice.ts'
+import type {Random} from './random.ts'
 
-/** `second`: the time scale. A fault named `COQL lag 5 s` lasts 5 × `second` real seconds. */
-type Scene = {dice: Dice; org: string; modules: string[]; second: number}
+/** The org and modules in which faults occur. `second` is the time scale: a fault named `COQL lag 5 s` lasts 5 × `second` real seconds. */
+type Scene = {dice: Random; org: string; modules: string[]; second: number}
 export type ChaosFault = {name: string; switches?(second: number): Partial<Switches>; lay(scene: Scene): FaultSpec[]}
 
 type Share = [share: number, times: number, action: FaultAction]
 
-const seedOf = (dice: Dice) => dice.between(1, 2 ** 31)
+const seedOf = (dice: Random) => dice.between(1, 2 ** 31)
 
 /** Applies each fault to a random share of the creates and updates of every module. */
 const ofWrites = ({dice, org, modules}: Scene, shares: Share[]): FaultSpec[] =>
@@ -18,7 +18,7 @@ const ofWrites = ({dice, org, modules}: Scene, shares: Share[]): FaultSpec[] =>
     ),
   )
 
-/** Faults that lose the answers to writes. The CRM carried out most of these writes. */
+/** Returns faults that lose the answers to writes. The CRM carried out most of these writes. */
 const losses = (scene: Scene) =>
   ofWrites(scene, [
     [0.25, 2, {type: 'nonJson'}],
@@ -45,8 +45,8 @@ const delivered = (answer: 'first' | 'second'): ChaosFault => ({
 })
 
 /**
- * Every fault of the chaos row. Those that name seconds are scaled with the service's own time-outs. Left out: whole answers in another order. The
- * order of its items is all that ties an answer to its request, so no client can notice.
+ * Every fault of the chaos row. Those that name seconds are scaled with the service's own time-outs. Answers with reordered items are left
+ * out: only the order ties an item to its request, so no client can notice.
  */
 export const CHAOS_FAULTS: readonly ChaosFault[] = [
   lagging(0),

@@ -1,14 +1,14 @@
-import {column, companies} from '../linking.ts'
+import {column, companies} from '../lookups.ts'
 import {type Case, csvOf, orders, type Part} from './cases.ts'
-import type {Dice} from './dice.ts'
+import type {Random} from './random.ts'
 
-type Shape = {dice: Dice; mark: string; rows: number}
+type Shape = {dice: Random; mark: string; rows: number}
 export type ChaosFile = {name: string; lay(shape: Shape): Case; imports?: number}
 
 const nothing = {before: [], start: {}}
 const number = (mark: string) => (_: unknown, n: number) => `${mark}${n + 1}`
 
-/** Accounts with a number of their own, and a town that a later row of the same number overwrites. */
+/** Returns accounts with unique numbers, and a town that a later row with the same number overwrites. */
 export const accountsPart = (tags: string[], cells: string[], more: Partial<Part> = {}): Part => ({
   ...{flow: 'companies', source: 'companies', module: 'Accounts', field: 'Account_Number', unique: true, column: 'number', tags},
   values: {field: 'Billing_City', cells},
@@ -34,7 +34,7 @@ const layUnmatched = ({mark, rows}: Shape): Case => {
   return {name: 'unique field, no match', files: accountsFile(tags, towns), flows, parts: [accountsPart(tags, towns)], ...nothing}
 }
 
-/** Every record is there already, and two rows write each: a while after one another, or at once. */
+/** Returns an import whose records all exist already. Two rows write each record: adjacent, or half a file apart. */
 const layUpdates = ({dice, mark, rows}: Shape): Case => {
   const half = Math.ceil(rows / 2)
   const numbers = Array.from({length: half}, number(mark))
@@ -47,7 +47,7 @@ const layUpdates = ({dice, mark, rows}: Shape): Case => {
   }
 }
 
-/** Leads of a dozen companies: within ten rows the companies differ as much as the addresses do. */
+/** Returns a file of leads of a dozen companies. Most values repeat; only the email addresses differ. */
 const leadsFile = (tags: string[]) => ({
   leads: csvOf(
     ['company', 'first', 'last', 'mail'],
@@ -84,7 +84,7 @@ const layMail = ({dice, mark, rows}: Shape): Case => {
   return {name: 'matched by e-mail', files: leadsFile(tags), flows: [leadsFlow(byMail)], parts, before, start: {}}
 }
 
-/** Some keys stand in the file again: in the next row, ten rows on, fifty rows on. */
+/** Returns an import that repeats some keys: in the next row, ten rows later or fifty rows later. */
 const layRepeats = ({dice, mark, rows}: Shape): Case => {
   const tags: string[] = []
   for (let n = 0; n < rows; n++) tags.push((dice.chance(0.25) && tags[n - dice.pick([1, 10, 50])]) || `${mark}${n + 1}`)
@@ -92,7 +92,7 @@ const layRepeats = ({dice, mark, rows}: Shape): Case => {
   return {name: 'duplicate keys', files: leadsFile(tags), flows: [leadsFlow(byMail)], parts, ...nothing}
 }
 
-export const layFamily = ({dice, mark, rows}: Shape): Case => {
+export const writeFamily = ({dice, mark, rows}: Shape): Case => {
   const numbers = Array.from({length: Math.ceil(rows / 3)}, number(mark))
   const codes = Array.from({length: rows - numbers.length}, number(mark))
   const owners = codes.map(() => dice.pick(numbers))
@@ -107,14 +107,14 @@ export const layFamily = ({dice, mark, rows}: Shape): Case => {
   }
 }
 
-/** The files of the chaos row. `imports`: so many imports of equal files run at once. */
+/** The files of the chaos row. `imports` is the number of imports of equal files that run at once. */
 export const CHAOS_FILES: readonly ChaosFile[] = [
   {name: 'unique field', lay: layUnique},
   {name: 'unique field, no match', lay: layUnmatched},
   {name: 'nothing unique', lay: layPlain},
   {name: 'matched by e-mail', lay: layMail},
   {name: 'duplicate keys', lay: layRepeats},
-  {name: 'parents and children', lay: layFamily},
+  {name: 'parents and children', lay: writeFamily},
   {name: 'updates only', lay: layUpdates},
   {name: 'two equal imports', lay: layPlain, imports: 2},
 ]

@@ -1,33 +1,37 @@
 import test, {type ExecutionContext} from 'ava'
+import {sql} from '../../sql/database.ts'
 import {ok} from '../importing.ts'
-import {column} from '../linking.ts'
+import {column} from '../lookups.ts'
 import type {FaultAction, FaultSpec} from '../simulators/crm/faults.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {world} from '../world.ts'
 import {type Case, csvOf, type Part} from './cases.ts'
-import {accountsFile, accountsFlow, accountsPart, byMail, layFamily} from './chaos-files.ts'
-import {type ChaosCase, type ChaosPlayed, chaosEnvironment, type Lane, openLanes, playCase} from './chaos-lane.ts'
-import {openDice} from './dice.ts'
+import {accountsFile, accountsFlow, accountsPart, byMail, writeFamily} from './chaos-files.ts'
+import {type ChaosCase, type ChaosPlayed, chaosEnvironment, type Lane, openChaosRuns, playCase} from './chaos-lane.ts'
 import {NO_ERRORS} from './judge.ts'
 import {readResults} from './judge-files.ts'
+import {openRandom} from './random.ts'
 
-/** What an outside rig found, each in seconds: with a time-out of half a second a create that nobody answers is looked for 1.5 s after it was sent. */
+/**
+ * CRM time-out of the tests, which reproduce findings of an external test rig in seconds. With half a second, the search for an unanswered
+ * create starts after 1.5 s.
+ */
 const timeoutSeconds = 0.5
-let here: Awaited<ReturnType<typeof world>>
-let nextLane: ReturnType<typeof openLanes>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
+let nextLane: ReturnType<typeof openChaosRuns>
 
 test.before(async t => {
-  here = await world(t, {
+  here = await startTestDeployment(t, {
     workers: ['discovery', 'imports'],
     environment: chaosEnvironment(timeoutSeconds, 30),
     crm: {journal: {limit: 5_000}},
   })
-  nextLane = openLanes(here)
+  nextLane = openChaosRuns(here)
 })
 
 type Play = (laid: ChaosCase) => Promise<ChaosPlayed>
 
-/** A probe in an org of its own; whatever it checks besides, nothing may be lost, double or old that nothing tells of. */
+/** Declares a probe in a separate org. Besides its own checks, nothing may be lost, duplicated or outdated without a report. */
 const probe = (title: string, body: (t: ExecutionContext, play: Play, lane: Lane) => Promise<void>) =>
   test(title, async t => {
     const lane = await nextLane()
@@ -48,7 +52,7 @@ const on = (method: string, module: string, action: FaultAction, {nth = 1, times
 
 type Lead = {company: string; first?: string; mail: string}
 
-/** Leads with their company before their name, as files have them; only the address tells them apart. */
+/** Returns leads with the company before the name, as in real files. Only the email address identifies them. */
 const leads = (rows: Lead[], more: object = {}, part: Partial<Part> = {}): Case => ({
   name: 'leads',
   files: {
@@ -97,13 +101,22 @@ const finalsIn = (played: ChaosPlayed, source: string, at = 0) => {
 
 const unreadable = (nth: number) => on('POST', 'Leads', {type: 'nonJson'}, {nth})
 
-probe('an unanswered create is not sent again before the lag has passed: its records are found', async (t, play, lane) => {
+probe('an unanswered create is not sent again before the lag has passed, and its records are found', async (t, play, lane) => {
   const played = await play({laid: leads(rowsOf(20)), faults: [unreadable(1), unreadable(2)], switches: {coqlLagSeconds: 5}})
   t.is(linesOf(played, 'leads').filter(({result, error}) => result === 'Written' && error === '').length, 20)
   t.is(here.crm.count(lane.key, 'Leads'), 20)
 })
 
-probe('two creates of a row unanswered, one record seen: the row says that the other may exist', async (t, play, lane) => {
+probe('a run waits for the lag that the doctor measured, if it is longer than the configured one', async (t, play, lane) => {
+  const lag = here.config.CRM_LAG_SECONDS
+  await here.db.query(sql.unsafe`
+    update connectors set capabilities = ${JSON.stringify({coqlLagSeconds: lag})}::jsonb where id = ${lane.org.connector}`)
+  const played = await play({laid: leads(rowsOf(20)), faults: [unreadable(1), unreadable(2)], switches: {coqlLagSeconds: 1.5 * lag}})
+  t.is(finalsIn(played, 'leads').Written, 20)
+  t.is(here.crm.count(lane.key, 'Leads'), 20)
+})
+
+probe('a row with two unanswered creates and one visible record reports that the other may exist', async (t, play, lane) => {
   const made = () => here.crm.records(lane.key, 'Leads').map(({id}) => id)
   let first: string[] = []
   await play({
@@ -112,7 +125,7 @@ probe('two creates of a row unanswered, one record seen: the row says that the o
     switches: {coqlLagSeconds: 1_000},
     meanwhile: async () => {
       first = await until(made, ids => ids.length === 20)
-      // One row is sent again, to prove a search, or the run has ended without.
+      // Either the search sends one row again as proof, or the run ends without it.
       await Promise.race([until(made, ids => ids.length > 20), isOver(lane)])
       here.crm.catchUp(lane.key, 'Leads', first)
     },
@@ -127,7 +140,10 @@ const isOver = ({org}: Lane) =>
     60,
   )
 
-/** Row 11 has the key of row 1. Another user changes the record of row 1 before the run finds it. `isUndone`: and reverts it before the retry. */
+/**
+ * Plays a file whose row 11 has the key of row 1. Another user changes the record of row 1 before the run finds it. With `isUndone`, the
+ * user reverts the change before the retry.
+ */
 const playRepeat = async (play: Play, lane: Lane, {isUndone}: {isUndone: boolean}) => {
   const rows = rowsOf(12)
   rows[10]!.mail = rows[0]!.mail
@@ -144,7 +160,7 @@ const playRepeat = async (play: Play, lane: Lane, {isUndone}: {isUndone: boolean
   })
 }
 
-probe('a key twice in the file, the first row unanswered: the second row updates the record and makes no other', async (t, play, lane) => {
+probe('a second row with the same key updates the record of an unanswered first row and creates no other', async (t, play, lane) => {
   const played = await playRepeat(play, lane, {isUndone: false})
   const [first, second] = [linesOf(played, 'leads')[0]!, linesOf(played, 'leads')[10]!]
   t.is(first.result, 'No answer')
@@ -152,12 +168,12 @@ probe('a key twice in the file, the first row unanswered: the second row updates
   t.is(here.crm.records(lane.key, 'Leads').filter(({Email}) => Email === 'r1@example.org').length, 1, 'row 11 updates what row 1 made')
 })
 
-probe('a key twice in the file, and a retry that finds the record of the first row', async (t, play, lane) => {
+probe('a retry of two rows with the same key finds the record of the first row', async (t, play, lane) => {
   await playRepeat(play, lane, {isUndone: true})
   t.is(here.crm.records(lane.key, 'Leads').filter(({Email}) => Email === 'r1@example.org').length, 1)
 })
 
-probe('a lost create, refused as a duplicate of a record that COQL does not show yet: the record is the row’s', async (t, play, lane) => {
+probe('a lost create that is refused as a duplicate claims the record that COQL does not show yet', async (t, play, lane) => {
   const played = await play({
     laid: accounts(numbers(20), unmatched),
     faults: [on('POST', 'Accounts', {type: 'dropAfter'})],
@@ -173,13 +189,13 @@ probe('a lost create, refused as a duplicate of a record that COQL does not show
 })
 
 for (const at of ['first', 'middle', 'last'] as const)
-  probe(`an answer without its ${at} item: no row has the record of another, no child a wrong parent`, async (_t, play) => {
-    const laid = layFamily({dice: openDice(6), mark: 'F-', rows: 40})
+  probe(`an answer without its ${at} item gives no row another row's record and no child a wrong parent`, async (_t, play) => {
+    const laid = writeFamily({dice: openRandom(6), mark: 'F-', rows: 40})
     await play({laid, faults: [on('POST', 'Accounts', {type: 'shortData', at})]})
   })
 
 for (const module of ['Leads', 'Accounts'])
-  probe(`a success that names another row's record is no answer (${module})`, async (t, play) => {
+  probe(`a success that names another row's record counts as unanswered (${module})`, async (t, play) => {
     const laid = module === 'Leads' ? leads(rowsOf(10)) : accounts(numbers(10), unmatched)
     const played = await play({laid, faults: [on('POST', module, {type: 'wrongId', index: 3, of: 0})]})
     t.is(finalsIn(played, laid.parts[0]!.source).Failed ?? 0, 0)
@@ -189,14 +205,14 @@ for (const [when, ms] of [
   ['before', 900],
   ['after', 3_300],
 ] as const)
-  probe(`an update that arrives ${when} its deadline leaves no old value without a word`, async (t, play) => {
+  probe(`an update that arrives ${when} its deadline leaves no old value unreported`, async (t, play) => {
     const tags = numbers(10).flatMap(tag => [tag, tag])
     const before = [{module: 'Accounts', records: numbers(10).map(tag => ({Account_Name: 'Theirs', Account_Number: tag}))}]
     const played = await play({laid: accounts(tags, {}, before), faults: [on('PUT', 'Accounts', {type: 'late', ms})]})
     t.is(played.chains[0]![0]!.run.counts.Accounts.updated, 20)
   })
 
-probe('a retry writes no older value over that of a later row without a word', async (t, play) => {
+probe("a retry does not overwrite a later row's value with an older one unreported", async (t, play) => {
   const tags = numbers(10).flatMap(tag => [tag, tag])
   const before = [{module: 'Accounts', records: numbers(10).map(tag => ({Account_Name: 'Theirs', Account_Number: tag}))}]
   const faults = [on('PUT', 'Accounts', {type: 'refuse', index: [0, 1, 2, 3], code: 'RECORD_LOCKED'})]
@@ -204,7 +220,7 @@ probe('a retry writes no older value over that of a later row without a word', a
   t.is(played.chains[0]!.length, 2)
 })
 
-probe('two equal imports at once: no record is claimed by both', async (t, play, lane) => {
+probe('two equal imports at once never claim the same record', async (t, play, lane) => {
   const played = await play({laid: leads(rowsOf(40)), faults: [on('POST', 'Leads', {type: 'dropBefore'}, {nth: 2})], imports: 2})
   const claimed = played.chains.flatMap(([{log}]: any) =>
     log.flatMap(({outcome, recordId}: any) => (outcome === 'created' ? [recordId] : [])),
@@ -214,7 +230,7 @@ probe('two equal imports at once: no record is claimed by both', async (t, play,
 })
 
 probe(
-  'lost creates are looked for by what tells them apart: over 2,000 others of the same company are in nobody’s way',
+  'lost creates are searched by their identifying values, even among 2,000 other records of the same company',
   async (t, play, lane) => {
     const played = await play({
       laid: leads(rowsOf(10)),
@@ -237,7 +253,7 @@ probe(
   },
 )
 
-probe('creates that never arrived are sent again, and no other person’s record is named', async (t, play, lane) => {
+probe('creates that never arrived are sent again, and no record of another user is named', async (t, play, lane) => {
   let sent = 0
   const played = await play({
     laid: leads(rowsOf(10)),
@@ -256,12 +272,12 @@ probe('creates that never arrived are sent again, and no other person’s record
   t.is(here.crm.count(lane.key, 'Leads'), 20)
 })
 
-probe('a retry’s results.csv still says that a record may exist twice', async (t, play) => {
+probe('the results.csv of a retry still reports that a record may exist twice', async (t, play) => {
   const played = await play({laid: leads(rowsOf(10)), faults: [on('POST', 'Leads', {type: 'dropBefore'})], alwaysRetry: true})
   for (const at of [0, 1]) t.is(linesOf(played, 'leads', at).filter(({error}) => /may exist twice/.test(error)).length, 10, `run ${at + 1}`)
 })
 
-probe('three answers lost at once: a unique field is asked again later, and no row is told of a second record', async (t, play) => {
+probe('three lost answers are resolved by a later search of the unique field, and no row reports a second record', async (t, play) => {
   const played = await play({laid: accounts(numbers(20), unmatched), faults: [on('POST', 'Accounts', {type: 'dropAfter'}, {times: 3})]})
   t.deepEqual(finalsIn(played, 'companies'), {Written: 20})
   t.is(linesOf(played, 'companies').filter(({error}) => /may exist twice/.test(error)).length, 0)

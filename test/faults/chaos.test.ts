@@ -1,9 +1,9 @@
 import test from 'ava'
-import {world} from '../world.ts'
-import {chaosEnvironment, openLanes, playCell} from './chaos-lane.ts'
+import {startTestDeployment} from '../test-deployment.ts'
+import {chaosEnvironment, openChaosRuns, playCell} from './chaos-lane.ts'
 import {listCells, nameOf} from './r19-chaos.ts'
 
-/** Of each fault and of each kind of file some cells; `npm run faults` plays every one with twenty seeds. */
+/** Some of the cells, so that each fault and each kind of file occurs. `npm run faults` plays every cell with twenty seeds. */
 const cells = [
   ...[
     'COQL lag 0 s × two equal imports',
@@ -23,14 +23,14 @@ const cells = [
 const seed = 1
 const lanesAtOnce = 13
 
-test('under chaos nothing is lost, double or of a wrong record that nothing tells of', async t => {
+test('records under chaos are neither lost, duplicated nor wrong without being reported', async t => {
   t.timeout(180_000)
   const environment = chaosEnvironment(0.5, 2 * lanesAtOnce)
-  const here = await world(t, {workers: ['discovery', 'imports'], environment, crm: {journal: {limit: 5_000}}})
+  const here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment, crm: {journal: {limit: 5_000}}})
   const waiting = listCells({seed, seeds: 1, cells})
   t.is(waiting.length, cells.length)
   const wrong: string[] = []
-  const nextLane = openLanes(here)
+  const nextLane = openChaosRuns(here)
   const walk = async () => {
     const lane = await nextLane()
     for (let cell = waiting.shift(); cell; cell = waiting.shift())

@@ -1,23 +1,21 @@
 import {openCalls} from '../client.ts'
 import {accounts, ok, prepareImport} from '../importing.ts'
-import {listFirings, makeSchedule, startFileHost} from '../scheduling.ts'
-import type {Here} from '../taking.ts'
+import type {Here} from '../record-claims.ts'
+import {listFirings, makeSchedule, startFileHost} from '../schedules.ts'
 import {until} from '../until.ts'
-import {openUpload, rowsOf} from '../uploading.ts'
+import {openUpload, rowsOf} from '../uploads.ts'
 import type {Stage} from './scenario.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
 
-type Place = {here: Here; stage: Stage; nowMs: number}
-/** `at`: the API that is asked. `aheadHours`: how far Postgres's clock is moved already. */
-type Asked = {at: string; aheadHours: number}
+type MakeTokenInput = {here: Here; stage: Stage; nowMs: number}
+/** `at` is the URL of the API to call. `aheadHours` is how far Postgres's clock is already advanced. */
+type PlayExpiriesInput = {at: string; aheadHours: number}
 
-/**
- * What ends or comes due at a time goes by Postgres's clock, whatever that of the process that is asked or that looks after it.
- */
-export const playExpiries = async (stage: Stage, here: Here, {at, aheadHours}: Asked) => {
+/** Checks that expiries and due times follow Postgres's clock, whatever the clock of the process that reads them. */
+export const playExpiries = async (stage: Stage, here: Here, {at, aheadHours}: PlayExpiriesInput) => {
   const {world} = here
   const place = {here, stage, nowMs: (await world.hot.query('select lading_now() as now')).rows[0].now.getTime()}
   const pass = (minutes: number) => world.ahead(`${aheadHours * 60 + minutes} minutes`)
@@ -33,16 +31,16 @@ export const playExpiries = async (stage: Stage, here: Here, {at, aheadHours}: A
   await pass(0)
 }
 
-/** Answers the bearer of one that ends in an hour. */
-const makeToken = async ({here: {org}, stage, nowMs}: Place): Promise<string> => {
+/** Returns a token that expires in an hour. */
+const makeToken = async ({here: {org}, stage, nowMs}: MakeTokenInput): Promise<string> => {
   const make = (ms: number) => org.call('POST', `/orgs/${org.org}/tokens`, {name: 'ci', expiresAt: new Date(nowMs + ms).toISOString()})
   const late = await make(-minute)
   stage.expect(late.status === 400, `a token that would have ended a minute ago is answered ${late.status}`)
   return (await ok(make(hour), 201)).secret
 }
 
-/** An upload lasts a day from its last part. */
-const beginUpload = async ({here: {org}, stage, nowMs}: Place) => {
+/** Begins an upload, which expires a day after its last part. */
+const beginUpload = async ({here: {org}, stage, nowMs}: MakeTokenInput) => {
   const {path} = await prepareImport(org, {csv: 'name,number,city\na,b,c\n', flow: accounts})
   const {upload, sendRest, finish} = await openUpload(org.call, path, {bytes: rowsOf(2_000)})
   const lasts = Date.parse(upload.expiresAt) - nowMs
@@ -53,8 +51,8 @@ const beginUpload = async ({here: {org}, stage, nowMs}: Place) => {
   }
 }
 
-/** A schedule of every five minutes; answers what waits for its first time. */
-const makeDue = async ({here: {org}, stage, nowMs}: Place) => {
+/** Creates a schedule for every five minutes. The returned function waits for its first firing. */
+const makeDue = async ({here: {org}, stage, nowMs}: MakeTokenInput) => {
   const host = await startFileHost()
   stage.begun(host.stop)
   const {schedule, path} = await makeSchedule(org, host, {cron: '*/5 * * * *'})

@@ -5,8 +5,9 @@ import {type Played, playScenario} from './scenario.ts'
 import {printMatrix} from './table.ts'
 
 /**
- * `npm run faults [-- --only R1,R5 --seed 1 --seeds 20 --rows 3000 --points after_send:2 --json]`: what breaks, and what must hold
- * meanwhile and after, row by row. `seeds`, `rows` and `points` are of R1; R19 takes `seeds` too, and `--cells "COQL lag 30 s;updates only"`. Ends with 1 when a row does not hold.
+ * `npm run faults [-- --only R1,R5 --seed 1 --seeds 20 --rows 3000 --points after_send:2 --json]`: causes faults and checks what must hold
+ * during and after them. `seeds`, `rows` and `points` apply to R1. R19 also takes `seeds`, and `--cells "COQL lag 30 s;updates only"`.
+ * Exits with 1 if a row does not hold.
  */
 const {values} = parseArgs({
   options: {
@@ -20,7 +21,10 @@ const {values} = parseArgs({
   },
 })
 
-/** A scenario takes a minute or two, on a busy machine six; a seed takes ten seconds, and one that hangs is given up after 90. R19 needs a minute a seed. */
+/**
+ * Returns the time limit of a scenario. A scenario takes one or two minutes, or six on a busy machine. A seed takes ten seconds and is
+ * abandoned after 90. R19 needs a minute per seed.
+ */
 const longestSeconds = ({row}: {row: string}) => (row === 'R1' ? 120 + 60 * asked.seeds : row === 'R19' ? 300 + 180 * asked.seeds : 400)
 
 const asked = {
@@ -46,5 +50,5 @@ const failed = played.filter(({holds}) => !holds).map(({row}) => row)
 const sums = {...addAll(played.map(({errors}) => errors)), runs: played.reduce((sum, {runs}) => sum + runs, 0)}
 if (values.json) console.log(JSON.stringify({seed: asked.seed, ...sums, failed, rows: played}))
 else console.log(printMatrix(played))
-// What a broken scenario left running must not keep its verdict from being told.
+// A broken scenario may leave processes running, so this process exits explicitly after it has printed the verdict.
 process.exit(failed.length ? 1 : 0)

@@ -4,7 +4,7 @@ import type {Deployment} from '../deployment.ts'
 import {endWorker, startWorker} from '../worker-spawn.ts'
 import type {Stage} from './scenario.ts'
 
-/** A worker process at work that nothing here kills: one that ends all the same has died of the fault. */
+/** Starts a worker process that no test kills. If the process ends, the fault has killed it. */
 export const standWorker = async ({config}: Deployment, stage: Stage, environment: Record<string, string> = {}): Promise<ChildProcess> => {
   const worker = startWorker(config, {LOG_LEVEL: 'info', CRM_SLOTS: String(config.CRM_SLOTS), ...environment}, ['imports', 'archive'])
   const working = Promise.withResolvers<void>()

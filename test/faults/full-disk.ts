@@ -5,15 +5,15 @@ import {join} from 'node:path'
 import {promisify} from 'node:util'
 import {ok} from '../importing.ts'
 import {until} from '../until.ts'
-import {MiB, rowsOf} from '../uploading.ts'
+import {MiB, rowsOf} from '../uploads.ts'
 import {carryCase, environment, openGround, prepareCase} from './carried.ts'
-import {layCase} from './cases.ts'
+import {writeCase} from './cases.ts'
 import type {Stage} from './scenario.ts'
 
 const run = promisify(execFile)
 const rows = 300
 
-/** A disk of eight mebibytes; null where this machine does not let us have one. */
+/** Mounts a disk of 8 MiB, or returns null if this machine cannot. */
 const openDisk = async (stage: Stage): Promise<string | null> => {
   const directory = await mkdtemp(join(tmpdir(), 'lading-disk-'))
   stage.begun(() => rm(directory, {recursive: true, force: true}))
@@ -25,7 +25,7 @@ const openDisk = async (stage: Stage): Promise<string | null> => {
   return mounted ? directory : null
 }
 
-/** Files are kept on a disk that fills up: an upload has no room, then the records of a run have none. */
+/** Fills the disk that holds the files. First an upload has no room, then the records of a run have none. */
 export const fillDisk = async (stage: Stage) => {
   const directory = await openDisk(stage)
   stage.figure('without a disk that can be filled', directory ? 0 : 1)
@@ -40,13 +40,13 @@ export const fillDisk = async (stage: Stage) => {
   const {status, body, headers} = await upload()
   stage.did('uploads without room')
   stage.expect(
-    status === 503 && body.code === 'UNAVAILABLE' && headers.get('retry-after') === '60' && /no room/.test(body.error),
+    status === 503 && body.code === 'UNAVAILABLE' && headers.get('retry-after') === '60' && /storage is full/.test(body.error),
     `an upload without room was answered ${status} ${body.code}: ${body.error}`,
   )
   const files = (await readdir(directory, {recursive: true, withFileTypes: true})).filter(entry => entry.isFile())
   stage.figure('files left beside the one that was taken', files.length - 1, {most: 0})
 
-  const prepared = await prepareCase(ground, layCase(0, stage.dice, rows))
+  const prepared = await prepareCase(ground, writeCase(0, stage.dice, rows))
   const filler = join(directory, 'filler')
   await fill(filler)
   const carried = await carryCase(ground, prepared)
@@ -66,7 +66,7 @@ export const fillDisk = async (stage: Stage) => {
   stage.judged(await carried.judge())
 }
 
-/** Until there is no room for another byte. */
+/** Fills the disk until not one byte is left. */
 const fill = async (path: string) => {
   await using file = await open(path, 'wx')
   for (const size of [64 * 1024, 4 * 1024, 1]) while (await file.appendFile(Buffer.alloc(size)).then(() => true, isFull));

@@ -13,20 +13,20 @@ export const readResults = (text: string): Line[] => {
   }))
 }
 
-/** The cells of one column of failed.csv, by row. */
+/** Returns the cells of one column of failed.csv, by row. */
 export const readFailed = (text: string, column: string): string[] =>
   (parse(text, {columns: true, bom: true}) as Record<string, string>[]).map(cells => cells[column]!)
 
-/** The Error of a row whose record may be there although the row has none, or a second time. */
+/** Matches the error of a row without a record id whose record may exist, or may exist twice. */
 const mayExist = /may exist/
-/** The Error of a row that names another row of its file, or says that a later value may have been overwritten. */
+/** Matches the error of a row that names another row of its file, or reports a possibly overwritten value. */
 const namesCause = /may (?:exist|remain)|older value|\brow \d+/i
 
 export const saysMayExist = ({result, error}: Line) => result === 'No answer' || mayExist.test(error)
 export const saysTwice = ({error}: Line) => /may exist twice/.test(error)
 export const saysCause = ({result, error}: Line) => result === 'No answer' || namesCause.test(error)
 
-/** The records that a line calls possibly its row's own. */
+/** Returns the record ids that a line names as possibly belonging to its row. */
 export const suspectedIn = ({error}: Line): string[] =>
   /MAYBE_MADE/.test(error) ? [...error.matchAll(/\b[Rr]ecord (\d{6,})/g)].map(([, id]) => id!) : []
 
@@ -35,7 +35,7 @@ const RESULT: Record<string, string> = {
   ...{inherited: 'Written before'},
 }
 
-/** What is wrong with the line of a row that ended so. */
+/** Compares the outcome of a row with its line, and returns the differences. */
 export const compareLine = (final: any, line: Line | undefined): string[] => {
   const expected = final ? RESULT[final.outcome] : ''
   const ids = final?.recordId ? [final.recordId] : []

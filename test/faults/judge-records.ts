@@ -1,30 +1,30 @@
 import type {Deployment} from '../deployment.ts'
 import {finalsOf} from '../oracle.ts'
 import type {Part} from './cases.ts'
-import type {Ended, Errors, Told} from './judge.ts'
+import type {EndedRunState, Errors, JudgeReport} from './judge.ts'
 import {compareLine, type Line, readFailed, readResults, saysCause, saysMayExist, saysTwice, suspectedIn} from './judge-files.ts'
 
 type Crm = Deployment['crm']
 type Find = (kind: keyof Errors, what: string) => void
 type CrmRecord = ReturnType<Crm['records']>[number]
 
-/** One import's word on the rows of a flow: what its runs logged, and the files of the last of them. `failed`: the tags in failed.csv. */
+/** One import's report on the rows of a flow: the log of its runs and the files of the last run. `failed` holds the tags in failed.csv. */
 type View = {own: any[]; finals: Map<number, any>; lines: Line[]; failed: string[] | null; isStopped: boolean}
 
 export type PartCase = {
   crm: Crm
   crmOrg: string
   part: Part
-  /** Of each import the runs of its chain, the last one last. */
-  chains: Ended[][]
-  /** Records that stood there before. */
+  /** The runs of each import's chain, the last one last. */
+  chains: EndedRunState[][]
+  /** Ids of records that existed before the import. */
   known: Set<string>
-  /** Records of requests that the network delivered a second time, and whose first answer was the one sent. */
+  /** Ids of records from requests that were delivered twice and answered with the first answer. */
   repeated: Set<string>
 }
 
-/** The rows of one flow: their ends, their lines in the files, and the records of the CRM. */
-export const judgePart = ({crm, crmOrg, part, chains, known, repeated}: PartCase, find: Find, told: Told) => {
+/** Judges the rows of one flow: their outcomes, their lines in the files, and the records of the CRM. */
+export const judgePart = ({crm, crmOrg, part, chains, known, repeated}: PartCase, find: Find, told: JudgeReport) => {
   const {flow, module, field, tags} = part
   const views = chains.map(chain => readView(part, chain))
   const all = new Map(crm.records(crmOrg, module).map(record => [record.id, record]))
@@ -64,7 +64,7 @@ export const judgePart = ({crm, crmOrg, part, chains, known, repeated}: PartCase
   }
 }
 
-const readView = ({flow, source, column}: Part, chain: Ended[]): View => {
+const readView = ({flow, source, column}: Part, chain: EndedRunState[]): View => {
   const {run, log, results, failed} = chain.at(-1)!
   const ofFlow = (entries: any[]) => entries.filter(({flowId}) => flowId === flow)
   return {
@@ -96,7 +96,7 @@ const judgeRow = ({part: {flow, field}, view, all, tag, row}: RowCase, find: Fin
 
 const isWritten = ({outcome, recordId}: any) => ['created', 'updated', 'inherited'].includes(outcome) && recordId !== null
 
-/** A row makes one record, and a record is made by one row. */
+/** Asserts that a row creates one record, and that a record is created by one row. */
 const judgeMade = ({flow}: Part, {own}: View, find: Find) => {
   const makers = new Map<string, number>()
   const made = own.filter(({phase, outcome}) => phase === 'write' && outcome === 'created')
@@ -110,7 +110,7 @@ const judgeMade = ({flow}: Part, {own}: View, find: Find) => {
   }
 }
 
-/** A record that a row made belongs to the account the file names, or the log says what came of that. */
+/** Asserts that a created record is linked to the account in the file, or that the log reports a failed link. */
 const judgeLinks = ({crm, crmOrg, part, view: {own, finals}}: {crm: Crm; crmOrg: string; part: Part; view: View}, find: Find) => {
   const {flow, module, parents} = part
   const {field, tags} = parents!
@@ -129,7 +129,7 @@ const judgeLinks = ({crm, crmOrg, part, view: {own, finals}}: {crm: Crm; crmOrg:
 
 type KeyCase = {part: Part; view: View; records: CrmRecord[]; known: Set<string>}
 
-/** Rows of one match key make one record. A row that makes another says why, whatever is said of the rows before it. */
+/** Asserts that rows with the same match key create one record, unless the row with another record gives the cause. */
 const judgeKeys = ({part: {flow, tags, field}, view: {finals, lines}, records, known}: KeyCase, find: Find) => {
   const made = Map.groupBy(
     records.filter(({id}) => !known.has(id)),
@@ -147,7 +147,7 @@ const judgeKeys = ({part: {flow, tags, field}, view: {finals, lines}, records, k
   }
 }
 
-/** Whether the earlier row of the key has no known record, or another record. */
+/** Whether the earlier row of the key has no known record, or has another one. */
 const isOther = (before: any, {recordId}: any) =>
   before.outcome === 'unanswered' ? before.recordId === null : before.recordId !== null && before.recordId !== recordId
 
@@ -165,7 +165,7 @@ const judgeValues = (
   }
 }
 
-/** The rows of failed.csv are those that failed, but for the ones whose record may be there. */
+/** Asserts that failed.csv holds the failed rows except those whose record may exist. */
 const judgeFailed = ({source, tags}: Part, {lines, failed}: View, find: Find) => {
   if (!failed) return
   const wanted = lines.flatMap((line, at) => (line.result === 'Failed' && !saysMayExist(line) ? [tags[at]!] : []))
@@ -173,8 +173,8 @@ const judgeFailed = ({source, tags}: Part, {lines, failed}: View, find: Find) =>
     find('failedErrors', `failed.csv of ${source} has ${failed.length} rows of ${wanted.length} that failed`)
 }
 
-/** What people are told, for the table: rows without an answer, and rows whose unique field makes a second record impossible. */
-const count = ({tags, unique}: Part, {lines, failed}: View, told: Told) => {
+/** Counts outcomes for the table: rows without an answer, and unnecessary warnings about a second record. */
+const count = ({tags, unique}: Part, {lines, failed}: View, told: JudgeReport) => {
   told.rows += tags.length
   told.unanswered += lines.filter(({result}) => result === 'No answer').length
   told.failed += failed?.length ?? 0
@@ -182,8 +182,8 @@ const count = ({tags, unique}: Part, {lines, failed}: View, told: Told) => {
 }
 
 /**
- * How many records more than it claims a row has told of: as many as its creates that nobody answered, where its results say that nobody
- * answered or that it may exist.
+ * Returns, by row, the number of additional records that its results disclose. These are its unanswered creates, if the results report a
+ * missing answer or a possible record.
  */
 const countDisclosed = ({own, lines}: View) => {
   const told = new Map<number, number>()

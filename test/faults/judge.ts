@@ -1,52 +1,52 @@
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {sumUp} from '../crediting.ts'
+import {sumUp} from '../ai-credits.ts'
 import type {Deployment} from '../deployment.ts'
 import {finalsOf} from '../oracle.ts'
 import type {Case} from './cases.ts'
 import {judgePart} from './judge-records.ts'
 
-/** What must be zero after a run, whatever happened during it. */
+/** Errors that must be zero after a run, whatever happened during it. */
 export const ERRORS = [
-  /** Rows without an end, and records a row claims that are not there. */
+  /** Rows without an outcome, and claimed records that do not exist. */
   'lost',
-  /** Records of one unique value beyond one; rows that made two, and records two rows made. */
+  /** More than one record of a unique value, rows that created two records, and records that two rows created. */
   'duplicated',
-  /** Records nobody claims and nothing discloses: neither an entry of the log nor a line of the results. */
+  /** Records that no row claims and that neither the log nor the results disclose. */
   'undisclosed',
-  /** Rows that claim, or are told of, the record of another row. */
+  /** Rows that claim or name the record of another row. */
   'wrongIds',
-  /** Records linked to another record than the file names. */
+  /** Records linked to another parent than the file names. */
   'wrongParents',
-  /** Records that hold the value of an earlier row than the last that wrote them, and nothing says so. */
+  /** Records with the value of an earlier row than the last that wrote them, without a report. */
   'oldValues',
-  /** The meter against the rows that stand in it, by the log and in Postgres. */
+  /** Differences between the counted rows and the rows in the log and in Postgres. */
   'meterErrors',
-  /** Sends and questions that outlive the run. */
+  /** Batches and questions that outlive the run. */
   'openAttempts',
-  /** Attempts and log numbers with gaps, and counts that are not the log's. */
+  /** Gaps in attempts or log numbers, and counts that differ from the log. */
   'logErrors',
-  /** Lines of results.csv that say something else than log and CRM. */
+  /** Lines of results.csv that contradict the log or the CRM. */
   'resultErrors',
-  /** Lines of failed.csv that are not the failed rows of results.csv, or of rows whose records are there. */
+  /** Lines of failed.csv that are not failed rows of results.csv, or whose records exist. */
   'failedErrors',
-  /** The rows the org has used in its period against those its runs count. */
+  /** Difference between the rows the org has used in its period and the rows its runs count. */
   'usageErrors',
-  /** Credits of the org that come to something else by account, entries and grants. */
+  /** Differences of the org's AI credits between account, entries and grants. */
   'ledgerErrors',
 ] as const
 export type Errors = Record<(typeof ERRORS)[number], number>
-/** What people are told that is no error. `needless`: rows that may exist twice, by their results, and cannot. */
-export type Told = {rows: number; unanswered: number; failed: number; twice: number; needless: number}
-export type Verdict = {errors: Errors; says: string[]; told?: Told}
+/** Reported facts that are not errors. `needless` counts rows reported as possibly existing twice that cannot exist twice. */
+export type JudgeReport = {rows: number; unanswered: number; failed: number; twice: number; needless: number}
+export type Verdict = {errors: Errors; says: string[]; told?: JudgeReport}
 
 export const NO_ERRORS = Object.fromEntries(ERRORS.map(kind => [kind, 0])) as Errors
 
 export const addAll = (all: Errors[]): Errors =>
   Object.fromEntries(ERRORS.map(kind => [kind, all.reduce((sum, errors) => sum + errors[kind], 0)])) as Errors
 
-/** A run that has ended, and what the service tells of it. `usedRows`: what its org has used in the period. */
-export type Ended = {
+/** An ended run and the service's report about it. `usedRows` is the number of rows that its org has used in the period. */
+export type EndedRunState = {
   run: any
   log: any[]
   results: Record<string, string>
@@ -54,18 +54,18 @@ export type Ended = {
   usedRows?: number
 }
 
-/** `chains`: of each import of these files the runs of its chain, the last one last. Those before have been judged. */
-export type Judged = {laid: Case; chains: Ended[][]; known: Set<string>; crmOrg?: string; repeated?: Set<string>}
+/** The runs to judge. `chains` holds, for each import of these files, the runs of its chain, the last one last. Earlier runs were judged before. */
+export type JudgedRun = {laid: Case; chains: EndedRunState[][]; known: Set<string>; crmOrg?: string; repeated?: Set<string>}
 
 type Find = (kind: keyof Errors, what: string) => void
 
-/** Counts what is wrong, and says what. `known`: the records that stood in the CRM before. */
+/** Counts and describes the errors. `known` holds the ids of records that existed before the import. */
 export const judge = async (
   here: Deployment,
-  {laid, chains, known, crmOrg = 'example', repeated = new Set()}: Judged,
+  {laid, chains, known, crmOrg = 'example', repeated = new Set()}: JudgedRun,
 ): Promise<Verdict> => {
   const errors = {...NO_ERRORS}
-  const told: Told = {rows: 0, unanswered: 0, failed: 0, twice: 0, needless: 0}
+  const told: JudgeReport = {rows: 0, unanswered: 0, failed: 0, twice: 0, needless: 0}
   const says: string[] = []
   const find: Find = (kind, what) => {
     errors[kind]++
@@ -82,7 +82,7 @@ export const judge = async (
   return {errors, says, told}
 }
 
-const judgeLog = ({run, log}: Ended, {parts}: Case, find: Find) => {
+const judgeLog = ({run, log}: EndedRunState, {parts}: Case, find: Find) => {
   for (const [at, {seq}] of log.entries()) if (seq !== at + 1) find('logErrors', `entry ${at + 1} has the number ${seq}`)
   for (const [key, entries] of Map.groupBy(log, ({rowKey, module, phase}) => `${rowKey} ${module} ${phase}`)) {
     const attempts = [...new Set(entries.map(({attempt}) => attempt as number))].filter(attempt => attempt > 0).sort((a, b) => a - b)
@@ -105,7 +105,7 @@ const Books = z.object({
   open: z.array(z.object({key: z.string(), kind: z.number()})),
 })
 
-const judgeBooks = async ({db}: Deployment, chain: Ended[], find: Find) => {
+const judgeBooks = async ({db}: Deployment, chain: EndedRunState[], find: Find) => {
   const {run, log} = chain.at(-1)!
   const books = await db.one(sql.type(Books)`
     select (select coalesce(sum(cardinality(row_keys)), 0) from sends where run_no = r.run_no)::int as sends,
@@ -127,14 +127,14 @@ const judgeBooks = async ({db}: Deployment, chain: Ended[], find: Find) => {
   const silent = new Set(all.filter(({outcome, recordId}) => outcome === 'unanswered' && recordId === null).map(({rowKey}) => rowKey))
   for (const {key} of books.open) {
     const {outcome, message} = finals.get(key) ?? {}
-    // Of a row that was refused after a silence the next run is told that its record may exist.
+    // A row that was refused after an unanswered create may have a record; its next run reports that.
     const isRefusedAfter = outcome === 'refused' && (run.stop || silent.has(key) || /may exist/.test(message ?? ''))
     if (outcome !== 'unanswered' && !isRefusedAfter) find('openAttempts', `${key} has an open question and is ${outcome}`)
   }
 }
 
-/** Of an org whose runs have all ended. */
-const judgeUse = async ({db}: Deployment, {run, usedRows}: Ended, find: Find) => {
+/** Compares the rows that an org has used with those that its runs count. All runs of the org must have ended. */
+const judgeUse = async ({db}: Deployment, {run, usedRows}: EndedRunState, find: Find) => {
   if (usedRows === undefined) return
   const counted = await db.oneFirst(sql.type(z.object({counted: z.number()}))`
     select coalesce(sum(h.counted), 0)::int as counted from runs r join run_heads h using (run_no)
@@ -142,8 +142,8 @@ const judgeUse = async ({db}: Deployment, {run, usedRows}: Ended, find: Find) =>
   if (usedRows !== counted) find('usageErrors', `the org has used ${usedRows} rows, and its runs count ${counted}`)
 }
 
-/** An org without an account has no credits. */
-const judgeCredits = async ({db}: Deployment, {run}: Ended, find: Find) => {
+/** Compares the AI credits of an org between account, entries and grants. An org without an account has none. */
+const judgeCredits = async ({db}: Deployment, {run}: EndedRunState, find: Find) => {
   const org = await db.oneFirst(sql.type(z.object({org: z.string()}))`select org_id as org from runs where id = ${run.id}`)
   if (!(await db.exists(sql.type(z.object({}))`select from credit_accounts where org_id = ${org}`))) return
   const {account, entries, grants, holds, open} = await sumUp(db, org)
@@ -153,7 +153,9 @@ const judgeCredits = async ({db}: Deployment, {run}: Ended, find: Find) => {
   if (account.some(sum => sum < 0)) find('ledgerErrors', `the account is below nothing: ${account}`)
 }
 
-/** Rows that stand in the meter: written, or sent and not answered. A row that was only taken is an earlier run's. */
+/**
+ * Returns the number of rows that count: written, or sent without an answer. A row whose record was only claimed counted in an earlier run.
+ */
 const countKept = (log: any[]) => {
   const writes = log.filter(({phase}) => phase === 'write')
   const isKept = ({outcome, code, attempt, recordId}: any) =>

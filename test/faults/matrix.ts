@@ -1,6 +1,6 @@
 import {violence} from './r01-violence.ts'
-import {crmSilences} from './r02-crm-silences.ts'
-import {takes} from './r03-takes.ts'
+import {crmNoAnswers} from './r02-unanswered-calls.ts'
+import {takes} from './r03-record-claims.ts'
 import {crmGarbage} from './r04-garbage.ts'
 import {postgres} from './r05-postgres.ts'
 import {partitions} from './r06-partitions.ts'
@@ -22,7 +22,7 @@ import type {Scenario} from './scenario.ts'
 /** The fault matrix, in its order. */
 export const MATRIX: readonly Scenario[] = [
   violence,
-  crmSilences,
+  crmNoAnswers,
   takes,
   crmGarbage,
   postgres,

@@ -7,15 +7,15 @@ import {text} from 'node:stream/consumers'
 import {fileURLToPath} from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** Not of the source, or too large to be copied. */
+/** Whether a directory is not source code, or too large to copy. */
 const isLeftOut = (name: string) => name.startsWith('.') || name === 'node_modules'
 
-/** One place of the source, and what stands there instead. */
+/** One place of the source and its replacement. */
 export type Change = {file: string; from: string; to: string}
 
 /**
- * What row R1 of `npm run faults` counts here, or in a copy of the source that is changed in these places. A text that does not stand in its file
- * exactly once is an error: the mutant would be another one than was meant. Needs `DATABASE_URL`, as every test does.
+ * Counts the faults of row R1 in `npm run faults`, here or in a copy of the source with these changes. A text that is not in its file
+ * exactly once is an error, as the mutant would be another one. Needs `DATABASE_URL`, like every test.
  */
 export const countFaultsOf = async (changes: Change[], asked: string[]): Promise<Record<string, number>> => {
   if (!changes.length) return countIn(root, asked)

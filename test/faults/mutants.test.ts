@@ -2,27 +2,27 @@ import test from 'ava'
 import {NO_ERRORS} from './judge.ts'
 import {type Change, countFaultsOf} from './mutant.ts'
 
-/** What `npm run faults` counts is worth what it notices: here the things that keep it at zero are taken away, one by one. */
+/** Proves that `npm run faults` notices faults: the safeguards that keep its counts at zero are removed one by one. */
 
-/** Rows that nothing unique tells: a second record of one is noticed by nobody else. */
+/** Options for rows without a unique field, of which the CRM does not notice a second record. */
 const seed = ['--seeds', '1', '--seed', '11', '--rows', '1500']
 
-/** Whichever of the two workers is first sleeps past its lease with its answers in hand, and wakes beside its successor. */
+/** Options with which the first of two workers sleeps past its lease with unsettled answers. It wakes up after a takeover. */
 const sleeping = [...seed, '--points', 'before_settle:2:SIGSTOP,before_settle:3:SIGSTOP']
-/** One worker dies with its answers in hand, and mostly the other too. */
+/** Options with which one worker dies with unsettled answers, and mostly the other too. */
 const dying = [...seed, '--points', 'after_send:2,after_send:3']
 
-/** Whoever wakes up goes on as if the run were still its own. */
+/** Removes the fence. A worker that wakes up then continues as if it still owned the run. */
 const noFence: Change[] = [
   {
     file: 'sql/ledger.ts',
-    from: 'fence = $2::bigint and lease_until > lading_now() and stop is null',
-    to: '$2::bigint > 0 and stop is null',
+    from: 'fence = @fence::bigint and lease_until > lading_now() and stop is null',
+    to: '@fence::bigint > 0 and stop is null',
   },
   {
     file: 'sql/ledger.ts',
-    from: 'fence = $2 and lease_until > lading_now() and settle_no = $3 - 1\n       and (select count(*) from gone) = cardinality($4)',
-    to: '$2 > 0',
+    from: 'fence = @fence and lease_until > lading_now() and settle_no = @settleNo - 1\n       and (select count(*) from gone) = cardinality(@batches)',
+    to: '@fence > 0',
   },
   {
     file: 'sql/run-heads.ts',
@@ -31,10 +31,12 @@ const noFence: Change[] = [
   },
 ]
 
-/** What a dead worker had in flight is not written down by the next one. */
-const noClose: Change[] = [{file: 'workers/engine/takeover.ts', from: 'of await listSends(ctx.db, ctx.run.no)', to: 'of [] as Send[]'}]
+/** Removes the settlement of rows in flight after a takeover from a dead worker. */
+const noClose: Change[] = [
+  {file: 'workers/engine/recover/settle-open-sends.ts', from: 'of await listSends(ctx.db, ctx.run.no)', to: 'of [] as Send[]'},
+]
 
-/** How two workers meet in time is the machine's: a mutant that got by is looked at again, at most twice. */
+/** Asserts that the counts show a mutant. The timing of two workers depends on the machine, so an unnoticed mutant is tried again, at most twice. */
 const noticed = async (changes: Change[], asked: string[], counts: string[]) => {
   for (let look = 1; ; look++) {
     const mutant = await countFaultsOf(changes, asked)
@@ -42,7 +44,7 @@ const noticed = async (changes: Change[], asked: string[], counts: string[]) => 
   }
 }
 
-test.serial('a worker that sleeps past its lease is noticed once nothing fences it off', async t => {
+test.serial('a worker that sleeps past its lease is noticed if nothing fences it off', async t => {
   t.timeout(400_000)
   const [whole, mutant] = await Promise.all([
     countFaultsOf([], sleeping),
@@ -54,11 +56,11 @@ test.serial('a worker that sleeps past its lease is noticed once nothing fences 
   t.true(mutant.undisclosed! > 0)
 })
 
-test.serial('a worker that dies is noticed once nobody tells what it had in flight', async t => {
+test.serial('a worker that dies is noticed if its rows in flight are not settled', async t => {
   t.timeout(400_000)
   const [whole, mutant] = await Promise.all([countFaultsOf([], dying), noticed(noClose, dying, ['kills', 'openAttempts', 'undisclosed'])])
   t.like(whole, {seeds: 1, ...NO_ERRORS})
-  // The second dies only where it comes to that point before the first is replaced and has the run.
+  // The second worker dies only if it reaches that point before the first is replaced and takes the run.
   t.true(whole.kills! > 0 && mutant.kills! > 0)
   t.true(mutant.openAttempts! > 0)
   t.true(mutant.undisclosed! > 0)

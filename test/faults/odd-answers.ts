@@ -1,6 +1,6 @@
 import {declined, done, type Expected, type Item, type Row, silent} from '../journeys/fault-table.ts'
 
-/** JSON of a shape the CRM's papers do not know, at 200, for two records. `does`: whether the CRM has done what it was asked. */
+/** Returns a 200 answer for two records with JSON of an undocumented shape. `does` says whether the CRM has executed the request. */
 const odd = (fault: string, body: unknown, more: Omit<Row, 'fault' | 'faults' | 'fresh'>): Row => ({
   ...{fault, faults: [{action: {type: 'answer', status: 200, body, when: more.does === false ? 'before' : 'after'}}], does: true},
   ...more,
@@ -16,7 +16,7 @@ const refusal = (code: unknown, details: object = {}) => ({code, details, messag
 const twice = (entry: unknown) => ({data: [entry, entry]})
 const at = (place: number) => refusal('INVALID_DATA', {api_name: 'X', json_path: `$.data[${place}].X`})
 
-/** Bodies that hold no list of answers, lists of something else, and entries that do not fit the records sent. */
+/** Bodies without a list of answers, lists of something else, and entries that do not fit the records sent. */
 export const oddAnswers: Row[] = [
   nothing('null', null),
   nothing('a list', []),

@@ -1,8 +1,10 @@
 import {gzipSync} from 'node:zlib'
 import {done, type Expected, silent} from '../journeys/fault-table.ts'
-import type {Raw, Whole} from './raw-crm.ts'
+import type {Raw, RawCrmInput} from './raw-crm.ts'
 
-/** The CRM has done what it was asked; `told`: what is to be told of both records. `null` where not even the status came. */
+/**
+ * An odd answer to a request that the CRM has executed. `told` is the expected report for both records; its status is null if none arrived.
+ */
 export type OddWire = {fault: string; raw: Raw; told: (status: number) => Expected}
 
 const unread: OddWire['told'] = status => ({relayed: silent(status)})
@@ -16,11 +18,11 @@ const sized = (status: number, text: string | Buffer, ...headers: string[]) =>
 const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 const chunked = (status: number) => head(status, 'transfer-encoding: chunked')
 const wire = (fault: string, bytes: Raw['bytes'], told: OddWire['told'], ends = true): OddWire => ({fault, raw: {bytes, ends}, told})
-/** A body that is not what it says. */
+/** Returns an answer whose body differs from what its headers say. */
 const body = (fault: string, change: (text: string) => string | Buffer, told: OddWire['told'] = unread, ...headers: string[]) =>
-  wire(fault, ({status, text}: Whole) => sized(status, change(text), ...headers), told, false)
+  wire(fault, ({status, text}: RawCrmInput) => sized(status, change(text), ...headers), told, false)
 
-/** Answers no HTTP server gives, or none that speaks JSON. */
+/** Answers that no HTTP server gives, or none that speaks JSON. */
 export const oddWires: OddWire[] = [
   wire('no HTTP at all', () => 'SSH-2.0-OpenSSH_9.2\r\n', unheard),
   wire('the JSON without a status line', ({text}) => text, unheard),

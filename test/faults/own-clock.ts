@@ -2,22 +2,22 @@ import {globSync} from 'node:fs'
 import {mkdtemp, rename, rm, writeFile} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
-import type {Begun} from '../deployment.ts'
+import type {StartedParts} from '../deployment.ts'
 
 const [library] = globSync('/usr/lib/*/faketime/libfaketime.so.1')
 
-/** Whether processes here can be given a clock of their own: Debian's `faketime` does it. */
+/** Whether processes can get a separate clock on this machine, which needs Debian's `faketime`. */
 export const hasOwnClocks = library !== undefined
 
 export type OwnClock = {
-  /** Of a process that is to live by it. */
+  /** The environment variables of a process that uses this clock. */
   environment: Record<string, string>
-  /** Off the machine's own by so many hours, from now on; a process notices within a second. */
+  /** Sets the offset from the machine's clock, in hours; a process notices within a second. */
   set(hours: number): Promise<void>
 }
 
-/** A wall clock that can be moved under a living process. Timers and the times of files stay true. */
-export const openOwnClock = async (begun: Begun, hours = 0): Promise<OwnClock> => {
+/** Opens a wall clock that the test can move while a process runs. Timers and file times stay true. */
+export const openOwnClock = async (begun: StartedParts, hours = 0): Promise<OwnClock> => {
   const directory = await mkdtemp(join(tmpdir(), 'lading-clock-'))
   begun(() => rm(directory, {recursive: true}))
   const file = join(directory, 'offset')

@@ -7,16 +7,16 @@ import {type Cluster, startPostgres} from '../stack/postgres.ts'
 import {openProxy, type Proxy as Wire} from '../tcp-proxy.ts'
 import type {Stage} from './scenario.ts'
 
-/** A Postgres of a scenario's own, as in earnest (it syncs), behind a wire that leads to it wherever it starts again. */
+/** A separate Postgres for one scenario, with fsync as in production, behind a proxy that follows it when it restarts. */
 export type OwnPostgres = {
   wire: Wire
-  /** Its database, through the wire. */
+  /** The URL of its database through the proxy. */
   url: string
-  /** The same without it. */
+  /** The URL of its database without the proxy. */
   direct(): string
-  /** SIGINT ends its connections and stops it cleanly; SIGQUIT stops it as a loss of power would. Then it is started again. */
+  /** Stops and starts Postgres again. SIGINT ends its connections and stops it cleanly; SIGQUIT stops it like a power failure. */
   restart(how: 'SIGINT' | 'SIGQUIT'): Promise<void>
-  /** Where it has ended by itself it is started again, as whoever keeps it would. */
+  /** Starts Postgres again if it has ended by itself, as a supervisor would. */
   start(): Promise<void>
 }
 

@@ -8,12 +8,12 @@ import type {Stage} from './scenario.ts'
 
 type Answer = {status: number; ms: number; id: string | null}
 
-/** Somebody who writes all the time, and remembers each answer. */
+/** A probe that writes all the time and remembers each answer. */
 export type Probe = {
   answers: Answer[]
-  /** Until a write that is begun from now on is acknowledged; how long that took, in ms. */
+  /** Waits until a write that starts from now on is acknowledged, and returns the time in ms. */
   recovers(): Promise<number>
-  /** Ends, and tells the stage: nothing but 201 and 503, none of them late, and no acknowledged write that is not there. */
+  /** Stops, and reports to the stage: only 201 and 503, none of them late, and no acknowledged write missing. */
   end(here: Deployment, stage: Stage, limits: {longestMs: number}): Promise<void>
 }
 
@@ -30,7 +30,7 @@ export const openProbe = ({call, org, connector}: Org, {everyMs = 50} = {}): Pro
     while (!over) {
       const one: Promise<void> = ask().finally(() => under.delete(one))
       under.add(one)
-      // Many at once wait for an answer, as when many people do.
+      // Up to 40 requests wait at once, as with many users.
       while (under.size >= 40) await Promise.race(under)
       await sleep(everyMs)
     }

@@ -3,11 +3,11 @@ import {ERRORS} from './judge.ts'
 import type {Scenario, Stage} from './scenario.ts'
 import {runSeed} from './seed.ts'
 
-/** Imports under seeds: `runSeed` says what a seed does. Takeover is not timed here: leases are a second long. */
+/** Plays imports under faults that a seed decides. Takeovers are not timed here, because leases last one second. */
 export const violence: Scenario = {
   row: 'R1',
-  fault: 'workers die, sleep and are cut off at named points and at any moment, under a CRM that fails on every call',
-  goal: 'nothing lost, made twice, untold or miscounted',
+  fault: 'workers die, sleep and lose their connections at named and random moments, while the CRM fails on every kind of call',
+  goal: 'nothing is lost, created twice, unreported or miscounted',
   async play(stage) {
     const {asked} = stage
     const ground = await openGround(await stage.open({workers: ['discovery'], environment}))
@@ -24,7 +24,7 @@ export const violence: Scenario = {
   },
 }
 
-/** How many rows it carried; null where it did not hold. */
+/** Returns the number of rows imported, or null if the seed had errors. */
 const playSeed = async (stage: Stage, run: () => ReturnType<typeof runSeed>, seed: number): Promise<number | null> => {
   try {
     const {name, rows, errors, says, done} = await run()

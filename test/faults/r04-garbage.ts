@@ -1,11 +1,11 @@
 import {isDeepStrictEqual} from 'node:util'
 import {arm, assertSeen, clear} from '../journeys/fault-cells.ts'
-import {aimOf, ask, letGo, openDoors, type Place, prepare} from '../journeys/fault-doors.ts'
+import {aimOf, ask, type FaultDoorPlace, letGo, openFaultOperations, prepare} from '../journeys/fault-operations.ts'
 import {refusals, wholes} from '../journeys/fault-refusals.ts'
-import {type Door, type Row, silences} from '../journeys/fault-table.ts'
+import {type Door, missingAnswers, type Row} from '../journeys/fault-table.ts'
 import {expectedOf} from '../journeys/fault-verdict.ts'
 import {carryCase, environment, openGround, prepareCase} from './carried.ts'
-import {LAYS, layCase} from './cases.ts'
+import {LAYS, writeCase} from './cases.ts'
 import {oddAnswers} from './odd-answers.ts'
 import {type OddWire, oddWires} from './odd-wire.ts'
 import {openRawCrm} from './raw-crm.ts'
@@ -14,11 +14,11 @@ import {addShares, type Share} from './wire-faults.ts'
 
 type RawCrm = Awaited<ReturnType<typeof openRawCrm>>
 
-/** What is sent through; the journeys' own tests play the others. */
+/** The routes played here; the tests in test/journeys play the others. */
 const writing: Door[] = ['create', 'update', 'rows']
 const rows = 300
 
-/** What an answer can say that was not meant, of a hundred writes in an import forty-five. */
+/** Unintended answers, which meet 45 of a hundred writes of an import. */
 const garbage: Share[] = [
   [0.08, {type: 'nonJson'}],
   [0.08, {type: 'truncateAfter'}],
@@ -30,11 +30,11 @@ const garbage: Share[] = [
   [0.05, {type: 'answer', status: 200, body: {data: []}, when: 'after'}],
 ]
 
-/** Every answer of the tables through a write of the record routes; then imports under all of them. */
+/** Plays every answer of the tables on a write of the record routes, then imports under all of them. */
 export const crmGarbage: Scenario = {
   row: 'R4',
-  fault: 'the CRM answers 200 with garbage, halves, wrong lengths, no ids, mixed entries, and entries in another order',
-  goal: 'each record is told as done, declined or unanswered as the table says, all of at least sixty',
+  fault: 'the CRM answers 200 with garbage, half bodies, wrong lengths, no ids, mixed entries, and reordered entries',
+  goal: 'each record is reported as done, declined or unanswered as the table says, in at least sixty cases',
   async play(stage) {
     const raw = await openRawCrm(stage.begun)
     const world = await stage.open({
@@ -43,15 +43,15 @@ export const crmGarbage: Scenario = {
       crm: {publicUrl: raw.url},
     })
     raw.lead(`http://127.0.0.1:${world.crm.port}`)
-    const places = (await openDoors(world)).filter(({door}) => writing.includes(door))
+    const places = (await openFaultOperations(world)).filter(({door}) => writing.includes(door))
     await playTable(stage, places, raw)
     await carryThrough(stage, world)
   },
 }
 
-const playTable = async (stage: Stage, places: Place[], raw: RawCrm) => {
+const playTable = async (stage: Stage, places: FaultDoorPlace[], raw: RawCrm) => {
   const table: (Row & {wire?: OddWire})[] = [
-    ...silences.filter(({fault}) => /^[cfghis]/.test(fault)),
+    ...missingAnswers.filter(({fault}) => /^[cfghis]/.test(fault)),
     ...refusals,
     ...wholes,
     ...oddAnswers,
@@ -63,7 +63,7 @@ const playTable = async (stage: Stage, places: Place[], raw: RawCrm) => {
   stage.figure('told right', right, {least: table.length})
 }
 
-const playRow = async (stage: Stage, {wire, ...row}: Row & {wire?: OddWire}, places: Place[], raw: RawCrm): Promise<boolean> => {
+const playRow = async (stage: Stage, {wire, ...row}: Row & {wire?: OddWire}, places: FaultDoorPlace[], raw: RawCrm): Promise<boolean> => {
   await clear(places[0]!)
   const mine = places.filter(({door}) => expectedOf(row, door))
   const requests = await Promise.all(mine.map(place => prepare(place)))
@@ -85,10 +85,10 @@ const playRow = async (stage: Stage, {wire, ...row}: Row & {wire?: OddWire}, pla
   return isRight
 }
 
-const carryThrough = async (stage: Stage, world: Place['world']) => {
+const carryThrough = async (stage: Stage, world: FaultDoorPlace['world']) => {
   const ground = await openGround(world)
   for (let seed = 0; seed < LAYS; seed++) {
-    const laid = layCase(seed, stage.dice, rows)
+    const laid = writeCase(seed, stage.dice, rows)
     const prepared = await prepareCase(ground, laid)
     const paths = [...new Set(laid.parts.map(({module}) => `/crm/v8/${module}`))]
     for (const path of paths)

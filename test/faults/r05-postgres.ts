@@ -1,7 +1,7 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {sql} from '../../sql/database.ts'
 import {carryCase, environment, openGround, prepareCase} from './carried.ts'
-import {layCase} from './cases.ts'
+import {writeCase} from './cases.ts'
 import {standWorker} from './fleet.ts'
 import {openOwnPostgres} from './own-postgres.ts'
 import {openProbe} from './probe.ts'
@@ -9,11 +9,11 @@ import type {Scenario} from './scenario.ts'
 
 const storms = 40
 
-/** Three imports, and people who write all the while: each meets Postgres going away in another way. */
+/** Plays three imports with concurrent writes through the API. Each meets another kind of Postgres failure. */
 export const postgres: Scenario = {
   row: 'R5',
-  fault: 'Postgres restarts, cleanly and as after a loss of power; all its back ends are terminated again and again',
-  goal: '503 within 5 s, well again by itself within 5 s, no process dies, no acknowledged write is lost',
+  fault: 'Postgres restarts, cleanly and as after a power failure, and all its connections are terminated repeatedly',
+  goal: '503 within 5 s, recovery by itself within 5 s, no process dies, no acknowledged write is lost',
   async play(stage) {
     const own = await openOwnPostgres(stage)
     const here = await stage.open({workers: ['discovery'], environment: {...environment, DATABASE_URL: own.url}})
@@ -34,7 +34,7 @@ export const postgres: Scenario = {
       stage.did(how === 'SIGINT' ? 'fast restarts' : 'immediate restarts')
     }
     for (const [at, act] of [storm, restart('SIGINT'), restart('SIGQUIT')].entries()) {
-      const prepared = await prepareCase(ground, layCase(stage.asked.seed + at, stage.dice, 300))
+      const prepared = await prepareCase(ground, writeCase(stage.asked.seed + at, stage.dice, 300))
       const carried = await carryCase(ground, prepared, async () => {
         await sleep(stage.dice.between(200, 800))
         await act()

@@ -3,25 +3,25 @@ import {createDatabase} from '../database.ts'
 import {startS3} from '../simulators/s3.ts'
 import {openProxy} from '../tcp-proxy.ts'
 import {carryCase, environment, type Ground, openGround, prepareCase} from './carried.ts'
-import {layCase} from './cases.ts'
+import {writeCase} from './cases.ts'
 import {standWorker} from './fleet.ts'
 import {openProbe} from './probe.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
 const keys = {bucket: 'records', accessKeyId: 'AKFAULTS', secretAccessKey: 'of-the-stand-in', region: 'us-east-1'}
 
-/** Every process has wires of its own, so each is cut off alone: two workers, the API, and all of them from their storage. */
+/** Cuts off each process alone, because each has its own proxies: two workers, the API, and all of them from storage. */
 export const partitions: Scenario = {
   row: 'R6',
   fault: 'wires from workers and the API to Postgres, to the CRM and to the storage are cut, fall silent, are half open, slow and narrow',
-  goal: 'nobody waits longer than his time-out, pools recover, a lost lease doubles nothing',
+  goal: 'no call exceeds its time-out, pools recover, and a lost lease duplicates nothing',
   async play(stage) {
     const {here, ground, wires} = await openWired(stage)
     here.crm.setSwitches({latencyMs: 40})
     const probe = openProbe(ground.org, {everyMs: 200})
     let [at, written] = [0, 0]
     const carry = async (breaking: () => Promise<unknown>) => {
-      const prepared = await prepareCase(ground, layCase(stage.asked.seed + at++, stage.dice, 200))
+      const prepared = await prepareCase(ground, writeCase(stage.asked.seed + at++, stage.dice, 200))
       const carried = await carryCase(ground, prepared, async () => {
         await sleep(stage.dice.between(200, 600))
         await breaking()
@@ -72,7 +72,7 @@ export const partitions: Scenario = {
     })
     stage.figure('s until a run whose workers were both half open had ended', (performance.now() - began) / 1_000, {most: 60})
     stage.figure('rows written', written, {least: 1})
-    // A query is given up after 35 s, and one that waits for a connection besides after 5.
+    // A query times out after 35 s, and waiting for a connection adds up to 5 s.
     await probe.end(here, stage, {longestMs: 42_000})
   },
 }
@@ -92,7 +92,7 @@ const openWired = async (stage: Stage) => {
     ...{S3_BUCKET: keys.bucket, S3_REGION: keys.region, S3_ENDPOINT: storage.url.replace(/\/$/, '')},
     ...{S3_ACCESS_KEY_ID: keys.accessKeyId, S3_SECRET_ACCESS_KEY: keys.secretAccessKey},
   }
-  // What it calls itself is where it is found: on the wire, which is there before it.
+  // The stand-in's public URL is that of the proxy. So the proxy starts first, and gets its target later.
   const crm = await openWire('http://127.0.0.1:1')
   const publicUrl = crm.url.replace(/\/$/, '')
   const here = await stage.open({
@@ -107,7 +107,7 @@ const openWired = async (stage: Stage) => {
   return {here, ground, wires: {api, crm, storage, workers}}
 }
 
-/** A file is not taken while there is nowhere to put it, and who sends it is told so. */
+/** Asserts that an upload without storage is answered with 503. */
 const expectRefusal = async ({org: {call, org, connector}}: Ground, stage: Stage) => {
   const made = await call('POST', `/orgs/${org}/imports`, {name: 'No storage', connectorId: connector})
   const answer = await call('POST', `/orgs/${org}/imports/${made.body.import.id}/sources?name=a.csv`, 'a\n1\n', {

@@ -1,8 +1,8 @@
-import {openBudget} from '../../shared/crm/budget.ts'
 import {openCrm} from '../../shared/crm/crm.ts'
+import {openBudget} from '../../shared/crm/limits/budget.ts'
 import {until} from '../until.ts'
 import {carryCase, environment, type Ground, openGround, prepareCase} from './carried.ts'
-import {layCase} from './cases.ts'
+import {writeCase} from './cases.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
 const rows = 400
@@ -11,11 +11,11 @@ const [deaths, mintsInTenMinutes] = [4, 10]
 const [adapters, callsEach] = [3, 10]
 const always = 1_000_000
 
-/** What `crm.*` says of each answer is held by `test/shared/crm/outcome.test.ts`. */
+/** `test/shared/crm/outcome.test.ts` covers the `crm.*` fields of each answer. */
 export const throttles: Scenario = {
   row: 'R7',
-  fault: 'the CRM asks to slow down, its credits of the day are spent, access tokens die faster than new ones may be asked for',
-  goal: 'one call a minute while spent, none spent without the header; at most ten renewals in ten minutes, and one under way',
+  fault: 'the CRM rate-limits, its daily quota is exhausted, and access tokens expire faster than renewals are allowed',
+  goal: 'one call a minute while exhausted, none exhausted without the header; at most ten renewals in ten minutes, one at a time',
   async play(stage) {
     const ground = await openGround(await stage.open({workers: ['discovery', 'imports'], environment}))
     await slowDown(stage, ground)
@@ -25,10 +25,10 @@ export const throttles: Scenario = {
   },
 }
 
-/** 429 without the header, and with some left: the day is not spent. */
+/** Answers 429 without the quota header, and with credits left. Neither means an exhausted quota. */
 const slowDown = async (stage: Stage, ground: Ground) => {
   const {crm, hot} = ground.here
-  const prepared = await prepareCase(ground, layCase(0, stage.dice, rows))
+  const prepared = await prepareCase(ground, writeCase(0, stage.dice, rows))
   crm.faults.add({match: {path: '/crm/v8/**', nth: 2}, times: 1, action: 'rateLimit'})
   crm.faults.add({match: {path: '/crm/v8/**', nth: 4}, times: 1, action: {type: 'rateLimit', credits: 3}})
   const carried = await carryCase(ground, prepared)
@@ -39,17 +39,17 @@ const slowDown = async (stage: Stage, ground: Ground) => {
   stage.judged(await carried.judge())
 }
 
-/** In the middle of a run, for six minutes; time is moved minute by minute, and calls are counted. */
+/** Exhausts the quota during a run, for six minutes. Time advances minute by minute, and calls are counted. */
 const spendDay = async (stage: Stage, ground: Ground) => {
   const {crm} = ground.here
-  const prepared = await prepareCase(ground, layCase(2, stage.dice, rows))
+  const prepared = await prepareCase(ground, writeCase(2, stage.dice, rows))
   crm.faults.add({match: {path: '/crm/v8/**', nth: 3}, times: 1, action: {type: 'rateLimit', credits: 0}})
   crm.faults.add({match: {path: '/crm/v8/**', nth: 4}, times: always, action: {type: 'rateLimit', credits: 0}})
   const {faults} = crm
   let [minutes, counted] = [0, 0]
   const calls = () => crm.journal({path: '/crm/'}).length
   const pass = async (seconds: number) => {
-    // From its second minute on: calls that were under way as the day was spent are answered by then.
+    // Counts from the second minute on, when the calls in flight at the start are answered.
     if (minutes === 1) counted = calls()
     if (minutes === minutesSpent + 1) {
       stage.figure('calls a minute while spent', (calls() - counted) / minutesSpent, {most: 1})
@@ -66,11 +66,11 @@ const spendDay = async (stage: Stage, ground: Ground) => {
   stage.judged(await carried.judge())
 }
 
-/** Ten renewals by other processes, and then the tokens of a run die: it lies down until another may be asked for. */
+/** Other processes use up ten renewals, then the run's tokens expire: it pauses until another renewal is allowed. */
 const killTokens = async (stage: Stage, ground: Ground) => {
   const {here, org} = ground
   const {crm, hot} = here
-  const prepared = await prepareCase(ground, layCase(0, stage.dice, rows))
+  const prepared = await prepareCase(ground, writeCase(0, stage.dice, rows))
   await hot.query('delete from grant_mints')
   crm.clearJournal()
   for (let n = 0; n < mintsInTenMinutes; n++) {
@@ -105,7 +105,7 @@ const killTokens = async (stage: Stage, ground: Ground) => {
   stage.judged(await carried.judge())
 }
 
-/** The adapter of another process: it shares nothing but the database. */
+/** Opens the adapter of another process, which shares only the database. */
 const openAdapter = async ({here: {db, config, tools}, org}: Ground) => {
   const budget = openBudget(tools)
   const own = openCrm({db, config, log: tools.log, budget})
@@ -120,7 +120,7 @@ const openAdapter = async ({here: {db, config, tools}, org}: Ground) => {
 const renewals = ({here: {crm}}: Ground) => crm.journal({path: '/oauth/v2/token'}).length
 const used = ({here: {crm}}: Ground) => crm.faults.list().reduce((sum, {used}) => sum + used, 0)
 
-/** Three processes' worth of calls find the token over at one moment. */
+/** Lets the calls of three processes find the token expired at the same moment. */
 const renewAtOnce = async (stage: Stage, ground: Ground) => {
   const {crm, hot} = ground.here
   await hot.query('delete from grant_mints')

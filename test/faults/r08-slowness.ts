@@ -13,14 +13,14 @@ const [slowCalls, slowReaders, slowSenders] = [20, 30, 20]
 const [bigRows, cellBytes] = [250, 60_000]
 const phaseMs = 5_000
 const MiB = 1024 ** 2
-/** What a machine that is busy with other things makes of it must not be taken for ours: below these nothing is told by a ratio. */
+/** Smallest values whose ratios are judged. Below them, other load on the machine would distort the ratios. */
 const [leastLagMs, leastP95Ms] = [100, 100]
 
-/** An API as a process of its own, what it is like for one org while it is slow for another, or Postgres is slow for all. */
+/** An API in a separate process: its answers to one org while it is slow for another, or while Postgres is slow for all. */
 export const slowness: Scenario = {
   row: 'R8',
-  fault: 'a CRM that takes 30 s, readers who do not read, senders who hardly send; then a slow Postgres',
-  goal: 'memory is flat, the event loop 100 ms late at most (p99), another org waits no longer than twice (p95)',
+  fault: 'a CRM that takes 30 s, clients that do not read, clients that hardly send, then a slow Postgres',
+  goal: 'memory stays flat, the event loop lags at most 100 ms (p99), and the latency of another org at most doubles (p95)',
   async play(stage) {
     const {here, org, other, api, wire} = await openSlow(stage)
     const big = await makeBigResults(org)
@@ -47,7 +47,7 @@ export const slowness: Scenario = {
     stage.figure('ms the event loop is late, p99, nothing slow', Math.round(quiet.lag))
     stage.figure('ms meanwhile', Math.round(busy.lag), {most: lag})
     stage.figure('ms with a slow Postgres', Math.round(slow.lag), {most: lag})
-    // Each reader has some rows of 60 KB waiting for him; without back pressure it would be all of them.
+    // Each reader has some rows of 60 KB waiting; without back pressure it would be all of them.
     stage.figure('MiB that were asked for and not read', Math.round((slowReaders * bigRows * cellBytes) / MiB))
     stage.figure('MiB more at its peak', Math.round((peakMemory(api) - idle) / MiB), {most: 200})
     stage.expect(
@@ -77,7 +77,7 @@ const openSlow = async (stage: Stage) => {
   return {here, org, other, api, wire}
 }
 
-/** Far more than the buffers of a connection hold: a column of long cells that nobody maps comes back in the results. */
+/** Makes results that are far larger than a connection's buffers. A column of long cells that is not mapped is copied to the results. */
 const makeBigResults = async (org: Org): Promise<string> => {
   const long = 'x'.repeat(cellBytes)
   const csv = `name,number,city,long\n${Array.from({length: bigRows}, (_, n) => `Company ${n},B-${n},Town,${long}`).join('\n')}\n`
@@ -85,12 +85,12 @@ const makeBigResults = async (org: Org): Promise<string> => {
   return `${path}/results.csv?run=${run.id}&source=${source.id}`
 }
 
-type Seen = {p95: number; lag: number; refused: number}
+type SeenSpeed = {p95: number; lag: number; refused: number}
 
-/** How long another org waits, and how late the event loop is, for a while. */
-const look = async (call: Call, {url}: ApiProcess, {adminToken}: Deployment): Promise<Seen> => {
+/** Measures the latency of another org and the lag of the event loop for a while. */
+const look = async (call: Call, {url}: ApiProcess, {adminToken}: Deployment): Promise<SeenSpeed> => {
   const scrape = () => openCalls(url)(adminToken)('GET', '/metrics')
-  // Each scrape begins the lag anew.
+  // Each scrape resets the lag.
   await scrape()
   const times: number[] = []
   let refused = 0
@@ -118,7 +118,7 @@ const beginSlowCalls = ({crm}: Deployment, {url}: ApiProcess, {org, connector, s
   return () => leaving.abort()
 }
 
-/** They ask for much and read nothing. */
+/** Starts clients that request much and read nothing. */
 const beginSlowReaders = (api: ApiProcess, org: Org, path: string, stage: Stage) =>
   Array.from({length: slowReaders}, () => {
     const socket = open(api, `GET ${path}`, org, '')
@@ -127,7 +127,7 @@ const beginSlowReaders = (api: ApiProcess, org: Org, path: string, stage: Stage)
     return () => void socket.destroy()
   })
 
-/** A few bytes at a time of a file that is said to be large. */
+/** Starts clients that declare a large body and send a few bytes at a time. */
 const beginSlowSenders = (api: ApiProcess, org: Org, stage: Stage) =>
   Array.from({length: slowSenders}, () => {
     const socket = open(api, `POST /orgs/${org.org}/imports`, org, 'content-type: application/json\r\ncontent-length: 60000\r\n')

@@ -1,23 +1,23 @@
 import {randomBytes} from 'node:crypto'
-import type {Answered} from '../client.ts'
+import type {HttpAnswer} from '../client.ts'
 import {ok} from '../importing.ts'
 import {startS3} from '../simulators/s3.ts'
 import {openStallingProxy} from '../stalling-proxy.ts'
 import {openProxy} from '../tcp-proxy.ts'
 import {until} from '../until.ts'
-import {MiB, openUpload, rowsOf} from '../uploading.ts'
+import {MiB, openUpload, rowsOf} from '../uploads.ts'
 import {carryCase, environment, type Ground, openGround, prepareCase} from './carried.ts'
-import {layCase} from './cases.ts'
+import {writeCase} from './cases.ts'
 import {fillDisk} from './full-disk.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
 const account = {bucket: 'lading', accessKeyId: 'AKIALADING', secretAccessKey: randomBytes(8).toString('hex'), region: 'us-east-1'}
 const rows = 600
 
-/** A bucket behind wires that are cut and stall, and then a folder on a disk that is full. */
+/** Plays imports with a bucket behind proxies that cut and stall, then with a directory on a full disk. */
 export const storageFails: Scenario = {
   row: 'R9',
-  fault: 'the storage refuses, resets in mid-upload, is slow, answers 503, and has no room left',
+  fault: 'storage refuses, resets in mid-upload, is slow, answers 503, and is full',
   goal: 'an upload fails with a code and leaves no half object; a run waits for its file, keeps its records in Postgres, and is moved later',
   async play(stage) {
     await breakBucket(stage)
@@ -25,7 +25,7 @@ export const storageFails: Scenario = {
   },
 }
 
-/** `bucket`: what it holds. `wire`: cut, it refuses; `slow` stalls what passes through it. */
+/** `bucket` is the stand-in with its objects. `wire` is a proxy that refuses connections when cut. `slow` is a proxy that stalls the traffic. */
 type Site = {stage: Stage; ground: Ground; path: string; bucket: Awaited<ReturnType<typeof startS3>>} & Wires
 type Wires = {wire: Awaited<ReturnType<typeof openProxy>>; slow: Awaited<ReturnType<typeof openStallingProxy>>}
 
@@ -52,7 +52,7 @@ const large = rowsOf(12 * MiB)
 const breakUploads = async (site: Site) => {
   const {stage, ground, path, bucket, wire, slow} = site
   const upload = (body: Buffer) => ground.org.call('POST', `${path}/sources?name=large.csv`, body, {'content-type': 'text/csv'})
-  const breaks: Record<string, () => Promise<Answered>> = {
+  const breaks: Record<string, () => Promise<HttpAnswer>> = {
     async refused() {
       wire.cut()
       return upload(large)
@@ -89,7 +89,7 @@ const breakUploads = async (site: Site) => {
   await expectWhole(site, 'after all uploads')
 }
 
-/** A file in parts: the one that the storage did not take is sent again, and the file goes on there. */
+/** Interrupts an upload in parts. The part that storage rejected is sent again, and the upload continues from it. */
 const breakPart = async ({stage, ground, path, wire}: Site) => {
   const sent = await openUpload(ground.org.call, path, {bytes: rowsOf(3 * MiB)})
   await ok(sent.send(0), 200)
@@ -102,12 +102,12 @@ const breakPart = async ({stage, ground, path, wire}: Site) => {
   stage.expect((await sent.finish()).status === 201, 'a file one part of which was refused cannot be finished')
 }
 
-const expectTold = (stage: Stage, {status, body, headers}: Answered, what: string) => {
+const expectTold = (stage: Stage, {status, body, headers}: HttpAnswer, what: string) => {
   const isTold = status === 503 && body.code === 'UNAVAILABLE' && headers.get('retry-after') !== null
   stage.expect(isTold, `${what} was answered ${status} ${body.code}, to come again after ${headers.get('retry-after')}`)
 }
 
-/** Every object is one that a row names, or that is written down to be removed, and every file that a row names is there, to its last byte. */
+/** Asserts that every object is named by a row or listed for removal, and that every named file is complete. */
 const expectWhole = async ({stage, ground, bucket}: Site, when: string) => {
   const {rows} = await ground.here.hot.query(
     'select file_key as key, bytes from sources union select key, bytes from upload_parts union select key, null from segments union select key, null from loose_objects',
@@ -119,11 +119,11 @@ const expectWhole = async ({stage, ground, bucket}: Site, when: string) => {
   stage.expect(short.length === 0, `${when} ${short.length} files that rows name are not whole in storage`)
 }
 
-/** The storage is away as the run begins, and again as it ends. */
+/** Makes storage unavailable as the run begins, and again as it ends. */
 const breakRun = async (site: Site) => {
   const {stage, ground, wire} = site
   const {call} = ground.org
-  const prepared = await prepareCase(ground, layCase(5, stage.dice, rows))
+  const prepared = await prepareCase(ground, writeCase(5, stage.dice, rows))
   wire.cut()
   const pauses = new Set<string>()
   const carried = await carryCase(ground, prepared, async ({path, over}) => {
@@ -152,7 +152,7 @@ const breakRun = async (site: Site) => {
   await expectWhole(site, 'after a run')
 }
 
-/** Its records are read from Postgres while they cannot be moved, and that is tried again. */
+/** Asserts that records are read from Postgres while they cannot be archived, and that archiving is retried. */
 const expectKept = async ({stage, ground: {here, org}}: Pick<Site, 'stage' | 'ground'>, path: string, id: string) => {
   const standing = async () =>
     (await here.hot.query('select archive_tries as tries, records_at as at, archived from runs where id = $1', [id])).rows[0]
@@ -163,7 +163,7 @@ const expectKept = async ({stage, ground: {here, org}}: Pick<Site, 'stage' | 'gr
   stage.did('moves of records that failed')
 }
 
-/** Its time to be tried again has come. */
+/** Makes the archiving of the run due again. */
 export const moveRecords = async ({here}: Ground, id: string) => {
   const look = async () => {
     await here.hot.query('update runs set archive_after = null where id = $1 and not archived', [id])

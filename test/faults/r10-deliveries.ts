@@ -3,28 +3,28 @@ import {createInterface} from 'node:readline'
 import pg from 'pg'
 import {runImport} from '../../shared/jobs.ts'
 import type {Deployment} from '../deployment.ts'
-import {readSamples, sumOf} from '../scraping.ts'
+import {readSamples, sumOf} from '../metrics.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-spawn.ts'
 import {type Carried, carryCase, environment, openGround, prepareCase} from './carried.ts'
-import {layCase} from './cases.ts'
+import {writeCase} from './cases.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
 const rows = 400
 const [again, late] = [12, 6]
-/** From `alerts.yml`: a job that waits longer is told of. */
+/** From `alerts.yml`: the age of a waiting job that raises an alert. */
 const alarmSeconds = 60
 
-/** The run's own job is held back while twelve more of it are delivered, and six come an hour late; nobody takes any for ten minutes. */
+/** The run's job is held back while twelve copies are delivered and six arrive an hour late. No worker takes any for ten minutes. */
 export const deliveries: Scenario = {
   row: 'R10',
-  fault: 'a job is delivered many times, out of its order, an hour late, and after all workers stood still for ten minutes',
-  goal: 'its effects are there once, and the age of what waits is told',
+  fault: 'a job is delivered many times, out of order, an hour late, and after all workers were stopped for ten minutes',
+  goal: 'its effects occur once, and the age of waiting jobs is reported',
   async play(stage) {
     const ground = await openGround(await stage.open({workers: ['discovery'], environment}))
     const workers = [startOne(stage, ground.here), startOne(stage, ground.here)]
     for (const kind of [0, 4]) {
-      const prepared = await prepareCase(ground, layCase(kind, stage.dice, rows))
+      const prepared = await prepareCase(ground, writeCase(kind, stage.dice, rows))
       for (const worker of workers) worker.kill('SIGSTOP')
       const carried = await carryCase(ground, prepared, run => deliver(stage, ground.here, {run, org: ground.org.org, workers}))
       await expectTaken(stage, ground.here, carried.run.id)
@@ -79,7 +79,7 @@ const deliver = async (stage: Stage, here: Deployment, {run: {run}, org, workers
 
 const of = {queue: runImport.name, state: 'waiting'}
 
-/** All of them were delivered, and none of them failed. */
+/** Asserts that all copies were delivered and none failed. */
 const expectTaken = async (stage: Stage, {hot}: Deployment, run: string) => {
   const read = async () =>
     (await hot.query(`select state from pgboss.job where name = $1 and data ->> 'run' = $2`, [runImport.name, run])).rows.map(

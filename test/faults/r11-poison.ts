@@ -1,34 +1,34 @@
 import type {ChildProcess} from 'node:child_process'
 import {createInterface} from 'node:readline'
-import {mostCrashes} from '../../workers/engine/crash-isolation.ts'
+import {mostCrashes} from '../../workers/engine/recover/crash-isolation.ts'
 import {accountRows, accounts, openOrg, runImport} from '../importing.ts'
-import {readSamples, sumOf} from '../scraping.ts'
+import {readSamples, sumOf} from '../metrics.ts'
 import {endWorker, startWorker} from '../worker-spawn.ts'
 import {carryCase, environment, type Ground, openGround, prepareCase} from './carried.ts'
-import {layCase} from './cases.ts'
+import {writeCase} from './cases.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
 const rows = 60
 const [besides, processes] = [4, 2]
-/** Deaths of workers a run may cost. It executes in child processes from then on, of which it may crash `mostCrashes`. */
+/** Workers that a run may kill. From then on it executes in child processes, of which it may crash `mostCrashes`. */
 const mostDeaths = 2
 /** A process that hangs loses its lease, so each other process may have the run when the last crash is counted; one more stops it. */
 const mostTakes = mostDeaths + mostCrashes + (processes - 1) + 1
 
-/** A process that hangs ends itself after so long: longer than a lease, and than one takes to start on a busy machine. */
+/** A hanging process ends itself after this time: longer than a lease, and than a process takes to start on a busy machine. */
 const hungAfterSeconds = 6
 
 /**
- * What becomes of whoever reads the keys of a run's parents; no other run passes there. V8 ends a process that is out of memory with SIGABRT; one
- * that loops is ended by its watchdog.
+ * Faults at the point where a run's parent keys are read, which no other run reaches. V8 ends a process that is out of memory with SIGABRT;
+ * one that loops is ended by its watchdog.
  */
 const KINDS = {crashes: 'in_index:1', 'runs out of memory': 'in_index:1:SIGABRT', loops: 'in_index:1:LOOP', throws: null} as const
 
-/** Workers as processes, each replaced when it dies, as whoever runs the Procfile does. */
+/** Worker processes, each replaced when it dies, as a supervisor of the Procfile does. */
 export const poison: Scenario = {
   row: 'R11',
-  fault: 'a run crashes each worker that takes it, one ends them out of memory, one loops in them for ever, one throws',
-  goal: `stopped after ${mostDeaths} workers and ${mostCrashes} crashes, with its reason; the runs of another org go on`,
+  fault: 'one run crashes every worker that takes it, one exhausts its memory, one loops forever, one throws',
+  goal: `stopped after ${mostDeaths} workers and ${mostCrashes} crashes, with its reason; the runs of another org continue`,
   async play(stage) {
     const ground = await openGround(await stage.open({workers: ['discovery'], environment}))
     const other = await openOrg(ground.here, 'kim@eu.example')
@@ -43,7 +43,7 @@ export const poison: Scenario = {
     const beside: number[] = []
     for (const [kind, point] of Object.entries(KINDS)) beside.push(...(await playKind(stage, ground, {kind, point, runBeside})))
     stage.figure('runs beside it', beside.length, {least: besides * Object.keys(KINDS).length})
-    // A run that was taken by the process that dies next is carried on by another, two leases later.
+    // A run taken by the process that dies next is continued by another, two leases later.
     stage.figure('their median over that of quiet times', median(beside) / median(quiet), {most: 4})
     stage.figure('the longest of them in leases', Math.max(...beside) / ground.here.config.LEASE_SECONDS)
     const {text} = await ground.here.as(ground.here.adminToken)('GET', '/metrics')
@@ -56,7 +56,7 @@ type Kind = {kind: string; point: string | null; runBeside(): Promise<number>}
 
 const playKind = async (stage: Stage, ground: Ground, {kind, point, runBeside}: Kind): Promise<number[]> => {
   const {hot} = ground.here
-  const prepared = await prepareCase(ground, layCase(2, stage.dice, rows))
+  const prepared = await prepareCase(ground, writeCase(2, stage.dice, rows))
   if (point === null) await refuseKeys(ground)
   return withWorkers(stage, ground, point, async deaths => {
     const beside: number[] = []
@@ -78,7 +78,7 @@ const playKind = async (stage: Stage, ground: Ground, {kind, point, runBeside}: 
   })
 }
 
-/** What is written of the parents' keys is refused: whoever carries the run throws. */
+/** Inserts of parent keys are refused, so every worker of the run throws. */
 const refuseKeys = async ({here}: Ground) => {
   await here.hot.query(`create function poisoned() returns trigger language plpgsql as $$ begin raise exception 'poisoned'; end $$`)
   await here.hot.query('create trigger poisoned before insert on run_parent_keys for each row execute function poisoned()')

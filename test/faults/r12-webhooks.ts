@@ -1,6 +1,6 @@
 import {ok} from '../importing.ts'
+import {historyOf, makeEvent, planOf, sendWebhook, signed, statusOf, untilApplied} from '../payment-webhook.ts'
 import {type Billing, beginSale, seedSubscription} from '../selling.ts'
-import {historyOf, makeEvent, planOf, signed, statusOf, tell, untilApplied} from '../telling.ts'
 import {until} from '../until.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
@@ -9,11 +9,11 @@ const atOnce = 10
 const forgeries = 100
 const now = () => Math.floor(Date.now() / 1000)
 
-/** What the payment provider tells, told wrongly: the events are those of the wire, the endpoint and the worker are real. */
+/** Wrong deliveries of payment events: the events are those of the provider, the endpoint and the worker are real. */
 export const webhooks: Scenario = {
   row: 'R12',
   fault: 'events of the payment provider come a thousand times, in every order, three days late, two at once, during a plan change, forged',
-  goal: 'each is applied once, what stands is what the provider has, a forged one is a 400 and leaves no row',
+  goal: "each is applied once, the plan matches the provider's, and a forged event gets 400 and leaves no row",
   async play(stage) {
     const billing = await beginSale(stage.open, stage.begun, {webhook: false, environment: {LEASE_SECONDS: '1'}})
     await replay(stage, billing)
@@ -35,14 +35,14 @@ const openPayer = async (billing: Billing): Promise<Payer> => {
 const countRows = async ({house}: Billing, like: string): Promise<number> =>
   (await house.hot.query('select count(*)::int as count from payment_events where id like $1', [like])).rows[0].count
 
-/** The same event over and over, several at once: the first ones race, the others find it applied. */
+/** One event over and over, several at once: the first ones race, the others find it applied. */
 const replay = async (stage: Stage, billing: Billing) => {
   const {house} = billing
   const {org, about} = await openPayer(billing)
   const body = makeEvent('evt_replayed', 'customer.subscription.created', about)
   const statuses: number[] = []
   for (let sent = 0; sent < replays; sent += atOnce)
-    statuses.push(...(await Promise.all(Array.from({length: atOnce}, () => tell(house, body)))).map(({status}) => status))
+    statuses.push(...(await Promise.all(Array.from({length: atOnce}, () => sendWebhook(house, body)))).map(({status}) => status))
   stage.did('replays', statuses.length)
   await untilApplied(house)
   const {rows} = await house.hot.query(`select attempts, status from payment_events where id = 'evt_replayed'`)
@@ -75,7 +75,7 @@ const forge = async (stage: Stage, billing: Billing) => {
   const odd: string[] = []
   for (let n = 0; n < forgeries; n++) {
     const body = bodyOf(n)
-    const {status, code} = await tell(house, body, wrongs[n % wrongs.length]!(body))
+    const {status, code} = await sendWebhook(house, body, wrongs[n % wrongs.length]!(body))
     if (status !== 400 || code !== 'SIGNATURE_INVALID') odd.push(`${n % wrongs.length}: ${status} ${code}`)
   }
   stage.did('forgeries', forgeries)
@@ -84,31 +84,31 @@ const forge = async (stage: Stage, billing: Billing) => {
   stage.expect((await planOf(house, org)).plan === 'free.2', 'a forged event changed a plan')
 }
 
-/** Of a plan that has been changed since: what it says is three days old, and what the provider says is asked of it. */
+/** Events about a plan that changed since: they are three days old, so the provider is asked for the current state. */
 const tellLate = async (stage: Stage, billing: Billing) => {
   const {house, payment, prices} = billing
   const {org, id, about} = await openPayer(billing)
   const late = (n: number) => makeEvent(`evt_late_${n}`, 'customer.subscription.updated', about, {created: now() - 3 * 86_400})
   await payment.dashboard.changePrice(id, prices['business.month'])
-  await Promise.all([tell(house, late(1)), tell(house, late(2))])
+  await Promise.all([sendWebhook(house, late(1)), sendWebhook(house, late(2))])
   await untilApplied(house)
   const before = await planOf(house, org)
   stage.expect(before.plan === 'business.1', `after a late event of a plan that was changed since it is ${before.plan}`)
   await payment.dashboard.cancelNow(id)
-  await tell(house, makeEvent('evt_gone', 'customer.subscription.deleted', about))
+  await sendWebhook(house, makeEvent('evt_gone', 'customer.subscription.deleted', about))
   await untilApplied(house)
-  await Promise.all([tell(house, late(3)), tell(house, late(4))])
+  await Promise.all([sendWebhook(house, late(3)), sendWebhook(house, late(4))])
   stage.did('told late, two at once', 4)
   await untilApplied(house)
   const {plan, subscription} = await planOf(house, org)
   stage.expect(plan === 'free.2' && subscription === 'canceled', `after late events of a plan that is over it is ${plan}, ${subscription}`)
 }
 
-/** A person changes the plan, the provider is slow, and an event of the org comes: it is told to come again, and kept. */
+/** A person changes the plan, the provider is slow, and an event of the org arrives: it is refused for now, and kept. */
 const tellDuringChange = async (stage: Stage, billing: Billing) => {
   const {house, payment} = billing
   const {org, token, about} = await openPayer(billing)
-  await tell(house, makeEvent('evt_begun', 'customer.subscription.created', about))
+  await sendWebhook(house, makeEvent('evt_begun', 'customer.subscription.created', about))
   await untilApplied(house)
   payment.faults.add({method: 'POST', path: '/v1/subscriptions/*', action: {type: 'hold', when: 'after'}})
   const changing = house.as(token)('POST', `/orgs/${org}/billing/plan`, {planKey: 'business'})
@@ -117,7 +117,7 @@ const tellDuringChange = async (stage: Stage, billing: Billing) => {
     held => held === 1,
   )
   const told = await Promise.all(
-    Array.from({length: 5}, (_, n) => tell(house, makeEvent(`evt_during_${n}`, 'customer.subscription.updated', about))),
+    Array.from({length: 5}, (_, n) => sendWebhook(house, makeEvent(`evt_during_${n}`, 'customer.subscription.updated', about))),
   )
   stage.did('told during a plan change', told.length)
   stage.expect(
@@ -136,7 +136,7 @@ const tellDuringChange = async (stage: Stage, billing: Billing) => {
   stage.expect(plan === 'business.1' && status === 'active', `after the change the plan is ${plan}, ${status}`)
 }
 
-/** What a subscription goes through, in the order it does. */
+/** Events of a subscription, in their natural order. */
 const FIVE = [
   'customer.subscription.created',
   'customer.subscription.updated',
@@ -145,7 +145,10 @@ const FIVE = [
   'customer.subscription.deleted',
 ]
 
-/** Each order of five events, of an org of its own. By the time they come a third of the plans go on, a third has become another, a third was known and is over. */
+/**
+ * Each order of five events, in a separate org. When they arrive, a third of the plans are unchanged, a third changed, and a third are
+ * known and canceled.
+ */
 const permute = async (stage: Stage, billing: Billing) => {
   const {house, payment, prices} = billing
   const orders = permutationsOf(FIVE)
@@ -154,13 +157,13 @@ const permute = async (stage: Stage, billing: Billing) => {
     const payer = await openPayer(billing)
     if (n % 3 === 1) await payment.dashboard.changePrice(payer.id, prices['business.month'])
     if (n % 3 === 2) {
-      await tell(house, makeEvent(`evt_known_${n}`, 'customer.subscription.created', payer.about))
+      await sendWebhook(house, makeEvent(`evt_known_${n}`, 'customer.subscription.created', payer.about))
       await untilApplied(house)
       await payment.dashboard.cancelNow(payer.id)
     }
     const invoice = {object: 'invoice', id: payment.find(payer.id)!.latest_invoice, customer: payer.customer, subscription: payer.id}
     for (const [at, type] of order.entries()) {
-      const {status} = await tell(house, makeEvent(`evt_order_${n}_${at}`, type, type.startsWith('invoice') ? invoice : payer.about))
+      const {status} = await sendWebhook(house, makeEvent(`evt_order_${n}_${at}`, type, type.startsWith('invoice') ? invoice : payer.about))
       stage.expect(status === 200, `${type} was answered ${status}`)
     }
     payers.push({payer, wanted: ['team.1 active', 'business.1 active', 'free.2 canceled'][n % 3]!})

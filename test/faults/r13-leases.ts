@@ -6,26 +6,26 @@ import {sql} from '../../sql/database.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker, wakeWorker} from '../worker-spawn.ts'
 import {carryCase, environment, type Ground, openGround, prepareCase} from './carried.ts'
-import {layCase} from './cases.ts'
+import {writeCase} from './cases.ts'
 import type {Scenario, Stage} from './scenario.ts'
 import {timeTakeovers} from './takeovers.ts'
 import {isAsleep} from './violence.ts'
 
 const rows = 700
-/** Of the lease: so long an owner sleeps. */
+/** Time for which an owner sleeps, in leases. */
 const leasesAsleep = 3
 
-/** By the lay of `cases.ts`, where its owners fall asleep, one after the other; one more carries the run on. */
+/** By the kind of `cases.ts`, the points where its owners fall asleep, one after the other. One more worker then executes the run. */
 const plays: {lay: number; points: string[]; loses?: boolean}[] = [
   {lay: 0, points: ['after_intent:2', 'after_send:2', 'before_settle:1', 'in_close:1']},
   {lay: 1, points: ['after_search:1', 'after_search:1'], loses: true},
 ]
 
-/** Owners that sleep through their lease wake while others carry their run, and nothing they still try may count. */
+/** Owners that sleep through their lease wake while another executes their run; nothing that they still try may take effect. */
 export const leases: Scenario = {
   row: 'R13',
-  fault: 'owners of a run sleep for three leases at named points, one after the other, and wake while another carries it; owners die',
-  goal: 'what they still try is refused; nothing untold; a run is taken over within two leases (p99)',
+  fault: 'owners of a run sleep for three leases at named points, one after the other, and wake while another executes it; owners die',
+  goal: 'their late statements are refused, nothing is unreported, and a run is taken over within two leases (p99)',
   async play(stage) {
     const here = await stage.open({workers: ['discovery'], environment})
     const ground = await openGround(here)
@@ -36,7 +36,7 @@ export const leases: Scenario = {
 
 const playSleepers = async (stage: Stage, ground: Ground, {lay, points, loses}: (typeof plays)[number]) => {
   const {crm} = ground.here
-  const laid = layCase(lay, stage.dice, rows)
+  const laid = writeCase(lay, stage.dice, rows)
   const prepared = await prepareCase(ground, {...laid, start: {}})
   crm.setSwitches({latencyMs: 200})
   const path = `/crm/v8/${laid.parts[0]!.module}`

@@ -1,35 +1,35 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {prepareFiles} from '../linking.ts'
+import {prepareFiles} from '../lookups.ts'
 import {until} from '../until.ts'
 import {carryCase} from './carried.ts'
-import {layCase} from './cases.ts'
+import {writeCase} from './cases.ts'
 import type {Scenario, Stage} from './scenario.ts'
 import {type Build, checkOutOld, copyBuild} from './upgrade-builds.ts'
 import {everyMs} from './upgrade-locks.ts'
-import {judgeNext, layNext} from './upgrade-next.ts'
+import {judgeNext, writeNext} from './upgrade-next.ts'
 import {type Crew, openSite, type Site, startCrew} from './upgrade-site.ts'
 
-/** By the lays of `cases.ts` that need nothing in the CRM before, so many rows that a slow CRM has most of a minute to do. */
+/** Kinds of `cases.ts` without existing records, with as many rows as a slow CRM writes in most of a minute. */
 const plays = [
   {lay: 1, rows: 6_000},
   {lay: 2, rows: 2_000},
   {lay: 4, rows: 2_000},
 ]
-/** A run under way waits for the CRM until another build has taken it over. */
+/** The CRM's latency in ms: slow until another build has taken the run over, then quick. */
 const [slowMs, quickMs] = [1_500, 10]
 const quietMs = 3_000
 const longestLockMs = 200
 
-/** The database of a build is raised under the feet of the one before, both serve, the old one leaves, and comes back. */
+/** A release migrates the database while the previous build uses it; both serve, the old build stops, and comes back. */
 export const upgrade: Scenario = {
   row: 'R14',
   fault: 'the next build migrates a database in use and serves beside the one before, which leaves, killed, and comes back; three releases',
-  goal: 'no answer of 500 or more, nobody waits 200 ms for a migration, p99 at most doubled, each build carries the runs of the other',
+  goal: 'no answer of 500 or more, no wait of 200 ms for a migration, p99 at most doubled, and each build finishes runs of the other',
   async play(stage) {
     const [old, now] = await Promise.all([checkOutOld(stage.begun), copyBuild(stage.begun, 'now')])
-    const next = await layNext(stage.begun, now)
+    const next = await writeNext(stage.begun, now)
     for (const say of judgeNext()) stage.expect(false, say)
     const site = await openSite(stage, old.build ?? now)
     const story = openStory(stage, site)
@@ -69,7 +69,7 @@ const openStory = (stage: Stage, site: Site) => {
   }
 
   return {
-    /** To the build, from the one at work: a run begun by this one is carried to its end by that one. */
+    /** Switches from the current build to this one: a run that the first started is finished by the second. */
     async handOver(build: Build, {release: releases = false, imports = true}: HandOver = {}) {
       const before = crew
       const beginning = imports ? beginRun(stage, site, passed) : null
@@ -94,16 +94,16 @@ const openStory = (stage: Stage, site: Site) => {
   }
 }
 
-/** How many migrations a line of a release's log says. */
+/** Number of migrations that a log line of a release reports. */
 const appliedIn = (line: string): number => {
   const {applied = []} = line.startsWith('{') ? JSON.parse(line) : {}
   return applied.length
 }
 
-/** Begun by the build at work, with a CRM so slow that another one must carry it on. */
+/** Starts a run in the current build, with a CRM so slow that another build must finish it. */
 const beginRun = async (stage: Stage, {ground, crm, db}: Site, turn: number) => {
   const {lay, rows} = plays[turn % plays.length]!
-  const laid = {...layCase(lay + 5 * turn, stage.dice, rows), start: {}}
+  const laid = {...writeCase(lay + 5 * turn, stage.dice, rows), start: {}}
   const prepared = {laid, known: new Set<string>(), ...(await prepareFiles(ground.org, laid.files, laid.flows))}
   crm.setSwitches({latencyMs: slowMs})
   const begun = Promise.withResolvers<string>()
@@ -138,15 +138,15 @@ const beginRun = async (stage: Stage, {ground, crm, db}: Site, turn: number) => 
   }
 }
 
-/** A build is well on a database that knows more than it does. */
+/** Asserts that a build is healthy on a database with newer migrations. */
 const expectWell = async (stage: Stage, {api, build}: Crew) => {
   const answer = await fetch(`${api}/health?deep=1`)
   stage.expect(answer.ok, `the ${build.name} build on a newer database: ${answer.status} ${await answer.text()}`)
 }
 
 /**
- * A page of one build whose files are asked of the other: behind one address a browser gets whichever. What is answered must not be kept as
- * the other's.
+ * Requests the files of one build's page from the other build, as happens behind a shared address. The answer must not be cached as the
+ * other's file.
  */
 const expectFiles = async (stage: Stage, ...crews: [Crew, Crew]) => {
   for (const [one, other] of [crews, crews.toReversed()] as [Crew, Crew][]) {
@@ -162,9 +162,9 @@ const expectFiles = async (stage: Stage, ...crews: [Crew, Crew]) => {
   }
 }
 
-type Told = {quiet: Span[]; releasing: Span[]; migrations: number}
+type TellFiguresInput = {quiet: Span[]; releasing: Span[]; migrations: number}
 
-const tellFigures = (stage: Stage, {load, watch}: Site, {quiet, releasing, migrations}: Told) => {
+const tellFigures = (stage: Stage, {load, watch}: Site, {quiet, releasing, migrations}: TellFiguresInput) => {
   const failed = load.asked.filter(({status}) => status >= 500)
   for (const {what, status, by, text} of failed.slice(0, 5)) stage.expect(false, `${status} of ${what} by ${by}: ${text.slice(0, 300)}`)
   stage.figure('requests', load.asked.length, {least: 1_000})
@@ -179,7 +179,7 @@ const tellFigures = (stage: Stage, {load, watch}: Site, {quiet, releasing, migra
   stage.figure('migrations', migrations, {least: 1})
   const [before, during] = [load.p99(quiet), load.p99(releasing)]
   stage.figure('p99 before, ms', before)
-  // On a machine with no room to spare every program that starts doubles it.
+  // On a machine without spare capacity, every program start doubles the latency.
   const hasRoom = watch.lookMs() < 5 * everyMs
   stage.figure('p99 while a release migrates ÷ before', during / before, hasRoom ? {most: 2} : undefined)
 }

@@ -4,30 +4,30 @@ import {sql} from '../../sql/database.ts'
 import {startApiProcess} from '../api-process.ts'
 import {openCalls} from '../client.ts'
 import {openOrg} from '../importing.ts'
-import type {Here} from '../taking.ts'
+import type {Here} from '../record-claims.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-spawn.ts'
 import {carryCase, environment, type Ground, prepareCase} from './carried.ts'
-import {layCase} from './cases.ts'
+import {writeCase} from './cases.ts'
 import {playExpiries} from './expiries.ts'
 import {hasOwnClocks, type OwnClock, openOwnClock} from './own-clock.ts'
+import {playReasons, renewAccess} from './reasons.ts'
 import type {Scenario, Stage} from './scenario.ts'
-import {playWhys, renewAccess} from './whys.ts'
 
 const rows = 1_200
-/** A machine that is busy must not take a lease from a living owner. */
+/** Long enough that a busy machine does not cost a living owner its lease. */
 const leaseSeconds = 4
 
 type Site = {at: string; ground: Ground; here: Here; api: OwnClock; first: OwnClock; second: OwnClock}
 
 /**
- * One Postgres with the true time; an API, two workers and the CRM each with a clock of its own. Where processes cannot be given one, that is
- * said, and Postgres is two hours ahead of them all or behind instead.
+ * One Postgres with the true time; an API, two workers and the CRM, each with a separate clock. Where that is impossible, a figure says so,
+ * and Postgres is two hours ahead of all of them, or behind.
  */
 export const clocks: Scenario = {
   row: 'R15',
   fault: 'the clocks of the API, of workers and of the CRM are two hours ahead or behind, and jump in the middle of a run',
-  goal: 'leases, takes, sessions, tokens, uploads and schedules go by one clock, that of Postgres',
+  goal: 'leases, record claims, sessions, tokens, uploads and schedules follow one clock, that of Postgres',
   async play(stage) {
     if (!hasOwnClocks) stage.figure('without faketime', 1)
     const site = await openSite(stage)
@@ -37,7 +37,7 @@ export const clocks: Scenario = {
       await assertOff(stage, site, hours)
       await playJump(stage, site, hours)
       await renewAccess(site.here)
-      await playWhys(stage, site.here, `${hours} h off the machine's`)
+      await playReasons(stage, site.here, `${hours} h off the machine's`)
       await playExpiries(stage, site.here, {at: site.at, aheadHours: hasOwnClocks ? 0 : -hours})
     }
   },
@@ -71,14 +71,14 @@ const startOwn = async (stage: Stage, {config}: Here['world'], clock: OwnClock, 
   await isWorking.promise
 }
 
-/** The API and the second worker one way, the first worker the other, the CRM as the API at first and then as the machine. */
+/** Moves the API and the second worker one way and the first worker the other. The CRM's clock is ahead or true. */
 const setClocks = async ({api, first, second, here: {world}}: Site, hours: number) => {
   world.crm.clock.set(Date.now() + Math.max(0, hours) * 3_600_000)
   if (!hasOwnClocks) return void (await world.ahead(`${-hours} hours`))
   await Promise.all([api.set(hours), first.set(-hours), second.set(hours)])
 }
 
-/** That the clock has been moved is seen from outside: the API dates its answers. */
+/** Asserts from outside that the clock was moved: the API dates its answers. */
 const assertOff = async (stage: Stage, {here}: Site, hours: number) => {
   const off = async () => {
     const {headers} = await here.org.call('GET', '/auth/me')
@@ -87,9 +87,9 @@ const assertOff = async (stage: Stage, {here}: Site, hours: number) => {
   if (hasOwnClocks) stage.figure('hours off', Math.abs(await until(off, seen => seen === hours)), {least: 2})
 }
 
-/** A run longer than two leases, whose first create is lost, and in whose midst both workers' clocks turn round. */
+/** A run longer than two leases whose first create is lost, and during which both workers' clocks swap their offsets. */
 const playJump = async (stage: Stage, {ground, here: {world}, first, second}: Site, hours: number) => {
-  const laid = layCase(0, stage.dice, rows)
+  const laid = writeCase(0, stage.dice, rows)
   const prepared = await prepareCase(ground, {...laid, start: {}})
   world.crm.setSwitches({latencyMs: 400})
   world.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: 'dropAfter'})

@@ -6,25 +6,25 @@ import {writeWorkbook} from '../workbook.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
 const few = 50_000
-/** A million takes a quiet machine most of a minute and a busy one several: `npm run bench` runs it. */
+/** A million rows take most of a minute on a quiet machine and several on a busy one; `npm run bench` runs it. */
 const many = 200_000
-/** Of a process that carries imports, its sandbox included; and of the API that takes their files. */
+/** The limit for a process that executes imports, including its sandbox, and for the API that receives their files. */
 const mostMib = 256
 const MiB = 1024 ** 2
 
 const named = {module: 'Accounts', fields: ['Account_Name', 'Account_Number'].map(field => ({field, mode: 'column', source: field}))}
 
-/** Files of odd shapes, each of which makes as many records as it has rows. */
+/** Files of odd shapes, each of which creates as many records as it has rows. */
 const odd: Record<string, () => Promise<FileOf>> = {
   'rows of 16,384 columns': async () => ({flow: named, csv: wideFile(200, 16_384)}),
   'cells of 1 MiB': async () => ({flow: named, csv: tallFile(40)}),
   'a workbook of 120,000 shared strings': async () => ({flow: named, csv: await workbookOf(40_000), type: workbookType}),
 }
 
-/** The processes of the Procfile, with the flags it gives them, and a CRM that does nothing. What each has ever held is VmHWM of proc(5). */
+/** The processes of the Procfile, with its flags, and a CRM without real work. The peak of each is VmHWM of proc(5). */
 export const memory: Scenario = {
   row: 'R16',
-  fault: 'files of many rows, of rows of 16,384 columns, of cells of a megabyte, of a workbook with many shared strings',
+  fault: 'files with many rows, with 16,384 columns, with cells of a megabyte, and a workbook with many shared strings',
   goal: 'no process holds more than 256 MiB, and not more for more rows',
   async play(stage) {
     await overMany(stage, await open(stage))
@@ -38,7 +38,7 @@ const open = async (stage: Stage) => {
   return deployment
 }
 
-/** Both peaks are of one run: as it passes the fewer, and after all. */
+/** Both peaks are from one run: when it passes the smaller number of rows, and at its end. */
 const overMany = async (stage: Stage, deployment: Deployment) => {
   const running = peakAfter(stage, deployment, {csv: fileOf(many, 'm '), flow: withExpressions})
   const [large, small] = await Promise.all([running, peakAt(deployment, few)])
@@ -65,7 +65,7 @@ const overOdd = async (stage: Stage, deployment: Deployment) => {
   }
 }
 
-/** One process runs the files of a deployment, one after the other: its peak is that of the worst so far. */
+/** One process imports all files of a deployment, one after the other, so its peak is the highest so far. */
 const peakAfter = async (stage: Stage, deployment: Deployment, file: FileOf): Promise<number> => {
   await deployment.runImport(file)
   stage.did('files imported')
@@ -86,14 +86,14 @@ const wideFile = (rows: number, columns: number) => {
 }
 
 const tallFile = (rows: number) => {
-  // A row has no more characters than that, its name and number too.
+  // The limit for the characters of a whole row, including its name and number.
   const cell = 'x'.repeat(MiB - 64)
   return csvOf(['long'], rows, () => cell)
 }
 
 const workbookType = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
 
-/** Three texts a row, and no two alike. */
+/** Three texts per row, all different. */
 const workbookOf = (rows: number) => {
   const texts = Array.from({length: rows}, (_, n) => [
     `Company of the number ${n} in a long name`,

@@ -4,7 +4,7 @@ import {join} from 'node:path'
 import {setTimeout as sleep} from 'node:timers/promises'
 import {isDeepStrictEqual} from 'node:util'
 import {type ApiProcess, startApiProcess} from '../api-process.ts'
-import {type Answered, type Call, openCalls} from '../client.ts'
+import {type Call, type HttpAnswer, openCalls} from '../client.ts'
 import type {Deployment} from '../deployment.ts'
 import {openHalfRequest, readAnswer} from '../half-request.ts'
 import {accounts, type Org, ok, prepareImport} from '../importing.ts'
@@ -15,11 +15,11 @@ const deaths = 8
 const flowsAtOnce = 12
 const drainWithinMs = 10_000
 
-/** An API as a process of its own dies in the middle of requests, and is asked the same again by the next one. */
+/** An API in a separate process dies during requests, and the same requests are sent to its successor. */
 export const apiDeaths: Scenario = {
   row: 'R17',
-  fault: 'the API is killed in the middle of requests, and asked to leave while others are under way',
-  goal: 'no settings half written, the same answer to the same request, what is under way is finished within 10 s',
+  fault: 'the API is killed during requests, and gets SIGTERM while others are active',
+  goal: 'no settings half written, the same answer to the same request, active requests finished within 10 s',
   async play(stage) {
     const here = await stage.open({workers: ['discovery', 'writes'], environment})
     const {org} = await openGround(here)
@@ -59,7 +59,7 @@ export const apiDeaths: Scenario = {
   },
 }
 
-/** All flows of an import at once, marked with whose they are. */
+/** Replaces all flows of an import at once, with ids that name the request. */
 const editOf = (path: string, sourceId: string, n: number) => (call: Call) =>
   call(
     'PUT',
@@ -73,8 +73,8 @@ const writeOf = (org: Org, runId: string, n: number) => (call: Call) =>
     items: [{rowKey: `row ${n}`, writeId: `write ${n}`, payload: {Account_Name: `Company ${n}`, Account_Number: `R17 ${n}`}}],
   })
 
-/** A write under way is asked for again until it is done, as its answer says. */
-const untilTold = async (ask: () => Promise<Answered>): Promise<Answered> => {
+/** Repeats a write that is under way until it is done, as its answer advises. */
+const untilTold = async (ask: () => Promise<HttpAnswer>): Promise<HttpAnswer> => {
   for (let times = 0; ; times++) {
     const answer = await ask()
     if (times === 100 || answer.body.code !== 'WRITE_UNDER_WAY') return answer
@@ -99,13 +99,13 @@ const openApi = ({config}: Deployment, stage: Stage) => {
   }
 }
 
-/** Half a request is under way when it is asked to leave: the other half is taken, and answered. */
+/** Half a request has arrived when the API gets SIGTERM: the other half is accepted, and answered. */
 const playDrain = async (api: ApiProcess, {org, session}: Org, stage: Stage) => {
   const body = '{"name": "slow"}'
   const half = openHalfRequest(api.url)
   half.send(`POST /orgs/${org}/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${session}\r\ncontent-type: application/json\r\n`)
   half.send(`content-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`)
-  // Another request on another connection, so that the first has surely arrived.
+  // A request on another connection shows that the first half has arrived.
   await openCalls(api.url)(null)('GET', '/robots.txt')
   const began = performance.now()
   api.signal('SIGTERM')

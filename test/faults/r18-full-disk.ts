@@ -7,7 +7,7 @@ import {z} from 'zod'
 import {openDatabase, type Pool, sql} from '../../sql/database.ts'
 import {until} from '../until.ts'
 import {carryCase, environment, openGround, prepareCase} from './carried.ts'
-import {layCase} from './cases.ts'
+import {writeCase} from './cases.ts'
 import {standWorker} from './fleet.ts'
 import {openOwnPostgres} from './own-postgres.ts'
 import {openProbe} from './probe.ts'
@@ -17,13 +17,13 @@ const diskMb = 400
 const slowSyncMs = 100
 
 /**
- * Postgres on a disk of its own, which is filled to its last byte: first its tables have no room, then its log. Without root there is no such
- * disk, and only the syncs are slow. Every commit waits as it would for a slow disk (`commit_delay`): a disk itself cannot be slowed down.
+ * Postgres on a separate disk that is filled completely: first its tables have no room, then its log. Without root there is no such disk,
+ * and only the syncs are slow. `commit_delay` delays every commit as a slow disk would, because a disk cannot be slowed down.
  */
 export const fullDisk: Scenario = {
   row: 'R18',
   fault: "the disk of Postgres is full, for its tables and for its log; each commit's sync takes 100 ms",
-  goal: 'writes are refused with 503, nothing is corrupt or lost, all goes on when there is room',
+  goal: 'writes are refused with 503, nothing is corrupt or lost, and service resumes when there is room',
   async play(stage) {
     const directory = mountDisk(stage)
     const flags = ['max_wal_size=64MB', 'min_wal_size=32MB', 'restart_after_crash=on']
@@ -34,7 +34,7 @@ export const fullDisk: Scenario = {
     await standWorker(here, stage)
     const probe = openProbe(ground.org)
     const carry = async (seed: number, breaking: () => Promise<unknown>) => {
-      const prepared = await prepareCase(ground, layCase(seed, stage.dice, 300))
+      const prepared = await prepareCase(ground, writeCase(seed, stage.dice, 300))
       const carried = await carryCase(ground, prepared, breaking)
       stage.judged(await carried.judge())
     }
@@ -57,13 +57,13 @@ export const fullDisk: Scenario = {
         stage.figure('ms until it was well again', Math.round(await probe.recovers()), {most: 10_000})
       })
     } else stage.figure('without a small disk', 1)
-    // A crash is recovered from before anybody is let in.
+    // Postgres recovers from a crash before it accepts connections.
     await probe.end(here, stage, {longestMs: 10_000})
     await expectSound(own.direct(), stage)
   },
 }
 
-/** A disk of this size, or null where this user may make none. */
+/** A disk of this size, or null if this user may not mount one. */
 const mountDisk = (stage: Stage): string | null => {
   const directory = mkdtempSync(join(tmpdir(), 'lading-disk-'))
   const {status} = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m,mode=755`, 'tmpfs', directory], {encoding: 'utf8'})
@@ -74,7 +74,7 @@ const mountDisk = (stage: Stage): string | null => {
   return status === 0 ? directory : null
 }
 
-/** Fills what is left; answers how it is emptied again. */
+/** Fills the remaining space, and returns a function that frees it. */
 const fill = (directory: string) => {
   const ballast = join(directory, 'ballast')
   const file = openSync(ballast, 'w')
@@ -90,7 +90,7 @@ const fill = (directory: string) => {
   return () => rmSync(ballast)
 }
 
-/** Writes log and nothing else until Postgres gives up; answers how many MB that took. */
+/** Writes only to the log until Postgres fails, and returns the MB written. */
 const fillLog = async (db: Pool): Promise<number> => {
   for (let written = 0; written < 2 * diskMb; written++) {
     const failed = await db.query(sql.unsafe`select pg_logical_emit_message(false, 'faults', repeat('x', 1048576))`).then(
@@ -102,7 +102,7 @@ const fillLog = async (db: Pool): Promise<number> => {
   throw new Error('The log of Postgres is not full')
 }
 
-/** A setting of the server's, so that every connection has it. */
+/** A server setting, so that it applies to every connection. */
 const setSyncs = async (db: Pool, ms: number) => {
   await db.query(sql.unsafe`alter system set commit_siblings = 0`)
   await db.query(ms ? sql.unsafe`alter system set commit_delay = 100000` : sql.unsafe`alter system reset commit_delay`)
@@ -111,7 +111,7 @@ const setSyncs = async (db: Pool, ms: number) => {
 
 const Count = z.object({count: z.number()})
 
-/** Every index is held against its table, and every page read: a page whose checksum is wrong is refused by Postgres itself. */
+/** Checks every index against its table and reads every page: Postgres refuses a page with a wrong checksum. */
 const expectSound = async (url: string, stage: Stage) => {
   const db = await openDatabase(url, {connections: 1})
   stage.begun(db.end)

@@ -1,7 +1,7 @@
 import type {Deployment} from '../deployment.ts'
 import {CHAOS_FAULTS} from './chaos-faults.ts'
 import {CHAOS_FILES} from './chaos-files.ts'
-import {type Cell, chaosEnvironment, openLanes, playCell} from './chaos-lane.ts'
+import {type Cell, chaosEnvironment, openChaosRuns, playCell} from './chaos-lane.ts'
 import {standWorker} from './fleet.ts'
 import {addAll, ERRORS, type Verdict} from './judge.ts'
 import type {Scenario, Stage} from './scenario.ts'
@@ -9,7 +9,7 @@ import type {Scenario, Stage} from './scenario.ts'
 const lanes = 24
 const timeoutSeconds = 1
 
-/** The faults of the CRM's wire × the kinds of files, each cell with every seed; the cells wait beside each other. */
+/** All faults of the CRM's wire × all kinds of files, each cell with every seed; the cells run in parallel. */
 export const chaos: Scenario = {
   row: 'R19',
   fault: 'COQL lags or is empty, requests arrive late or twice, answers are short or name wrong ids, the clock of the CRM jumps',
@@ -22,7 +22,7 @@ export const chaos: Scenario = {
   },
 }
 
-/** `named`: faults, files, or `fault × file`; all cells where there are none. Each seed plays every cell before the next. */
+/** `named`: names of faults, files, or `fault × file`; all cells if absent. Each seed plays every cell before the next seed. */
 export const listCells = ({seed: first, seeds, cells: named}: {seed: number; seeds: number; cells?: string[] | undefined}): Cell[] => {
   const isNamed = (cell: Omit<Cell, 'seed'>) => !named || [cell.fault.name, cell.file.name, nameOf(cell)].some(name => named.includes(name))
   const cells = CHAOS_FAULTS.flatMap(fault => CHAOS_FILES.map(file => ({fault, file}))).filter(isNamed)
@@ -36,7 +36,7 @@ const playCells = async (here: Deployment, stage: Stage, cells: Cell[]) => {
   const waiting = [...cells]
   const found = new Map<string, {seed: number; verdict: Verdict}[]>()
   const told = {rows: 0, unanswered: 0, failed: 0, twice: 0, needless: 0}
-  const nextLane = openLanes(here)
+  const nextLane = openChaosRuns(here)
   const walk = async () => {
     const lane = await nextLane()
     for (let cell = waiting.shift(); cell; cell = waiting.shift()) {
@@ -57,7 +57,7 @@ const playCells = async (here: Deployment, stage: Stage, cells: Cell[]) => {
   for (const [name, verdicts] of found) for (const line of describeWrong(name, verdicts)) stage.expect(false, line)
 }
 
-/** One line a cell: what is wrong in it, in how many seeds, and the first of it. */
+/** One line per cell: its errors, the seeds with errors, and the first error. */
 const describeWrong = (name: string, verdicts: {seed: number; verdict: Verdict}[]): string[] => {
   const wrong = verdicts.filter(({verdict}) => verdict.says.length > 0)
   if (wrong.length === 0) return []

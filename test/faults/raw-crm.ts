@@ -1,18 +1,18 @@
 import {createServer, type IncomingMessage, request, type ServerResponse} from 'node:http'
 import type {AddressInfo, Socket} from 'node:net'
-import type {Begun} from '../deployment.ts'
+import type {StartedParts} from '../deployment.ts'
 
-/** What the CRM answered, in full. */
-export type Whole = {status: number; text: string}
-/** The bytes that are sent in its place, and whether the connection ends with them. */
-export type Raw = {bytes(answer: Whole): string | Buffer; ends?: boolean}
+/** The CRM's full answer. */
+export type RawCrmInput = {status: number; text: string}
+/** The bytes sent instead, and whether the connection ends with them. */
+export type Raw = {bytes(answer: RawCrmInput): string | Buffer; ends?: boolean}
 type Aim = {method: string; path: string}
 
 /**
- * A wire in front of the CRM's stand-in that passes everything on; the next call that is aimed at is done by the CRM and answered with
- * bytes of ours, whatever HTTP says of them.
+ * A proxy in front of the CRM stand-in. The CRM executes the next call that matches an aim, and the proxy answers it with the given bytes,
+ * valid HTTP or not.
  */
-export const openRawCrm = async (begun: Begun) => {
+export const openRawCrm = async (begun: StartedParts) => {
   const armed: {aim: Aim; raw: Raw}[] = []
   let target = ''
   const server = createServer((incoming, outgoing) => {
@@ -29,7 +29,7 @@ export const openRawCrm = async (begun: Begun) => {
   })
   return {
     url: urlOf(),
-    /** Where the stand-in listens. */
+    /** Sets the address of the stand-in. */
     lead(to: string) {
       target = to
     },
@@ -57,6 +57,6 @@ const textOf = async (answer: IncomingMessage): Promise<string> => {
 const answerRaw = async (socket: Socket, answer: IncomingMessage, {bytes, ends}: Raw) => {
   const sent = bytes({status: answer.statusCode!, text: await textOf(answer)})
   if (!ends) return void socket.write(sent)
-  // Its caller may hang up in the middle of them.
+  // The caller may close the connection meanwhile.
   socket.on('error', () => {}).end(sent)
 }

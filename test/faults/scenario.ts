@@ -1,44 +1,44 @@
-import type {Begun, Deployment, Options} from '../deployment.ts'
+import type {Deployment, Options, StartedParts} from '../deployment.ts'
 import {openDeployment} from '../deployment.ts'
-import {type Dice, openDice} from './dice.ts'
 import {addAll, type Errors, NO_ERRORS, type Verdict} from './judge.ts'
+import {openRandom, type Random} from './random.ts'
 import {findSecrets} from './secrets.ts'
 
-/** One row of the fault matrix: what is broken, what must hold meanwhile and after, and how it is played. */
+/** One row of the fault matrix: its fault, what must hold during and after it, and a function that plays it. */
 export type Scenario = {
   row: string
-  /** What is broken, in a few words. */
+  /** The fault, in a few words. */
   fault: string
   /** What must hold, in a few words. */
   goal: string
   play(stage: Stage): Promise<void>
 }
 
-/** What the command line may say of it. `seeds`, `rows` and `points` are of the rows that carry imports under seeds, `cells` of R19. */
-export type Asked = {seed: number; seeds: number; rows: number; points?: string[] | undefined; cells?: string[] | undefined}
+/** Options of the command line. `seeds`, `rows` and `points` apply to rows with imports under seeds, `cells` to R19. */
+export type PlayScenarioInput = {seed: number; seeds: number; rows: number; points?: string[] | undefined; cells?: string[] | undefined}
 
-/** What a scenario has at hand. Whatever is told to it here is on its line of the table. */
+/** The tools of a scenario. What it reports here is shown in its line of the table. */
 export type Stage = {
   /** The same choices for the same seed. */
-  dice: Dice
-  asked: Asked
-  /** A deployment of its own, ended with the scenario. */
+  dice: Random
+  asked: PlayScenarioInput
+  /** Opens a separate deployment, which ends with the scenario. */
   open(options: Options): Promise<Deployment>
-  /** What else was begun, ended with it, the last first. */
-  begun: Begun
-  /** What was done to it: `did('kills')`. A scenario that did nothing has shown nothing, and fails. */
+  /** Registers a function that ends something with the scenario, in reverse order. */
+  begun: StartedParts
+  /** Counts a fault that was caused: `did('kills')`. A scenario without any proves nothing, and fails. */
   did(what: string, times?: number): void
-  /** A figure, and what it may be. */
+  /** Reports a figure, and its limit. */
   figure(name: string, value: number, limit?: {most: number} | {least: number}): void
-  /** What must hold, said as what does not: `expect(status === 503, 'the API answered 500 while Postgres was away')`. */
+  /** Reports a violation unless `holds`: `expect(status === 503, 'the API answered 500 while Postgres was away')`. */
   expect(holds: boolean, otherwise: string): void
-  /** The verdict of the common oracle over a run, or several. */
+  /** Adds the verdict on one or several runs. */
   judged(...verdicts: Verdict[]): void
-  /** What a process of it logs: no secret may be in it. Lines may be listened to besides. */
+  /** Checks a log line of a process for secrets. */
   logged(line: string): void
 }
 
-/** What became of a scenario. It holds when `says` is empty. */
+/** The result of a scenario, which holds when `says` is empty. */
 export type Played = {
   row: string
   fault: string
@@ -52,8 +52,8 @@ export type Played = {
   says: string[]
 }
 
-/** A scenario that does not come to its end has failed. */
-export const playScenario = async (scenario: Scenario, asked: Asked, longestSeconds: number): Promise<Played> => {
+/** A scenario that does not end in time has failed. */
+export const playScenario = async (scenario: Scenario, asked: PlayScenarioInput, longestSeconds: number): Promise<Played> => {
   const began = performance.now()
   const ends: (() => Promise<unknown>)[] = []
   const {stage, told} = openStage(scenario, asked, end => ends.push(end))
@@ -73,7 +73,7 @@ export const playScenario = async (scenario: Scenario, asked: Asked, longestSeco
   return {row, fault, goal, holds: says.length === 0, seconds: (performance.now() - began) / 1_000, ...told}
 }
 
-const openStage = ({row}: Scenario, asked: Asked, begun: Begun) => {
+const openStage = ({row}: Scenario, asked: PlayScenarioInput, begun: StartedParts) => {
   const told = {
     runs: 0,
     did: {} as Record<string, number>,
@@ -83,7 +83,7 @@ const openStage = ({row}: Scenario, asked: Asked, begun: Begun) => {
   }
   const expect: Stage['expect'] = (holds, otherwise) => void (holds || told.says.push(otherwise))
   const stage: Stage = {
-    dice: openDice(asked.seed),
+    dice: openRandom(asked.seed),
     asked,
     begun,
     expect,

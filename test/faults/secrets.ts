@@ -1,4 +1,4 @@
-/** How what must never be logged looks, whoever made it: ours, the CRM's, the payment provider's, and the cells of a scenario's rows. */
+/** Patterns of values that must never be logged: our secrets, those of the CRM and the payment provider, and cells of a scenario's rows. */
 const SECRETS: Record<string, RegExp> = {
   'an API token': /\blading_\w*[0-9A-Za-z]{49}\b/,
   "a CRM's token": /\b1000\.[0-9a-f]{32}\.[0-9a-f]{32}\b/,
@@ -9,6 +9,6 @@ const SECRETS: Record<string, RegExp> = {
   'a cell of a row': /\bs\d+-\d+\b/,
 }
 
-/** Names of what stands in it. */
+/** The names of the secrets in the line. */
 export const findSecrets = (line: string): string[] =>
   Object.entries(SECRETS).flatMap(([name, pattern]) => (pattern.test(line) ? [name] : []))

@@ -1,25 +1,25 @@
 import {carryCase, type Ground, prepareCase} from './carried.ts'
-import {layCase} from './cases.ts'
-import {openDice} from './dice.ts'
+import {writeCase} from './cases.ts'
 import {addAll, type Errors} from './judge.ts'
+import {openRandom} from './random.ts'
 import {breakStorage} from './storage.ts'
-import {type Done, openViolence} from './violence.ts'
-import {layFaults} from './wire-faults.ts'
+import {openViolence, type WakeInTimeInput} from './violence.ts'
+import {addFaults} from './wire-faults.ts'
 
-export type Told = {seed: number; name: string; rows: number; errors: Errors; says: string[]; seconds: number; done: Done}
+export type SeedReport = {seed: number; name: string; rows: number; errors: Errors; says: string[]; seconds: number; done: WakeInTimeInput}
 
-/** `points`: where workers die or fall asleep, in the place of all that the seed would do to them. */
-type Asked = {rows: number; points?: string[] | undefined; logged?: (line: string) => void}
+/** `points`: where workers die or fall asleep, instead of all that the seed would do to them. */
+type RunSeedInput = {rows: number; points?: string[] | undefined; logged?: (line: string) => void}
 
-/** One import under faults of every kind: two workers that die, sleep and are cut off, and a CRM that fails on every call. */
-export const runSeed = async (ground: Ground, seed: number, {rows: count, points, logged}: Asked): Promise<Told> => {
+/** One import under faults of every kind: two workers that die, sleep and lose their connections, and a CRM that fails on every kind of call. */
+export const runSeed = async (ground: Ground, seed: number, {rows: count, points, logged}: RunSeedInput): Promise<SeedReport> => {
   const {here, org} = ground
   const began = performance.now()
-  const dice = openDice(seed)
-  const laid = layCase(seed, dice, count)
+  const dice = openRandom(seed)
+  const laid = writeCase(seed, dice, count)
   const prepared = await prepareCase(ground, laid)
   here.crm.setSwitches({latencyMs: dice.between(20, 100)})
-  for (const fault of layFaults(dice, {parts: laid.parts, timeoutMs: here.config.CRM_TIMEOUT_SECONDS * 1_000})) here.crm.faults.add(fault)
+  for (const fault of addFaults(dice, {parts: laid.parts, timeoutMs: here.config.CRM_TIMEOUT_SECONDS * 1_000})) here.crm.faults.add(fault)
   const violence = await openViolence(here, dice, {points, logged})
   const broken: {mend?: () => Promise<void>} = {}
   try {

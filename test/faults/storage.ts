@@ -5,7 +5,10 @@ import {sql} from '../../sql/database.ts'
 import type {Deployment} from '../deployment.ts'
 import {until} from '../until.ts'
 
-/** The run's records cannot be moved to storage: what would be their folder is a file. Answers how the storage is mended, and the records moved. */
+/**
+ * Puts a file in the place of the run's directory, so that its records cannot be archived. Returns a function that repairs storage and
+ * archives them.
+ */
 export const breakStorage = async ({config, db}: Deployment, {org, run}: {org: string; run: string}) => {
   const folder = join(config.STORAGE_DIR, org, 'runs', run)
   await mkdir(dirname(folder), {recursive: true})

@@ -12,13 +12,13 @@ import type {Stage} from './scenario.ts'
 const imports = 5
 const rowsEach = 2_500
 const signals: NodeJS.Signals[] = ['SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP']
-/** A lease must be long beside what a busy machine puts off. */
+/** A lease must be long compared to the delays of a busy machine. */
 const leaseSeconds = 3
 const longestSeconds = 10 * leaseSeconds
 
 /**
- * Owners of five runs each die or fall asleep, and another process is there. Timed from that moment until a run has another owner. The CRM
- * is slow meanwhile, so that the runs last; each owner settles something of each, or the run would be taken for what kills its workers.
+ * Owners of five runs die or fall asleep while another process is ready; times each takeover from that moment. The CRM is slow, so that the
+ * runs last. Each owner settles a row of each run, as crash isolation would otherwise take the runs.
  */
 export const timeTakeovers = async (stage: Stage, {here, org}: Ground) => {
   const workers: ChildProcess[] = []
@@ -84,7 +84,7 @@ const listOwned = ({db}: Ground['here'], ids: string[]) =>
   db.any(sql.type(Owned)`
     select id, owner, takeovers from runs join run_heads using (run_no) where id = any(${sql.array(ids, 'text')})`)
 
-/** Seconds until each run is the next one's. */
+/** Seconds until the next process owns each run. */
 const timeEach = async (here: Ground['here'], ids: string[], {pid}: ChildProcess): Promise<number[]> => {
   const began = performance.now()
   const taken = new Map<string, number>()

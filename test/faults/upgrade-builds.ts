@@ -5,23 +5,23 @@ import {dirname, join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import {promisify} from 'node:util'
 import {listMigrations} from '../../sql/migration-files.ts'
-import type {Begun} from '../deployment.ts'
+import type {StartedParts} from '../deployment.ts'
 
-/** A whole source of the service, to be started from `root`. */
+/** A complete source tree of the service, started from `root`. */
 export type Build = {name: string; root: string}
-/** A place of the source where another text stands, or a new file. */
+/** A replacement in a source file, or a new file. */
 export type Edit = {file: string; from: string; to: string} | {file: string; text: string}
 
 const here = fileURLToPath(new URL('../..', import.meta.url))
 const isLeftOut = (name: string) => name.startsWith('.') || name === 'node_modules'
 const run = promisify(execFile)
 
-/** As the repository was before its newest migration came; null, with why, where its history does not reach so far. */
-export const checkOutOld = async (begun: Begun): Promise<{build: Build; commit: string} | {build: null; why: string}> => {
+/** The repository before its newest migration; null with the reason if its history does not reach so far. */
+export const checkOutOld = async (begun: StartedParts): Promise<{build: Build; commit: string} | {build: null; why: string}> => {
   const newest = `sql/migrations/${(await listMigrations()).at(-1)}.sql`
   try {
     const added = await git('log', '--diff-filter=A', '-1', '--format=%H %P', '--', newest)
-    // One that is in no commit yet: everything that is committed is older.
+    // If the migration is not committed yet, everything committed is older.
     const commit = added === '' ? 'HEAD' : added.split(' ')[1]
     if (!commit) return {build: null, why: `the commit that brought ${newest} has no parent here`}
     const root = await makeFolder(begun)
@@ -37,8 +37,11 @@ export const checkOutOld = async (begun: Begun): Promise<{build: Build; commit: 
 const git = async (...args: string[]) =>
   (await run('git', ['--no-optional-locks', ...args], {cwd: here, timeout: 20_000, maxBuffer: 1 << 20})).stdout.trim()
 
-/** A copy of this source, as it stands now, or of another build, with these edits. A text that does not stand in its file exactly once is an error: another build was meant. */
-export const copyBuild = async (begun: Begun, name: string, from = here, edits: Edit[] = []): Promise<Build> => {
+/**
+ * A copy of the current source or of another build, with these edits. A text that is not in its file exactly once is an error, as another
+ * build was meant.
+ */
+export const copyBuild = async (begun: StartedParts, name: string, from = here, edits: Edit[] = []): Promise<Build> => {
   const root = await makeFolder(begun)
   const parts = (await readdir(from)).filter(part => !isLeftOut(part))
   await Promise.all(parts.map(part => cp(join(from, part), join(root, part), {recursive: true})))
@@ -62,7 +65,7 @@ const apply = async (root: string, edit: Edit) => {
   )
 }
 
-const makeFolder = async (begun: Begun) => {
+const makeFolder = async (begun: StartedParts) => {
   const root = await mkdtemp(join(tmpdir(), 'lading-build-'))
   begun(() => rm(root, {recursive: true, force: true}))
   return root

@@ -1,28 +1,28 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {openCalls} from '../client.ts'
-import type {Begun} from '../deployment.ts'
-import type {Dice} from './dice.ts'
+import type {StartedParts} from '../deployment.ts'
+import type {Random} from './random.ts'
 
-/** Requests a second, where the machine has room for them; with so many unanswered the next ones wait. */
+/** Requests per second, if the machine has room for them; with eight unanswered the next ones wait. */
 const rate = 150
 const mostAtOnce = 8
 const longestMs = 15_000
 
-export type Asked = {at: number; ms: number; status: number; what: string; by: string; text: string}
-type Place = {org: string; connector: string; token: string}
-/** `pick` names an API that takes requests at this moment. */
-type Ways = {pick(): string; dice: Dice}
+export type P99OfInput = {at: number; ms: number; status: number; what: string; by: string; text: string}
+type OpenLoadInput = {org: string; connector: string; token: string}
+/** `pick` returns the URL of an API that takes requests at this moment. */
+type Ways = {pick(): string; dice: Random}
 
 export type Load = {
-  asked: Asked[]
-  /** Of what was asked between two moments of `performance.now()`, the time under which 99 of 100 were answered. */
+  asked: P99OfInput[]
+  /** The 99th percentile of the answer times, in ms, of requests within these spans of `performance.now()`. */
   p99(spans: [from: number, to: number][]): number
   stop(): Promise<void>
 }
 
-/** What people and programs ask of the API all day: who they are, what there is, now and then something new. */
-export const openLoad = ({org, connector, token}: Place, {pick, dice}: Ways, begun: Begun): Load => {
-  const asked: Asked[] = []
+/** Typical requests to the API: the caller's account, lists, and now and then a change. */
+export const openLoad = ({org, connector, token}: OpenLoadInput, {pick, dice}: Ways, begun: StartedParts): Load => {
+  const asked: P99OfInput[] = []
   const under = new Set<Promise<void>>()
   const over = new AbortController()
   const listing = `/orgs/${org}/imports`
@@ -65,7 +65,7 @@ export const openLoad = ({org, connector, token}: Place, {pick, dice}: Ways, beg
   return {asked, p99: spans => p99Of(asked, spans), stop}
 }
 
-const p99Of = (asked: Asked[], spans: [number, number][]) => {
+const p99Of = (asked: P99OfInput[], spans: [number, number][]) => {
   const within = asked.filter(({at}) => spans.some(([from, to]) => at >= from && at < to)).map(({ms}) => ms)
   return within.toSorted((one, other) => one - other)[Math.floor(within.length * 0.99)] ?? 0
 }

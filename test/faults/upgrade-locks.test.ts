@@ -4,7 +4,7 @@ import {createDatabase} from '../database.ts'
 import {until} from '../until.ts'
 import {watchLocks} from './upgrade-locks.ts'
 
-test('the watch sees how long a release holds what writers need, and who waits for it', async t => {
+test('the lock watch measures how long a release holds locks that writers need, and how long they wait', async t => {
   const ends: (() => Promise<unknown>)[] = []
   t.teardown(async () => {
     for (const end of ends.toReversed()) await end()

@@ -1,10 +1,10 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import pg from 'pg'
-import type {Begun} from '../deployment.ts'
+import type {StartedParts} from '../deployment.ts'
 
 export const everyMs = 10
 
-/** What a release holds that others who write need, on what they can see, and who waits for it. */
+/** The locks of a release that block writers, on tables visible to them, and the sessions that wait for it. */
 const LOOK = `
   with releasers as materialized (select pid from pg_stat_activity where application_name = 'lading-release' and datname = current_database())
   select 'held' as kind, l.pid, c.relname || ' ' || l.mode as what, 0::float8 as ms
@@ -16,10 +16,10 @@ const LOOK = `
   from pg_locks l where not l.granted and l.waitstart is not null and l.pid not in (select pid from releasers)
     and exists (select from releasers r where r.pid = any(pg_blocking_pids(l.pid)))`
 
-type Seen = {kind: 'held' | 'waits'; pid: number; what: string; ms: number}
+type SeenLocks = {kind: 'held' | 'waits'; pid: number; what: string; ms: number}
 
 export type Watch = {
-  /** By table and mode, the longest it was seen to be held, in milliseconds; a look is `lookMs` apart from the next (99 of 100). */
+  /** By table and lock mode, the longest time it was held, in ms. `lookMs` is the 99th percentile of the interval between looks. */
   held: Map<string, number>
   waited: {longestMs: number; what: string}
   looks: number
@@ -27,8 +27,8 @@ export type Watch = {
   stop(): Promise<void>
 }
 
-/** Looks by a connection of its own, the whole time, how long releases keep others waiting. */
-export const watchLocks = async (url: string, begun: Begun): Promise<Watch> => {
+/** Watches on a separate connection how long releases block others. */
+export const watchLocks = async (url: string, begun: StartedParts): Promise<Watch> => {
   const client = new pg.Client({connectionString: url, application_name: 'the watch'})
   client.on('error', () => {})
   await client.connect()
@@ -51,7 +51,7 @@ export const watchLocks = async (url: string, begun: Begun): Promise<Watch> => {
 const look = async (client: pg.Client, watch: Watch, gaps: number[], over: AbortSignal) => {
   let since = new Map<string, number>()
   for (let last = performance.now(); !over.aborted; await sleep(everyMs)) {
-    const {rows} = await client.query<Seen>({name: 'look', text: LOOK})
+    const {rows} = await client.query<SeenLocks>({name: 'look', text: LOOK})
     const now = performance.now()
     gaps.push(now - last)
     last = now

@@ -1,11 +1,11 @@
 import {readMigration} from '../../sql/migration-files.ts'
-import type {Begun} from '../deployment.ts'
+import type {StartedParts} from '../deployment.ts'
 import {judgeMigration} from '../sql/migration-rules.ts'
 import {type Build, copyBuild, type Edit} from './upgrade-builds.ts'
 
 /**
- * Two releases that are still to come: the name of an import gets another column. The first expands: both columns are kept alike by a trigger, its
- * code knows the new one alone. The second contracts: what only the build before that read goes. Between them, one of every kind of migration.
+ * Two future releases: the name of an import moves to another column. The first expands: a trigger keeps both columns equal, and its code
+ * knows only the new one. The second contracts: it drops what only the previous build read. Together they hold a migration of every kind.
  */
 const EXPAND = {
   '9001_title': `alter table imports add column title text, add column weight int not null default 0, alter column name drop not null;\n`,
@@ -58,8 +58,8 @@ const CODE: Edit[] = [
   {file: 'api/clients/widget/next.ts', text: "export const next = 'a file that the build before has not got'\n"},
 ]
 
-/** `expanding` and the one after it, `contracting`. Both have the code that knows the new column alone. */
-export const layNext = async (begun: Begun, now: Build): Promise<{expanding: Build; contracting: Build}> => {
+/** `expanding` and its successor `contracting`. The code of both knows only the new column. */
+export const writeNext = async (begun: StartedParts, now: Build): Promise<{expanding: Build; contracting: Build}> => {
   const expanding = await copyBuild(begun, 'next', now.root, [...CODE, ...filesOf(EXPAND)])
   return {expanding, contracting: await copyBuild(begun, 'after next', expanding.root, filesOf(CONTRACT))}
 }
@@ -67,7 +67,7 @@ export const layNext = async (begun: Begun, now: Build): Promise<{expanding: Bui
 const filesOf = (texts: Record<string, string>): Edit[] =>
   Object.entries(texts).map(([name, text]) => ({file: `sql/migrations/${name}.sql`, text}))
 
-/** What the rules for migrations that are to come say of these: they are all of a kind that is allowed. */
+/** Violations of the migration rules by these migrations, all of which are of an allowed kind. */
 export const judgeNext = (): string[] => {
   const all = Object.entries({...EXPAND, ...CONTRACT}).map(([name, text]) => readMigration(name, text))
   return all.flatMap((migration, at) => judgeMigration(migration, all.slice(0, at)).map(say => `${migration.name}: ${say}`))

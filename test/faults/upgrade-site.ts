@@ -5,7 +5,7 @@ import pg from 'pg'
 import {databaseUrlOf, readConfig} from '../../shared/config.ts'
 import {openDatabase} from '../../sql/database.ts'
 import {type Call, openCalls} from '../client.ts'
-import type {Begun, Deployment} from '../deployment.ts'
+import type {Deployment, StartedParts} from '../deployment.ts'
 import {startCrm} from '../simulators/crm.ts'
 import {openClient} from '../stack/client.ts'
 import {connect, discover, signIn} from '../stack/journey.ts'
@@ -23,11 +23,11 @@ const environment = {
   ...{RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'},
 }
 
-/** The processes of one build that are at work. */
+/** The running processes of one build. */
 export type Crew = {build: Build; api: string; end(how: NodeJS.Signals): Promise<void>}
 export type Site = Awaited<ReturnType<typeof openSite>>
 
-/** A database that the first build made, its processes, an organisation whose CRM answers, and people who ask of the API all the time. */
+/** A database migrated by the first build, its processes, an organisation with a connected CRM, and a constant load on the API. */
 export const openSite = async ({begun, dice, logged}: Stage, first: Build) => {
   const url = await makeDatabase(begun)
   const crm = await startCrm()
@@ -36,7 +36,7 @@ export const openSite = async ({begun, dice, logged}: Stage, first: Build) => {
   begun(() => rm(storage, {recursive: true, force: true}))
   const db = await openDatabase(url)
   begun(() => db.end())
-  // Who signs in comes back to the first API.
+  // Signing in redirects to PUBLIC_URL, which is the first API.
   const port = await freePort()
   const places = {PUBLIC_URL: `http://127.0.0.1:${port}`, DATABASE_URL: url, STORAGE_DIR: storage, CRM_STANDIN_URL: crm.url}
   const fleet = openFleet({environment: {...environment, ...places}, logged})
@@ -50,10 +50,10 @@ export const openSite = async ({begun, dice, logged}: Stage, first: Build) => {
   return {fleet, crew, ground, crm, db, watch, load}
 }
 
-type How = {port?: number; after?: Promise<unknown> | null}
+type CrewOptions = {port?: number; after?: Promise<unknown> | null}
 
-/** An API, a process of all small workers and, `after` something, one that carries imports. How it ends is said of the last. */
-export const startCrew = async (fleet: Fleet, build: Build, {port, after = null}: How = {}): Promise<Crew> => {
+/** Starts an API, a process of all small workers and, after `after`, one that executes imports. `how` applies to the last. */
+export const startCrew = async (fleet: Fleet, build: Build, {port, after = null}: CrewOptions = {}): Promise<Crew> => {
   const startImports = async () => {
     await after
     return fleet.startWorker(build, 'imports')
@@ -66,7 +66,7 @@ export const startCrew = async (fleet: Fleet, build: Build, {port, after = null}
   return {build, api, end}
 }
 
-const makeDatabase = async (begun: Begun) => {
+const makeDatabase = async (begun: StartedParts) => {
   const cluster = databaseUrlOf(readConfig())
   const admin = new pg.Client(cluster)
   admin.on('error', () => {})
@@ -80,7 +80,7 @@ const makeDatabase = async (begun: Begun) => {
   return Object.assign(new URL(cluster), {pathname: `/${name}`}).href
 }
 
-/** Signed in by one API, and known to all of them. */
+/** An org whose session is created by one API and used with all of them. */
 const openOrg = async (api: string, fleet: Fleet): Promise<Ground['org']> => {
   const session = await signIn(api, user)
   const client = openClient(api, session)

@@ -8,31 +8,34 @@ import {sql} from '../../sql/database.ts'
 import type {Deployment} from '../deployment.ts'
 import {openProxy} from '../tcp-proxy.ts'
 import {endWorker, processesOf, startWorker, wakeWorker} from '../worker-spawn.ts'
-import type {Dice} from './dice.ts'
+import type {Random} from './random.ts'
 
 /** What was done to the processes of a seed. */
-export type Done = {kills: number; sleeps: number; cuts: number}
+export type WakeInTimeInput = {kills: number; sleeps: number; cuts: number}
 
 export type Violence = {
-  /** Until `signal` says that the run is over, or all that was laid out has been done; then what is left works undisturbed. */
+  /** Causes faults until `signal` reports the end of the run or all are done; the remaining workers then run undisturbed. */
   rage(signal: AbortSignal): Promise<void>
-  done: Done
-  /** What workers have logged of the meter: a difference is our fault. */
+  done: WakeInTimeInput
+  /** Number of logged differences in the row count, each of which is an error of the service. */
   meterAlarms(): number
   end(): Promise<void>
 }
 
 const deaths: FaultPoint[] = ['after_intent', 'after_send', 'before_settle', 'after_search', 'in_close', 'in_archive']
 
-/** Two workers, each replaced when it dies. The first ones die at named points; then one is killed, put to sleep or cut off at any moment. `points`: those, and nothing else. `logged` is told every line of theirs. */
+/**
+ * Two workers, each replaced when it dies. The first ones die at named points; then one is killed, suspended or cut off at a random moment.
+ * `points` replaces all of these. `logged` gets every log line.
+ */
 export const openViolence = async (
   here: Deployment,
-  dice: Dice,
+  dice: Random,
   {points: given, logged}: {points?: string[] | undefined; logged?: ((line: string) => void) | undefined} = {},
 ): Promise<Violence> => {
   const wire = await openProxy(here.config.DATABASE_URL!)
   const points = given ? [...given] : Array.from({length: dice.between(1, 3)}, () => pointOf(dice))
-  const done: Done = {kills: 0, sleeps: 0, cuts: 0}
+  const done: WakeInTimeInput = {kills: 0, sleeps: 0, cuts: 0}
   const living = new Set<ChildProcess>()
   let alarms = 0
   let over = false
@@ -83,8 +86,8 @@ export const openViolence = async (
   }
 }
 
-/** A third of them sleep there past the lease instead of dying. */
-const pointOf = (dice: Dice) => {
+/** A third of the workers at frequent points sleep past the lease instead of dying. */
+const pointOf = (dice: Random) => {
   const point = dice.pick(deaths)
   if (!isOften(point)) return `${point}:1`
   return `${point}:${dice.between(1, 6)}${dice.chance(1 / 3) ? ':SIGSTOP' : ''}`
@@ -92,7 +95,7 @@ const pointOf = (dice: Dice) => {
 
 const isOften = (point: FaultPoint) => ['after_intent', 'after_send', 'before_settle'].includes(point)
 
-type Scene = {here: Deployment; dice: Dice; living: Set<ChildProcess>; done: Done; wire: Awaited<ReturnType<typeof openProxy>>}
+type Scene = {here: Deployment; dice: Random; living: Set<ChildProcess>; done: WakeInTimeInput; wire: Awaited<ReturnType<typeof openProxy>>}
 
 const killOne = async ({dice, living}: Scene) => void dice.pick([...living]).kill('SIGKILL')
 
@@ -111,7 +114,7 @@ const endBackEnds = async ({here, done}: Scene) => {
   )
 }
 
-/** As while Postgres starts again: its connections end, and new ones are refused. */
+/** Like a restart of Postgres: connections end, and new ones are refused. */
 const cutWire = async ({dice, done, wire}: Scene) => {
   done.cuts++
   wire.cut()
@@ -121,8 +124,8 @@ const cutWire = async ({dice, done, wire}: Scene) => {
 
 const longestSleepMs = 10_000
 
-/** A worker that lets itself fall asleep is woken a moment after its run has become another's. */
-const wakeInTime = async (here: Deployment, worker: ChildProcess, done: Done) => {
+/** Wakes a suspended worker half a second after its run was taken over. */
+const wakeInTime = async (here: Deployment, worker: ChildProcess, done: WakeInTimeInput) => {
   const isGone = () => worker.exitCode !== null || worker.signalCode !== null
   while (!isGone() && !(await isAsleep(worker))) await sleep(200)
   if (isGone()) return
@@ -135,7 +138,7 @@ const wakeInTime = async (here: Deployment, worker: ChildProcess, done: Done) =>
   await wakeWorker(worker)
 }
 
-/** How often runs have been taken; 0 while Postgres is away. */
+/** Number of times that runs were taken; 0 while Postgres is away. */
 const countTaken = ({db}: Deployment) =>
   db.oneFirst(sql.type(z.object({taken: z.number()}))`select coalesce(sum(fence), 0)::int as taken from run_heads`).catch(() => 0)
 

@@ -1,18 +1,18 @@
 import type {FaultAction, FaultSpec} from '../simulators/crm/faults.ts'
 import type {Part} from './cases.ts'
-import type {Dice} from './dice.ts'
+import type {Random} from './random.ts'
 
 const always = 1_000_000
 
-/** So that the answer comes when nobody waits for it any more. `timeoutMs`: how long the service waits for the CRM. */
+/** Delays the answer until the service has stopped waiting. `timeoutMs`: the service's timeout for the CRM. */
 const lateMs = (timeoutMs: number) => timeoutMs + 300
 
-/** So many of the calls meet it, by chance. */
+/** A random share of the calls that meet the fault. */
 export type Share = [share: number, action: FaultAction]
 
 /**
- * Of every hundred writes a quarter goes wrong, in every way it may; of the other calls fewer, and of creates that nothing unique tells: after
- * a silence they go ten by ten, so there are ten times as many of them.
+ * About a quarter of all writes fail, in every possible way, and fewer of the other calls. Creates without a unique field meet fewer faults:
+ * after a missing answer they are sent ten by ten, so there are ten times as many.
  */
 const ofWrites = (timeoutMs: number): Share[] => [
   [0.03, {type: 'dropBefore'}],
@@ -40,17 +40,17 @@ const ofReads = (timeoutMs: number): Share[] => [
   [0.01, {type: 'slow', ms: lateMs(timeoutMs), when: 'before'}],
 ]
 
-/** Those shares of the calls that match, the same ones for the same dice and the same order of calls. */
-export const addShares = (dice: Dice, match: {method: string; path: string}, shares: Share[]): FaultSpec[] =>
+/** Faults for these shares of the matching calls; the same for the same dice and order of calls. */
+export const addShares = (dice: Random, match: {method: string; path: string}, shares: Share[]): FaultSpec[] =>
   shares.map(([share, action]) => ({
     match: {...match, share, seed: dice.between(1, 2 ** 31)},
-    // Each cuts the slots of the CRM's org, which grow back one in ten seconds.
+    // Each rate limit cuts the slots of the CRM org, which grow back one in ten seconds.
     times: action.type === 'rateLimit' ? 1 : always,
     action,
   }))
 
-/** Faults of every kind of call, met by chance: the same ones for the same seed and the same order of calls. */
-export const layFaults = (dice: Dice, {parts, timeoutMs}: {parts: Part[]; timeoutMs: number}): FaultSpec[] => {
+/** Random faults for every kind of call; the same for the same seed and order of calls. */
+export const addFaults = (dice: Random, {parts, timeoutMs}: {parts: Part[]; timeoutMs: number}): FaultSpec[] => {
   const add = (method: string, path: string, shares: Share[]) => addShares(dice, {method, path}, shares)
   return [
     ...add('POST', '/crm/v8/coql', ofReads(timeoutMs)),

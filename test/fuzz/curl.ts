@@ -1,7 +1,7 @@
-import type {Drawn} from './requests.ts'
+import type {DrawnRequest} from './requests.ts'
 
-/** The request as a line for a shell. The bearer stands as a variable of its name: `$OWNER`. */
-export const curlOf = ({method, path, bearer, headers, body, chunked, cut}: Drawn): string => {
+/** The request as a shell command. The bearer is a variable named after it: `$OWNER`. */
+export const curlOf = ({method, path, bearer, headers, body, chunked, cut}: DrawnRequest): string => {
   const given = {
     ...(bearer !== 'none' && {authorization: `Bearer $${bearer.toUpperCase()}`}),
     ...headers,

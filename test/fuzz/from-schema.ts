@@ -2,26 +2,26 @@ import fc from 'fast-check'
 import {z} from 'zod'
 import {boundaries} from './odd-values.ts'
 
-/** A JSON schema as far as a request is drawn from it. */
+/** The parts of a JSON schema that requests are drawn from. */
 type Node = {[key: string]: any}
-/** What a property of this name usually holds in the org that is asked, or nothing. */
-type Known = (name: string) => fc.Arbitrary<unknown> | null
+/** Usual values in the tested org for a property of this name, or null. */
+type KnownValues = (name: string) => fc.Arbitrary<unknown> | null
 
 /**
- * Values that a zod schema takes, for the most part: refinements that JSON schema cannot say are not kept, and one value in some twenty
- * stands at a limit or beyond it.
+ * Values for a zod schema. Most are valid; refinements that JSON schema cannot express are ignored, and about one value in twenty lies at a
+ * limit or beyond it.
  */
-export const fromSchema = (schema: z.ZodType, known: Known): fc.Arbitrary<unknown> => {
+export const fromSchema = (schema: z.ZodType, known: KnownValues): fc.Arbitrary<unknown> => {
   const root: Node = z.toJSONSchema(schema, {io: 'input', unrepresentable: 'any'})
   return drawn({root, known, depth: 0}, root)
 }
 
-type Place = {root: Node; known: Known; depth: number}
+type SchemaPlace = {root: Node; known: KnownValues; depth: number}
 
 const mostDepth = 6
 const anything = fc.jsonValue({maxDepth: 2})
 
-const drawn = (place: Place, node: Node): fc.Arbitrary<unknown> => {
+const drawn = (place: SchemaPlace, node: Node): fc.Arbitrary<unknown> => {
   if (typeof node !== 'object' || place.depth > mostDepth) return anything
   if (node.$ref) return drawn(deeper(place), referred(place.root, node.$ref))
   if ('const' in node) return fc.constant(node.const)
@@ -33,7 +33,7 @@ const drawn = (place: Place, node: Node): fc.Arbitrary<unknown> => {
   return (BY_TYPE[node.type] ?? (() => anything))(place, node)
 }
 
-const deeper = (place: Place): Place => ({...place, depth: place.depth + 1})
+const deeper = (place: SchemaPlace): SchemaPlace => ({...place, depth: place.depth + 1})
 
 const referred = (root: Node, ref: string): Node =>
   ref
@@ -48,7 +48,7 @@ const joined = (one: Node, other: Node): Node => ({
   required: [...(one.required ?? []), ...(other.required ?? [])],
 })
 
-const BY_TYPE: Record<string, (place: Place, node: Node) => fc.Arbitrary<unknown>> = {
+const BY_TYPE: Record<string, (place: SchemaPlace, node: Node) => fc.Arbitrary<unknown>> = {
   null: () => fc.constant(null),
   boolean: () => fc.boolean(),
   integer: (_, node) => numbers(node, true),
@@ -82,7 +82,7 @@ const strings = ({pattern, format, minLength = 0, maxLength = 40}: Node): fc.Arb
   return fc.oneof({weight: 12, arbitrary: usual}, {weight: 1, arbitrary: beyond})
 }
 
-/** Not every pattern of JavaScript can be drawn from. */
+/** fast-check cannot draw from every JavaScript pattern. */
 const matching = (pattern: string | undefined) => {
   if (pattern === undefined) return null
   try {
@@ -105,7 +105,7 @@ const BY_FORMAT: Record<string, fc.Arbitrary<string>> = {
   date: fc.constantFrom('2026-01-01', '2024-02-29', '0001-01-01'),
 }
 
-const objects = (place: Place, {properties = {}, required = [], additionalProperties}: Node): fc.Arbitrary<unknown> => {
+const objects = (place: SchemaPlace, {properties = {}, required = [], additionalProperties}: Node): fc.Arbitrary<unknown> => {
   const model = Object.fromEntries(
     Object.entries(properties as Node).map(([name, node]) => {
       const known = place.known(name)
@@ -119,7 +119,7 @@ const objects = (place: Place, {properties = {}, required = [], additionalProper
   return fc.tuple(declared, more).map(([one, other]) => ({...other, ...one}))
 }
 
-/** Whether text can stand there. */
+/** Whether the node can be a string. */
 const takes = (node: Node, root: Node): boolean =>
   node.type === 'string' ||
   [...(node.anyOf ?? [])].some(one => takes(one, root)) ||

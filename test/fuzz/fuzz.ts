@@ -2,8 +2,8 @@ import {parseArgs} from 'node:util'
 import {type Fuzzed, fuzz} from './run.ts'
 
 /**
- * `npm run fuzz [-- --requests 50000 --seed 1 --seconds 3000 --only "post /orgs" --json]`: requests drawn from the route table against a
- * deployment of its own. Exits 1 when any answer is one that may not be. Each failure names the seed it was drawn from.
+ * `npm run fuzz [-- --requests 50000 --seed 1 --seconds 3000 --only "post /orgs" --json]`: sends requests drawn from the route table to a
+ * deployment of its own. Exits with 1 if any answer is wrong. Each failure is printed with its seed.
  */
 const main = async () => {
   const {values} = parseArgs({

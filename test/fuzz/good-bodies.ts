@@ -1,8 +1,8 @@
 import {type Ids, manifestOf, nightly} from '../filled-org.ts'
 import {accounts} from '../importing.ts'
-import {leadsTemplate} from '../templating.ts'
+import {leadsTemplate} from '../templates.ts'
 
-/** Bodies that lead somewhere in an org as `fillOrg` leaves it, where neither the schema nor the example of the route does. */
+/** Valid bodies for an org made by `fillOrg`, for routes whose schema and example do not give one. */
 export const goodBodies = (ids: Ids): Record<string, unknown> => ({
   'put /orgs/:org/imports/:id/flows': [{id: 'f', sourceId: ids.sources, ...accounts}],
   'put /orgs/:org/imports/:id/slots': {leads: ids.sources},

@@ -1,12 +1,12 @@
 import type {Middleware} from 'koa'
 import {codes} from '../../shared/errors.ts'
-import {openJudge as openDeclared} from '../witness.ts'
-import type {Drawn} from './requests.ts'
+import {openJudge as openDeclared} from '../answer-checker.ts'
+import type {DrawnRequest} from './requests.ts'
 import type {Received} from './wire.ts'
 
 export type Judge = ReturnType<typeof openJudge>
 
-/** Holds each answer against what its route declares, which `look` sees inside the API, and against what no answer may be. */
+/** Checks each answer against what its route declares, seen by `look` inside the API, and against rules for every answer. */
 export const openJudge = () => {
   const declared = openDeclared()
   const verdicts = new Map<string, string[]>()
@@ -18,8 +18,8 @@ export const openJudge = () => {
         declared(ctx).map(one => `${ctx.status}: ${one}`),
       )
   }
-  /** What is wrong about the answer, the gravest first; empty when nothing is. */
-  const problems = (drawn: Drawn, received: Received): string[] => {
+  /** Problems of the answer, the worst first. */
+  const problems = (drawn: DrawnRequest, received: Received): string[] => {
     const found = verdicts.get(received.request) ?? []
     verdicts.delete(received.request)
     return [...undeniable(drawn, received), ...found]
@@ -27,13 +27,13 @@ export const openJudge = () => {
   return {look, problems}
 }
 
-const undeniable = ({method}: Drawn, {status, text}: Received): string[] => {
+const undeniable = ({method}: DrawnRequest, {status, text}: Received): string[] => {
   if (status < 400 || method === 'HEAD') return []
   const {code, error} = parsed(text)
   return [
     ...only(status === 500 || code === 'INTERNAL', `500 ${code}: ${text.slice(0, 300)}`),
     ...only(status > 500 && !isCode(code), `${status} without a code: ${text.slice(0, 300)}`),
-    // RFC 6749 and JSON-RPC have forms of their own, which their routes declare.
+    // OAuth (RFC 6749) and JSON-RPC have their own error forms, which their routes declare.
     ...only(
       typeof error !== 'string' && typeof error !== 'object' && !isPage(text),
       `${status} without an envelope: ${text.slice(0, 300)}`,

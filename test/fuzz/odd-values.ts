@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** What has broken services before: limits of numbers, of text and of depth, and names that objects have anyway. */
+/** Values that have broken services: limits of numbers, text and depth, and names of built-in object properties. */
 const odd = [
   ...[
     '',
@@ -35,7 +35,7 @@ const odd = [
 ]
 const numbers = [0, -0, -1, 1.5, 2 ** 31, -(2 ** 31) - 1, 2 ** 53, 2 ** 63, 1e308, 5e-324]
 
-/** `[[[…]]]`, as text: no value of this depth is built here. */
+/** `[[[…]]]` as text; the value itself is never built. */
 export const deepJson = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
 
 const withKey = (key: string, value: unknown) => Object.fromEntries([[key, value]])
@@ -50,7 +50,7 @@ export const boundaries = {
   ),
 }
 
-/** One place of a value changed: something else there, a key less, or a key more. */
+/** Changes one place of a value: replaces it, removes a key or adds one. */
 export const bend = (value: unknown, {at, how, put}: {at: number; how: 'replace' | 'remove' | 'add'; put: unknown}): unknown => {
   const places = placesOf(value)
   const path = places[at % places.length]!

@@ -4,16 +4,16 @@ import type {Deployment} from '../deployment.ts'
 import {fillOrg, type Ids} from '../filled-org.ts'
 import {ok, openOrg} from '../importing.ts'
 import {seedOrgs} from '../simulators/crm/seed.ts'
-import type {World} from '../world.ts'
+import type {TestDeployment} from '../test-deployment.ts'
 
-/** Who may ask, by name: what a failure is told with instead of a token. */
+/** Bearer tokens by name. Failures are printed with the name, not the token. */
 export type Bearers = Record<string, string>
-/** What a request is drawn over: the ids it is about, those of an org nobody may touch, and the bearers. */
-export type Place = {ids: Ids; foreign: Ids; bearers: Bearers}
+/** What requests are drawn from: ids of the tested org, ids of an org that must stay unchanged, and the bearers. */
+export type RequestPlaces = {ids: Ids; foreign: Ids; bearers: Bearers}
 
 /**
- * Four orgs: the one that is asked, one for what ends things, one that only has a bearer, and one whose ids are known and which nobody
- * may touch. People and orgs to ban, close and erase are made apart.
+ * Four orgs: one for most requests, one for requests that delete or end something, one with only a bearer, and one whose ids are known but
+ * which must stay unchanged. People and orgs to ban, close or erase are made separately.
  */
 export const openPlaces = async (house: Deployment) => {
   const mine = await fill(house, 'ana@example.org')
@@ -24,13 +24,13 @@ export const openPlaces = async (house: Deployment) => {
   const victims = await Promise.all(Array.from({length: 4}, () => house.makeOrg()))
   const staff = await house.makeStaff()
   const others = {other: outsider.token, admin: house.adminToken, staff: staff.token, junk: 'junk', none: ''}
-  const usual: Place = {ids: mine.ids, foreign: untouched.ids, bearers: {...mine.bearers, ...others}}
-  const ending: Place = {ids: doomed.ids, foreign: untouched.ids, bearers: {...doomed.bearers, ...others}}
+  const usual: RequestPlaces = {ids: mine.ids, foreign: untouched.ids, bearers: {...mine.bearers, ...others}}
+  const ending: RequestPlaces = {ids: doomed.ids, foreign: untouched.ids, bearers: {...doomed.bearers, ...others}}
   const leaver = await house.makeOrg({role: 'operator', org: doomed.ids.org!})
-  const leaving: Place = {...ending, bearers: {...others, owner: leaver.token, token: doomed.bearers.token!}}
+  const leaving: RequestPlaces = {...ending, bearers: {...others, owner: leaver.token, token: doomed.bearers.token!}}
   const victimIds = (at: number): Ids => ({...doomed.ids, org: victims[at]!.org, people: victims[at]!.person, orgs: victims[at]!.org})
   const inside = victims.map(
-    (_, at): Place => ({
+    (_, at): RequestPlaces => ({
       ids: victimIds(at),
       foreign: victimIds((at + 1) % victims.length),
       bearers: {...others, owner: doomed.bearers.owner!},
@@ -38,9 +38,9 @@ export const openPlaces = async (house: Deployment) => {
   )
   return {
     org: mine.ids.org!,
-    /** A digest of all that the untouched org has, table by table. */
+    /** A digest of each table's rows of the org that must stay unchanged. */
     untouched: () => digestsOf(house.db, untouched.ids.org!),
-    of: (route: Route, at: number): Place => {
+    of: (route: Route, at: number): RequestPlaces => {
       if (isInside(route)) return inside[at % inside.length]!
       if (isSignOut(route)) return leaving
       return ends(route) ? ending : usual
@@ -55,8 +55,8 @@ const untouchedCompany = {
 }
 
 const fill = async (house: Deployment, user: string): Promise<{ids: Ids; bearers: Bearers}> => {
-  const org = await openOrg(house as World, user)
-  const ids = await fillOrg(house as World, org, user)
+  const org = await openOrg(house as TestDeployment, user)
+  const ids = await fillOrg(house as TestDeployment, org, user)
   const operator = (await house.makeOrg({role: 'operator', org: org.org})).token
   const {secret: token} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'fuzz'}), 201)
   const [view, writer] = [await house.openView({org: org.org}), await house.openView({org: org.org, write: true})]
@@ -66,7 +66,7 @@ const fill = async (house: Deployment, user: string): Promise<{ids: Ids; bearers
 
 const isInside = ({access, path}: Route) => 'backoffice' in access || 'operator' in access || path.startsWith('/staff/')
 
-/** By a session of its own: whoever asks with it is nobody from then on. */
+/** Needs a session of its own, because the session no longer works afterwards. */
 const isSignOut = ({method, path}: Route) => method === 'delete' && path === '/auth/session'
 
 const ENDS = [
@@ -80,7 +80,7 @@ const ENDS = [
 
 const ends = ({method, path}: Route) => method === 'delete' || ENDS.includes(`${method} ${path}`)
 
-/** Every table that names an org, by the columns that do. */
+/** Covers every table with a column `org` or `org_id`. */
 const digestsOf = async (db: Pool, org: string): Promise<Record<string, string>> => {
   const tables = (await db.any(sql.unsafe`
     select c.table_name as name, c.column_name as column from information_schema.columns c

@@ -6,10 +6,10 @@ import {type Ids, parametersOf} from '../filled-org.ts'
 import {fromSchema} from './from-schema.ts'
 import {goodBodies} from './good-bodies.ts'
 import {bend, boundaries, deepJson} from './odd-values.ts'
-import type {Place} from './places.ts'
+import type {RequestPlaces} from './places.ts'
 
-/** A request as it goes over the wire. `bearer` is a name among the place's; `cut`: how many bytes of the body are sent before the connection is ended. */
-export type Drawn = {
+/** A request as sent. `bearer`: a name among the place's bearers. `cut`: after how many bytes of the body the connection is ended. */
+export type DrawnRequest = {
   method: string
   path: string
   bearer: string
@@ -19,8 +19,8 @@ export type Drawn = {
   cut: number | null
 }
 
-/** Requests of one route: most of them good, the others wrong in one way or several. */
-export const requestsOf = (route: Route, place: Place): fc.Arbitrary<Drawn> =>
+/** Requests for one route: most are good, the others are wrong in one or several ways. */
+export const requestsOf = (route: Route, place: RequestPlaces): fc.Arbitrary<DrawnRequest> =>
   fc
     .record({
       path: pathsOf(route, place),
@@ -31,7 +31,7 @@ export const requestsOf = (route: Route, place: Place): fc.Arbitrary<Drawn> =>
     })
     .chain(({path, query, bearer, body, prefer}) => {
       const headers = {...body.headers, ...prefer}
-      const plain: Drawn = {
+      const plain: DrawnRequest = {
         method: route.method.toUpperCase(),
         path: path + query,
         bearer,
@@ -82,8 +82,8 @@ const preferences = fc.oneof(
   },
 )
 
-/** Whoever may ask it, for the most part. */
-const bearersOf = ({access}: Route, {bearers}: Place) => {
+/** Mostly a bearer that may use the route. */
+const bearersOf = ({access}: Route, {bearers}: RequestPlaces) => {
   const isInside = 'backoffice' in access || 'operator' in access
   const able = isInside ? ('backoffice' in access && access.sessionOnly ? 'staff' : 'admin') : 'owner'
   return fc.oneof({weight: 6, arbitrary: fc.constant(able)}, {weight: 1, arbitrary: fc.constantFrom(...Object.keys(bearers))})
@@ -91,7 +91,7 @@ const bearersOf = ({access}: Route, {bearers}: Place) => {
 
 /* The path */
 
-const pathsOf = (route: Route, {ids, foreign}: Place): fc.Arbitrary<string> => {
+const pathsOf = (route: Route, {ids, foreign}: RequestPlaces): fc.Arbitrary<string> => {
   const collections = new Map(parametersOf(route).map(({name, collection}) => [name, collection]))
   const names = [...route.path.matchAll(/[:*](\w+)/g)].map(([, name]) => name!)
   const values = names.map(name => parameter(name === 'runId' ? 'authorised' : (collections.get(name) ?? name), {ids, foreign}))
@@ -100,7 +100,7 @@ const pathsOf = (route: Route, {ids, foreign}: Place): fc.Arbitrary<string> => {
     .map(given => names.reduce((path, name, at) => path.replace(new RegExp(`[:*]${name}\\b`), () => given[at]!), route.path))
 }
 
-const parameter = (collection: string, {ids, foreign}: Pick<Place, 'ids' | 'foreign'>) => {
+const parameter = (collection: string, {ids, foreign}: Pick<RequestPlaces, 'ids' | 'foreign'>) => {
   const usual = USUAL[collection] ?? fc.constant(ids[collection] ?? 'one')
   const strange = fc.oneof(fc.constant(foreign[collection] ?? 'two'), fc.constantFrom(...unknownIds), boundaries.strings)
   return fc.oneof({weight: 20, arbitrary: usual}, {weight: 1, arbitrary: strange}).map(text => encodeURIComponent(text.toWellFormed()))
@@ -118,7 +118,7 @@ const USUAL: Record<string, fc.Arbitrary<string>> = {
 
 /* The query and the body */
 
-const of = (schema: z.ZodType | undefined, example: unknown, place: Place): fc.Arbitrary<unknown> => {
+const of = (schema: z.ZodType | undefined, example: unknown, place: RequestPlaces): fc.Arbitrary<unknown> => {
   const drawn = schema ? fromSchema(schema, name => known(name, place)) : fc.constant({})
   const good = example === undefined ? drawn : fc.oneof(fc.constant(withIds(example, place.ids)), drawn)
   const bent = fc
@@ -133,7 +133,7 @@ const of = (schema: z.ZodType | undefined, example: unknown, place: Place): fc.A
   return fc.oneof({weight: 2, arbitrary: good}, {weight: 1, arbitrary: bent})
 }
 
-const queriesOf = (route: Route, place: Place): fc.Arbitrary<string> =>
+const queriesOf = (route: Route, place: RequestPlaces): fc.Arbitrary<string> =>
   fc
     .tuple(of(route.query, route.example?.query, place), fc.constantFrom(...Array(9).fill('once'), 'twice', 'brackets', 'more'))
     .map(([value, how]) => {
@@ -151,7 +151,7 @@ const safe = (text: string) => encodeURIComponent(text.toWellFormed())
 
 type Body = {bytes: Buffer | null; headers: Record<string, string>}
 
-const bodiesOf = (route: Route, place: Place): fc.Arbitrary<Body> => {
+const bodiesOf = (route: Route, place: RequestPlaces): fc.Arbitrary<Body> => {
   if (route.body === undefined) return fc.constantFrom<Body>({bytes: null, headers: {}})
   if (route.body === 'stream')
     return fc.constantFrom(...files).map(text => ({bytes: Buffer.from(text), headers: {'content-type': 'application/octet-stream'}}))
@@ -189,8 +189,8 @@ const files = [
   'PK\u0003\u0004junk',
 ]
 
-/** Where a value of that name leads somewhere in the org. */
-const known = (name: string, {ids, foreign}: Place): fc.Arbitrary<unknown> | null => {
+/** Values of this name that exist in the org. */
+const known = (name: string, {ids, foreign}: RequestPlaces): fc.Arbitrary<unknown> | null => {
   const collection = COLLECTIONS[name]
   if (name === 'module' || name === 'modules') return modules
   if (name === 'runId') return fc.constantFrom(ids.authorised, ids.runs, foreign.runs)
@@ -215,7 +215,7 @@ const COLLECTIONS: Record<string, string> = {
   ...{org: 'org', person: 'people', namespace: 'libraries', ids: 'records', recordId: 'records'},
 }
 
-/** The ids of an example are nobody's: each gives way to the org's own of its kind. */
+/** Replaces the ids of an example with the org's own ids of the same kind. */
 export const withIds = (value: unknown, ids: Ids): unknown => {
   if (typeof value === 'string') return ids[PREFIXES[/^([a-z]{3})_[0-9a-z]{26}$/.exec(value)?.[1] ?? ''] ?? ''] ?? value
   if (Array.isArray(value)) return value.map(one => withIds(one, ids))
@@ -228,10 +228,10 @@ const PREFIXES: Record<string, string> = {
   ...{upl: 'uploads', wrt: 'writes', dlv: 'deliveries', mem: 'members'},
 }
 
-/* What is wrong about how it is sent */
+/** Wrong ways of sending */
 
-const WAYS: ((one: Drawn) => Drawn)[] = [
-  ...['HEAD', 'OPTIONS', 'TRACE', 'PUT', 'PATCH', 'DELETE', 'PROPFIND'].map(method => (one: Drawn) => ({...one, method})),
+const WAYS: ((one: DrawnRequest) => DrawnRequest)[] = [
+  ...['HEAD', 'OPTIONS', 'TRACE', 'PUT', 'PATCH', 'DELETE', 'PROPFIND'].map(method => (one: DrawnRequest) => ({...one, method})),
   ...[
     'text/plain',
     'application/xml',
@@ -240,8 +240,8 @@ const WAYS: ((one: Drawn) => Drawn)[] = [
     'application/x-www-form-urlencoded',
     ';',
     '',
-  ].map(type => (one: Drawn) => ({...one, headers: {...one.headers, 'content-type': type}})),
-  ...['gzip', 'br', 'identity', 'nonsense'].map(coding => (one: Drawn) => ({
+  ].map(type => (one: DrawnRequest) => ({...one, headers: {...one.headers, 'content-type': type}})),
+  ...['gzip', 'br', 'identity', 'nonsense'].map(coding => (one: DrawnRequest) => ({
     ...one,
     headers: {...one.headers, 'content-encoding': coding},
   })),
@@ -256,7 +256,7 @@ const WAYS: ((one: Drawn) => Drawn)[] = [
     '1'.repeat(100_000),
     '{"a":1,"a":2}',
     ' '.repeat(2 ** 21),
-  ].map(text => (one: Drawn) => ({...one, body: one.body && Buffer.from(text)})),
+  ].map(text => (one: DrawnRequest) => ({...one, body: one.body && Buffer.from(text)})),
   one => ({...one, body: one.body && Buffer.from([0xff, 0xfe, 0x7b, 0x00])}),
   one => ({...one, body: Buffer.from('{}')}),
   one => ({...one, chunked: true}),

@@ -3,11 +3,11 @@ import {listen} from '../../api/listen.ts'
 import type {Route} from '../../api/route.ts'
 import {routes} from '../../api/routes.ts'
 import {openDeployment} from '../deployment.ts'
-import {type ModelStandIn, modelEnvironment, startModel} from '../simulators/model.ts'
+import {type ModelSimulator, modelEnvironment, startModel} from '../simulators/model.ts'
 import {curlOf} from './curl.ts'
 import {type Judge, openJudge} from './judge.ts'
-import {openPlaces, type Place} from './places.ts'
-import {type Drawn, requestsOf} from './requests.ts'
+import {openPlaces, type RequestPlaces} from './places.ts'
+import {type DrawnRequest, requestsOf} from './requests.ts'
 import {openWire, type Received, type Wire} from './wire.ts'
 
 export type Failure = {route: string; problem: string; seed: number; curl: string}
@@ -16,7 +16,7 @@ export type Fuzzed = {
   seed: number
   seconds: number
   byStatus: Record<string, number>
-  /** Routes that answered with a success at least once, of all there are. */
+  /** Routes that answered at least once with a success, of all `routes`. */
   reached: number
   routes: number
   unreached: string[]
@@ -26,7 +26,10 @@ export type Fuzzed = {
 
 type Options = {requests: number; seed: number; lanes?: number; seconds?: number; only?: string}
 
-/** A deployment of its own, asked at random until the requests or the seconds are spent. Requests are the same for one seed; ids are not. */
+/**
+ * Sends random requests to a deployment of its own until the requests or seconds are used up. One seed always gives the same requests, but
+ * with different ids.
+ */
 export const fuzz = async (options: Options): Promise<Fuzzed> => {
   const begun: (() => Promise<unknown>)[] = []
   const model = await startModel()
@@ -41,7 +44,7 @@ export const fuzz = async (options: Options): Promise<Fuzzed> => {
 const workers = ['imports', 'discovery', 'writes', 'checks', 'credits', 'entitlements', 'erasure']
 const unlimited = {RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'}
 
-const fuzzBeside = async (model: ModelStandIn, options: Options, begun: (end: () => Promise<unknown>) => void): Promise<Fuzzed> => {
+const fuzzBeside = async (model: ModelSimulator, options: Options, begun: (end: () => Promise<unknown>) => void): Promise<Fuzzed> => {
   const house = await openDeployment('fuzz', {workers, environment: {...unlimited, ...modelEnvironment(model)}}, begun)
   const places = await openPlaces(house)
   const judge = openJudge()
@@ -66,11 +69,11 @@ const deaf = async (url: string): Promise<Failure[]> => {
   return status === 200 ? [] : [{route: '/health', problem: `It answers ${status} in the end`, seed: 0, curl: ''}]
 }
 
-/* One route after another, a few requests each, in rounds, so that what one leaves the others meet */
+/** Each round sends a few requests to one route after another, so that routes meet each other's data */
 
 const perRound = 8
 
-const askAll = async (hunt: Hunt, placeOf: (route: Route, at: number) => Place, {requests, lanes = 4, only}: Options) => {
+const askAll = async (hunt: Hunt, placeOf: (route: Route, at: number) => RequestPlaces, {requests, lanes = 4, only}: Options) => {
   const table = only ? routes.filter(({method, path}) => `${method} ${path}`.includes(only)) : routes
   const rounds = Math.max(1, Math.round(requests / table.length / perRound))
   const runs = Math.max(1, Math.round(requests / table.length / rounds))
@@ -87,16 +90,16 @@ type Hunt = ReturnType<typeof openHunt>
 type Means = {wire: Wire; judge: Judge; tally: Tally; seed: number; until: number}
 
 const openHunt = ({wire, judge, tally, seed, until}: Means) => {
-  /** Each problem of a route is told once, with the least request that shows it. */
+  /** Each problem of a route is reported once, with the smallest request that causes it. */
   const known = new Set<string>()
-  const test = async (route: Route, place: Place, drawn: Drawn) => {
+  const test = async (route: Route, place: RequestPlaces, drawn: DrawnRequest) => {
     const received = await wire.send(drawn, place.bearers).catch((error: Error) => error)
     if (received instanceof Error) return isOfTheWire(received) ? [] : [received.message]
     if (received === null) return []
     tally.add(route, drawn, received)
     return judge.problems(drawn, received)
   }
-  const ask = async (route: Route, place: Place, {runs, seed}: {runs: number; seed: number}) => {
+  const ask = async (route: Route, place: RequestPlaces, {runs, seed}: {runs: number; seed: number}) => {
     if (Date.now() > until) return
     const nameOf = (problem: string) => `${route.method} ${route.path} ${problem.replaceAll(/[0-9a-z_-]{20,}|\d+/g, '·').slice(0, 120)}`
     let told = ''
@@ -119,11 +122,14 @@ const openHunt = ({wire, judge, tally, seed, until}: Means) => {
   return {ask, tally, seed}
 }
 
-/** A connection that the API ends after it refused a body unread, as it may; what node will not send; a HEAD that was no HTTP to the API. */
+/**
+ * Errors that are no failure of the API: it may end a connection after refusing an unread body, node refuses to send some requests, and the
+ * API may see no valid HTTP in a HEAD request.
+ */
 const isOfTheWire = (error: Error) => 'code' in error && OF_THE_WIRE.includes(String(error.code))
 const OF_THE_WIRE = ['ECONNRESET', 'EPIPE', 'ERR_INVALID_CHAR', 'HPE_INVALID_CONSTANT', 'HPE_CLOSED_CONNECTION']
 
-/* What came of it */
+/** The result */
 
 type Tally = ReturnType<typeof openTally>
 
@@ -134,7 +140,7 @@ const openTally = () => {
   const failures: Failure[] = []
   let slowest: {route: string; ms: number; curl: string}[] = []
   let requests = 0
-  const add = ({method, path}: Route, drawn: Drawn, {status, ms}: Received) => {
+  const add = ({method, path}: Route, drawn: DrawnRequest, {status, ms}: Received) => {
     requests += 1
     byStatus[status] = (byStatus[status] ?? 0) + 1
     const route = `${method} ${path}`

@@ -1,22 +1,22 @@
 import {Agent, type IncomingMessage, request} from 'node:http'
 import type {Bearers} from './places.ts'
-import type {Drawn} from './requests.ts'
+import type {DrawnRequest} from './requests.ts'
 
 export type Received = {status: number; headers: IncomingMessage['headers']; text: string; ms: number; request: string}
 
-/** Beyond the longest wait for a job that a request may ask for without saying so. */
+/** Longer than the longest default wait for a job. */
 const answeredWithinMs = 30_000
-/** What streams is left after so long. */
+/** Event streams are left after this time. */
 const listenMs = 150
 
 export type Wire = ReturnType<typeof openWire>
 
-/** Sends what no client library would; answers null where the request itself was cut. Throws when no answer comes in time. */
+/** Sends requests that no client library would. Returns null where the request was cut; throws when no answer comes in time. */
 export const openWire = (base: string) => {
   const agent = new Agent({keepAlive: true, maxSockets: 50})
   const {hostname, port} = new URL(base)
   let count = 0
-  const send = (drawn: Drawn, bearers: Bearers): Promise<Received | null> => {
+  const send = (drawn: DrawnRequest, bearers: Bearers): Promise<Received | null> => {
     const id = `fuzz-${++count}`
     const bearer = bearers[drawn.bearer]
     const body = drawn.method === 'GET' || drawn.method === 'HEAD' ? null : drawn.body
@@ -28,9 +28,9 @@ export const openWire = (base: string) => {
   return {send, close: () => agent.destroy()}
 }
 
-type Sending = {body: Buffer | null; cut: number | null; id: string}
+type ExchangeInput = {body: Buffer | null; cut: number | null; id: string}
 
-const exchange = (options: object, {body, cut, id}: Sending): Promise<Received | null> => {
+const exchange = (options: object, {body, cut, id}: ExchangeInput): Promise<Received | null> => {
   const {promise, resolve, reject} = Promise.withResolvers<Received | null>()
   const began = performance.now()
   const sent = request(options, response => void read(response).then(text => resolve(received(response, text)), reject))

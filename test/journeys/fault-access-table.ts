@@ -1,22 +1,23 @@
 import {declined, type Expected, type Fault, type Row} from './fault-table.ts'
 
 /**
- * What keeps a connection's access from being renewed, by the papers: the specification's 429 and 502, and the wire reference's rows 9,
- * 10, 18 and 19. `ended`: our own token is past its hour, so that the renewal comes before the call; else the CRM says so at the call.
+ * Reasons why a connection's access token is not renewed: 429 and 502 of the specification, and rows 9, 10, 18 and 19 of the wire
+ * reference. `ended`: our copy of the token has expired, so the renewal comes before the call; otherwise the CRM refuses the call first.
  */
 export type AccessRow = Omit<Row, 'faults' | 'fresh'> & {
   ended: boolean
-  /** At the accounts host. */
+  /** Faults at the accounts host. */
   there: Fault['action'][]
-  /** Tokens of this grant that the ledger has for the last ten minutes. */
+  /** Renewals of this grant recorded within the last ten minutes. */
   minted?: number
-  /** How often the accounts host is asked for a token. */
+  /** Number of token requests to the accounts host. */
   renewals: number
 }
 
-/** The CRM's own answer, a 401, is told; what was learnt since is that it comes again. */
+/** The CRM's own 401 is passed on unchanged. The throttled renewal and its wait come from our side. */
 const throttledLate: Expected = {
-  relayed: declined('TOO_MANY_REQUESTS', 401, {rateLimited: true, retryable: true, retryAfterMs: {upTo: 600_000}}),
+  relayed: declined('INVALID_TOKEN', 401, {rateLimited: true, retryable: true}),
+  waits: {upTo: 600_000},
 }
 const throttled: Expected = {refused: 'CONNECTION_THROTTLED', retryAfterMs: {upTo: 600_000}}
 const unavailable: Expected = {refused: 'CONNECTION_UNAVAILABLE'}
@@ -31,16 +32,16 @@ const late = (fault: string, there: Fault['action'], all: Expected): AccessRow =
 })
 
 export const accessRows: AccessRow[] = [
-  before('n: the grant is revoked, met at the renewal', 'revokeGrant', over),
-  late('n: the grant is revoked, met at the renewal after the call', 'revokeGrant', over),
+  before('n: the grant is revoked, found at the renewal', 'revokeGrant', over),
+  late('n: the grant is revoked, found at the renewal after the call', 'revokeGrant', over),
   before('o: the renewal is throttled', 'tokenThrottle', throttled),
   late('o and 10: the renewal is throttled after the call', 'tokenThrottle', throttledLate),
   before('p: the accounts host fails', 'tokenDown', unavailable),
   before('p: the accounts host does not answer', {type: 'tokenDown', drop: true}, unavailable),
   late('p: the accounts host fails after the call', {type: 'tokenDown', status: 500}, unavailable),
   late('p: the accounts host does not answer after the call', {type: 'tokenDown', drop: true}, unavailable),
-  before('19: the accounts host does not know us', refused('invalid_client'), unavailable),
-  before('19: the accounts host refuses for no reason we know', refused('general_error'), unavailable),
+  before('19: the accounts host does not know our client', refused('invalid_client'), unavailable),
+  before('19: the accounts host refuses for an unknown reason', refused('general_error'), unavailable),
   {
     ...{fault: '18: the eleventh token in ten minutes', ended: true, there: [], minted: 10},
     ...{all: throttled, does: false, calls: 0, renewals: 0},

@@ -1,29 +1,29 @@
 import assert from 'node:assert/strict'
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {type AccessRow, accessRows} from './fault-access-table.ts'
 import {arm, assertSeen, clear} from './fault-cells.ts'
-import {ask, connectAnew, openDoors, type Place, prepare, type Request} from './fault-doors.ts'
+import {ask, connectAnew, type FaultDoorPlace, openFaultOperations, prepare, type Request} from './fault-operations.ts'
 import {declined, done, type Expected, limited, type Row, silent, spent} from './fault-table.ts'
 import {expectedOf} from './fault-verdict.ts'
 
-/** Access that is not renewed, and the day that is spent, through every door. */
-const test = anyTest.serial as TestFn<{here: World; places: Place[]}>
+/** Tokens that cannot be renewed, and an exhausted quota, through every door. */
+const test = anyTest.serial as TestFn<{here: TestDeployment; places: FaultDoorPlace[]}>
 
 test.before(async t => {
-  const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '4'}})
-  Object.assign(t.context, {here, places: await openDoors(here)})
+  const here = await startTestDeployment(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '4'}})
+  Object.assign(t.context, {here, places: await openFaultOperations(here)})
 })
 test.beforeEach(t => clear(t.context.places[0]!))
 
-/** The accounts host cannot be asked for whom it fails: the doors take turns. */
+/** A fault of the accounts host applies to every connection, so the doors are tested one after the other. */
 for (const row of accessRows)
   test(row.fault, async t => {
     for (const place of t.context.places) await assertAccess(t, row, place)
   })
 
-const assertAccess = async (t: ExecutionContext<any>, {ended, there, minted = 0, renewals, ...row}: AccessRow, place: Place) => {
+const assertAccess = async (t: ExecutionContext<any>, {ended, there, minted = 0, renewals, ...row}: AccessRow, place: FaultDoorPlace) => {
   await clear(place)
   const {world} = place
   const connector = await connectAnew(place)
@@ -40,7 +40,7 @@ const assertAccess = async (t: ExecutionContext<any>, {ended, there, minted = 0,
   await assertKept(t, request, !(row.all && 'refused' in row.all && row.all.ends))
 }
 
-/** Once the trouble is over the same request goes through, where the grant was not the trouble. */
+/** Once the fault is over, the same request succeeds unless the grant was revoked. */
 const assertKept = async (t: ExecutionContext<any>, request: Request, isKept: boolean) => {
   const {world, connector, door} = request
   world.crm.faults.clear()
@@ -49,8 +49,8 @@ const assertKept = async (t: ExecutionContext<any>, request: Request, isKept: bo
   t.deepEqual([status, body.code], isKept ? [200, undefined] : [502, 'CONNECTION_UNAVAILABLE'], `${door} afterwards`)
 }
 
-/** The CRM has just said at each place that nothing is left, to somebody else's call: that was the minute's. */
-const spendDay = async (places: Place[]): Promise<Request[]> => {
+/** Lets the CRM report an exhausted quota to another call at each door, which is also the one call of the minute. */
+const spendDay = async (places: FaultDoorPlace[]): Promise<Request[]> => {
   const requests = await Promise.all(places.map(place => prepare(place)))
   for (const {world, key, org} of requests) {
     world.crm.faults.add({match: {org: key}, action: {type: 'rateLimit', credits: 0}})
@@ -61,9 +61,9 @@ const spendDay = async (places: Place[]): Promise<Request[]> => {
   return requests
 }
 
-const nextMinute = ({db}: World) => db.query(sql.unsafe`update crm_allowances set probe_at = probe_at - interval '61 seconds'`)
+const nextMinute = ({db}: TestDeployment) => db.query(sql.unsafe`update crm_allowances set probe_at = probe_at - interval '61 seconds'`)
 
-test('20: the day is spent and the minute’s call is taken: nothing is sent, at any door', async t => {
+test('20: no door sends a call when the quota is exhausted and the call of the minute was made', async t => {
   const requests = await spendDay(t.context.places)
   const row: Row = {fault: '', faults: [], all: {refused: 'DAILY_ALLOWANCE_SPENT'}, does: false}
   await assertSeen(t, row, requests, await Promise.all(requests.map(ask)))
@@ -76,33 +76,39 @@ const slowed: Expected = {relayed: limited()}
 const lost: Expected = {relayed: silent(null)}
 const over: Expected = {relayed: spent()}
 
-/** Its next one; a replacement's is the reading of its first parent's rows, and what comes after that is not it. */
+/** Outcomes of the next minute's call. For a replacement this is the read of its first parent's rows. */
 const minutes: Row[] = [
-  {fault: 'answered: it is done, and the day is there again', faults: [], all: done},
+  {fault: 'answered: it succeeds, and the quota counts as available again', faults: [], all: done},
   {
-    ...{fault: 'answered, with every record refused: the day is there again', faults: [{action: {type: 'refuse', index: [0, 1]}}]},
+    ...{
+      fault: 'answered, with every record refused: the quota counts as available again',
+      faults: [{action: {type: 'refuse', index: [0, 1]}}],
+    },
     ...{create: locked, update: locked, rows: locked, does: false},
   },
   {
-    ...{fault: 'declined: the day is still spent', faults: [{action: {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}}}]},
+    ...{
+      fault: 'declined: the quota still counts as exhausted',
+      faults: [{action: {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}}}],
+    },
     ...{create: denied, update: denied, byIds: denied, one: denied, does: false, spent: true},
   },
   {
-    ...{fault: 'refused for its rate: the day is still spent', faults: [{action: 'rateLimit'}], spent: true, does: false},
+    ...{fault: 'rate-limited: the quota still counts as exhausted', faults: [{action: 'rateLimit'}], spent: true, does: false},
     ...{create: slowed, update: slowed, byIds: slowed, one: slowed},
   },
   {
-    ...{fault: 'not answered: the day is still spent', faults: [{action: 'dropAfter'}], spent: true, does: true},
+    ...{fault: 'not answered: the quota still counts as exhausted', faults: [{action: 'dropAfter'}], spent: true, does: true},
     ...{create: lost, update: lost, byIds: lost, one: lost},
   },
   {
-    ...{fault: 'refused for the day once more: it is still spent', faults: [{action: {type: 'rateLimit', credits: 0}}]},
+    ...{fault: 'refused for the quota again: the quota still counts as exhausted', faults: [{action: {type: 'rateLimit', credits: 0}}]},
     ...{create: over, update: over, rowsRead: over, byIds: over, one: over, does: false},
   },
 ]
 
 for (const row of minutes)
-  test(`the minute’s call is ${row.fault}`, async t => {
+  test(`a door's single call per minute is ${row.fault}`, async t => {
     const requests = (await spendDay(t.context.places)).filter(({door}) => expectedOf(row, door))
     await nextMinute(t.context.here)
     for (const request of requests) arm(row, request)

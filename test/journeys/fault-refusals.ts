@@ -1,7 +1,7 @@
-import {absent, declined, done, type Expected, type Fault, limited, type Row, type Said, silent, spent} from './fault-table.ts'
+import {absent, declined, done, type Expected, type Fault, limited, type NoAnswerFault, type Row, silent, spent} from './fault-table.ts'
 
-/** The faults by which the CRM declines, and the rows of the wire reference's part 14 that no fault of the stand-in has by itself. */
-const relayed = (said: Said): Expected => ({relayed: said})
+/** The faults by which the CRM declines, and the rows of part 14 of the wire reference that need more than a fault of the stand-in. */
+const relayed = (said: NoAnswerFault): Expected => ({relayed: said})
 const one = (fault: string, action: Fault['action'], more: Omit<Row, 'fault' | 'faults'>): Row => ({fault, faults: [{action}], ...more})
 
 const refusal = (code: string, details: object = {}) => ({code, details, message: `${code}, said the CRM`, status: 'error'})
@@ -12,49 +12,52 @@ const answer = (status: number, body: unknown, headers?: Record<string, string>)
 const duplicate = (id: string, more: object = {}) => ({api_name: 'Account_Number', duplicate_record: {id}, ...more})
 const twice = (one: object, other: object) => ({errors: [refusal('DUPLICATE_DATA', one), refusal('DUPLICATE_DATA', other)]})
 
-/** j: some records, each for itself. A reading has none that could be refused, and each record is the whole answer's or its own. */
-const ofFirst = (said: Said, more: {duplicate?: boolean} = {}): Partial<Row> => ({write: {items: [{said, ...more}, 'done']}, read: done})
-const refuse = (fault: string, given: {code?: string; details?: Record<string, unknown>}, said: Partial<Said>, more = {}) =>
+/** j: the CRM refuses single records. Reads have no single refusals. */
+const ofFirst = (said: NoAnswerFault, more: {duplicate?: boolean} = {}): Partial<Row> => ({
+  write: {items: [{said, ...more}, 'done']},
+  read: done,
+})
+const refuse = (fault: string, given: {code?: string; details?: Record<string, unknown>}, said: Partial<NoAnswerFault>, more = {}) =>
   one(fault, {type: 'refuse', ...given}, ofFirst(declined(given.code ?? 'RECORD_LOCKED', 207, {part: 'item', ...said}), more))
 
 export const refusals: Row[] = [
-  refuse('j: one is locked', {}, {retryable: true}),
-  refuse('j: one is not approved', {code: 'NOT_APPROVED'}, {retryable: true}),
-  refuse('j: one lacks a field', {code: 'MANDATORY_NOT_FOUND', details: {api_name: 'X', json_path: '$.data[0].X'}}, {}),
-  refuse('j: one under a code nobody has heard of (17)', {code: 'BRAND_NEW'}, {}),
-  refuse('j: one for the rate (14)', {code: 'TOO_MANY_REQUESTS'}, {rateLimited: true, retryable: true}),
-  refuse('j: one is a duplicate of one record', {code: 'DUPLICATE_DATA', details: duplicate('44')}, {}, {duplicate: true}),
-  refuse('j: one is a duplicate of several', {code: 'DUPLICATE_DATA', details: duplicate('44', {more_records: true})}, {}),
+  refuse('j: one record is locked', {}, {retryable: true}),
+  refuse('j: one record is not approved', {code: 'NOT_APPROVED'}, {retryable: true}),
+  refuse('j: one record lacks a field', {code: 'MANDATORY_NOT_FOUND', details: {api_name: 'X', json_path: '$.data[0].X'}}, {}),
+  refuse('j: one record is refused with an unknown code (17)', {code: 'BRAND_NEW'}, {}),
+  refuse('j: one record is rate-limited (14)', {code: 'TOO_MANY_REQUESTS'}, {rateLimited: true, retryable: true}),
+  refuse('j: one record is a duplicate of another', {code: 'DUPLICATE_DATA', details: duplicate('44')}, {}, {duplicate: true}),
+  refuse('j: one record is a duplicate of several', {code: 'DUPLICATE_DATA', details: duplicate('44', {more_records: true})}, {}),
   refuse(
-    'j: one is a duplicate twice, of one record (7)',
+    'j: one record is a duplicate of another in two fields (7)',
     {code: 'MULTIPLE_OR_MULTI_ERRORS', details: twice(duplicate('44'), duplicate('44', {api_name: 'Other'}))},
     {},
     {duplicate: true},
   ),
   refuse(
-    'j: one is a duplicate twice, of two records (7)',
+    'j: one record is a duplicate of two others in two fields (7)',
     {code: 'MULTIPLE_OR_MULTI_ERRORS', details: twice(duplicate('44'), duplicate('45'))},
     {},
   ),
   one(
-    'j: both',
+    'j: both records are refused',
     {type: 'refuse', index: [0, 1], code: 'INVALID_DATA'},
     {
       ...{write: {items: [{said: declined('INVALID_DATA', 400, {part: 'item'})}, {said: declined('INVALID_DATA', 400, {part: 'item'})}]}},
       ...{read: done, does: false},
     },
   ),
-  one('j: one, as older versions say it', 'refuse', {
+  one('j: one record is refused with the status of older versions', 'refuse', {
     ...ofFirst(declined('RECORD_LOCKED', 202, {part: 'item', retryable: true})),
     switches: {legacy202: true},
   }),
 ]
 
-const declines = (fault: string, status: number, body: unknown, said: Partial<Said> = {}, code: string | null = codeIn(body)) =>
+const declines = (fault: string, status: number, body: unknown, said: Partial<NoAnswerFault> = {}, code: string | null = codeIn(body)) =>
   one(fault, answer(status, body), {all: relayed(declined(code, status, said)), does: false})
 const codeIn = (body: unknown) => (body as {code?: string; data?: {code: string}[]}).code ?? (body as any).data[0].code
 
-/** The call as such is declined: bare, or in the list some versions wrap it in. */
+/** The CRM declines the call as a whole: with a bare error, or in the list that some versions wrap it in. */
 export const wholes: Row[] = [
   declines('8: 400 INVALID_MODULE', 400, refusal('INVALID_MODULE', {resource_path_index: 0})),
   declines('8: 400 AUTHORIZATION_FAILED', 400, refusal('AUTHORIZATION_FAILED')),
@@ -62,13 +65,13 @@ export const wholes: Row[] = [
   declines('8: 405', 405, refusal('INVALID_REQUEST_METHOD')),
   declines('8: 412, wrapped', 412, {data: [refusal('ALREADY_MODIFIED')]}, {part: 'first'}),
   one(
-    '8: 413, a page',
+    '8: 413 with an HTML page',
     {type: 'answer', status: 413, text: '<h1>Too large</h1>'},
     {
       ...{all: relayed(declined(null, 413, {part: null})), does: false},
     },
   ),
-  declines('8: 415 under a code nobody has heard of', 415, refusal('BRAND_NEW', {why: ['this', {and: 'that'}]})),
+  declines('8: 415 with an unknown code', 415, refusal('BRAND_NEW', {why: ['this', {and: 'that'}]})),
   declines('11: 401 OAUTH_SCOPE_MISMATCH', 401, refusal('OAUTH_SCOPE_MISMATCH')),
   declines('11: 403 NO_PERMISSION', 403, refusal('NO_PERMISSION', {permissions: ['Crm_Implied_Edit']})),
   declines('11: 403 NO_PERMISSION, wrapped', 403, {data: [refusal('NO_PERMISSION')]}, {part: 'first'}),
@@ -83,25 +86,25 @@ export const wholes: Row[] = [
   one('15 and 16: 304', {type: 'answer', status: 304}, {write: relayed(silent(304, {retryable: false})), read: absent, does: false}),
 ]
 
-/** k and l: 429, and what else says TOO_MANY_REQUESTS. */
+/** k and l: 429, and other answers with TOO_MANY_REQUESTS. */
 export const limits: Row[] = [
-  one('k: slow down', 'rateLimit', {all: relayed(limited()), does: false}),
-  one('k: with a wait in seconds', {type: 'rateLimit', retryAfter: 3}, {all: relayed(limited({retryAfterMs: 3_000})), does: false}),
+  one('k: 429 without a wait', 'rateLimit', {all: relayed(limited()), does: false}),
+  one('k: 429 with a wait in seconds', {type: 'rateLimit', retryAfter: 3}, {all: relayed(limited({retryAfterMs: 3_000})), does: false}),
   one(
-    'k: with a wait and credits left',
+    'k: 429 with a wait and credits left',
     {type: 'rateLimit', retryAfter: 61, credits: 500},
     {all: relayed(limited({retryAfterMs: 61_000})), does: false},
   ),
   one(
-    'k: with a date to wait for',
+    'k: 429 with a date',
     {type: 'rateLimit', retryAfter: 'date:40'},
     {all: relayed(limited({retryAfterMs: {upTo: 40_000}})), does: false},
   ),
-  one('k: of the older shape', {type: 'rateLimit', legacy: true}, {all: relayed(limited()), does: false}),
-  one('l: the day is spent', {type: 'allowanceSpent', forSeconds: 3_600}, {all: relayed(spent()), does: false}),
-  one('12: no credits left', {type: 'rateLimit', credits: 0}, {all: relayed(spent()), does: false}),
+  one('k: 429 in the older format', {type: 'rateLimit', legacy: true}, {all: relayed(limited()), does: false}),
+  one('l: the daily quota is exhausted', {type: 'allowanceSpent', forSeconds: 3_600}, {all: relayed(spent()), does: false}),
+  one('12: 429 with no credits left', {type: 'rateLimit', credits: 0}, {all: relayed(spent()), does: false}),
   one(
-    '12: fewer than none, and a wait that is not passed on',
+    '12: 429 with negative credits, and a wait that is not passed on',
     {type: 'rateLimit', credits: -3, retryAfter: 60},
     {all: relayed(spent({retryAfterMs: 60_000})), does: false},
   ),
@@ -109,20 +112,20 @@ export const limits: Row[] = [
     all: relayed(limited({status: 400, retryAfterMs: 2_000})),
     does: false,
   }),
-  // Relayed as the day's end, and yet not written down as such: only a 429 is.
+  // Reported as an exhausted quota, but recorded as such only for a 429.
   one('14: TOO_MANY_REQUESTS on 400, no credits left', answer(400, refusal('TOO_MANY_REQUESTS'), {'x-api-credits-remaining': '0'}), {
     all: relayed(spent({status: 400})),
     does: false,
   }),
 ]
 
-/** m and n: the access token and the grant, met at the call. */
+/** m and n: the access token and the grant, found invalid by the call. */
 export const tokens: Row[] = [
-  one('m: the token has ended', 'expireToken', {all: done, calls: 2}),
+  one('m: the token has expired', 'expireToken', {all: done, calls: 2}),
   one('9: 401 AUTHENTICATION_FAILURE', answer(401, refusal('AUTHENTICATION_FAILURE')), {all: done, calls: 2}),
   one('9: 401 INVALID_TOKEN, wrapped', answer(401, {data: [refusal('INVALID_TOKEN')]}), {all: done, calls: 2}),
   {
-    ...{fault: '9: the renewed one is not taken either', faults: [{action: 'expireToken', times: 2}], fresh: true},
+    ...{fault: '9: the renewed token is refused too', faults: [{action: 'expireToken', times: 2}], fresh: true},
     ...{all: relayed(declined('INVALID_TOKEN', 401)), does: false, calls: 2},
   },
   one('n: the grant is revoked', 'revokeGrant', {

@@ -2,19 +2,19 @@ import type {FaultAction, FaultType} from '../simulators/crm/faults.ts'
 import type {Switches} from '../simulators/crm/switches.ts'
 
 /**
- * What the papers say of every fault at every door, written without looking at the code: the specification's "CRM error object" and
- * Errors, its entries 3 and 4, and the wire reference's part 14, whose rows the titles of the second half name.
+ * The expected result of every fault at every door, from the specification, not from the code: "CRM error object" and Errors, entries 3 and
+ * 4, and part 14 of the wire reference, whose rows are named in the titles of the second half.
  */
 export type Door = 'create' | 'update' | 'rows' | 'rowsRead' | 'byIds' | 'one'
-export const doors: Door[] = ['create', 'update', 'rows', 'rowsRead', 'byIds', 'one']
-/** A fault at `rowsRead` meets the reading of the first parent's rows, before anything of it is written. */
+export const faultOperations: Door[] = ['create', 'update', 'rows', 'rowsRead', 'byIds', 'one']
+/** A fault at `rowsRead` applies to the read of the first parent's rows, before anything is written. */
 export const isWrite = (door: Door) => door === 'create' || door === 'update' || door === 'rows'
 
 /**
- * The CRM error object. `part`: which of the CRM's own JSON stands in `response`, its `details` beside it: the whole body, the refusal
- * that stands first in it, the record's own entry, or none. Times in milliseconds; `upTo`: less than ten seconds below that.
+ * The CRM error object. `part`: which part of the CRM's JSON is `response`, with its `details`: the whole body, the first error in it, the
+ * record's own entry, or none. Times are in ms; `upTo`: up to ten seconds less than that.
  */
-export type Said = {
+export type NoAnswerFault = {
   code: string | null
   status: number | null
   retryable: boolean
@@ -26,128 +26,147 @@ export type Said = {
 }
 export type Time = number | {upTo: number}
 
-/** What one of two items comes to. `duplicate`: the one record the refusal names is handed on. `absent`: the CRM has no such record. */
-export type Item = 'done' | 'absent' | {said: Said; duplicate?: boolean}
+/** Result for one of two items. `duplicate`: the record that the refusal names is passed on. `absent`: the CRM has no such record. */
+export type Item = 'done' | 'absent' | {said: NoAnswerFault; duplicate?: boolean}
 
-/** Two items apart; one answer that was both's; or a refusal before anything was sent, which ends the connection or keeps it. */
+/** Two separate results, one answer for both items, or a refusal before sending, which ends the connection or keeps it. */
 export type Expected =
   | {items: [Item, Item]}
-  | {relayed: Said}
+  /** `waits`: the wait that our side adds to the CRM's answer. */
+  | {relayed: NoAnswerFault; waits?: Time}
   | {refused: 'CONNECTION_THROTTLED' | 'CONNECTION_UNAVAILABLE' | 'DAILY_ALLOWANCE_SPENT'; ends?: boolean; retryAfterMs?: Time}
 
-export type Given = {ids: string[]; keys: string[]; org: string}
+export type FaultGiven = {ids: string[]; keys: string[]; org: string}
 type Action = FaultAction | FaultType
-export type Fault = {action: Action | ((given: Given) => Action); times?: number}
+export type Fault = {action: Action | ((given: FaultGiven) => Action); times?: number}
 
-/** By the door itself, else by its kind, else `all`. `does`: whether the CRM does what it was asked to. `calls`: how often it is asked. */
+/** Expected results by door, else by its kind, else `all`. `does`: whether the CRM executes the request. `calls`: number of calls. */
 export type Row = Partial<Record<Door | 'write' | 'read' | 'all', Expected>> & {
   fault: string
   faults: Fault[]
   does?: boolean
   calls?: number
-  /** The reading of the other parent's rows meets the same. */
+  /** The read of the other parent's rows meets the same fault. */
   lasts?: boolean
-  /** The day is spent afterwards; by itself it is where the CRM said so with this call. */
+  /** Whether the quota counts as exhausted afterwards; by default if this call reported it. */
   spent?: boolean
-  /** Of a connection whose access nobody has used yet. */
+  /** Requires a connection whose token was not used yet. */
   fresh?: boolean
   switches?: Partial<Switches>
 }
 
-export const silent = (status: number | null, more: Partial<Said> = {}): Said => ({
+export const silent = (status: number | null, more: Partial<NoAnswerFault> = {}): NoAnswerFault => ({
   ...{code: null, status, retryable: true, unanswered: true, rateLimited: false, retryAfterMs: null, quotaSpent: false, part: null},
   ...more,
 })
-export const declined = (code: string | null, status: number, more: Partial<Said> = {}): Said => ({
+export const declined = (code: string | null, status: number, more: Partial<NoAnswerFault> = {}): NoAnswerFault => ({
   ...{code, status, retryable: false, unanswered: false, rateLimited: false, retryAfterMs: null, quotaSpent: false, part: 'body'},
   ...more,
 })
-export const limited = (more: Partial<Said> = {}) => declined('TOO_MANY_REQUESTS', 429, {rateLimited: true, retryable: true, ...more})
-export const spent = (more: Partial<Said> = {}) => limited({retryable: false, quotaSpent: true, ...more})
+export const limited = (more: Partial<NoAnswerFault> = {}) =>
+  declined('TOO_MANY_REQUESTS', 429, {rateLimited: true, retryable: true, ...more})
+export const spent = (more: Partial<NoAnswerFault> = {}) => limited({retryable: false, quotaSpent: true, ...more})
 
 export const done: Expected = {items: ['done', 'done']}
 export const absent: Expected = {items: ['absent', 'absent']}
-const relayed = (said: Said): Expected => ({relayed: said})
-const each = (said: Said): Expected => ({items: [{said}, {said}]})
+const relayed = (said: NoAnswerFault): Expected => ({relayed: said})
+const each = (said: NoAnswerFault): Expected => ({items: [{said}, {said}]})
 const fifth = {code: 'INTERNAL_ERROR', part: 'body'} as const
 
 const one = (fault: string, action: Fault['action'], more: Omit<Row, 'fault' | 'faults'>): Row => ({fault, faults: [{action}], ...more})
 
-/** a–i: the connection, the answer, and what it leaves out. */
-export const silences: Row[] = [
-  one('a: dropped before anything is done', 'dropBefore', {all: relayed(silent(null)), does: false}),
-  one('b: dropped after it is done', 'dropAfter', {all: relayed(silent(null)), does: true}),
+/** a–i: the connection, the answer, and missing parts of it. */
+export const missingAnswers: Row[] = [
+  one('a: the call is dropped before the CRM acts', 'dropBefore', {all: relayed(silent(null)), does: false}),
+  one('b: the call is dropped after the CRM acted', 'dropAfter', {all: relayed(silent(null)), does: true}),
   one('c: the answer breaks off', 'truncateAfter', {all: relayed(silent(200)), does: true}),
-  one('d: 500 before', 'status5xxBefore', {all: relayed(silent(500, fifth)), does: false}),
-  one('d: 502 before, a page', {type: 'status5xxBefore', status: 502, html: true}, {all: relayed(silent(502)), does: false}),
+  one('d: 500 before the CRM acts', 'status5xxBefore', {all: relayed(silent(500, fifth)), does: false}),
   one(
-    'd: 503 before, with a wait',
+    'd: 502 with an HTML page before the CRM acts',
+    {type: 'status5xxBefore', status: 502, html: true},
+    {all: relayed(silent(502)), does: false},
+  ),
+  one(
+    'd: 503 with a wait before the CRM acts',
     {type: 'status5xxBefore', status: 503, retryAfter: 7},
     {all: relayed(silent(503, {...fifth, retryAfterMs: 7_000})), does: false},
   ),
-  one('d: 504 before', {type: 'status5xxBefore', status: 504}, {all: relayed(silent(504, fifth)), does: false}),
-  one('e: 500 after', 'status5xxAfter', {all: relayed(silent(500, fifth)), does: true}),
-  one('e: 502 after', {type: 'status5xxAfter', status: 502}, {all: relayed(silent(502, fifth)), does: true}),
+  one('d: 504 before the CRM acts', {type: 'status5xxBefore', status: 504}, {all: relayed(silent(504, fifth)), does: false}),
+  one('e: 500 after the CRM acted', 'status5xxAfter', {all: relayed(silent(500, fifth)), does: true}),
+  one('e: 502 after the CRM acted', {type: 'status5xxAfter', status: 502}, {all: relayed(silent(502, fifth)), does: true}),
   one(
-    'e: 503 after, a page, with a wait',
+    'e: 503 with an HTML page and a wait after the CRM acted',
     {type: 'status5xxAfter', status: 503, html: true, retryAfter: 0.4},
     {all: relayed(silent(503, {retryAfterMs: 400})), does: true},
   ),
-  one('e: 504 after, a page', {type: 'status5xxAfter', status: 504, html: true}, {all: relayed(silent(504)), does: true}),
-  one('f: a page instead of JSON', 'nonJson', {all: relayed(silent(200)), does: true}),
-  one('g: 200 and no body', 'emptyBody', {all: relayed(silent(200)), does: true}),
-  one('g: 201 and no body', {type: 'emptyBody', status: 201}, {all: relayed(silent(201)), does: true}),
+  one(
+    'e: 504 with an HTML page after the CRM acted',
+    {type: 'status5xxAfter', status: 504, html: true},
+    {all: relayed(silent(504)), does: true},
+  ),
+  one('f: an HTML page instead of JSON', 'nonJson', {all: relayed(silent(200)), does: true}),
+  one('g: 200 without a body', 'emptyBody', {all: relayed(silent(200)), does: true}),
+  one('g: 201 without a body', {type: 'emptyBody', status: 201}, {all: relayed(silent(201)), does: true}),
   one('g: 204', {type: 'emptyBody', status: 204}, {write: relayed(silent(204)), read: absent, does: true}),
-  one('h: success without saying which', 'successNoId', {
+  one('h: success without record ids', 'successNoId', {
     ...{all: done, does: true},
     create: each(silent(201, {code: 'SUCCESS', part: 'item'})),
   }),
   one(
-    'h: of one of two',
+    'h: success without the id of one record',
     {type: 'successNoId', index: 1},
     {all: done, does: true, create: {items: ['done', {said: silent(201, {code: 'SUCCESS', part: 'item'})}]}},
   ),
-  one('i: one entry short', 'shortData', {
+  one('i: an answer with one entry missing', 'shortData', {
     ...{write: each(silent(200, {part: 'body'})), create: each(silent(201, {part: 'body'})), read: absent, does: true},
-    // The CRM lists the newest first: it is the older one that is left out.
+    // The CRM lists the newest record first, so the older one is missing.
     byIds: {items: ['absent', 'done']},
   }),
   one(
-    'i: no entry at all',
+    'i: an answer without entries',
     {type: 'shortData', by: 2},
     {write: each(silent(200, {part: 'body'})), create: each(silent(201, {part: 'body'})), read: absent, does: true},
   ),
-  // Nothing in a create's answer tells that its entries are turned round; an update's name other records than were sent there.
-  one('i: entries turned round', 'shuffleData', {write: each(silent(200, {part: 'body'})), create: done, read: done, does: true}),
-  one('q: slower than we wait, before', {type: 'slow', ms: 4_200}, {all: relayed(silent(null)), does: true}),
-  one('q: slower than we wait, after', {type: 'slow', ms: 4_200, when: 'after'}, {all: relayed(silent(null)), does: true}),
-  one('q: slow, and in time', {type: 'slow', ms: 80, when: 'after'}, {all: done}),
-  one('r: held before, let go later', 'hold', {all: relayed(silent(null)), does: true}),
-  one('r: held after, let go later', {type: 'hold', when: 'after'}, {all: relayed(silent(null)), does: true}),
-  one('s: sent elsewhere, before', 'redirect', {all: relayed(silent(302, {retryable: false})), does: false}),
-  one('s: sent elsewhere, after', {type: 'redirect', when: 'after'}, {all: relayed(silent(302, {retryable: false})), does: true}),
+  // Reordered entries of a create cannot be noticed; those of an update name records that were not sent in this place.
+  one('i: an answer with reordered entries', 'shuffleData', {
+    write: each(silent(200, {part: 'body'})),
+    create: done,
+    read: done,
+    does: true,
+  }),
+  one('q: slower than the timeout, before the CRM acts', {type: 'slow', ms: 4_200}, {all: relayed(silent(null)), does: true}),
+  one(
+    'q: slower than the timeout, after the CRM acted',
+    {type: 'slow', ms: 4_200, when: 'after'},
+    {all: relayed(silent(null)), does: true},
+  ),
+  one('q: slow but within the timeout', {type: 'slow', ms: 80, when: 'after'}, {all: done}),
+  one('r: held before the CRM acts, released later', 'hold', {all: relayed(silent(null)), does: true}),
+  one('r: held after the CRM acted, released later', {type: 'hold', when: 'after'}, {all: relayed(silent(null)), does: true}),
+  one('s: redirected before the CRM acts', 'redirect', {all: relayed(silent(302, {retryable: false})), does: false}),
+  one('s: redirected after the CRM acted', {type: 'redirect', when: 'after'}, {all: relayed(silent(302, {retryable: false})), does: true}),
 ]
 
 const foreignName = 'Somebody else’s'
-const taken = ({org, keys}: Given): FaultAction => ({
+const taken = ({org, keys}: FaultGiven): FaultAction => ({
   ...{type: 'foreignCreate', org, module: 'Accounts'},
   record: {Account_Name: foreignName, Account_Number: keys[0]},
 })
-const changed = ({org, ids}: Given): FaultAction => ({
+const changed = ({org, ids}: FaultGiven): FaultAction => ({
   ...{type: 'foreignCreate', org, module: 'Accounts', record: {id: ids[0], Billing_City: 'Elsewhere'}},
 })
-const added = ({org, ids}: Given): FaultAction => ({
+const added = ({org, ids}: FaultGiven): FaultAction => ({
   ...{type: 'foreignCreate', org, module: 'Orders', record: {id: ids[0], Order_Lines: [{Product: 'Foreign'}]}},
 })
 
-/** t and u: the CRM's other users, and its clock. */
+/** t and u: other users of the CRM, and its clock. */
 export const meanwhile: Row[] = [
-  one('t: somebody else takes the unique value', taken, {
+  one('t: another user takes the unique value', taken, {
     ...{all: done},
     create: {items: [{said: declined('DUPLICATE_DATA', 207, {part: 'item'}), duplicate: true}, 'done']},
   }),
-  one('t: somebody else changes the record', changed, {create: done, update: done, byIds: done, one: done}),
-  one('t: somebody else adds a row', added, {rows: done, rowsRead: done}),
+  one('t: another user changes the record', changed, {create: done, update: done, byIds: done, one: done}),
+  one('t: another user adds a row', added, {rows: done, rowsRead: done}),
   one('u: the CRM’s clock an hour behind', {type: 'clockSkew', seconds: -3_600}, {all: done}),
   one('u: the CRM’s clock an hour ahead', {type: 'clockSkew', seconds: 3_600}, {all: done}),
 ]

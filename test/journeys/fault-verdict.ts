@@ -1,19 +1,19 @@
-import type {Request, Seen} from './fault-doors.ts'
-import {type Door, type Expected, type Item, isWrite, type Row, type Said, type Time} from './fault-table.ts'
+import type {Request, SeenAnswer} from './fault-operations.ts'
+import {type Door, type Expected, type Item, isWrite, type NoAnswerFault, type Row, type Time} from './fault-table.ts'
 
-/** What a row of the table says of one door; undefined where the door is not among its. */
+/** The expectation of a row for one door; undefined if the row does not cover the door. */
 export const expectedOf = (row: Row, door: Door): Expected | undefined => row[door] ?? (isWrite(door) ? row.write : row.read) ?? row.all
 
-/** One of two items at the end: written, refused by the CRM, not heard of, or never sent. Only the last leaves no trace. */
+/** Final state of one of two items: written, refused by the CRM, unanswered, or never sent. Only the last leaves no trace. */
 type End = {was: 'done'} | {was: 'refused' | 'unanswered'; code: string | null} | {was: 'unsent'}
-type Told = {item: unknown; end: End}
-type Verdict = Pick<Seen, 'status' | 'retryAfter' | 'said' | 'items'> & {ends: End[]}
+type ReportedFault = {item: unknown; end: End}
+type Verdict = Pick<SeenAnswer, 'status' | 'retryAfter' | 'said' | 'items'> & {ends: End[]}
 
 /**
- * All that is to be seen of a request by the papers' rules, given what the CRM said to it. A write nobody answered stays counted and is
- * an open question; one that was declined is given back; what was not sent is in no book. Nothing is left in flight.
+ * The expected result of a request by the specification, given the CRM's answer. An unanswered write stays counted with an open question, a
+ * declined one is released, and one that was not sent is recorded nowhere. Nothing stays in flight.
  */
-export const verdictOf = (row: Row, request: Request, seen: Seen): Omit<Seen, 'answer'> => {
+export const verdictOf = (row: Row, request: Request, seen: SeenAnswer): Omit<SeenAnswer, 'answer'> => {
   const expected = expectedOf(row, request.door)!
   const {ends, ...answered} = answerOf(row, request, seen)
   const counted = ends.filter(({was}) => was === 'done' || was === 'unanswered').length
@@ -28,7 +28,7 @@ export const verdictOf = (row: Row, request: Request, seen: Seen): Omit<Seen, 'a
     },
     stored: request.door === 'byIds' || request.door === 'one' ? null : ends.map(({was}) => was === 'done' || isDoneSilently(was, row)),
     connection: 'refused' in expected && expected.ends ? 'ended' : 'connected',
-    // Written down for a 429 alone, whatever else says that nothing is left; and for what was refused because it stands there.
+    // Recorded only for a 429, and for requests refused because it was recorded before.
     spent: row.spent ?? (isSpent(expected) && !('relayed' in expected && expected.relayed.status !== 429)),
     stoppedBy: request.door === 'byIds' && isSpent(expected) ? 'allowance' : null,
   }
@@ -50,7 +50,7 @@ const countsOf = (log: unknown[][]) => {
   return counts
 }
 
-const answerOf = (row: Row, {door}: Request, seen: Seen): Verdict => {
+const answerOf = (row: Row, {door}: Request, seen: SeenAnswer): Verdict => {
   const expected = expectedOf(row, door)!
   if ('refused' in expected) return refusedAt(door, expected, seen)
   if (door === 'rowsRead') return readRowsAt(expected, row, seen)
@@ -59,23 +59,30 @@ const answerOf = (row: Row, {door}: Request, seen: Seen): Verdict => {
   const said = fill(expected.relayed, seen, 0)
   const told = [0, 1].map(n => tell({said: expected.relayed}, door, n, seen))
   if (door === 'rows') return apart(told)
-  return {...apart(told), ...relay(said)}
+  return {...apart(told), ...relay(said, expected, seen)}
 }
 
-/** A request of several answers is 200, whatever they are, and asks for no wait of its own. */
-const apart = (told: Told[]): Verdict => ({
+/** A request with several results is answered with 200 and without Retry-After. */
+const apart = (told: ReportedFault[]): Verdict => ({
   ...{status: 200, retryAfter: null, said: null},
   ...{items: told.map(({item}) => item), ends: told.map(({end}) => end)},
 })
 
-/** One answer of the CRM is the whole answer: the day's end as 429 without a time, all else as 502 with the CRM's own. */
-const relay = (crm: Filled): Pick<Verdict, 'status' | 'retryAfter' | 'said'> => ({
-  status: crm.quotaSpent ? 429 : 502,
-  retryAfter: crm.quotaSpent || crm.retryAfterMs === null ? null : seconds(crm.retryAfterMs),
-  said: {error: true, code: 'CRM_REFUSED', crm},
-})
+type Relayed = Extract<Expected, {relayed: NoAnswerFault}>
 
-const tell = (item: Item, door: Door, n: number, seen: Seen): Told => {
+/** Our answer to one refusal of the CRM: an exhausted quota is 429 without a time, everything else 502 with the CRM's wait or ours. */
+const relay = (crm: Filled, {waits}: Relayed, seen: SeenAnswer): Pick<Verdict, 'status' | 'retryAfter' | 'said'> => {
+  const waitMs = waits === undefined ? crm.retryAfterMs : near(waits, Number(seen.retryAfter) * 1000)
+  return {
+    status: crm.quotaSpent ? 429 : isScope(crm) ? 409 : 502,
+    retryAfter: crm.quotaSpent || waitMs === null ? null : seconds(waitMs),
+    said: {error: true, code: isScope(crm) ? 'SCOPE_MISSING' : 'CRM_REFUSED', crm},
+  }
+}
+
+const isScope = ({code}: Filled) => code === 'OAUTH_SCOPE_MISMATCH'
+
+const tell = (item: Item, door: Door, n: number, seen: SeenAnswer): ReportedFault => {
   if (item === 'done') return {item, end: {was: 'done'}}
   if (item === 'absent') return {item: {error: true, code: 'NOT_FOUND', written: false}, end: {was: 'unsent'}}
   const crm = fill(item.said, seen, n)
@@ -86,33 +93,36 @@ const tell = (item: Item, door: Door, n: number, seen: Seen): Told => {
 
 const duplicateIn = (details: any): string => (details.errors?.[0].details ?? details).duplicate_record.id
 
-/** Of rows that could not be read nothing was sent, and the other parent goes on, unless the day is spent, renewals are throttled or it meets the same. */
-const readRowsAt = (expected: Exclude<Expected, {refused: string}>, {lasts}: Row, seen: Seen): Verdict => {
+/**
+ * Nothing is sent for rows that could not be read. The other parent is written unless the quota is exhausted, renewals are throttled, or it
+ * meets the same fault.
+ */
+const readRowsAt = (expected: Exclude<Expected, {refused: string}>, {lasts}: Row, seen: SeenAnswer): Verdict => {
   const other = tell('done', 'rows', 1, seen)
   if ('items' in expected) return apart([tell(expected.items[0], 'rows', 0, seen), other])
-  const unread = (n: number): Told => {
+  const unread = (n: number): ReportedFault => {
     const crm = fill(expected.relayed, seen, n)
     return {item: {error: true, code: undefined, written: false, crm}, end: {was: 'unsent'}}
   }
-  const {status, code} = expected.relayed
-  // The renewal was throttled: the dead token is not sent again.
-  if (status === 401 && code === 'TOO_MANY_REQUESTS') return apart([unread(0), unsent('CONNECTION_THROTTLED')])
+  const {status, rateLimited} = expected.relayed
+  // The renewal was throttled, so the expired token is not sent again.
+  if (status === 401 && rateLimited) return apart([unread(0), unsent('CONNECTION_THROTTLED')])
   if (lasts) return apart([unread(0), unread(1)])
   return apart([unread(0), isSpent(expected) && status === 429 ? unsent('DAILY_ALLOWANCE_SPENT') : other])
 }
 
-const unsent = (code: string): Told => ({item: {error: true, code, written: false}, end: {was: 'unsent'}})
+const unsent = (code: string): ReportedFault => ({item: {error: true, code, written: false}, end: {was: 'unsent'}})
 
-const readAt = (door: Door, expected: Exclude<Expected, {refused: string}>, seen: Seen): Verdict => {
-  if ('relayed' in expected) return {...relay(fill(expected.relayed, seen, 0)), items: null, ends: []}
+const readAt = (door: Door, expected: Exclude<Expected, {refused: string}>, seen: SeenAnswer): Verdict => {
+  if ('relayed' in expected) return {...relay(fill(expected.relayed, seen, 0), expected, seen), items: null, ends: []}
   const {items} = expected
   if (door === 'byIds') return {status: 200, retryAfter: null, said: null, items, ends: []}
   if (items[0] === 'done') return {status: 200, retryAfter: null, said: null, items: ['done'], ends: []}
   return {status: 404, retryAfter: null, said: {error: true, code: 'NOT_FOUND'}, items: null, ends: []}
 }
 
-/** Before sending: no `crm`, `written: false` on a write. A replacement tells the spent day parent by parent, all else as a whole. */
-const refusedAt = (door: Door, {refused: code, retryAfterMs}: Extract<Expected, {refused: string}>, seen: Seen): Verdict => {
+/** Refused before sending: no `crm`, and `written: false` for writes. A replacement reports an exhausted quota per parent, all else as a whole. */
+const refusedAt = (door: Door, {refused: code, retryAfterMs}: Extract<Expected, {refused: string}>, seen: SeenAnswer): Verdict => {
   const both = [unsent(code), unsent(code)]
   const isRows = door === 'rows' || door === 'rowsRead'
   if (isRows && code === 'DAILY_ALLOWANCE_SPENT') return apart(both)
@@ -126,10 +136,10 @@ const refusedAt = (door: Door, {refused: code, retryAfterMs}: Extract<Expected, 
   }
 }
 
-type Filled = Omit<Said, 'part' | 'retryAfterMs'> & {retryAfterMs: number | null; details: unknown; response: unknown}
+type Filled = Omit<NoAnswerFault, 'part' | 'retryAfterMs'> & {retryAfterMs: number | null; details: unknown; response: unknown}
 
-/** With the CRM's own JSON, untouched, as the stand-in has it in its journal. */
-const fill = ({part, retryAfterMs, ...said}: Said, {answer, said: told, items}: Seen, n: number): Filled => {
+/** Completes the error object with the CRM's own JSON from the stand-in's journal. */
+const fill = ({part, retryAfterMs, ...said}: NoAnswerFault, {answer, said: told, items}: SeenAnswer, n: number): Filled => {
   const response = partOf(answer, part, n)
   const given = (told as any)?.crm ?? (items as any)?.[n]?.crm
   return {
@@ -139,13 +149,13 @@ const fill = ({part, retryAfterMs, ...said}: Said, {answer, said: told, items}: 
   }
 }
 
-const partOf = (answer: any, part: Said['part'], n: number) => {
+const partOf = (answer: any, part: NoAnswerFault['part'], n: number) => {
   if (part === 'body') return answer
   if (part === 'first') return answer.data[0]
   return part === 'item' ? answer.data[n] : null
 }
 
-/** What was seen, where it is as near as it has to be. */
+/** The observed time if it is close enough, otherwise the expected one. */
 const near = (wanted: Time, given: number): number => {
   if (typeof wanted === 'number') return wanted
   return given > wanted.upTo - 10_000 && given <= wanted.upTo ? given : wanted.upTo

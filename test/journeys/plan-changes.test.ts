@@ -1,11 +1,11 @@
 import test from 'ava'
-import {openSession} from '../../shared/people/session.ts'
+import {openSession} from '../../shared/accounts/session.ts'
 import {findSubscription, type Subscription} from '../../sql/subscriptions.ts'
 import {openBilling, pass, settleMoney, subscribe} from '../billing.ts'
 import {ok} from '../importing.ts'
 import {until} from '../until.ts'
 
-test('a plan is bought, raised, lowered with the next month and given up, and the org may do what is paid for', async t => {
+test("an org's rights follow its plan when it is bought, upgraded, downgraded at period end and canceled", async t => {
   const billing = await openBilling(t)
   const {house} = billing
   const {org, person, token} = await house.makeOrg({role: 'admin'})

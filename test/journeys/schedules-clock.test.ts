@@ -2,24 +2,24 @@ import type {ChildProcess} from 'node:child_process'
 import test, {type ExecutionContext} from 'ava'
 import {nextAfter} from '../../shared/schedules/cron.ts'
 import {type Org, ok, openOrg} from '../importing.ts'
-import {type FileHost, listFirings, makeTemplate, startFileHost} from '../scheduling.ts'
+import {type FileHost, listFirings, makeTemplate, startFileHost} from '../schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
-import {type World, world} from '../world.ts'
 
 const [hourMs, dayMs] = [3_600_000, 86_400_000]
 const berlin = {timezone: 'Europe/Berlin'}
 
-let house: World
+let house: TestDeployment
 let host: FileHost
 let org: Org
 let clocks: ChildProcess[] = []
 
 test.before(async t => {
   host = await startFileHost()
-  house = await world(t, {workers: ['imports', 'discovery', 'schedules'], environment: {PRIVATE_HOSTS: host.place}})
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'schedules'], environment: {PRIVATE_HOSTS: host.place}})
   const made = await openOrg(house)
-  // A session does not last for half a year.
+  // A session would expire within the months of this test.
   const {secret} = await ok(made.call('POST', `/orgs/${made.org}/tokens`, {name: 'months ahead'}), 201)
   org = {...made, call: house.as(secret)}
 })
@@ -31,10 +31,10 @@ test.after.always(async () => {
 const startClocks = () => {
   clocks = Array.from({length: 3}, () => startWorker(house.config, {}, ['clock']))
 }
-/** All at once, in the middle of whatever they do. */
+/** Kills all clock processes at once, at a random moment. */
 const killClocks = () => Promise.all(clocks.map(endWorker))
 
-/** When the clocks of a zone are next changed after `from`, to the minute. */
+/** The next change between standard and summer time after `from`, to the minute. */
 const changeAfter = (from: number): number => {
   const shown = new Intl.DateTimeFormat('en', {timeZone: berlin.timezone, timeZoneName: 'longOffset', hour: '2-digit'})
   const offsetAt = (at: number) => shown.formatToParts(at).find(({type}) => type === 'timeZoneName')!.value
@@ -44,10 +44,10 @@ const changeAfter = (from: number): number => {
   return at + 60_000
 }
 
-/** The time of every process of this deployment, which goes on from there. */
+/** Sets the time of every process of this deployment. */
 const setClock = (at: number) => house.ahead(`${at - Date.now()} milliseconds`)
 
-/** Two rows that no other answer has. */
+/** Serves two new rows in each answer. */
 const serveNewRows = () => {
   let served = 0
   host.answer(response => {
@@ -61,26 +61,26 @@ const make = async (template: string, name: string, cron: string) => {
   const {schedule} = await ok(org.call('POST', `${template}/schedules`, {name, cron, ...berlin, source: host.source}), 201)
   return {path: `${template}/schedules/${schedule.id}`, cron, ...berlin}
 }
-type Made = Awaited<ReturnType<typeof make>>
+type MadeRun = Awaited<ReturnType<typeof make>>
 
-/** What each was to fire at in this time, as the library of cron has it; its own test walks every minute. */
-const dueBetween = (schedule: Made, from: number, to: number): string[] => {
+/** The due times of a schedule within this period, by the cron library, whose own test covers every minute. */
+const dueBetween = (schedule: MadeRun, from: number, to: number): string[] => {
   const due: string[] = []
   const end = new Date(to).toISOString()
   for (let at = nextAfter(schedule, new Date(from).toISOString()); at! <= end; at = nextAfter(schedule, at!)) due.push(at!)
   return due
 }
 
-const firedAt = async ({path}: Made) => (await listFirings(org, path)).map(({dueAt}) => dueAt).sort()
-const untilIdle = (all: Made[], count: number) =>
+const firedAt = async ({path}: MadeRun) => (await listFirings(org, path)).map(({dueAt}) => dueAt).sort()
+const untilIdle = (all: MadeRun[], count: number) =>
   until(
     async () => (await Promise.all(all.map(({path}) => listFirings(org, path)))).flat(),
     firings => firings.length >= count && firings.every(({state}) => state === 'ended'),
     60,
   )
 
-/** Three hours without a clock: answers the newest due time, the only one that was fired of those. */
-const surviveOutage = async (t: ExecutionContext, hourly: Made, from: number): Promise<string> => {
+/** Stops the clocks for three hours, and returns the newest due time, which alone is fired. */
+const surviveOutage = async (t: ExecutionContext, hourly: MadeRun, from: number): Promise<string> => {
   const before = (await listFirings(org, hourly.path)).length
   await killClocks()
   await setClock(from + 3 * hourMs)
@@ -93,12 +93,12 @@ const surviveOutage = async (t: ExecutionContext, hourly: Made, from: number): P
   return missed.at(-1)!
 }
 
-test('three clocks fire every due time once over both changes of the clocks, and once after an outage; each run is right', async t => {
+test('three clock processes fire every due time once across both changes of summer time, and once after an outage', async t => {
   const served = serveNewRows()
   const template = await makeTemplate(org)
   const spring = changeAfter(Date.now())
   const changes = [spring, changeAfter(spring + dayMs)]
-  const all: {schedule: Made; due: string[]}[] = []
+  const all: {schedule: MadeRun; due: string[]}[] = []
   startClocks()
 
   for (const change of changes) {

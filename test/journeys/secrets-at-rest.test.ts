@@ -3,15 +3,15 @@ import {z} from 'zod'
 import {openAccess, openRefresh} from '../../shared/crm/sealed.ts'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, openOrg, runImport} from '../importing.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery']})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery']})
 })
 
-/** Every row of every table, ours and the queue's, as text; bytes as hexadecimal. */
+/** Every row of every table, ours and the queue's, as text; bytes in hexadecimal. */
 const dump = async () => {
   const tables = await here.db.any(sql.type(z.object({schema: z.string(), name: z.string()}))`
     select table_schema as schema, table_name as name from information_schema.tables
@@ -25,7 +25,7 @@ const dump = async () => {
   return {tables: tables.length, text: texts.join('\n\n')}
 }
 
-/** The grants' own texts, opened with the key that is not in the database. */
+/** The tokens of the grants, opened with the key that is not in the database. */
 const openGrants = async () => {
   const ring = here.config.SECRETS_KEYS
   const grants = await here.db.many(sql.type(z.object({connector: z.string(), refresh: z.string(), access: z.string()}))`
@@ -40,7 +40,7 @@ const everyForm = (secret: string) => [
   Buffer.from(secret).toString('hex'),
 ]
 
-test('no token, grant or code stands in the database in any form', async t => {
+test('tokens, grants and codes are in the database in no readable form', async t => {
   const org = await openOrg(here)
   const session = await here.signIn()
   const minted = await here.as(session)('POST', `/orgs/${org.org}/tokens`, {name: 'at rest'})
@@ -54,7 +54,7 @@ test('no token, grant or code stands in the database in any form', async t => {
   }
 })
 
-test('the values of a file stand in its source alone: queue, log and ledger hold keys and hashes', async t => {
+test('cell values of a file are only in its source table, and queue, log and ledger hold keys and hashes', async t => {
   const org = await openOrg(here)
   await runImport(org, {csv: accountRows(20, 'CANARY-'), flow: accounts})
   const {text} = await dump()

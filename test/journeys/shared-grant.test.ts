@@ -8,20 +8,20 @@ import {lockGrant} from '../../sql/grants.ts'
 import {listOrphans} from '../../sql/runs.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
-import {world} from '../world.ts'
 
 /**
- * Two workers and the API on one grant, whose access tokens end all the time, for twenty minutes and more of both clocks. The
- * stand-in gives as many tokens as it is asked for: how many are asked is our own ledger's to bound.
+ * Two workers and the API share one grant whose access tokens keep expiring, for 22 minutes of both clocks. The stand-in issues any number
+ * of tokens, so only our own ledger limits the renewals.
  */
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 const workers: ChildProcess[] = []
 const rows = 300
 const stepSeconds = 6
 const steps = (22 * 60) / stepSeconds
-/** The ledger writes a mint down a moment before the CRM does: of so much two clocks may differ. */
+/** The ledger records a renewal a moment before the CRM does, so two clocks may differ by a second. */
 const windowMs = 600_000 - 1_000
 
 test.before(async t => {
@@ -29,12 +29,12 @@ test.before(async t => {
     journal: {limit: 100_000, bodies: false},
     switches: {mintsPerTenMinutes: 1_000, accessTokenSeconds: 60, concurrency: false, latencyMs: 10},
   }
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '120'}, crm})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '120'}, crm})
   org = await openOrg(here)
 })
 test.afterEach.always(() => Promise.all(workers.splice(0).map(endWorker)))
 
-/** Both clocks at once, and while nobody asks for a token: that happens under the grant's lock. */
+/** Advances both clocks at once under the grant's lock, so that no renewal is in progress. */
 const pass = (seconds: number) =>
   here.db.transaction(async tx => {
     await lockGrant(tx, {connector: org.connector, waitSeconds: 10})
@@ -44,7 +44,7 @@ const pass = (seconds: number) =>
     here.crm.clock.advance(seconds * 1000)
   })
 
-/** What the sweep does, by the clock that is moved. */
+/** Queues orphaned runs as the sweep does, by the moved clock. */
 const wakePaused = () =>
   here.db.transaction(async tx => {
     for (const {id, org} of await listOrphans(tx, {limit: 100})) await enqueue(here.queue, runImport, {org, run: id}, {tx, track: false})
@@ -65,7 +65,7 @@ const read = async () => {
   return {code: status === 200 ? 'OK' : (body.code as string), retryAfter: Number(headers.get('retry-after'))}
 }
 
-/** When tokens were asked for, by the stand-in's clock. */
+/** Times of token requests, by the stand-in's clock. */
 const mints = () => here.crm.journal({path: '/oauth/v2/token'}).map(({at}) => Date.parse(at))
 const mostInWindow = (times: number[]) => Math.max(...times.map(end => times.filter(at => at > end - windowMs && at <= end).length))
 
@@ -74,19 +74,19 @@ const readConnection = () =>
   here.db.one(sql.type(Kept)`
     select state, ended_at is not null as ended from connectors join grants on connector_id = id where id = ${org.connector}`)
 
-test('a grant shared by three processes is never renewed too often, is never lost, and carries on after every throttle', async t => {
+test('a grant shared by three processes is not renewed too often, is never lost, and recovers from every throttling', async t => {
   here.crm.clearJournal()
   for (let n = 0; n < 2; n++) workers.push(startWorker(here.config))
   const runs: Awaited<ReturnType<typeof begin>>[] = []
   const answers: Awaited<ReturnType<typeof read>>[] = []
   for (let step = 0; step < steps; step++) {
-    // Tokens that are renewed at every call; then such as live for minutes and are killed after half of one.
+    // First tokens that expire at every call; then tokens that live for minutes and are revoked every half minute.
     here.crm.setSwitches({accessTokenSeconds: step < steps / 2 ? 60 : 420})
     if (step % 5 === 0 && step >= steps / 2) here.crm.faults.add({match: {module: 'Accounts'}, times: 1, action: 'expireToken'})
     if (step % 40 === 0) runs.push(await begin(step))
     if (step % 10 === 5) await wakePaused()
     answers.push(await read())
-    // One that met no call would meet a new token some day, as no CRM does.
+    // A fault that met no call would later expire a new token, which no CRM does.
     here.crm.faults.clear()
     await pass(stepSeconds)
   }

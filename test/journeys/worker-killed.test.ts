@@ -12,7 +12,7 @@ import {startStack} from '../stack/stack.ts'
 
 const email = 'ana@example.org'
 
-test("the demo's import survives its worker being killed with -9 in the middle", async t => {
+test("the demo's import completes after its worker was killed with SIGKILL", async t => {
   const database = await createDatabase('killed')
   const directory = await mkdtemp(join(tmpdir(), 'lading-killed-'))
   const stack = await startStack({directory, keep: false, env: {DATABASE_URL: database.url, LEASE_SECONDS: '2'}})
@@ -27,7 +27,7 @@ test("the demo's import survives its worker being killed with -9 in the middle",
   const csv = await readFile(fileURLToPath(new URL('../data/airports.csv', import.meta.resolve('vega-datasets'))), 'utf8')
   const prepared = await prepareImport(session, {org: org.id, connectorId, csv})
 
-  // Two answers are slow to come: their batches are in flight when the worker dies.
+  // Two answers are slow, so their batches are in flight when the worker dies.
   const slow = {match: {method: 'POST', path: '/crm/v8/Accounts', nth: 9}, times: 2, action: {type: 'slow', ms: 3_000, when: 'after'}}
   await fetch(`${stack.crmUrl}/__sim/faults`, {method: 'POST', body: JSON.stringify(slow)})
   const imports = stack.processes.get('imports')!

@@ -1,10 +1,10 @@
 const deep = (depth: number) => `{"name":"a","x":${'['.repeat(depth)}${']'.repeat(depth)}}`
 
-/** After JSONTestSuite: what has to be taken, what must not, and what each may decide for itself, which is decided here. */
+/** Based on JSONTestSuite: texts that must be accepted, that must be refused, and that each parser may decide, as decided here. */
 export const texts: Record<'taken' | 'refused' | 'wrong', (string | Buffer)[]> = {
   taken: [
     ...['{"name":"a"}', ' \t\n\r{"name" : "a"} \n', '{"name":"\\u0061\\ud83d\\ude00\\/\\"\\n"}', '{"name":"\u00e9\ud83d\udca9"}'],
-    // The last of two names counts; a byte order mark is none of the text.
+    // The last of two equal keys counts; a byte order mark is not part of the text.
     ...['{"name":1,"name":"b"}', '\ufeff{"name":"a"}'],
   ],
   refused: [
@@ -67,9 +67,9 @@ export const texts: Record<'taken' | 'refused' | 'wrong', (string | Buffer)[]> =
     ].map(bytes => Buffer.from(bytes)),
   ],
   wrong: [
-    // Control characters and invisible marks in a name.
+    // Control characters and invisible characters in a name.
     '{"name":"\u2028\u007f\ufeff"}',
-    // Keys the schema does not know, whatever they are called and however many there are.
+    // Keys unknown to the schema, of any name and any number.
     ...['{"name":"a","constructor":{"prototype":{"polluted":1}}}', deep(60)],
     ...[
       '{"name":"a","toString":1,"valueOf":{},"hasOwnProperty":null}',

@@ -8,7 +8,7 @@ const threats = {...ofCallers, ...ofSurroundings}
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-test('each of the eighteen has a test for all that is claimed of it, under a title that stands there', t => {
+test('each of the eighteen threats has a test for every claim, under a title that exists in its file', t => {
   t.deepEqual(
     Object.keys(threats),
     Array.from({length: 18}, (_, at) => `S${at + 1}`),

@@ -10,16 +10,19 @@ import {fillOrg, type Ids, parametersOf} from '../filled-org.ts'
 import {goodBodies} from '../fuzz/good-bodies.ts'
 import {withIds} from '../fuzz/requests.ts'
 import {openOrg} from '../importing.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {texts} from './hostile-json.ts'
 
-/** One org that has one of everything, asked at each route by whoever may. */
-let house: World
+/** One org with one resource of every kind; each route is called by a caller who may use it. */
+let house: TestDeployment
 let ids: Ids
 let bearers: {owner: string; staff: string; operator: string}
 
 test.before(async t => {
-  house = await world(t, {workers: ['imports', 'discovery', 'writes'], environment: {RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'}})
+  house = await startTestDeployment(t, {
+    workers: ['imports', 'discovery', 'writes'],
+    environment: {RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'},
+  })
   const org = await openOrg(house)
   const victim = await house.makeOrg()
   const {token: staff} = await house.makeStaff()
@@ -37,13 +40,13 @@ const bearerOf = ({access}: Route) =>
         ? bearers.staff
         : bearers.operator
 
-/* S10. What a caller sends is never a part of a statement, of a header, or of what the inside says */
+/* S10. Input of a caller never becomes part of a statement, a header or an internal error message */
 
 const marker = 'pr0be'
 const probe = `${marker}' or pg_sleep(9) is null; --\r\nx-${marker}: 1\\" $1 :x {{7*7}} \u2028`
 const statements: string[] = []
 
-/** Every statement of this process, as it goes to Postgres. */
+/** Records every statement that this process sends to Postgres. */
 const watchStatements = () => {
   const query = pg.Client.prototype.query as (...given: unknown[]) => unknown
   pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
@@ -54,9 +57,9 @@ const watchStatements = () => {
 }
 
 type Request = {path: string; query: Record<string, unknown>; body: unknown}
-type Told = {name: string; status: number; code: unknown; text: string; headers: Headers}
+type SentAnswer = {name: string; status: number; code: unknown; text: string; headers: Headers}
 
-/** What ends an org in the backoffice ends another's. */
+/** The ids of a second org for routes of the backoffice, because some of them close or delete the org. */
 const idsOf = (route: Route): Ids => ('role' in route.access || 'public' in route.access ? ids : {...ids, org: ids.orgs!})
 
 const goodOf = (route: Route): Request => {
@@ -68,7 +71,7 @@ const goodOf = (route: Route): Request => {
 }
 const USUAL: Record<string, string> = {module: 'Accounts', apiName: 'Account_Name', version: '1', offset: '0'}
 
-/** The request once for each string in it, which is the probe then. */
+/** The request once for each of its strings, with that string replaced by the probe. */
 const bentOf = (route: Route): Request[] => {
   const good = goodOf(route)
   const names = [...route.path.matchAll(/[:*]\w+/g)].map(([name]) => name)
@@ -93,7 +96,7 @@ const leavesOf = (value: unknown): unknown[] => {
   return Object.entries(value).flatMap(([key, one]) => leavesOf(one).map(bent => ({...value, [key]: bent})))
 }
 
-const send = async (route: Route, {path, query, body}: Request): Promise<Told> => {
+const send = async (route: Route, {path, query, body}: Request): Promise<SentAnswer> => {
   const written = new URLSearchParams(Object.entries(query).map(([name, value]): [string, string] => [name, String(value)])).toString()
   const sent = route.method === 'get' ? undefined : route.body === undefined ? {} : route.body instanceof z.ZodType ? body : 'name\nx\n'
   const {
@@ -108,7 +111,7 @@ const send = async (route: Route, {path, query, body}: Request): Promise<Told> =
 const ENDS = new Set(['DELETE /auth/session', 'POST /auth/session/refresh'])
 const INSIDES = /node_modules|slonik|\b(violates|relation "|syntax error at or near|pg_catalog)/i
 
-test.serial('whatever string of whatever route a probe stands in, no statement, header or failure has it', async t => {
+test.serial('a probe in any string of any route appears in no SQL statement, header or error message', async t => {
   t.timeout(180_000)
   watchStatements()
   await house.db.query({...sql.unsafe``, sql: `select '${marker}'`} as never)
@@ -130,7 +133,7 @@ test.serial('whatever string of whatever route a probe stands in, no statement, 
   )
 })
 
-test.serial('an id that is a probe is told from one nobody has by nothing', async t => {
+test.serial('an id with a probe gets the same answer as an unknown id', async t => {
   for (const route of routes.filter(one => 'role' in one.access && !ENDS.has(nameOf(one))))
     for (const {name} of parametersOf(route)) {
       const at = route.path.split('/').indexOf(`:${name}`)
@@ -145,12 +148,12 @@ test.serial('an id that is a probe is told from one nobody has by nothing', asyn
     }
 })
 
-/* S11. JSON that is none, that is too much, or that means something to an object of ours */
+/* S11. JSON that is invalid, too large, or that names properties of every object */
 
 const tokens = () => `/orgs/${ids.org}/tokens`
 const post = (text: string | Buffer) => house.as(bearers.owner)('POST', tokens(), text, {'content-type': 'application/json'})
 
-test.serial('hostile JSON has the answer that is decided for it, and leaves nothing', async t => {
+test.serial('hostile JSON gets the decided answer and changes no prototype', async t => {
   const before = Reflect.ownKeys(Object.prototype).length
   const told = {taken: [201, undefined], refused: [400, 'BAD_JSON'], wrong: [400, 'INVALID']}
   for (const [kind, all] of Object.entries(texts))
@@ -164,7 +167,7 @@ test.serial('hostile JSON has the answer that is decided for it, and leaves noth
 
 const names = ['__proto__', 'constructor', 'prototype', 'toString', 'valueOf', 'hasOwnProperty', '__defineGetter__', 'then', 'toJSON']
 
-test.serial('names that every object has are names like any other, wherever people choose them', async t => {
+test.serial('property names that every object has are accepted like any other name', async t => {
   const before = Object.getOwnPropertyNames(Object.prototype).sort()
   const owner = house.as(bearers.owner)
   const of = (path: string) => `/orgs/${ids.org}/${path}`
@@ -198,11 +201,11 @@ test.serial('names that every object has are names like any other, wherever peop
   t.is(({} as {polluted?: unknown}).polluted, undefined)
 })
 
-/* S17. In maintenance nobody is asked who they are */
+/* S17. In maintenance, requests are refused before authentication */
 
 const OPEN = ['GET /health', 'GET /robots.txt', 'POST /staff/people/:id/delete']
 
-test.serial('in maintenance every route is shut before anything of the request is looked at, whoever asks', async t => {
+test.serial('every route in maintenance refuses a request before reading it, for every caller', async t => {
   const shut = await listen({...house.tools, config: {...house.config, MAINTENANCE: true}}, {witness: house.witness})
   t.teardown(shut.drain)
   const as = openCalls(shut.url)

@@ -8,35 +8,35 @@ import {describeContacts, startContacts} from '../described.ts'
 import {findSecrets} from '../faults/secrets.ts'
 import {accounts, ok, runImport} from '../importing.ts'
 import {letIn} from '../oauth-client.ts'
-import {makeTemplate, seldom} from '../scheduling.ts'
+import {makeTemplate, seldom} from '../schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {beginVisit, comeBack, consent, messageOf, visitOf} from '../walk.ts'
 import {endWorker, startWorker} from '../worker-spawn.ts'
-import {type World, world} from '../world.ts'
 
 /**
- * Everything that lets somebody in, asked for once over the wire of an API and a worker that log all they can: then no table has any of it,
- * and no line of either log has it or anything that people wrote.
+ * Issues every kind of secret once, through an API and a worker that log at level trace. Then no table contains any of them, and no log
+ * line contains them or text that people wrote.
  */
 const keyring = `k1:${randomBytes(32).toString('base64')}`
 const workers = ['imports', 'discovery', 'notices', 'schedules']
 
-/** What issued secrets look like, and what was said in passing: neither belongs where it is looked for. */
-type Told = {secrets: string[]; canaries: number}
+/** Issued secrets, and the number of canaries in text that people wrote. */
+type SecretPlaces = {secrets: string[]; canaries: number}
 
-test('what lets somebody in is in no table, and in no log beside what people wrote', async t => {
+test('secrets are stored in no table, and logs contain neither secrets nor text that people wrote', async t => {
   t.timeout(180_000)
   const there = await startContacts({auth: {header: 'authorization', value: 'Bearer canary-of-a-destination'}})
   t.teardown(there.stop)
-  const house = await world(t, {environment: {SECRETS_KEYS: keyring, ...places(there.url)}})
+  const house = await startTestDeployment(t, {environment: {SECRETS_KEYS: keyring, ...places(there.url)}})
   const environment = {LOG_LEVEL: 'trace', SECRETS_KEYS: keyring, ...places(there.url)}
   const logs = await startBoth(t, house.config, environment)
-  const told = await tellAll({...house, as: openCalls(logs.url), url: logs.url} as World, describeContacts(there, destination))
+  const told = await tellAll({...house, as: openCalls(logs.url), url: logs.url} as TestDeployment, describeContacts(there, destination))
   await findInTables(t, house, told)
   await logs.end()
   findInLog(t, logs.lines(), told)
 })
 
-/** The webhook of the test leads to a private place that nothing listens at. */
+/** The webhook of the test points to a private address without a listener. */
 const places = (url: string) => ({GENERIC_ORIGINS: url, PRIVATE_HOSTS: '127.0.0.1:1'})
 
 const destination = {auth: {header: 'Authorization', scheme: 'Bearer'}}
@@ -56,7 +56,7 @@ const startBoth = async (t: ExecutionContext, config: Config, environment: Recor
   return {url: api.url, lines: () => [...api.output().split('\n'), ...said.split('\n')].filter(Boolean), end}
 }
 
-const tellAll = async (house: World, document: object): Promise<Told> => {
+const tellAll = async (house: TestDeployment, document: object): Promise<SecretPlaces> => {
   const visit = await beginVisit(house.as(null))
   const back = await consent(visit)
   const session = messageOf(await comeBack(house.as(null), back, visit.cookie)).token as string
@@ -80,7 +80,7 @@ const secretsOf = (back: string) => ['state', 'code'].map(name => new URL(back, 
 
 type Home = {call: Call; org: string; connector: string}
 
-/** What the service keeps for people, and has to give back to whoever it is for: sealed. */
+/** Secrets that the service stores sealed, because it must use or return them. */
 const keepSecrets = async ({call, org, connector}: Home, document: object) => {
   const token = (await ok(call('POST', `/orgs/${org}/tokens`, {name: 'canary-of-a-token'}), 201)).secret as string
   const hook = await ok(call('POST', `/orgs/${org}/webhooks`, {url: 'https://127.0.0.1:1/hook?canary-of-a-hook=1'}), 201)
@@ -94,7 +94,7 @@ const keepSecrets = async ({call, org, connector}: Home, document: object) => {
   return {token, webhook: hook.secret as string, next: turned.secret as string, source: source.bearer, destination: secret}
 }
 
-/** Refusals and failures, each with something of a person's in it. */
+/** Refusals and failures, each with personal data in the request. */
 const misuse = async (call: Call, org: string) => {
   await call('POST', `/orgs/${org}/tokens`, '{"name": canary-of-bad-json', {'content-type': 'application/json'})
   await call('GET', `/canary-of-a-path?canary-of-a-query=1`, undefined, {cookie: 'a=canary-of-a-cookie', 'x-api-key': 'canary-of-a-header'})
@@ -104,7 +104,7 @@ const misuse = async (call: Call, org: string) => {
 }
 
 const rows = 2_500
-/** Refused, failed and written ones, with four canaries each. */
+/** Refused, failed and written rows, with four canaries each. */
 const importCells = async (org: Home & {session: string}) => {
   await ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
   const lines = Array.from({length: rows}, (_, n) => {
@@ -115,7 +115,7 @@ const importCells = async (org: Home & {session: string}) => {
   return rows * 4
 }
 
-const findInTables = async (t: ExecutionContext, house: World, {secrets}: Told) => {
+const findInTables = async (t: ExecutionContext, house: TestDeployment, {secrets}: SecretPlaces) => {
   const dumped = await dumpOf(house)
   for (const [at, secret] of secrets.entries())
     for (const form of formsOf(secret)) t.false(dumped.includes(form), `secret ${at} is in the database: ${form.slice(0, 12)}`)
@@ -129,8 +129,8 @@ const formsOf = (secret: string) => {
   return [secret, secret.slice(-20), bytes.toString('hex'), bytes.toString('base64url'), bytes.toString('base64').slice(0, -4)]
 }
 
-/** Every row of every table of every schema that is not Postgres's own, as text. */
-const dumpOf = async ({db}: World): Promise<string> => {
+/** Every row of every table in every schema except Postgres's own, as text. */
+const dumpOf = async ({db}: TestDeployment): Promise<string> => {
   const tables = (await db.any(sql.unsafe`
     select table_schema as schema, table_name as name from information_schema.tables
     where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`)) as {schema: string; name: string}[]
@@ -142,7 +142,7 @@ const dumpOf = async ({db}: World): Promise<string> => {
   return texts.join('\n')
 }
 
-const findInLog = (t: ExecutionContext, lines: string[], {secrets, canaries}: Told) => {
+const findInLog = (t: ExecutionContext, lines: string[], {secrets, canaries}: SecretPlaces) => {
   const log = lines.join('\n')
   t.true(
     canaries >= 10_000 && lines.some(line => line.includes('"name":"api"')) && lines.some(line => line.includes('worker')),

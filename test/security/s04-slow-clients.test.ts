@@ -5,17 +5,17 @@ import test, {type ExecutionContext} from 'ava'
 import {listen} from '../../api/listen.ts'
 import {startApiProcess} from '../api-process.ts'
 import {openCalls} from '../client.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
 type Slow = {open: number; answered: number}
 
-/** Connections that send their request a few bytes a second, or nothing more. */
+/** Connections that send their request a few bytes per second, or send nothing more. */
 const beSlow = async (t: ExecutionContext, url: string, {count, head, drip}: {count: number; head: string; drip: string}) => {
   const {hostname, port} = new URL(url)
   const seen: Slow = {open: count, answered: 0}
@@ -40,7 +40,7 @@ const dripInto = (sockets: Socket[], drip: string) => {
   if (drip) for (const socket of sockets) if (socket.writable) socket.write(drip)
 }
 
-/** In ms, of requests one after the other; the second slowest of twenty. */
+/** The second slowest of twenty sequential requests, in ms. */
 const slowestOf = async (t: ExecutionContext, url: string) => {
   const took: number[] = []
   for (let n = 0; n < 20; n++) {
@@ -51,7 +51,7 @@ const slowestOf = async (t: ExecutionContext, url: string) => {
   return took.toSorted((one, other) => other - one)[1]!
 }
 
-test.serial('eight hundred slow clients hold nobody up, and are all shown the door', async t => {
+test.serial('eight hundred slow clients do not delay other clients, and are all disconnected', async t => {
   t.timeout(180_000)
   const {DATABASE_URL, CRM_STANDIN_URL, STORAGE_DIR} = house.config
   const api = await startApiProcess({
@@ -80,7 +80,7 @@ test.serial('eight hundred slow clients hold nobody up, and are all shown the do
   }
 })
 
-/** Asks for the same long answer many times over one connection and reads nothing yet. */
+/** Requests the same long answer many times over one connection without reading it. */
 const askAndWait = async (url: string, times: number) => {
   const {hostname, port} = new URL(url)
   const socket = connect({host: hostname, port: Number(port)}).on('error', () => {})
@@ -96,7 +96,7 @@ const askAndWait = async (url: string, times: number) => {
   return {read, socket}
 }
 
-test.serial('whoever reads nothing of an answer is cut off; whoever reads late is not', async t => {
+test.serial('a client that does not read its answer is disconnected, and one that reads late is not', async t => {
   const length = (await house.as(null)('GET', '/openapi.json')).text.length
   const times = Math.ceil(40_000_000 / length)
   const patient = await askAndWait(house.url, times)
@@ -104,7 +104,7 @@ test.serial('whoever reads nothing of an answer is cut off; whoever reads late i
   t.teardown(hasty.drain)
   const stalled = await askAndWait(hasty.url, times)
   t.teardown(() => stalled.socket.destroy())
-  // Nothing tells a reader that does not read of the end, and nobody else of what was read late: a time is all there is to wait for.
+  // Neither the end of a stalled connection nor a late read causes an event, so the test waits a fixed time.
   await pause(12_000)
   t.true((await patient.read()) > times * length)
   t.true((await stalled.read()) < times * length)

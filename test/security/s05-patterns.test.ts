@@ -1,10 +1,10 @@
 import test from 'ava'
-import {keepsDigits} from '../../shared/flows/numbers.ts'
-import {readCell} from '../../shared/imports/xlsx/cell.ts'
-import {parseFormat} from '../../shared/imports/xlsx/number-format.ts'
-import {isEqual} from '../../workers/engine/equal.ts'
+import {readCell} from '../../shared/files/xlsx/cell.ts'
+import {parseFormat} from '../../shared/files/xlsx/number-format.ts'
+import {keepsDigits} from '../../shared/mapping/flows/numbers.ts'
+import {isEqual} from '../../workers/engine/match/compare-values.ts'
 
-/** What a file or a CRM may send is read in a time that grows with its length alone: a hostile text beside a harmless one as long. */
+/** Text from a file or a CRM is read in time linear to its length: compares hostile and harmless text of the same length. */
 const plainCell = (text: string) =>
   readCell(
     {column: 0, type: 'n', style: 0, text, formula: false, valued: true},
@@ -16,12 +16,17 @@ const rich = (text: string) =>
 
 const pairs: [what: string, read: (text: string) => unknown, hostile: (length: number) => string, harmless: (length: number) => string][] =
   [
-    ['a format code of open brackets', parseFormat, length => '['.repeat(length), length => '#'.repeat(length)],
-    ['a format code of days', parseFormat, length => `h${'d'.repeat(length)}`, length => '#'.repeat(length)],
-    ['a format code of months', parseFormat, length => `h${'m'.repeat(length)}`, length => '#'.repeat(length)],
-    ['a number of zeros', plainCell, length => `1.${'0'.repeat(length)}1e2`, length => `1.${'1'.repeat(length)}e2`],
-    ['digits that are zeros', text => keepsDigits(text, 2), length => `1${'0'.repeat(length)}1.125`, length => `${'1'.repeat(length)}.125`],
-    ['marks that are never closed', rich, length => '<a'.repeat(length / 2), length => 'a'.repeat(length)],
+    ['reading a format code of open brackets', parseFormat, length => '['.repeat(length), length => '#'.repeat(length)],
+    ['reading a format code of days', parseFormat, length => `h${'d'.repeat(length)}`, length => '#'.repeat(length)],
+    ['reading a format code of months', parseFormat, length => `h${'m'.repeat(length)}`, length => '#'.repeat(length)],
+    ['reading a number of zeros', plainCell, length => `1.${'0'.repeat(length)}1e2`, length => `1.${'1'.repeat(length)}e2`],
+    [
+      'comparing digits that are zeros',
+      text => keepsDigits(text, 2),
+      length => `1${'0'.repeat(length)}1.125`,
+      length => `${'1'.repeat(length)}.125`,
+    ],
+    ['comparing rich text with unclosed tags', rich, length => '<a'.repeat(length / 2), length => 'a'.repeat(length)],
   ]
 
 const length = 60_000

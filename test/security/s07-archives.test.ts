@@ -1,14 +1,14 @@
 import test, {type ExecutionContext} from 'ava'
 import {Refusal} from '../../shared/errors.ts'
-import {openXlsx} from '../../shared/imports/xlsx/xlsx-file.ts'
-import {read, refused, stored, usual} from '../shared/imports/workbooks.ts'
+import {openXlsx} from '../../shared/files/xlsx/xlsx-file.ts'
+import {read, refused, stored, usual} from '../shared/files/workbooks.ts'
 import {partsOf, writeWorkbook, zip} from '../workbook.ts'
 
-/** Workbooks made to be more than they look; `test/shared/imports/xlsx-refused.test.ts` has those that declare or hide their size. */
+/** Workbooks that unpack to more than they seem; `test/shared/files/xlsx-refused.test.ts` has those that declare or hide their size. */
 const parts = partsOf({sheets: [{name: 'One', rows: [['a'], [1], [2]]}]})
 const sheet = 'xl/worksheets/sheet1.xml'
 
-/** In MB, what is held after it beyond what was held before it. */
+/** Memory growth of the process during `run`, in MB. */
 const heldBy = async (run: () => Promise<unknown>) => {
   const before = process.memoryUsage().rss
   await run()
@@ -18,7 +18,7 @@ const heldBy = async (run: () => Promise<unknown>) => {
 const u16 = (value: number) => [value & 255, value >> 8]
 const u32 = (value: number) => [...u16(value & 0xffff), ...u16(value >>> 16)]
 
-/** Entries of the central directory without anything that they stand for: 46 bytes each and a name. */
+/** Central directory entries without contents: 46 bytes and a name each. */
 const manyEntries = (count: number) => {
   const entries = Array.from({length: count}, (_, at) => {
     const name = Buffer.from(`e${at}`)
@@ -42,11 +42,11 @@ const manyEntries = (count: number) => {
   return Buffer.concat([directory, Buffer.from([...zip64, ...counts, ...locator, ...end])])
 }
 
-test.serial('a hundred thousand entries are refused by their number', async t => {
+test.serial('a workbook with a hundred thousand entries is refused for their number', async t => {
   t.regex((await refused(t, manyEntries(100_000), 'FILE_CORRUPT')).message, /100000 parts/)
 })
 
-/** Each entry's bytes are the next ones too: what is packed once is unpacked by each of them. */
+/** The entries share their bytes, which each of them unpacks again. */
 const overlapping = async (count: number) => {
   const names = Array.from({length: count}, (_, at) => `xl/media/${at}.bin`)
   const whole = await zip({...parts, ...Object.fromEntries(names.map(name => [name, Buffer.alloc(at(name) === 0 ? 1_000_000 : 10)]))})
@@ -65,22 +65,22 @@ const centralOf = (file: Buffer) => {
   return found
 }
 
-test.serial('entries that lie over one another count each for all that they unpack to', async t => {
+test.serial('overlapping entries each count with their full unpacked size', async t => {
   const workbook = await overlapping(40)
   t.true(workbook.length < 100_000)
   t.like((await refused(t, workbook, 'WORKBOOK_TOO_LARGE', {limits: {unpacked: 20_000_000}})).extra, {limit: 20_000_000})
 })
 
-test.serial('what is packed in what is packed is not unpacked', async t => {
+test.serial('archives inside a workbook are not unpacked', async t => {
   const inner = await zip({'bomb.bin': Buffer.alloc(50_000_000)})
   const {all} = await read(t, await zip({...parts, 'xl/media/inner.zip': inner, 'xl/embeddings/book.xlsx': await zip(parts)}))
   t.is(all.length, 2)
 })
 
-test.serial('names lead nowhere: what is called like a path of ours is a part nobody asks for', async t => {
+test.serial('entry names that are paths write no file, and their entries are ignored', async t => {
   const hostile = ['../../../tmp/x', '/etc/passwd', 'C:\\x', 'xl/../../x', 'xl/worksheets/../../../x']
   for (const name of hostile) {
-    // What writes an archive here takes no such name: it is put in afterwards, in both places.
+    // The zip library refuses such names, so they are patched into both places of the archive.
     const written = name.replaceAll(/[^\w]/g, '_')
     const whole = await zip({...parts, [written]: 'x'})
     patch(whole, written, name)
@@ -102,18 +102,18 @@ const withEntities = (dtd: string, use: string) =>
     [sheet]: `<?xml version="1.0"?>${dtd}${parts[sheet]!.replace(/^<\?xml.*?\?>\s*/, '').replace('<v>1</v>', `<v>${use}</v>`)}`,
   })
 
-/** Nine levels of ten, as the billion laughs; one long one asked for often; one from a file, one from elsewhere, one of parameters. */
+/** The billion laughs with nine levels of ten, a long entity used often, and entities from a file, a URL and a parameter. */
 const laughs = Array.from({length: 9}, (_, n) => `<!ENTITY l${n + 1} "${`&l${n};`.repeat(10)}">`).join('')
 const entities: [string, string, string][] = [
   ['a billion laughs', `<!DOCTYPE x [<!ENTITY l0 "lol">${laughs}]>`, '&l9;'],
-  ['one long one, often', `<!DOCTYPE x [<!ENTITY a "${'a'.repeat(100_000)}">]>`, '&a;'.repeat(10_000)],
-  ['a file', '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>', '&a;'],
-  ['an address', '<!DOCTYPE x [<!ENTITY a SYSTEM "http://127.0.0.1:9/">]>', '&a;'],
+  ['one long text used often', `<!DOCTYPE x [<!ENTITY a "${'a'.repeat(100_000)}">]>`, '&a;'.repeat(10_000)],
+  ['read from a file', '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>', '&a;'],
+  ['read from a URL', '<!DOCTYPE x [<!ENTITY a SYSTEM "http://127.0.0.1:9/">]>', '&a;'],
   ['parameters', '<!DOCTYPE x [<!ENTITY % a SYSTEM "http://127.0.0.1:9/"> %a;]>', '1'],
 ]
 
 for (const [what, dtd, use] of entities)
-  test.serial(`entities that are ${what} stand for nothing`, async t => {
+  test.serial(`entities that are ${what} are not expanded`, async t => {
     let seen = ''
     const held = await heldBy(async () => {
       seen = await read(t, await withEntities(dtd, use)).then(
@@ -130,7 +130,7 @@ const bombOf = async (t: ExecutionContext, items: string[], cells: number) => {
   return read(t, await writeWorkbook({sheets: [{name: 'One', data}], items}), {limits: {strings: 1_000_000}})
 }
 
-test.serial('a long shared string that many cells name comes a few rows at a time', async t => {
+test.serial('a long shared string in many cells is read in chunks of a few rows', async t => {
   const long = 300_000
   const data = Array.from({length: 300}, (_, n) => `<row r="${n + 1}"><c t="${n ? 's' : 'str'}"><v>${n ? 0 : 'head'}</v></c></row>`).join(
     '',
@@ -149,7 +149,7 @@ test.serial('a long shared string that many cells name comes a few rows at a tim
   t.true(most <= 5 * 1024 ** 2, `${most} characters at once`)
 })
 
-test.serial('shared strings without an end are refused by their number of characters, and many small ones wait on disk', async t => {
+test.serial('shared strings are refused beyond a number of characters, and many small ones are kept on disk', async t => {
   const long = await t.throwsAsync(bombOf(t, [`<t>${'x'.repeat(6_000_000)}</t>`], 3), {instanceOf: Refusal})
   t.is(long!.code, 'UNREADABLE')
   const held = await heldBy(async () => t.is((await bombOf(t, Array(200_000).fill('<t>some words of a table</t>'), 2)).all.length, 1))

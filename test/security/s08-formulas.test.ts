@@ -1,15 +1,15 @@
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
 import fc from 'fast-check'
-import {writePlan} from '../../shared/imports/plan-csv.ts'
-import {writeResults} from '../../shared/imports/results-csv.ts'
-import type {RowOutcome} from '../../shared/imports/row-result.ts'
-import {collect} from '../shared/imports/chunks.ts'
+import {writePlan} from '../../shared/runs/results/plan-csv.ts'
+import {writeResults} from '../../shared/runs/results/results-csv.ts'
+import type {RowOutcome} from '../../shared/runs/results/row-result.ts'
+import {collect} from '../shared/files/chunks.ts'
 
-/** What a spreadsheet opens of ours: no cell of it is a formula, whoever wrote the cell. */
+/** Files for spreadsheets: no cell is a formula, whatever its source. */
 const module = {apiName: 'Contacts', label: '=Contacts'}
 
-/** After the lists that are passed round: each begins a formula in one spreadsheet or another. */
+/** From public lists of payloads: each starts a formula in some spreadsheet program. */
 const payloads = [
   ...[
     '=1+1',
@@ -55,7 +55,7 @@ const isPlain = (cell: string) =>
 
 const read = (text: string) => parse(text, {relaxColumnCount: true}) as string[][]
 const bare = (cell: string) => (cell.startsWith("'") && isRun(cell.slice(1)) ? cell.slice(1) : cell)
-/** The rule, said a second time: the first character, a plain number aside. */
+/** The rule, implemented a second time: the first character, except in plain numbers. */
 const isRun = (cell: string) => '=+-@'.includes(cell.charAt(0)) && cell !== '' && !isPlain(cell)
 
 async function* inChunks<T>(items: readonly T[]) {
@@ -73,7 +73,7 @@ const resultsOf = async (cells: string[][], columns: string[]) => {
   return read(String(await collect(writeResults({columns, modules: [module], rows: inChunks(rows), outcomes: inChunks(outcomes)}))))
 }
 
-test('no cell of the results is a formula: cells, names of columns, records and errors', async t => {
+test('results contain no formula in cells, column names, records or errors', async t => {
   const cells = [...payloads, ...numbers].map(cell => [cell, cell])
   const [head, ...lines] = await resultsOf(cells, ['=name', '@other'])
   for (const cell of [head!, ...lines].flat()) t.false(isRun(cell), cell)
@@ -88,7 +88,7 @@ test('no cell of the results is a formula: cells, names of columns, records and 
   )
 })
 
-test('whatever the cells, none is a formula, and all come back but for the apostrophe', async t => {
+test('results contain no formula for any cells, which are all unchanged except for a leading apostrophe', async t => {
   const cell = fc.oneof(
     fc.constantFrom(...payloads, ...numbers),
     fc.string({unit: 'binary', maxLength: 12}).map(text => text.replaceAll('\0', '')),
@@ -106,7 +106,7 @@ test('whatever the cells, none is a formula, and all come back but for the apost
   )
 })
 
-test('no cell of a plan is a formula: sources, records, fields, values and reasons', async t => {
+test('a plan contains no formula in sources, records, fields, values or reasons', async t => {
   const outcomes = payloads.map(
     (message, at): RowOutcome => ({
       rowNumber: at + 1,

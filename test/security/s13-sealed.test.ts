@@ -3,29 +3,29 @@ import {randomBytes} from 'node:crypto'
 import {promisify} from 'node:util'
 import test, {type ExecutionContext} from 'ava'
 import {listen} from '../../api/listen.ts'
-import {openTools} from '../../api/tools.ts'
+import {openTools} from '../../api/open-deps.ts'
 import {readConfig} from '../../shared/config.ts'
 import {openAccess, openRefresh} from '../../shared/crm/sealed.ts'
-import {openLog} from '../../shared/log.ts'
-import {openSecret} from '../../shared/notices/signature.ts'
-import {type KeyRing, open} from '../../shared/secrets.ts'
+import {openSecret} from '../../shared/notifications/signature.ts'
+import {type KeyRing, open} from '../../shared/security/secrets.ts'
+import {openLog} from '../../shared/telemetry/log.ts'
 import {sql} from '../../sql/database.ts'
 import {openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
-import {makeTemplate, seldom} from '../scheduling.ts'
-import {type World, world} from '../world.ts'
+import {makeTemplate, seldom} from '../schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
 const [first, second] = ['k1', 'k2'].map(id => `${id}:${randomBytes(32).toString('base64')}`) as [string, string]
-let house: World
+let house: TestDeployment
 let home: Awaited<ReturnType<typeof fill>>
 test.before(async t => {
-  house = await world(t, {environment: {SECRETS_KEYS: first}})
+  house = await startTestDeployment(t, {environment: {SECRETS_KEYS: first}})
   home = await fill()
 })
 
 type Opener = (ring: KeyRing, id: string, sealed: string) => string
 
-/** Where anything sealed stands, and how it opens: a column that is new belongs here, and into the rotation. */
+/** Every column with sealed values and how it opens. A new column belongs here, and into the key rotation. */
 const columns: Record<string, Opener> = {
   'grants.access_sealed': openAccess,
   'grants.refresh_sealed': openRefresh,
@@ -34,7 +34,7 @@ const columns: Record<string, Opener> = {
   'webhook_endpoints.secret_sealed': openSecret,
 }
 
-/** An org with two of each. */
+/** An org with two of each sealed value. */
 const fill = async () => {
   const home = await house.makeOrg()
   const call = house.as(home.token)
@@ -67,7 +67,7 @@ const opens = (how: () => unknown) => {
   }
 }
 
-test.serial('what is sealed stands in these columns and no others', async t => {
+test.serial('sealed values are stored in these columns and no others', async t => {
   const found = (await house.db.any(sql.unsafe`
     select table_name as table, column_name as name from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
     where c.table_schema = 'public' and t.table_type = 'BASE TABLE' and c.data_type in ('text', 'jsonb', 'ARRAY')`)) as {
@@ -82,7 +82,7 @@ test.serial('what is sealed stands in these columns and no others', async t => {
   t.deepEqual(holding.sort(), Object.keys(columns))
 })
 
-test.serial('the ciphertexts of two rows or columns, exchanged, open in neither', async t => {
+test.serial('ciphertexts exchanged between rows or columns cannot be opened', async t => {
   const ring = house.config.SECRETS_KEYS
   const sealed = await Promise.all(
     Object.entries(columns).map(async ([column, opener]) => ({column, opener, rows: await readSealed(column)})),
@@ -101,7 +101,7 @@ test.serial('the ciphertexts of two rows or columns, exchanged, open in neither'
         }
 })
 
-/** The API under another ring: the same database and stand-in. */
+/** An API with another key ring, on the same database and stand-in. */
 const listenUnder = async (t: ExecutionContext, keys: string) => {
   const config = {...house.config, SECRETS_KEYS: readConfig({SECRETS_KEYS: keys}).SECRETS_KEYS}
   const tools = await openTools(config, openLog('test', 'silent'))
@@ -110,7 +110,7 @@ const listenUnder = async (t: ExecutionContext, keys: string) => {
   return openCalls(api.url)
 }
 
-test.serial('keys are turned while everything is used: nothing fails, and the old key may go', async t => {
+test.serial('keys are rotated during use without a failure, and the old key can then be removed', async t => {
   const [both, alone] = [await listenUnder(t, `${second},${first}`), await listenUnder(t, second)]
   const use = async (as: ReturnType<typeof openCalls>) => {
     const call = as(home.token)
@@ -127,7 +127,7 @@ test.serial('keys are turned while everything is used: nothing fails, and the ol
     while (!isTurned) seen.push(await use(both))
   })()
   const environment = {NODE_ENV: 'test', LOG_LEVEL: 'silent', DATABASE_URL: house.config.DATABASE_URL!, SECRETS_KEYS: `${second},${first}`}
-  const turned = await promisify(execFile)(process.execPath, ['shared/secrets-rotation.ts'], {env: {...process.env, ...environment}})
+  const turned = await promisify(execFile)(process.execPath, ['shared/security/rotation.ts'], {env: {...process.env, ...environment}})
   isTurned = true
   await using
   t.regex(turned.stdout, /Remaining under other keys: 0\./)

@@ -2,8 +2,8 @@ import test from 'ava'
 import {openBilling, settleMoney} from '../billing.ts'
 import {openPayer} from '../plan-changing.ts'
 
-/** Beside the fifty accepts, takes and reservations of `api/invitation-races`, `api/takes-races` and `shared/credits/ledger`. */
-test('of fifty changes of a plan at once one is charged for, and the others change nothing', async t => {
+/** The other races of fifty are in `api/invitation-races`, `api/takes-races` and `shared/billing/credits/ledger`. */
+test('of fifty concurrent plan changes one is charged, and the others change nothing', async t => {
   t.timeout(120_000)
   const billing = await openBilling(t, {workers: [], webhook: false})
   const payer = await openPayer(billing, {planKey: 'business'})

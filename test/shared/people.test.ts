@@ -1,17 +1,17 @@
 import {randomBytes} from 'node:crypto'
 import test from 'ava'
 import {SignJWT} from 'jose'
+import {normaliseAddress} from '../../shared/accounts/address.ts'
+import {hashSecret, isWellFormed, looksLikeSecret, mintSecret} from '../../shared/accounts/api-token.ts'
+import {findReturnOrigin, listOrigins} from '../../shared/accounts/origins.ts'
+import {isAtLeast, lowerOf, ROLES} from '../../shared/accounts/roles.ts'
+import {readSignedId, signId} from '../../shared/accounts/signed.ts'
 import {findAccounts, findHosts, isApiDomain, listHosts} from '../../shared/crm/hosts.ts'
-import {normaliseAddress} from '../../shared/people/address.ts'
-import {hashSecret, isWellFormed, looksLikeSecret, mintSecret} from '../../shared/people/api-token.ts'
-import {findReturnOrigin, listOrigins} from '../../shared/people/origins.ts'
-import {isAtLeast, lowerOf, ROLES} from '../../shared/people/roles.ts'
-import {readSignedId, signId} from '../../shared/people/signed.ts'
 
 const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
 const ring = [{id: 'k1', key: randomBytes(32)}]
 
-test('a role accepts every higher one', t => {
+test('a role includes all lower roles', t => {
   for (const [at, role] of ROLES.entries()) {
     for (const [rank, needed] of ROLES.entries()) {
       t.is(isAtLeast(role, needed), at >= rank, `${role} for ${needed}`)
@@ -20,14 +20,14 @@ test('a role accepts every higher one', t => {
   }
 })
 
-test('an address is compared trimmed and whatever the case of its ASCII letters, and of no others', t => {
+test('addresses are compared trimmed and without the case of ASCII letters only', t => {
   t.is(normaliseAddress(' Ana.Ruiz@Example.ORG\n'), 'ana.ruiz@example.org')
   t.is(normaliseAddress('ÅSA@example.org'), 'Åsa@example.org')
   for (const lookalike of ['\u212a', '\u0130', '\u017f', '\u212b']) t.is(normaliseAddress(lookalike), lookalike)
   t.is(normaliseAddress(normaliseAddress('Mi\u212aE@x.org')), normaliseAddress('Mi\u212aE@x.org'))
 })
 
-test('a secret has our prefix, 256 random bits and a checksum', t => {
+test('a token secret has our prefix, 256 random bits and a checksum', t => {
   const {secret, hash, prefix} = mintSecret()
   t.regex(secret, /^lading_[0-9A-Za-z]{49}$/)
   t.true(secret.startsWith(prefix) && prefix.length < 12)
@@ -36,7 +36,7 @@ test('a secret has our prefix, 256 random bits and a checksum', t => {
   t.not(mintSecret().secret, secret)
 })
 
-test('any single typing error in a secret is found without asking the database', t => {
+test('a single typing error in a secret is found without the database', t => {
   const {secret} = mintSecret()
   for (let at = 0; at < secret.length; at++) {
     const wrong = secret[at] === 'x' ? 'y' : 'x'
@@ -45,13 +45,13 @@ test('any single typing error in a secret is found without asking the database',
   t.false(isWellFormed(secret.slice(0, -1)))
 })
 
-test('a signed id is read back as the kind it was signed as, and as no other', async t => {
+test('a signed id can be read only as the kind it was signed as', async t => {
   const text = await signId(ring, 'session', {id: 'ses_1', expiresAt})
   t.is(await readSignedId(ring, 'session', text), 'ses_1')
   t.is(await readSignedId(ring, 'consent', text), null)
 })
 
-test('the signing key turns without ending sessions', async t => {
+test('rotating the signing key ends no session', async t => {
   const text = await signId(ring, 'session', {id: 'ses_1', expiresAt})
   const next = {id: 'k2', key: randomBytes(32)}
   t.is(await readSignedId([next, ...ring], 'session', text), 'ses_1')
@@ -59,7 +59,7 @@ test('the signing key turns without ending sessions', async t => {
   t.is(await readSignedId([{...next, id: 'k1'}], 'session', text), null)
 })
 
-test('the algorithm, type, issuer and audience are ours or nothing is read', async t => {
+test('a signed id with another algorithm, type, issuer or audience is refused', async t => {
   const {key} = ring[0]!
   const good = {alg: 'HS256', typ: 'lading-session+jwt', kid: 'k1'}
   const sign = (header: object, {iss = 'lading', aud = 'session'} = {}) =>
@@ -86,7 +86,7 @@ test('the algorithm, type, issuer and audience are ours or nothing is read', asy
   t.is(await readSignedId(ring, 'session', unsigned), null)
 })
 
-test('a signed id that expired is not read', async t => {
+test('an expired signed id is refused', async t => {
   const text = await signId(ring, 'session', {id: 'ses_1', expiresAt: new Date(Date.now() - 120_000).toISOString()})
   t.is(await readSignedId(ring, 'session', text), null)
 })
@@ -96,13 +96,13 @@ const pages = {
   RETURN_ORIGINS: ['https://Widget.Example.org:443/', 'http://localhost:3000', 'nonsense'],
 }
 
-test('a return is allowed by its exact origin', t => {
+test('a return address is allowed by its exact origin', t => {
   t.deepEqual(listOrigins(pages), ['https://lading.example.org', 'https://widget.example.org', 'http://localhost:3000'])
   t.is(findReturnOrigin(pages, 'https://widget.example.org/any/page?x=1'), 'https://widget.example.org')
   t.is(findReturnOrigin(pages, undefined), 'https://lading.example.org')
 })
 
-test('what only looks like an allowed origin is not', t => {
+test('an address that only resembles an allowed origin is refused', t => {
   const hostile = [
     'https://widget.example.org.evil.org',
     'https://widget.example.org@evil.org',
@@ -120,15 +120,15 @@ test('what only looks like an allowed origin is not', t => {
   for (const given of hostile) t.is(findReturnOrigin(pages, given), null, given)
 })
 
-test('every data centre has hosts of its own, and the stand-in exists only where it is configured', t => {
-  t.is(findHosts({CRM_STANDIN_URL: undefined}, 'local'), undefined)
-  t.is(findHosts({CRM_STANDIN_URL: 'http://127.0.0.1:4010/'}, 'local')?.accounts, 'http://127.0.0.1:4010')
-  const hosts = listHosts({CRM_STANDIN_URL: undefined})
+test('every data centre has its own hosts, and the stand-in exists only if configured', t => {
+  t.is(findHosts({CRM_STANDIN_URL: undefined, CRM_HOSTS: []}, 'local'), undefined)
+  t.is(findHosts({CRM_STANDIN_URL: 'http://127.0.0.1:4010/', CRM_HOSTS: []}, 'local')?.accounts, 'http://127.0.0.1:4010')
+  const hosts = listHosts({CRM_STANDIN_URL: undefined, CRM_HOSTS: []})
   t.is(new Set(hosts.flatMap(({dc, accounts, apiDomain}) => [dc, accounts, apiDomain])).size, hosts.length * 3)
 })
 
-test('only the table is taken for a sign-in host, and only a data centre’s own names for its API', t => {
-  const place = {CRM_STANDIN_URL: undefined}
+test('only listed hosts are sign-in hosts, and only hosts of the data centre are its API', t => {
+  const place = {CRM_STANDIN_URL: undefined, CRM_HOSTS: []}
   t.is(findAccounts(place, 'https://accounts.zoho.eu')?.dc, 'eu')
   for (const given of ['https://accounts.zoho.eu.evil.org', 'http://accounts.zoho.eu', 'https://accounts.zoho.eu@evil.org', '']) {
     t.is(findAccounts(place, given), undefined, given)

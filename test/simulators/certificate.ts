@@ -1,6 +1,6 @@
 import {generateKeyPairSync, sign} from 'node:crypto'
 
-/** A certificate that signed itself, for the names and addresses given, from an hour ago for a day. Source: RFC 5280, X.690. */
+/** A self-signed certificate for the given names and addresses, valid from an hour ago for a day. Source: RFC 5280, X.690. */
 export const makeCertificate = (names: string[]) => {
   const {publicKey, privateKey} = generateKeyPairSync('ec', {namedCurve: 'P-256'})
   const algorithm = sequence(identifier([0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]))

@@ -1,5 +1,5 @@
 import type {ExecutionContext} from 'ava'
-import {type CrmOptions, type CrmStandIn, startCrm} from './crm.ts'
+import {type CrmOptions, type CrmSimulator, startCrm} from './crm.ts'
 
 export type Reply = {status: number; body: any; headers: Headers}
 export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>
@@ -7,14 +7,14 @@ export type Call = (method: string, path: string, body?: unknown, headers?: Reco
 export const redirectUri = 'http://127.0.0.1:9/callback'
 export const client = {client_id: '1000.LADING', client_secret: 'stand-in-secret'}
 
-/** A stand-in of its own for one test, and Ana's calls to it. */
-export const openCrm = async (t: ExecutionContext, options: CrmOptions = {}): Promise<{crm: CrmStandIn; call: Call}> => {
+/** A stand-in for one test, and calls to it as Ana. */
+export const openCrm = async (t: ExecutionContext, options: CrmOptions = {}): Promise<{crm: CrmSimulator; call: Call}> => {
   const crm = await startCrm({clock: {at: '2026-03-02T08:15:40Z', frozen: true}, ...options})
   t.teardown(crm.stop)
   return {crm, call: callAs(crm, 'ana@example.org')}
 }
 
-export const callAs = (crm: CrmStandIn, email: string, scopes?: string[]): Call =>
+export const callAs = (crm: CrmSimulator, email: string, scopes?: string[]): Call =>
   callWith(crm.url, crm.grant({email, ...(scopes ? {scopes} : {})}).accessToken)
 
 export const callWith =
@@ -32,8 +32,7 @@ export const request = async (url: string, init: RequestInit = {}): Promise<Repl
   return {status: response.status, headers: response.headers, body: text === '' ? null : readBody(text)}
 }
 
-/** The consent page's answer, taken without a browser. */
-export const authorise = async (crm: CrmStandIn, more: Record<string, string> = {}, host = crm.url): Promise<URL> => {
+export const authorise = async (crm: CrmSimulator, more: Record<string, string> = {}, host = crm.url): Promise<URL> => {
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: client.client_id,
@@ -50,16 +49,15 @@ export const authorise = async (crm: CrmStandIn, more: Record<string, string> = 
   return new URL(headers.get('location') ?? 'none:')
 }
 
-export const exchange = (crm: CrmStandIn, code: string, more: Record<string, string> = {}, host = crm.url): Promise<Reply> =>
+export const exchange = (crm: CrmSimulator, code: string, more: Record<string, string> = {}, host = crm.url): Promise<Reply> =>
   askToken(host, {grant_type: 'authorization_code', redirect_uri: redirectUri, code, ...more})
 
-export const refresh = (crm: CrmStandIn, refreshToken: string, more: Record<string, string> = {}): Promise<Reply> =>
+export const refresh = (crm: CrmSimulator, refreshToken: string, more: Record<string, string> = {}): Promise<Reply> =>
   askToken(crm.url, {grant_type: 'refresh_token', refresh_token: refreshToken, ...more})
 
 export const askToken = (host: string, form: Record<string, string>): Promise<Reply> =>
   request(`${host}/oauth/v2/token`, {method: 'POST', body: new URLSearchParams({...client, ...form})})
 
-/** Waits for what comes by itself. */
 export const until = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await new Promise(resolve => setImmediate(resolve))
 }

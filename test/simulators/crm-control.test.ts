@@ -18,12 +18,12 @@ const snapshotPath = (t: ExecutionContext): string => {
 const controlOf = (url: string) => async (method: string, path: string, body?: unknown) =>
   (await request(`${url}/__sim/${path}`, {method, ...(body === undefined ? {} : {body: JSON.stringify(body)})})).body
 
-test('control is off unless enabled', async t => {
+test('the control interface is off by default', async t => {
   const {crm} = await openCrm(t)
   t.is((await request(`${crm.url}/__sim/state`)).status, 404)
 })
 
-test('over HTTP: state, grants, records, faults, clock, switches and the journal', async t => {
+test('the control interface covers state, grants, records, faults, clock, switches and the journal', async t => {
   const {crm} = await openCrm(t, {control: true})
   const control = controlOf(crm.url)
   const {accessToken} = await control('POST', 'grants', {email: 'ana@example.org'})
@@ -56,7 +56,7 @@ test('over HTTP: state, grants, records, faults, clock, switches and the journal
   t.is((await control('GET', 'state')).orgs.example.counts.Leads, 0)
 })
 
-test('over HTTP: schemas, users, clients, credits and held calls', async t => {
+test('the control interface covers schemas, users, clients, credits and held calls', async t => {
   const {crm} = await openCrm(t, {control: true})
   const control = controlOf(crm.url)
   await control('POST', 'modules', {org: 'example', module: {name: 'Boats', kind: 'custom', fields: [{name: 'Name', type: 'text'}]}})
@@ -77,7 +77,7 @@ test('over HTTP: schemas, users, clients, credits and held calls', async t => {
   t.is((await control('GET', 'nothing')).error, 'no such control route')
 })
 
-test('a reset brings the start back, with the same ids again', async t => {
+test('a reset restores the start state, including the ids to come', async t => {
   const {crm, call} = await openCrm(t)
   const first = (await call('POST', 'Leads', lead)).body.data[0].details.id
   crm.setSwitches({legacy202: true})
@@ -91,7 +91,7 @@ test('a reset brings the start back, with the same ids again', async t => {
   t.is((await again('POST', 'Leads', lead)).body.data[0].details.id, first)
 })
 
-test('clear forgets records, journal and faults, and keeps tokens, schemas and switches', async t => {
+test('a clear deletes records, journal and faults, and keeps tokens, schemas and switches', async t => {
   const {crm, call} = await openCrm(t)
   crm.addField('example', 'Leads', {name: 'Code', type: 'text', unique: true})
   crm.setSwitches({searchLagSeconds: 5})
@@ -110,7 +110,7 @@ test('clear forgets records, journal and faults, and keeps tokens, schemas and s
   t.is(reply.status, 207)
 })
 
-test('the journal holds no token, secret or code', async t => {
+test('the journal contains no token, secret or code', async t => {
   const {crm} = await openCrm(t)
   const code = (await authorise(crm)).searchParams.get('code') ?? ''
   const {access_token, refresh_token} = (await exchange(crm, code)).body
@@ -127,7 +127,7 @@ test('the journal holds no token, secret or code', async t => {
   })
 })
 
-test('the journal keeps the last entries only, with or without bodies', async t => {
+test('the journal keeps only its last entries, with or without bodies', async t => {
   const {crm, call} = await openCrm(t, {journal: {limit: 2, bodies: false}})
   for (const path of ['org', 'users', 'Leads?fields=id']) await call('GET', path)
   t.deepEqual(
@@ -139,7 +139,7 @@ test('the journal keeps the last entries only, with or without bodies', async t 
   )
 })
 
-test('the clock runs, stands still and is told by the Date header', async t => {
+test('the clock runs or stands still, and the Date header shows it', async t => {
   const {crm, call} = await openCrm(t)
   t.is((await call('GET', 'org')).headers.get('date'), 'Mon, 02 Mar 2026 08:15:40 GMT')
   crm.clock.set('2026-05-01T00:00:00Z')
@@ -150,7 +150,7 @@ test('the clock runs, stands still and is told by the Date header', async t => {
   t.is(crm.clock.now(), crm.clock.now())
 })
 
-test('state is kept in a snapshot between starts: records, rows, schemas, users and tokens', async t => {
+test('a snapshot keeps records, rows, schemas, users and tokens between starts', async t => {
   const snapshot = snapshotPath(t)
   const first = await startCrm({snapshot})
   first.addField('example', 'Orders', {name: 'Colour', type: 'text', unique: true})
@@ -176,14 +176,14 @@ test('state is kept in a snapshot between starts: records, rows, schemas, users 
   t.is((await refresh(second, refreshToken)).status, 200)
 })
 
-test('a few records can be there from the start', async t => {
+test('sample records can exist from the start', async t => {
   const {crm} = await openCrm(t, {samples: true})
   t.is(crm.count('example', 'Accounts'), 6)
   t.like(crm.records('example', 'Contacts')[2], {Email: 'chloe.mercier@example.net', Account_Name: {name: 'Petit Atelier'}})
   t.is(crm.count('example', 'Order_Lines'), 2)
 })
 
-test('a snapshot that cannot be read is put aside', async t => {
+test('an unreadable snapshot is renamed and ignored', async t => {
   const snapshot = snapshotPath(t)
   writeFileSync(snapshot, '{"kind":"world","version":1,"tokens":0,"clients":[]}\n{"kind"')
   const crm = await startCrm({snapshot})
@@ -192,7 +192,7 @@ test('a snapshot that cannot be read is put aside', async t => {
   t.regex(readFileSync(`${snapshot}.unreadable`, 'utf8'), /^\{"kind":"world"/)
 })
 
-test('it runs alone, prints its address and ends on SIGTERM with its snapshot written', async t => {
+test('the stand-in runs as a process, prints its address, and writes its snapshot on SIGTERM', async t => {
   const snapshot = snapshotPath(t)
   const args = [
     '--port',

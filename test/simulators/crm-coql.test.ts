@@ -10,7 +10,7 @@ const accounts = [
   {Account_Name: 'Gamma', Account_Number: 'G-1', Employees: 30, Industry: 'Retail'},
 ]
 
-test('columns asked for come back, with the id always', async t => {
+test('a query returns the requested columns and always the id', async t => {
   const {crm, call} = await openCrm(t)
   crm.create('example', 'Accounts', accounts)
   const {status, body} = await query(call, "select Account_Name, Employees from Accounts where Account_Number = 'A-1' limit 0, 200")
@@ -46,7 +46,7 @@ for (const [where, expected] of [
   ["Created_By = '4400001000000201001'", ['Acme', 'Beta', 'Gamma']],
   ["Owner.id = '4400001000000201002'", []],
 ] as const) {
-  test(`where ${where}`, async t => {
+  test(`a query returns the records where ${where}`, async t => {
     const {crm, call} = await openCrm(t)
     crm.create('example', 'Accounts', [...accounts])
     const reply = await query(call, `select Account_Name from Accounts where ${where}`)
@@ -55,7 +55,7 @@ for (const [where, expected] of [
   })
 }
 
-test('answers follow updates and deletes at once, through an index as well', async t => {
+test('query results follow updates and deletes at once, also with an index', async t => {
   const {crm, call} = await openCrm(t)
   const [id, other] = ids(
     await call('POST', 'Accounts', {
@@ -76,7 +76,7 @@ test('answers follow updates and deletes at once, through an index as well', asy
   t.deepEqual(await find('acme'), ['ACME'])
 })
 
-test('text is compared without its case, or with it by a switch', async t => {
+test('text is compared ignoring case, or with case by a switch', async t => {
   const {crm, call} = await openCrm(t)
   crm.create('example', 'Accounts', accounts)
   crm.setSwitches({coqlCaseSensitive: true})
@@ -86,7 +86,7 @@ test('text is compared without its case, or with it by a switch', async t => {
   t.is((await query(call, "select id from Accounts where Account_Name like 'a%'")).status, 204)
 })
 
-test('rows come by id unless ordered, and in windows', async t => {
+test('query results are sorted by id or the given order, and cut to a window', async t => {
   const {crm, call} = await openCrm(t)
   crm.create('example', 'Accounts', accounts)
   const all = 'select Account_Name from Accounts where id is not null'
@@ -99,7 +99,7 @@ test('rows come by id unless ordered, and in windows', async t => {
   t.is((await query(call, `${all} limit 3, 10`)).status, 204)
 })
 
-test('the default window is two hundred rows', async t => {
+test('the default window of a query is two hundred rows', async t => {
   const {crm, call} = await openCrm(t)
   crm.create(
     'example',
@@ -111,7 +111,7 @@ test('the default window is two hundred rows', async t => {
   t.is((await query(call, 'select id from Accounts where id is not null limit 2000')).body.info.count, 201)
 })
 
-test('columns go through lookups, and may have another name', async t => {
+test('query columns can go through lookups and have aliases', async t => {
   const {crm, call} = await openCrm(t)
   const [account] = ids(await call('POST', 'Accounts', {data: [{Account_Name: 'Acme', Billing_City: 'Bilbao'}]}))
   crm.create('example', 'Contacts', [{Last_Name: 'Ono', Account_Name: {id: account}}, {Last_Name: 'Lee'}])
@@ -119,13 +119,14 @@ test('columns go through lookups, and may have another name', async t => {
     call,
     "select Last_Name as who, Account_Name, Account_Name.Billing_City from Contacts where Account_Name.Account_Name = 'acme'",
   )
-  t.like(body.data[0], {who: 'Ono', Account_Name: {name: 'Acme', id: account}, 'Account_Name.Billing_City': 'Bilbao'})
+  const {id: _, ...row} = body.data[0]
+  t.deepEqual(row, {who: 'Ono', Account_Name: {id: account}, 'Account_Name.Billing_City': 'Bilbao'}, 'a link without its name')
   t.is(body.data.length, 1)
   t.is((await query(call, `select id from Contacts where Account_Name = '${account}'`)).body.info.count, 1)
   t.is((await query(call, `select id from Contacts where Account_Name.id = '${account}'`)).body.info.count, 1)
 })
 
-test('aggregates count and sum over every match', async t => {
+test('aggregates count and sum all matches', async t => {
   const {crm, call} = await openCrm(t)
   crm.create('example', 'Accounts', accounts)
   const {body} = await query(call, "select COUNT(id), sum(Employees) as heads from Accounts where Industry = 'Retail'")
@@ -156,10 +157,11 @@ for (const [what, text, code, details] of [
   ['an order of booleans', 'select id from Orders where Paid > true', 'INVALID_QUERY', {operator: '>'}],
   ['a text for a number', "select id from Accounts where Employees = 'many'", 'INVALID_QUERY', {column_name: 'Employees', operator: '='}],
   ['a condition on a long text', "select id from Accounts where Description = 'a'", 'INVALID_QUERY', {column_name: 'Description'}],
+  ['a limit of nought', 'select id from Accounts where id is not null limit 0', 'INVALID_DATA', {}],
   ['too great a limit', 'select id from Accounts where id is not null limit 2001', 'LIMIT_EXCEEDED', {limit: 2000}],
   ['too great an offset', 'select id from Accounts where id is not null limit 100001, 10', 'LIMIT_EXCEEDED', {limit: 100_000}],
 ] as const) {
-  test(`${what} is refused with ${code}`, async t => {
+  test(`a query with ${what} is refused with ${code}`, async t => {
     const {call} = await openCrm(t)
     const {status, body} = await query(call, text)
     t.is(status, 400)
@@ -167,7 +169,7 @@ for (const [what, text, code, details] of [
   })
 }
 
-test('fifty values go in one list, twenty-five conditions in one where', async t => {
+test('a query has at most fifty values in a list and twenty-five conditions', async t => {
   const {crm, call} = await openCrm(t)
   const values = (count: number) => Array.from({length: count}, (_, index) => `'v${index}'`).join(', ')
   t.is((await query(call, `select id from Accounts where Phone in (${values(50)})`)).status, 204)
@@ -180,7 +182,7 @@ test('fifty values go in one list, twenty-five conditions in one where', async t
   t.like(await query(call, `select id from Accounts where ${nested(26)}`), {status: 400, body: {code: 'LIMIT_EXCEEDED'}})
 })
 
-test('rules that are not verified can be switched off, and columns refused', async t => {
+test('unverified rules can be switched off, and columns can be refused', async t => {
   const {crm, call} = await openCrm(t)
   crm.setSwitches({coqlPairs: false, coqlNeedsWhere: false, coqlRefusedColumns: ['Created_By']})
   t.is((await query(call, 'select id from Accounts')).status, 204)

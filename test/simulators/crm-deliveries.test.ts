@@ -6,7 +6,7 @@ import {openCrm} from './crm-caller.ts'
 const lead = {data: [{Last_Name: 'Ono'}]}
 const account = {data: [{Account_Name: 'Acme', Account_Number: 'A-1'}]}
 
-test('late: the connection is cut at once, and the request is done when it arrives', async t => {
+test('late: the connection is cut at once, and the request takes effect when it arrives', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({match: {method: 'POST'}, action: {type: 'late', ms: 1_500}})
   await t.throwsAsync(call('POST', 'Leads', lead))
@@ -21,7 +21,7 @@ test('late: the connection is cut at once, and the request is done when it arriv
   t.like(crm.journal().at(-1), {outcome: 'late', committed: true, status: 201})
 })
 
-test('late: a connection that stays silent ends when its client gives up', async t => {
+test('late: a silent connection ends when its client gives up', async t => {
   const {crm} = await openCrm(t)
   const {accessToken} = crm.grant({email: 'ana@example.org'})
   crm.faults.add({match: {method: 'POST'}, action: {type: 'late', ms: 500, end: 'silent'}})
@@ -46,7 +46,7 @@ test('late: a connection that stays silent ends when its client gives up', async
   t.is(crm.count('example', 'Leads'), 1)
 })
 
-test('late: what has not arrived when all is cleared never will', async t => {
+test('late: a request that has not arrived before a clear never takes effect', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({match: {method: 'POST'}, action: {type: 'late', ms: 300}})
   await t.throwsAsync(call('POST', 'Leads', lead))
@@ -56,7 +56,7 @@ test('late: what has not arrived when all is cleared never will', async t => {
   t.is(crm.count('example', 'Leads'), 0)
 })
 
-test('twice: the request is done twice, and the first answer is sent', async t => {
+test('twice: the request takes effect twice, and the first answer is sent', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({match: {method: 'POST'}, action: 'twice'})
   const {body} = await call('POST', 'Leads', lead)
@@ -67,7 +67,7 @@ test('twice: the request is done twice, and the first answer is sent', async t =
   t.like(repeated, {outcome: 'repeated', committed: true})
 })
 
-test('twice: the second answer is of a unique value that the first delivery used up', async t => {
+test('twice: the second answer can be a duplicate refusal caused by the first delivery', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({match: {method: 'POST'}, action: {type: 'twice', answer: 'second'}})
   const {status, body} = await call('POST', 'Accounts', account)

@@ -3,7 +3,7 @@ import {callAs, callWith, openCrm} from './crm-caller.ts'
 
 const lead = {data: [{Last_Name: 'Ono'}]}
 
-test('faults are met in order, each so many times', async t => {
+test('faults apply in order, each for its number of times', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({times: 2, action: {type: 'status5xxBefore', status: 500}})
   crm.faults.add({action: {type: 'status5xxBefore', status: 503}})
@@ -16,7 +16,7 @@ test('faults are met in order, each so many times', async t => {
   )
 })
 
-test('the nth request that matches is the one', async t => {
+test('a fault can match only the nth request', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({match: {method: 'POST', module: 'Leads', nth: 3}, times: 2, action: {type: 'status5xxBefore'}})
   const statuses = []
@@ -27,7 +27,7 @@ test('the nth request that matches is the one', async t => {
   t.deepEqual(statuses, [201, 201, 500, 500, 201])
 })
 
-test('a match may name the path by a glob, the client, the org and the user', async t => {
+test('a fault can match by path glob, client, org and user', async t => {
   const {crm, call} = await openCrm(t)
   const broken = async (match: Record<string, string>, ask = () => call('GET', 'Leads/1')) => {
     crm.faults.clear()
@@ -45,7 +45,7 @@ test('a match may name the path by a glob, the client, the org and the user', as
   t.false(await broken({org: 'other'}))
 })
 
-test('a share of the requests is met by chance, the same ones for the same seed', async t => {
+test('a random share of requests fails, equal for equal seeds', async t => {
   const {crm, call} = await openCrm(t, {switches: {concurrency: false}})
   const met = async (seed: number) => {
     crm.faults.clear()
@@ -61,7 +61,7 @@ test('a share of the requests is met by chance, the same ones for the same seed'
   t.notDeepEqual(await met(8), first)
 })
 
-test('several actions go together', async t => {
+test('a fault can combine several actions', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: [{type: 'refuse', index: 0, code: 'RECORD_LOCKED'}, {type: 'clockSkew', seconds: 60}, 'dropAfter']})
   await t.throwsAsync(call('POST', 'Leads', {data: [{Last_Name: 'Ono'}, {Last_Name: 'Lee'}]}))
@@ -71,7 +71,7 @@ test('several actions go together', async t => {
   )
 })
 
-test('a fault can be taken back, and an unknown one is refused', async t => {
+test('a fault can be removed, and an unknown action is refused', async t => {
   const {crm, call} = await openCrm(t)
   const id = crm.faults.add({action: 'dropBefore'})
   t.true(crm.faults.remove(id))
@@ -79,7 +79,7 @@ test('a fault can be taken back, and an unknown one is refused', async t => {
   t.throws(() => crm.faults.add({action: 'explode' as never}))
 })
 
-test('faults do not touch calls of a token that is dead already', async t => {
+test('faults do not apply to calls with a dead token', async t => {
   const {crm} = await openCrm(t)
   crm.faults.add({match: {org: 'example'}, action: 'dropBefore'})
   t.is((await callWith(crm.url, '1000.dead.token')('GET', 'org')).status, 401)

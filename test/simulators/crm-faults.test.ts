@@ -3,7 +3,7 @@ import {callWith, codes, ids, openCrm, refresh, request, until} from './crm-call
 
 const lead = (count = 1) => ({data: Array.from({length: count}, (_, index) => ({Last_Name: `Ono ${index}`}))})
 
-test('a: dropBefore does nothing and says nothing', async t => {
+test('a: dropBefore does nothing and gives no answer', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({match: {method: 'POST'}, action: 'dropBefore'})
   await t.throwsAsync(call('POST', 'Leads', lead()))
@@ -12,7 +12,7 @@ test('a: dropBefore does nothing and says nothing', async t => {
   t.is((await call('POST', 'Leads', lead())).status, 201)
 })
 
-test('b: dropAfter does everything and says nothing', async t => {
+test('b: dropAfter takes effect and gives no answer', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({match: {method: 'POST'}, action: 'dropAfter'})
   await t.throwsAsync(call('POST', 'Leads', lead(3)))
@@ -20,7 +20,7 @@ test('b: dropAfter does everything and says nothing', async t => {
   t.like(crm.journal().at(-1), {outcome: 'dropped', committed: true, status: null})
 })
 
-test('c: truncateAfter does it and breaks off in the middle of the body', async t => {
+test('c: truncateAfter takes effect and breaks off inside the body', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({match: {module: 'Leads'}, action: 'truncateAfter'})
   await t.throwsAsync(call('POST', 'Leads', lead()))
@@ -37,7 +37,7 @@ test('c: truncateAfter does it and breaks off in the middle of the body', async 
   t.is(crm.journal().at(-1)!.outcome, 'truncated')
 })
 
-test('d and e: a server error before nothing is done, after everything', async t => {
+test('d and e: a server error comes before the effect, or after it', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: {type: 'status5xxBefore', status: 503, retryAfter: 7}})
   const before = await call('POST', 'Leads', lead())
@@ -53,7 +53,7 @@ test('d and e: a server error before nothing is done, after everything', async t
   t.true(crm.journal().at(-1)!.committed)
 })
 
-test('f: nonJson does it and answers a page', async t => {
+test('f: nonJson takes effect and answers with an HTML page', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: 'nonJson'})
   const {status, body, headers} = await call('POST', 'Leads', lead())
@@ -63,7 +63,7 @@ test('f: nonJson does it and answers a page', async t => {
   t.is(crm.count('example', 'Leads'), 1)
 })
 
-test('g: emptyBody does it and answers nothing, with 200 or 204', async t => {
+test('g: emptyBody takes effect and answers without a body, with 200 or 204', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: 'emptyBody'})
   crm.faults.add({action: {type: 'emptyBody', status: 204}})
@@ -72,7 +72,7 @@ test('g: emptyBody does it and answers nothing, with 200 or 204', async t => {
   t.is(crm.count('example', 'Leads'), 2)
 })
 
-test('h: successNoId says SUCCESS without saying which', async t => {
+test('h: successNoId answers SUCCESS without an id', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: {type: 'successNoId', index: 1}})
   const {status, body} = await call('POST', 'Leads', lead(2))
@@ -85,7 +85,7 @@ test('h: successNoId says SUCCESS without saying which', async t => {
   t.is(crm.count('example', 'Leads'), 4)
 })
 
-test('i: shortData leaves entries out, shuffleData turns them round', async t => {
+test('i: shortData omits entries, shuffleData reorders them', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: {type: 'shortData', by: 2}})
   t.is((await call('POST', 'Leads', lead(5))).body.data.length, 3)
@@ -95,7 +95,7 @@ test('i: shortData leaves entries out, shuffleData turns them round', async t =>
   t.true(shuffled[0]! > shuffled[1]!)
 })
 
-test('i: shortData leaves out the first entry, one in the middle, or the last', async t => {
+test('i: shortData can omit the first, a middle or the last entry', async t => {
   const {crm, call} = await openCrm(t)
   const left = async (at: 'first' | 'middle' | 'last') => {
     crm.faults.add({action: {type: 'shortData', at}})
@@ -108,7 +108,7 @@ test('i: shortData leaves out the first entry, one in the middle, or the last', 
   t.deepEqual(await left('last'), [0, 1])
 })
 
-test("i: wrongId names another entry's record, or any record", async t => {
+test('i: wrongId answers with the record of another entry, or with any record', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: {type: 'wrongId', index: 2, of: 0}})
   const [first, second, third] = ids(await call('POST', 'Leads', lead(3)))
@@ -119,7 +119,7 @@ test("i: wrongId names another entry's record, or any record", async t => {
   t.is(crm.count('example', 'Leads'), 5)
 })
 
-test('j: refuse declines some records and lets the rest through', async t => {
+test('j: refuse declines some records and accepts the others', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: {type: 'refuse', index: [0, 2], code: 'NOT_APPROVED'}})
   const mixed = await call('POST', 'Leads', lead(3))
@@ -129,7 +129,7 @@ test('j: refuse declines some records and lets the rest through', async t => {
   t.like(await call('PUT', 'Leads', {data: [{id: '1'}]}), {status: 400, body: {data: [{code: 'RECORD_LOCKED'}]}})
 })
 
-test('k: rateLimit is a 429, with or without its headers, or of the older shape', async t => {
+test('k: rateLimit is a 429 with or without headers, or in the older form', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: 'rateLimit'})
   crm.faults.add({action: {type: 'rateLimit', retryAfter: 3, credits: 500}})
@@ -147,7 +147,7 @@ test('k: rateLimit is a 429, with or without its headers, or of the older shape'
   t.is(crm.count('example', 'Leads'), 0)
 })
 
-test('l: allowanceSpent is a 429 with nothing left until the clock passes', async t => {
+test('l: allowanceSpent is a 429 without credits until its time has passed', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: {type: 'allowanceSpent', forSeconds: 60}})
   for (const path of ['org', 'Leads?fields=id']) {
@@ -161,7 +161,7 @@ test('l: allowanceSpent is a 429 with nothing left until the clock passes', asyn
   t.is((await call('GET', 'org')).status, 429)
 })
 
-test('m: expireToken ends the token of the next call; a renewed one goes on', async t => {
+test('m: expireToken ends the token of the next call, and a renewed token works', async t => {
   const {crm} = await openCrm(t)
   const {accessToken, refreshToken} = crm.grant({email: 'ana@example.org'})
   crm.faults.add({match: {method: 'POST', module: 'Leads'}, action: 'expireToken'})
@@ -173,7 +173,7 @@ test('m: expireToken ends the token of the next call; a renewed one goes on', as
   t.is((await callWith(crm.url, body.access_token)('POST', 'Leads', lead())).status, 201)
 })
 
-test('n: revokeGrant ends the grant, met at a call or at the token endpoint', async t => {
+test('n: revokeGrant ends the grant, noticed at a call or at the token endpoint', async t => {
   const {crm} = await openCrm(t)
   const one = crm.grant({email: 'ana@example.org'})
   crm.faults.add({action: 'revokeGrant'})
@@ -184,7 +184,7 @@ test('n: revokeGrant ends the grant, met at a call or at the token endpoint', as
   t.deepEqual((await refresh(crm, other.refreshToken)).body, {error: 'invalid_code'})
 })
 
-test('o and p: the token endpoint is throttled, broken, or silent', async t => {
+test('o and p: the token endpoint can be throttled, broken or silent', async t => {
   const {crm} = await openCrm(t)
   const {refreshToken} = crm.grant({email: 'ana@example.org'})
   crm.faults.add({action: 'tokenThrottle'})
@@ -198,7 +198,7 @@ test('o and p: the token endpoint is throttled, broken, or silent', async t => {
   t.is((await refresh(crm, refreshToken)).status, 200)
 })
 
-test('q: slow calls outlast their caller, and are done all the same', async t => {
+test('q: a slow call can outlast its caller and still takes effect', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: {type: 'slow', ms: 40}})
   const {accessToken} = crm.grant({email: 'ana@example.org'})
@@ -218,7 +218,7 @@ test('q: slow calls outlast their caller, and are done all the same', async t =>
   t.true(crm.journal().at(-1)!.ms >= 38)
 })
 
-test('r: hold keeps calls in flight before or after they are done, until released', async t => {
+test('r: hold keeps calls in flight before or after their effect, until released', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: 'hold'})
   crm.faults.add({action: {type: 'hold', when: 'after'}})
@@ -235,7 +235,7 @@ test('r: hold keeps calls in flight before or after they are done, until release
   t.is((await second).status, 201)
 })
 
-test('s: redirect sends the caller elsewhere, before or after', async t => {
+test('s: redirect answers with a redirect, before or after the effect', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: 'redirect'})
   crm.faults.add({action: {type: 'redirect', to: 'https://elsewhere.example/', when: 'after'}})
@@ -261,7 +261,7 @@ test('t: another user creates or changes a record between two calls', async t =>
   t.like(crm.record('example', 'Accounts', record!.id), {Phone: '9', Modified_By: {name: 'Ben Okoye'}})
 })
 
-test('u: clockSkew shifts the times of what is made', async t => {
+test('u: clockSkew shifts the times of created records', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: {type: 'clockSkew', seconds: -3600}})
   const {body} = await call('POST', 'Leads', lead())
@@ -269,7 +269,7 @@ test('u: clockSkew shifts the times of what is made', async t => {
   t.is((await call('POST', 'Leads', lead())).body.data[0].details.Created_Time, '2026-03-02T09:15:40+01:00')
 })
 
-test("any answer can be given in place of the CRM's own", async t => {
+test('any answer can replace that of the CRM', async t => {
   const {crm, call} = await openCrm(t)
   const body = {code: 'NO_PERMISSION', details: {permissions: ['Crm_Implied_Create_Leads']}, message: 'permission denied', status: 'error'}
   crm.faults.add({action: {type: 'answer', status: 403, body}})

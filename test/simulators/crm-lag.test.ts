@@ -8,7 +8,7 @@ const query = async (call: Call, where: string): Promise<string[]> => {
   return status === 204 ? [] : body.data.map((row: any) => row.Billing_City)
 }
 
-test('COQL shows a created record only after its lag, by every way of asking', async t => {
+test('every form of COQL and search shows a created record only after the lag', async t => {
   const {crm, call} = await openCrm(t, lagging)
   const [id] = ids(await call('POST', 'Accounts', acme('Bilbao')))
   const ways = [`id = '${id}'`, "Account_Number = 'A-1'", "Account_Name = 'Acme'", "Created_Time >= '2026-01-01T00:00:00+00:00'"]
@@ -20,7 +20,7 @@ test('COQL shows a created record only after its lag, by every way of asking', a
   t.is((await call('GET', 'Accounts/search?word=acme')).status, 200)
 })
 
-test('COQL and search catch up with a record at once where a test says so', async t => {
+test('a test can make COQL and search see a record at once', async t => {
   const {crm, call} = await openCrm(t, lagging)
   const [id] = ids(await call('POST', 'Accounts', acme('Bilbao')))
   crm.catchUp('example', 'Accounts', [id!])
@@ -38,7 +38,7 @@ test('reads by id and unique checks see a record before COQL does', async t => {
   t.is(again.body.data[0].details.duplicate_record.id, id)
 })
 
-test('COQL shows an updated record as it was until the lag is over', async t => {
+test('COQL shows the old state of an updated record until the lag has passed', async t => {
   const {crm, call} = await openCrm(t, lagging)
   const [id] = ids(await call('POST', 'Accounts', acme('Bilbao')))
   crm.clock.advance(60_000)
@@ -52,7 +52,7 @@ test('COQL shows an updated record as it was until the lag is over', async t => 
   t.deepEqual(await query(call, "Billing_City = 'Cádiz'"), ['Cádiz'])
 })
 
-test('an org may have a lag of its own', async t => {
+test('an org may have its own lag', async t => {
   const {crm, call} = await openCrm(t)
   crm.setSwitches({coqlLagSeconds: 30}, 'other')
   await call('POST', 'Accounts', acme('Bilbao'))
@@ -63,7 +63,7 @@ test('an org may have a lag of its own', async t => {
   t.is(crm.switches().coqlLagSeconds, 0)
 })
 
-test('COQL answers a share of the queries 204 though records match', async t => {
+test('COQL answers a share of matching queries with 204', async t => {
   const {crm, call} = await openCrm(t)
   await call('POST', 'Accounts', acme('Bilbao'))
   crm.faults.add({match: {path: '/crm/v8/coql', share: 0.5, seed: 3}, times: 100, action: {type: 'emptyBody', status: 204}})
@@ -72,7 +72,7 @@ test('COQL answers a share of the queries 204 though records match', async t => 
   t.deepEqual([...new Set(seen)].sort(), [0, 1])
 })
 
-test('a clock that jumps is told by every header and record from then on, and tokens live by the true time', async t => {
+test('a jumped clock shows in later headers and records, while tokens expire by true time', async t => {
   const {crm, call} = await openCrm(t)
   const told = async () => {
     const {headers, body} = await call('POST', 'Leads', {data: [{Last_Name: 'Ono'}]})

@@ -4,7 +4,7 @@ import {callAs, callWith, openCrm, type Reply, until} from './crm-caller.ts'
 const records = (count: number) => ({data: Array.from({length: count}, () => ({Last_Name: 'Ono'}))})
 const left = (reply: Reply) => reply.headers.get('x-api-credits-remaining')
 
-test('the allowance follows the edition and its licences', async t => {
+test('the quota depends on the edition and its licences', async t => {
   const {crm} = await openCrm(t)
   t.is(crm.credits('example').allowance, 62_000)
   t.is(crm.credits('other').allowance, 50_750)
@@ -15,7 +15,7 @@ test('the allowance follows the edition and its licences', async t => {
   t.is(crm.credits('big').allowance, 5_000_000)
 })
 
-test('a call costs one credit, a write one for ten records, a query by its limit', async t => {
+test('a call costs one credit, a write one per ten records, a query by its limit', async t => {
   const {crm, call} = await openCrm(t)
   let before = 0
   const cost = async (method: string, path: string, body?: unknown) => {
@@ -40,7 +40,7 @@ test('a call costs one credit, a write one for ten records, a query by its limit
   t.is(await cost('GET', 'Nothing?fields=id'), 0)
 })
 
-test('what is left is told from half of the allowance on, on errors too', async t => {
+test('the remaining credits are reported from half of the quota on, also on errors', async t => {
   const {crm, call} = await openCrm(t)
   crm.setCredits('example', {used: 30_998})
   t.is(left(await call('GET', 'org')), null)
@@ -51,7 +51,7 @@ test('what is left is told from half of the allowance on, on errors too', async 
   t.is((await call('GET', 'org')).body.org[0].license_details.users_license_purchased, 12)
 })
 
-test('a call that would exceed the allowance is 429 with nothing left, and nothing is done', async t => {
+test('a call that would exceed the quota is a 429 without effect', async t => {
   const {crm, call} = await openCrm(t)
   crm.setCredits('example', {used: 61_995})
   const refused = await call('POST', 'Leads', records(100))
@@ -64,7 +64,7 @@ test('a call that would exceed the allowance is 429 with nothing left, and nothi
   t.is((await callAs(crm, 'zoe@other.example')('GET', 'org')).status, 200)
 })
 
-test('each credit comes back a day after it was spent', async t => {
+test('each credit returns a day after its use', async t => {
   const {crm, call} = await openCrm(t)
   crm.setCredits('example', {allowance: 3})
   await call('GET', 'org')
@@ -80,7 +80,7 @@ test('each credit comes back a day after it was spent', async t => {
   t.is((await later('GET', 'org')).status, 429)
 })
 
-test('calls in flight are limited for each client of an org, without the header at nothing', async t => {
+test('calls in flight are limited per client of an org, and the refusal has no credit header', async t => {
   const {crm, call} = await openCrm(t)
   crm.setConcurrency('example', 3)
   crm.addClient({clientId: 'second', clientSecret: 's', redirectUris: 'any-loopback'})
@@ -100,7 +100,7 @@ test('calls in flight are limited for each client of an org, without the header 
   t.is(crm.inFlight(), 0)
 })
 
-test('ten big writes, queries and sorted reads at once are all, small calls go on', async t => {
+test('at most ten large writes, queries and sorted reads run at once, and small calls continue', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: 'hold', times: 10})
   const query = {select_query: 'select id from Leads where id is not null'}
@@ -120,7 +120,7 @@ test('ten big writes, queries and sorted reads at once are all, small calls go o
   t.is(crm.state().orgs.example!.concurrency.clients['1000.LADING']!.heavyPeak, 10)
 })
 
-test('both limits can be switched off', async t => {
+test('the quota and the concurrency limit can be switched off', async t => {
   const {crm, call} = await openCrm(t, {switches: {credits: false, concurrency: false}})
   crm.setCredits('example', {allowance: 0})
   crm.setConcurrency('example', 0)
@@ -129,7 +129,7 @@ test('both limits can be switched off', async t => {
   t.is(left(reply), null)
 })
 
-test('calls can be made to take their time, and the time in flight is added up', async t => {
+test('calls can have a latency, and their time in flight is summed', async t => {
   const {crm, call} = await openCrm(t)
   crm.setSwitches({latencyMs: 30})
   await Promise.all([call('GET', 'org'), call('POST', 'Leads', records(1)), call('POST', 'Leads', records(1))])

@@ -3,7 +3,7 @@ import {callAs, openCrm} from './crm-caller.ts'
 
 const fieldOf = (fields: any[], name: string) => fields.find(field => field.api_name === name)
 
-test('the modules say what kind they are, which can be written and what names a record', async t => {
+test('modules have their kind, their permissions and their naming field', async t => {
   const {call} = await openCrm(t)
   const {status, body} = await call('GET', 'settings/modules')
   t.is(status, 200)
@@ -38,7 +38,7 @@ test('one module is found by name or id, and an unknown one is INVALID_MODULE', 
   t.like(await call('GET', 'settings/modules/Nothing'), {status: 400, body: {code: 'INVALID_MODULE', details: {resource_path_index: 2}}})
 })
 
-test('the naming field of a module is an object, a text or null', async t => {
+test('the naming field of a module may be an object, a text or null', async t => {
   const {crm, call} = await openCrm(t)
   const read = async () => (await call('GET', 'settings/modules/Accounts')).body.modules[0].display_field
   t.like(await read(), {api_name: 'Account_Name'})
@@ -50,7 +50,7 @@ test('the naming field of a module is an object, a text or null', async t => {
   t.true(fieldOf(fields, 'Account_Name').display_field)
 })
 
-test('fields tell their type, length, uniqueness and whether they can be written', async t => {
+test('fields have type, length, uniqueness and write permissions', async t => {
   const {call} = await openCrm(t)
   const {fields} = (await call('GET', 'settings/fields?module=Accounts')).body
   t.like(fieldOf(fields, 'Account_Name'), {data_type: 'text', json_type: 'string', length: 200, system_mandatory: true, unique: {}})
@@ -89,7 +89,7 @@ test('the custom module has a field of every kind', async t => {
   }
 })
 
-test('used and unused fields can be asked for apart', async t => {
+test('used and unused fields can be requested separately', async t => {
   const {call} = await openCrm(t)
   const unused = await call('GET', 'settings/fields?module=Orders&type=unused')
   t.true(unused.body.fields.some((field: any) => field.api_name === 'Secret'))
@@ -97,32 +97,32 @@ test('used and unused fields can be asked for apart', async t => {
   t.false(used.body.fields.some((field: any) => field.api_name === 'Secret'))
 })
 
-test('a subform has its own fields, with the parent among them', async t => {
+test('a subform has its own fields, including the parent', async t => {
   const {call} = await openCrm(t)
   const {fields} = (await call('GET', 'settings/fields?module=Order_Lines')).body
   t.like(fieldOf(fields, 'Parent_Id'), {data_type: 'lookup', read_only: true, lookup: {module: {api_name: 'Orders'}}})
   t.true(fields.filter((field: any) => field.custom_field).length >= 4)
 })
 
-test('one module has more fields than two reads can ask for', async t => {
+test('one module has more fields than two reads can request', async t => {
   const {call} = await openCrm(t)
   t.true((await call('GET', 'settings/fields?module=Surveys')).body.fields.length >= 120)
 })
 
-test('fields of no module are refused', async t => {
+test('fields without a known module are refused', async t => {
   const {call} = await openCrm(t)
   t.like(await call('GET', 'settings/fields'), {status: 400, body: {code: 'REQUIRED_PARAM_MISSING', details: {param_name: 'module'}}})
   t.like(await call('GET', 'settings/fields?module=Nothing'), {status: 400, body: {code: 'INVALID_MODULE', details: {}}})
 })
 
-test('a layout says which fields it requires', async t => {
+test('a layout lists its required fields', async t => {
   const {call} = await openCrm(t)
   const {layouts} = (await call('GET', 'settings/layouts?module=Deals')).body
   const required = layouts[0].sections[0].fields.filter((field: any) => field.required).map((field: any) => field.api_name)
   t.deepEqual(required, ['Deal_Name', 'Stage', 'Closing_Date'])
 })
 
-test('the org tells its edition, licences and kind', async t => {
+test('the org has its edition, licences and type', async t => {
   const {crm, call} = await openCrm(t)
   const [org] = (await call('GET', 'org')).body.org
   t.like(org, {company_name: 'Example Ltd', type: 'production', time_zone: 'Europe/Madrid', iso_code: 'EUR'})
@@ -132,7 +132,7 @@ test('the org tells its edition, licences and kind', async t => {
   t.is((await callAs(crm, 'sam@sandbox.example')('GET', 'org')).body.org[0].type, 'sandbox')
 })
 
-test('users are given by kind: the current one, the administrators, all of them', async t => {
+test('users are listed by type: the current one, administrators, or all', async t => {
   const {crm, call} = await openCrm(t)
   const emails = async (query: string, as = call) => (await as('GET', `users?${query}`)).body?.users.map((user: any) => user.email)
   t.deepEqual(await emails('type=CurrentUser'), ['ana@example.org'])
@@ -142,11 +142,11 @@ test('users are given by kind: the current one, the administrators, all of them'
   t.deepEqual(await emails('type=ActiveUsers'), ['ana@example.org', 'ben@example.org'])
   t.deepEqual(await emails('per_page=1&page=2'), ['ben@example.org'])
   t.is((await call('GET', 'users?type=DeletedUsers')).status, 204)
-  t.is((await call('GET', 'users/actions/count?type=ActiveUsers')).body.count, 2)
+  t.is((await call('GET', 'users/actions/count?type=ActiveUsers')).body.count, '2')
   t.is((await call('GET', 'users?type=Nobody')).status, 400)
 })
 
-test('a user is given whole, by id as well', async t => {
+test('a user is returned with all properties, also by id', async t => {
   const {call} = await openCrm(t)
   const {users, info} = (await call('GET', 'users?type=CurrentUser')).body
   t.like(users[0], {full_name: 'Ana Ruiz', status: 'active', confirm: true, profile: {name: 'Administrator'}, role: {name: 'CEO'}})
@@ -155,7 +155,7 @@ test('a user is given whole, by id as well', async t => {
   t.is((await call('GET', 'users/1')).status, 204)
 })
 
-test('an unknown path is 404, a wrong method 400, and both need a token first', async t => {
+test('an unknown path is 404 and a wrong method 400, both only with a token', async t => {
   const {crm, call} = await openCrm(t)
   t.like(await call('GET', 'settings/nothing'), {status: 404, body: {code: 'INVALID_URL_PATTERN'}})
   t.like(await call('GET', 'Leads/1/2/3'), {status: 404, body: {code: 'INVALID_URL_PATTERN'}})
@@ -164,7 +164,7 @@ test('an unknown path is 404, a wrong method 400, and both need a token first', 
   t.is((await fetch(`${crm.url}/crm/v8/settings/nothing`)).status, 401)
 })
 
-test('a test adds its own modules, fields and users', async t => {
+test('a test can add modules, fields and users', async t => {
   const {crm, call} = await openCrm(t)
   crm.addModule('example', {name: 'Boats', kind: 'custom', fields: [{name: 'Name', type: 'text', mandatory: true}]})
   crm.addField('example', 'Boats', {name: 'Length', type: 'double', decimals: 1})

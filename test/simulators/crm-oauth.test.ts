@@ -4,7 +4,7 @@ import {askToken, authorise, callWith, client, exchange, openCrm, redirectUri, r
 
 const authPath = `/oauth/v2/auth?response_type=code&client_id=1000.LADING&redirect_uri=${encodeURIComponent(redirectUri)}`
 
-test('allowing sends the code, the state, the location and the accounts server back', async t => {
+test('allowing redirects back with code, state, location and accounts server', async t => {
   const {crm} = await openCrm(t)
   const back = await authorise(crm)
   t.is(back.origin + back.pathname, redirectUri)
@@ -14,13 +14,13 @@ test('allowing sends the code, the state, the location and the accounts server b
   t.is(back.searchParams.get('accounts-server'), crm.url)
 })
 
-test('denying sends access_denied and the state back', async t => {
+test('denying redirects back with access_denied and the state', async t => {
   const {crm} = await openCrm(t)
   const back = await authorise(crm, {sim_decision: 'deny'})
   t.deepEqual(Object.fromEntries(back.searchParams), {state: 'the state', error: 'access_denied'})
 })
 
-test('without a decision there is a page with every user and two buttons, which keeps what was asked', async t => {
+test('without a decision a page offers every user and two buttons, and keeps the request', async t => {
   const {crm} = await openCrm(t)
   const {status, body, headers} = await request(`${crm.url}${authPath}&scope=ZohoCRM.org.READ&state=a%22b&login_hint=ben@example.org`)
   t.is(status, 200)
@@ -37,9 +37,9 @@ for (const [what, query] of [
   ['a foreign redirect address', '&scope=ZohoCRM.org.READ&redirect_uri=https%3A%2F%2Fevil.example%2F'],
   ['another response type', '&scope=ZohoCRM.org.READ&response_type=token'],
   ['no scope', ''],
-  ['a scope that is none', '&scope=everything'],
+  ['an unknown scope', '&scope=everything'],
 ] as const) {
-  test(`${what} is an error page, never a redirect`, async t => {
+  test(`${what} gives an error page, never a redirect`, async t => {
     const {crm} = await openCrm(t)
     const url = new URL(`${crm.url}${authPath}&sim_user=ana@example.org&sim_decision=allow`)
     for (const [name, value] of new URLSearchParams(query)) url.searchParams.set(name, value)
@@ -59,7 +59,7 @@ test('a registered redirect address is matched exactly', async t => {
   t.is((await request(url(`${redirectUri}/`))).status, 400)
 })
 
-test('a code becomes tokens once, and within two minutes', async t => {
+test('a code can be exchanged once, within two minutes', async t => {
   const {crm} = await openCrm(t)
   const code = (await authorise(crm)).searchParams.get('code') ?? ''
   const {status, body} = await exchange(crm, code)
@@ -73,7 +73,7 @@ test('a code becomes tokens once, and within two minutes', async t => {
   t.like(await exchange(crm, late), {status: 200, body: {error: 'invalid_code'}})
 })
 
-test('the token endpoint takes a query, a form and multipart alike', async t => {
+test('the token endpoint accepts a query, a form and multipart', async t => {
   const {crm} = await openCrm(t)
   const form = async () => ({
     ...client,
@@ -91,7 +91,7 @@ test('the token endpoint takes a query, a form and multipart alike', async t => 
   for (const {body} of replies) t.regex(body.access_token, /^1000\./)
 })
 
-test('our own mistakes at the token endpoint are errors with a good status, or with 400 by a switch', async t => {
+test('client errors at the token endpoint have status 200, or 400 by a switch', async t => {
   const {crm} = await openCrm(t)
   t.like(await askToken(crm.url, {client_id: 'other'}), {status: 200, body: {error: 'invalid_client'}})
   t.like(await askToken(crm.url, {client_secret: 'wrong'}), {status: 200, body: {error: 'invalid_client'}})
@@ -102,7 +102,7 @@ test('our own mistakes at the token endpoint are errors with a good status, or w
   t.like(await exchange(crm, 'unknown'), {status: 400, body: {error: 'invalid_code'}})
 })
 
-test('a challenge must be met by its verifier', async t => {
+test('a code challenge needs its verifier', async t => {
   const {crm} = await openCrm(t)
   const verifier = 'a verifier of some length, as it should be, longer than forty-three'
   const code_challenge = createHash('sha256').update(verifier).digest('base64url')
@@ -112,7 +112,7 @@ test('a challenge must be met by its verifier', async t => {
   t.is((await exchange(crm, await ask())).body.error, 'invalid_code')
 })
 
-test('a refresh token comes with the first offline consent and with prompt=consent only', async t => {
+test('a refresh token is issued only at the first offline consent and with prompt=consent', async t => {
   const {crm} = await openCrm(t)
   const has = async (more: Record<string, string>) => {
     const code = (await authorise(crm, {sim_user: 'eva@example.org', ...more})).searchParams.get('code') ?? ''
@@ -124,7 +124,7 @@ test('a refresh token comes with the first offline consent and with prompt=conse
   t.true(await has({prompt: 'consent'}))
 })
 
-test('refreshing gives an access token and no new refresh token', async t => {
+test('a refresh returns an access token and no new refresh token', async t => {
   const {crm} = await openCrm(t)
   const {refreshToken} = crm.grant({email: 'ana@example.org'})
   const {body} = await refresh(crm, refreshToken)
@@ -132,7 +132,7 @@ test('refreshing gives an access token and no new refresh token', async t => {
   t.is((await callWith(crm.url, body.access_token)('GET', 'org')).status, 200)
 })
 
-test('the eleventh refresh in ten minutes is Access Denied, and the first comes free again after them', async t => {
+test('the eleventh refresh in ten minutes is Access Denied until the first is ten minutes old', async t => {
   const {crm} = await openCrm(t)
   const {refreshToken} = crm.grant({email: 'ana@example.org'})
   for (let mint = 0; mint < 10; mint++) {
@@ -148,7 +148,7 @@ test('the eleventh refresh in ten minutes is Access Denied, and the first comes 
   t.is((await refresh(crm, refreshToken)).status, 400)
 })
 
-test('the twenty-first refresh token of a user kills the oldest silently', async t => {
+test('the twenty-first refresh token of a user silently invalidates the oldest', async t => {
   const {crm} = await openCrm(t)
   const grants = Array.from({length: 21}, () => crm.grant({email: 'ana@example.org'}))
   t.deepEqual((await refresh(crm, grants[0]!.refreshToken)).body, {error: 'invalid_code'})
@@ -156,7 +156,7 @@ test('the twenty-first refresh token of a user kills the oldest silently', async
   t.is((await callWith(crm.url, grants[0]!.accessToken)('GET', 'org')).status, 200)
 })
 
-test('a revoked refresh token is invalid, and so are its access tokens', async t => {
+test('a revoked refresh token and its access tokens are invalid', async t => {
   const {crm} = await openCrm(t)
   const {accessToken, refreshToken} = crm.grant({email: 'ana@example.org'})
   t.like(await request(`${crm.url}/oauth/v2/token/revoke?token=${refreshToken}`, {method: 'POST'}), {
@@ -167,7 +167,7 @@ test('a revoked refresh token is invalid, and so are its access tokens', async t
   t.like(await callWith(crm.url, accessToken)('GET', 'org'), {status: 401, body: {code: 'INVALID_TOKEN'}})
 })
 
-test('an access token lives an hour, and a cap can end it sooner', async t => {
+test('an access token is valid for an hour, or shorter by a switch', async t => {
   const {crm} = await openCrm(t)
   const {accessToken, refreshToken} = crm.grant({email: 'ana@example.org'})
   const call = callWith(crm.url, accessToken)
@@ -181,7 +181,7 @@ test('an access token lives an hour, and a cap can end it sooner', async t => {
   t.is((await callWith(crm.url, first.body.access_token)('GET', 'org')).status, 401)
 })
 
-test('without a usable token a call is AUTHENTICATION_FAILURE, without the scope OAUTH_SCOPE_MISMATCH', async t => {
+test('a call without a usable token is AUTHENTICATION_FAILURE, and without its scope OAUTH_SCOPE_MISMATCH', async t => {
   const {crm} = await openCrm(t)
   t.like(await request(`${crm.url}/crm/v8/org`), {status: 401, body: {code: 'AUTHENTICATION_FAILURE', details: {}}})
   t.like(await callWith(crm.url, 'garbage')('GET', 'org'), {status: 401, body: {code: 'AUTHENTICATION_FAILURE'}})
@@ -204,7 +204,7 @@ test('without a usable token a call is AUTHENTICATION_FAILURE, without the scope
   t.is((await call('POST', 'coql', {select_query: 'select id from Accounts where id is not null'})).status, 204)
 })
 
-test('Bearer is taken as well, and the user information gives a numeric ZUID', async t => {
+test('the scheme Bearer is accepted, and the user info has a numeric ZUID', async t => {
   const {crm} = await openCrm(t)
   const {accessToken} = crm.grant({email: 'ana@example.org', scopes: ['AaaServer.profile.READ']})
   const {body} = await request(`${crm.url}/oauth/user/info`, {headers: {authorization: `Bearer ${accessToken}`}})
@@ -215,7 +215,7 @@ test('Bearer is taken as well, and the user information gives a numeric ZUID', a
   t.like(refused, {status: 401, body: {code: 'OAUTH_SCOPE_MISMATCH'}})
 })
 
-test('a user of another data centre is exchanged there only, perhaps with another secret', async t => {
+test('a code of another data centre can be exchanged only there, possibly with another secret', async t => {
   const {crm} = await openCrm(t)
   crm.addClient({clientId: 'multi', clientSecret: 'for us', secrets: {eu: 'for eu'}, redirectUris: 'any-loopback'})
   const ask = async () => {
@@ -234,7 +234,7 @@ test('a user of another data centre is exchanged there only, perhaps with anothe
   t.is((await callWith(crm.url, body.access_token)('GET', 'org')).body.code, 'INVALID_TOKEN')
 })
 
-test('discovery names the endpoints of the host asked', async t => {
+test('the OpenID configuration has the endpoints of the requested host', async t => {
   const {crm} = await openCrm(t)
   const {body} = await request(`${crm.url}/dc/eu/.well-known/openid-configuration`)
   t.is(body.token_endpoint, `${crm.url}/dc/eu/oauth/v2/token`)

@@ -4,7 +4,7 @@ import {ids, openCrm} from './crm-caller.ts'
 const names = (reply: any): string[] => reply.body.data.map((record: any) => record.Account_Name)
 const accounts = (count: number) => Array.from({length: count}, (_, index) => ({Account_Name: `Account ${index}`}))
 
-test('by ids, absent ones are left out and the rest come newest first, each once', async t => {
+test('a read by ids omits absent records and returns the others once, newest first', async t => {
   const {crm, call} = await openCrm(t)
   const made = ids(await call('POST', 'Accounts', {data: accounts(3)}))
   crm.remove('example', 'Accounts', [made[1]!])
@@ -17,14 +17,14 @@ test('by ids, absent ones are left out and the rest come newest first, each once
   t.is((await call('GET', 'Accounts?fields=Account_Name&ids=12345')).status, 204)
 })
 
-test('ids are texts of nineteen digits', async t => {
+test('ids are strings of nineteen digits', async t => {
   const {call} = await openCrm(t)
   const [id] = ids(await call('POST', 'Accounts', {data: accounts(1)}))
   t.regex(id!, /^\d{19}$/)
   t.true(Number(id) > Number.MAX_SAFE_INTEGER)
 })
 
-test('a list needs fields, at most fifty, and a hundred ids', async t => {
+test('a list needs up to fifty fields, and takes up to a hundred ids', async t => {
   const {call} = await openCrm(t)
   const many = (count: number, of = 'Answer_') => Array.from({length: count}, (_, index) => `${of}${index + 1}`).join(',')
   t.deepEqual((await call('GET', 'Accounts')).body, {
@@ -46,7 +46,7 @@ test('a list needs fields, at most fifty, and a hundred ids', async t => {
   t.like(await call('GET', 'Accounts?fields=Phone&ids=12,x'), {status: 400, body: {code: 'INVALID_DATA', details: {param_name: 'ids'}}})
 })
 
-test('a list goes page by page to two thousand, then by token', async t => {
+test('a list is paged to two thousand records, then continued by token', async t => {
   const {crm, call} = await openCrm(t)
   crm.create('example', 'Accounts', accounts(2100))
   const first = await call('GET', 'Accounts?fields=Account_Name&per_page=200')
@@ -64,7 +64,7 @@ test('a list goes page by page to two thousand, then by token', async t => {
   t.like(last.body.info, {more_records: false, next_page_token: null})
 })
 
-test('a page token is bound to its request, lives a day and does not go with a page', async t => {
+test('a page token is bound to its request, expires after a day and excludes a page number', async t => {
   const {crm, call} = await openCrm(t)
   crm.create('example', 'Accounts', accounts(5))
   const token = (await call('GET', 'Accounts?fields=Account_Name&per_page=2')).body.info.next_page_token
@@ -85,7 +85,7 @@ test('a page token is bound to its request, lives a day and does not go with a p
   t.like(await reply.json(), {code: 'EXPIRED_VALUE'})
 })
 
-test('a list can be sorted by time, both ways', async t => {
+test('a list can be sorted by time in both directions', async t => {
   const {crm, call} = await openCrm(t)
   const made = ids(await call('POST', 'Accounts', {data: accounts(3)}))
   crm.clock.advance(5000)
@@ -95,7 +95,7 @@ test('a list can be sorted by time, both ways', async t => {
   t.is((await call('GET', 'Accounts?fields=Account_Name&sort_by=Phone')).status, 400)
 })
 
-test('one record comes whole, and 204 tells it is not there', async t => {
+test('one record is returned whole, and an absent one is 204', async t => {
   const {crm, call} = await openCrm(t)
   const [account] = ids(await call('POST', 'Accounts', {data: [{Account_Name: 'Acme'}]}))
   const [id] = ids(await call('POST', 'Orders', {data: [{Name: 'First', Account: {id: account}, Quantity: 2, Amount: 2.5}]}))
@@ -124,7 +124,7 @@ test('one record comes whole, and 204 tells it is not there', async t => {
   t.is((await call('GET', 'Visits?fields=Name')).body.code, 'INVALID_MODULE')
 })
 
-test('lists hold no rows, no multi-select lookups, and rich text only to 500 characters', async t => {
+test('lists omit subform rows and multi-select lookups, and cut rich text to 500 characters', async t => {
   const {call} = await openCrm(t)
   const [product] = ids(await call('POST', 'Products', {data: [{Product_Name: 'Bolt'}]}))
   const order = {
@@ -143,7 +143,7 @@ test('lists hold no rows, no multi-select lookups, and rich text only to 500 cha
   t.like(whole.Related_Products[0].Related_Product, {name: 'Bolt', id: product})
 })
 
-test('converted leads are listed only when asked for', async t => {
+test('converted leads are listed only on request', async t => {
   const {crm, call} = await openCrm(t)
   const [lead, other] = ids(await call('POST', 'Leads', {data: [{Last_Name: 'Ono'}, {Last_Name: 'Lee'}]}))
   crm.mark('example', 'Leads', [lead!], {converted: true})
@@ -154,7 +154,7 @@ test('converted leads are listed only when asked for', async t => {
   t.deepEqual(await found(`ids=${lead}`), [])
 })
 
-test("times are given in the reader's own zone", async t => {
+test('times are in the time zone of the reading user', async t => {
   const {crm, call} = await openCrm(t)
   crm.addUser('example', {
     email: 'ana@example.org',
@@ -167,7 +167,7 @@ test("times are given in the reader's own zone", async t => {
   t.like((await call('GET', `Orders/${id}`)).body.data[0], {Created_Time: '2026-03-02T03:15:40-05:00', Due_At: '2026-07-01T06:00:00-04:00'})
 })
 
-test('If-Modified-Since answers 304, or only what is newer', async t => {
+test('If-Modified-Since gives 304, or only newer records', async t => {
   const {crm, call} = await openCrm(t)
   const [first, second] = ids(await call('POST', 'Accounts', {data: accounts(2)}))
   crm.clock.advance(10_000)
@@ -180,7 +180,7 @@ test('If-Modified-Since answers 304, or only what is newer', async t => {
   t.is((await call('GET', 'Accounts?fields=Account_Name', undefined, later)).status, 304)
 })
 
-test('deleted records are listed, and are permanently gone after sixty days', async t => {
+test('deleted records are listed, as permanently deleted after sixty days', async t => {
   const {crm, call} = await openCrm(t)
   t.is((await call('GET', 'Accounts/deleted')).status, 204)
   crm.remove('example', 'Accounts', ids(await call('POST', 'Accounts', {data: accounts(1)})))
@@ -198,7 +198,7 @@ test('the count of a module is a number', async t => {
   t.deepEqual((await call('GET', 'Accounts/actions/count')).body, {count: 7})
 })
 
-test('each org sees its own records only', async t => {
+test('each org sees only its own records', async t => {
   const {crm, call} = await openCrm(t)
   await call('POST', 'Accounts', {data: accounts(1)})
   t.is(crm.count('example', 'Accounts'), 1)

@@ -6,7 +6,7 @@ const rowsOf = async (call: Call, id: string): Promise<any[]> => (await call('GE
 const createOrder = async (call: Call, rows: unknown[]): Promise<string> =>
   ids(await call('POST', 'Orders', {data: [{Name: 'First', Order_Lines: rows}]}))[0]!
 
-test('rows are written inside their parent and read back with it', async t => {
+test('subform rows are written within their parent and read with it', async t => {
   const {call} = await openCrm(t)
   const id = await createOrder(call, [{Product: 'Bolt', Quantity: 10, Price: 0.5}, {Product: 'Nut'}])
   const rows = await rowsOf(call, id)
@@ -15,7 +15,7 @@ test('rows are written inside their parent and read back with it', async t => {
   t.regex(rows[0].id, /^\d{19}$/)
 })
 
-test('rows are changed, left alone, removed and appended in one update', async t => {
+test('subform rows can be changed, kept, removed and appended in one update', async t => {
   const {crm, call} = await openCrm(t)
   const id = await createOrder(call, [{Product: 'A'}, {Product: 'B', Quantity: 1}, {Product: 'C'}, {Product: 'D'}])
   const before = await rowsOf(call, id)
@@ -33,7 +33,7 @@ test('rows are changed, left alone, removed and appended in one update', async t
   t.is(crm.count('example', 'Order_Lines'), 4)
 })
 
-test('rows without an id are appended, and sent again they double', async t => {
+test('subform rows without an id are appended, so a repeat doubles them', async t => {
   const {call} = await openCrm(t)
   const id = await createOrder(call, [{Product: 'A'}])
   const add = {data: [{id, Order_Lines: [{Product: 'B'}]}]}
@@ -45,7 +45,7 @@ test('rows without an id are appended, and sent again they double', async t => {
   )
 })
 
-test('an empty list empties the subform, and in a create means none', async t => {
+test('an empty list empties the subform, and means no rows in a create', async t => {
   const {crm, call} = await openCrm(t)
   const id = await createOrder(call, [{Product: 'A'}, {Product: 'B'}])
   await call('PUT', 'Orders', {data: [{id, Order_Lines: []}]})
@@ -54,7 +54,7 @@ test('an empty list empties the subform, and in a create means none', async t =>
   t.deepEqual(await rowsOf(call, await createOrder(call, [])), [])
 })
 
-test('a replace is one record: every old row deleted, the new ones added, all or nothing', async t => {
+test('replacing rows is atomic per record: old rows deleted, new ones added', async t => {
   const {call} = await openCrm(t)
   const id = await createOrder(call, [{Product: 'A'}, {Product: 'B'}])
   const old = (await rowsOf(call, id)).map(row => ({id: row.id, _delete: null}))
@@ -78,7 +78,7 @@ test('a replace is one record: every old row deleted, the new ones added, all or
   )
 })
 
-test('a bad row refuses its parent and leaves the others alone', async t => {
+test('an invalid row refuses its parent and no other record', async t => {
   const {crm, call} = await openCrm(t)
   const reply = await call('POST', 'Orders', {
     data: [
@@ -103,7 +103,7 @@ test('a row of another parent is an invalid id', async t => {
   t.is((await call('PUT', 'Orders', {data: [{id: other, Order_Lines: {}}]})).body.data[0].details.expected_data_type, 'jsonarray')
 })
 
-test('rows cannot be written directly, but read, searched and queried', async t => {
+test('subform rows cannot be written directly, but can be read, searched and queried', async t => {
   const {call} = await openCrm(t)
   const id = await createOrder(call, [{Product: 'Bolt'}, {Product: 'Nut'}])
   t.like(await call('POST', 'Order_Lines', {data: [{Product: 'C'}]}), {status: 400, body: {code: 'NOT_SUPPORTED'}})
@@ -116,7 +116,7 @@ test('rows cannot be written directly, but read, searched and queried', async t 
   )
 })
 
-test('rows go with their parent', async t => {
+test('subform rows are deleted with their parent', async t => {
   const {crm, call} = await openCrm(t)
   const id = await createOrder(call, [{Product: 'A'}])
   await call('DELETE', `Orders?ids=${id}`)
@@ -137,7 +137,7 @@ test('more than two thousand elements are refused whole, or cut to the parents t
   t.is((await call('POST', 'Orders', {data: [order(2000)]})).status, 201)
 })
 
-test('a record may be held to so many rows, and a read may leave some out', async t => {
+test('the rows of a record can be limited, and a read can omit some', async t => {
   const {crm, call} = await openCrm(t)
   crm.setSwitches({subformRowsPerRecord: 2, subformRowsRead: 1})
   const id = await createOrder(call, [{Product: 'A'}, {Product: 'B'}])
@@ -161,4 +161,23 @@ test('a multi-select lookup links a record once', async t => {
     (await links()).map((row: any) => row.Related_Product.name),
     ['Nut'],
   )
+})
+
+test('a record with a mandatory subform is created with a row and keeps at least one', async t => {
+  const {crm, call} = await openCrm(t)
+  const [made] = crm.create('example', 'Products', [{Product_Name: 'Bolt'}])
+  const Product_Name = {id: made!.details.id}
+  const missing = {code: 'MANDATORY_NOT_FOUND', details: {api_name: 'Quoted_Items', json_path: '$.data[0].Quoted_Items'}}
+  for (const none of [{}, {Quoted_Items: []}, {Quoted_Items: null}])
+    t.like((await call('POST', 'Quotes', {data: [{Subject: 'Q', ...none}]})).body.data[0], missing)
+  const wrong = await call('POST', 'Quotes', {data: [{Subject: 'Q', Quoted_Items: [{Product_Name}, {Quantity: 1}]}]})
+  t.like(wrong.body.data[0], {code: 'MANDATORY_NOT_FOUND', details: {json_path: '$.data[0].Quoted_Items[1].Product_Name'}})
+  t.is(crm.count('example', 'Quotes'), 0)
+  const id = ids(await call('POST', 'Quotes', {data: [{Subject: 'Q', Quoted_Items: [{Product_Name, Quantity: 2}]}]}))[0]!
+  const [row] = (await call('GET', `Quotes/${id}`)).body.data[0].Quoted_Items
+  const put = async (Quoted_Items: unknown) => (await call('PUT', 'Quotes', {data: [{id, Quoted_Items}]})).body.data[0]
+  t.like(await put([]), missing)
+  t.like(await put([{id: row.id, _delete: null}]), missing)
+  t.like(await put([{id: row.id, _delete: null}, {Product_Name}]), {code: 'SUCCESS'})
+  t.like((await call('PUT', 'Quotes', {data: [{id, Subject: 'R'}]})).body.data[0], {code: 'SUCCESS'})
 })

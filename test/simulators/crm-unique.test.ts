@@ -1,7 +1,7 @@
 import test from 'ava'
 import {codes, ids, openCrm} from './crm-caller.ts'
 
-test('a unique value is refused again, whatever its case, naming who holds it', async t => {
+test('a duplicate of a unique value is refused in any case, with the id of its record', async t => {
   const {call} = await openCrm(t)
   const [id] = ids(await call('POST', 'Orders', {data: [{Name: 'First', Code: 'Abc'}]}))
   const {status, body} = await call('POST', 'Orders', {data: [{Name: 'Second', Code: 'aBC'}]})
@@ -12,7 +12,7 @@ test('a unique value is refused again, whatever its case, naming who holds it', 
   t.like(body.data[0].details.duplicate_record, {id, Owner: owner, module: {api_name: 'Orders'}})
 })
 
-test('a field may be unique by case', async t => {
+test('a field may be unique with case', async t => {
   const {crm, call} = await openCrm(t)
   crm.addField('example', 'Orders', {name: 'Code', type: 'text', length: 40, unique: 'case-sensitive'})
   t.is(
@@ -29,7 +29,7 @@ test('a field may be unique by case', async t => {
   t.is((await call('POST', 'Orders', {data: [{Name: 'Third', Code: 'abc'}]})).status, 400)
 })
 
-test('two unique fields that collide are nested, and may name different records', async t => {
+test('two colliding unique fields give nested errors, possibly with different records', async t => {
   const {call} = await openCrm(t)
   const [one, other] = ids(
     await call('POST', 'Orders', {
@@ -50,7 +50,7 @@ test('two unique fields that collide are nested, and may name different records'
   )
 })
 
-test('earlier records of the same call count', async t => {
+test('earlier records of the same call count for uniqueness', async t => {
   const {call} = await openCrm(t)
   const reply = await call('POST', 'Orders', {
     data: [{Name: 'First', Code: 'A'}, {Name: 'Second', Code: 'a'}, {Code: 'B'}, {Name: 'Fourth', Code: 'B'}],
@@ -58,7 +58,7 @@ test('earlier records of the same call count', async t => {
   t.deepEqual(codes(reply), ['SUCCESS', 'DUPLICATE_DATA', 'MANDATORY_NOT_FOUND', 'SUCCESS'])
 })
 
-test('empty values never collide, deleted records neither', async t => {
+test('empty values and deleted records never collide', async t => {
   const {crm, call} = await openCrm(t)
   t.is((await call('POST', 'Orders', {data: [{Name: 'A', Code: null}, {Name: 'B', Code: ''}, {Name: 'C'}]})).status, 201)
   const [id] = ids(await call('POST', 'Orders', {data: [{Name: 'D', Code: 'x'}]}))
@@ -66,7 +66,7 @@ test('empty values never collide, deleted records neither', async t => {
   t.is((await call('POST', 'Orders', {data: [{Name: 'E', Code: 'x'}]})).status, 201)
 })
 
-test('uniqueness switched on late leaves several holders, and says so', async t => {
+test('uniqueness switched on later leaves duplicates, and errors say that there are more', async t => {
   const {crm, call} = await openCrm(t)
   const [id] = ids(await call('POST', 'Accounts', {data: [{Account_Name: 'Same'}, {Account_Name: 'same'}, {Account_Name: 'Other'}]}))
   crm.addField('example', 'Accounts', {name: 'Account_Name', type: 'text', length: 200, mandatory: true, unique: true})
@@ -75,7 +75,7 @@ test('uniqueness switched on late leaves several holders, and says so', async t 
   t.is(body.data[1].details.more_records, false)
 })
 
-test("an update may keep its own value, take a freed one, but not another's", async t => {
+test('an update may keep its own value or take a freed one, but not one of another record', async t => {
   const {call} = await openCrm(t)
   const [one, other] = ids(
     await call('POST', 'Orders', {
@@ -91,7 +91,7 @@ test("an update may keep its own value, take a freed one, but not another's", as
   t.is((await call('PUT', 'Orders', {data: [{id: one, Code: 'b'}]})).status, 200)
 })
 
-test('an upsert tries the fields asked for, then every unique one', async t => {
+test('an upsert matches by the requested fields, then by every unique one', async t => {
   const {crm, call} = await openCrm(t)
   const [one, other] = ids(
     await call('POST', 'Orders', {
@@ -119,7 +119,7 @@ test('an upsert tries the fields asked for, then every unique one', async t => {
   )
 })
 
-test("an upsert told nothing goes by the module's own field", async t => {
+test('an upsert without fields matches by the default field of the module', async t => {
   const {crm, call} = await openCrm(t)
   const [id] = ids(await call('POST', 'Leads', {data: [{Last_Name: 'Ono', Email: 'ono@example.org'}]}))
   t.is((await call('POST', 'Leads', {data: [{Last_Name: 'Twin', Email: 'ono@example.org'}]})).status, 201)
@@ -130,7 +130,7 @@ test("an upsert told nothing goes by the module's own field", async t => {
   t.is((await call('POST', 'Orders/upsert', {data: [{Name: 'first', Quantity: 2}]})).body.data[0].action, 'update')
 })
 
-test('an upsert can be refused, in part or whole', async t => {
+test('an upsert can be refused in part or whole', async t => {
   const {call} = await openCrm(t)
   await call('POST', 'Orders', {
     data: [

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {callAs, codes, ids, openCrm} from './crm-caller.ts'
 
-test('a create answers 201 with the id and the stamps', async t => {
+test('a create answers 201 with id, times and users', async t => {
   const {call} = await openCrm(t)
   const {status, body, headers} = await call('POST', 'Accounts', {data: [{Account_Name: 'Acme'}]})
   t.is(status, 201)
@@ -24,7 +24,7 @@ test('a create answers 201 with the id and the stamps', async t => {
   ])
 })
 
-test('some done and some refused is 207 in the order sent, none done is 400', async t => {
+test('a partly refused call is 207 in request order, a wholly refused one 400', async t => {
   const {crm, call} = await openCrm(t)
   const mixed = await call('POST', 'Accounts', {data: [{Phone: '1'}, {Account_Name: 'Acme'}, {Account_Name: 'Beta', Employees: 1.5}]})
   t.is(mixed.status, 207)
@@ -51,7 +51,7 @@ for (const [what, field, value, details] of [
   ['a bigint', 'Serial', 'x1', {expected_data_type: 'bigint'}],
   ['a lookup', 'Account', 7, {expected_data_type: 'jsonobject'}],
 ] as const) {
-  test(`${what} that is wrong is INVALID_DATA, naming the field`, async t => {
+  test(`${what} with a wrong value is INVALID_DATA with the name of the field`, async t => {
     const {call} = await openCrm(t)
     const reply = await call('POST', 'Orders', {data: [{Name: 'Fine'}, {Name: 'Wrong', [field]: value}]})
     t.is(reply.status, 207)
@@ -64,7 +64,7 @@ for (const [what, field, value, details] of [
   })
 }
 
-test('a lookup to a record that is not there is an invalid id; a bare id will do', async t => {
+test('a lookup of an absent record is an invalid id, and a bare id is accepted', async t => {
   const {crm, call} = await openCrm(t)
   const {body} = await call('POST', 'Orders', {data: [{Name: 'Wrong', Account: {id: '4400001000000999999'}}]})
   t.like(body.data[0], {code: 'INVALID_DATA', message: 'the id given seems to be invalid', details: {api_name: 'Account'}})
@@ -74,7 +74,7 @@ test('a lookup to a record that is not there is an invalid id; a bare id will do
   t.is(crm.records('example', 'Orders')[0]!.Account, null)
 })
 
-test('what is right is kept as it is read', async t => {
+test('valid values are stored and read back', async t => {
   const {call} = await openCrm(t)
   const order = {
     Name: 'First',
@@ -99,7 +99,7 @@ test('what is right is kept as it is read', async t => {
   })
 })
 
-test('several mistakes of one record are nested', async t => {
+test('several errors of one record are nested', async t => {
   const {call} = await openCrm(t)
   const {status, body} = await call('POST', 'Orders', {data: [{Quantity: 'x', Short: '12345678901'}]})
   t.is(status, 400)
@@ -128,7 +128,7 @@ test('unknown, read-only, formula and autonumber keys are ignored with SUCCESS, 
   )
 })
 
-test('a picklist value outside the list is kept, or refused by a switch', async t => {
+test('a picklist value outside the list is stored, or refused by a switch', async t => {
   const {crm, call} = await openCrm(t)
   t.is((await call('POST', 'Orders', {data: [{Name: 'First', Status: 'Strange'}]})).status, 201)
   crm.setSwitches({strictPicklists: true})
@@ -136,7 +136,7 @@ test('a picklist value outside the list is kept, or refused by a switch', async 
   t.is((await call('POST', 'Orders', {data: [{Name: 'First', Status: 'Fresh', Channels: ['Web']}]})).status, 201)
 })
 
-test("a layout's mandatory fields count only when the record names its layout", async t => {
+test('the mandatory fields of a layout apply only if the record names the layout', async t => {
   const {call} = await openCrm(t)
   const deal = {Deal_Name: 'Big', Stage: 'Proposal'}
   t.is((await call('POST', 'Deals', {data: [deal]})).status, 201)
@@ -144,7 +144,7 @@ test("a layout's mandatory fields count only when the record names its layout", 
   t.like(body.data[0], {code: 'MANDATORY_NOT_FOUND', details: {api_name: 'Closing_Date', json_path: '$.data[0].Closing_Date'}})
 })
 
-test('a call of no records, too many, or no JSON is refused whole', async t => {
+test('a call without records, with too many, or without JSON is refused whole', async t => {
   const {crm, call} = await openCrm(t)
   const refused = async (body: unknown) => {
     const reply = await call('POST', 'Accounts', body)
@@ -164,7 +164,7 @@ test('a call of no records, too many, or no JSON is refused whole', async t => {
   })
 })
 
-test('an update changes what is sent, clears with null and leaves the rest', async t => {
+test('an update changes the sent fields, clears with null and keeps the others', async t => {
   const {crm, call} = await openCrm(t)
   const [id] = ids(await call('POST', 'Accounts', {data: [{Account_Name: 'Acme', Phone: '1', Website: 'acme.example'}]}))
   crm.clock.advance(60_000)
@@ -185,7 +185,7 @@ test('an update changes what is sent, clears with null and leaves the rest', asy
   t.is(crm.records('example', 'Accounts')[0]!.Phone, '3')
 })
 
-test('an update without an id, of an unknown id, or clearing a mandatory field is refused', async t => {
+test('an update without id, with an unknown id, or that clears a mandatory field is refused', async t => {
   const {call} = await openCrm(t)
   const [id] = ids(await call('POST', 'Accounts', {data: [{Account_Name: 'Acme'}]}))
   const {status, body} = await call('PUT', 'Accounts', {
@@ -199,7 +199,7 @@ test('an update without an id, of an unknown id, or clearing a mandatory field i
   t.is((await call('PUT', 'Accounts/4400001000000999999', {data: [{Phone: '1'}]})).status, 400)
 })
 
-test('a record changed since is 412, a locked one RECORD_LOCKED', async t => {
+test('a record changed meanwhile is 412, and a locked one is RECORD_LOCKED', async t => {
   const {crm, call} = await openCrm(t)
   const [id, other] = ids(await call('POST', 'Accounts', {data: [{Account_Name: 'Acme'}, {Account_Name: 'Beta'}]}))
   const since = {'if-unmodified-since': '2026-03-02T08:00:00Z'}
@@ -210,7 +210,7 @@ test('a record changed since is 412, a locked one RECORD_LOCKED', async t => {
   t.is((await call('PUT', 'Accounts', {data: [{id: other, Phone: '1'}]})).body.data[0].code, 'RECORD_LOCKED')
 })
 
-test('a delete moves records to the bin, once', async t => {
+test('a delete moves records to the recycle bin, once', async t => {
   const {crm, call} = await openCrm(t)
   const [id, other] = ids(await call('POST', 'Accounts', {data: [{Account_Name: 'Acme'}, {Account_Name: 'Beta'}]}))
   const mixed = await call('DELETE', `Accounts?ids=${id},123`)
@@ -223,7 +223,7 @@ test('a delete moves records to the bin, once', async t => {
   t.like(await call('DELETE', 'Accounts'), {status: 400, body: {code: 'REQUIRED_PARAM_MISSING', details: {param_name: 'ids'}}})
 })
 
-test('owners can be set to a user who is active', async t => {
+test('the owner can be set to an active user', async t => {
   const {crm, call} = await openCrm(t)
   const ben = '4400001000000201002'
   await call('POST', 'Accounts', {data: [{Account_Name: 'Acme', Owner: {id: ben}}]})
@@ -240,7 +240,7 @@ test('multi-select values can be appended', async t => {
   t.deepEqual(crm.records('example', 'Orders')[0]!.Channels, ['Phone'])
 })
 
-test('automations run unless the trigger says otherwise', async t => {
+test('automations run unless the trigger list is empty', async t => {
   const {crm, call} = await openCrm(t)
   const [id] = ids(await call('POST', 'Accounts', {data: [{Account_Name: 'Acme'}]}))
   await call('PUT', 'Accounts', {data: [{id, Phone: '1'}], trigger: []})
@@ -256,4 +256,20 @@ test('automations run unless the trigger says otherwise', async t => {
       ['delete', 0, [id!]],
     ],
   )
+})
+
+test('a date-time with milliseconds and a tag without an object are refused', async t => {
+  const {crm, call} = await openCrm(t)
+  crm.addField('example', 'Orders', {name: 'Tag', type: 'tag'})
+  const write = async (values: object) => (await call('POST', 'Orders', {data: [{Name: 'A', ...values}]})).body.data[0]
+  for (const [values, type] of [
+    [{Due_At: '2026-03-02T09:15:40.250+01:00'}, 'datetime'],
+    [{Tag: 'new'}, 'jsonarray'],
+    [{Tag: ['new']}, 'jsonobject'],
+  ] as const)
+    t.like(await write(values), {code: 'INVALID_DATA', details: {expected_data_type: type}})
+  const {details} = await write({Due_At: '2026-03-02T09:15:40+01:00', Tag: [{name: 'new'}]})
+  const [read] = (await call('GET', `Orders/${details.id}`)).body.data
+  t.like(read.Tag[0], {name: 'new'})
+  t.regex(read.Tag[0].id, /^\d{19}$/)
 })

@@ -1,31 +1,31 @@
 import type {AddressInfo} from 'node:net'
 import {runAlone} from './crm/command-line.ts'
 import {openServer} from './crm/server.ts'
+import {createSimulator, type Simulator} from './crm/simulator.ts'
+import type {SimulatorStateOptions} from './crm/simulator-state.ts'
 import {openSnapshot} from './crm/snapshot.ts'
-import {createStandIn, type StandIn} from './crm/stand-in.ts'
-import type {WorldOptions} from './crm/world.ts'
 
-export type CrmOptions = WorldOptions & {
+export type CrmOptions = SimulatorStateOptions & {
   /** 0, the default, takes any free port. */
   port?: number
-  /** Serves /__sim. */
+  /** Serves the control interface at /__sim. */
   control?: boolean
-  /** A file the state is kept in between starts. */
+  /** A file that keeps the state between starts. */
   snapshot?: string
-  /** What it calls itself where something stands before it. */
+  /** The address in answers, if a proxy is in front. */
   publicUrl?: string
-  /** How long an idle connection stays open; short ones make callers meet a socket that has just been closed. */
+  /** How long an idle connection stays open; a short time lets callers meet a just closed socket. */
   keepAliveMs?: number
 }
 
-export type CrmStandIn = Omit<StandIn, 'world' | 'changed'> & {
+export type CrmSimulator = Omit<Simulator, 'world' | 'changed'> & {
   url: string
   port: number
-  /** Ends every call and closes the port; the snapshot is written once more. */
+  /** Ends every call and closes the port; writes the snapshot. */
   stop: () => Promise<void>
 }
 
-/** Starts the CRM's stand-in on the loopback interface. */
+/** Starts the CRM stand-in on the loopback interface. */
 export const startCrm = async ({
   port = 0,
   control = false,
@@ -33,9 +33,9 @@ export const startCrm = async ({
   publicUrl,
   keepAliveMs = 65_000,
   ...options
-}: CrmOptions = {}): Promise<CrmStandIn> => {
+}: CrmOptions = {}): Promise<CrmSimulator> => {
   let changed = () => {}
-  const standIn = createStandIn(options, () => changed())
+  const standIn = createSimulator(options, () => changed())
   const kept = snapshot === undefined ? null : openSnapshot(standIn, snapshot)
   if (kept) changed = kept.changed
   const server = await openServer(standIn, {port, control, keepAliveMs})

@@ -1,12 +1,12 @@
 import {createServer, type IncomingMessage, type ServerResponse} from 'node:http'
 import type {AddressInfo} from 'node:net'
 
-type Stored = Record<string, unknown>
-type Asked = {method: string; path: string; query: Record<string, string>; headers: IncomingMessage['headers']; body: any}
+type StoredRecords = Record<string, unknown>
+type StartGenericInput = {method: string; path: string; query: Record<string, string>; headers: IncomingMessage['headers']; body: any}
 type Fault = {
   method?: string
   times?: number
-  /** `answer`: instead of doing it. `drop`: before anything is done, or after. `refuse`: the records whose `field` has `value`. */
+  /** `answer` replaces the effect. `drop` drops the connection before or after it. `refuse` declines records whose `field` has `value`. */
   action:
     | {type: 'answer'; status: number; headers?: Record<string, string>; body?: unknown}
     | {type: 'drop'; when: 'before' | 'after'}
@@ -14,19 +14,19 @@ type Fault = {
 }
 
 type Options = {
-  /** The paths there are, with the key ids stand under and the fields no two records may share a value of. */
+  /** Collections by path, each with its id key and the fields that are unique. */
   collections: Record<string, {idField: string; unique?: string[]}>
-  /** Every request has to carry this header. */
+  /** A header required on every request. */
   auth?: {header: string; value: string}
 }
 
-/** A plain REST destination: state in memory, real HTTP on the loopback, faults on request. Knows nothing of the service. */
+/** A plain REST destination with state in memory, over real HTTP on the loopback interface, with injectable faults. Independent of the service. */
 export const startGeneric = async ({collections, auth}: Options) => {
   const store = openStore(collections)
-  const journal: Asked[] = []
+  const journal: StartGenericInput[] = []
   const faults: Fault[] = []
 
-  const perform = (asked: Asked, fault: Fault['action'] | undefined) => {
+  const perform = (asked: StartGenericInput, fault: Fault['action'] | undefined) => {
     if (auth && asked.headers[auth.header] !== auth.value) return {status: 401, body: {code: 'UNAUTHORISED', message: 'Who are you?'}}
     if (!(asked.path in collections)) return {status: 404, body: {code: 'NOT_FOUND', message: 'There is nothing here'}}
     if (fault?.type === 'answer') return fault
@@ -61,9 +61,9 @@ export const startGeneric = async ({collections, auth}: Options) => {
     },
   }
 }
-export type GenericStandIn = Awaited<ReturnType<typeof startGeneric>>
+export type GenericSimulator = Awaited<ReturnType<typeof startGeneric>>
 
-const readRequest = async (incoming: IncomingMessage): Promise<Asked> => {
+const readRequest = async (incoming: IncomingMessage): Promise<StartGenericInput> => {
   const chunks: Buffer[] = []
   for await (const chunk of incoming) chunks.push(chunk)
   const text = Buffer.concat(chunks).toString('utf8')
@@ -80,16 +80,16 @@ const takeFault = (faults: Fault[], method: string) => {
 }
 
 const openStore = (collections: Options['collections']) => {
-  const stored = new Map(Object.keys(collections).map(path => [path, new Map<string, Stored>()]))
+  const stored = new Map(Object.keys(collections).map(path => [path, new Map<string, StoredRecords>()]))
   let made = 0
 
-  const findTwin = (path: string, record: Stored, own: string) =>
+  const findTwin = (path: string, record: StoredRecords, own: string) =>
     [...stored.get(path)!].find(
       ([id, other]) =>
         id !== own && (collections[path]!.unique ?? []).some(field => record[field] != null && record[field] === other[field]),
     )
 
-  const put = ({method, path}: Asked, given: Stored) => {
+  const put = ({method, path}: StartGenericInput, given: StoredRecords) => {
     const {idField} = collections[path]!
     const records = stored.get(path)!
     const id = method === 'POST' ? `c-${++made}` : String(given[idField])
@@ -101,16 +101,16 @@ const openStore = (collections: Options['collections']) => {
   }
 
   return {
-    all: (path: string): Stored[] => [...stored.get(path)!.values()],
-    write(asked: Asked, fault: Fault['action'] | undefined) {
-      const results = (asked.body as Stored[]).map(given =>
+    all: (path: string): StoredRecords[] => [...stored.get(path)!.values()],
+    write(asked: StartGenericInput, fault: Fault['action'] | undefined) {
+      const results = (asked.body as StoredRecords[]).map(given =>
         fault?.type === 'refuse' && given[fault.field] === fault.value ? {error: fault.error} : put(asked, given),
       )
       return {status: asked.method === 'POST' ? 201 : 200, body: {results}}
     },
-    read({path, query: {ids, ...values}}: Asked) {
+    read({path, query: {ids, ...values}}: StartGenericInput) {
       const wanted = ids?.split(',')
-      const isWanted = (record: Stored) =>
+      const isWanted = (record: StoredRecords) =>
         (!wanted || wanted.includes(String(record[collections[path]!.idField]))) &&
         Object.entries(values).every(([field, value]) => String(record[field]) === value)
       return {status: 200, body: {records: [...stored.get(path)!.values()].filter(isWanted)}}

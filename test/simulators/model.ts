@@ -1,20 +1,19 @@
 import type {AddressInfo} from 'node:net'
 import {runAlone} from './model/command-line.ts'
 import {openServer} from './model/server.ts'
-import {createStandIn, type StandIn, type StandInOptions} from './model/stand-in.ts'
+import {createSimulator, type Simulator, type SimulatorOptions} from './model/simulator.ts'
 
-export type ModelOptions = StandInOptions & {host?: string; port?: number}
+export type ModelOptions = SimulatorOptions & {host?: string; port?: number}
 
-export type ModelStandIn = StandIn & {
-  /** As MODEL_URL has it, for both kinds. */
+export type ModelSimulator = Simulator & {
+  /** The value for MODEL_URL, for both kinds. */
   url: string
-  /** Ends every call and closes the port. */
   stop: () => Promise<void>
 }
 
-/** Starts the model's stand-in on the loopback interface; port 0, the default, takes any free one. */
-export const startModel = async ({host = '127.0.0.1', port = 0, ...options}: ModelOptions = {}): Promise<ModelStandIn> => {
-  const standIn = createStandIn(options)
+/** Starts the model stand-in on the loopback interface; port 0, the default, takes any free one. */
+export const startModel = async ({host = '127.0.0.1', port = 0, ...options}: ModelOptions = {}): Promise<ModelSimulator> => {
+  const standIn = createSimulator(options)
   const server = await openServer(standIn, {host, port})
   const stop = async () => {
     standIn.faults.release()
@@ -26,8 +25,8 @@ export const startModel = async ({host = '127.0.0.1', port = 0, ...options}: Mod
   return Object.assign(standIn, {url: `http://${host}:${(server.address() as AddressInfo).port}/v1`, stop})
 }
 
-/** What a deployment is told of it. */
-export const modelEnvironment = ({url, key}: Pick<ModelStandIn, 'url' | 'key'>, kind: 'openai' | 'anthropic' = 'openai') => ({
+/** The environment for a deployment that uses it. */
+export const modelEnvironment = ({url, key}: Pick<ModelSimulator, 'url' | 'key'>, kind: 'openai' | 'anthropic' = 'openai') => ({
   ...{MODEL_KIND: kind, MODEL_URL: url, MODEL_API_KEY: key},
   MODEL_NAME: kind === 'openai' ? 'stand-in' : 'claude-stand-in',
 })

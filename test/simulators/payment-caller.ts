@@ -3,18 +3,18 @@ import type {AddressInfo} from 'node:net'
 import type {ExecutionContext} from 'ava'
 import {Stripe} from 'stripe'
 import {checkAnswer} from './payment/answers-check.ts'
-import {type PaymentOptions, type PaymentStandIn, startPayment} from './payment.ts'
+import {type PaymentOptions, type PaymentSimulator, startPayment} from './payment.ts'
 
-export type Payment = {payment: PaymentStandIn; stripe: Stripe}
+export type Payment = {payment: PaymentSimulator; stripe: Stripe}
 
-/** A stand-in of its own for one test, every answer held against the provider's types, and the real SDK. */
+/** A stand-in for one test, which validates every answer by the provider's types, and the real SDK. */
 export const openPayment = async (t: ExecutionContext, options: PaymentOptions = {}): Promise<Payment> => {
   const payment = await startPayment({check: checkAnswer, ...options})
   t.teardown(payment.stop)
   return {payment, stripe: sdk(payment)}
 }
 
-export const sdk = (payment: PaymentStandIn, options: Stripe.StripeConfig = {}): Stripe =>
+export const sdk = (payment: PaymentSimulator, options: Stripe.StripeConfig = {}): Stripe =>
   new Stripe('sk_test_stand_in', {
     host: '127.0.0.1',
     port: payment.port,
@@ -24,7 +24,7 @@ export const sdk = (payment: PaymentStandIn, options: Stripe.StripeConfig = {}):
     ...options,
   })
 
-/** Prices of two plans by month and by year, and of a pack. */
+/** Monthly and yearly prices of two plans, and the price of a pack. */
 export type Shop = Record<'team' | 'teamYear' | 'business' | 'businessYear' | 'pack', string>
 
 export const openShop = async (stripe: Stripe): Promise<Shop> => {
@@ -40,7 +40,7 @@ export const openShop = async (stripe: Stripe): Promise<Shop> => {
   }
 }
 
-/** A customer with a card that renewals are collected from. */
+/** A customer with a card for renewals. */
 export const addCustomer = async (stripe: Stripe, card: string | null = 'pm_card_visa'): Promise<{id: string; card: string}> => {
   const customer = await stripe.customers.create({name: 'Ana Ono', email: 'ana@example.org'})
   if (card === null) return {id: customer.id, card: ''}
@@ -52,12 +52,12 @@ export const addCustomer = async (stripe: Stripe, card: string | null = 'pm_card
 export const subscribe = (stripe: Stripe, customer: string, price: string, more: Partial<Stripe.SubscriptionCreateParams> = {}) =>
   stripe.subscriptions.create({customer, items: [{price}], ...more})
 
-/** The refusal a call ends in; a call that works is a failure of the test. */
+/** The error of a call; fails the test if the call succeeds. */
 export const refusal = async (t: ExecutionContext, call: Promise<unknown>): Promise<any> => (await t.throwsAsync(call)) as any
 
 export type Received = {body: string; signature: string; event: Stripe.Event}
 
-/** A receiver of webhooks that answers as it is told to. */
+/** A webhook receiver with configurable answers. */
 export const listen = async (t: ExecutionContext, answer: (event: Stripe.Event) => number | Promise<number> = () => 200) => {
   const received: Received[] = []
   const server = createServer(async (incoming, outgoing) => {

@@ -23,7 +23,7 @@ const planSession = (
   ...more,
 })
 
-test('a plan is bought at the page, by hand: declined first, then paid', async t => {
+test('a plan is bought on the Checkout page, first declined, then paid', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team} = await openShop(stripe)
   const {id} = await addCustomer(stripe, null)
@@ -59,7 +59,7 @@ test('a plan is bought at the page, by hand: declined first, then paid', async t
   t.like(payment.money(), {charged: 3000, difference: 0})
 })
 
-test('a session expires by itself, by hand, once; open ones are found by their status', async t => {
+test('a session expires at its time or on request, once, and open ones are found by status', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -93,7 +93,7 @@ test('two open sessions can both be paid', async t => {
   t.like(payment.money(id), {charged: 6000, difference: 0})
 })
 
-test('a trial is two days at least, when the page is made and when it is paid', async t => {
+test('a trial has to last two days, when the page is made and when it is paid', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -116,7 +116,7 @@ test('a trial is two days at least, when the page is made and when it is paid', 
   t.is((await stripe.subscriptions.retrieve(paid.subscription)).status, 'trialing')
 })
 
-test('a pack is sold with an invoice or without, and the card may be kept for later', async t => {
+test('a pack is sold with or without an invoice, and the card may be kept', async t => {
   const {payment, stripe} = await openPayment(t)
   const {pack, team} = await openShop(stripe)
   const {id} = await addCustomer(stripe, null)
@@ -141,7 +141,7 @@ test('a pack is sold with an invoice or without, and the card may be kept for la
   t.like(payment.money(), {charged: 9000, invoices: 4500, payments: 4500, difference: 0})
 })
 
-test('a pack paid by bank debit is paid for days after the page, or not', async t => {
+test('a pack paid by bank debit is settled or fails days after the page', async t => {
   const {payment, stripe} = await openPayment(t)
   const {pack} = await openShop(stripe)
   const {id} = await addCustomer(stripe, null)
@@ -167,7 +167,7 @@ test('a pack paid by bank debit is paid for days after the page, or not', async 
   }
 })
 
-test('what Checkout refuses: mixed intervals, a quantity of what is metered, a customer update without a customer', async t => {
+test('Checkout refuses mixed intervals, a quantity of a metered price, and customer_update without a customer', async t => {
   const {stripe} = await openPayment(t)
   const {team, businessYear} = await openShop(stripe)
   const {id} = await addCustomer(stripe)

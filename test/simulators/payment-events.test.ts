@@ -2,7 +2,7 @@ import test from 'ava'
 import type {Stripe} from 'stripe'
 import {addCustomer, listen, openPayment, openShop, refusal, sdk, subscribe} from './payment-caller.ts'
 
-test('events say what changed, who asked, and stay as it was then', async t => {
+test('an event has the change, the request and the state at its time', async t => {
   const {stripe} = await openPayment(t)
   const ana = await stripe.customers.create({name: 'Ana', metadata: {a: '1', b: '2'}})
   await stripe.customers.update(ana.id, {name: 'Ana Ono', metadata: {a: '3'}}, {idempotencyKey: 'chg:1'})
@@ -23,7 +23,7 @@ test('events say what changed, who asked, and stay as it was then', async t => {
   t.is((await stripe.events.list({types: ['product.created']})).data.length, 0)
 })
 
-test('deliveries are signed as the SDK checks them, and only of the events asked for', async t => {
+test('deliveries have a signature that the SDK accepts, and only the requested event types', async t => {
   const {payment, stripe} = await openPayment(t, {signedAt: () => Math.floor(Date.now() / 1000)})
   const hook = await listen(t)
   const {secret} = await stripe.webhookEndpoints.create({url: hook.url, enabled_events: ['customer.updated', 'product.created']})
@@ -41,7 +41,7 @@ test('deliveries are signed as the SDK checks them, and only of the events asked
   t.is((await stripe.events.list()).data[0]!.pending_webhooks, 0)
 })
 
-test('a delivery that is not taken comes again for three days, on the stand-in’s time', async t => {
+test('a failed delivery is repeated for three days of the stand-in’s clock', async t => {
   const {payment, stripe} = await openPayment(t)
   let status = 500
   const hook = await listen(t, () => status)
@@ -67,7 +67,7 @@ test('a delivery that is not taken comes again for three days, on the stand-in�
   t.is(payment.state().waiting, 0)
 })
 
-test('on their way deliveries are dropped, doubled, told under another id, late, shuffled', async t => {
+test('deliveries can be dropped, doubled, renamed, delayed and shuffled', async t => {
   const {payment, stripe} = await openPayment(t)
   const hook = await listen(t)
   payment.addEndpoint(hook.url, ['customer.created'])
@@ -100,7 +100,7 @@ test('on their way deliveries are dropped, doubled, told under another id, late,
   t.notDeepEqual(shuffled, ['1', '2', '3', '4', '5', '6'])
 })
 
-test('a delivery may come while the call that caused it is still open', async t => {
+test('a delivery can arrive during the call that causes it', async t => {
   const {payment, stripe} = await openPayment(t)
   let isOpen = true
   const seen: boolean[] = []
@@ -115,7 +115,7 @@ test('a delivery may come while the call that caused it is still open', async t 
   t.deepEqual(seen, [true])
 })
 
-test('deliveries may overlap: two of one event are in the receiver’s hands at once', async t => {
+test('two deliveries of one event can overlap', async t => {
   const {payment, stripe} = await openPayment(t)
   let [open, most] = [0, 0]
   const both = Promise.withResolvers<void>()
@@ -135,7 +135,7 @@ test('deliveries may overlap: two of one event are in the receiver’s hands at 
   t.is(most, 2)
 })
 
-test('a late snapshot tells of what is over: what is read tells the truth', async t => {
+test('a late event shows an old state, and a read shows the current one', async t => {
   const {payment, stripe} = await openPayment(t)
   const hook = await listen(t)
   const {team} = await openShop(stripe)
@@ -157,7 +157,7 @@ test('a late snapshot tells of what is over: what is read tells the truth', asyn
   t.is((await stripe.subscriptions.retrieve(sub.id, {expand})).status, 'canceled')
 })
 
-test('nothing is told of what was refused, and no rule is used up by it', async t => {
+test('a refused call sends no events and uses up no traffic rule', async t => {
   const {payment, stripe} = await openPayment(t)
   const hook = await listen(t)
   const {team, business} = await openShop(stripe)
@@ -180,7 +180,7 @@ test('nothing is told of what was refused, and no rule is used up by it', async 
   )
 })
 
-test('control over HTTP: clock, faults, traffic, cards, state', async t => {
+test('the control interface covers clock, faults, traffic, cards and state', async t => {
   const {payment} = await openPayment(t)
   const control = async (method: string, path: string, body?: unknown): Promise<any> =>
     (await fetch(`${payment.url}/_sim/${path}`, {method, ...(body ? {body: JSON.stringify(body)} : {})})).json()

@@ -4,7 +4,7 @@ import {addCustomer, openPayment, openShop, refusal, subscribe} from './payment-
 
 const day = 24 * 3600
 
-test('a subscription is paid for at once and its items carry the period', async t => {
+test('a subscription is paid at once, and its items have the period', async t => {
   const {payment, stripe} = await openPayment(t, {at: '2026-01-31T10:00:00Z'})
   const {team} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -25,7 +25,7 @@ test('a subscription is paid for at once and its items carry the period', async 
   )
 })
 
-test('a renewal is a draft for an hour, then it is collected', async t => {
+test('a renewal invoice is a draft for an hour and then collected', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -40,7 +40,7 @@ test('a renewal is a draft for an hour, then it is collected', async t => {
   t.true(['invoice.created', 'invoice.finalized', 'invoice.paid', 'charge.succeeded'].every(type => types.includes(type as never)))
 })
 
-test('a first payment that never comes ends the subscription after 23 hours', async t => {
+test('a first payment that never arrives ends the subscription after 23 hours', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team} = await openShop(stripe)
   const {id} = await addCustomer(stripe, 'pm_card_chargeCustomerFail')
@@ -53,7 +53,7 @@ test('a first payment that never comes ends the subscription after 23 hours', as
   t.is((await stripe.invoices.retrieve(sub.latest_invoice as string)).status, 'void')
 })
 
-test('cancelling: the flag, the date, taking it back, the end', async t => {
+test('a cancellation can be set by flag or date, withdrawn, and takes effect', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -76,7 +76,7 @@ test('cancelling: the flag, the date, taking it back, the end', async t => {
   t.is((await stripe.subscriptions.cancel(other.id)).status, 'canceled')
 })
 
-test('a trial is told of three days ahead and ends as it was set to', async t => {
+test('a trial is announced three days before its end, and ends as set', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team, business} = await openShop(stripe)
   const [rich, bare] = [await addCustomer(stripe), await addCustomer(stripe, null)]
@@ -105,7 +105,7 @@ test('a trial is told of three days ahead and ends as it was set to', async t =>
   t.deepEqual(statuses, ['canceled', 'paused', 'past_due'])
 })
 
-test('cancelling with items of several intervals: the flag is the earliest end and follows the items, a date is what it says', async t => {
+test('a cancel flag means the earliest end of all items and follows them, while a cancel date is fixed', async t => {
   const {payment, stripe} = await openPayment(t)
   const {businessYear} = await openShop(stripe)
   const {id} = await addCustomer(stripe)

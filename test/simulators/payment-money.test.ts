@@ -4,7 +4,7 @@ import {addCustomer, openPayment, openShop, refusal, subscribe} from './payment-
 
 const day = 24 * 3600
 
-test('a single payment: taken, declined and left open, cancelled, waiting for the bank', async t => {
+test('a single payment can be taken, declined, cancelled, or wait for the bank', async t => {
   const {payment, stripe} = await openPayment(t)
   const {id, card} = await addCustomer(stripe)
   const pay = (more: Partial<Stripe.PaymentIntentCreateParams> = {}) =>
@@ -39,7 +39,7 @@ test('a single payment: taken, declined and left open, cancelled, waiting for th
   t.like(payment.money(), {charged: 3000, payments: 3000, difference: 0})
 })
 
-test('a slow card takes its time and is charged once', async t => {
+test('a slow card delays its charge, which happens once', async t => {
   const {payment, stripe} = await openPayment(t, {settings: {slowCardMs: 30}})
   const {team} = await openShop(stripe)
   const {id, card} = await addCustomer(stripe)
@@ -50,7 +50,7 @@ test('a slow card takes its time and is charged once', async t => {
   t.is(payment.money().charged, 3000)
 })
 
-test('a renewal that cannot be collected is tried again, and then the owner’s choice is done', async t => {
+test('an uncollected renewal is retried, and then the configured action follows', async t => {
   const ends = {unpaid: 'unpaid', cancel: 'canceled', pause: 'paused', past_due: 'past_due'} as const
   for (const [afterRetries, status] of Object.entries(ends)) {
     const {payment, stripe} = await openPayment(t, {settings: {afterRetries: afterRetries as keyof typeof ends}})
@@ -73,7 +73,7 @@ test('a renewal that cannot be collected is tried again, and then the owner’s 
   }
 })
 
-test('another try that works brings the subscription back', async t => {
+test('a successful retry reactivates the subscription', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team} = await openShop(stripe)
   const {id, card} = await addCustomer(stripe)
@@ -88,7 +88,7 @@ test('another try that works brings the subscription back', async t => {
   t.true(types.includes('invoice.payment_failed'))
 })
 
-test('a paused subscription asks for nothing until it is resumed, and that is paid for', async t => {
+test('a paused subscription charges nothing until it is resumed, which is charged', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team} = await openShop(stripe)
   const {id, card} = await addCustomer(stripe)
@@ -105,7 +105,7 @@ test('a paused subscription asks for nothing until it is resumed, and that is pa
   await refusal(t, stripe.subscriptions.resume(sub.id))
 })
 
-test('what could not be collected is paid by hand at the invoice’s page', async t => {
+test('an open invoice can be paid on its page', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team} = await openShop(stripe)
   const {id} = await addCustomer(stripe, 'pm_card_authenticationRequired')
@@ -119,7 +119,7 @@ test('what could not be collected is paid by hand at the invoice’s page', asyn
   t.like(payment.money(), {charged: 3000, difference: 0})
 })
 
-test('overage: metered by the month beside a yearly plan, counted late, billed at the renewal', async t => {
+test('overage is metered monthly beside a yearly plan, counted with delay, and billed at the renewal', async t => {
   const {payment, stripe} = await openPayment(t)
   const {businessYear} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -156,7 +156,7 @@ test('overage: metered by the month beside a yearly plan, counted late, billed a
   t.like(payment.money(), {charged: 90_850, difference: 0})
 })
 
-test('the portal: another card, cancelled by a date, taken back, with the events of each', async t => {
+test('the portal changes the card, cancels by date and withdraws, each with its events', async t => {
   const {stripe} = await openPayment(t)
   const {team} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -186,7 +186,7 @@ test('the portal: another card, cancelled by a date, taken back, with the events
   t.is(last!.request!.idempotency_key, null)
 })
 
-test('the dashboard: a price, a coupon, a refund, a dispute, an end, all beside our calls', async t => {
+test('the dashboard changes a price, adds a coupon, refunds, disputes and cancels', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team, business} = await openShop(stripe)
   const {id} = await addCustomer(stripe)

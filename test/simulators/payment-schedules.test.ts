@@ -4,7 +4,7 @@ import {addCustomer, openPayment, openShop, refusal, subscribe} from './payment-
 
 const hour = 3600
 
-/** The running phase as it has to be sent back, and the next one. */
+/** The current phase as it has to be sent back, and the next one. */
 const phases = (schedule: Stripe.SubscriptionSchedule, price: string, more: object = {}) => {
   const [running] = schedule.phases
   const items = running!.items.map(item => ({price: item.price as string, ...(item.quantity ? {quantity: item.quantity} : {})}))
@@ -32,7 +32,7 @@ const open = async (t: ExecutionContext, from: 'team' | 'business' | 'teamYear' 
   return {payment, stripe, shop, customer: id, card, sub, end, schedule, read}
 }
 
-test('a move down waits for the renewal, which asks for the new price', async t => {
+test('a downgrade waits for the renewal, which charges the new price', async t => {
   const {payment, stripe, shop, sub, end, schedule, read} = await open(t)
   const made = await schedule()
   t.like(made, {status: 'active', end_behavior: 'release', subscription: sub.id, current_phase: {end_date: end}})
@@ -53,7 +53,7 @@ test('a move down waits for the renewal, which asks for the new price', async t 
   t.like(payment.money(), {charged: 9000 + 3000 + 3000, difference: 0})
 })
 
-test('month to year by a schedule is asked for with phase_start; without, the old anchor stays and nothing is collected', async t => {
+test('month to year by a schedule is charged with phase_start; otherwise the anchor stays and nothing is charged', async t => {
   for (const anchor of ['phase_start', 'automatic'] as const) {
     const {payment, stripe, shop, end, schedule, read} = await open(t, 'team')
     const made = await schedule()
@@ -67,7 +67,7 @@ test('month to year by a schedule is asked for with phase_start; without, the ol
   }
 })
 
-test('cancelling is the schedule’s to say while there is one', async t => {
+test('with a schedule, cancelling is possible only through it', async t => {
   const {payment, stripe, end, sub, schedule, read} = await open(t)
   const made = await schedule()
   const direct = await refusal(t, stripe.subscriptions.update(sub.id, {cancel_at_period_end: true}))
@@ -89,7 +89,7 @@ test('cancelling is the schedule’s to say while there is one', async t => {
   t.is((await stripe.subscriptionSchedules.retrieve(again.id)).status, 'completed')
 })
 
-test('a cancellation becomes a move down, and an upgrade ends both', async t => {
+test('a cancellation can become a downgrade, and an upgrade replaces both', async t => {
   const {payment, stripe, shop, sub, end, schedule, read} = await open(t)
   await stripe.subscriptions.update(sub.id, {cancel_at_period_end: true})
   const made = await schedule()
@@ -106,7 +106,7 @@ test('a cancellation becomes a move down, and an upgrade ends both', async t => 
   t.is(payment.money().difference, 0)
 })
 
-test('what a schedule refuses: iterations, a moved start, phases with from_subscription, no length', async t => {
+test('a schedule refuses iterations, a moved start, phases with from_subscription, and a phase without a length', async t => {
   const {stripe, shop, sub, schedule} = await open(t)
   const both = {from_subscription: sub.id, phases: [{items: [{price: shop.team}]}]}
   t.regex((await refusal(t, stripe.subscriptionSchedules.create(both))).message, /if `from_subscription` is set/)

@@ -8,7 +8,7 @@ import {readParams} from './payment/params.ts'
 import {objectNames, objectSchema, requestSchema} from './payment/schemas/files.ts'
 import {generateSchemas, type Schema} from './payment/schemas/generate.ts'
 
-test('the schemas are what the pinned SDK’s types say', t => {
+test('the schemas equal those generated from the types of the pinned SDK', t => {
   for (const [name, text] of generateSchemas()) {
     t.true(
       readFileSync(new URL(`./payment/schemas/${name}`, import.meta.url), 'utf8') === text,
@@ -17,7 +17,7 @@ test('the schemas are what the pinned SDK’s types say', t => {
   }
 })
 
-test('a form is read as its schema means it', t => {
+test('a form is parsed by its schema', t => {
   const read = (form: string) => readParams(requestSchema('SubscriptionUpdate'), readForm(form))
   t.deepEqual(
     read('items[0][id]=si_1&items[0][quantity]=2&cancel_at=&cancel_at_period_end=false&metadata[a]=1&expand[]=customer&expand[]=schedule'),
@@ -33,12 +33,12 @@ test('a form is read as its schema means it', t => {
   t.deepEqual(read('trial_end=17&items[0][id]=a&items[1][id]=b').trial_end, 17)
 })
 
-test('an answer that is not as the types say is caught', t => {
+test('an answer that violates the types is detected', t => {
   t.throws(() => checkAnswer({object: 'customer', id: 'cus_1'}), {message: /Customer/})
   t.throws(() => checkAnswer({object: 'unicorn'}), {message: /nothing known/})
 })
 
-test('whatever is checked, a validator of JSON Schema says the same of it', t => {
+test('our validation agrees with a JSON Schema validator', t => {
   const ajv = new Ajv({strict: false, validateSchema: false, code: {optimize: false}})
   for (const name of objectNames()) ajv.addSchema(objectSchema(name))
   const random = openDice(7)
@@ -62,7 +62,7 @@ const openDice = (seed: number): Dice => {
 }
 const oneOf = <T>(all: readonly T[], random: Dice): T => all[Math.floor(random() * all.length)]!
 
-/** A value by its schema, in which each part is something else so often; too deep, it is null, whatever may be there. */
+/** Generates a value by its schema, with a share of wrong parts. Too deep, the value is null. */
 const draw = (schema: Schema, random: Dice, astray: number, depth = 0): unknown => {
   if (random() < astray) return oneOf([null, 1, 'x', true, [], {}, {x: 1}, ['x']], random)
   const {$ref, type, enum: values, anyOf, items = {}, properties = {}, required = [], additionalProperties: others} = schema

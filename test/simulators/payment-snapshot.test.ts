@@ -11,7 +11,7 @@ const fileFor = (t: ExecutionContext) => {
   return join(folder, 'payment.json')
 }
 
-test('what a snapshot was taken of goes on in the next start: renewals, keys and deliveries', async t => {
+test('renewals, idempotency keys and deliveries of a snapshot continue after a restart', async t => {
   const file = fileFor(t)
   const first = await openPayment(t)
   const shop = await openShop(first.stripe)
@@ -31,7 +31,7 @@ test('what a snapshot was taken of goes on in the next start: renewals, keys and
   t.deepEqual(await second.stripe.subscriptions.retrieve(subscription), await first.stripe.subscriptions.retrieve(subscription))
 })
 
-test('a snapshot that cannot be read is put aside', async t => {
+test('an unreadable snapshot is renamed and ignored', async t => {
   const file = fileFor(t)
   writeFileSync(file, '{"version": 1, "things": [')
   const {payment, stripe} = await openPayment(t)

@@ -50,7 +50,7 @@ test('a declined upgrade leaves everything exactly as it was', async t => {
   t.is((await stripe.subscriptions.update(sub.id, upgrade(sub, business))).items.data[0]!.price.id, business)
 })
 
-test('an upgrade whose answer is lost was made, and made again with its key it is charged once', async t => {
+test('an upgrade whose answer is lost took effect, and a repeat with its key is charged once', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team, business} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -67,7 +67,7 @@ test('an upgrade whose answer is lost was made, and made again with its key it i
   t.is((await stripe.invoices.list({subscription: sub.id})).data.length, 2)
 })
 
-test('a preview names the lines and totals the update then has, to the second', async t => {
+test('a preview has the lines and totals of the later update, to the second', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team, business, businessYear} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -99,7 +99,7 @@ test('a preview names the lines and totals the update then has, to the second', 
   t.is(payment.money().difference, 0)
 })
 
-test('a credit is worked out from what was debited, not from today’s price', async t => {
+test('a credit is calculated from the amount charged, not from the current price', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team, business} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -121,7 +121,7 @@ test('a credit is worked out from what was debited, not from today’s price', a
   t.is(payment.money().difference, 0)
 })
 
-test('prorations wait for the next invoice, or are not made; a date needs its period', async t => {
+test('prorations wait for the next invoice or are not made, and a proration date has to be in its period', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team, business} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -143,7 +143,7 @@ test('prorations wait for the next invoice, or are not made; a date needs its pe
   t.is((await stripe.invoices.createPreview({subscription: sub.id})).total, 3000)
 })
 
-test('a period begun anew by hand credits the old one and is paid in full', async t => {
+test('a manually restarted period credits the old one and is paid in full', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team} = await openShop(stripe)
   const {id} = await addCustomer(stripe)
@@ -161,7 +161,7 @@ test('a period begun anew by hand credits the old one and is paid in full', asyn
   t.is((await refusal(t, stripe.subscriptions.update(sub.id, {items: [{id: sub.items.data[0]!.id, deleted: true}]}))).param, 'items')
 })
 
-test('allow_incomplete applies the plan and owes; the invoice paid, all is well', async t => {
+test('allow_incomplete applies the plan with an open invoice, and paying it reactivates the subscription', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team, business} = await openShop(stripe)
   const {id, card} = await addCustomer(stripe)
@@ -178,7 +178,7 @@ test('allow_incomplete applies the plan and owes; the invoice paid, all is well'
   t.is(payment.money().difference, 0)
 })
 
-test('pending_if_incomplete waits 23 hours for its invoice, and takes few parameters', async t => {
+test('pending_if_incomplete waits 23 hours for its invoice, and accepts few parameters', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team, business} = await openShop(stripe)
   const {id, card} = await addCustomer(stripe)
@@ -199,7 +199,7 @@ test('pending_if_incomplete waits 23 hours for its invoice, and takes few parame
   t.is(payment.money().difference, 0)
 })
 
-test('an upgrade takes a cancellation back in the same call, or neither happens', async t => {
+test('an upgrade can withdraw a cancellation in the same call, and neither happens without the other', async t => {
   const {payment, stripe} = await openPayment(t)
   const {team, business} = await openShop(stripe)
   const {id, card} = await addCustomer(stripe)

@@ -13,7 +13,7 @@ type About = Payment & {shop: Shop; overage: string; customer: {id: string; card
 
 const pickPlan = fc.constantFrom<Plan>('team', 'teamYear', 'business', 'businessYear')
 
-test('whatever is done, charges and what they paid for come to the same, and every answer is a provider’s', async t => {
+test('for any sequence of actions, charges equal what was bought, and every answer is valid', async t => {
   const anyStep = fc.record<Step>({
     do: fc.constantFrom(...(Object.keys(acts) as Step['do'][])),
     plan: pickPlan,
@@ -42,7 +42,7 @@ test('whatever is done, charges and what they paid for come to the same, and eve
   t.pass()
 })
 
-/** Refusals are answers too; the stand-in’s own failures are not. */
+/** Refusals are valid answers; internal failures of the stand-in are not. */
 const refused = (error: unknown) => {
   if (error instanceof Refusal) return
   if (!(error instanceof Stripe.errors.StripeError) || error.code === 'stand_in') throw error
@@ -55,7 +55,7 @@ const addOverage = async (stripe: Stripe): Promise<string> => {
   return (await stripe.prices.create({product: id, currency: 'eur', unit_amount: 1, recurring})).id
 }
 
-/** What can be done without a subscription. */
+/** Actions that need no subscription. */
 const free = ['wait', 'bank', 'buy', 'refund', 'pay what is open', 'try it']
 
 const acts = {
@@ -90,7 +90,7 @@ const acts = {
 
 const planItem = (sub: Stripe.Subscription) => sub.items.data.find(item => item.price.recurring!.usage_type === 'licensed')!
 
-/** A change comes to what its preview said. */
+/** Asserts that a change costs what its preview showed. */
 const changePlan = async ({stripe, shop, sub, step}: About, more: Stripe.SubscriptionUpdateParams) => {
   const items = [{id: planItem(sub).id, price: shop[step.plan]}]
   const details = {items, proration_behavior: step.proration as 'none'}
@@ -118,7 +118,7 @@ const schedule = async ({stripe, shop, sub, step}: About) => {
   return stripe.subscriptionSchedules.update(made.id, {end_behavior: 'release', phases})
 }
 
-/** What must hold at any time, read from the outside. */
+/** Invariants at any time, read through the API. */
 const checkBooks = ({payment}: Payment) => {
   const now = payment.now()
   for (const sub of payment.all('subscription')) {

@@ -5,7 +5,7 @@ import {Stripe} from 'stripe'
 import {startPayment} from './payment.ts'
 import {addCustomer, openPayment, openShop, refusal, sdk} from './payment-caller.ts'
 
-test('customers, products and prices are kept, listed newest first and paged', async t => {
+test('customers, products and prices are stored, listed newest first and paged', async t => {
   const {stripe} = await openPayment(t)
   const ana = await stripe.customers.create({name: 'Ana', email: 'ana@example.org', metadata: {org_id: 'o1', note: 'x'}})
   t.like(ana, {object: 'customer', name: 'Ana', livemode: false, metadata: {org_id: 'o1'}})
@@ -35,7 +35,7 @@ test('customers, products and prices are kept, listed newest first and paged', a
   t.is((await refusal(t, stripe.prices.retrieve(team, {expand: ['nothing']}))).statusCode, 400)
 })
 
-test('errors are the provider’s: class, code, parameter and a request id', async t => {
+test('errors have the provider’s class, code, parameter and request id', async t => {
   const {payment, stripe} = await openPayment(t)
   const missing = await refusal(t, stripe.subscriptions.retrieve('sub_none'))
   t.true(missing instanceof Stripe.errors.StripeInvalidRequestError)
@@ -50,7 +50,7 @@ test('errors are the provider’s: class, code, parameter and a request id', asy
   t.regex((await refusal(t, old.customers.list())).message, /Invalid Stripe API version/)
 })
 
-test('what the pinned version does not know is refused by name', async t => {
+test('parameters unknown to the pinned version are refused by name', async t => {
   const {stripe} = await openPayment(t)
   const {id} = await addCustomer(stripe)
   const {team} = await openShop(stripe)
@@ -66,7 +66,7 @@ test('what the pinned version does not know is refused by name', async t => {
   t.like(await refusal(t, stripe.products.create({} as never)), {code: 'parameter_missing', param: 'name'})
 })
 
-test('an idempotency key gives the same answer again, and only for the same call', async t => {
+test('an idempotency key repeats the answer, and only for the same call', async t => {
   const {payment, stripe} = await openPayment(t)
   const once = await stripe.customers.create({name: 'Ana'}, {idempotencyKey: 'cus:1'})
   const again = await stripe.customers.create({name: 'Ana'}, {idempotencyKey: 'cus:1'})
@@ -94,7 +94,7 @@ test('an idempotency key gives the same answer again, and only for the same call
   t.is((await pay('topup:1')).status, 'succeeded')
 })
 
-test('a key whose call is still open is in use', async t => {
+test('an idempotency key whose call is still open is refused as in use', async t => {
   const {payment, stripe} = await openPayment(t)
   payment.faults.add({path: '/v1/customers', action: {type: 'hold'}})
   const first = stripe.customers.create({name: 'Ana'}, {idempotencyKey: 'cus:1'})
@@ -108,7 +108,7 @@ test('a key whose call is still open is in use', async t => {
   t.is((await first).name, 'Ana')
 })
 
-test('faults: before and after the effect, cut, halved, refused, and answers that are no answers', async t => {
+test('faults act before or after the effect, cut, truncate or refuse, or give malformed answers', async t => {
   const {payment, stripe} = await openPayment(t)
   const made = () => payment.all('customer').length
   const fault = (action: Parameters<typeof payment.faults.add>[0]['action']) =>
@@ -147,7 +147,7 @@ test('faults: before and after the effect, cut, halved, refused, and answers tha
   t.is(made(), 4)
 })
 
-test('the same seed gives the same ids, another seed others; it stays on this machine', async t => {
+test('equal seeds give equal ids, and only the local machine is called', async t => {
   const [one, two, three] = [await openPayment(t), await openPayment(t), await openPayment(t, {seed: 'other'})]
   const ids = await Promise.all([one, two, three].map(async ({stripe}) => (await stripe.customers.create({name: 'Ana'})).id))
   t.is(ids[0], ids[1])
@@ -158,7 +158,7 @@ test('the same seed gives the same ids, another seed others; it stays on this ma
   t.throws(() => one.payment.addEndpoint('https://example.org/hook'), {message: /this machine only/})
 })
 
-test('it runs alone', async t => {
+test('the stand-in runs as a process', async t => {
   const child = spawn(process.execPath, ['test/simulators/payment.ts', '--port', '0', '--webhook', 'http://127.0.0.1:9/hook'])
   t.teardown(() => child.kill('SIGTERM'))
   const lines: string[] = []
@@ -168,7 +168,7 @@ test('it runs alone', async t => {
   t.is(counts.customer, 0)
 })
 
-test('cards: those that attach, those that do not, and no longer', async t => {
+test('cards attach or fail to attach, and can be detached', async t => {
   const {stripe} = await openPayment(t)
   const {id, card} = await addCustomer(stripe)
   t.like(await stripe.paymentMethods.retrieve(card), {customer: id, card: {last4: '4242'}})

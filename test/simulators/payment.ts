@@ -1,21 +1,20 @@
 import type {AddressInfo} from 'node:net'
 import {runAlone} from './payment/command-line.ts'
 import {openServer, type ServerOptions} from './payment/server.ts'
-import {createStandIn, type StandIn} from './payment/stand-in.ts'
-import type {WorldOptions} from './payment/world.ts'
+import {createSimulator, type Simulator} from './payment/simulator.ts'
+import type {SimulatorStateOptions} from './payment/simulator-state.ts'
 
-export type PaymentOptions = WorldOptions & Partial<ServerOptions>
+export type PaymentOptions = SimulatorStateOptions & Partial<ServerOptions>
 
-export type PaymentStandIn = StandIn & {
+export type PaymentSimulator = Simulator & {
   url: string
   port: number
-  /** Ends every call and closes the port. */
   stop: () => Promise<void>
 }
 
-/** Starts the payment provider's stand-in on the loopback interface; port 0, the default, takes any free one. */
-export const startPayment = async ({host = '127.0.0.1', port = 0, check, ...options}: PaymentOptions = {}): Promise<PaymentStandIn> => {
-  const standIn = createStandIn(options)
+/** Starts the payment provider stand-in on the loopback interface; port 0, the default, takes any free one. */
+export const startPayment = async ({host = '127.0.0.1', port = 0, check, ...options}: PaymentOptions = {}): Promise<PaymentSimulator> => {
+  const standIn = createSimulator(options)
   const server = await openServer(standIn, {host, port, ...(check ? {check} : {})})
   const stop = async () => {
     standIn.faults.release()

@@ -3,10 +3,10 @@ import type {AddressInfo} from 'node:net'
 
 export type Received = {path: string; headers: Record<string, string>; body: string}
 
-/** What a path answers: a status with headers and a body, or nothing at all (`hang`). 204 where nothing was said. */
+/** The answer of a path: a status with headers and body, or none (`hang`). The default is 204. */
 export type Behaviour = {status: number; headers?: Record<string, string>; body?: string} | 'hang'
 
-/** A webhook receiver over real HTTP, with as many paths as a test has endpoints. Knows nothing of the service. */
+/** A webhook receiver over real HTTP, with a path per endpoint. Independent of the service. */
 export const startReceiver = async () => {
   const journal: Received[] = []
   const behaviours = new Map<string, Behaviour>()
@@ -25,11 +25,10 @@ export const startReceiver = async () => {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const place = `127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    /** As `PRIVATE_HOSTS` names it. */
+    /** The place in the form of `PRIVATE_HOSTS`. */
     place,
     url: (path: string) => `http://${place}${path}`,
     behave: (path: string, behaviour: Behaviour) => void behaviours.set(path, behaviour),
-    /** What came to a path, the oldest first. */
     at: (path: string) => journal.filter(received => received.path === path),
     async stop() {
       server.closeAllConnections()

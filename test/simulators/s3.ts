@@ -4,17 +4,18 @@ import type {AddressInfo} from 'node:net'
 import {buffer} from 'node:stream/consumers'
 
 type Options = {bucket: string; accessKeyId: string; secretAccessKey: string; region: string}
-type Asked = {method: string; path: string; query: URLSearchParams; headers: IncomingMessage['headers']; body: Buffer}
+type PerformInput = {method: string; path: string; query: URLSearchParams; headers: IncomingMessage['headers']; body: Buffer}
 type Answer = {status: number; headers?: Record<string, string>; body?: Buffer | string}
 type Fault = {method: string; times: number; action: 'drop' | {status: number}}
-/** What no test sets back was put today. */
+/** The default modification time of objects. */
 const startedAt = new Date()
 
 type Upload = {key: string; parts: Map<number, Buffer>; initiated: Date}
 
 /**
- * A store that speaks S3: one bucket by path, whole objects and parts, ranges, listings of 1,000, every request's signature checked. State in
- * memory, real HTTP on the loopback, faults on request. Source: the API reference of Amazon S3 and its Signature Version 4.
+ * An S3 store: one bucket, whole objects and multipart uploads, ranges, listings of 1,000, and verified signatures. State in
+ * memory, real HTTP on the loopback interface, injectable faults. Source: the API reference of Amazon S3 and its Signature
+ * Version 4.
  */
 export const startS3 = async (options: Options) => {
   const objects = new Map<string, Buffer>()
@@ -24,7 +25,7 @@ export const startS3 = async (options: Options) => {
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const sent = await buffer(incoming).catch(() => null)
-    // Whoever sent it has gone in the middle of it: nothing of it is kept.
+    // The sender disconnected, so nothing is stored.
     if (sent === null) return
     const url = new URL(incoming.url!, 'http://s3')
     const asked = {
@@ -54,7 +55,7 @@ export const startS3 = async (options: Options) => {
 
 type State = {objects: Map<string, Buffer>; uploads: Map<string, Upload>}
 
-const perform = (state: State, options: Options, asked: Asked): Answer => {
+const perform = (state: State, options: Options, asked: PerformInput): Answer => {
   if (!isSigned(options, asked)) return failed(403, 'SignatureDoesNotMatch')
   const [, bucket, ...rest] = asked.path.split('/')
   if (bucket !== options.bucket) return failed(404, 'NoSuchBucket')
@@ -101,7 +102,7 @@ const list = ({objects, uploads}: State, query: URLSearchParams): Answer => {
   return xml('ListBucketResult', `<IsTruncated>${more}</IsTruncated>${next}${contents.join('')}`)
 }
 
-const assemble = ({objects, uploads}: State, key: string, {method, query, body}: Asked): Answer => {
+const assemble = ({objects, uploads}: State, key: string, {method, query, body}: PerformInput): Answer => {
   if (query.has('uploads')) {
     const id = randomUUID()
     uploads.set(id, {key, parts: new Map(), initiated: new Date()})
@@ -133,8 +134,8 @@ const failed = (status: number, code: string): Answer => ({
   body: `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`,
 })
 
-/** Whether the request carries the signature its own content and the secret give. */
-const isSigned = ({accessKeyId, secretAccessKey, region}: Options, {method, path, query, headers, body}: Asked) => {
+/** Verifies the signature of a request by its content and the secret. */
+const isSigned = ({accessKeyId, secretAccessKey, region}: Options, {method, path, query, headers, body}: PerformInput) => {
   const [, credential, signed, signature] =
     /^AWS4-HMAC-SHA256 Credential=(\S+), ?SignedHeaders=(\S+), ?Signature=(\w+)$/.exec(headers.authorization ?? '') ?? []
   const date = String(headers['x-amz-date'])

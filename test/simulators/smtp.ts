@@ -3,10 +3,10 @@ import {createInterface} from 'node:readline'
 
 export type Letter = {from: string; to: string[]; text: string}
 
-/** The reply to a recipient instead of 250, e.g. `450 try again`, `550 no such mailbox`. */
+/** Replies by recipient instead of 250, e.g. `450 try again`, `550 no such mailbox`. */
 type Refusals = Map<string, string>
 
-/** A mail server as RFC 5321 has it, as far as a client that submits a letter goes: no TLS, no sign-in, everything in memory. */
+/** A mail server by RFC 5321, as far as a submitting client needs it: no TLS, no sign-in, state in memory. */
 export const startSmtp = async () => {
   const letters: Letter[] = []
   const refusals: Refusals = new Map()

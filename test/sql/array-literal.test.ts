@@ -8,12 +8,12 @@ test.after.always(() => here?.close())
 
 const texts = ['', ' ', 'NULL', 'a,b', '{}', '"', '\\', '\\"', 'a"b\\c', "'", 'Zoë', '🚢', 'two\nlines', '\t', null, 'null', '\\x00']
 
-test('texts come through as they are, whatever is in them', async t => {
+test('texts pass through an array literal unchanged, whatever characters they hold', async t => {
   const {rows} = await here.hot.query('select $1::text[] as given', [arrayLiteral(texts)])
   t.deepEqual(rows, [{given: texts}])
 })
 
-test('bytes, numbers, truth and nothing at all', async t => {
+test('bytes, numbers, booleans and empty lists pass through an array literal unchanged', async t => {
   const bytes = [Buffer.from([0, 34, 92, 255]), null, Buffer.alloc(0)]
   const {rows} = await here.hot.query('select $1::bytea[] as bytes, $2::float8[] as numbers, $3::boolean[] as truth, $4::text[] as none', [
     arrayLiteral(bytes),
@@ -24,7 +24,7 @@ test('bytes, numbers, truth and nothing at all', async t => {
   t.deepEqual(rows, [{bytes, numbers: [0, -1, 2 ** 52, null], truth: [true, false, null], none: []}])
 })
 
-test('a column of rows; what a row has not is nothing', t => {
+test('a column literal has NULL for rows without the property', t => {
   const rows: {name?: string | null; size: number}[] = [{name: 'a', size: 1}, {size: 2}, {name: null, size: 3}]
   t.is(columnLiteral(rows, 'name'), '{"a",NULL,NULL}')
   t.is(columnLiteral(rows, 'size'), '{1,2,3}')

@@ -15,7 +15,7 @@ const newOrg = () => ({dc: 'us', crmOrgId: randomUUID()})
 type Org = ReturnType<typeof newOrg>
 
 let ahead = 0
-/** Moves the clock of every test of this file on. */
+/** Advances the clock of all tests in this file. */
 const pass = (seconds: number) => {
   ahead += seconds
   return here.db.query(sql.unsafe`
@@ -25,7 +25,7 @@ const pass = (seconds: number) => {
 const look = (org: Org, cap: number) => here.db.transaction(async tx => (await lockBudget(tx, org, cap)).total)
 const cut = (org: Org) => cutBudget(here.db, org)
 
-test.serial('a budget begins at its cap, and follows it while it is whole', async t => {
+test.serial('a slot pool starts at its cap, and follows the cap until it is cut', async t => {
   const org = newOrg()
   t.is(await look(org, 10), 10)
   t.is(await look(org, 20), 20)
@@ -33,7 +33,7 @@ test.serial('a budget begins at its cap, and follows it while it is whole', asyn
   t.is(await look(newOrg(), 7), 7, 'another org has its own')
 })
 
-test.serial('a cut takes three tenths, at most once in two seconds and never the last slot', async t => {
+test.serial('a cut takes three tenths of a slot pool, at most every two seconds and never the last slot', async t => {
   const org = newOrg()
   await look(org, 10)
   t.deepEqual([await cut(org), await cut(org), await look(org, 10)], [7, null, 7])
@@ -44,7 +44,7 @@ test.serial('a cut takes three tenths, at most once in two seconds and never the
   t.is(await cut(newOrg()), null, 'nobody has used this one')
 })
 
-test.serial('fifty processes told to slow down at once cut once', async t => {
+test.serial('fifty simultaneous rate limits cut a slot pool once', async t => {
   const org = newOrg()
   await look(org, 10)
   const cuts = await Promise.all(Array.from({length: 50}, () => cut(org)))
@@ -54,7 +54,7 @@ test.serial('fifty processes told to slow down at once cut once', async t => {
   )
 })
 
-test.serial('it grows by one for every ten seconds without a cut, up to its cap', async t => {
+test.serial('a slot pool grows by one slot for every ten seconds without a cut, up to its cap', async t => {
   const org = newOrg()
   await look(org, 10)
   await cut(org)
@@ -72,7 +72,7 @@ test.serial('it grows by one for every ten seconds without a cut, up to its cap'
   t.is(await look(org, 10), 10)
 })
 
-test.serial('a cap that falls takes what is above it, and a cut budget does not rise with it', async t => {
+test.serial('a lowered cap reduces a slot pool, and a raised cap does not enlarge a cut pool', async t => {
   const org = newOrg()
   await look(org, 20)
   await cut(org)
@@ -80,7 +80,7 @@ test.serial('a cap that falls takes what is above it, and a cut budget does not 
   t.is(await look(org, 10), 10)
 })
 
-test.serial('a turn is two seconds', async t => {
+test.serial('a turn lasts two seconds', async t => {
   const org = newOrg()
   const turnOf = () => here.db.transaction(async tx => (await lockBudget(tx, org, 1)).turn)
   const turn = await turnOf()
@@ -100,7 +100,7 @@ const renew = (org: Org, holder: string, shares: (ShareRow & {inUse: number})[],
     return others
   })
 
-test.serial('a holder writes its own shares anew and sees the others, until they expire', async t => {
+test.serial('a holder replaces its own shares and sees those of others until they expire', async t => {
   const org = newOrg()
   t.deepEqual(await renew(org, 'a', [share('a', 4)]), [])
   const [seen] = await renew(org, 'b', [share('b', 6)])
@@ -116,7 +116,7 @@ test.serial('a holder writes its own shares anew and sees the others, until they
   t.is(left, 1)
 })
 
-test.serial("a run's new owner takes the share of the one before, and nobody else's", async t => {
+test.serial("a run's new owner takes over the share of its previous owner and no other", async t => {
   const org = newOrg()
   await renew(org, 'dead', [share('dead', 4)])
   await renew(org, 'other', [{...share('other', 3), run: 8}])

@@ -7,37 +7,37 @@ import {beginRun, created, intent, openLedger, settlement} from '../running.ts'
 import {until} from '../until.ts'
 
 /**
- * Whatever an org has goes with its row: a table that is made tomorrow is found by itself. Every table leads to `orgs` by foreign keys that
- * cascade, unless it is listed here with whose it is.
+ * All data of an org is deleted with its row, also from tables added later: every table has a cascading foreign key path to `orgs`, or is
+ * listed here with its owner.
  */
 const nobodys: Record<string, string> = {
   orgs: 'the org itself',
-  migrations: 'the schema’s',
-  clock_offset: 'the tests’',
+  migrations: 'belongs to the schema',
+  clock_offset: 'belongs to the tests',
   maintenance_switch: 'one row for the whole deployment',
-  plan_versions: 'the house’s',
-  credit_packs: 'the house’s',
-  people: 'people are not an org’s',
-  payment_events: 'the log of what the payment provider told, without its org from then on: ids of the provider’s',
-  staff_accounts: 'people’s',
-  staff_addresses: 'people’s',
-  staff_actions: 'what staff did outlives orgs; nothing of the org is in it but its id',
-  used_sign_ins: 'random ids alone, for an hour',
-  sessions: 'people’s; whoever still has one is told that the org is gone',
-  api_tokens: 'blanked, to tell their bearers that the org is gone',
-  crm_budgets: 'a CRM org’s: forgotten with the last connection to it',
-  crm_shares: 'a CRM org’s, for seconds',
-  crm_allowances: 'a CRM org’s: forgotten with the last connection to it',
+  plan_versions: 'belongs to the deployment',
+  credit_packs: 'belongs to the deployment',
+  people: 'people do not belong to an org',
+  payment_events: 'the log of payment events, which loses its org and keeps only ids of the provider',
+  staff_accounts: 'belongs to people',
+  staff_addresses: 'belongs to people',
+  staff_actions: 'actions of staff outlive orgs, with only the id of the org',
+  used_sign_ins: 'only random ids, for an hour',
+  sessions: 'belongs to people; a remaining session reports that the org was deleted',
+  api_tokens: 'blanked, so that a token reports that the org was deleted',
+  crm_budgets: 'belongs to a CRM org, deleted with its last connection',
+  crm_shares: 'belongs to a CRM org, for seconds',
+  crm_allowances: 'belongs to a CRM org, deleted with its last connection',
   run_snapshots: 'deleted with their runs (`deleteRuns`)',
   loose_objects: 'keys of objects: deleted when the org’s folder is (`deleteDoomedUnder`)',
-  retention_nights: 'the house’s',
-  oauth_clients: 'programs are nobody’s: what one was let do goes with the member who let it',
+  retention_nights: 'belongs to the deployment',
+  oauth_clients: 'clients belong to no org; their grants are deleted with the member',
 }
 
-/** What is written for every row of a batch references nothing: a trigger deletes it with its run (`0031_hot_tables.sql`). */
+/** Tables written for every row of a batch have no foreign keys: a trigger deletes their rows with the run (`0031_hot_tables.sql`). */
 const ofBatches = ['run_log', 'admissions', 'sends', 'unsettled', 'chain_rows']
 
-test('every table goes with its org, or says whose it is', async t => {
+test('every table is deleted with its org, or is listed with its owner', async t => {
   const {hot, close} = await openLedger(t.title)
   t.teardown(close)
   const {rows: tables} = await hot.query<{name: string}>(
@@ -85,7 +85,7 @@ const ends = (run: Awaited<ReturnType<typeof beginRun>>) => [
   }),
 ]
 
-/** A run with a row in every table that a batch writes. */
+/** Begins a run with a row in every table that a batch writes. */
 const beginHot = async (here: Ledger) => {
   const run = await beginRun(here)
   await admit(here.hot, intents(run)[0]!)
@@ -93,7 +93,7 @@ const beginHot = async (here: Ledger) => {
   return run
 }
 
-test('whatever deletes a run, no row of a batch is left, and none is written after it', async t => {
+test('deleting a run by any path leaves no row of its batches, and later writes are refused', async t => {
   const here = await openLedger(t.title)
   t.teardown(here.close)
   for (const [path, deletion] of [
@@ -119,7 +119,7 @@ test('whatever deletes a run, no row of a batch is left, and none is written aft
   }
 })
 
-test('a batch that is being written down while its run is deleted leaves nothing, whichever of the two is first', async t => {
+test('a batch that is committed while its run is deleted leaves nothing, whichever is first', async t => {
   const here = await openLedger(t.title)
   t.teardown(here.close)
   const nothing = Object.fromEntries(ofBatches.map(name => [name, 0]))
@@ -133,7 +133,7 @@ test('a batch that is being written down while its run is deleted leaves nothing
     const run = await beginHot(here)
     const held = await here.hot.connect()
     await held.query('begin')
-    // Whoever is first has written and not committed; the other waits for the head.
+    // The first has written but not committed; the other waits for the run head.
     if (isBatchFirst) await admit(held as never, intent(run, 2, 10, 5))
     else await held.query('delete from runs where run_no = $1', [run.run])
     const other = isBatchFirst ? here.hot.query('delete from runs where run_no = $1', [run.run]) : admit(here.hot, intent(run, 2, 10, 5))
@@ -146,7 +146,7 @@ test('a batch that is being written down while its run is deleted leaves nothing
   }
 })
 
-test('what became of a chain’s rows stays until the last of its runs goes', async t => {
+test('rows of a retry chain are kept until its last run is deleted', async t => {
   const here = await openLedger(t.title)
   t.teardown(here.close)
   const [first, second] = [await beginHot(here), await beginRun(here)]
@@ -157,7 +157,7 @@ test('what became of a chain’s rows stays until the last of its runs goes', as
   t.like(await countHot(here), {chain_rows: 0})
 })
 
-test('nothing that stays has a column for an org but those that are listed', async t => {
+test('tables that outlive an org have no column for it except the listed ones', async t => {
   const {hot, close} = await openLedger(t.title)
   t.teardown(close)
   const {rows} = await hot.query<{name: string; column: string}>(

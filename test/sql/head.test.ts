@@ -12,14 +12,14 @@ test.before(async () => {
 })
 test.after.always(() => here?.close())
 
-test('an owner that falls asleep while it holds the head does not hold it for long', async t => {
+test('an owner that sleeps while it locks the run head loses the lock after a short time', async t => {
   const {run, fence} = await beginRun(here)
   const Setting = sql.type(z.object({ms: z.number()}))
   const inDefault = await here.db.oneFirst(Setting`
     select setting::int as ms from pg_settings where name = 'idle_in_transaction_session_timeout'`)
   t.true(inDefault > 0 && inDefault <= 2 * readConfig({}).LEASE_SECONDS * 1000)
   const asleep = here.db.transaction(async tx => {
-    // Ten seconds are long for a test.
+    // The default of ten seconds is too long for a test.
     await tx.query(sql.unsafe`set local idle_in_transaction_session_timeout = 200`)
     await lockHead(tx, {run, fence})
     await new Promise(() => {})

@@ -16,7 +16,7 @@ test.before(async () => {
 })
 test.after.always(() => here?.close())
 
-/** The statement raises, and not a row of any table differs. */
+/** Asserts that the statement raises GATE_SHUT and changes no row of any table. */
 const assertShut = async (
   t: {is(a: unknown, b: unknown, says?: string): void; deepEqual(a: unknown, b: unknown, says?: string): void},
   says: string,
@@ -34,7 +34,7 @@ const logged = async (run: number) => {
 }
 const upTo = (count: number) => Array.from({length: count}, (_, n) => n + 1)
 
-test.serial('twelve writers never pass the limit, and what is counted is what was admitted', async t => {
+test.serial('twelve writers never exceed the row limit, and the count equals the admitted rows', async t => {
   const limit = 5_050
   const {run, fence} = await beginRun(here, {rowsLimit: limit})
   let batch = 0
@@ -56,7 +56,7 @@ test.serial('twelve writers never pass the limit, and what is counted is what wa
   t.is(head!.nextBatch, Math.max(...(await listSends(here.db, run)).map(({batch}) => batch)) + 1)
 })
 
-test.serial('T1 changes nothing under a moved fence, a stop, an expired lease or for want of room', async t => {
+test.serial('T1 changes nothing under a moved fence, a stop, an expired lease or a full row limit', async t => {
   const full = await beginRun(here, {rowsLimit: 2})
   await assertShut(t, 'no room', () => admit(here.hot, intent(full, 1, 1, 3)))
   const moved = await beginRun(here)
@@ -69,7 +69,7 @@ test.serial('T1 changes nothing under a moved fence, a stop, an expired lease or
   await assertShut(t, 'an expired lease', () => admit(here.hot, intent(expired, 1, 1, 3)))
 })
 
-test.serial('one T1 of several batches keeps each as its own, or none of them', async t => {
+test.serial('one T1 of several batches records each of them, or none', async t => {
   const {run, fence} = await beginRun(here, {rowsLimit: 6})
   const [one, two] = [intent({run, fence}, 1, 1, 3), intent({run, fence}, 2, 4, 2)]
   Object.assign(two.rows[0]!, {target: '"a\\b", c', digest: Buffer.alloc(16, 7)})
@@ -81,7 +81,7 @@ test.serial('one T1 of several batches keeps each as its own, or none of them', 
   await assertShut(t, 'room for one of two', () => admit(here.hot, intent({run, fence}, 3, 6, 1), intent({run, fence}, 4, 7, 1)))
 })
 
-test.serial('T1 and a second sending are shut while writes on the connection are paused, and once it is over', async t => {
+test.serial('T1 and resending are refused while writes on the connection are paused, and once it is disconnected', async t => {
   const {run, fence} = await beginRun(here)
   const org = await here.db.oneFirst(sql.type(z.object({org: z.string()}))`select org_id as org from runs where run_no = ${run}`)
   const place = {dc: 'x', crmOrgId: 'x', apiDomain: 'x', crmUserId: 'x', crmUserName: 'x', scopes: [], person: null}
@@ -90,7 +90,7 @@ test.serial('T1 and a second sending are shut while writes on the connection are
     await tx.query(sql.unsafe`update runs set connector_id = 'con_gate' where run_no = ${run}`)
   })
   const setPaused = (paused: boolean) => here.db.transaction(tx => setWritesPaused(tx, {org, id: 'con_gate', paused}))
-  const mayGoAgain = () => moveDeadline(here.hot, {run, batch: 1, fence, answerSeconds: 10})
+  const mayGoAgain = () => moveDeadline(here.hot, {run, batches: [1], fence, answerSeconds: 10})
   await admit(here.hot, intent({run, fence}, 1, 1, 3))
   t.true(await mayGoAgain())
   await setPaused(true)
@@ -104,7 +104,7 @@ test.serial('T1 and a second sending are shut while writes on the connection are
   t.false(await mayGoAgain())
 })
 
-test.serial('a row sent again is counted once', async t => {
+test.serial('a row that is sent again is counted once', async t => {
   const {run, fence} = await beginRun(here, {rowsLimit: 3})
   await admit(here.hot, intent({run, fence}, 1, 1, 3))
   const again = intent({run, fence}, 2, 1, 3)
@@ -113,7 +113,7 @@ test.serial('a row sent again is counted once', async t => {
   t.is(await countAdmissions(here.db, run), 3)
 })
 
-test.serial('T2 changes nothing under an expired lease, a moved fence, or for a batch that is not there', async t => {
+test.serial('T2 changes nothing under an expired lease, a moved fence, or for a missing batch', async t => {
   const {run, fence} = await beginRun(here)
   await admit(here.hot, intent({run, fence}, 1, 1, 2))
   const settled = settlement({run, fence}, 1, {
@@ -133,7 +133,7 @@ test.serial('T2 changes nothing under an expired lease, a moved fence, or for a 
   t.true(await findSend(here.hot, {run, batch: 1}), 'the batch is still open')
 })
 
-test.serial('a stale owner changes nothing once another has taken the run', async t => {
+test.serial('a stale owner changes nothing once another owner has taken over the run', async t => {
   const {run, fence} = await beginRun(here)
   await admit(here.hot, intent({run, fence}, 1, 1, 2))
   await expireLease(here, run)
@@ -145,7 +145,7 @@ test.serial('a stale owner changes nothing once another has taken the run', asyn
   t.deepEqual(await logged(run), [1, 2], "the new owner settles the dead one's batch")
 })
 
-test.serial('T2 said again settles once', async t => {
+test.serial('a repeated T2 settles once', async t => {
   const {run, fence} = await beginRun(here)
   await admit(here.hot, intent({run, fence}, 1, 1, 2))
   const settled = settlement({run, fence}, 1, {batches: [1], log: [created(1), created(2)], counts: [2]})
@@ -158,7 +158,7 @@ test.serial('T2 said again settles once', async t => {
   t.like(await findHead(here.db, run), {settleNo: 2, counts: [3]})
 })
 
-test.serial('rows released leave the meter, and make room for others', async t => {
+test.serial('released rows are no longer counted, and make room for others', async t => {
   const {run, fence} = await beginRun(here, {rowsLimit: 3})
   await admit(here.hot, intent({run, fence}, 1, 1, 3))
   await assertShut(t, 'full', () => admit(here.hot, intent({run, fence}, 2, 4, 1)))
@@ -170,7 +170,7 @@ test.serial('rows released leave the meter, and make room for others', async t =
   await assertShut(t, 'full again', () => admit(here.hot, intent({run, fence}, 3, 6, 1)))
 })
 
-test.serial('two rows may update one record; only one may have made or taken it', async t => {
+test.serial('two rows may update one record, but only one may have created or claimed it', async t => {
   const {run, fence} = await beginRun(here)
   const claim = (settleNo: number, number: number, how: number) =>
     settle(
@@ -190,7 +190,7 @@ test.serial('two rows may update one record; only one may have made or taken it'
   t.deepEqual(await logged(run), [1, 2, 3, 4])
 })
 
-test.serial('a record a row made stays made when the row updates it', async t => {
+test.serial('a record that a row created stays marked as created when the row updates it', async t => {
   const {run, fence} = await beginRun(here)
   const keep = (settleNo: number, key: string, how: number) =>
     settle(here.hot, settlement({run, fence}, settleNo, {kept: [{module: 1, key, recordId: 'r', how, matchKey: null}]}))
@@ -199,7 +199,7 @@ test.serial('a record a row made stays made when the row updates it', async t =>
   t.is(await keep(3, 'f.2', 2).then(() => null, sqlStateOf), '23505', 'no other row takes it')
 })
 
-test.serial('what is in flight is counted as of when the head is held, not as of when it was waited for', async t => {
+test.serial('the open batches are counted when the lock of the run head is granted, not when it is requested', async t => {
   const {run, fence} = await beginRun(here, {rowsLimit: 2})
   const other = await here.hot.connect()
   await other.query('begin')
@@ -211,7 +211,7 @@ test.serial('what is in flight is counted as of when the head is held, not as of
   t.like(await locked, {counted: 2, sendsOpen: 1})
 })
 
-test.serial('a row that comes to another record is found by its newest key', async t => {
+test.serial('a row that gets another record is found by its newest key', async t => {
   const {run, fence} = await beginRun(here)
   const keep = (settleNo: number, recordId: string, key: string) =>
     settle(here.hot, settlement({run, fence}, settleNo, {kept: [{module: 1, key: 'f.1', recordId, how: 3, matchKey: Buffer.from(key)}]}))
@@ -221,7 +221,7 @@ test.serial('a row that comes to another record is found by its newest key', asy
   t.deepEqual(rows, [{record_id: 'b', match_key: Buffer.from('new')}])
 })
 
-test.serial('eight batches in flight and a thousand settlements: no deadlock, no gap, right counts', async t => {
+test.serial('eight batches in flight and a thousand settlements cause no deadlock, no gap and no wrong count', async t => {
   const runs = await Promise.all([beginRun(here), beginRun(here)])
   const settles = 500
   const size = 5
@@ -235,7 +235,7 @@ test.serial('eight batches in flight and a thousand settlements: no deadlock, no
         const from = mine * size
         await admit(here.hot, intent({run, fence}, mine, from, size))
         const rows = Array.from({length: size}, (_, n) => from + n)
-        // Every tenth row is refused: it leaves the meter by the same statement.
+        // Every tenth row is refused, and released by the same statement.
         const released = rows.filter(number => number % 10 === 0).map(number => ({module: 1, key: `f.${number}`}))
         const kept = rows.map(number => ({
           module: 1,
@@ -269,7 +269,7 @@ test.serial('eight batches in flight and a thousand settlements: no deadlock, no
   }
 })
 
-test.serial('a reader beside four writers sees every entry, in order, once', async t => {
+test.serial('a reader beside four writers sees every log entry once and in order', async t => {
   const {run, fence} = await beginRun(here)
   const entries = 300
   let settleNo = 0
@@ -279,7 +279,7 @@ test.serial('a reader beside four writers sees every entry, in order, once', asy
       const mine = ++settleNo
       const count = Math.min(1 + (mine % 4), entries - number)
       const log = Array.from({length: count}, () => created(++number))
-      // Settlements overtake each other on their way; each waits for its number.
+      // Settlements may arrive out of order; each retries until its number is next.
       while ((await settle(here.hot, settlement({run, fence}, mine, {log})).then(() => null, sqlStateOf)) === GATE_SHUT);
     }
   }

@@ -4,8 +4,8 @@ import test, {type ExecutionContext} from 'ava'
 import {createPool} from 'slonik'
 import {z} from 'zod'
 import {jobs} from '../../shared/jobs.ts'
-import {openLog} from '../../shared/log.ts'
 import {openQueue} from '../../shared/queue.ts'
+import {openLog} from '../../shared/telemetry/log.ts'
 import {openDatabase, openHot, type Pool, sql} from '../../sql/database.ts'
 import {openDriver} from '../../sql/driver.ts'
 import {isOutage} from '../../sql/outage.ts'
@@ -13,7 +13,7 @@ import {createDatabase} from '../database.ts'
 import {openProxy} from '../tcp-proxy.ts'
 import {until} from '../until.ts'
 
-/** Each of these ended the process, or kept its caller for ever: ava fails a file in which nobody caught an error. */
+/** Each of these once ended the process or blocked its caller forever. AVA fails a file with an uncaught error. */
 let database: Awaited<ReturnType<typeof createDatabase>>
 let admin: Pool
 test.before(async () => {
@@ -21,7 +21,7 @@ test.before(async () => {
   admin = await openDatabase(database.url, {connections: 2})
 })
 test.after.always(async () => {
-  // Whoever still says goodbye to a database that is dropped is told off, and listens no more.
+  // Connections that close after the database was dropped would get errors that are no longer handled.
   await until(countBackEnds, count => count <= 1)
   await admin.end()
   await database.drop()
@@ -29,7 +29,7 @@ test.after.always(async () => {
 
 const one = sql.type(z.object({one: z.number()}))`select 1 as one`
 
-test.serial('a connection that is ended as it is let in is nobody’s', async t => {
+test.serial('a connection terminated as it is accepted fails only its own query', async t => {
   const glue = await openGlue(t, 3)
   const db = await openDatabase(glue.url, {connections: 1})
   t.teardown(db.end)
@@ -40,58 +40,58 @@ test.serial('a connection that is ended as it is let in is nobody’s', async t 
   t.is(await db.oneFirst(one), 1)
 })
 
-test.serial('who waits for a connection is told when the one that comes is ended as it is let in', async t => {
-  const glue = await openGlue(t, 0)
-  const db = await openDatabase(glue.url, {connections: 1})
-  t.teardown(db.end)
-  const holding = Promise.withResolvers<void>()
-  const held = db.transaction(async tx => {
-    await tx.query(one)
-    holding.resolve()
-    await new Promise(() => {})
-  })
-  const ended = t.throwsAsync(held)
-  await holding.promise
-  const waiting = db.oneFirst(one)
-  glue.more(1)
-  await endOthers()
-  t.true(isOutage(await ended))
-  t.is(await waiting.catch(error => (isOutage(error) ? 1 : error)), 1)
-  t.is(await db.oneFirst(one), 1)
-})
-
 test.serial(
-  'back ends that are terminated idle, within a transaction, within a statement and listening end nothing but themselves',
+  'a caller waiting for a connection gets an error or a result when the next connection is terminated as it is accepted',
   async t => {
-    const db = await openDatabase(database.url, {connections: 4})
-    const hot = openHot(database.url)
-    const queue = await openQueue(database.url, jobs.slice(0, 1), {log: openLog('test', 'silent'), upkeep: true})
-    t.teardown(() => Promise.all([db.end(), hot.end(), queue.stop({graceful: false})]))
-    const between = Promise.withResolvers<void>()
-    const inTransaction = db.transaction(async tx => {
+    const glue = await openGlue(t, 0)
+    const db = await openDatabase(glue.url, {connections: 1})
+    t.teardown(db.end)
+    const holding = Promise.withResolvers<void>()
+    const held = db.transaction(async tx => {
       await tx.query(one)
-      await between.promise
-      await tx.query(one)
+      holding.resolve()
+      await new Promise(() => {})
     })
-    const ends = [inTransaction, db.query(sql.unsafe`select pg_sleep(60)`)].map(one => t.throwsAsync(one))
-    await Promise.all([hot.query('select 1'), hot.query('select 1')])
-    await until(countBackEnds, count => count >= 5)
-    // The last to begin: its statement is given up after ten seconds.
-    ends.push(t.throwsAsync(hot.query('select pg_sleep(60)')))
-    await until(countAsleep, count => count === 2)
+    const ended = t.throwsAsync(held)
+    await holding.promise
+    const waiting = db.oneFirst(one)
+    glue.more(1)
     await endOthers()
-    between.resolve()
-    for (const error of await Promise.all(ends)) t.true(isOutage(error), String(error.stack))
-    await until(
-      () => db.oneFirst(one).catch(() => 0),
-      seen => seen === 1,
-    )
-    t.is((await hot.query('select 1 as one')).rows[0].one, 1)
-    t.deepEqual(await until(() => queue.findJobs(jobs[0]!.name, {key: 'nobody'}).catch(() => null), Boolean), [])
+    t.true(isOutage(await ended))
+    t.is(await waiting.catch(error => (isOutage(error) ? 1 : error)), 1)
+    t.is(await db.oneFirst(one), 1)
   },
 )
 
-test.serial('a query that nobody answers is given up, and what is said of its connection later does no harm', async t => {
+test.serial('connections terminated when idle, in a transaction, in a statement or while listening affect nothing else', async t => {
+  const db = await openDatabase(database.url, {connections: 4})
+  const hot = openHot(database.url)
+  const queue = await openQueue(database.url, jobs.slice(0, 1), {log: openLog('test', 'silent'), upkeep: true})
+  t.teardown(() => Promise.all([db.end(), hot.end(), queue.stop({graceful: false})]))
+  const between = Promise.withResolvers<void>()
+  const inTransaction = db.transaction(async tx => {
+    await tx.query(one)
+    await between.promise
+    await tx.query(one)
+  })
+  const ends = [inTransaction, db.query(sql.unsafe`select pg_sleep(60)`)].map(one => t.throwsAsync(one))
+  await Promise.all([hot.query('select 1'), hot.query('select 1')])
+  await until(countBackEnds, count => count >= 5)
+  // Started last, because this statement times out after ten seconds.
+  ends.push(t.throwsAsync(hot.query('select pg_sleep(60)')))
+  await until(countAsleep, count => count === 2)
+  await endOthers()
+  between.resolve()
+  for (const error of await Promise.all(ends)) t.true(isOutage(error), String(error.stack))
+  await until(
+    () => db.oneFirst(one).catch(() => 0),
+    seen => seen === 1,
+  )
+  t.is((await hot.query('select 1 as one')).rows[0].one, 1)
+  t.deepEqual(await until(() => queue.findJobs(jobs[0]!.name, {key: 'nobody'}).catch(() => null), Boolean), [])
+})
+
+test.serial('a query without an answer times out, and late data on its connection does no harm', async t => {
   const wire = await openProxy(database.url)
   const db = await createPool(wire.url, {
     driverFactory: openDriver({connectionString: wire.url, connectionTimeoutMillis: 1_000, query_timeout: 500}),
@@ -116,7 +116,7 @@ test.serial('a query that nobody answers is given up, and what is said of its co
   t.deepEqual((await db.query(one)).rows, [{one: 1}])
 })
 
-test('a server without room, memory or connections to give is worth asking again', t => {
+test('a server without disk space, memory or free connections is worth retrying', t => {
   for (const code of ['53100', '53200', '53300'])
     t.true(isOutage(new Error('wrapped', {cause: Object.assign(new Error('full'), {code})})), code)
 })
@@ -140,7 +140,7 @@ const countAsleep = () =>
     )`select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
   )
 
-/** A wire whose next connections are terminated just as Postgres lets them in, so that both come in one piece. */
+/** A proxy whose next connections are terminated just as Postgres accepts them, so that both messages arrive in one piece. */
 const openGlue = async (t: ExecutionContext, count: number) => {
   const {hostname, port} = new URL(database.url)
   let left = count
@@ -153,10 +153,10 @@ const openGlue = async (t: ExecutionContext, count: number) => {
     if (isDoomed) left--
     let kept = Buffer.alloc(0)
     behind.on('data', async piece => {
-      // What is said of passwords goes through, up to the word that it was the right one.
+      // The password exchange passes, up to the message that it succeeded.
       if (!isDoomed || (!kept.length && !piece.includes('R\0\0\0\x08\0\0\0\0'))) return void client.write(piece)
       kept = Buffer.concat([kept, piece])
-      // Whose it is, and that it may ask.
+      // Backend process id and readiness message.
       const at = kept.indexOf('K\0\0\0\x0c', 0, 'latin1')
       if (at >= 0 && piece.includes('Z\0\0\0\x05I')) await admin.query(sql.unsafe`select pg_terminate_backend(${kept.readInt32BE(at + 5)})`)
     })

@@ -2,9 +2,9 @@ import test from 'ava'
 import pg from 'pg'
 import {getRollbackPlans} from 'pg-boss'
 import {jobs, runImport} from '../../shared/jobs.ts'
-import {openLog} from '../../shared/log.ts'
 import {enqueue, openQueue, readJob} from '../../shared/queue.ts'
-import {releaseQueue} from '../../shared/release.ts'
+import {migrateQueue} from '../../shared/release.ts'
+import {openLog} from '../../shared/telemetry/log.ts'
 import {openDatabase} from '../../sql/database.ts'
 import {createDatabase, type Database} from '../database.ts'
 import {until} from '../until.ts'
@@ -31,13 +31,13 @@ const open = async () => {
 
 const one = async <T>(text: string): Promise<T> => Object.values((await db.query(text)).rows[0])[0] as T
 
-test.serial("a release raises the queue's schema and keeps nobody from it while it waits", async t => {
+test.serial("a release migrates the queue's schema without blocking others while it waits for a lock", async t => {
   const version = await one<number>('select version from pgboss.version')
   await db.query(getRollbackPlans('pgboss', version))
   t.is(await one('select version from pgboss.version'), version - 1)
   const reader = await open()
   await reader.query('begin; select * from pgboss.queue; select * from pgboss.schedule; select * from pgboss.job')
-  const releasing = releaseQueue(database.url, log)
+  const releasing = migrateQueue(database.url, log)
   for (let seen = 0; seen < 2; seen++) {
     await until(
       () =>
@@ -52,14 +52,14 @@ test.serial("a release raises the queue's schema and keeps nobody from it while 
   t.is(await one('select version from pgboss.version'), version)
 })
 
-test.serial('a release gives queues that are there the policy of now', async t => {
+test.serial('a release updates the policy of existing queues', async t => {
   await db.query(`update pgboss.queue set retry_limit = 77, expire_seconds = 1, notify = false where name = 'import.run'`)
-  await releaseQueue(database.url, log)
+  await migrateQueue(database.url, log)
   const {rows} = await db.query(`select retry_limit, expire_seconds, notify from pgboss.queue where name = 'import.run'`)
   t.deepEqual(rows, [{retry_limit: runImport.policy.retryLimit, expire_seconds: runImport.policy.expireInSeconds, notify: true}])
 })
 
-test.serial("old processes start on a newer build's queue, send, and leave jobs of which they know nothing alone", async t => {
+test.serial('old processes start on the queue of a newer build, send jobs, and leave unknown jobs alone', async t => {
   await db.query(`
     update pgboss.version set version = version + 7; alter table pgboss.job add column newer text;
     select pgboss.create_queue('newer.job', '{"policy": "standard"}'); insert into pgboss.job (name, data) values ('newer.job', '{}')`)

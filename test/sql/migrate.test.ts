@@ -3,7 +3,7 @@ import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import test from 'ava'
 import pg from 'pg'
-import {type Applied, migrate} from '../../sql/migrate.ts'
+import {type AppliedMigration, migrate} from '../../sql/migrate.ts'
 import {createDatabase, type Database} from '../database.ts'
 import {until} from '../until.ts'
 
@@ -30,7 +30,7 @@ const open = async (application_name: string) => {
 
 type Release = {files: Record<string, string>; seconds?: number}
 
-const release = async ({files, seconds = 60}: Release): Promise<Applied[]> => {
+const release = async ({files, seconds = 60}: Release): Promise<AppliedMigration[]> => {
   const folder = await mkdtemp(join(tmpdir(), 'lading-migrations-'))
   try {
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, `${name}.sql`), text)
@@ -42,7 +42,7 @@ const release = async ({files, seconds = 60}: Release): Promise<Applied[]> => {
 
 const one = async <T>(text: string): Promise<T> => Object.values((await db.query(text)).rows[0])[0] as T
 
-/** Whoever reads meanwhile, and does not commit. */
+/** Opens a session that reads the table and does not commit. */
 const openReader = async () => {
   const reader = await open('a long report')
   await reader.query('begin')
@@ -50,11 +50,11 @@ const openReader = async () => {
   return reader
 }
 
-test.serial('a migration that waits for a table keeps nobody else from it', async t => {
+test.serial('a migration that waits for a table does not block others', async t => {
   const reader = await openReader()
   const releasing = release({files: {a1: 'alter table cargo add column a1 text'}})
   for (let seen = 0, since: string | null = null; seen < 3; seen++) {
-    // Another wait each time: a try waits once.
+    // Each try waits once, so a new wait is a new try.
     since = await until(
       () =>
         one<string | null>(
@@ -62,7 +62,7 @@ test.serial('a migration that waits for a table keeps nobody else from it', asyn
         ),
       at => at !== null && at !== since,
     )
-    // Behind it in the queue of the table's lock: it would last as long as the reader's transaction.
+    // This insert queues behind the migration's lock; it would otherwise wait for the reader's whole transaction.
     await db.query('insert into cargo (no) values ($1)', [seen])
   }
   await reader.query('commit')
@@ -72,7 +72,7 @@ test.serial('a migration that waits for a table keeps nobody else from it', asyn
   t.is(await one('select count(a1)::int from cargo'), 0)
 })
 
-test.serial('one that gets no lock says who was in its way, leaves nothing, and can be tried again', async t => {
+test.serial('a migration without a lock names the blocking session, leaves nothing, and can be retried', async t => {
   const reader = await openReader()
   const files = {b1: 'create table b1 (no int); alter table cargo add column b1 text'}
   const error = await t.throwsAsync(release({files, seconds: 0.5}), {message: 'Migration b1 failed'})
@@ -89,7 +89,7 @@ test.serial('one that gets no lock says who was in its way, leaves nothing, and 
   t.deepEqual(await release({files}), [])
 })
 
-test.serial('two releases at once are one, also where an index is built beside traffic', async t => {
+test.serial('two concurrent releases apply each migration once, also concurrent index builds', async t => {
   const files = {
     c1: 'alter table cargo add column c1 int',
     c2: '-- concurrently\ncreate index concurrently if not exists cargo_c1 on cargo (c1);\n',
@@ -101,19 +101,19 @@ test.serial('two releases at once are one, also where an index is built beside t
   t.true(await one(`select indisvalid from pg_index where indexrelid = 'cargo_c4'::regclass`))
 })
 
-test.serial('an index that could not be built is taken away, and built by the next release', async t => {
+test.serial('an index that could not be built is removed, and built by the next release', async t => {
   await db.query(`create table twins as select 1 as no from generate_series(1, 2)`)
   const files = {d1: '-- concurrently\ncreate unique index concurrently if not exists twins_no on twins (no);\n'}
   await t.throwsAsync(release({files}), {message: 'Migration d1 failed'})
   t.is(await one(`select to_regclass('twins_no')`), null)
-  // As a process that was killed leaves it.
+  // A killed process would leave the index like this.
   await t.throwsAsync(db.query('create unique index concurrently twins_no on twins (no)'), {message: /could not create unique index/})
   await db.query('delete from twins where ctid = (select min(ctid) from twins)')
   t.like(await release({files}), [{name: 'd1'}])
   t.true(await one(`select indisvalid from pg_index where indexrelid = 'twins_no'::regclass`))
 })
 
-test.serial('what changes many rows is done in pieces, each a transaction', async t => {
+test.serial('a migration in pieces changes its rows in several transactions', async t => {
   await db.query('create table pieces as select no, false as done, 0::bigint as by from generate_series(1, 250) no')
   const text = `-- in pieces
     update pieces set done = true, by = pg_current_xact_id()::text::bigint where no in (select no from pieces where not done limit 100)`
@@ -122,11 +122,11 @@ test.serial('what changes many rows is done in pieces, each a transaction', asyn
   t.is(await one('select count(distinct by)::int from pieces'), 3)
 })
 
-test.serial('one that fails leaves nothing, and an applied one that was changed is refused', async t => {
+test.serial('a failing migration leaves nothing, and an applied migration that was changed is refused', async t => {
   const files = {f1: 'create table f1 (no int)', f2: 'create table f2 (no int); select 1 / 0'}
   const error = await t.throwsAsync(release({files}), {message: 'Migration f2 failed'})
   t.like(error!.cause, {code: '22012'})
   t.not(await one(`select to_regclass('f1')`), null)
   t.is(await one(`select to_regclass('f2')`), null)
-  await t.throwsAsync(release({files: {...files, f1: 'create table f1 (no bigint)'}}), {message: /f1 was applied as another text/})
+  await t.throwsAsync(release({files: {...files, f1: 'create table f1 (no bigint)'}}), {message: /f1 was changed after it was applied/})
 })

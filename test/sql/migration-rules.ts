@@ -1,6 +1,6 @@
 import type {Migration} from '../../sql/migration-files.ts'
 
-/** What is wrong with a migration that is to run while old and new processes use the database. `before`: those applied earlier, in their order. */
+/** Faults of a migration that runs while old and new processes use the database. `before`: the migrations applied earlier, in order. */
 export const judgeMigration = (migration: Migration, before: Migration[] = []): string[] => {
   const statements = statementsOf(migration.text)
   const here: Here = {migration, made: new Set(statements.flatMap(madeBy)), earlier: before.flatMap(({text}) => statementsOf(text))}
@@ -15,7 +15,7 @@ export const judgeMigration = (migration: Migration, before: Migration[] = []): 
 
 type Here = {migration: Migration; made: Set<string>; earlier: string[]}
 
-/** In small letters, one blank between words; bodies of functions, strings and comments are empty. */
+/** In lower case with single blanks; function bodies, strings and comments are emptied. */
 const statementsOf = (text: string): string[] =>
   text
     .replace(/\$(\w*)\$.*?\$\1\$/gs, "''")
@@ -37,11 +37,11 @@ const tableLockedBy = (statement: string) =>
 
 const judgeStatement = (statement: string, here: Here): string[] => {
   const rule = RULES.find(({is}) => is.test(statement))
-  return rule ? rule.judge(statement, here) : ['nothing here knows this to be safe beside old processes']
+  return rule ? rule.judge(statement, here) : ['no rule allows this statement beside old processes']
 }
 
 const fine = () => []
-/** Code that was released a while ago may still run, and reads it. */
+/** Requires a contract migration, because code of an older release may still run and read the object. */
 const onlyContract = (_: string, {migration}: Here) =>
   migration.contract ? [] : ["old processes may read it: a release later, under '-- contract: why no code that may still run reads it'"]
 
@@ -62,7 +62,7 @@ const isConcurrent = (statement: string, {migration}: Here) => [
   ...(/ index concurrently if (?:not )?exists \w/.test(statement)
     ? []
     : ["'concurrently if (not) exists' and a name, so that it can be tried again"]),
-  ...(migration.how === 'concurrently' ? [] : ["it holds up writers: under '-- concurrently', in a file of its own"]),
+  ...(migration.how === 'concurrently' ? [] : ["it blocks writers: put it under '-- concurrently', in a file of its own"]),
 ]
 
 const judgeIndex = (statement: string, here: Here) => {
@@ -86,7 +86,7 @@ const judgeTable = (statement: string, here: Here) => {
   })
 }
 
-/** At the commas that stand in no parentheses. */
+/** Splits at commas outside parentheses. */
 const splitActions = (actions: string): string[] => {
   const parts = ['']
   let depth = 0
@@ -108,7 +108,7 @@ const ACTIONS: ActionRule[] = [
   {is: /^alter (?:column )?\w+ (?:set default|drop default|drop not null|set statistics|set storage|set \()/, judge: fine},
   {is: /^alter (?:column )?\w+ set not null$/, judge: (action, on) => judgeNotNull(action, on)},
   {is: /^(?:set|reset) \(/, judge: fine},
-  // A wider one takes its place in the same statement.
+  // A wider constraint replaces it in the same statement.
   {is: /^drop constraint /, judge: (action, on) => (/\badd constraint \w+ (?:check|foreign)/.test(on.all) ? [] : onlyContract(action, on))},
   {is: /^drop (?:column )?\w+/, judge: onlyContract},
 ]
@@ -119,7 +119,7 @@ const judgeConstraint = (action: string) => {
   return / not valid$/.test(action) ? [] : ["all rows are read under a lock: 'not valid' here, 'validate constraint' in the next file"]
 }
 
-/** What a default may be made of: the same for all rows, so that none is written. */
+/** Defaults that are equal for all rows, so that no row is rewritten. */
 const sameForAll = /^(?:''|-?\d[\d.]*|true|false|null|array\[\]|now\(\)|lading_now\(\)|current_(?:timestamp|date))(?:::[\w[\]]+)?$/
 
 const judgeColumn = (action: string): string[] => {
@@ -136,7 +136,7 @@ const judgeColumn = (action: string): string[] => {
   return says
 }
 
-/** A check that was validated before spares the reading of all rows; and old processes must have ceased to write nulls. */
+/** An earlier validated check avoids reading all rows under a lock, and old processes must have stopped writing nulls. */
 const judgeNotNull = (action: string, on: OnTable) => {
   const [, column] = /^alter (?:column )?(\w+)/.exec(action)!
   const adds = new RegExp(`^alter table ${on.table} .*add constraint (\\w+) check \\(\\(?${column} is not null\\)?\\) not valid`)

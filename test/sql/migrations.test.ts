@@ -2,10 +2,10 @@ import test from 'ava'
 import {readMigration, readMigrations} from '../../sql/migration-files.ts'
 import {judgeMigration} from './migration-rules.ts'
 
-/** Up to here they were applied to databases nobody used yet. */
+/** Migrations up to this one were applied to databases without users. */
 const lastUnjudged = '0044_uploads'
 
-test('migrations hold up nobody, and break nothing that still runs', async t => {
+test('new migrations block no other process and break no running build', async t => {
   const all = await readMigrations()
   const says = all.flatMap((migration, at) =>
     migration.name > lastUnjudged ? judgeMigration(migration, all.slice(0, at)).map(say => `${migration.name}: ${say}`) : [],
@@ -77,7 +77,7 @@ const refused = [
 ]
 for (const text of refused) test(`refused: ${text}`, t => t.not(judge(text).length, 0))
 
-test('not null is set where a check was validated before, and nobody writes nulls any more', t => {
+test('a column is set not null only after a validated check and once no build writes nulls', t => {
   const before = ['alter table runs add constraint a_there check (a is not null) not valid', 'alter table runs validate constraint a_there']
   const text = '-- contract: 0.3 writes it always\nalter table runs alter column a set not null'
   t.deepEqual(judge(text, before), [])

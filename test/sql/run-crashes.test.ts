@@ -25,7 +25,7 @@ test('an orderly release counts no crash, and the crashes before it no longer co
   t.like(await take(run), {takeovers: 1, crashes: 0})
 })
 
-test('a settled row ends the count', async t => {
+test('a settled row resets the crash count', async t => {
   const {run, fence} = await beginRun(here)
   await releaseLease(here.db, {run, fence, crashed: true})
   await take(run)
@@ -34,7 +34,7 @@ test('a settled row ends the count', async t => {
   t.like(await take(run), {takeovers: 1, crashes: 0})
 })
 
-test('rows of an earlier owner that are settled as unanswered do not end the count', async t => {
+test('rows of an earlier owner that are settled as unanswered do not reset the crash count', async t => {
   const {run, fence} = await beginRun(here)
   await releaseLease(here.db, {run, fence, crashed: true})
   await take(run)

@@ -9,7 +9,7 @@ test.before(async () => {
 })
 test.after.always(() => here?.close())
 
-test('tables are analysed while Postgres believes them small, and not once they are known to hold more', async t => {
+test('tables are analysed while Postgres estimates few rows for them, and no longer once it knows more', async t => {
   const all = ['admissions', 'chain_rows', 'run_log', 'sends', 'unsettled']
   t.deepEqual((await refreshStatistics(here.hot, {fewerThan: 2_000})).toSorted(), all)
   const begun = await beginRun(here)

@@ -9,7 +9,7 @@ test.before(async t => {
 })
 test.after.always(() => here?.close())
 
-test('a question keeps when its batch left, the first of several, and by when the CRM has done with it', async t => {
+test('a question keeps the time of its first batch, and the deadline by which the CRM has finished', async t => {
   const {run, fence} = await beginRun(here)
   const when = async () =>
     (await here.hot.query(`select sent_at, deadline_at, ended from unsettled where chain_no = $1`, [run])).rows[0] as {

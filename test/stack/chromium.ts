@@ -3,14 +3,14 @@ import {existsSync} from 'node:fs'
 
 const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
-/** The browser of the system, or the one `CHROMIUM` names; null where there is none. */
+/** The browser named in `CHROMIUM`, or that of the system; null if there is none. */
 export const findChromium = (): string | null => {
   const named = process.env.CHROMIUM
   if (named) return named
   return places.find(path => existsSync(path)) ?? null
 }
 
-/** The set-up step of the browser tests: Debian's Chromium, installed where it is missing and we may. */
+/** Set-up step of the browser tests: installs Debian's Chromium if it is missing and installing is permitted. */
 const installChromium = (): void => {
   if (findChromium()) return
   const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n']

@@ -1,4 +1,4 @@
-/** What the API refuses with: its own sentence, and the code that programs look at. */
+/** An API refusal: its message, and its code for programs. */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly status: number
@@ -15,15 +15,15 @@ export class ApiError extends Error {
 type Call = {body?: unknown; text?: string; headers?: Record<string, string>}
 
 export type Client = {
-  /** The JSON the API answers; an ApiError for any status of 400 and above. */
+  /** Returns the JSON answer, and throws an ApiError for any status of 400 and above. */
   call<T>(method: string, path: string, call?: Call): Promise<T>
-  /** The same, with everything else that came along. */
+  /** Like `call`, but returns the whole response. */
   send(method: string, path: string, call?: Call): Promise<Response>
 }
 
 const timeoutMs = 60_000
 
-/** Speaks to one API with one bearer. `body` goes out as JSON, `text` as it is under the content type the caller gives. */
+/** A client for one API and one bearer. `body` is sent as JSON, `text` unchanged with the caller's content type. */
 export const openClient = (api: string, bearer: string): Client => {
   const send = async (method: string, path: string, {body, text, headers = {}}: Call = {}) => {
     const json: Record<string, string> = body === undefined ? {} : {'content-type': 'application/json'}

@@ -1,11 +1,11 @@
 import {parse} from 'csv-parse/sync'
 import type {LogEntry, Run} from './journey.ts'
 
-/** What became of the rows of one import, by one witness. */
+/** Outcomes of the rows of one import, from one source. */
 export type Tally = {read: number; created: number; updated: number; skipped: number; failed: number; unanswered: number}
 export type Measured = Tally & {seconds: number; rowsPerSecond: number}
 
-/** Three witnesses of one import: the run's own counts, its log, and results.csv row by row (key, result, record). */
+/** Three sources about one import: the run's own counts, its log, and the lines of results.csv (key, result, record). */
 export type Imported = {tally: Measured; log: Tally; results: Line[]}
 export type Line = {key: string; result: string; record: string}
 export type Evidence = {keys: string[]; first: Imported; again: Imported; crmRecords: number}
@@ -17,7 +17,7 @@ const tallyOf = (counts: Partial<Record<string, number>>, read: number): Tally =
   return {read, created, updated, skipped, failed: failed + refused, unanswered}
 }
 
-/** A row ends as its highest attempt says, and by an answer rather than by the guess that there was none. */
+/** Counts rows by their highest attempt, in which an answer replaces an unanswered outcome. */
 export const tallyOfLog = (entries: LogEntry[]): Tally => {
   const last = new Map<string, LogEntry>()
   for (const entry of entries) {
@@ -39,7 +39,7 @@ export const readResults = (csv: string): Line[] =>
     record: row['Accounts record'] ?? '',
   }))
 
-/** Every way in which what happened is not what should have, as a sentence; none when the witnesses agree. */
+/** Every difference between the sources and the expectation, as a sentence. */
 export const differences = ({keys, first, again, crmRecords}: Evidence) => {
   const rows = keys.length
   const made = new Set(first.results.map(({record}) => record).filter(Boolean))
@@ -68,6 +68,9 @@ const differencesIn = (name: string, {tally, log, results}: Imported, keys: stri
   [`rows in the log of the ${name} import`, log.read, keys.length],
   ...outcomes.map((outcome): Expected => [`${outcome} by the log of the ${name} import`, log[outcome], tally[outcome]]),
   [`lines in results.csv of the ${name} import`, results.length, keys.length],
-  [`"Written" in results.csv of the ${name} import`, results.filter(({result}) => result === 'Written').length, keys.length],
+  [`"Written" in results.csv of the ${name} import`, countResults(results, 'Written'), tally.created + tally.updated],
+  [`"Skipped" in results.csv of the ${name} import`, countResults(results, 'Skipped'), tally.skipped],
   [`lines out of order in results.csv of the ${name} import`, results.filter(({key}, row) => key !== keys[row]).length, 0],
 ]
+
+const countResults = (lines: Line[], wanted: string) => lines.filter(({result}) => result === wanted).length

@@ -1,10 +1,10 @@
 #!/bin/sh
-# A dead man's switch. Its standard input is a pipe from the process it keeps: however that process ends (kill -9
-# included) the pipe closes, and then everything named here is stopped and removed. One order per line:
+# A dead man's switch. Its standard input is a pipe from the process it watches: however that process ends (kill -9
+# included) the pipe closes, and then everything listed here is stopped and removed. One order per line:
 #   run <pid>:<first>:<second>   stop this group leader: the first signal, then the second, then KILL
-#   end <pid>                    it has ended and its number may be another's by now
+#   end <pid>                    the process has ended, and its id may be reused
 #   remove <path>                remove this once nothing runs
-# A shell and not Node: it starts in a millisecond, and `killall -9 node` leaves it to do its work.
+# A shell and not Node: it starts in a millisecond, and survives `killall -9 node`.
 # usage: sh keeper.sh <seconds between the first signal and the second>
 trap '' HUP INT TERM
 grace=$1
@@ -22,7 +22,7 @@ while read -r order subject; do
   esac
 done
 
-# A zombie has ended: where process 1 collects no children, one stays for ever.
+# A zombie has ended; it stays forever if process 1 collects no children.
 alive() { kill -0 "$1" 2>/dev/null && ! grep -q ') Z ' "/proc/$1/stat" 2>/dev/null; }
 
 any_alive() {
@@ -30,7 +30,7 @@ any_alive() {
   return 1
 }
 
-# The group only for KILL: Postgres wants its milder signals at the postmaster alone.
+# Only KILL goes to the group: Postgres expects milder signals at the postmaster alone.
 signal_all() {
   for entry in $running; do
     pid=${entry%%:*} signals=${entry#*:}
@@ -58,7 +58,7 @@ wait_for 60
 signal_all last
 wait_for 40
 
-# Somebody may still be writing there: another keeper's Postgres, say, that is about to end.
+# Another process may still be writing there, such as a Postgres that is about to end.
 for path in "$@"; do
   for attempt in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- "$path" 2>/dev/null && break || sleep 0.5; done
 done

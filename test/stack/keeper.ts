@@ -4,7 +4,7 @@ import {fileURLToPath} from 'node:url'
 
 type Signals = [first: NodeJS.Signals, second: NodeJS.Signals]
 
-/** Stops processes and removes paths when `stop` is called, and also when this process is gone without a word. */
+/** Stops processes and removes paths when `stop` is called, and also when this process dies. */
 export type Keeper = {
   /** The process must lead its own group (`detached: true`). */
   run(pid: number, signals: Signals): void
@@ -15,7 +15,7 @@ export type Keeper = {
 
 const script = fileURLToPath(new URL('keeper.sh', import.meta.url))
 
-/** What is still running `graceSeconds` after the first signal gets the second. */
+/** Processes still running `graceSeconds` after the first signal get the second. */
 export const openKeeper = ({graceSeconds = 10}: {graceSeconds?: number | undefined} = {}): Keeper => {
   const orders = new Map<string, string>()
   let stopping = false
@@ -41,7 +41,7 @@ export const openKeeper = ({graceSeconds = 10}: {graceSeconds?: number | undefin
   }
 }
 
-/** Answers the shell that now runs; one that was killed is replaced and told everything again. */
+/** Returns the running shell. A shell that was killed is replaced, and gets all orders again. */
 const keepShell = (orders: Map<string, string>, {graceSeconds, stopping}: {graceSeconds: number; stopping(): boolean}) => {
   const start = () => {
     const startedAt = Date.now()
@@ -58,7 +58,7 @@ const keepShell = (orders: Map<string, string>, {graceSeconds, stopping}: {grace
   return () => current
 }
 
-/** In a session of its own, so that Ctrl-C in the terminal does not end it; and it keeps nobody's event loop alive. */
+/** In a separate session, so that Ctrl-C in the terminal does not end it; it does not keep the event loop alive. */
 const spawnShell = (graceSeconds: number): ChildProcess => {
   const child = spawn('/bin/sh', [script, `${graceSeconds}`], {cwd: '/', detached: true, stdio: ['pipe', 'ignore', 'ignore']})
   child.unref()

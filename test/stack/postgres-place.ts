@@ -5,21 +5,21 @@ import {createRequire} from 'node:module'
 import os from 'node:os'
 import {dirname, join, resolve} from 'node:path'
 
-/** Whom Postgres runs as: empty when this process is not root and Postgres can run as its user. */
+/** The user for Postgres: empty if this process is not root and Postgres can run as the current user. */
 export type Account = {uid?: number; gid?: number}
-export type Place = {account: Account; directory: string; binaries: string}
+export type PostgresPlace = {account: Account; directory: string; binaries: string}
 
 /**
- * Where a cluster can really live. Postgres refuses to run as root, so under root it runs as another user, who must
- * reach every parent of the data and of the programs: a clone in /root or in a 0700 folder lets him reach neither.
- * Then both live elsewhere, always at the same path for the same `directory`.
+ * Finds a directory where a cluster can run. Postgres refuses to run as root, so under root it runs as another user, who must have access
+ * to every parent directory of the data and programs. If a clone is in /root or in a 0700 directory, both are placed elsewhere, always at
+ * the same path for the same `directory`.
  */
-export const findPlace = ({directory, keep}: {directory: string; keep: boolean}): Place => {
+export const findPlace = ({directory, keep}: {directory: string; keep: boolean}): PostgresPlace => {
   const account = accountFor(directory)
   return {account, directory: usableDirectory(directory, {account, keep}), binaries: usableBinaries(account)}
 }
 
-/** Under root: who owns the cluster already, else `postgres`, else `nobody`. No user is ever added to the machine. */
+/** Under root: the owner of an existing cluster, else `postgres`, else the unprivileged system user. No user is added to the machine. */
 const accountFor = (directory: string): Account => {
   if (process.getuid?.() !== 0) return {}
   const data = fs.statSync(join(directory, 'data', 'PG_VERSION'), {throwIfNoEntry: false})
@@ -42,7 +42,7 @@ const usableDirectory = (directory: string, {account, keep}: {account: Account; 
 
 const temporaryFolders = () => [...new Set([os.tmpdir(), '/tmp', '/var/tmp'])]
 
-/** Asked of the kernel as that very user, since modes alone do not tell (access lists, mounts, mapped users). */
+/** Tested as that user, because modes alone do not show access lists, mounts and mapped users. */
 const isUsable = (path: string, account: Account) => {
   const isNew = !fs.existsSync(path)
   try {
@@ -58,13 +58,13 @@ const isUsable = (path: string, account: Account) => {
   return false
 }
 
-/** A name in a shared folder can be guessed: a directory that someone else put there is not ours to trust. */
+/** A name in a shared directory can be guessed, so a directory created by another user is not trusted. */
 const isPrivate = (path: string, {uid}: Account) => {
   const found = fs.lstatSync(path)
   return found.isDirectory() && (found.uid === process.getuid?.() || found.uid === uid)
 }
 
-/** The folder of `initdb` and `postgres`; a copy made once per version where the user cannot run them in node_modules. */
+/** The directory of `initdb` and `postgres`; a copy, made once per version, if the user cannot run them in node_modules. */
 const usableBinaries = (account: Account) => {
   const native = packagedBinaries()
   const isRunnable = (folder: string) =>
@@ -86,7 +86,7 @@ const packagedBinaries = () => {
   return join(dirname(main), '..', 'native')
 }
 
-/** Made whole under another name first, so that two starts at once never see half a copy; the slower one keeps the other's. */
+/** Copied under another name first, so that concurrent starts never see half a copy; the slower start uses the other's copy. */
 const copyBinaries = (native: string, copy: string) => {
   const draft = `${copy}-${process.pid}`
   try {

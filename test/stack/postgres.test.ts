@@ -14,7 +14,7 @@ import {isRunning} from './running.ts'
 
 const isRoot = process.getuid?.() === 0
 
-/** A folder with a space in its name; under root, one that no other user can enter. */
+/** A directory with a space in its name; under root, one that no other user can enter. */
 const folder = (t: ExecutionContext) => {
   const made = fs.mkdtempSync(join(os.tmpdir(), 'lading a test '))
   fs.chmodSync(made, 0o700)
@@ -43,7 +43,7 @@ const query = async (url: string, text: string) => {
 
 const postmaster = ({directory}: Pick<Cluster, 'directory'>) => Number(readLines(join(directory, 'data', 'postmaster.pid'))[0])
 
-/** Another process that starts a cluster, says where it is and then waits to be killed. */
+/** Starts a cluster in another process, which reports its place and waits to be killed. */
 const startElsewhere = async (
   t: ExecutionContext,
   options: {directory: string; keep: boolean},
@@ -66,7 +66,7 @@ const killed = async (child: ChildProcess) => {
   if (child.signalCode === null) await once(child, 'exit')
 }
 
-test('a PostgreSQL 18 runs where its user can reach neither the folder nor port 5432, lets nobody in without its password and leaves nothing behind', async t => {
+test('a PostgreSQL 18 starts for another user on a free port, requires its password and leaves nothing behind', async t => {
   const squatter = net.createServer().on('error', () => {})
   squatter.listen(5432, '127.0.0.1')
   t.teardown(() => void squatter.close())
@@ -83,7 +83,7 @@ test('a PostgreSQL 18 runs where its user can reach neither the folder nor port 
   t.false(fs.existsSync(cluster.directory))
 })
 
-test('Postgres ends with a parent that was killed, and a throwaway directory goes too', async t => {
+test('a Postgres ends when its parent is killed, and its throwaway directory is removed', async t => {
   const {parent, cluster, pid} = await startElsewhere(t, {directory: join(folder(t), 'postgres'), keep: false})
   await killed(parent)
   await until(() => !isRunning(pid), Boolean)
@@ -91,7 +91,7 @@ test('Postgres ends with a parent that was killed, and a throwaway directory goe
   t.pass()
 })
 
-test('kept data outlives a crash whose lock file names a process that is another by now', async t => {
+test('kept data survives a crash whose lock file names a reused process id', async t => {
   const directory = join(folder(t), 'postgres')
   const first = await start(t, directory, true)
   await query(first.url, 'create table kept as select 42 as answer')
@@ -106,7 +106,7 @@ test('kept data outlives a crash whose lock file names a process that is another
   t.deepEqual(await query(second.url, 'select answer from kept'), [{answer: 42}])
 })
 
-test('whoever removes the directory gets an empty cluster, wherever the old one was', async t => {
+test('a removed directory gives an empty cluster, wherever the old data was', async t => {
   const directory = join(folder(t), 'postgres')
   const first = await start(t, directory, true)
   await query(first.url, 'create table kept as select 42 as answer')
@@ -123,7 +123,7 @@ test('a directory has one owner at a time', async t => {
   t.deepEqual(await query(cluster.url, 'select 1 as one'), [{one: 1}])
 })
 
-test('a Postgres whose parent and keeper were both killed is ended by the next start', async t => {
+test('a Postgres whose parent and keeper were killed is ended by the next start', async t => {
   if (process.platform !== 'linux') return t.pass('finds the keeper in /proc')
   const directory = join(folder(t), 'postgres')
   const {parent, pid} = await startElsewhere(t, {directory, keep: true})
@@ -138,7 +138,7 @@ test('a Postgres whose parent and keeper were both killed is ended by the next s
   t.deepEqual(await query(cluster.url, 'select 1 as one'), [{one: 1}])
 })
 
-test('under root another user starts his own as himself', async t => {
+test('a non-root user starts a cluster under the same user', async t => {
   if (!isRoot) return t.pass('only root can become another user')
   const [uid, gid] = ['-u', '-g'].map(flag => Number(spawnSync('id', [flag, 'nobody'], {encoding: 'utf8'}).stdout))
   const canRun = uid && gid && spawnSync(process.execPath, ['--check', import.meta.filename], {uid, gid, cwd: '/'}).status === 0

@@ -6,25 +6,25 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {type Keeper, openKeeper} from './keeper.ts'
 import {freePort} from './port.ts'
 import {claimDirectory, endOrphan, readLines} from './postgres-owner.ts'
-import {findPlace, type Place} from './postgres-place.ts'
+import {findPlace, type PostgresPlace} from './postgres-place.ts'
 
 export type Cluster = {
   url: string
   port: number
-  /** Where the cluster really is: `data/`, `password`, `postgres.log`. Not always the directory asked for. */
+  /** The actual place of the cluster: `data/`, `password`, `postgres.log`. It may differ from the requested directory. */
   directory: string
-  /** Resolves when Postgres has ended, for whatever reason. Like the rest of a cluster it keeps no process alive. */
+  /** Resolves when Postgres has ended, for any reason. It does not keep the process alive. */
   ended: Promise<void>
   stop(): Promise<void>
 }
 
-/** What a throwaway cluster gives up is only its own life after a crash of the machine; concurrency is as in earnest. */
+/** A throwaway cluster loses its data if the machine crashes; concurrency is as in production. */
 export const throwaway = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'shared_buffers=256MB', 'max_wal_size=4GB']
 const readyWithinSeconds = 60
 
 /**
- * Starts a real PostgreSQL of its own on a free port of 127.0.0.1. It ends with this process, however that ends.
- * With `keep` the directory is used again by the next start; without, it is removed.
+ * Starts a separate, real PostgreSQL on a free port of 127.0.0.1. It ends with this process, however that ends. With `keep` the next start
+ * reuses the directory; without, it is removed.
  */
 export const startPostgres = async ({directory, keep, flags}: {directory: string; keep: boolean; flags?: string[]}): Promise<Cluster> => {
   const place = findPlace({directory, keep})
@@ -47,7 +47,7 @@ export const startPostgres = async ({directory, keep, flags}: {directory: string
   }
 }
 
-/** Leads whoever looks where the data was asked for to where it is. Whoever has removed the link wanted the data gone. */
+/** Links the requested directory to the actual one. If the link was removed, the data is deleted too. */
 const link = (from: string, to: string) => {
   if (fs.lstatSync(from, {throwIfNoEntry: false})) return
   fs.rmSync(join(to, 'data'), {recursive: true, force: true})
@@ -56,10 +56,10 @@ const link = (from: string, to: string) => {
 }
 
 /**
- * The password is random because every account of the machine reaches the port, and whoever gets in as the superuser runs
- * programs as our user. One SCRAM iteration, since 192 random bits need no stretching and each connection would pay for it.
+ * The password is random because every user of the machine can reach the port, and the superuser can run programs as our user. One SCRAM
+ * iteration is enough for 192 random bits, and every connection would pay for more.
  */
-const initialise = ({account, directory, binaries}: Place, keep: boolean) => {
+const initialise = ({account, directory, binaries}: PostgresPlace, keep: boolean) => {
   const passwordFile = join(directory, 'password')
   const data = join(directory, 'data')
   if (fs.existsSync(passwordFile) && fs.existsSync(join(data, 'PG_VERSION'))) return fs.readFileSync(passwordFile, 'utf8').trim()
@@ -79,11 +79,11 @@ const initialise = ({account, directory, binaries}: Place, keep: boolean) => {
   return password
 }
 
-/** Nothing of the caller's: PGDATA, PGPORT or a locale this machine lacks would each lead the programs astray. */
+/** Nothing is inherited from the caller: PGDATA, PGPORT or a missing locale would mislead the programs. */
 const environment = () => ({PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC'})
 
-/** A port that was free a moment ago may be taken by now: another is tried. */
-const launch = async (place: Place, flags: string[], keeper: Keeper) => {
+/** Another process may have taken the free port meanwhile, so another port is tried. */
+const launch = async (place: PostgresPlace, flags: string[], keeper: Keeper) => {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
     const log = join(place.directory, 'postgres.log')
@@ -98,8 +98,8 @@ const launch = async (place: Place, flags: string[], keeper: Keeper) => {
   }
 }
 
-/** Its output goes to a file it owns itself, never through us: a pipe would break when we die and take it down unclean. */
-const spawnPostgres = ({account, directory, binaries}: Place, {port, log, flags}: {port: number; log: string; flags: string[]}) => {
+/** Output goes to a file that Postgres owns, because a pipe would break when this process dies and end Postgres uncleanly. */
+const spawnPostgres = ({account, directory, binaries}: PostgresPlace, {port, log, flags}: {port: number; log: string; flags: string[]}) => {
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`, 'max_connections=300', ...flags]
   const output = openNew(log)
   const args = ['-D', join(directory, 'data'), ...settings.flatMap(setting => ['-c', setting])]
@@ -111,13 +111,13 @@ const spawnPostgres = ({account, directory, binaries}: Place, {port, log, flags}
   return child
 }
 
-/** The directory is another user's when we are root: what he may have put in our way, a link say, is never written through. */
+/** Under root the directory belongs to another user, so an existing file or link is never written through. */
 const openNew = (path: string) => {
   fs.rmSync(path, {force: true})
   return fs.openSync(path, 'wx', 0o600)
 }
 
-/** Null once it takes connections, else how it failed. The eighth line of the lock file is where Postgres says so itself. */
+/** Null once Postgres accepts connections, otherwise how it failed. Postgres reports readiness in the eighth line of its lock file. */
 const readiness = async (child: ChildProcess, directory: string) => {
   for (const until = Date.now() + readyWithinSeconds * 1000; Date.now() < until; ) {
     if (!child.pid || child.exitCode !== null || child.signalCode !== null) return `ended (${child.exitCode ?? child.signalCode})`

@@ -9,7 +9,7 @@ import {until} from '../until.ts'
 import {readProcfile, startProcfile} from './procfile.ts'
 import {isRunning} from './running.ts'
 
-/** Programs as small as they can be, each showing one way to behave. */
+/** Minimal programs, one for each behaviour. */
 const programs = {
   'steady.mjs': `console.log('steady as ' + process.env.NAME); setInterval(() => {}, 1000)`,
   'deaf.mjs': `process.on('SIGTERM', () => console.log('not listening')); console.log('deaf'); setInterval(() => {}, 1000)`,
@@ -34,7 +34,7 @@ const start = async (t: ExecutionContext, procfile: string, {graceSeconds}: {gra
   return {supervisor, said, pid}
 }
 
-test('a Procfile is names and commands; what only a shell would understand is refused', t => {
+test('a Procfile consists of names and commands, and shell syntax is refused', t => {
   t.deepEqual(readProcfile('# ours\n\nweb: node api/server.ts\nworker-2:  node a.ts  b\n'), [
     {name: 'web', command: ['node', 'api/server.ts']},
     {name: 'worker-2', command: ['node', 'a.ts', 'b']},
@@ -43,26 +43,26 @@ test('a Procfile is names and commands; what only a shell would understand is re
     t.throws(() => readProcfile(line), {message: /^Procfile line 1 /}, line)
 })
 
-test('the repository’s own Procfile can be read and names a release, the API and its workers', t => {
+test("the repository's Procfile is readable and names a release, the API and its workers", t => {
   const lines = readProcfile(fs.readFileSync(new URL('../../Procfile', import.meta.url), 'utf8'))
   t.deepEqual(lines.map(({name}) => name).slice(0, 2), ['release', 'web'])
   for (const {command} of lines) t.regex(command.join(' '), /^(env (\w+=\w+ )+)?node .*\w\.ts\b/)
 })
 
-test('release runs to its end before the others start', async t => {
+test('the release command runs to its end before other processes start', async t => {
   const {said, supervisor} = await start(t, 'web: node steady.mjs\nrelease: node done.mjs')
   await until(() => said.length === 2, Boolean)
   t.deepEqual(said, ['release: released', 'web: steady as a rock'])
   t.deepEqual([...supervisor.processes.keys()], ['web'])
 })
 
-test('a release that fails says why and starts nothing', async t => {
+test('a failing release command is reported with its output, and starts nothing', async t => {
   await t.throwsAsync(start(t, 'release: node broken.mjs\nweb: node steady.mjs'), {
     message: /release \(node broken.mjs\) ended with 3:\nno such table/,
   })
 })
 
-test('a process that was killed is replaced', async t => {
+test('a killed process is replaced', async t => {
   const {supervisor, said, pid} = await start(t, 'worker: node steady.mjs')
   await until(() => said.length === 1, Boolean)
   const first = pid('worker')
@@ -73,7 +73,7 @@ test('a process that was killed is replaced', async t => {
   t.true(said.includes('worker: ended with SIGKILL; starting it again in 200 ms'))
 })
 
-test('a process that keeps failing is started again ever later', async t => {
+test('a process that keeps failing is restarted with growing delays', async t => {
   const {said} = await start(t, 'worker: node broken.mjs')
   await until(() => said.filter(line => line.includes('starting it again')).length === 3, Boolean)
   t.deepEqual(
@@ -82,7 +82,7 @@ test('a process that keeps failing is started again ever later', async t => {
   )
 })
 
-test('stop asks first, then kills what does not listen', async t => {
+test('a stop sends SIGTERM first, then kills processes that ignore it', async t => {
   const {supervisor, said, pid} = await start(t, 'web: node steady.mjs\nworker: node deaf.mjs', {graceSeconds: 1})
   await until(() => said.length === 2, Boolean)
   const pids = [pid('web'), pid('worker')]
@@ -91,7 +91,7 @@ test('stop asks first, then kills what does not listen', async t => {
   t.true(said.includes('worker: not listening'))
 })
 
-test('nothing outlives a runner that was killed', async t => {
+test('no process outlives a killed runner', async t => {
   const cwd = folder(t, 'web: node steady.mjs\nworker: node deaf.mjs')
   const script = `
     const {startProcfile} = await import(${JSON.stringify(new URL('procfile.ts', import.meta.url).href)})

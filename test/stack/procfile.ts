@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import {openSupervisor, type ProcessLine, type Supervisor, type SupervisorOptions} from './supervisor.ts'
 
-/** `name: command` per line; empty lines and those that start with `#` say nothing. Throws on what only a shell would understand. */
+/** `name: command` per line; empty lines and lines that start with `#` are ignored. Throws on shell syntax. */
 export const readProcfile = (text: string): ProcessLine[] =>
   text.split('\n').flatMap((line, index) => {
     if (/^\s*(#|$)/.test(line)) return []
@@ -14,8 +14,8 @@ export const readProcfile = (text: string): ProcessLine[] =>
 type ProcfileOptions = {path: string} & SupervisorOptions
 
 /**
- * Runs `release` to its end, then every other line as a process of its own, each replaced when it dies.
- * Throws with what `release` said when it fails; then nothing is left running.
+ * Runs `release` to its end, then every other line as a separate process, each replaced when it dies. If `release` fails, throws with its
+ * output and leaves nothing running.
  */
 export const startProcfile = async ({path, ...options}: ProcfileOptions): Promise<Supervisor> => {
   const lines = readProcfile(fs.readFileSync(path, 'utf8'))

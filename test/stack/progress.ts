@@ -7,7 +7,7 @@ const count = new Intl.NumberFormat('en')
 
 export type ProgressBar = {show(progress: Progress): void; end(): void}
 
-/** One line that is drawn again and again on a terminal; a plain line now and then where nothing can be drawn again. */
+/** One line that is redrawn on a terminal; a plain line every two seconds elsewhere. */
 export const openProgress = (label: string, out: NodeJS.WriteStream = process.stdout): ProgressBar => {
   const startedAt = Date.now()
   let printed: {at: number; done: number} | null = null

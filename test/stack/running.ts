@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 
-/** A process that has ended but that nobody has collected is not running. */
+/** A process that has ended without being collected by its parent is not running. */
 export const isRunning = (pid: number) => {
   try {
     process.kill(pid, 0)

@@ -1,28 +1,28 @@
 import {Stripe} from 'stripe'
 import {openClient} from './client.ts'
 
-/** What the stand-in sells for, in cents of a euro: a month, a year; and each pack. Figures to click with, not an offer. */
+/** Prices in the stand-in, in euro cents: per month, per year, and per pack. For trying out only, not an offer. */
 const plans: Record<string, [month: number, year: number]> = {
   team: [4900, 49_000],
   business: [19_900, 199_000],
   enterprise: [79_900, 799_000],
 }
 const packs: Record<string, number> = {credits_500: 1000, credits_2500: 4000, credits_10000: 12_000}
-/** A row beyond the plan. */
+/** Price of a row beyond the plan. */
 const overage = 1
 const currency = 'eur'
 
-type Priced = {id: string; key: string; sold: boolean; paymentPriceMonthlyId: string | null}
+type PricedSale = {id: string; key: string; sold: boolean; paymentPriceMonthlyId: string | null}
 type Pack = {key: string; name: string; paymentPriceId: string | null}
-type Place = {apiUrl: string; adminToken: string; payment: {url: string; key: string}}
+type SalePlace = {apiUrl: string; adminToken: string; payment: {url: string; key: string}}
 
-/** Makes what is sold at the payment provider's stand-in and writes its ids where staff write them, unless an earlier start has. */
-export const openSale = async ({apiUrl, adminToken, payment}: Place): Promise<void> => {
+/** Creates products and prices in the payment stand-in and registers their ids, unless an earlier start has. */
+export const openSale = async ({apiUrl, adminToken, payment}: SalePlace): Promise<void> => {
   const staff = openClient(apiUrl, adminToken)
   const {hostname: host, port} = new URL(payment.url)
   const stripe = new Stripe(payment.key, {host, port, protocol: 'http', telemetry: false})
   const known = async (price: string | null) => price !== null && (await stripe.prices.retrieve(price).catch(nullIfMissing)) !== null
-  const sold = (await staff.call<{plans: Priced[]}>('GET', '/billing/admin/plans')).plans.filter(({key, sold}) => sold && plans[key])
+  const sold = (await staff.call<{plans: PricedSale[]}>('GET', '/billing/admin/plans')).plans.filter(({key, sold}) => sold && plans[key])
   for (const {id, key, paymentPriceMonthlyId} of sold) {
     if (await known(paymentPriceMonthlyId)) continue
     await staff.call('PATCH', `/billing/admin/plans/${id}/payment`, {body: await pricePlan(stripe, key)})
@@ -36,7 +36,7 @@ export const openSale = async ({apiUrl, adminToken, payment}: Place): Promise<vo
   await openPortal(stripe)
 }
 
-/** The first configuration is the account's: card, invoices and cancelling, and no plan changes. */
+/** The first configuration is the account's default: card, invoices and cancelling, without plan changes. */
 const openPortal = async (stripe: Stripe) => {
   const {data} = await stripe.billingPortal.configurations.list({limit: 1})
   if (data.length > 0) return

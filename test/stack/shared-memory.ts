@@ -4,8 +4,8 @@ const folder = '/dev/shm'
 const gibibyte = 1024 ** 3
 
 /**
- * Where files live in memory, null where there is too little of it: the tests' databases of a moment and their log come to a gibibyte or two, and
- * a container's share is often 64 MB.
+ * A directory in memory, or null if there is too little: the tests' temporary databases and their log need one or two GiB, and a container
+ * often has 64 MB.
  */
 export const roomInMemory = (): string | null => {
   try {

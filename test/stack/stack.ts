@@ -14,25 +14,25 @@ import {type Output, openSupervisor, type Supervised, type Supervisor} from './s
 export type Stack = {
   apiUrl: string
   crmUrl: string
-  /** Null where nothing is sold. */
+  /** Null if nothing is sold. */
   paymentUrl: string | null
   databaseUrl: string
-  /** Then nothing was sold and nobody can sign in. */
+  /** In maintenance, no prices are created and signing in is refused. */
   isInMaintenance: boolean
   processes: Map<string, Supervised>
-  /** Resolves when our own Postgres has ended; never when `DATABASE_URL` names another. */
+  /** Resolves when our own Postgres has ended; never if `DATABASE_URL` names another. */
   databaseEnded: Promise<void>
   stop(): Promise<void>
-  /** At once, without asking. */
+  /** Kills everything at once. */
   kill(): void
 }
 
 type StackOptions = {
   directory: string
   keep: boolean
-  /** The ports to take when they are free; others otherwise. Where data is kept, the stand-ins take the ports of the last start. */
+  /** The preferred ports; others are used if they are taken. With kept data, the stand-ins use the ports of the last start. */
   ports?: {api?: number; crm?: number; payment?: number}
-  /** With a stand-in of the payment provider, what is sold made there; unless the environment names a provider. */
+  /** Whether to start a payment stand-in with products and prices, unless the environment names a provider. */
   sells?: boolean
   env?: Record<string, string | undefined>
   output?: Output
@@ -59,7 +59,7 @@ export const startStack = async (options: StackOptions): Promise<Stack> => {
   }
 }
 
-/** Each part is put into `started` as soon as it runs, so that a later one's failure takes it down again. */
+/** Each part is added to `started` as soon as it runs, so that it is stopped if a later part fails. */
 const startParts = async ({directory, keep, ports = {}, sells = false, env = {}, output}: StackOptions, started: Stoppable[]) => {
   const begun = <T extends Stoppable>(part: T) => {
     started.push(part)
@@ -158,7 +158,7 @@ const settingsOf = ({directory, apiUrl, crmUrl, port}: Settings) => ({
   DRAIN_SECONDS: '8',
 })
 
-/** Made once per directory, so that grants sealed and sessions signed by an earlier start are good in the next. */
+/** Created once per directory, so that sealed grants and signed sessions of an earlier start stay valid. */
 const secretsIn = (directory: string): {SECRETS_KEYS: string; SESSION_KEYS: string; ADMIN_TOKEN: string} => {
   const path = join(directory, 'secrets.json')
   const known = fs.existsSync(path) ? JSON.parse(fs.readFileSync(path, 'utf8')) : {}
@@ -175,7 +175,7 @@ const secretsIn = (directory: string): {SECRETS_KEYS: string; SESSION_KEYS: stri
   return secrets
 }
 
-/** Waits until the address answers as wanted; gives up when the process dies again and again, and says its last words. */
+/** Waits until the URL answers as wanted; gives up with the last output if the process keeps dying. */
 const answers = async (url: string, watched: Supervised, isGood: (response: Response) => boolean) => {
   for (const until = Date.now() + readyWithinSeconds * 1000; Date.now() < until && watched.starts < startsBeforeGivingUp; ) {
     const response = await fetch(url, {signal: AbortSignal.timeout(2000), redirect: 'manual'}).catch(() => null)

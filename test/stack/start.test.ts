@@ -69,7 +69,7 @@ test('SIGTERM to npm ends every process, and saved connections survive taken por
   const folder = fs.mkdtempSync(join(os.tmpdir(), 'lading-start-'))
   t.teardown(() => fs.rmSync(folder, {recursive: true, force: true}))
   const directory = join(folder, '.data', 'start')
-  // The usual port of the CRM stand-in: taken by us, or by another program already.
+  // Occupies the usual port of the CRM stand-in, unless another program has it already.
   t.teardown(await occupy(4010))
 
   const first = await startStack(t, directory)

@@ -5,16 +5,16 @@ import {signIn} from './journey.ts'
 import {root, type Stack, startStack} from './stack.ts'
 import {openOutput, paint, printTable} from './terminal.ts'
 
-/** `npm start`: the whole service until Ctrl-C or SIGTERM. Its data stays in `.data/start`, or in `--directory`, for the next time. */
+/** `npm start`: the whole service until Ctrl-C or SIGTERM. Its data is kept in `.data/start`, or in `--directory`. */
 const wanted = {api: Number(process.env.PORT) || 4000, crm: 4010, payment: 4020}
 const {values} = parseArgs({options: {directory: {type: 'string', default: join(root, '.data', 'start')}}})
 const directory = resolve(values.directory)
-/** Ana's session is left here, so that the API can be tried from a shell without a browser. */
+/** File with Ana's session, for trying the API from a shell without a browser. */
 const sessionFile = join(directory, 'session')
-/** The address of the stack's own Postgres, while it runs: `npm run maintenance` reads it. */
+/** File with the URL of the stack's own Postgres while it runs, read by `npm run maintenance`. */
 const databaseFile = join(directory, 'database')
 const email = 'ana@example.org'
-/** npm passes on the Ctrl-C that the terminal has sent us already: two within this time are one. */
+/** npm forwards the Ctrl-C that the terminal has sent already, so two within this time count as one. */
 const onePressMs = 400
 
 const start = async () => {

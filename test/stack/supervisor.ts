@@ -8,16 +8,16 @@ import {openKeeper} from './keeper.ts'
 export type ProcessLine = {name: string; command: string[]}
 export type Output = (name: string, line: string) => void
 
-/** One line's process: `pid` changes when it is replaced, `starts` counts how often it was started. */
+/** The process of one line: `pid` changes when it is replaced, `starts` counts its starts. */
 export type Supervised = {name: string; pid: number | undefined; starts: number; tail: string[]}
 
 export type Supervisor = {
   processes: Map<string, Supervised>
-  /** Keeps the command running: whenever it ends it is started again, later each time it ends quickly. */
+  /** Keeps the command running: restarts it whenever it ends, with growing delays if it ends quickly. */
   start(line: ProcessLine): Supervised
-  /** Runs the command to its end; throws with its last output when that is not 0. */
+  /** Runs the command to its end; throws with its last output if the exit code is not 0. */
   complete(line: ProcessLine): Promise<void>
-  /** SIGTERM, `graceSeconds` (10), SIGKILL. The same happens by itself when this process is killed. */
+  /** Sends SIGTERM, and SIGKILL after `graceSeconds` (10). The same happens if this process is killed. */
   stop(): Promise<void>
   kill(): void
 }
@@ -90,8 +90,8 @@ export const openSupervisor = ({cwd, env, output, graceSeconds}: SupervisorOptio
 type Launched = {supervised: Supervised; child: ChildProcess}
 
 /**
- * Each in a process group of its own: Ctrl-C in the terminal reaches only us, who then stop them in order. No shell: it
- * would stand between us and the process and take the signals meant for it. `node` is the Node that runs this.
+ * Each process leads its own group: Ctrl-C in the terminal reaches only this process, which stops them in order. There is no shell, which
+ * would intercept the signals. `node` is replaced by the running Node.
  */
 const spawnLine = ({command}: ProcessLine, {cwd, env}: SupervisorOptions) => {
   const [program = '', ...args] = command
@@ -108,7 +108,7 @@ const follow = ({stdout, stderr}: ChildProcess, each: (text: string) => void) =>
   for (const stream of [stdout, stderr]) if (stream) createInterface({input: stream}).on('line', each)
 }
 
-/** Says in words how it ended. A program that cannot be started at all ends too. */
+/** How the process ended, in words. A program that cannot be started counts as ended. */
 const ending = async (child: ChildProcess, event: 'exit' | 'close' = 'exit') => {
   try {
     if (child.exitCode === null && child.signalCode === null) await once(child, event)

@@ -3,13 +3,13 @@ import type {Output} from './supervisor.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Colour only where a terminal shows it; `NO_COLOR` and `FORCE_COLOR` have their usual say. */
+/** Colours only on a terminal that shows them; follows `NO_COLOR` and `FORCE_COLOR`. */
 export const paint = (style: Style, text: string) => styleText(style, text, {stream: process.stdout})
 
 const colours = ['cyan', 'magenta', 'yellow', 'green', 'blue', 'red'] as const
 const levels: Record<number, Style> = {40: 'yellow', 50: 'red', 60: 'red'}
 
-/** Prints each process's lines under its name, in a colour of its own. */
+/** Prints each process's lines with its name, in a separate colour. */
 export const openOutput = (): Output => {
   const names: string[] = []
   return (name, line) => {
@@ -19,7 +19,7 @@ export const openOutput = (): Output => {
   }
 }
 
-/** The service logs JSON; a person reads time, sentence and what else there is. Anything else is shown as it came. */
+/** Formats JSON log lines as time, message and the rest. Other lines are printed unchanged. */
 const readable = (line: string) => {
   if (!line.startsWith('{')) return line
   try {
@@ -33,7 +33,6 @@ const readable = (line: string) => {
   }
 }
 
-/** Two columns, aligned. */
 export const printTable = (rows: [label: string, value: string][]) => {
   const width = Math.max(...rows.map(([label]) => label.length))
   for (const [label, value] of rows) console.log(`  ${paint('dim', label.padEnd(width))}  ${value}`)

@@ -2,21 +2,21 @@ import {once} from 'node:events'
 import test from 'ava'
 import {z} from 'zod'
 import {findOrgRun} from '../../shared/runs/find.ts'
-import {readOutcomes} from '../../shared/runs/outcomes.ts'
+import {readOutcomes} from '../../shared/runs/results/outcomes.ts'
 import {sql} from '../../sql/database.ts'
-import {keepUp} from '../../workers/archive.ts'
+import {maintainSegments} from '../../workers/archive.ts'
 import {startWorkers} from '../../workers/start.ts'
 import {accountRows, accounts, openOrg, readLog, runImport} from '../importing.ts'
 import {assertAccounted} from '../oracle.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '1'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '1'}})
   org = await openOrg(here)
 })
 
@@ -28,7 +28,7 @@ const standingOf = (id: string) =>
   )`select run_no as no, records_at as "recordsAt", archived, (select count(*) from run_log l where l.run_no = r.run_no) as here
     from runs r where id = ${id}`)
 
-/** What became of every row, wherever the run's records are. */
+/** Outcomes of every row, read from the database or from storage, wherever the run's records are. */
 const outcomesOf = async (runId: string) => {
   const {run, snapshot} = await findOrgRun(here.db, {org: org.org, runId})
   const all = []
@@ -36,37 +36,40 @@ const outcomesOf = async (runId: string) => {
   return all
 }
 
-/** Every step there is of moving one segment of log and one of outcomes. */
+/** Each step of archiving one log segment and one outcome segment. */
 for (const [at, step] of ['log stored', 'outcomes stored', 'before the flip', 'after the flip', 'entries deleted'].entries()) {
-  test.serial(`a worker killed in the move, ${step}, is followed by another, and nothing is missing or double`, async t => {
-    const {run, path} = await runImport(org, {csv: accountRows(rows, `K${at}-`), flow: accounts})
-    const runPath = `${path}/runs/${run.id}`
-    const before = {log: await readLog(org.call, runPath), outcomes: await outcomesOf(run.id)}
-    const killed = startWorker(here.config, {FAULT_POINT: `in_archive:${at + 1}`}, ['archive'])
-    const [, signal] = await once(killed, 'exit')
-    t.is(signal, 'SIGKILL')
-    t.like(await standingOf(run.id), at < 3 ? {recordsAt: 'db', here: rows} : {recordsAt: 'storage', here: at === 3 ? rows : 0})
-    t.deepEqual({log: await readLog(org.call, runPath), outcomes: await outcomesOf(run.id)}, before)
-    await here.db.query(sql.unsafe`update runs set archive_after = null where id = ${run.id}`)
-    const {stop} = await startWorkers(['archive'], here.config)
-    await until(
-      () => standingOf(run.id),
-      ({archived}) => archived,
-    )
-    await stop()
-    t.like(await standingOf(run.id), {recordsAt: 'storage', here: 0})
-    t.deepEqual({log: await readLog(org.call, runPath, 77), outcomes: await outcomesOf(run.id)}, before)
-    await assertAccounted(here, {org, path, run, rows})
-    await endWorker(killed)
-  })
+  test.serial(
+    `a run whose archiving worker is killed at "${step}" is archived by the next worker, with nothing missing or double`,
+    async t => {
+      const {run, path} = await runImport(org, {csv: accountRows(rows, `K${at}-`), flow: accounts})
+      const runPath = `${path}/runs/${run.id}`
+      const before = {log: await readLog(org.call, runPath), outcomes: await outcomesOf(run.id)}
+      const killed = startWorker(here.config, {FAULT_POINT: `in_archive:${at + 1}`}, ['archive'])
+      const [, signal] = await once(killed, 'exit')
+      t.is(signal, 'SIGKILL')
+      t.like(await standingOf(run.id), at < 3 ? {recordsAt: 'db', here: rows} : {recordsAt: 'storage', here: at === 3 ? rows : 0})
+      t.deepEqual({log: await readLog(org.call, runPath), outcomes: await outcomesOf(run.id)}, before)
+      await here.db.query(sql.unsafe`update runs set archive_after = null where id = ${run.id}`)
+      const {stop} = await startWorkers(['archive'], here.config)
+      await until(
+        () => standingOf(run.id),
+        ({archived}) => archived,
+      )
+      await stop()
+      t.like(await standingOf(run.id), {recordsAt: 'storage', here: 0})
+      t.deepEqual({log: await readLog(org.call, runPath, 77), outcomes: await outcomesOf(run.id)}, before)
+      await assertAccounted(here, {org, path, run, rows})
+      await endWorker(killed)
+    },
+  )
 }
 
-test.serial('what the killed ones left in storage is swept a day later, and nothing else', async t => {
+test.serial('objects that killed workers left in storage are swept a day later, and no others are', async t => {
   const keys = () => here.db.anyFirst(sql.type(z.object({key: z.string()}))`select key from loose_objects order by key`)
   const loose = await keys()
   t.is(loose.length, 1 + 2 + 2, 'one object at the first kill, two at the second and third')
   await here.ahead('25 hours')
-  await keepUp({...here.tools, drain: new AbortController().signal})
+  await maintainSegments({...here.tools, drain: new AbortController().signal})
   t.deepEqual(await keys(), [])
   for (const key of loose) t.false(await here.storage.exists(key))
   const named = await here.db.anyFirst(sql.type(z.object({key: z.string()}))`select key from segments`)

@@ -4,12 +4,12 @@ import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted} from '../oracle.ts'
 import {startS3} from '../simulators/s3.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {world} from '../world.ts'
 
 const account = {bucket: 'lading', accessKeyId: 'AKIALADING', secretAccessKey: 'secret', region: 'us-east-1'}
 
-test('with a bucket configured, files and records go there and are read from there', async t => {
+test('files and run records are stored in a configured S3 bucket and read from it', async t => {
   const s3 = await startS3(account)
   t.teardown(s3.stop)
   const environment = {
@@ -21,7 +21,7 @@ test('with a bucket configured, files and records go there and are read from the
     },
     LEASE_SECONDS: '1',
   }
-  const here = await world(t, {workers: ['imports', 'discovery', 'archive'], environment})
+  const here = await startTestDeployment(t, {workers: ['imports', 'discovery', 'archive'], environment})
   const org = await openOrg(here)
   const {run, path} = await runImport(org, {csv: accountRows(150), flow: accounts})
   const standing = () => here.db.oneFirst(sql.type(z.object({archived: z.boolean()}))`select archived from runs where id = ${run.id}`)
@@ -43,7 +43,7 @@ test('with a bucket configured, files and records go there and are read from the
   const answer = await org.call('GET', `${path}/runs/${run.id}/records`)
   t.deepEqual([answer.status, answer.body.code, answer.headers.get('retry-after')], [503, 'RECORDS_MOVING', '60'])
 
-  // A run whose file cannot be read is no run that kills its workers: it lies down, and goes on by itself.
+  // If its file cannot be read, a run does not count as one that kills workers: it pauses and resumes by itself.
   s3.faults.length = 0
   const later = await prepareImport(org, {csv: accountRows(20, 'L-'), flow: accounts})
   s3.faults.push({method: 'HEAD', times: 100, action: {status: 503}}, {method: 'GET', times: 100, action: {status: 503}})

@@ -4,19 +4,19 @@ import {join} from 'node:path'
 import test, {type ExecutionContext} from 'ava'
 import {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
-import {openLog} from '../../shared/log.ts'
 import {readEntries} from '../../shared/runs/log.ts'
-import {openStorage} from '../../shared/storage.ts'
+import {openStorage} from '../../shared/storage/storage.ts'
+import {openLog} from '../../shared/telemetry/log.ts'
 import {sql} from '../../sql/database.ts'
 import {settle} from '../../sql/ledger.ts'
 import {listLog} from '../../sql/run-log.ts'
-import {archiveAll, keepUp} from '../../workers/archive.ts'
+import {archiveAll, maintainSegments} from '../../workers/archive.ts'
 import {beginRun, created, openLedger, settlement} from '../running.ts'
 
 const log = openLog('test', 'silent')
 const drain = new AbortController().signal
 
-/** A database and a storage of their own, with one ended run of `entries` log entries. */
+/** A separate database and storage with one ended run of `entries` log entries. */
 const open = async (t: ExecutionContext, {entries}: {entries: number}) => {
   const ledger = await openLedger(t.title)
   const directory = await mkdtemp(join(tmpdir(), 'lading-archive-'))
@@ -48,7 +48,7 @@ const open = async (t: ExecutionContext, {entries}: {entries: number}) => {
     db.query(sql.unsafe`
       insert into clock_offset (ahead) values (${interval}::text::interval)
       on conflict (only_row) do update set ahead = clock_offset.ahead + excluded.ahead`)
-  /** The storage is away, as a disk that is not mounted. */
+  /** Makes storage unavailable, as an unmounted disk would be. */
   const breakStorage = async () => {
     await rename(directory, `${directory}-away`)
     await writeFile(directory, '')
@@ -66,7 +66,7 @@ const Standing = z.object({
 })
 const moved = {recordsAt: 'storage', archived: true, waits: null, here: 0, loose: 0}
 
-/** The whole log by pages of one size. */
+/** Reads the whole log in pages of one size. */
 const readAll = async (here: Awaited<ReturnType<typeof open>>, limit: number) => {
   const all = []
   for (let after = 0; ; ) {
@@ -77,7 +77,7 @@ const readAll = async (here: Awaited<ReturnType<typeof open>>, limit: number) =>
   }
 }
 
-test('an ended run’s log is read from storage as it was read here, to the letter, whatever the page', async t => {
+test('the archived log of a run reads exactly as it did from the database, at any page size', async t => {
   const here = await open(t, {entries: 25_001})
   const before = await listLog(here.db, {run: here.run, after: 0, limit: 100_000})
   t.deepEqual(await readAll(here, 1_000), before)
@@ -105,14 +105,14 @@ test('a run that wrote nothing is archived too', async t => {
   t.deepEqual(await readAll(here, 10), [])
 })
 
-test('a run under way is left alone', async t => {
+test('a run that has not ended is not archived', async t => {
   const here = await open(t, {entries: 10})
   await here.db.query(sql.unsafe`update runs set state = 'closing' where run_no = ${here.run}`)
   await archiveAll(here.tools)
   t.like(await here.standing(), {recordsAt: 'db', tries: 0, here: 10})
 })
 
-test('a storage that fails keeps nothing from being read, and is asked again later each time', async t => {
+test('while storage fails, the log stays readable and archiving is retried with growing delays', async t => {
   const here = await open(t, {entries: 12_000})
   await here.breakStorage()
   for (const waits of [15, 30, 60]) {
@@ -131,7 +131,7 @@ test('a storage that fails keeps nothing from being read, and is asked again lat
   t.is((await readAll(here, 1_000)).length, 12_000)
 })
 
-test('readers that page on while a run is moved, with a storage that fails three times, see each entry once', async t => {
+test('readers that page through a log while it is archived, with three storage failures, see each entry once', async t => {
   const here = await open(t, {entries: 30_000})
   let isMoved = false
   const readers = Array.from({length: 3}, async (_, reader) => {
@@ -164,7 +164,7 @@ test('readers that page on while a run is moved, with a storage that fails three
   for (const rounds of await Promise.all(readers)) for (const seqs of rounds) t.deepEqual(seqs, whole)
 })
 
-test('an object that comes back as another is not relied on', async t => {
+test('a stored object that reads back truncated is not relied on: the log stays in the database', async t => {
   const here = await open(t, {entries: 100})
   const storage = {
     ...here.storage,
@@ -178,14 +178,14 @@ test('an object that comes back as another is not relied on', async t => {
   t.like(await here.standing(), {recordsAt: 'db', here: 100, segments: 0, loose: 1})
 })
 
-test('a log with a gap is not moved', async t => {
+test('a log with a gap in its sequence is not archived', async t => {
   const here = await open(t, {entries: 100})
   await here.db.query(sql.unsafe`delete from run_log where run_no = ${here.run} and seq = 50`)
   await archiveAll(here.tools)
   t.like(await here.standing(), {recordsAt: 'db', here: 99, segments: 0, tries: 1})
 })
 
-test('two who move one run at the same time do it once', async t => {
+test('a run that two workers archive at the same time is archived once', async t => {
   const here = await open(t, {entries: 15_000})
   const free = () => here.db.query(sql.unsafe`update runs set archive_after = null where run_no = ${here.run}`)
   let second: Promise<void> | undefined
@@ -208,7 +208,7 @@ test('two who move one run at the same time do it once', async t => {
   t.is((await here.files()).length, 2 + standing.loose, 'they lie about until they are swept')
 })
 
-test('records that cannot be read now are asked for again; those of another storage or build are refused', async t => {
+test('unreadable archived records are refused as retryable; records of another storage or a newer build are refused for good', async t => {
   const here = await open(t, {entries: 20})
   await archiveAll(here.tools)
   const refused = () => t.throwsAsync(readEntries(here, {run: here.run, after: 0, limit: 10}), {instanceOf: Refusal})
@@ -225,7 +225,7 @@ test('records that cannot be read now are asked for again; those of another stor
   t.like(await refused(), {code: 'FROM_FUTURE', status: 409})
 })
 
-test('objects nobody names are swept after a day, and those whose run is gone', async t => {
+test('loose objects are swept from storage after a day, and so are segments whose run was deleted', async t => {
   const here = await open(t, {entries: 20})
   await here.storage.put(
     'org_1/runs/run_1/orphan',
@@ -236,16 +236,16 @@ test('objects nobody names are swept after a day, and those whose run is gone', 
   await here.db.query(sql.unsafe`insert into loose_objects (key) values ('org_1/runs/run_1/orphan'), ('org_1/runs/run_1/never-stored')`)
   await archiveAll(here.tools)
   await here.ahead('23 hours')
-  await keepUp(here.tools)
+  await maintainSegments(here.tools)
   t.true(await here.storage.exists('org_1/runs/run_1/orphan'))
   await here.ahead('2 hours')
-  await keepUp(here.tools)
+  await maintainSegments(here.tools)
   t.false(await here.storage.exists('org_1/runs/run_1/orphan'))
   t.like([await here.standing(), await here.files()], [{loose: 0}, {length: 1}])
   await here.db.query(sql.unsafe`delete from runs where run_no = ${here.run}`)
-  await keepUp(here.tools)
+  await maintainSegments(here.tools)
   t.is((await here.files()).length, 1)
   await here.ahead('25 hours')
-  await keepUp(here.tools)
+  await maintainSegments(here.tools)
   t.is((await here.files()).length, 0)
 })

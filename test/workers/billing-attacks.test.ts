@@ -1,19 +1,19 @@
 import test from 'ava'
+import {erasePerson} from '../../shared/accounts/erasure.ts'
 import {endBillingOf} from '../../shared/billing/ending.ts'
-import {holdBilling, releaseBilling, whileHeld} from '../../shared/billing/lease.ts'
+import {holdBilling, releaseBilling, underBillingLease} from '../../shared/billing/lease.ts'
 import {settleCheckout} from '../../shared/billing/settle-checkout.ts'
-import {erasePerson} from '../../shared/people/erasure.ts'
 import {findBillingAccount, lockHold} from '../../sql/billing-accounts.ts'
 import {sql} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {applyEvents} from '../../workers/billing/events.ts'
 import {type Billing, customerOf, openBilling, pass, seedSubscription, settleMoney} from '../billing.ts'
-import {newBuyer, refusedWith} from '../checking-out.ts'
+import {newBuyer, refusedWith} from '../checkouts.ts'
 import {ok} from '../importing.ts'
-import {makeEvent, planOf, tell} from '../telling.ts'
+import {makeEvent, planOf, sendWebhook} from '../payment-webhook.ts'
 import {until} from '../until.ts'
 
-/** What nobody does on purpose, done on purpose. Nothing is told and nothing applied but by a test; the tests take turns. */
+/** Hostile billing sequences. Only a test delivers or applies events, and the tests run one after the other. */
 let billing: Billing
 test.before(async t => {
   billing = await openBilling(t, {workers: [], webhook: false})
@@ -22,16 +22,16 @@ test.afterEach.always(() => billing.payment.faults.clear())
 
 const settle = (session: string) => settleCheckout(billing.house.tools, null, session)
 
-/** Tells of something and applies it, as the worker would. */
+/** Delivers an event and applies it, as the worker would. */
 let told = 0
 const hear = async (type: string, object: {id: string; customer?: unknown; object: string}) => {
   const {house} = billing
   const id = `evt_${(told += 1)}`
-  await tell(house, makeEvent(id, type, object))
+  await sendWebhook(house, makeEvent(id, type, object))
   return applyEvents({...house.tools, drain: new AbortController().signal} as never, id)
 }
 
-/** A page of ours is open; meanwhile its customer has got another plan by hand, and that is the one we know. */
+/** One of our checkout pages is open while its customer gets another plan by hand; the other plan is the one we know. */
 const bought = async () => {
   const {payment, stripe, prices} = billing
   const buyer = await newBuyer(billing)
@@ -46,7 +46,7 @@ const bought = async () => {
   return {...buyer, page, customer, other, pay: async () => (await payment.payCheckout(page)).subscription as string}
 }
 
-test.serial('of two plans the one we know stays, though the other began before it', async t => {
+test.serial('of two paid plans, the one we know stays and the other is refunded, although the other began first', async t => {
   const {payment} = billing
   const {org, page, pay, other, customer} = await bought()
   const older = await pay()
@@ -61,7 +61,7 @@ test.serial('of two plans the one we know stays, though the other began before i
   await settleMoney(t, billing)
 })
 
-test.serial('a plan that was over before the next one began was used, and is not paid back', async t => {
+test.serial('a plan that was canceled before the next one began is not refunded', async t => {
   const {payment} = billing
   const {page, pay, other, customer, me} = await bought()
   await payment.dashboard.cancelNow(await pay())
@@ -72,7 +72,7 @@ test.serial('a plan that was over before the next one began was used, and is not
   t.like(await me(), {plan: {key: 'team'}})
 })
 
-test.serial('who slept over the end of the hold ends nobody’s plan, and writes nothing', async t => {
+test.serial('a process that outlives its billing lock cancels no subscription and writes nothing', async t => {
   const {house, payment} = billing
   const {org, page, pay, other, customer, row} = await bought()
   await other()
@@ -97,7 +97,7 @@ test.serial('who slept over the end of the hold ends nobody’s plan, and writes
   t.is(payment.find(second)!.status, 'canceled')
 })
 
-test.serial('one that waits for its first payment stands before none that is paid for', async t => {
+test.serial('a subscription waiting for its first payment does not replace a paid one', async t => {
   const {house, stripe, prices} = billing
   const {org} = await house.makeOrg()
   const paid = await seedSubscription(billing, {org, planKey: 'team'})
@@ -114,7 +114,7 @@ test.serial('one that waits for its first payment stands before none that is pai
   t.is((await findSubscription(house.db, org))!.id, paid.id)
 })
 
-test.serial('a plan under a price that says nothing to us goes on as it was, and ends with its subscription', async t => {
+test.serial('a plan whose price is unknown to us continues unchanged and ends with its subscription', async t => {
   const {house, payment, stripe} = billing
   const {org} = await house.makeOrg()
   const {id, customer} = await seedSubscription(billing, {org, planKey: 'team'})
@@ -132,7 +132,7 @@ test.serial('a plan under a price that says nothing to us goes on as it was, and
   t.like(await planOf(house, org), {plan: 'free.2', status: 'active', subscription: 'canceled'})
 })
 
-test.serial('an org that is closed while a page is made has none that anybody could pay at', async t => {
+test.serial('an org that is closed while a checkout page is created keeps no payable page', async t => {
   const {house, payment} = billing
   for (const body of [
     {kind: 'plan', planKey: 'team'},
@@ -157,7 +157,7 @@ test.serial('an org that is closed while a page is made has none that anybody co
   }
 })
 
-test.serial('whose customer was deleted at the provider buys again on the same day', async t => {
+test.serial('an org whose customer was deleted at the provider can buy again on the same day', async t => {
   const {payment, stripe} = billing
   const {org, openPack} = await newBuyer(billing)
   await openPack()
@@ -171,7 +171,7 @@ test.serial('whose customer was deleted at the provider buys again on the same d
   await settleMoney(t, billing)
 })
 
-test.serial('an address that the provider does not take keeps nobody else from buying', async t => {
+test.serial('an email address that the provider rejects does not stop a colleague from buying', async t => {
   const {payment} = billing
   const {org, buy, openPack, colleague} = await newBuyer(billing)
   payment.faults.add({method: 'POST', path: '/v1/customers', action: {type: 'status', status: 400}})
@@ -181,7 +181,7 @@ test.serial('an address that the provider does not take keeps nobody else from b
   t.is(payment.find(await customerOf(billing, org))!.email, other.email)
 })
 
-test.serial('of a payer who is erased no address is left here, and the next who buys takes their place', async t => {
+test.serial("the email address of an erased payer is removed, and the next buyer's address replaces it", async t => {
   const {house, payment} = billing
   const {org, person, openPack, colleague} = await newBuyer(billing)
   await openPack()
@@ -194,17 +194,20 @@ test.serial('of a payer who is erased no address is left here, and the next who 
   t.is(payment.find(customer)!.email, other.email)
 })
 
-test.serial('of what is told while an org is held and let go of, over and over, nothing is left behind', async t => {
+test.serial("events delivered while an org's billing is locked and unlocked repeatedly are all queued", async t => {
   const {house} = billing
   const {org} = await house.makeOrg()
   const {id, customer} = await seedSubscription(billing, {org, planKey: 'team'})
   const left = Array.from({length: 120}, (_, n) => `evt_race_${n}`)
   const send = async () => {
     for (let event = left.pop(); event; event = left.pop())
-      t.regex(String((await tell(house, makeEvent(event, 'invoice.paid', {id, object: 'subscription', customer}))).status), /^(200|409)$/)
+      t.regex(
+        String((await sendWebhook(house, makeEvent(event, 'invoice.paid', {id, object: 'subscription', customer}))).status),
+        /^(200|409)$/,
+      )
   }
   const hold = async () => {
-    while (left.length > 0) await whileHeld(house.tools, org, async () => {}).catch(() => null)
+    while (left.length > 0) await underBillingLease(house.tools, org, async () => {}).catch(() => null)
   }
   await Promise.all([send(), send(), send(), send(), hold(), hold()])
   const {rows} = await house.hot.query(
@@ -219,7 +222,7 @@ test.serial('of what is told while an org is held and let go of, over and over, 
 })
 
 test.serial(
-  'a lower plan from the renewal on gives its own credits for the period, also where the higher one had given its first',
+  'a downgrade at renewal grants only its own credits for the period, even where the higher plan had granted its first',
   async t => {
     const {house, payment, stripe, prices} = billing
     for (const isLooked of [true, false]) {

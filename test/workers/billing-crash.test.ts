@@ -1,17 +1,17 @@
 import {once} from 'node:events'
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
-import {holdBilling, keepHeld, LeaseGone, releaseBilling} from '../../shared/billing/lease.ts'
+import {holdBilling, keepLease, LeaseGone, releaseBilling} from '../../shared/billing/lease.ts'
 import {readConfig} from '../../shared/config.ts'
 import type {FaultPoint} from '../../shared/fault-point.ts'
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {type Billing, openBilling, sessionOf, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
-import {statusOf} from '../telling.ts'
+import {statusOf} from '../payment-webhook.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
 
-/** A worker is killed while it applies a purchase. Nobody moves a clock here, and every setting is the default. */
+/** A worker is killed while it applies a purchase. No clock is moved here, and every setting is the default. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -35,7 +35,7 @@ const work = (t: ExecutionContext<any>, environment: Record<string, string> = {}
 
 const withinMs = 60_000
 
-/** Buys, lets a worker die of it, and answers how long a successor took until `isThere`. */
+/** Buys, lets a worker die applying it, and returns the milliseconds until a successor made `isThere` true. */
 const timeSuccessor = async (t: ExecutionContext<any>, body: object, {org, token}: {org: string; token: string}, isThere: Check) => {
   const point: FaultPoint = 'in_event'
   const dying = work(t, {FAULT_POINT: `${point}:1:SIGKILL`})
@@ -52,23 +52,23 @@ const timeSuccessor = async (t: ExecutionContext<any>, body: object, {org, token
 }
 type Check = () => Promise<boolean>
 
-test('killed while it applies a plan that was paid for: a successor applies it within a minute', async t => {
+test('a paid plan whose worker was killed while applying it is applied by a successor within a minute', async t => {
   t.timeout(120_000)
   const {org, token} = await billing.house.makeOrg()
-  // The first event of a purchase may be one that writes the plan already: what counts is the row it commits.
+  // Any event of the purchase may write the plan, so the test waits for the committed row.
   const isThere = async () => (await findSubscription(billing.house.db, org))?.status === 'active'
   const ms = await timeSuccessor(t, {kind: 'plan', planKey: 'team'}, {org, token}, isThere)
   t.log(`${Math.round(ms)} ms`)
   t.true(ms < withinMs, `${ms} ms`)
 })
 
-test('an event whose worker died before it began with it is applied within a minute', async t => {
+test('an event whose worker died before starting on it is applied within a minute', async t => {
   t.timeout(120_000)
   const {house, payment} = billing
   const {org, token} = await house.makeOrg()
   const {url} = await ok(house.as(token)('POST', `/orgs/${org}/billing/checkout`, {kind: 'credit_pack', packKey: 'credits_500'}), 200)
   await payment.payCheckout(sessionOf(url))
-  // As a worker leaves it that died with the job in its hands: the job is active, and the event is as it came.
+  // Simulates a worker that died holding the job: the job is active and the event is still as received.
   const {rows} = await house.hot.query(`
     update pgboss.job set state = 'active', started_on = now(), heartbeat_on = now()
     where name = 'payment.event' and state = 'created' returning data ->> 'event' as event`)
@@ -83,7 +83,7 @@ test('an event whose worker died before it began with it is applied within a min
   t.true(ms < withinMs, `${ms} ms`)
 })
 
-test('a hold lives on while its process works past the lease, and is gone for good once it expired', async t => {
+test('a billing lock is renewed while its process works past the lease, and is lost for good once it expired', async t => {
   t.timeout(60_000)
   const {house} = billing
   const {org} = await house.makeOrg()
@@ -96,7 +96,7 @@ test('a hold lives on while its process works past the lease, and is gone for go
   )
   t.is(await holdBilling(house.db, org), null)
   await house.ahead('31 seconds')
-  await t.throwsAsync(keepHeld(house.db, held), {instanceOf: LeaseGone})
+  await t.throwsAsync(keepLease(house.db, held), {instanceOf: LeaseGone})
   const next = (await holdBilling(house.db, org))!
   t.truthy(next)
   await releaseBilling(house.tools, held)

@@ -3,22 +3,22 @@ import {holdBilling, releaseBilling} from '../../shared/billing/lease.ts'
 import {startWorkers} from '../../workers/start.ts'
 import {type Billing, customerOf, openBilling, seedSubscription, sessionOf, settleMoney, subscribe} from '../billing.ts'
 import {ok} from '../importing.ts'
-import {historyOf, makeEvent, noticesOf, planOf, statusOf, tell, untilApplied} from '../telling.ts'
+import {historyOf, makeEvent, noticesOf, planOf, sendWebhook, statusOf, untilApplied} from '../payment-webhook.ts'
+import {endAfterTests} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {endWithWorld} from '../world.ts'
 
 let billing: Billing
 test.before(async t => {
   billing = await openBilling(t)
-  // Two processes, so that whatever is applied could be applied twice at once.
-  endWithWorld((await startWorkers(['billing'], billing.house.config)).stop)
+  // Two processes, so that an event could be applied twice at once.
+  endAfterTests((await startWorkers(['billing'], billing.house.config)).stop)
 })
 
-/** Everything the provider has told of one customer. */
+/** All events that the provider has created for one customer. */
 const eventsOf = (customer: string) =>
   billing.payment.all('event').filter(({data}) => data.object.customer === customer || data.object.id === customer)
 
-test.serial('a thousand deliveries of what was told before, a quarter of them under other ids, change nothing', async t => {
+test.serial('a thousand repeated deliveries, a quarter of them under new event ids, change nothing', async t => {
   t.timeout(120_000)
   const {house, payment} = billing
   const {org, token} = await house.makeOrg()
@@ -55,7 +55,7 @@ test.serial('a thousand deliveries of what was told before, a quarter of them un
     return JSON.stringify(n % 4 ? event : {...event, id: `evt_again_${n}`})
   })
   const send = async () => {
-    for (let body = sending.pop(); body; body = sending.pop()) t.is((await tell(house, body)).status, 200)
+    for (let body = sending.pop(); body; body = sending.pop()) t.is((await sendWebhook(house, body)).status, 200)
   }
   await Promise.all(Array.from({length: 8}, send))
   await untilApplied(house, 60)
@@ -65,7 +65,7 @@ test.serial('a thousand deliveries of what was told before, a quarter of them un
   await settleMoney(t, billing)
 })
 
-test.serial('what comes while somebody changes the plan is refused, kept, and applied once when they are done', async t => {
+test.serial('an event that arrives during a plan change is refused, kept, and applied once when the change is done', async t => {
   const {house, payment, prices} = billing
   const {org} = await house.makeOrg()
   const {id} = await seedSubscription(billing, {org, planKey: 'team'})
@@ -92,7 +92,7 @@ test.serial('what comes while somebody changes the plan is refused, kept, and ap
   )
   t.like(await planOf(house, org), {plan: 'business.1'})
   t.deepEqual(await historyOf(house, org), ['plan.changed', 'plan.changed'])
-  // The provider tells it once more, because it was refused.
+  // The provider delivers the event again, because the first delivery was refused.
   await payment.advance(400)
   t.like(
     payment.deliveries().findLast(({event}) => event === late.id),
@@ -102,7 +102,7 @@ test.serial('what comes while somebody changes the plan is refused, kept, and ap
   await settleMoney(t, billing)
 })
 
-test.serial('an event that is there before our own call is answered waits for the call, and is applied after it', async t => {
+test.serial('an event that arrives before the provider answers our own call waits, and is applied after the call', async t => {
   const {house, payment} = billing
   const {org, token} = await house.makeOrg()
   await subscribe(billing, {org, token, planKey: 'team'})
@@ -129,7 +129,7 @@ test.serial('an event that is there before our own call is answered waits for th
   await settleMoney(t, billing)
 })
 
-test.serial('a word that comes late does not bring back what is over, and one about another subscription changes nothing', async t => {
+test.serial('a late event does not revive a canceled subscription, and one about another subscription changes nothing', async t => {
   const {house, payment, stripe, prices} = billing
   const {org} = await house.makeOrg()
   const {id, customer, items} = await seedSubscription(billing, {org, planKey: 'team'})
@@ -157,7 +157,7 @@ test.serial('a word that comes late does not bring back what is over, and one ab
     ({plan}) => plan === 'enterprise.1',
   )
   await untilApplied(house)
-  await tell(house, makeEvent('evt_of_the_old', 'customer.subscription.deleted', {id, object: 'subscription', customer}))
+  await sendWebhook(house, makeEvent('evt_of_the_old', 'customer.subscription.deleted', {id, object: 'subscription', customer}))
   await until(
     () => statusOf(house, 'evt_of_the_old'),
     status => status === 'ignored',
@@ -167,7 +167,7 @@ test.serial('a word that comes late does not bring back what is over, and one ab
   await settleMoney(t, billing)
 })
 
-test.serial('a customer deleted at the provider leaves the org on the free plan, and without a customer', async t => {
+test.serial('an org whose customer is deleted at the provider is left on the free plan without a customer', async t => {
   const {house, stripe} = billing
   const {org} = await house.makeOrg()
   const {customer} = await seedSubscription(billing, {org, planKey: 'team'})

@@ -3,11 +3,11 @@ import {keepAccount, takeHold} from '../../sql/billing-accounts.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {type Billing, openBilling, pass, seedSubscription, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
+import {makeEvent, sendWebhook, statusOf, untilApplied} from '../payment-webhook.ts'
 import {openPayer} from '../plan-changing.ts'
-import {makeEvent, statusOf, tell, untilApplied} from '../telling.ts'
 import {until} from '../until.ts'
 
-/** What reaches our rows after a purchase and at the end of a period, and who is named for it. */
+/** Effects of a purchase and of the end of a period on our rows, and the actor recorded for each change. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -15,7 +15,7 @@ test.before(async t => {
 })
 test.afterEach(t => settleMoney(t, billing))
 
-test('overage that is switched on while a purchase is being applied waits for it', async t => {
+test('a request to enable overage waits while a purchase is being applied', async t => {
   const {house} = billing
   const {org, token} = await house.makeOrg()
   await seedSubscription(billing, {org, planKey: 'team'})
@@ -28,12 +28,12 @@ test('overage that is switched on while a purchase is being applied waits for it
   t.deepEqual(await ok(house.as(token)('POST', '/billing/overage', {enabled: true}), 200), {overageEnabled: true})
 })
 
-test('an event of a session that the provider does not know is ignored', async t => {
+test('an event about a checkout session that the provider does not know is ignored', async t => {
   const {house} = billing
   const {org} = await house.makeOrg()
   const {customer} = await seedSubscription(billing, {org, planKey: 'team'})
   const session = {id: 'cs_test_of_nobody', object: 'checkout.session', customer, metadata: {}}
-  t.is((await tell(house, makeEvent('evt_unknown_session', 'checkout.session.completed', session))).status, 200)
+  t.is((await sendWebhook(house, makeEvent('evt_unknown_session', 'checkout.session.completed', session))).status, 200)
   await until(
     () => statusOf(house, 'evt_unknown_session'),
     status => status === 'ignored',
@@ -42,7 +42,30 @@ test('an event of a session that the provider does not know is ignored', async t
   t.like(rows[0], {error: 'UNKNOWN_CHECKOUT', attempts: 1})
 })
 
-test('a downgrade that takes effect is recorded as the schedule’s, an ended subscription as the payment provider’s', async t => {
+test('an event about an invoice, charge or dispute that the provider does not know is ignored at once', async t => {
+  const {house} = billing
+  const {org} = await house.makeOrg()
+  const {customer} = await seedSubscription(billing, {org, planKey: 'team'})
+  const things: [type: string, thing: object, error: string][] = [
+    ['invoice.payment_failed', {id: 'in_none', object: 'invoice', customer}, 'UNKNOWN_OBJECT'],
+    ['invoice.payment_action_required', {object: 'invoice', customer}, 'UNKNOWN_OBJECT'],
+    ['charge.refunded', {id: 'ch_none', object: 'charge', customer}, 'UNKNOWN_OBJECT'],
+    ['charge.dispute.closed', {id: 'dp_none', object: 'dispute', customer}, 'UNKNOWN_OBJECT'],
+    ['charge.dispute.created', {id: 'dp_none', object: 'dispute', charge: 'ch_none'}, 'UNKNOWN_CUSTOMER'],
+  ]
+  for (const [type, thing] of things)
+    t.is((await sendWebhook(house, makeEvent(`evt_none_${type}`, type, {metadata: {}, ...thing}))).status, 200)
+  for (const [type, , error] of things) {
+    const id = `evt_none_${type}`
+    const seen = await until(
+      async () => (await house.hot.query('select status, error, attempts from payment_events where id = $1', [id])).rows[0],
+      ({status, attempts}) => status === 'ignored' || attempts > 1,
+    )
+    t.like(seen, {status: 'ignored', error}, type)
+  }
+})
+
+test('a downgrade at period end is recorded as made by the schedule, a canceled subscription as made by the provider', async t => {
   const {house} = billing
   const [down, ended] = [await openPayer(billing, {planKey: 'business'}), await openPayer(billing, {planKey: 'business'})]
   await untilApplied(house)

@@ -7,12 +7,12 @@ import {reconcileDue, sendWaiting} from '../../workers/billing/reconcile.ts'
 import {doNight} from '../../workers/retention/night.ts'
 import {type Billing, openBilling, pass, seedSubscription, sessionOf, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
-import {historyOf, makeEvent, planOf, statusOf, tell, untilApplied} from '../telling.ts'
+import {historyOf, makeEvent, planOf, sendWebhook, statusOf, untilApplied} from '../payment-webhook.ts'
+import type {TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-spawn.ts'
-import type {World} from '../world.ts'
 
-/** Nobody is told anything, and nothing is done but what a test does: `quiet`; or the worker asks by itself: `asking`. */
+/** `quiet` gets no events and runs no worker; `asking` gets no events, but its worker reads the provider by itself. */
 let quiet: Billing
 let asking: Billing
 test.before(async t => {
@@ -26,8 +26,8 @@ const later = (more: number) => {
   return quiet.house.ahead(`${minutes} minutes`)
 }
 
-/** One round, now, as the worker makes it. */
-const goRound = async ({tools, queue}: World) => {
+/** Runs one reconcile pass now, as the worker does. */
+const goRound = async ({tools, queue}: TestDeployment) => {
   const work = {...tools, drain: new AbortController().signal} as never
   await sendWaiting(work, queue)
   await reconcileDue(work)
@@ -39,7 +39,7 @@ const paymentOf = ({PAYMENT_API_KEY, PAYMENT_API_URL, PAYMENT_WEBHOOK_SECRETS}: 
   PAYMENT_WEBHOOK_SECRETS: PAYMENT_WEBHOOK_SECRETS.join(),
 })
 
-test.serial('a worker killed between the effect and its commit leaves nothing of it, and another one applies it once', async t => {
+test.serial('an event whose worker is killed before its commit leaves no trace, and another worker applies it once', async t => {
   t.timeout(60_000)
   const billing = await openBilling(t, {workers: []})
   const {house, payment} = billing
@@ -59,14 +59,14 @@ test.serial('a worker killed between the effect and its commit leaves nothing of
     )
     await endWorker(killed)
     const other = start()
-    // The dead one's hold and patience with it run out.
+    // The dead worker's billing lock and the wait for it expire.
     await house.ahead(`${(kill + 1) * 10} minutes`)
     await until(
       () => planOf(house, org),
       ({plan}) => plan === `${planKey}.1`,
     )
     await untilApplied(house)
-    // Politely, so that it leaves nothing held.
+    // A worker that gets SIGTERM leaves no lock behind.
     const left = once(other, 'exit')
     other.kill('SIGTERM')
     await left
@@ -75,38 +75,35 @@ test.serial('a worker killed between the effect and its commit leaves nothing of
   await settleMoney(t, billing)
 })
 
-test.serial(
-  'what was never told is found by asking: a plan that was paid for, its end, and a day later whatever the dashboard did',
-  async t => {
-    t.timeout(60_000)
-    const billing = asking
-    const {house, payment, prices} = billing
-    const {org, token} = await house.makeOrg()
-    const {url} = await ok(house.as(token)('POST', `/orgs/${org}/billing/checkout`, {kind: 'plan', planKey: 'team'}), 200)
-    await payment.payCheckout(sessionOf(url))
-    await pass(billing, 0.05)
-    await until(
-      () => planOf(house, org),
-      ({plan}) => plan === 'team.1',
-    )
-    const {id} = payment.all('subscription').at(-1)!
-    await payment.dashboard.changePrice(id, prices['business.month'])
-    await pass(billing, 1.1)
-    await until(
-      () => planOf(house, org),
-      ({plan}) => plan === 'business.1',
-    )
-    await payment.dashboard.cancelNow(id)
-    await pass(billing, 1.1)
-    await until(
-      () => planOf(house, org),
-      ({plan}) => plan === 'free.2',
-    )
-    await settleMoney(t, billing)
-  },
-)
+test.serial('reconciling finds what no event reported: a paid plan, its end, and a day later changes made in the dashboard', async t => {
+  t.timeout(60_000)
+  const billing = asking
+  const {house, payment, prices} = billing
+  const {org, token} = await house.makeOrg()
+  const {url} = await ok(house.as(token)('POST', `/orgs/${org}/billing/checkout`, {kind: 'plan', planKey: 'team'}), 200)
+  await payment.payCheckout(sessionOf(url))
+  await pass(billing, 0.05)
+  await until(
+    () => planOf(house, org),
+    ({plan}) => plan === 'team.1',
+  )
+  const {id} = payment.all('subscription').at(-1)!
+  await payment.dashboard.changePrice(id, prices['business.month'])
+  await pass(billing, 1.1)
+  await until(
+    () => planOf(house, org),
+    ({plan}) => plan === 'business.1',
+  )
+  await payment.dashboard.cancelNow(id)
+  await pass(billing, 1.1)
+  await until(
+    () => planOf(house, org),
+    ({plan}) => plan === 'free.2',
+  )
+  await settleMoney(t, billing)
+})
 
-test.serial('a subscription in a trial is asked about when the trial should be over', async t => {
+test.serial('a subscription in a trial is read from the provider when the trial should have ended', async t => {
   const billing = asking
   const {house, stripe, prices} = billing
   const {org} = await house.makeOrg()
@@ -117,7 +114,7 @@ test.serial('a subscription in a trial is asked about when the trial should be o
     items: [{price: prices['team.month']}],
     trial_period_days: 3,
   })
-  await tell(house, makeEvent('evt_trial', 'customer.subscription.created', {id, object: 'subscription', customer}))
+  await sendWebhook(house, makeEvent('evt_trial', 'customer.subscription.created', {id, object: 'subscription', customer}))
   await until(
     () => planOf(house, org),
     ({subscription}) => subscription === 'trialing',
@@ -130,19 +127,19 @@ test.serial('a subscription in a trial is asked about when the trial should be o
   await settleMoney(t, billing)
 })
 
-test.serial('events whose job is lost, or whose holder died, are sent again, and none while somebody holds the org', async t => {
+test.serial("events whose job is lost or whose lock holder died are queued again, but not while the org's billing is locked", async t => {
   t.timeout(60_000)
   const billing = quiet
   const {house} = billing
   const {org} = await house.makeOrg()
   const {id, customer} = await seedSubscription(billing, {org, planKey: 'team'})
   const about = {id, object: 'subscription', customer}
-  await tell(house, makeEvent('evt_lost', 'customer.subscription.updated', about))
+  await sendWebhook(house, makeEvent('evt_lost', 'customer.subscription.updated', about))
   await house.hot.query(`delete from pgboss.job where name = 'payment.event'`)
   const held = await holdBilling(house.db, org)
   t.truthy(held)
-  await tell(house, makeEvent('evt_deferred', 'customer.subscription.updated', about))
-  await tell(house, makeEvent('evt_too', 'customer.subscription.updated', about))
+  await sendWebhook(house, makeEvent('evt_deferred', 'customer.subscription.updated', about))
+  await sendWebhook(house, makeEvent('evt_too', 'customer.subscription.updated', about))
   await goRound(house)
   t.deepEqual(
     await Promise.all(['evt_lost', 'evt_deferred', 'evt_too'].map(event => statusOf(house, event))),
@@ -159,13 +156,13 @@ test.serial('events whose job is lost, or whose holder died, are sent again, and
 })
 
 test.serial(
-  'an event that cannot be applied is given up after five attempts, with a code and no words of the provider, and tried again later',
+  'an event that cannot be applied fails after five attempts with a code and no provider text, and is tried again later',
   async t => {
     const billing = quiet
     const {house, payment} = billing
     const {org} = await house.makeOrg()
     const {id, customer} = await seedSubscription(billing, {org, planKey: 'team'})
-    await tell(house, makeEvent('evt_bad', 'customer.subscription.updated', {id, object: 'subscription', customer}))
+    await sendWebhook(house, makeEvent('evt_bad', 'customer.subscription.updated', {id, object: 'subscription', customer}))
     const work = {...house.tools, drain: new AbortController().signal} as never
     payment.faults.add({path: '/v1/subscriptions', times: 99, action: {type: 'status', status: 400}})
     for (let attempt = 1; attempt < 5; attempt++) await t.throwsAsync(applyEvents(work, 'evt_bad'), {name: 'PaymentFailure'})
@@ -190,7 +187,7 @@ test.serial(
   },
 )
 
-test.serial('a provider that is away is asked by one org a round, and nobody’s turn is lost', async t => {
+test.serial('while the provider is down, one org is tried per pass and no other org loses its turn', async t => {
   const billing = quiet
   const {house, payment} = billing
   const orgs: string[] = []
@@ -218,7 +215,7 @@ test.serial('a provider that is away is asked by one org a round, and nobody’s
   await settleMoney(t, billing)
 })
 
-test.serial('the night forgets what was applied more than ninety days ago, and nothing that was not', async t => {
+test.serial('the nightly purge deletes events applied more than ninety days ago and keeps unapplied ones', async t => {
   const {house} = quiet
   for (const [id, status, days] of [
     ['evt_old', 'processed', 91],

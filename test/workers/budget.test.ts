@@ -2,22 +2,22 @@ import type {ChildProcess} from 'node:child_process'
 import {setTimeout as sleep} from 'node:timers/promises'
 import test from 'ava'
 import {z} from 'zod'
-import {openBudget, type Share} from '../../shared/crm/budget.ts'
+import {openBudget, type SlotShare} from '../../shared/crm/limits/budget.ts'
 import {insertShares, lockBudget} from '../../sql/budgets.ts'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 const started: ChildProcess[] = []
 const slots = 6
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {CRM_SLOTS: String(slots)}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {CRM_SLOTS: String(slots)}})
   org = await openOrg(here)
 })
 
@@ -55,7 +55,7 @@ const readHeld = () =>
   here.db.one(sql.type(Held)`
     select count(distinct holder) as holders, count(*) as shares, coalesce(sum(got), 0) as got from crm_shares where until > lading_now()`)
 
-/** Looks again and again; answers the most that was ever held. */
+/** Polls the shares; the returned function stops polling and returns the most slots held at once. */
 const watchHeld = () => {
   let most = 0
   let going = true
@@ -69,7 +69,7 @@ const watchHeld = () => {
   }
 }
 
-test.serial('two processes share one org: never more in flight than its budget, none refused, and neither starves', async t => {
+test.serial("two processes share one org's slots: never more calls in flight than the pool has, no 429, and neither starves", async t => {
   here.crm.setConcurrency('example', slots)
   here.crm.setSwitches({latencyMs: 300})
   here.crm.clearJournal()
@@ -85,7 +85,7 @@ test.serial('two processes share one org: never more in flight than its budget, 
   t.is(refused(), 0)
 })
 
-test.serial('a run of fifty rows beside a large one is done quickly', async t => {
+test.serial('a run of fifty rows beside a large run finishes quickly', async t => {
   here.crm.setConcurrency('example', slots)
   here.crm.setSwitches({latencyMs: 400})
   here.crm.clearJournal()
@@ -101,7 +101,7 @@ test.serial('a run of fifty rows beside a large one is done quickly', async t =>
   await large.end()
 })
 
-test.serial('reads beside a run at full load are part of the budget, and have their turn', async t => {
+test.serial('API reads beside a run at full load count against the slot pool and get their turn', async t => {
   here.crm.setConcurrency('example', slots)
   here.crm.setSwitches({latencyMs: 50})
   here.crm.clearJournal()
@@ -125,7 +125,7 @@ test.serial('reads beside a run at full load are part of the budget, and have th
   t.is(refused(), 0)
 })
 
-test.serial("a CRM that allows less than we thought slows the run down, and is told so by nobody's lost row", async t => {
+test.serial('a CRM that allows fewer concurrent calls than configured slows the run down, and no row is lost', async t => {
   here.crm.setConcurrency('example', 2)
   here.crm.setSwitches({latencyMs: 50})
   here.crm.clearJournal()
@@ -140,15 +140,15 @@ test.serial("a CRM that allows less than we thought slows the run down, and is t
 const never = new AbortController().signal
 const place = {dc: 'us', crmOrgId: '900'}
 
-/** A process of its own, as far as the budget goes. */
+/** A holder with a separate budget, like another process. */
 const openHolder = (t: {teardown(end: () => Promise<void>): void}, cap = slots) => {
   const budget = openBudget({...here.tools, config: {CRM_SLOTS: cap}})
   t.teardown(budget.close)
   return budget
 }
 
-/** Takes large slots for ever; answers how many it has now. */
-const occupy = (share: Share, count: number, signal = never) => {
+/** Takes `count` large slots and never gives them back; the returned function counts those granted so far. */
+const occupy = (share: SlotShare, count: number, signal = never) => {
   let has = 0
   for (let n = 0; n < count; n++)
     share.large.take(signal).then(
@@ -158,7 +158,7 @@ const occupy = (share: Share, count: number, signal = never) => {
   return () => has
 }
 
-test.serial('a slot taken back is somebody else’s only when its call has ended', async t => {
+test.serial('a slot that is reclaimed is granted to another run only when its call has ended', async t => {
   const [one, other] = [openHolder(t).open(place, 1), openHolder(t).open(place, 2)]
   const has = occupy(one, slots)
   await until(has, count => count === slots)
@@ -180,7 +180,7 @@ test.serial('a slot taken back is somebody else’s only when its call has ended
   await other.close()
 })
 
-test.serial('the share of a process that died is given out within its expiry', async t => {
+test.serial('the slots of a dead process are granted to others once its share expires', async t => {
   const dead = {holder: 'dead', share: 1, run: 1, want: 25, wantLarge: 25, got: slots - 1, gotLarge: slots - 1, inUse: slots - 1}
   await here.db.transaction(async tx => {
     await lockBudget(tx, place, slots)
@@ -193,7 +193,7 @@ test.serial('the share of a process that died is given out within its expiry', a
   await until(has, count => count === slots)
 })
 
-test.serial('a run taken over brings its share along, whatever became of its last owner', async t => {
+test.serial('a run that is taken over keeps its share of slots, although its previous owner died', async t => {
   const dead = openHolder(t)
   await until(occupy(dead.open(place, 1), slots), count => count === slots)
   await dead.close()
@@ -201,7 +201,7 @@ test.serial('a run taken over brings its share along, whatever became of its las
   t.is(await here.db.oneFirst(sql.type(Held.pick({shares: true}))`select count(*) as shares from crm_shares where run_no = 1`), 1)
 })
 
-test.serial('a run that ends gives its share back at once', async t => {
+test.serial('a run that ends gives its slots back at once', async t => {
   const budget = openHolder(t)
   const ending = budget.open(place, 1)
   await until(occupy(ending, slots), count => count === slots)
@@ -214,8 +214,8 @@ test.serial('a run that ends gives its share back at once', async t => {
   t.is((await readHeld()).shares, 1)
 })
 
-/** Calls of 20 ms, as many as may be; answers how many are in flight, and ends them. */
-const churn = (share: Share) => {
+/** Makes calls of 20 ms on all slots; `inFlight` counts the current ones and `end` stops them. */
+const churn = (share: SlotShare) => {
   const gone = new AbortController()
   let inFlight = 0
   const lane = async () => {
@@ -235,7 +235,7 @@ const churn = (share: Share) => {
   return {inFlight: () => inFlight, end}
 }
 
-test.serial('refusals cut the budget of every process once, and it grows back', async t => {
+test.serial('refusals by the CRM cut the slot pool once for all processes, and the pool grows back', async t => {
   const shares = [openHolder(t).open(place, 1), openHolder(t).open(place, 2)]
   const churns = shares.map(churn)
   const inFlight = () => churns.reduce((sum, one) => sum + one.inFlight(), 0)
@@ -249,7 +249,7 @@ test.serial('refusals cut the budget of every process once, and it grows back', 
   t.is(inFlight(), 0)
 })
 
-test.serial('with fewer slots than runs, each has its turn', async t => {
+test.serial('every run gets its turn when there are fewer slots than runs', async t => {
   const churns = [1, 2, 3].map(run => churn(openHolder(t, 1).open(place, run)))
   const seen = new Set<number>()
   let most = 0
@@ -266,7 +266,7 @@ test.serial('with fewer slots than runs, each has its turn', async t => {
   t.is(most, 1)
 })
 
-test.serial("the edition's number of calls is the cap where the edition is known", async t => {
+test.serial('the concurrency limit of the CRM edition caps the slots where the edition is known', async t => {
   await here.db.query(sql.unsafe`insert into crm_allowances (dc, crm_org_id, edition) values ('us', '900', 'Enterprise')`)
   const share = openHolder(t).open(place, 1)
   const has = occupy(share, 25)

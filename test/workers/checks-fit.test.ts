@@ -1,18 +1,18 @@
 import test from 'ava'
-import {assertLike, checkFile, checkImport, column, kindsOf, orders, readChecks} from '../checking.ts'
+import {assertLike, checkFile, checkImport, column, kindsOf, orders, readChecks} from '../import-checks.ts'
 import {ok, openOrg, prepareImport} from '../importing.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-/** Flows that fitted once: the CRM, the files or the reader have changed since. */
-let here: Awaited<ReturnType<typeof world>>
+/** Flows that were valid once: the CRM, the files or the reader settings have changed since. */
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['checks', 'discovery']})
+  here = await startTestDeployment(t, {workers: ['checks', 'discovery']})
   org = await openOrg(here)
 })
 
-test.serial('flows that no longer fit: each issue of its kind, and the other flows are read all the same', async t => {
+test.serial('a check reports every flow that no longer fits the CRM or its file, and still reads the other flows', async t => {
   here.crm.addField('example', 'Orders', {name: 'Passing', type: 'text', length: 20})
   const discover = () => ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
   await discover()
@@ -41,7 +41,7 @@ test.serial('flows that no longer fit: each issue of its kind, and the other flo
   t.deepEqual(kindsOf((await checkImport(org, path)).problems), Array(3).fill('error source_missing'))
 })
 
-test.serial('fields that are written later are read too, and a flow whose parents cannot be read is told', async t => {
+test.serial('a check also reads fields that are patched later, and reports a flow whose parent flow cannot be read', async t => {
   const late = orders(column('Short', 'short', {patch: {}}))
   const {problems} = await checkFile(org, `name,short\nA,${'x'.repeat(11)}\nB,ok\n`, late)
   assertLike(t, problems, [{severity: 'error', kind: 'too_long', field: 'Short', column: 'short', rows: [1], count: 1}])
@@ -66,7 +66,7 @@ test.serial('fields that are written later are read too, and a flow whose parent
   t.is(job.result.rows, 0)
 })
 
-test.serial('columns that are gone, and fields the CRM fills itself', async t => {
+test.serial('a check reports mapped columns that the file no longer has', async t => {
   const {path, source} = await prepareImport(org, {csv: 'a,name,qty\n1,A,2\n', flow: orders(column('Quantity', 'qty'))})
   await ok(org.call('PATCH', `${path}/sources/${source.id}`, {reader: {headerRow: false}}), 200)
   assertLike(t, (await checkImport(org, path)).problems, [

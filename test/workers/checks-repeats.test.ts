@@ -7,9 +7,9 @@ const identityOf = (number: number) => {
   identity.writeUInt32LE(number, 0)
   return identity
 }
-type Given = {group: number; text: string; identity: number}
+type FindInInput = {group: number; text: string; identity: number}
 
-const findIn = async (given: Given[], expected: number, options = {}) => {
+const findIn = async (given: FindInInput[], expected: number, options = {}) => {
   const repeats = openRepeats(expected, options)
   try {
     for (const [at, {group, text, identity}] of given.entries()) {
@@ -24,8 +24,8 @@ const findIn = async (given: Given[], expected: number, options = {}) => {
   }
 }
 
-/** The same with a map of everything. */
-const expectedOf = (given: Given[]): Repeat[] => {
+/** The expected result, found with a map that holds everything. */
+const expectedOf = (given: FindInInput[]): Repeat[] => {
   const firsts = new Map<string, {row: number; slot: number; identity: number}>()
   return given.flatMap(({group, text, identity}, at) => {
     const one = {row: 2 ** 33 + at, slot: group * 2, identity}
@@ -35,7 +35,7 @@ const expectedOf = (given: Given[]): Repeat[] => {
   })
 }
 
-test('the keys that come twice in their group, with the first of each', async t => {
+test('repeated keys of a group are found, each with its first occurrence', async t => {
   const key = fc.record({group: fc.nat(2), text: fc.constantFrom('a', 'b', 'c', 'ü', ''), identity: fc.nat(2)})
   await fc.assert(
     fc.asyncProperty(fc.array(key, {maxLength: 60}), fc.nat(1_000_000), async (given, expected) => {
@@ -47,14 +47,14 @@ test('the keys that come twice in their group, with the first of each', async t 
   )
 })
 
-test('through the disk and over several parts', async t => {
+test('repeated keys are found when they spill to disk in several parts', async t => {
   const given = Array.from({length: 150_000}, (_, n) => ({group: n % 3, text: `key ${n % 10_007 === 0 ? 0 : n}`, identity: n % 5}))
   const {found} = await findIn(given, 1_500_000)
   t.true(found.length > 5)
   t.deepEqual(found, expectedOf(given))
 })
 
-test('one key in all rows, and no more keys than are wanted', async t => {
+test('one key repeated in all rows is found for each row, and at most `limit` keys are returned', async t => {
   const given = Array.from({length: 30_000}, () => ({group: 1, text: 'same', identity: 1}))
   t.is((await findIn(given, 30_000)).found.length, 29_999)
   const {left, found} = await findIn(given, 30_000, {limit: 1_000})

@@ -1,19 +1,19 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {assertLike, checkFile, checkImport, column, kindsOf, ofKind, orders, readChecks} from '../checking.ts'
+import {assertLike, checkFile, checkImport, column, kindsOf, ofKind, orders, readChecks} from '../import-checks.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport} from '../importing.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['checks', 'discovery']})
+  here = await startTestDeployment(t, {workers: ['checks', 'discovery']})
   org = await openOrg(here)
 })
 
-test.serial('a file that fits is clean, and the CRM is asked nothing', async t => {
+test.serial('a check of a file that fits reports no problem and makes no CRM call', async t => {
   const calls = here.crm.journal().length
   const {job, checks, problems, path} = await checkFile(org, accountRows(1_200), accounts)
   t.deepEqual(problems, [])
@@ -25,7 +25,7 @@ test.serial('a file that fits is clean, and the CRM is asked nothing', async t =
   t.is((await ok(org.call('GET', path), 200)).import.state, 'ready')
 })
 
-test.serial('before the first check there is none, and without Prefer a check is a job to look at', async t => {
+test.serial('an import has no check result before its first check, and a check without Prefer answers with its job', async t => {
   const {path} = await prepareImport(org, {csv: accountRows(1), flow: accounts})
   t.deepEqual(await ok(org.call('GET', `${path}/checks`), 200), {
     checks: {state: 'none', startedAt: null, endedAt: null, rows: null, stale: false},
@@ -36,7 +36,7 @@ test.serial('before the first check there is none, and without Prefer a check is
   t.is(job.name, 'import.check')
 })
 
-test.serial('every field of a row that cannot be filled, by code, with rows and the cells as the file has them', async t => {
+test.serial('a check reports each field that cannot be filled, by code, with its rows and the cells as in the file', async t => {
   const csv =
     'name,short,status,qty,mail,day\n' +
     'Good,ok,New,1,a@b.example,2026-01-02\n' +
@@ -74,7 +74,7 @@ test.serial('every field of a row that cannot be filled, by code, with rows and 
   t.is(checks.rows, 3)
 })
 
-test.serial('the first twenty rows and five cells, and all of them counted', async t => {
+test.serial('a problem lists its first twenty rows and five cells, and counts all of them', async t => {
   const rows = Array.from({length: 1_300}, (_, n) => `Order ${n},${n % 2 ? n : `no ${n}`}`)
   const {problems} = await checkFile(org, `name,qty\n${rows.join('\n')}\n`, orders(column('Quantity', 'qty')))
   t.is(problems.length, 1)
@@ -85,7 +85,7 @@ test.serial('the first twenty rows and five cells, and all of them counted', asy
   )
 })
 
-test.serial('ragged and empty rows fail; struck, filtered and guarded ones are told', async t => {
+test.serial('ragged and empty rows are errors; excluded, filtered and guarded rows are reported as information', async t => {
   const csv = 'name,qty\nA,1\nB\n,\nC,3\nD,4\nE,5\n'
   const {path, source} = await prepareImport(org, {
     csv,
@@ -105,7 +105,7 @@ test.serial('ragged and empty rows fail; struck, filtered and guarded ones are t
   )
 })
 
-test.serial('required fields: for certain where a record is made, perhaps where one may be found', async t => {
+test.serial('an empty required field is an error where a record is created, and a warning where a record may match', async t => {
   const csv = 'name,code\n,c-1\nB,c-2\n\\N,c-3\n'
   const made = await checkFile(org, csv, orders(column('Code', 'code')))
   assertLike(t, made.problems, [{severity: 'error', kind: 'required', field: 'Name', column: 'name', count: 2, rows: [1, 3]}])
@@ -116,7 +116,7 @@ test.serial('required fields: for certain where a record is made, perhaps where 
   ])
 })
 
-test.serial('values that come twice where the CRM takes each once; rows that match alike', async t => {
+test.serial('a value repeated in a unique field is an error, and rows that match the same record are a warning', async t => {
   const csv = 'name,code,ref\nA,c-1,r-1\nB,c-2,r-2\nC,C-1 ,r-3\nD,c-3,r-1\nE,,\nF,,\n'
   const plain = await checkFile(org, csv, orders(column('Code', 'code'), column('Reference', 'ref')))
   assertLike(t, plain.problems, [
@@ -134,7 +134,7 @@ test.serial('values that come twice where the CRM takes each once; rows that mat
   assertLike(t, problems, [{severity: 'warning', kind: 'duplicate_value', flow: 'f2', rows: [1]}])
 })
 
-test.serial('expressions by code, with line and column in their own source', async t => {
+test.serial('failing expressions are reported by code, with line and column in their own source', async t => {
   const csv = 'name,qty\nA,1\nB,x\nC,y\n'
   const transform = 'value === "x" ? row.name.nothing.at :\n value === "y" ? value.nothing() : 1'
   const {problems} = await checkFile(org, csv, orders(column('Quantity', 'qty', {transform})))
@@ -150,7 +150,7 @@ test.serial('expressions by code, with line and column in their own source', asy
   assertLike(t, guarded.problems, [{kind: 'expression_thrown', field: null, count: 3, rows: [1, 2, 3], place: {line: 1}}])
 })
 
-test.serial('columns that can be read in several ways, where something is read out of them', async t => {
+test.serial('a column that can be read in several ways is reported, as a warning only where a field depends on it', async t => {
   const csv = 'name,day,zip\nA,01.02.2026,0123\nB,03.04.2026,0456\n'
   const {problems, path, source} = await checkFile(org, csv, orders(column('Order_Date', 'day'), column('Short', 'zip')))
   t.deepEqual(
@@ -166,7 +166,7 @@ test.serial('columns that can be read in several ways, where something is read o
   t.deepEqual((await checkImport(org, path)).problems, [])
 })
 
-test.serial('a check asked for twice is one', async t => {
+test.serial('a check requested twice at once runs once', async t => {
   const {path} = await prepareImport(org, {csv: accountRows(5_000), flow: accounts})
   const [one, other] = await Promise.all([org.call('POST', `${path}/checks`), org.call('POST', `${path}/checks`)])
   t.is(one.status, 202)
@@ -174,7 +174,7 @@ test.serial('a check asked for twice is one', async t => {
   t.is((await checkImport(org, path)).checks.rows, 5_000)
 })
 
-test.serial('more rows than the plan lets one run write', async t => {
+test.serial('a file with more rows than the plan lets one run write gives a warning', async t => {
   await here.db.query(sql.unsafe`
     insert into plan_versions (id, key, version, limits)
     select 'small.1', 'small', 1, limits || '{"rowsPerRun": 2}' from plan_versions where id = 'free.1'`)
@@ -184,7 +184,7 @@ test.serial('more rows than the plan lets one run write', async t => {
   assertLike(t, problems, [{severity: 'warning', kind: 'limit', count: 3, source: null, flow: null}])
 })
 
-test.serial('page by page in one order; a cursor ends with the check it is of', async t => {
+test.serial('check problems are paged in a stable order, and a cursor expires with its check', async t => {
   const {path} = await prepareImport(org, {
     csv: 'name,qty,mail\nA,x,y\n,x,y\n',
     flow: [1, 2, 3].map(() => orders(column('Quantity', 'qty'), column('Contact_Email', 'mail'))),
@@ -197,7 +197,7 @@ test.serial('page by page in one order; a cursor ends with the check it is of', 
   t.is((await ok(org.call('GET', `${path}/checks?cursor=${nextCursor}`), 400)).code, 'INVALID_CURSOR')
 })
 
-test.serial('a file that is gone, and an import that is', async t => {
+test.serial('a check reports a missing file as a problem, and is refused when its import was deleted', async t => {
   const gone = await prepareImport(org, {csv: accountRows(3), flow: accounts})
   const key = await here.db.oneFirst(sql.unsafe`select file_key from sources where id = ${gone.source.id}`)
   await here.storage.remove(key as string)
@@ -220,7 +220,7 @@ const waitFor = async (path: string) => {
   return until(look, ({state}) => !['queued', 'running'].includes(state), 60)
 }
 
-test.serial('not before there are flows, and nothing of another org', async t => {
+test.serial('a check is refused before the import has flows, and for an import of another org', async t => {
   const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {connectorId: org.connector}), 201)
   t.is((await ok(org.call('POST', `/orgs/${org.org}/imports/${made.id}/checks`), 409)).code, 'NOT_READY')
   const other = await openOrg(here, 'zoe@other.example')

@@ -3,13 +3,13 @@ import {listOrphans} from '../../sql/runs.ts'
 import {startWorkers} from '../../workers/start.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {world} from '../world.ts'
 
 const rows = 1500
 
-test('a run lies down when its org is closed, and goes on to its end when it is opened again', async t => {
-  const here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '1', CRM_SLOTS: '1'}})
+test('a run pauses when its org is closed, and resumes to its end when the org is reopened', async t => {
+  const here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '1', CRM_SLOTS: '1'}})
   const org = await openOrg(here)
   const operator = here.as(here.adminToken)
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 100, action: {type: 'slow', ms: 150, when: 'after'}})
@@ -38,8 +38,8 @@ test('a run lies down when its org is closed, and goes on to its end when it is 
   assertOnce(here.crm, 'C-', finals)
 })
 
-test('what was sent to the queue before an org was closed is not begun', async t => {
-  const here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1'}})
+test('a run that was queued before its org was closed is not started', async t => {
+  const here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1'}})
   const org = await openOrg(here)
   const operator = here.as(here.adminToken)
   const {path} = await prepareImport(org, {csv: accountRows(5, 'Q-'), flow: accounts})
@@ -57,8 +57,8 @@ test('what was sent to the queue before an org was closed is not begun', async t
   await stop()
 })
 
-test('a discovery that was asked for before an org was closed is refused', async t => {
-  const here = await world(t)
+test('a discovery that was requested before its org was closed is refused', async t => {
+  const here = await startTestDeployment(t)
   const {org, token} = await here.makeOrg()
   const connectorId = await here.connect(token)
   const call = here.as(token)

@@ -1,13 +1,13 @@
 import test from 'ava'
 import {ok, openOrg} from '../importing.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t, {workers: ['discovery']})
+  house = await startTestDeployment(t, {workers: ['discovery']})
 })
 
-test('a discovery moves the version where something changed; a field that went comes back as it was annotated', async t => {
+test('a discovery raises the configuration version only if something changed, and a returning field keeps its annotations', async t => {
   const {call, org, connector} = await openOrg(house)
   const at = (path: string) => `/orgs/${org}/config/${path}`
   const discover = () => ok(call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector}, {prefer: 'wait=30'}), 200)

@@ -1,18 +1,18 @@
 import anyTest, {type TestFn} from 'ava'
-import {openLog} from '../../shared/log.ts'
-import {keepSpent} from '../../sql/allowances.ts'
+import {openLog} from '../../shared/telemetry/log.ts'
 import {takeStaleConnectors} from '../../sql/connectors.ts'
+import {keepQuotaExhausted} from '../../sql/crm-quota.ts'
 import {sql} from '../../sql/database.ts'
 import {startWorkers} from '../../workers/start.ts'
 import {ok, openOrg} from '../importing.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-type Here = {world: World}
+type Here = {world: TestDeployment}
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => {
-  t.context.world = await world(t)
+  t.context.world = await startTestDeployment(t)
 })
 test.beforeEach(async t => {
   const {world} = t.context
@@ -20,8 +20,8 @@ test.beforeEach(async t => {
   await world.ahead('0 hours')
 })
 
-type Environment = Partial<World['config']>
-/** The discovery process, for as long as `during` takes: it looks as it starts. */
+type Environment = Partial<TestDeployment['config']>
+/** Runs the discovery workers while `during` runs. They look for stale connections as they start. */
 const withWorkers = async <R>({world}: Here, during: () => Promise<R>, more: Environment = {}): Promise<R> => {
   const {stop} = await startWorkers(['discovery'], {...world.config, ...more}, openLog('test', 'silent'))
   try {
@@ -30,7 +30,7 @@ const withWorkers = async <R>({world}: Here, during: () => Promise<R>, more: Env
     await stop()
   }
 }
-/** Its session would be over within a day: a token goes on. */
+/** Uses an API token, because a session would expire within a day. */
 const openDiscovered = async (here: Here, user = 'ana@example.org') => {
   const org = await withWorkers(here, () => openOrg(here.world, user))
   const {secret} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'Refreshing'}), 201)
@@ -48,7 +48,7 @@ const latest = async ({call, org}: Awaited<ReturnType<typeof openOrg>>) =>
 const countSnapshots = ({world}: Here, connector: string) =>
   world.db.oneFirst(sql.unsafe`select count(*)::int from discoveries where connector_id = ${connector}`)
 
-test('a connection nobody has read for a day is read again, and only what changed is kept as a snapshot', async t => {
+test('a connection that was not read for a day is read again, and a snapshot is kept only if something changed', async t => {
   const {world} = t.context
   const org = await openDiscovered(t.context)
   const first = await latest(org)
@@ -76,12 +76,12 @@ test('a connection nobody has read for a day is read again, and only what change
   t.like(changed.diff.changed, [{module: 'Leads', fields: {added: ['Fresh']}}])
 })
 
-test('a refresh takes nothing of a spent day, and is tried again an hour later', async t => {
+test('a refresh spends no exhausted CRM quota, and is tried again an hour later', async t => {
   const {world} = t.context
   const org = await openDiscovered(t.context, 'zoe@other.example')
   const place = {dc: 'local', crmOrgId: String(await crmOrgOf(t.context, org.connector))}
   await world.ahead('25 hours')
-  await keepSpent(world.db, place)
+  await keepQuotaExhausted(world.db, place)
   await world.ahead('26 hours')
   world.crm.clear()
   const [refused] = await withWorkers(t.context, () => untilDone(t.context, org.connector, 1))
@@ -99,7 +99,7 @@ test('a refresh takes nothing of a spent day, and is tried again an hour later',
 const crmOrgOf = ({world}: Here, connector: string) =>
   world.db.oneFirst(sql.unsafe`select crm_org_id from connectors where id = ${connector}`)
 
-test('connections that are over, of closed orgs, or never read are left alone; so are all where it is switched off', async t => {
+test('ended, closed or never read connections are not refreshed, and none is when refreshing is switched off', async t => {
   const {world} = t.context
   const [org, control] = [await openDiscovered(t.context), await openDiscovered(t.context, 'zoe@other.example')]
   const never = await world.connect((await world.makeOrg()).token)
@@ -112,7 +112,7 @@ test('connections that are over, of closed orgs, or never read are left alone; s
   await withWorkers(t.context, asked, {DISCOVERY_REFRESH_HOURS: 0})
   t.is(await count(org.connector), before)
 
-  // The other org's is the sign that somebody looked.
+  // The refresh of the control org shows that the workers looked.
   await operator('POST', `/staff/orgs/${org.org}/close`, {reason: 'unpaid'})
   await world.ahead('800 hours')
   await withWorkers(t.context, () => untilDone(t.context, control.connector, others + 1))

@@ -1,18 +1,18 @@
 import anyTest, {type TestFn} from 'ava'
 import type {Call} from '../client.ts'
 import {openOrg} from '../importing.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-/** The stand-in's schema is one org's: the tests take turns. */
-const test = anyTest.serial as TestFn<{world: World; org: string; connector: string; call: Call}>
+/** The tests change the schema of one stand-in org, so they run one after the other. */
+const test = anyTest.serial as TestFn<{world: TestDeployment; org: string; connector: string; call: Call}>
 
 anyTest.before(async t => {
-  const context = t.context as {world: World}
-  context.world = await world(t, {workers: ['discovery'], environment: {CRM_TIMEOUT_SECONDS: '2'}})
+  const context = t.context as {world: TestDeployment}
+  context.world = await startTestDeployment(t, {workers: ['discovery'], environment: {CRM_TIMEOUT_SECONDS: '2'}})
   Object.assign(context, await openOrg(context.world))
 })
 anyTest.beforeEach(t => {
-  const {crm} = (t.context as {world: World}).world
+  const {crm} = (t.context as {world: TestDeployment}).world
   crm.faults.clear()
 })
 
@@ -25,7 +25,7 @@ const moduleIn = (discovery: any, apiName: string) => discovery.modules.find((mo
 const fieldIn = (discovery: any, module: string, apiName: string) =>
   moduleIn(discovery, module).fields.find((field: any) => field.apiName === apiName)
 
-test('the modules people write and look up are kept, with every field', async t => {
+test('a discovery keeps the modules that people write or look up, with every field', async t => {
   const discovery = await latest(t.context)
   const names = discovery.modules.map((module: any) => module.apiName)
   t.deepEqual(names, names.toSorted())
@@ -37,7 +37,7 @@ test('the modules people write and look up are kept, with every field', async t 
   t.like(discovery.diff, {since: null, added: [], removed: [], changed: []})
 })
 
-test('a module and its fields in this product’s words', async t => {
+test('a discovery describes modules and fields in the terms of this product', async t => {
   const discovery = await latest(t.context)
   t.like(moduleIn(discovery, 'Orders'), {
     singular: 'Order',
@@ -64,7 +64,7 @@ test('a module and its fields in this product’s words', async t => {
   )
 })
 
-test('the job says how far it is and what it found', async t => {
+test('a discovery job reports its progress and what it found', async t => {
   const job = await discover(t.context)
   const discovery = await latest(t.context)
   const fields = discovery.modules.reduce((sum: number, module: any) => sum + module.fields.length, 0)
@@ -72,7 +72,7 @@ test('the job says how far it is and what it found', async t => {
   t.deepEqual(job.progress, {done: discovery.modules.length, total: discovery.modules.length, unit: 'modules'})
 })
 
-test('nothing changed is a snapshot without a difference', async t => {
+test('a discovery without changes keeps a snapshot with an empty difference', async t => {
   const before = await latest(t.context)
   await discover(t.context)
   const after = await latest(t.context)
@@ -80,7 +80,7 @@ test('nothing changed is a snapshot without a difference', async t => {
   t.deepEqual(after.diff, {since: before.id, added: [], removed: [], changed: []})
 })
 
-test('a schema changed at the CRM is told as a difference', async t => {
+test('a schema change at the CRM is reported as a difference', async t => {
   const {crm} = t.context.world
   const before = await latest(t.context)
   crm.addModule('example', {name: 'Parcels', kind: 'custom', fields: [{name: 'Name', type: 'text', length: 50}]})
@@ -109,20 +109,98 @@ test('a schema changed at the CRM is told as a difference', async t => {
   ])
 })
 
-test('a module the user may not read is left out, and the rest is kept', async t => {
+for (const status of [400, 403, 404])
+  test(`a module whose fields the CRM refuses with ${status} keeps its fields and the reason, and the others are read`, async t => {
+    const {crm} = t.context.world
+    await discover(t.context)
+    const before = await latest(t.context)
+    const body = {code: 'NO_PERMISSION', details: {}, message: 'permission denied', status: 'error'}
+    crm.faults.add({match: {path: '/crm/v8/settings/fields', module: 'Deals'}, times: 1, action: {type: 'answer', status, body}})
+    t.is((await discover(t.context)).state, 'done')
+    const after = await latest(t.context)
+    t.like(moduleIn(after, 'Deals'), {unread: {code: 'NO_PERMISSION', status}, fields: moduleIn(before, 'Deals').fields})
+    t.is(after.modules.length, before.modules.length)
+    await discover(t.context)
+    t.is(moduleIn(await latest(t.context), 'Deals').unread, undefined)
+  })
+
+test('six modules that the CRM refuses do not fail a discovery', async t => {
   const {crm} = t.context.world
-  const body = {code: 'NO_PERMISSION', details: {}, message: 'permission denied', status: 'error'}
-  crm.faults.add({match: {path: '/crm/v8/settings/fields'}, action: {type: 'answer', status: 403, body}})
-  const before = await latest(t.context)
-  t.is((await discover(t.context)).state, 'done')
-  const after = await latest(t.context)
-  t.is(after.modules.length, before.modules.length - 1)
-  t.is(after.diff.removed.length, 1)
   await discover(t.context)
-  t.deepEqual((await latest(t.context)).diff.added, after.diff.removed)
+  const body = {code: 'NO_PERMISSION', details: {}, message: 'permission denied', status: 'error'}
+  crm.faults.add({match: {path: '/crm/v8/settings/fields'}, times: 6, action: {type: 'answer', status: 403, body}})
+  t.is((await discover(t.context)).state, 'done')
+  t.is((await latest(t.context)).modules.filter(({unread}: any) => unread).length, 6)
+  await discover(t.context)
 })
 
-test('a read that is dropped or told to wait is asked again', async t => {
+const unreadable = [
+  ['answers the fields with 500', 'fields', 'status5xxBefore', {status: 500}],
+  ['never answers for the fields', 'fields', 'dropBefore', {status: null, code: null, message: 'The CRM did not answer'}],
+  ['answers the layouts with 500', 'layouts', 'status5xxBefore', {status: 500}],
+] as const
+for (const [what, resource, action, reason] of unreadable) {
+  test(`a module for which the CRM ${what} keeps its fields and the reason, and the others are read`, async t => {
+    const {crm} = t.context.world
+    await discover(t.context)
+    const before = await latest(t.context)
+    const added = `Read_${crm.journal().length}`
+    for (const module of ['Leads', 'Deals']) crm.addField('example', module, {name: added, type: 'text'})
+    crm.faults.add({match: {path: `/crm/v8/settings/${resource}`, module: 'Deals'}, times: 4, action})
+    t.is((await discover(t.context)).state, 'done')
+    const after = await latest(t.context)
+    t.like(moduleIn(after, 'Deals').unread, reason)
+    t.deepEqual(moduleIn(after, 'Deals').fields, moduleIn(before, 'Deals').fields)
+    t.truthy(fieldIn(after, 'Leads', added))
+    t.deepEqual(
+      after.modules.filter(({unread}: any) => unread).map(({apiName}: any) => apiName),
+      ['Deals'],
+    )
+    const {changes} = after.diff.changed.find(({module}: any) => module === 'Deals')
+    t.deepEqual(
+      changes.map(({what}: any) => what),
+      ['unread'],
+    )
+    await discover(t.context)
+    const again = await latest(t.context)
+    t.is(moduleIn(again, 'Deals').unread, undefined)
+    t.truthy(fieldIn(again, 'Deals', added))
+  })
+}
+
+test('a subform module keeps its place in its parent when the parent cannot be read', async t => {
+  const {crm} = t.context.world
+  await discover(t.context)
+  const {subformOf} = moduleIn(await latest(t.context), 'Order_Lines')
+  crm.faults.add({match: {path: '/crm/v8/settings/fields', module: 'Orders'}, times: 4, action: 'status5xxBefore'})
+  t.is((await discover(t.context)).state, 'done')
+  const after = await latest(t.context)
+  t.like(moduleIn(after, 'Orders').unread, {status: 500})
+  t.deepEqual(moduleIn(after, 'Order_Lines').subformOf, subformOf)
+  await discover(t.context)
+})
+
+test('a refusal that concerns one module flags that module alone', async t => {
+  const {crm} = t.context.world
+  const before = await latest(t.context)
+  const body = {code: 'NOT_SUPPORTED', details: {}, message: 'not supported', status: 'error'}
+  crm.faults.add({match: {path: '/crm/v8/settings/fields', module: 'Deals'}, times: 1, action: {type: 'answer', status: 405, body}})
+  t.is((await discover(t.context)).state, 'done')
+  const after = await latest(t.context)
+  t.like(moduleIn(after, 'Deals').unread, {status: 405, code: 'NOT_SUPPORTED'})
+  t.deepEqual(moduleIn(after, 'Deals').fields, moduleIn(before, 'Deals').fields)
+  await discover(t.context)
+})
+
+test('a discovery fails and keeps the earlier snapshot if the CRM answers for no module', async t => {
+  const {crm} = t.context.world
+  const before = await latest(t.context)
+  crm.faults.add({match: {path: '/crm/v8/settings/fields'}, times: 1000, action: 'status5xxBefore'})
+  t.like(await discover(t.context), {state: 'refused', error: {code: 'CRM_REFUSED', crm: {status: 500}}})
+  t.is((await latest(t.context)).id, before.id)
+})
+
+test('a schema read that is dropped or rate-limited is retried', async t => {
   const {crm} = t.context.world
   crm.faults.add({match: {path: '/crm/v8/settings/fields', nth: 3}, action: 'dropAfter'})
   crm.faults.add({match: {path: '/crm/v8/settings/layouts', nth: 2}, action: {type: 'rateLimit', retryAfter: 0}})
@@ -131,7 +209,7 @@ test('a read that is dropped or told to wait is asked again', async t => {
   t.deepEqual((await latest(t.context)).diff.removed, [])
 })
 
-test('what the CRM refuses is told to whoever asked, and the snapshot before stays', async t => {
+test('a refusal by the CRM is reported to the caller, and the earlier snapshot stays', async t => {
   const {crm, ahead} = t.context.world
   const before = await latest(t.context)
   crm.faults.add({match: {path: '/crm/v8/settings/fields'}, times: 9, action: {type: 'rateLimit', credits: 0}})
@@ -145,7 +223,7 @@ test('what the CRM refuses is told to whoever asked, and the snapshot before sta
   t.is((await discover(t.context)).state, 'done')
 })
 
-test('a connection whose grant ended is told so', async t => {
+test('a discovery on a connection whose grant was revoked is refused and ends the connection', async t => {
   const {crm, signIn, connect, as} = t.context.world
   const session = await signIn('zoe@other.example')
   const call = as(session)

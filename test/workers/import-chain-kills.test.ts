@@ -2,14 +2,14 @@ import {once} from 'node:events'
 import test from 'ava'
 import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../importing.ts'
 import {assertChain, assertOnce, countBy} from '../oracle.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {endWorker, openWorkers} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 test.afterEach.always(() => here.crm.faults.clear())
@@ -22,7 +22,7 @@ const rows = 800
 const begin = async (path: string, asked: object) => (await ok(org.call('POST', `${path}/runs`, asked), 202)).run.id as string
 const ended = (path: string, id: string) => untilEnded(org.call, `${path}/runs/${id}`)
 
-/** A chain with a bit of everything: rows nobody answered for, rows refused, rows made, and most of them not reached. */
+/** A chain of mixed outcomes: some rows unanswered, some refused, some created, and most not reached. */
 const beginChain = async (prefix: string) => {
   const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow: accounts})
   const worker = start()
@@ -36,7 +36,7 @@ const beginChain = async (prefix: string) => {
   return {path, prefix, before: [first, second], retryOf: second.id}
 }
 
-/** The retry ends with every row created once through the whole chain. */
+/** Asserts that the retry ends with every row created once in the whole chain. */
 const assertWhole = async (
   t: {deepEqual(a: unknown, b: unknown): void},
   {path, prefix, before}: Awaited<ReturnType<typeof beginChain>>,
@@ -48,7 +48,7 @@ const assertWhole = async (
 }
 
 for (const point of ['after_intent:2', 'after_send:1', 'before_settle:3', 'in_close:1']) {
-  test.serial(`a retry whose worker is killed at ${point} is carried on: every row has one record`, async t => {
+  test.serial(`a retry whose worker is killed at ${point} is resumed, and every row has one record`, async t => {
     const chain = await beginChain(`C${point}-`)
     const id = await begin(chain.path, {retryOf: chain.retryOf})
     const [, signal] = await once(start({FAULT_POINT: point}), 'exit', {signal: AbortSignal.timeout(90_000)})
@@ -58,7 +58,7 @@ for (const point of ['after_intent:2', 'after_send:1', 'before_settle:3', 'in_cl
   })
 }
 
-test.serial('a retry whose workers are killed again and again at any moment loses and doubles nothing', async t => {
+test.serial('a retry whose workers are killed repeatedly loses no row and writes none twice', async t => {
   const chain = await beginChain('Cm-')
   const id = await begin(chain.path, {retryOf: chain.retryOf})
   here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 150, when: 'after'}})
@@ -90,12 +90,15 @@ for (const point of ['before_settle:3', 'in_close:1']) {
   })
 }
 
-test.serial('what a killed worker asked of people is asked once, of all the rows that wait', async t => {
+test.serial('a question that a killed worker asked is asked once, with all waiting rows', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Asked'}, {Account_Name: 'Asked'}])
   const csv = accountRows(rows, 'Qk-')
     .replaceAll(/^Company \d*5,/gm, 'Asked,')
     .replaceAll('Company', 'Questioned')
-  const {path} = await prepareImport(org, {csv, flow: {...accounts, match: {by: ['Account_Name'], onOne: 'update', onMany: 'ask'}}})
+  const {path} = await prepareImport(org, {
+    csv,
+    flow: {...accounts, match: {by: ['Account_Name'], onOne: 'update', onMany: 'ask', unchanged: 'write'}},
+  })
   const id = await begin(path, {})
   const [, signal] = await once(start({FAULT_POINT: 'before_settle:3'}), 'exit', {signal: AbortSignal.timeout(90_000)})
   t.is(signal, 'SIGKILL')

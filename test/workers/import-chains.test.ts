@@ -1,13 +1,13 @@
 import test from 'ava'
 import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertChain, assertOnce, countBy} from '../oracle.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '2'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '2'}})
   org = await openOrg(here)
 })
 test.afterEach.always(() => here.crm.faults.clear())
@@ -15,7 +15,7 @@ test.afterEach.always(() => here.crm.faults.clear())
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const named = {module: 'Accounts', fields: [{field: 'Account_Name', mode: 'column', source: 'number'}]}
 
-/** Starts a run of an import that is there already, and waits for its end. */
+/** Starts a run of an existing import and waits for its end. */
 const run = async (path: string, start: object = {}) => {
   const {run: begun} = await ok(org.call('POST', `${path}/runs`, start), 202)
   return untilEnded(org.call, `${path}/runs/${begun.id}`)
@@ -33,7 +33,7 @@ const setFlows = async (path: string, sourceId: string, flows: object[]) =>
     200,
   )
 
-test.serial('a run stopped at its limit is carried on by retries: no row is written or counted twice', async t => {
+test.serial('retries continue a run that stopped at its row limit, and no row is written or counted twice', async t => {
   const rows = 500
   const {path, run: first} = await runImport(org, {csv: accountRows(rows, 'Li-'), flow: accounts, start: {declaredRows: 150}})
   t.regex(first.stop.message, /Retry this run/)
@@ -51,14 +51,14 @@ test.serial('a run stopped at its limit is carried on by retries: no row is writ
   t.true(log.filter(({outcome}) => outcome === 'inherited').every(({attempt, recordId}) => attempt === 0 && recordId))
 })
 
-test.serial('without a match a retry writes only what is not written yet', async t => {
+test.serial('a retry of a flow without matching writes only the rows that are not written yet', async t => {
   const {path, run: first} = await runImport(org, {csv: accountRows(300, 'Nm-'), flow: named, start: {declaredRows: 120}})
   const second = await retry(path, first)
   t.deepEqual((await assertChain(here, {org, path, runs: [first, second], rows: 300})).outcomes, {inherited: 120, created: 180})
   t.is(calledBy('Nm-').length, 300)
 })
 
-test.serial('what was refused, failed or skipped is done again, under mappings mended meanwhile', async t => {
+test.serial('a retry processes refused, failed and skipped rows again, with the corrected mapping', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'There', Account_Number: 'Re-4'}])
   here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: [0, 1], code: 'INVALID_DATA'}})
   const flow = {...accounts, match: {by: ['Account_Number'], onOne: 'skip', onMany: 'skip'}}
@@ -76,7 +76,7 @@ test.serial('what was refused, failed or skipped is done again, under mappings m
   t.is(second.rowsWritten, 4)
 })
 
-test.serial('creates that nobody answered are settled first: what they made is taken and counts nothing more', async t => {
+test.serial('a retry claims the records of unanswered creates first, and does not count them again', async t => {
   here.crm.faults.add({match: creates, times: 3, action: 'dropAfter'})
   const {path, run: first} = await runImport(org, {csv: accountRows(60, 'Un-'), flow: accounts})
   t.deepEqual((await assertAccounted(here, {org, path, run: first, rows: 60})).outcomes, {unanswered: 60})
@@ -91,7 +91,7 @@ test.serial('creates that nobody answered are settled first: what they made is t
   t.deepEqual((await assertChain(here, {org, path, runs: [first, second, third], rows: 60})).outcomes, {inherited: 60})
 })
 
-test.serial('creates that never came to anything are made by the retry', async t => {
+test.serial('a retry creates the records of unanswered creates that never reached the CRM', async t => {
   here.crm.faults.add({match: creates, times: 3, action: 'dropBefore'})
   const {path, run: first} = await runImport(org, {csv: accountRows(60, 'Ne-'), flow: accounts})
   here.crm.faults.clear()
@@ -101,7 +101,7 @@ test.serial('creates that never came to anything are made by the retry', async t
   assertOnce(here.crm, 'Ne-', finals)
 })
 
-test.serial('a lost create is not taken for a match: onOne skip makes it created, not skipped', async t => {
+test.serial('a record of a lost create is not treated as a match: with onOne skip its row is created, not skipped', async t => {
   const flow = {...accounts, match: {by: ['Account_Number'], onOne: 'skip', onMany: 'skip'}}
   here.crm.faults.add({match: creates, times: 3, action: 'dropAfter'})
   const {path, run: first} = await runImport(org, {csv: accountRows(20, 'Ls-'), flow})
@@ -110,7 +110,7 @@ test.serial('a lost create is not taken for a match: onOne skip makes it created
   t.deepEqual((await assertChain(here, {org, path, runs: [first, second], rows: 20})).outcomes, {created: 20})
 })
 
-test.serial('a lost create refused by the retry says that it may exist', async t => {
+test.serial('a lost create that the retry sees refused is reported as one that may exist', async t => {
   here.crm.faults.add({match: creates, times: 3, action: 'dropAfter'})
   const {path, run: first} = await runImport(org, {csv: accountRows(1, 'Lr-'), flow: accounts})
   here.crm.faults.clear()
@@ -128,7 +128,7 @@ test.serial('a lost create refused by the retry says that it may exist', async t
   t.is(second.rowsWritten, 0)
 })
 
-test.serial('what a run did not hear is told by every later one, however often the row is refused', async t => {
+test.serial('an unanswered create is reported by every later run, however often its row is refused', async t => {
   const refuse = {type: 'refuse', index: 0, code: 'INVALID_DATA'} as const
   here.crm.faults.add({match: creates, times: 1, action: 'dropAfter'})
   here.crm.faults.add({match: creates, times: 3, action: refuse})
@@ -144,7 +144,7 @@ test.serial('what a run did not hear is told by every later one, however often t
   t.is(mine('Lo-').length, 1)
 })
 
-test.serial('a row without a unique value that is written at last may exist twice, which the run that writes it says', async t => {
+test.serial('a row without a unique value that is finally written is reported as possibly existing twice', async t => {
   here.crm.faults.add({match: creates, times: 1, action: 'dropBefore'})
   here.crm.faults.add({match: creates, times: 2, action: {type: 'refuse', index: 0, code: 'INVALID_DATA'}})
   const {path, run: first} = await runImport(org, {csv: accountRows(1, 'Lt-'), flow: named})
@@ -154,7 +154,7 @@ test.serial('a row without a unique value that is written at last may exist twic
   t.regex((await org.call('GET', `${path}/results.csv?run=${third.id}`)).text, /may exist twice/)
 })
 
-test.serial('under other unique values a lost create cannot be told: it is left open and not sent', async t => {
+test.serial('a lost create whose unique value changed is left unanswered and not sent', async t => {
   here.crm.faults.add({match: creates, times: 3, action: 'dropAfter'})
   const {path, source} = await prepareImport(org, {csv: accountRows(10, 'Ch-'), flow: accounts})
   const first = await run(path)
@@ -177,7 +177,7 @@ test.serial('under other unique values a lost create cannot be told: it is left 
   assertOnce(here.crm, 'Ch-', settled.finals)
 })
 
-test.serial('a chain does not fork, and what cannot be retried is refused', async t => {
+test.serial('a chain does not fork, and runs that cannot be retried are refused', async t => {
   const {path, run: first} = await runImport(org, {csv: accountRows(3, 'Fo-'), flow: accounts})
   const refused = async (of: string, status: number, code: string, at = path) =>
     t.is((await ok(org.call('POST', `${at}/runs`, {retryOf: of}), status)).code, code)
@@ -207,7 +207,7 @@ test.serial('an authorised run can be the retry', async t => {
   t.deepEqual((await assertChain(here, {org, path, runs: [first, second], rows: 10})).outcomes, {inherited: 4, created: 3})
 })
 
-test.serial('the file and how it is read stay those of the chain; cleaning may change and renumbers nothing', async t => {
+test.serial('a retry is refused if the file or its reading changed, while changed cleaning keeps the row numbers', async t => {
   const {path, source, run: first} = await runImport(org, {csv: accountRows(6, 'Sn-'), flow: accounts})
   const at = `${path}/sources/${source.id}`
   const {source: read} = await ok(org.call('PATCH', at, {reader: {skipRows: 1}}), 200)
@@ -228,7 +228,7 @@ test.serial('the file and how it is read stay those of the chain; cleaning may c
   t.is((await ok(org.call('POST', `${path}/runs`, {retryOf: second.id}), 409)).code, 'SNAPSHOT_CHANGED')
 })
 
-test.serial('modules and flows keep their numbers through a chain, however a retry orders them', async t => {
+test.serial('modules and flows keep their numbers through a chain, in whatever order a retry lists them', async t => {
   const csv = accountRows(8, 'Or-')
   const contacts = {module: 'Contacts', fields: [{field: 'Last_Name', mode: 'column', source: 'number'}]}
   const {path, source} = await prepareImport(org, {csv, flow: accounts})
@@ -251,9 +251,9 @@ test.serial('modules and flows keep their numbers through a chain, however a ret
   t.is(mine('Or-').length, 8)
 })
 
-test.serial('a row met by a later one of the retry is the one an earlier run made', async t => {
+test.serial('a row of the retry that matches an earlier row updates the record that the earlier run created', async t => {
   const csv = `name,number,city\nFirst,Ma-1,A\nOther,Ma-2,B\nFirst,Ma-3,C\n`
-  const match = {by: ['Account_Name'], onOne: 'update', onMany: 'skip'}
+  const match = {by: ['Account_Name'], onOne: 'update', onMany: 'skip', unchanged: 'write'}
   const {path, run: first} = await runImport(org, {csv, flow: {...accounts, match}, start: {rows: {to: 2}}})
   t.is(first.rowsWritten, 2)
   const second = await retry(path, first)
@@ -265,7 +265,7 @@ test.serial('a row met by a later one of the retry is the one an earlier run mad
   t.is(log.find(({rowNumber}) => rowNumber === 3).recordId, log.find(({rowNumber}) => rowNumber === 1).recordId)
 })
 
-test.serial('a range of rows: the others are passed over, and the results keep them without one', async t => {
+test.serial('a run of a row range skips the other rows, which the results list without an outcome', async t => {
   const {path, run: first} = await runImport(org, {csv: accountRows(1_200, 'Ra-'), flow: accounts, start: {rows: {from: 501, to: 700}}})
   t.deepEqual(first.rows, {from: 501, to: 700})
   t.deepEqual({done: first.progress.done, total: first.progress.total}, {done: 200, total: 200})
@@ -285,9 +285,9 @@ test.serial('a range of rows: the others are passed over, and the results keep t
     t.is((await ok(org.call('POST', `${path}/runs`, {rows}), 400)).code, 'INVALID')
 })
 
-test.serial('without a unique field the record of a lost create is found, though another row is equal', async t => {
+test.serial('a lost create without a unique field is found again, even if another row is equal', async t => {
   here.crm.faults.add({match: {...creates, nth: 1}, times: 1, action: 'dropAfter'})
-  // Row 101, which is made, is equal to row 1, which is lost.
+  // Row 101, which is created, equals row 1, which is lost.
   const csv = accountRows(150, 'Wi-').replace('Wi-101,', 'Wi-1,')
   const {path, run: first} = await runImport(org, {csv, flow: named})
   here.crm.faults.clear()

@@ -2,15 +2,15 @@ import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import test from 'ava'
 import {accounts, ok, openOrg, untilEnded} from '../importing.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 const started: ChildProcess[] = []
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 test.after.always(async () => {
@@ -26,7 +26,7 @@ const start = (environment: Record<string, string> = {}) => {
 const rows = 2_500
 const distinct = 1_500
 
-test.serial('a new owner of a run fills down and finds duplicates from the first row on, not from where it takes over', async t => {
+test.serial('a run that is taken over fills down and finds duplicates from its first row on, not from the takeover', async t => {
   const line = (n: number) => `Tk ${n},Tk-${n % distinct},${n === 0 ? 'First' : ''}`
   const csv = `name,number,city\n${Array.from({length: rows}, (_, n) => line(n)).join('\n')}\n`
   const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Test', connectorId: org.connector}), 201)

@@ -1,22 +1,25 @@
 import test from 'ava'
 import {z} from 'zod'
-import {openBudget} from '../../shared/crm/budget.ts'
 import {openCrm} from '../../shared/crm/crm.ts'
+import {openBudget} from '../../shared/crm/limits/budget.ts'
 import {runImport as importJob} from '../../shared/jobs.ts'
 import {enqueue} from '../../shared/queue.ts'
 import {endConnector} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
-import {carryRun} from '../../workers/engine/run.ts'
+import {executeRun} from '../../workers/engine/run.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted, assertOnce, countBy} from '../oracle.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5', CRM_SLOTS: '2'}})
+  here = await startTestDeployment(t, {
+    workers: ['imports', 'discovery'],
+    environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5', CRM_SLOTS: '2'},
+  })
   org = await openOrg(here)
 })
 test.afterEach.always(() => {
@@ -26,15 +29,16 @@ test.afterEach.always(() => {
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const queries = {method: 'POST', path: '/crm/v8/coql'}
-const reads = {method: 'GET', path: '/crm/v8/Accounts'}
-/** Without a match the CRM is asked nothing before it is written to. */
+/** Every record read but the first, which reads the newest record of the module. */
+const reads = {method: 'GET', path: '/crm/v8/Accounts', nth: 2}
+/** Without matching, a run queries nothing before it writes. */
 const unmatched = {...accounts, match: undefined}
 
 const fail = (...faults: object[]) => {
   for (const fault of faults) here.crm.faults.add(fault as never)
 }
 
-/** Starts a run of `count` rows of their own. */
+/** Starts a run of `count` rows with unique numbers. */
 const begin = async (prefix: string, {count = 300, flow = unmatched as object, start = {}} = {}) => {
   const {path} = await prepareImport(org, {csv: accountRows(count, prefix), flow})
   const {run} = await ok(org.call('POST', `${path}/runs`, start), 202)
@@ -60,35 +64,35 @@ const headOf = (id: string) =>
 
 const untilPaused = (runPath: string) => untilRun(org.call, runPath, run => run.state === 'paused', 20)
 
-/** A minute passes, here and at the CRM. */
+/** Advances the clocks of the service and of the CRM by a minute. */
 let minutes = 0
 const passMinute = async () => {
   here.crm.clock.advance(61_000)
   await here.ahead(`${++minutes * 61} seconds`)
 }
 
-test.serial('rows that wait at the limit leave the slots to those in flight', async t => {
+test.serial('rows that wait at the row limit leave the slots to batches in flight', async t => {
   fail({match: creates, times: 2, action: {type: 'rateLimit', retryAfter: 1}})
   const {outcomes, run} = await (await begin('Li-', {count: 900, start: {declaredRows: 150}})).end()
   t.deepEqual(outcomes, {created: 150})
   t.like(run.stop, {stopped: 'LIMIT_ROWS_PER_RUN', rowsWrittenTotal: 150})
 })
 
-test.serial('refused rows make room: a run writes exactly the rows it may, and not one more', async t => {
+test.serial('refused rows free room: a run writes exactly as many rows as it may', async t => {
   fail({match: creates, times: 100, action: {type: 'refuse', index: [3, 17, 40, 41, 66, 80, 99], code: 'INVALID_DATA'}})
   const {outcomes, run} = await (await begin('Ex-', {count: 2_000, start: {declaredRows: 1_050}})).end()
   t.is(outcomes.created, 1_050)
   t.is(run.rowsWritten, 1_050)
 })
 
-test.serial('rows nobody answered are sent again before the run stops at its limit', async t => {
+test.serial('unanswered rows are sent again before the run stops at its limit', async t => {
   fail({match: creates, times: 1, action: 'dropAfter'})
   const {outcomes, finals} = await (await begin('Re-', {count: 600, start: {declaredRows: 250}})).end()
   t.deepEqual(outcomes, {created: 250})
   assertOnce(here.crm, 'Re-', finals)
 })
 
-test.serial('a row refused after a silence stays counted, and its results say that it may exist', async t => {
+test.serial('a row refused after an unanswered attempt stays counted, and its results say that it may exist', async t => {
   fail(
     {match: creates, times: 1, action: 'dropAfter'},
     {match: creates, times: 1, action: {type: 'refuse', index: [0, 1], code: 'NOT_ALLOWED'}},
@@ -102,7 +106,7 @@ test.serial('a row refused after a silence stays counted, and its results say th
   t.false(text.includes('may exist twice'), 'the field is unique')
 })
 
-test.serial('a pause while lost records are looked up leaves nothing open, and the run finds them later', async t => {
+test.serial('a run that pauses while it looks up lost records leaves no batch open and finds them later', async t => {
   fail({match: creates, times: 1, action: 'dropAfter'}, {match: reads, times: 1, action: {type: 'rateLimit', retryAfter: 50}})
   const begun = await begin('Pa-', {count: 100})
   t.is((await untilPaused(begun.runPath)).pause.code, 'RATE_LIMITED')
@@ -118,7 +122,7 @@ test.serial('a pause while lost records are looked up leaves nothing open, and t
   assertOnce(here.crm, 'Pa-', finals)
 })
 
-test.serial('a run that cannot look its lost records up ends with every row told', async t => {
+test.serial('a run that may not look up its lost records ends with an outcome for every row', async t => {
   fail(
     {match: creates, times: 1, action: 'dropAfter'},
     {match: reads, times: 10, action: {type: 'answer', status: 403, body: {code: 'NO_PERMISSION', status: 'error'}}},
@@ -129,7 +133,7 @@ test.serial('a run that cannot look its lost records up ends with every row told
   t.is(run.rowsWritten, 100)
 })
 
-test.serial('a run that only waits for its CRM is never taken for one that fails', async t => {
+test.serial('a run that only waits for the CRM is not counted as a failed takeover', async t => {
   fail({match: queries, times: 2, action: {type: 'rateLimit', retryAfter: 50}})
   const begun = await begin('Wa-', {count: 1, flow: accounts})
   for (const fence of [1, 2]) {
@@ -144,7 +148,7 @@ test.serial('a run that only waits for its CRM is never taken for one that fails
   t.deepEqual((await begun.end()).outcomes, {created: 1})
 })
 
-test.serial('a CRM that answers nothing is not sent the rest of the file', async t => {
+test.serial('a run pauses if the CRM stops answering, instead of sending the rest of the file', async t => {
   fail({match: creates, times: 10_000, action: 'dropBefore'})
   const begun = await begin('Si-', {count: 3_000})
   const paused = await untilPaused(begun.runPath)
@@ -157,7 +161,7 @@ test.serial('a CRM that answers nothing is not sent the rest of the file', async
   assertOnce(here.crm, 'Si-', finals)
 })
 
-test.serial('the last rows have their tries, and then the run ends with what it knows', async t => {
+test.serial('the last rows get all their attempts before a run ends with them unanswered', async t => {
   fail({match: creates, times: 10_000, action: 'dropBefore'})
   const {outcomes, log} = await (await begin('Sl-', {count: 100})).end()
   t.deepEqual([outcomes, log.length], [{unanswered: 100}, 300])
@@ -188,7 +192,7 @@ test.serial('a job delivered twice finds the run held: one owner, one fence', as
   t.is((await headOf(begun.id)).fence, 1)
 })
 
-test.serial('a run that ends while another worker waits for its lease is not begun again', async t => {
+test.serial('a run that ends while another worker waits for its lease is not started again', async t => {
   const begun = await begin('En-', {count: 5})
   await begun.end()
   await here.db.query(sql.unsafe`update runs set state = 'writing' where id = ${begun.id}`)
@@ -199,7 +203,7 @@ test.serial('a run that ends while another worker waits for its lease is not beg
   const lock = await here.hot.connect()
   await lock.query('begin')
   await lock.query('select from run_heads join runs using (run_no) where id = $1 for update of run_heads', [begun.id])
-  const carried = carryRun(tools, {org: org.org, id: begun.id}, {signal: drain, log: here.tools.log})
+  const carried = executeRun(tools, {org: org.org, id: begun.id}, {signal: drain, log: here.tools.log})
   await until(() => here.db.exists(sql.type(z.object({}))`select from pg_locks where not granted`), Boolean)
   await lock.query(`update runs set state = 'ended' where id = $1`, [begun.id])
   await lock.query('commit')
@@ -209,13 +213,13 @@ test.serial('a run that ends while another worker waits for its lease is not beg
   t.is((await headOf(begun.id)).endedAt, endedAt)
 })
 
-test.serial('the words of the CRM are logged whatever is in them', async t => {
+test.serial('messages of the CRM are logged even if they hold invalid characters', async t => {
   fail({match: creates, times: 1, action: {type: 'refuse', index: 0, code: 'ODD', message: 'half \ud800, none \u0000'}})
   const {outcomes} = await (await begin('Nu-', {count: 5})).end()
   t.deepEqual(outcomes, {created: 4, refused: 1})
 })
 
-test.serial('a run whose file is gone from storage stops and says so', async t => {
+test.serial('a run whose file is missing from storage stops with FILE_GONE', async t => {
   const {path, source} = await prepareImport(org, {csv: accountRows(5, 'Go-'), flow: accounts})
   await here.storage.remove(`${org.org}/${path.split('/').at(-1)}/${source.id}`)
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
@@ -224,7 +228,7 @@ test.serial('a run whose file is gone from storage stops and says so', async t =
   t.like({status: results.status, code: results.body.code}, {status: 410, code: 'FILE_GONE'})
 })
 
-test.serial('a run of a connection that has ended stops and says so', async t => {
+test.serial('a run whose connection has ended stops with GRANT_ENDED', async t => {
   await endConnector(here.db, org.connector)
   const {run} = await runImport(org, {csv: accountRows(5, 'Gr-'), flow: accounts})
   t.is(run.stop.stopped, 'GRANT_ENDED')

@@ -2,14 +2,14 @@ import {once} from 'node:events'
 import test from 'ava'
 import {ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
-import {endWorker, openStandingWorker, openWorkers} from '../worker-process.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
+import {endWorker, openLongLivedWorker, openWorkers} from '../worker-process.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
   await ok(org.call('PUT', `/orgs/${org.org}/libraries/prices`, {manifest, source: 'export const gross = n => Number(n) * 1.25\n'}), 200)
   await ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, {expressionContext: {region: 'north'}}), 200)
@@ -22,7 +22,7 @@ const manifest = {
 }
 
 const startWorker = openWorkers(() => here.config)
-const standing = openStandingWorker(() => here.config)
+const standing = openLongLivedWorker(() => here.config)
 
 const column = (field: string, source: string, more: object = {}) => ({field, mode: 'column', source, ...more})
 const made = (field: string, transform: string, more: object = {}) => ({field, mode: 'expression', transform, ...more})
@@ -32,7 +32,7 @@ const run = async (csv: string, flow: object) => {
   return runImport(org, {csv, flow: {module: 'Orders', ...flow}})
 }
 
-test.serial('rows carry what their expressions make of them, the context and the libraries', async t => {
+test.serial('rows carry the results of their expressions, which read the context and the libraries', async t => {
   const csv = 'first,last,price,when\nAna,Ruiz,8,31.01.2026\n Bo ,  ,\\N,\n'
   const {run: ended, path} = await run(csv, {
     fields: [
@@ -50,7 +50,7 @@ test.serial('rows carry what their expressions make of them, the context and the
   t.like(await readLog(org.call, `${path}/runs/${ended.id}`), [{outcome: 'created'}, {outcome: 'created'}])
 })
 
-test.serial('an expression that fails is that row’s failure, with the place in its own source', async t => {
+test.serial('an expression that fails in a row fails that row alone, with the line and column of its own source', async t => {
   const csv = 'name,code\nGood,e-1\nBad,\nGood,many\n'
   const {run: ended, path} = await run(csv, {
     fields: [column('Name', 'name'), made('Quantity', 'row.code ===\n "many" ? "lots" : Number(row.code.split("-")[1].trim())')],
@@ -65,7 +65,7 @@ test.serial('an expression that fails is that row’s failure, with the place in
   t.regex(failed[0].message, /\(line 2, column \d+\)$/)
 })
 
-test.serial('a row that takes too long fails alone', async t => {
+test.serial('a row whose expression takes too long fails alone', async t => {
   const csv = `name\n${['One', 'Two', 'Three'].join('\n')}\n`
   const {run: ended, path} = await run(csv, {
     fields: [
@@ -79,16 +79,16 @@ test.serial('a row that takes too long fails alone', async t => {
   t.regex(failed.code, /^EXPRESSION_(TIMEOUT|MEMORY)$/)
 })
 
-test.serial('an expression in which every row takes too long stops the run, and says so', async t => {
+test.serial('a run stops with EXPRESSION_TIMEOUT if an expression takes too long in every row', async t => {
   const csv = `name\n${Array.from({length: 120}, (_, n) => `Slow ${n}`).join('\n')}\n`
   const {run: ended} = await run(csv, {
     fields: [column('Name', 'name'), made('Code', 'RegExp("^(a+)+$").test("a".repeat(40) + "b")')],
   })
   t.like(ended, {stop: {stopped: 'EXPRESSION_TIMEOUT'}, rowsWritten: 0})
-  t.regex(ended.stop.message, /Mend it\. Retry this run to carry on/)
+  t.regex(ended.stop.message, /Correct the expression\. Retry this run to continue/)
 })
 
-test.serial('the filter keeps rows back without a word but their count; the guard skips them and says so', async t => {
+test.serial('a filter leaves rows out and only counts them, while a guard skips rows and logs them', async t => {
   const csv = `name,kind\n${Array.from({length: 1_200}, (_, n) => `F-${n + 1},${n % 3 ? (n % 3 === 1 ? 'no' : 'guard') : 'yes'}`).join('\n')}\n`
   const {run: ended, path} = await run(csv, {
     filter: 'row.kind !== "no"',
@@ -110,12 +110,12 @@ test.serial('the filter keeps rows back without a word but their count; the guar
   t.regex(lines[3]!, /^F-3,guard,Skipped,/)
 })
 
-test.serial('a file of which the filter keeps everything back ends with all of it counted', async t => {
+test.serial('a file whose rows are all filtered out ends with all of them counted', async t => {
   const {run: ended} = await run('name\na\nb\nc\n', {filter: 'false', fields: [column('Name', 'name')]})
   t.like(ended, {counts: {Orders: {filtered: 3, created: 0}}, stop: null, progress: {done: 3, total: 3}})
 })
 
-test.serial('a library published after the run began, and another context, change nothing of the run', async t => {
+test.serial('a library or context that changes after a run began does not affect the run', async t => {
   await standing.stop()
   const {path} = await prepareImport(org, {
     csv: 'name\nFrozen\n',
@@ -133,7 +133,7 @@ test.serial('a library published after the run began, and another context, chang
 const rows = 700
 const changing = {
   module: 'Accounts',
-  match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip'},
+  match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
   filter: 'row.n % 10 !== 9',
   fields: [
     made('Account_Name', 'row.number + " " + Math.random()'),
@@ -144,7 +144,7 @@ const changing = {
 }
 const numbered = (prefix: string) => `number,n\n${Array.from({length: rows}, (_, n) => `${prefix}${n},${n}`).join('\n')}\n`
 
-/** What was sent of each account, in every request there was. */
+/** Every payload sent for each account, over all requests. */
 const sentPayloads = (prefix: string) => {
   const sent = new Map<string, Set<string>>()
   for (const {method, path, body} of here.crm.journal()) {
@@ -158,7 +158,7 @@ const sentPayloads = (prefix: string) => {
 }
 
 for (const point of ['after_intent:2', 'after_send:3', 'before_settle:2']) {
-  test.serial(`a run killed at ${point} sends every row as it would have been sent before: clock and chance are the run's`, async t => {
+  test.serial(`a run killed at ${point} sends every row as before the kill, because clock and random values belong to the run`, async t => {
     const prefix = `D${point}-`
     const {path} = await prepareImport(org, {csv: numbered(prefix), flow: changing})
     const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
@@ -177,7 +177,7 @@ for (const point of ['after_intent:2', 'after_send:3', 'before_settle:2']) {
   })
 }
 
-test.serial('killed again and again, rows that are filtered are counted once', async t => {
+test.serial('rows that are filtered out are counted once, even if the worker is killed repeatedly', async t => {
   const {path} = await prepareImport(org, {csv: numbered('Y-'), flow: {...changing, filter: 'row.n % 2'}})
   const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1_000, action: {type: 'slow', ms: 150, when: 'after'}})
@@ -200,7 +200,7 @@ test.serial('killed again and again, rows that are filtered are counted once', a
   )
 })
 
-test.serial('all that holds of a run holds of one with expressions', async t => {
+test.serial('a run with expressions accounts for every row like any other run', async t => {
   startWorker()
   const csv = `name,number\n${Array.from({length: 700}, (_, n) => `N ${n},Q-${n}`).join('\n')}\n`
   const {run: ended, path} = await runImport(org, {

@@ -1,20 +1,20 @@
 import test from 'ava'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted, assertOnce, countBy} from '../oracle.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '1'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '1'}})
   org = await openOrg(here)
 })
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const rows = 600
 
-/** Imports `rows` rows of their own while the faults last, and checks all that must hold whatever happened. */
+/** Imports `count` rows with unique numbers while the faults are active, and asserts that every row is accounted for. */
 const importUnder = async (
   prefix: string,
   faults: object[],
@@ -28,18 +28,18 @@ const importUnder = async (
 }
 
 const lost = {
-  'a connection dropped before anything was done': 'dropBefore',
-  'a connection dropped after the records were made': 'dropAfter',
-  'half an answer after the records were made': 'truncateAfter',
-  'a 502 before anything was done': {type: 'status5xxBefore', status: 502},
-  'a 500 after the records were made': {type: 'status5xxAfter', status: 500},
-  'a page of HTML after the records were made': 'nonJson',
-  'an empty answer after the records were made': 'emptyBody',
-  'no answer in time': {type: 'slow', ms: 4_000, when: 'after'},
+  'a connection dropped before the CRM acted': 'dropBefore',
+  'a connection dropped after the records were created': 'dropAfter',
+  'half an answer after the records were created': 'truncateAfter',
+  'a 502 before the CRM acted': {type: 'status5xxBefore', status: 502},
+  'a 500 after the records were created': {type: 'status5xxAfter', status: 500},
+  'a page of HTML after the records were created': 'nonJson',
+  'an empty answer after the records were created': 'emptyBody',
+  'an answer after the timeout': {type: 'slow', ms: 4_000, when: 'after'},
 }
 
 for (const [what, action] of Object.entries(lost)) {
-  test.serial(`${what}: every row is created once all the same`, async t => {
+  test.serial(`every row is created once despite ${what}`, async t => {
     const prefix = `L${Object.keys(lost).indexOf(what)}-`
     const {outcomes, finals, log} = await importUnder(prefix, [
       {match: {...creates, nth: 2}, times: 1, action},
@@ -54,7 +54,7 @@ for (const [what, action] of Object.entries(lost)) {
   })
 }
 
-test.serial('a record made without saying which is found again', async t => {
+test.serial('a record whose create answers success without its id is found again', async t => {
   const {outcomes, finals, log} = await importUnder('N-', [{match: creates, times: 1, action: {type: 'successNoId', index: 7}}])
   t.deepEqual(outcomes, {created: rows})
   assertOnce(here.crm, 'N-', finals)
@@ -64,13 +64,13 @@ test.serial('a record made without saying which is found again', async t => {
   )
 })
 
-test.serial('fewer answers than records: the rest are found again', async t => {
+test.serial('records that are missing from an answer that is too short are found again', async t => {
   const {outcomes, finals} = await importUnder('S-', [{match: creates, times: 1, action: {type: 'shortData', by: 20}}])
   t.deepEqual(outcomes, {created: rows})
   assertOnce(here.crm, 'S-', finals)
 })
 
-test.serial('without a unique field a lost create is looked for before it is sent again: its records are found', async t => {
+test.serial('a lost create without a unique field is looked for before it is sent again, and its records are found', async t => {
   const flow = {module: 'Accounts', fields: [{field: 'Account_Name', mode: 'column', source: 'number'}]}
   const {outcomes, run, log} = await importUnder('U-', [{match: {...creates, nth: 1}, times: 1, action: 'dropAfter'}], {flow})
   t.deepEqual(outcomes, {created: rows})
@@ -80,7 +80,7 @@ test.serial('without a unique field a lost create is looked for before it is sen
   t.is(made.length, rows)
 })
 
-test.serial('refused rows are refused alone, are not counted, and say why', async t => {
+test.serial('rows that the CRM refuses are refused alone, are not counted, and give the reason', async t => {
   const {outcomes, run, log} = await importUnder('R-', [
     {match: creates, times: 3, action: {type: 'refuse', index: [0, 5], code: 'RECORD_LOCKED'}},
   ])
@@ -95,26 +95,26 @@ test.serial('refused rows are refused alone, are not counted, and say why', asyn
   )
 })
 
-test.serial('asked to slow down, the run waits and nothing is logged for it', async t => {
+test.serial('a run that the CRM rate-limits waits, and logs nothing for the wait', async t => {
   const {outcomes, finals, log} = await importUnder('W-', [{match: creates, times: 4, action: {type: 'rateLimit', retryAfter: 1}}])
   t.deepEqual(outcomes, {created: rows})
   t.is(log.length, rows)
   assertOnce(here.crm, 'W-', finals)
 })
 
-test.serial('a token that dies in mid-run is renewed and nothing is lost', async t => {
+test.serial('an access token that expires during a run is renewed, and no row is lost', async t => {
   const {outcomes, log} = await importUnder('T-', [{match: {...creates, nth: 3}, times: 1, action: 'expireToken'}])
   t.deepEqual(outcomes, {created: rows})
   t.is(log.length, rows)
 })
 
-test.serial('an update that nobody answered is sent again', async t => {
+test.serial('an update without an answer is sent again', async t => {
   await importUnder('P-', [])
   const {outcomes} = await importUnder('P-', [{match: {method: 'PUT', path: '/crm/v8/Accounts', nth: 2}, times: 1, action: 'dropAfter'}])
   t.deepEqual(outcomes, {updated: rows})
 })
 
-test.serial('somebody else made the record meanwhile: the row updates it', async t => {
+test.serial('a row whose record another user creates meanwhile updates that record', async t => {
   const foreign = {
     type: 'foreignCreate',
     module: 'Accounts',
@@ -133,7 +133,7 @@ test.serial('somebody else made the record meanwhile: the row updates it', async
   )
 })
 
-test.serial('a lost create that somebody else made first is not taken', async t => {
+test.serial('a lost create does not claim a record that another user created first', async t => {
   const foreign = {
     type: 'foreignCreate',
     module: 'Accounts',
@@ -148,7 +148,7 @@ test.serial('a lost create that somebody else made first is not taken', async t 
   t.regex(refused.message, /another user created it/)
 })
 
-test.serial('a spent allowance lays the run down, and it goes on by itself', async t => {
+test.serial('a run pauses while the daily CRM quota is exhausted, and resumes by itself', async t => {
   here.crm.faults.add({match: {...creates, nth: 3}, times: 1, action: {type: 'allowanceSpent', forSeconds: 50}})
   const {path} = await prepareImport(org, {csv: accountRows(rows, 'Q-'), flow: accounts})
   const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
@@ -164,7 +164,7 @@ test.serial('a spent allowance lays the run down, and it goes on by itself', asy
   assertOnce(here.crm, 'Q-', finals)
 })
 
-test.serial('a run stops at exactly the rows it was declared to write', async t => {
+test.serial('a run stops at exactly the number of rows it declared', async t => {
   const refusals = {match: creates, times: 4, action: {type: 'refuse', index: [3, 4, 5], code: 'INVALID_DATA'}}
   const {outcomes, run} = await importUnder('D-', [refusals], {start: {declaredRows: 250}})
   t.is(outcomes.created, 250)

@@ -1,13 +1,13 @@
 import test from 'ava'
 import {openOrg, readLog, runImport} from '../importing.ts'
 import {assertAccounted} from '../oracle.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
   org = await openOrg(here)
 })
 
@@ -19,11 +19,11 @@ const resultsOf = async (path: string, run: {id: string}) => {
 
 const accountsBy = (name: string, by: string, source: string, more: object[] = []) => ({
   module: 'Accounts',
-  match: {by: [by], onOne: 'update', onMany: 'skip'},
+  match: {by: [by], onOne: 'update', onMany: 'skip', unchanged: 'write'},
   fields: [column('Account_Name', name), ...(by === 'Account_Name' ? [] : [column(by, source)]), ...more],
 })
 
-test.serial('two flows that write one module from one row: two plan rows, and both records in the results', async t => {
+test.serial('two flows that write one module from one row write two plan rows, and the results show both records', async t => {
   const flow = (name: string) => ({module: 'Accounts', fields: [column('Account_Name', name)]})
   const csv = 'one,two\nTwo A,Two B\nTwo C,Two D\n'
   const {path, run} = await runImport(org, {csv, flow: [flow('one'), flow('two')]})
@@ -48,7 +48,7 @@ test.serial('two flows that write one module from one row: two plan rows, and bo
   ])
 })
 
-test.serial('a later flow meets the record an earlier one made of the same row', async t => {
+test.serial('a later flow matches the record that an earlier flow created from the same row', async t => {
   const csv = 'name,number,city\nMeet,Me-1,Old Town\n'
   const flow = (city: object) => accountsBy('name', 'Account_Number', 'number', [{field: 'Billing_City', ...city}])
   const {run} = await runImport(org, {csv, flow: [flow({mode: 'column', source: 'city'}), flow({mode: 'static', staticValue: 'New Town'})]})
@@ -58,8 +58,8 @@ test.serial('a later flow meets the record an earlier one made of the same row',
   t.is(made.length, 1)
 })
 
-test.serial('flows that match one module by different fields never take each other for a match', async t => {
-  // Row 1 makes an account numbered 7001; the second flow looks for one that is named 7001.
+test.serial("flows that match one module by different fields do not match each other's keys", async t => {
+  // Row 1 creates an account numbered 7001; the second flow looks for one named 7001.
   const csv = 'name,number,other\nFirst,7001,7001\n'
   const {run} = await runImport(org, {
     csv,
@@ -70,7 +70,7 @@ test.serial('flows that match one module by different fields never take each oth
   t.deepEqual([of('First').length, of('7001').length], [1, 1])
 })
 
-test.serial('flows over two modules are worked in their order, each with a column of its own in the results', async t => {
+test.serial('flows over two modules run in their order, each with its own record column in the results', async t => {
   const csv = 'name,mail\nAcme,a@example.org\nBolt,b@example.org\n'
   const contacts = {module: 'Contacts', match: {by: ['Email']}, fields: [column('Last_Name', 'name'), column('Email', 'mail')]}
   const {path, run} = await runImport(org, {csv, flow: [contacts, {module: 'Leads', fields: [column('Last_Name', 'name')]}]})
@@ -82,7 +82,7 @@ test.serial('flows over two modules are worked in their order, each with a colum
 
 const orders = {
   module: 'Orders',
-  match: {by: ['Code'], onOne: 'update', onMany: 'skip'},
+  match: {by: ['Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
   fields: [
     column('Name', 'name'),
     column('Code', 'code'),
@@ -95,7 +95,7 @@ const orders = {
 }
 const ordersCsv = (lines: string[]) => `name,code,status,quantity,date,short,notes\n${lines.join('\n')}\n`
 
-test.serial('rows that cannot be sent fail alone, each with its reason and its field, and count nothing', async t => {
+test.serial('rows that cannot be sent fail alone, each with its reason and field, and are not counted', async t => {
   const csv = ordersCsv([
     'Good,V-1,Fresh,3,2026-01-31,short,',
     'Quantity,V-2,Fresh,three,2026-01-31,,',
@@ -135,7 +135,7 @@ test.serial('rows that cannot be sent fail alone, each with its reason and its f
   )
 })
 
-test.serial('the clear token clears a field; an empty cell leaves it, or clears it where the flow says so', async t => {
+test.serial('the clear token clears a field; an empty cell leaves it unchanged, or clears it where the flow says so', async t => {
   const before = ordersCsv(['Full,C-1,Fresh,3,2026-01-31,short,note'])
   await runImport(org, {csv: before, flow: orders})
   const {run} = await runImport(org, {csv: ordersCsv(['Full,C-1,\\N,,,\\N,']), flow: orders})
@@ -144,7 +144,7 @@ test.serial('the clear token clears a field; an empty cell leaves it, or clears 
   t.like(order, {Status: null, Quantity: null, Order_Date: '2026-01-31', Short: null, Notes: 'note'})
 })
 
-test.serial('every row keeps its number, whatever becomes of it: line N of the results is row N', async t => {
+test.serial('line N of the results is row N of the file, whatever the outcome of the row', async t => {
   const csv = ordersCsv(Array.from({length: 1_200}, (_, n) => (n % 3 ? `Row,L-${n},Fresh,${n},,,` : `Row,L-${n},Fresh,many,,,`)))
   const {path, run} = await runImport(org, {csv, flow: orders})
   const lines = await resultsOf(path, run)
@@ -152,7 +152,7 @@ test.serial('every row keeps its number, whatever becomes of it: line N of the r
   t.true(lines.slice(1).every((line, n) => line.startsWith(`Row,L-${n},`) && line.includes(n % 3 ? ',Written,' : ',Failed,')))
 })
 
-test.serial('all that holds of a run holds of one whose rows all fail', async t => {
+test.serial('a run whose rows all fail accounts for every row', async t => {
   const {path, run} = await runImport(org, {
     csv: `name,number,city\nx,${'n'.repeat(300)},y\n`,
     flow: accountsBy('name', 'Account_Number', 'number'),

@@ -1,15 +1,18 @@
 import anyTest, {type TestFn} from 'ava'
 import {contactsPath, describeContacts, startContacts} from '../described.ts'
 import {type Org, ok, readLog, runImport, untilRun} from '../importing.ts'
-import type {GenericStandIn} from '../simulators/generic.ts'
-import {type World, world} from '../world.ts'
+import type {GenericSimulator} from '../simulators/generic.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-type Here = {world: World; there: GenericStandIn; org: Org}
+type Here = {world: TestDeployment; there: GenericSimulator; org: Org}
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => {
   const there = await startContacts()
-  const here = await world(t, {workers: ['imports', 'discovery'], environment: {GENERIC_ORIGINS: there.url, LEASE_SECONDS: '1'}})
+  const here = await startTestDeployment(t, {
+    workers: ['imports', 'discovery'],
+    environment: {GENERIC_ORIGINS: there.url, LEASE_SECONDS: '1'},
+  })
   const {org, token} = await here.makeOrg()
   const call = here.as(token)
   const document = describeContacts(there, {renewal: 'daily at 00:00 UTC'})
@@ -31,7 +34,7 @@ const flow = {
 const contacts = (count: number, prefix: string) =>
   `name,email\n${Array.from({length: count}, (_, n) => `${prefix} ${n + 1},${prefix.toLowerCase()}${n + 1}@example.org`).join('\n')}\n`
 
-test('a file is imported into a described destination, row by row accounted for', async t => {
+test('a file is imported into a described destination, with every row accounted for', async t => {
   const {there, org} = t.context
   const error = {code: 'BLOCKED', message: 'This address is blocked', details: {api_name: 'email'}}
   there.fail({action: {type: 'answer', status: 429, headers: {'retry-after': '0'}}})
@@ -59,17 +62,17 @@ test('a file is imported into a described destination, row by row accounted for'
   )
 })
 
-test('rows are matched by a unique field: those that are there are updated', async t => {
+test('rows that match a unique field of a described destination update its records', async t => {
   const {there, org} = t.context
   await runImport(org, {csv: contacts(5, 'Bo'), flow})
   const before = there.records(contactsPath).length
-  const match = {by: ['email'], onOne: 'update', onMany: 'skip'}
+  const match = {by: ['email'], onOne: 'update', onMany: 'skip', unchanged: 'write'}
   const {run} = await runImport(org, {csv: contacts(8, 'Bo'), flow: {...flow, match}})
   t.like(run.counts.Contacts, {created: 3, updated: 5})
   t.is(there.records(contactsPath).length, before + 3)
 })
 
-test('a create nobody answered is sent again, and what it then meets is not taken blindly', async t => {
+test('an unanswered create is sent again, and does not claim a record whose creator the destination does not show', async t => {
   const {there, org} = t.context
   there.fail({method: 'POST', action: {type: 'drop', when: 'after'}})
   const {path, run} = await runImport(org, {csv: contacts(3, 'Cy'), flow})
@@ -79,7 +82,7 @@ test('a create nobody answered is sent again, and what it then meets is not take
   t.is(there.records(contactsPath).filter(({name}) => String(name).startsWith('Cy')).length, 3, 'and none is there twice')
 })
 
-test('a run on a destination whose day is used up lies down until it is renewed', async t => {
+test('a run on a destination with an exhausted daily quota pauses until the quota is renewed', async t => {
   const {world, there, org} = t.context
   there.fail({method: 'POST', action: {type: 'answer', status: 429, headers: {'retry-after': '7200'}}})
   const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'T', connectorId: org.connector}), 201)
@@ -90,7 +93,7 @@ test('a run on a destination whose day is used up lies down until it is renewed'
   const at = `${path}/runs/${run.id}`
   t.like(await untilRun(org.call, at, ({state}) => state === 'paused'), {pause: {code: 'DAILY_ALLOWANCE_SPENT'}})
   await world.ahead('90 seconds')
-  await untilRun(org.call, at, ({state, pause}) => state === 'paused' && /names/.test(pause.message))
+  await untilRun(org.call, at, ({state, pause}) => state === 'paused' && /after it renews/.test(pause.message))
   t.is(there.journal('POST').length, 1)
   await world.ahead('121 minutes')
   t.like(await untilRun(org.call, at, ({state}) => state === 'ended'), {stop: null, counts: {Contacts: {created: 4}}})

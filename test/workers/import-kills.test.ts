@@ -5,15 +5,15 @@ import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {endWorker, openWorkers} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 
@@ -30,7 +30,7 @@ const begin = async (prefix: string) => {
   return {path, runPath: `${path}/runs/${run.id}`}
 }
 
-/** The run ends with every row created once and accounted for. */
+/** Asserts that the run ends with every row created once and accounted for. */
 const assertWhole = async (
   t: {deepEqual(a: unknown, b: unknown): void},
   prefix: string,
@@ -55,7 +55,7 @@ for (const point of ['after_intent:3', 'after_send:4', 'before_settle:2', 'in_cl
   })
 }
 
-test.serial('workers killed again and again at any moment lose and double nothing', async t => {
+test.serial('workers that are killed repeatedly lose no row and write none twice', async t => {
   const begun = await begin('M-')
   here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
   for (let kill = 1; kill <= 2; kill++) {
@@ -67,7 +67,7 @@ test.serial('workers killed again and again at any moment lose and double nothin
   await assertWhole(t, 'M-', begun)
 })
 
-test.serial('a worker that sleeps past its lease wakes to find the run taken, and changes nothing', async t => {
+test.serial('a worker that sleeps past its lease finds its run taken over when it wakes, and changes nothing', async t => {
   const begun = await begin('Z-')
   here.crm.faults.add({match: {...creates, nth: 4}, times: 1, action: {type: 'hold', when: 'after'}})
   const sleeper = startWorker()
@@ -88,7 +88,7 @@ const fenceOf = ({runPath}: {runPath: string}) =>
   here.db.oneFirst(sql.type(z.object({fence: z.number()}))`
     select fence from run_heads join runs using (run_no) where id = ${runPath.split('/').at(-1)!}`)
 
-test.serial('a worker asked to stop settles what is in flight and hands the run over', async t => {
+test.serial('a worker that gets SIGTERM settles its rows in flight and releases the run to another worker', async t => {
   const begun = await begin('E-')
   here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
   const leaver = startWorker()
@@ -101,7 +101,7 @@ test.serial('a worker asked to stop settles what is in flight and hands the run 
   t.is(log.length, rows, 'nothing was left unanswered')
 })
 
-test.serial('a second signal ends a worker at once', async t => {
+test.serial('a second SIGTERM ends a worker at once', async t => {
   const begun = await begin('X-')
   here.crm.faults.add({match: creates, times: 1, action: {type: 'hold', when: 'after'}})
   const worker = startWorker({LOG_LEVEL: 'info'})
@@ -116,7 +116,7 @@ test.serial('a second signal ends a worker at once', async t => {
   await assertWhole(t, 'X-', begun)
 })
 
-test.serial("the database's back ends are terminated in mid-run: nothing is lost", async t => {
+test.serial('a run loses no row when all database connections are terminated during it', async t => {
   const begun = await begin('B-')
   here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
   startWorker()

@@ -4,21 +4,21 @@ import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
 import {assertAccounted} from '../oracle.ts'
-import {openStandingWorker, openWorkers} from '../worker-process.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
+import {openLongLivedWorker, openWorkers} from '../worker-process.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 test.beforeEach(() => here.crm.clearJournal())
 test.afterEach.always(() => here.crm.faults.clear())
 
 const startWorker = openWorkers(() => here.config)
-const standing = openStandingWorker(() => here.config)
+const standing = openLongLivedWorker(() => here.config)
 
 const column = (field: string, source: string, more: object = {}) => ({field, mode: 'column', source, ...more})
 const searched = (source: string, more: object = {}) => ({field: 'Account_Name', mode: 'search', source, ...more})
@@ -35,7 +35,7 @@ const contactsNamed = (prefix: string) =>
   here.crm.records('example', 'Contacts').filter(({Last_Name}) => String(Last_Name).startsWith(prefix)) as any[]
 const linkOf = (name: string) => contactsNamed(name)[0]?.Account_Name?.id ?? contactsNamed(name)[0]?.Account_Name ?? null
 
-/** Values that the CRM was asked for, query by query. A query that found nothing and was asked again with a control counts once. */
+/** The values in each lookup query. A query that found nothing and was repeated with a control value counts once. */
 const asked = (module = 'Accounts') => {
   const lists = here.crm
     .journal()
@@ -58,7 +58,7 @@ const run = async (csv: string, flow: object | object[]) => {
   return {ended, path, log, lookups: log.filter(({phase}) => phase === 'lookup')}
 }
 
-test.serial('a cell finds the record of that name, whatever its case and blanks', async t => {
+test.serial('a lookup finds the record with the name of the cell, ignoring case and blanks', async t => {
   const [acme] = makeAccounts('Acme L-1', 'Acme L-11')
   const {ended, lookups} = await run('name,company\nLa,Acme L-1\nLb,  acme   l-1 \nLc,\n', contacts())
   t.like(ended.counts.Contacts, {created: 3})
@@ -66,7 +66,7 @@ test.serial('a cell finds the record of that name, whatever its case and blanks'
   t.deepEqual(lookups, [])
 })
 
-test.serial('every distinct value is asked for once, fifty in a query, in the whole run', async t => {
+test.serial('each distinct lookup value is queried once per run, at most fifty values in a query', async t => {
   const names = Array.from({length: 120}, (_, n) => `Once ${n}`)
   makeAccounts(...names)
   const csv = `name,company\n${Array.from({length: 720}, (_, n) => `O-${n},${names[n % 120]}`).join('\n')}\n`
@@ -78,7 +78,7 @@ test.serial('every distinct value is asked for once, fifty in a query, in the wh
   t.true(contactsNamed('O-').every(({Account_Name}) => Account_Name))
 })
 
-test.serial('more values than are kept in memory: each is asked for once all the same', async t => {
+test.serial('each lookup value is queried once, even if the run has more values than it keeps in memory', async t => {
   const names = Array.from({length: 10_100}, (_, n) => `Much ${n}`)
   makeAccounts(...names)
   const values = [...names, ...names.slice(0, 100)]
@@ -94,17 +94,20 @@ const policies: [policy: object, outcome: 'created' | 'failed' | 'skipped', entr
   [{onNone: 'skip'}, 'skipped', {code: 'NONE', message: /: the row was skipped$/}],
 ]
 for (const [at, [policy, outcome, entry]] of policies.entries()) {
-  test.serial(`no record is found, ${JSON.stringify(policy)}: the row is ${outcome}, and the log says what its link came to`, async t => {
-    const {ended, log, lookups, path} = await run(`name,company\nN${at}-a,Nobody\n`, contacts(policy))
-    t.is(ended.counts.Contacts[outcome], 1)
-    assertLike(t, lookups, [{rowNumber: 1, outcome: 'lookup', attempt: 0, target: 'Account_Name', module: 'Contacts', ...entry}])
-    const [final] = log.filter(({phase}) => phase === 'write')
-    if (outcome !== 'created') t.like(final, {code: 'LOOKUP_NONE', target: 'Account_Name', attempt: 0})
-    t.is(contactsNamed(`N${at}-`).length, outcome === 'created' ? 1 : 0)
-    t.false(JSON.stringify(log).includes('Nobody'), 'no value is in the log')
-    t.is(log.length, 2)
-    t.truthy(path)
-  })
+  test.serial(
+    `a row without a lookup result is ${outcome} under the policy ${JSON.stringify(policy)}, and the log explains the link`,
+    async t => {
+      const {ended, log, lookups, path} = await run(`name,company\nN${at}-a,Nobody\n`, contacts(policy))
+      t.is(ended.counts.Contacts[outcome], 1)
+      assertLike(t, lookups, [{rowNumber: 1, outcome: 'lookup', attempt: 0, target: 'Account_Name', module: 'Contacts', ...entry}])
+      const [final] = log.filter(({phase}) => phase === 'write')
+      if (outcome !== 'created') t.like(final, {code: 'LOOKUP_NONE', target: 'Account_Name', attempt: 0})
+      t.is(contactsNamed(`N${at}-`).length, outcome === 'created' ? 1 : 0)
+      t.false(JSON.stringify(log).includes('Nobody'), 'no value is in the log')
+      t.is(log.length, 2)
+      t.truthy(path)
+    },
+  )
 }
 
 const assertLike = (
@@ -119,7 +122,7 @@ const assertLike = (
   }
 }
 
-test.serial('several records are found: the oldest is linked, none is, the row is skipped, or it waits', async t => {
+test.serial('a lookup with several results links the oldest record, leaves the link empty, skips the row or asks', async t => {
   const [oldest] = makeAccounts('Twins', 'twins')
   const of = async (name: string, onMany: string) => run(`name,company\n${name},Twins\n`, contacts({onMany}))
   const first = await of('Ma', 'first')
@@ -137,7 +140,7 @@ test.serial('several records are found: the oldest is linked, none is, the row i
   t.is(contactsNamed('Mc').length + contactsNamed('Md').length, 0)
 })
 
-test.serial('a value waits for a person once, and the retry links the record they chose', async t => {
+test.serial('an ambiguous lookup value is asked about once, and the retry links the chosen record', async t => {
   const [, second] = makeAccounts('Choose me', 'Choose me')
   const {ended, path} = await run('name,company\nQa,Choose me\nQb,choose me\nQc,\n', contacts())
   t.like(ended.counts.Contacts, {created: 1, skipped: 2})
@@ -155,7 +158,7 @@ test.serial('a value waits for a person once, and the retry links the record the
   ])
 })
 
-test.serial('an expression makes what is searched, and another field is searched where the mapping says so', async t => {
+test.serial('a lookup can search a value made by an expression, in another field than the name', async t => {
   const [id] = here.crm
     .create('example', 'Accounts', [{Account_Name: 'By number', Account_Number: 'X-77'}])
     .map(({details}) => String(details.id))
@@ -163,7 +166,7 @@ test.serial('an expression makes what is searched, and another field is searched
   t.is(linkOf('Ea'), id)
 })
 
-test.serial('free text is searched only where it is asked for, and what it finds has every word in the field that is meant', async t => {
+test.serial('free-text search runs only where the mapping says so, and links records with every word in the searched field', async t => {
   const [lab, exact] = makeAccounts('Wordy Labs Limited', 'Exact Word', 'Exact Word Two')
   here.crm.create('example', 'Accounts', [{Account_Name: 'Elsewhere', Description: 'Not Wordy Labs'}])
   const {lookups} = await run('name,company\nWa,wordy labs\nWb,Wordy Nothing\nWc,exact word\n', contacts({searchMethod: 'word'}))
@@ -172,7 +175,7 @@ test.serial('free text is searched only where it is asked for, and what it finds
   t.deepEqual(asked(), [])
 })
 
-test.serial('people are found by e-mail in any mode, and all of them are read once', async t => {
+test.serial('users are looked up by email address or id, and the list of users is read once', async t => {
   const owner = here.crm.state().orgs.example!.users.find(({email}) => email === 'ana@example.org')!
   const order = (name: string, mail: string) => `${name},${mail}`
   const csv = `name,mail\n${[order('Pa', 'Ana@Example.org'), order('Pb', String(owner.id)), order('Pc', 'nobody@example.org')].join('\n')}\n`
@@ -191,7 +194,7 @@ test.serial('people are found by e-mail in any mode, and all of them are read on
   t.is(here.crm.journal().filter(({path, query}) => path === '/crm/v8/users' && query.type === 'ActiveUsers').length, 1)
 })
 
-test.serial('what the run itself made is linked without asking the CRM', async t => {
+test.serial('records that the run itself created are linked without a query', async t => {
   const accounts = {module: 'Accounts', match: {by: ['Account_Name'], onMany: 'skip'}, fields: [column('Account_Name', 'company')]}
   const {ended, lookups} = await run('name,company\nRa,Own One\nRb,Own Two\nRc,OWN ONE\n', [accounts, contacts()])
   t.like(ended.counts, {Accounts: {created: 2, updated: 1}, Contacts: {created: 3}})
@@ -210,7 +213,7 @@ test.serial('what the run itself made is linked without asking the CRM', async t
   )
 })
 
-test.serial('a value that was not there is asked for again once another flow has written what is searched', async t => {
+test.serial('a value that was not found is queried again after another flow wrote the searched module', async t => {
   const accounts = {module: 'Accounts', fields: [column('Account_Name', 'company')]}
   const {lookups, ended} = await run('name,company\nSa,Made between\n', [contacts(), accounts, contacts()])
   t.is(ended.counts.Contacts.created, 2)
@@ -223,7 +226,7 @@ const many = (prefix: string) =>
   `name,company\n${Array.from({length: 600}, (_, n) => `${prefix}${n},${values[(n * 7) % 300]}`).join('\n')}\n`
 const witnessed = {
   module: 'Accounts',
-  match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip'},
+  match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
   fields: [column('Account_Name', 'name'), column('Account_Number', 'name'), {field: 'Parent_Account', mode: 'search', source: 'company'}],
 }
 
@@ -232,42 +235,46 @@ for (const [point, makes] of [
   ['after_intent:3', 150],
   ['after_send:4', 300],
 ] as const) {
-  test.serial(`a worker killed at ${point} leaves its answers to the next: each value is asked for once, each link noted once`, async t => {
-    const prefix = `V${point}-`
-    await standing.stop()
-    if (here.crm.records('example', 'Accounts').every(({Account_Name}) => Account_Name !== values[0])) makeAccounts(...values.slice(0, 150))
-    else if (makes === 300) makeAccounts(...values.slice(150))
-    here.crm.clearJournal()
-    const {path} = await prepareImport(org, {csv: many(prefix), flow: witnessed})
-    const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
-    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL')
-    startWorker()
-    const ended = await untilEnded(org.call, `${path}/runs/${begun.id}`)
-    const {outcomes, log} = await assertAccounted(here, {org, path, run: ended, rows: 600})
-    t.deepEqual(outcomes, {created: 600})
-    const times = Map.groupBy(
-      asked()
-        .flat()
-        .filter(value => value.startsWith('Kept ')),
-      value => value,
-    )
-    t.is(times.size, 300)
-    t.deepEqual(
-      [...times.values()].filter(({length}) => length > 1),
-      [],
-    )
-    const lookups = log.filter(({phase}) => phase === 'lookup')
-    const unfound = makes === 150 ? 300 : 0
-    t.is(lookups.length, unfound)
-    t.is(new Set(lookups.map(({rowNumber}) => rowNumber)).size, unfound)
-    const left = await here.db.oneFirst(sql.type(z.object({count: z.number()}))`
+  test.serial(
+    `a worker killed at ${point} leaves its lookup results to the next: each value queried once, each link logged once`,
+    async t => {
+      const prefix = `V${point}-`
+      await standing.stop()
+      if (here.crm.records('example', 'Accounts').every(({Account_Name}) => Account_Name !== values[0]))
+        makeAccounts(...values.slice(0, 150))
+      else if (makes === 300) makeAccounts(...values.slice(150))
+      here.crm.clearJournal()
+      const {path} = await prepareImport(org, {csv: many(prefix), flow: witnessed})
+      const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+      const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
+      t.is(signal, 'SIGKILL')
+      startWorker()
+      const ended = await untilEnded(org.call, `${path}/runs/${begun.id}`)
+      const {outcomes, log} = await assertAccounted(here, {org, path, run: ended, rows: 600})
+      t.deepEqual(outcomes, {created: 600})
+      const times = Map.groupBy(
+        asked()
+          .flat()
+          .filter(value => value.startsWith('Kept ')),
+        value => value,
+      )
+      t.is(times.size, 300)
+      t.deepEqual(
+        [...times.values()].filter(({length}) => length > 1),
+        [],
+      )
+      const lookups = log.filter(({phase}) => phase === 'lookup')
+      const unfound = makes === 150 ? 300 : 0
+      t.is(lookups.length, unfound)
+      t.is(new Set(lookups.map(({rowNumber}) => rowNumber)).size, unfound)
+      const left = await here.db.oneFirst(sql.type(z.object({count: z.number()}))`
       select count(*) from run_lookups join runs using (run_no) where id = ${begun.id}`)
-    t.is(left, 0, 'answers are kept for the run alone')
-  })
+      t.is(left, 0, 'answers are kept for the run alone')
+    },
+  )
 }
 
-test.serial('a value the CRM cannot be asked about fails its rows alone', async t => {
+test.serial('a lookup value that the CRM cannot be queried for fails its rows alone', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Rich', Annual_Revenue: 4_711}])
   const {ended, log} = await run('name,company\nUa,4711\nUb,1e21\nUc,many\n', contacts({searchField: 'Annual_Revenue'}))
   t.like(ended.counts.Contacts, {created: 2, failed: 1})

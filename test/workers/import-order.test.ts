@@ -1,13 +1,13 @@
 import test from 'ava'
 import {accounts, openOrg, runImport} from '../importing.ts'
 import {assertAccounted} from '../oracle.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
   org = await openOrg(here)
 })
 
@@ -17,7 +17,7 @@ const quote = (cell: string) => `"${cell.replaceAll('"', '""')}"`
 const csvOf = (rows: Row[]) =>
   `name,number,city\n${rows.map(({name, number, city}) => [name, number, city].map(quote).join(',')).join('\n')}\n`
 
-/** Runs the rows through one flow over Accounts, checks all that holds of every run, and answers what became of each row. */
+/** Runs the rows through one flow over Accounts, asserts that every row is accounted for, and returns the outcome of each row. */
 const importRows = async (rows: Row[], match: object | null = accounts.match, start: object = {}) => {
   const {run, path} = await runImport(org, {csv: csvOf(rows), flow: {...accounts, match: match ?? undefined}, start})
   const {finals, log, outcomes} = await assertAccounted(here, {org, path, run, rows: rows.length})
@@ -28,10 +28,10 @@ const importRows = async (rows: Row[], match: object | null = accounts.match, st
 const found = (of: (record: any) => boolean) => here.crm.records('example', 'Accounts').filter(of)
 const numbered = (number: string) => found(record => record.Account_Number === number)
 const named = (name: string) => found(record => record.Account_Name === name)
-const byNumber = (onOne: string, onMany = 'skip') => ({by: ['Account_Number'], onOne, onMany})
-const byName = (onOne: string, onMany = 'skip') => ({by: ['Account_Name'], onOne, onMany})
+const byNumber = (onOne: string, onMany = 'skip') => ({by: ['Account_Number'], onOne, onMany, unchanged: 'write'})
+const byName = (onOne: string, onMany = 'skip') => ({by: ['Account_Name'], onOne, onMany, unchanged: 'write'})
 
-/** `count` rows of their own, with the same row first and last. */
+/** `count` rows with unique numbers, except that the last row repeats the first. */
 const spread = (prefix: string, count: number) => [
   row('First', `${prefix}0`, 'Early'),
   ...Array.from({length: count - 2}, (_, n) => row(`Filler ${n}`, `${prefix}${n + 1}`, 'Town')),
@@ -43,7 +43,7 @@ for (const [where, count] of [
   ['150 rows apart', 151],
   ['in two chunks of the file', 620],
 ] as const) {
-  test.serial(`a value twice in one file, ${where}: the first row makes the record and the last one updates it`, async t => {
+  test.serial(`a value that occurs twice in a file, ${where}: the first row creates the record and the last one updates it`, async t => {
     const prefix = `O${count}-`
     const {outcomes, outcomeOf, codes} = await importRows(spread(prefix, count))
     t.deepEqual(outcomes, {created: count - 1, updated: 1})
@@ -54,46 +54,46 @@ for (const [where, count] of [
   })
 }
 
-test.serial('onOne skip: the later row is left out, and names the record of the first', async t => {
+test.serial('a later row with the same value is skipped under onOne skip, and names the record of the first row', async t => {
   const {outcomes, finals} = await importRows(spread('S-', 151), byNumber('skip'))
   t.deepEqual(outcomes, {created: 150, skipped: 1})
   t.like(finals.get(151), {code: 'MATCH_ONE', recordId: finals.get(1).recordId, attempt: 0})
   t.like(numbered('S-0'), [{Account_Name: 'First'}])
 })
 
-test.serial('onOne create: the later row is refused by the CRM, as it would be alone', async t => {
+test.serial('a later row with the same value is refused by the CRM under onOne create, as it would be alone', async t => {
   const {outcomes, finals} = await importRows(spread('C-', 151), byNumber('create'))
   t.deepEqual(outcomes, {created: 150, refused: 1})
   t.like(finals.get(151), {code: 'DUPLICATE_DATA', outcome: 'refused'})
 })
 
-test.serial('without a match the unique value alone keeps the rows in order', async t => {
+test.serial('rows with the same unique value keep their order without matching', async t => {
   const {outcomes, outcomeOf} = await importRows(spread('N-', 151), null)
   t.deepEqual(outcomes, {created: 150, refused: 1})
   t.deepEqual([outcomeOf(1), outcomeOf(151)], ['created', 'refused'])
 })
 
-test.serial('without a match or a unique field equal rows make as many records', async t => {
+test.serial('equal rows create as many records without matching and without a unique field', async t => {
   const rows = Array.from({length: 120}, () => row('Twin', '', 'Town'))
   t.deepEqual((await importRows(rows, null)).outcomes, {created: 120})
   t.is(named('Twin').length, 120)
 })
 
-test.serial('a record the CRM has already: both rows update it, the later one last', async t => {
+test.serial('two rows that match one existing record both update it, in file order', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'There', Account_Number: 'T-0'}])
   const {outcomes} = await importRows(spread('T-', 151))
   t.deepEqual(outcomes, {created: 149, updated: 2})
   t.like(numbered('T-0'), [{Account_Name: 'Last', Billing_City: 'Late'}])
 })
 
-test.serial('when the first row is refused the later one is planned afresh, and makes the record', async t => {
+test.serial('a later row is planned again and creates the record when the first row with its value is refused', async t => {
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'refuse', index: 0}})
   const {outcomes, outcomeOf} = await importRows(spread('R-', 100))
   t.deepEqual(outcomes, {created: 99, refused: 1})
   t.deepEqual([outcomeOf(1), outcomeOf(100)], ['refused', 'created'])
 })
 
-test.serial('when the first row is not answered the later one waits for what became of it', async t => {
+test.serial('a later row waits for the outcome of an unanswered first row with its value', async t => {
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: 'dropAfter'})
   const {outcomes, outcomeOf, finals} = await importRows(spread('W-', 100))
   t.deepEqual(outcomes, {created: 99, updated: 1})
@@ -102,10 +102,10 @@ test.serial('when the first row is not answered the later one waits for what bec
   t.like(numbered('W-0'), [{Account_Name: 'Last'}])
 })
 
-test.serial('a row that waits is not passed by a later one that shares a key with it', async t => {
+test.serial('a waiting row is not overtaken by a later row that shares a key with it', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Kept', Account_Number: 'P-1'}])
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'refuse', index: 0}})
-  // Row 2 waits for row 1's number; row 3 shares only its name with row 2, and is to be the last to write it.
+  // Row 2 waits for row 1's number. Row 3 shares only its name with row 2, and must be the last to write the record.
   const rows = [row('Other', 'P-2', 'One'), row('Kept', 'P-2', 'Two'), row('Kept', 'P-3', 'Three')]
   const {outcomes} = await importRows(rows, byName('update'))
   t.deepEqual(outcomes, {refused: 1, updated: 2})
@@ -119,7 +119,7 @@ test.serial('a hundred rows of one record are written one after another', async 
   t.like(numbered('H-1'), [{Billing_City: 'Town 99'}])
 })
 
-test.serial('spellings of one value are one record, in the file and in the CRM', async t => {
+test.serial('spellings of one value match one record, in the file and in the CRM', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Acme Inc', Account_Number: 'Sp-1'}])
   const rows = [
     row('ACME INC', 'sp-1', 'One'),
@@ -134,13 +134,13 @@ test.serial('spellings of one value are one record, in the file and in the CRM',
   t.is(found(({Account_Number}) => /^sp-/i.test(String(Account_Number).trim())).length, 2)
 })
 
-test.serial('blanks around a value that is matched by hide no record', async t => {
+test.serial('a value with surrounding or repeated blanks still matches its record', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Blank Co'}])
   const {outcomes} = await importRows([row('  Blank   Co ', '', 'One')], byName('update'))
   t.deepEqual(outcomes, {updated: 1})
 })
 
-test.serial('a CRM that minds case in its queries finds the record by its own refusal', async t => {
+test.serial("a record is found by the CRM's duplicate refusal if the CRM's queries are case-sensitive", async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Case', Account_Number: 'Case-1'}])
   here.crm.setSwitches({coqlCaseSensitive: true})
   const {outcomes} = await importRows([row('Case', 'CASE-1', 'One'), row('Case', 'case-1', 'Two')])
@@ -149,7 +149,7 @@ test.serial('a CRM that minds case in its queries finds the record by its own re
   t.is(found(({Account_Number}) => /^case-1$/i.test(String(Account_Number))).length, 1)
 })
 
-test.serial('quotes, backslashes, percent signs and other scripts are values like any other', async t => {
+test.serial('values with quotes, backslashes, percent signs and other scripts match exactly', async t => {
   const names = [`O'Brien & "Sons"`, 'C:\\new\\temp', "'' or 1=1", '100 % wool', 'Ünïcode 東京 🚀', 'ends in \\', "a\\'b"]
   const rows = names.map((name, n) => row(name, `Q-${n}`, 'Town'))
   t.deepEqual((await importRows(rows, byName('update'))).outcomes, {created: names.length})
@@ -157,7 +157,7 @@ test.serial('quotes, backslashes, percent signs and other scripts are values lik
   for (const name of names) t.is(named(name).length, 1, name)
 })
 
-test.serial('more distinct values than one query takes are all found', async t => {
+test.serial('records are all found when a file has more distinct values than one query takes', async t => {
   const rows = Array.from({length: 130}, (_, n) => row(`Many ${n}`, `M-${n}`, 'Town'))
   here.crm.create(
     'example',
@@ -172,7 +172,7 @@ for (const [onMany, outcomes] of [
   ['skip', {skipped: 1}],
   ['first', {updated: 1}],
 ] as const) {
-  test.serial(`several records match, ${onMany}`, async t => {
+  test.serial(`a row that matches several records is handled by the policy ${onMany}`, async t => {
     const name = `Several ${onMany}`
     here.crm.create('example', 'Accounts', [{Account_Name: name}, {Account_Name: name}, {Account_Name: name}])
     const {outcomes: seen, finals} = await importRows([row(name, '', 'Chosen')], byName('update', onMany))
@@ -183,6 +183,6 @@ for (const [onMany, outcomes] of [
   })
 }
 
-test.serial('a file of one row', async t => {
+test.serial('a file of one row is imported', async t => {
   t.deepEqual((await importRows([row('Single', 'One-1', 'Town')])).outcomes, {created: 1})
 })

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import {once} from 'node:events'
 import test from 'ava'
 import {ok, openOrg, readLog, untilEnded, untilRun} from '../importing.ts'
-import {assertLinked, column, companies, prepareFiles} from '../linking.ts'
+import {assertLinked, column, companies, prepareFiles} from '../lookups.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {endWorker, openWorkers} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 
@@ -19,11 +19,11 @@ test.afterEach.always(() => here.crm.faults.clear())
 const startWorker = openWorkers(() => here.config)
 
 const [parents, children] = [400, 2_000]
-/** Every parent has five children, and no two of them stand together. */
+/** Every parent has five children, and no two of them are adjacent. */
 const parentOf = (child: number) => ((child * 7) % parents) + 1
 
 const orders = {
-  ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip'}},
+  ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'}},
   fields: [column('Name', 'name'), column('Code', 'code')],
   parent: {field: 'Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'company'}},
 }
@@ -56,7 +56,7 @@ const assertFamilies = async (mark: string, runPath: string) => {
 const mine = (module: string, field: string, mark: string): any[] =>
   here.crm.records('example', module).filter(record => String(record[field]).startsWith(mark))
 
-test.serial('hundreds of parents and their children, with a worker killed at every stage', async t => {
+test.serial('children are linked to the right parents when a worker is killed at every stage', async t => {
   const mark = 'Fam-'
   const runPath = await begin(filesOf(mark), [companies(), orders])
   for (const point of ['in_index', 'before_settle:3', 'after_intent:6', 'after_send:7', 'before_settle:4']) {
@@ -67,7 +67,7 @@ test.serial('hundreds of parents and their children, with a worker killed at eve
   await assertFamilies(mark, runPath)
 })
 
-test.serial('workers killed at any moment: every child is linked to the right parent', async t => {
+test.serial('children are linked to the right parents when workers are killed at any moment', async t => {
   const mark = 'Any-'
   const runPath = await begin(filesOf(mark), [companies(), orders])
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/'}, times: 1_000, action: {type: 'slow', ms: 100, when: 'after'}})
@@ -81,10 +81,10 @@ test.serial('workers killed at any moment: every child is linked to the right pa
   t.pass()
 })
 
-test.serial('rows that wait for rows of their own flow, with workers killed', async t => {
+test.serial('rows that wait for parents in their own flow are linked when workers are killed', async t => {
   const mark = 'Own-'
   const rows = 600
-  // A heap: row n belongs to row n / 2.
+  // A heap: row n is a child of row n / 2.
   const lines = Array.from({length: rows}, (_, n) => `Company ${n + 1},${mark}${n + 1},${n ? `${mark}${Math.floor((n + 1) / 2)}` : ''}`)
   const parent = {field: 'Parent_Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'of'}}
   const runPath = await begin({companies: `name,number,of\n${lines.join('\n')}\n`}, [companies({parent})])

@@ -1,13 +1,13 @@
 import test from 'ava'
 import {ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {column, companies, people, prepareFiles, runFiles} from '../linking.ts'
-import {world} from '../world.ts'
+import {column, companies, people, prepareFiles, runFiles} from '../lookups.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
   org = await openOrg(here)
 })
 
@@ -19,7 +19,7 @@ const logOf = (path: string, run: {id: string}) => readLog(org.call, `${path}/ru
 const resultsOf = async (path: string, run: {id: string}, source: string) =>
   (await org.call('GET', `${path}/results.csv?run=${run.id}&source=${source}`)).text.trim().split('\r\n')
 
-test.serial('two flows of one file: the second links each row to the record of the first', async t => {
+test.serial('a second flow of one file links each row to the record of the first flow', async t => {
   const csv = 'name,number,last,mail\nAcme,Pa-1,Ash,ash@a.example\nBolt,Pa-2,Birch,birch@a.example\nAcme again,pa-1,Cedar,cedar@a.example\n'
   const {run} = await runFiles(org, {companies: csv}, [companies(), people({}, {source: 'companies'})])
   t.like(run.counts, {Accounts: {created: 2, updated: 1}, Contacts: {created: 3}})
@@ -27,7 +27,7 @@ test.serial('two flows of one file: the second links each row to the record of t
   t.deepEqual(linked, [account('Pa-1')?.id ?? account('pa-1').id, account('Pa-2').id, linked[0]])
 })
 
-test.serial('two files: the parent is the row whose key is equal, whatever its place', async t => {
+test.serial('a parent in another file is found by an equal key, whatever its position', async t => {
   const files = {
     companies: 'name,number\nOne,Pb-1\nTwo,Pb-2\nTwo as well,Pb-2\n',
     people: 'last,mail,company\nOf two,two@b.example, Pb-2\nOf one,one@b.example,Pb-1\nOf none,none@b.example,\n',
@@ -44,7 +44,7 @@ for (const [onMissing, outcome, code] of [
   ['skip', 'skipped', 'PARENT_FAILED'],
   ['leave', 'created', null],
 ] as const) {
-  test.serial(`a parent without a record, ${onMissing}`, async t => {
+  test.serial(`children of a parent without a record are handled by the policy ${onMissing}`, async t => {
     const mark = `Pc-${onMissing}`
     const files = {
       companies: `name,number\nKept,${mark}1\n,${mark}2\nRefused,${mark}3\nGuarded,${mark}4\n`,
@@ -68,7 +68,7 @@ for (const [onMissing, outcome, code] of [
   })
 }
 
-test.serial('a key that names two records links to neither', async t => {
+test.serial('a parent key that names two records links to neither', async t => {
   const files = {
     companies: 'name,number,group\nOne,Pd-1,g\nTwo,Pd-2,g\n',
     people: 'last,mail,company\nTorn,torn@d.example,g\n',
@@ -78,7 +78,7 @@ test.serial('a key that names two records links to neither', async t => {
   t.like((await logOf(path, run)).at(-1), {code: 'PARENT_MANY', target: 'Account_Name'})
 })
 
-test.serial('parents that are there already and left as they are have records as well', async t => {
+test.serial('children are linked to parents that already existed and were skipped', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'There', Account_Number: 'Pe-1'}])
   const files = {companies: 'name,number\nThere,Pe-1\n', people: 'last,mail,company\nMet,met@e.example,Pe-1\n'}
   const skip = {match: {by: ['Account_Number'], onOne: 'skip', onMany: 'skip'}}
@@ -87,7 +87,7 @@ test.serial('parents that are there already and left as they are have records as
   t.is(contact('met@e.example').Account_Name.id, account('Pe-1').id)
 })
 
-test.serial('a retry links what its parent had no record for', async t => {
+test.serial('a retry links a child whose parent had no record in the first run', async t => {
   const files = {companies: 'name,number\nLate,Pf-1\n', people: 'last,mail,company\nLate,late@f.example,Pf-1\n'}
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'refuse', index: 0}})
   const first = await runFiles(org, files, [companies(), people(byNumber)])
@@ -103,9 +103,9 @@ const retry = async (path: string, retryOf: string) => {
   return {run: await untilEnded(org.call, `${path}/runs/${run.id}`)}
 }
 
-test.serial('a dry run plans children under parents that are yet to be made', async t => {
+test.serial('a dry run plans children under parents that do not exist yet', async t => {
   const files = {companies: 'name,number\nDry,Pg-1\n', people: 'last,mail,company\nDry,dry@g.example,Pg-1\nNo,no@g.example,Pg-2\n'}
-  const by = {match: {by: ['Account_Name', 'Email'], onOne: 'update', onMany: 'skip'}}
+  const by = {match: {by: ['Account_Name', 'Email'], onOne: 'update', onMany: 'skip', unchanged: 'write'}}
   const {run} = await runFiles(org, files, [companies(), people(byNumber, by)], {dryRun: true})
   t.like(run.counts, {Accounts: {planned: 1}, Contacts: {planned: 1, failed: 1}})
   t.is(account('Pg-1'), undefined)
@@ -114,7 +114,7 @@ test.serial('a dry run plans children under parents that are yet to be made', as
 const group = {field: 'Parent_Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'of'}}
 const grouped = (more: object = {}) => companies({parent: group, ...more})
 
-test.serial('a row of the same flow further up: the row waits for it, and rows that wait for one row go together', async t => {
+test.serial('a row waits for a parent row above it in the same flow, and rows with one parent are sent together', async t => {
   const below = Array.from({length: 250}, (_, n) => `Below ${n},Ph-1-${n},Ph-1`)
   const csv = `name,number,of\nTop,Ph-1,\n${below.join('\n')}\nDeep,Ph-3,Ph-1-249\n`
   const before = here.crm.journal({method: 'POST', path: '/crm/v8/Accounts'}).length
@@ -127,7 +127,7 @@ test.serial('a row of the same flow further up: the row waits for it, and rows t
   t.true(calls <= 6, `${calls} calls`)
 })
 
-test.serial('a row whose parent of the same flow is refused ends by the policy', async t => {
+test.serial('a row whose parent in the same flow is refused ends as the policy says', async t => {
   const csv = 'name,number,of\nTop,Pi-1,\nBelow,Pi-2,Pi-1\nDeeper,Pi-3,Pi-2\n'
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'refuse', index: 0}})
   const {run, path} = await runFiles(org, {companies: csv}, [grouped()])
@@ -139,7 +139,7 @@ test.serial('a row whose parent of the same flow is refused ends by the policy',
   t.regex(messages[2], /^Row 2 of flow companies, which this one belongs to, failed/)
 })
 
-test.serial('flows whose parent does not fit are refused', async t => {
+test.serial('flows with an invalid parent are refused', async t => {
   const issuesOf = async (flows: Parameters<typeof prepareFiles>[2]) => {
     const files = {companies: 'name,number,of,last,mail\na,b,c,d,e\n', people: 'last,mail,company\na,b,c\n'}
     const error = await t.throwsAsync(prepareFiles(org, files, flows))
@@ -148,14 +148,14 @@ test.serial('flows whose parent does not fit are refused', async t => {
   t.regex(await issuesOf([companies(), people({flow: 'nobody', ...byNumber})]), /There is no flow nobody/)
   t.regex(
     await issuesOf([companies(), people({field: 'Reporting_To', ...byNumber})]),
-    /Contacts has no field Reporting_To|is no link to Accounts/,
+    /Contacts has no field Reporting_To|is not a lookup to Accounts/,
   )
-  t.regex(await issuesOf([companies(), people({})]), /say by which columns/)
+  t.regex(await issuesOf([companies(), people({})]), /Set the key: the columns that link their rows/)
   t.regex(
     await issuesOf([companies(), people({key: {parentColumn: 'no', childColumn: 'nor'}})]),
     /no column \\"no\\".*no column \\"nor\\"/s,
   )
-  t.regex(await issuesOf([companies({parent: {field: 'Parent_Account', flow: 'companies'}})]), /Say by which columns/)
+  t.regex(await issuesOf([companies({parent: {field: 'Parent_Account', flow: 'companies'}})]), /Set the key: the columns that link a row/)
   const mapped = people(byNumber, {fields: [column('Last_Name', 'last'), column('Account_Name', 'company')], match: undefined})
   t.regex(await issuesOf([companies(), mapped]), /A mapping writes this field/)
 })

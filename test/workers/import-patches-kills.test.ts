@@ -2,16 +2,16 @@ import {once} from 'node:events'
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {assertLinked, column, companies, prepareFiles} from '../linking.ts'
+import {assertLinked, column, companies, prepareFiles} from '../lookups.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {endWorker, openWorkers} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 
@@ -22,10 +22,10 @@ const startWorker = openWorkers(() => here.config)
 const rows = 600
 const puts = {method: 'PUT', path: '/crm/v8/Orders'}
 
-/** Orders before the accounts they belong to, a field of theirs written only where it is absent. */
+/** Orders before the accounts they belong to, with one field that is patched under the given overwrite rule. */
 const flows = (overwrite: string) => [
   {
-    ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip'}},
+    ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'}},
     fields: [column('Name', 'name'), column('Code', 'code'), column('Short', 'short', {patch: {overwrite}})],
     parent: {field: 'Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'company'}},
   },
@@ -45,7 +45,7 @@ const begin = async (mark: string, overwrite: string) => {
 
 type T = {deepEqual(a: unknown, b: unknown, message?: string): void; is(a: unknown, b: unknown, message?: string): void}
 
-/** Every order has its account and its short text, whatever happened; nothing was made twice, and patches counted nothing. */
+/** Asserts that every order has its account and short text, no record exists twice, and patches are not counted as rows. */
 const assertPatched = async (t: T, mark: string, runPath: string) => {
   const run = await untilEnded(org.call, runPath, 120)
   const log = await readLog(org.call, runPath)
@@ -63,20 +63,30 @@ const assertPatched = async (t: T, mark: string, runPath: string) => {
   return log.filter(({phase}) => phase === 'patch')
 }
 
-test.serial('killed in every pass: patches go on at the mark, and each row is patched', async t => {
+/** Kills a worker when the CRM has executed `count` patches and answered none of them. */
+const killWithPatchesInFlight = async (count: number) => {
+  here.crm.faults.add({match: puts, times: count, action: {type: 'hold', when: 'after'}})
+  const worker = startWorker()
+  await until(here.crm.held, held => held === count, 60)
+  worker.kill('SIGKILL')
+  await once(worker, 'exit')
+  here.crm.release()
+}
+
+test.serial('patches resume at the low-water mark when a worker is killed in every pass, and each row is patched', async t => {
   const mark = 'Pk-'
   const runPath = await begin(mark, 'always')
-  for (const point of ['after_send:3', 'after_intent:12', 'after_intent:2', 'after_send:2', 'before_settle:2']) {
-    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
-    t.is(signal, 'SIGKILL', point)
-  }
+  const killAt = async (point: string) => t.is((await once(startWorker({FAULT_POINT: point}), 'exit'))[1], 'SIGKILL', point)
+  await killAt('after_send:3')
+  await killWithPatchesInFlight(4)
+  for (const point of ['after_intent:2', 'after_send:2', 'before_settle:2']) await killAt(point)
   startWorker()
   const patches = await assertPatched(t, mark, runPath)
   t.true(patches.some(({outcome}) => outcome === 'unanswered'))
   t.true(patches.filter(({outcome}) => outcome === 'updated').length === rows, 'none is patched twice that was answered')
 })
 
-test.serial('killed after a patch was sent that fills only what is absent: what it filled is left as it is', async t => {
+test.serial('a patch that fills only absent fields leaves its own values unchanged after its worker was killed', async t => {
   const mark = 'Pa-'
   const runPath = await begin(mark, 'if-absent')
   here.crm.faults.add({match: {...puts, nth: 2}, times: 1, action: {type: 'hold', when: 'after'}})
@@ -96,7 +106,7 @@ test.serial('killed after a patch was sent that fills only what is absent: what 
   )
 })
 
-test.serial("the database's back ends are terminated while rows are patched", async t => {
+test.serial('rows are patched completely when all database connections are terminated', async t => {
   const mark = 'Pb-'
   const runPath = await begin(mark, 'always')
   here.crm.faults.add({match: puts, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
@@ -112,7 +122,7 @@ test.serial("the database's back ends are terminated while rows are patched", as
   await assertPatched(t, mark, runPath)
 })
 
-test.serial('a new owner that finds the field filled says that the unanswered patch is over', async t => {
+test.serial('a worker that takes over and finds the field filled ends the unanswered patch as skipped', async t => {
   const csv = `name,code,short\n${Array.from({length: 250}, (_, n) => `Order,Pp-${n + 1},s${n + 1}`).join('\n')}\n`
   const {parent: _, ...alone} = flows('if-absent')[0] as Record<string, unknown> & {source: string}
   const {path} = await prepareFiles(org, {orders: csv}, [alone])

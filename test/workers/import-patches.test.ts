@@ -1,13 +1,13 @@
 import test from 'ava'
 import {ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {assertLinked, column, companies, people, prepareFiles, runFiles} from '../linking.ts'
-import {world} from '../world.ts'
+import {assertLinked, column, companies, people, prepareFiles, runFiles} from '../lookups.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
   org = await openOrg(here)
 })
 test.afterEach.always(() => here.crm.faults.clear())
@@ -22,7 +22,7 @@ const resultsOf = async (path: string, run: {id: string}, source: string) =>
 const byNumber = {key: {parentColumn: 'number', childColumn: 'company'}}
 const puts = {method: 'PUT', path: '/crm/v8/Accounts'}
 
-/** Accounts whose city is written when all rows are. */
+/** Accounts whose city is patched after all rows are written. */
 const later = (patch: object, more: object = {}) =>
   companies({
     fields: [column('Account_Name', 'name'), column('Account_Number', 'number'), column('Billing_City', 'city', {patch})],
@@ -51,13 +51,18 @@ test.serial('a link to a row of a later flow is written once that row has its re
   await assertLinked(here, {run, log, rows: {companies: 2, people: 3}})
 })
 
-test.serial('flows that are parents of each other: one link is written with the row, the other one later', async t => {
+test.serial('flows that are parents of each other write one link with the row and the other one later', async t => {
   const files = {
     companies: 'name,number,main\nOne,Qb-1,main@qb.example\n',
     people: 'last,mail,company\nMain,main@qb.example,Qb-1\n',
   }
   const deals = {
-    ...{id: 'people', source: 'people', module: 'Accounts', match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip'}},
+    ...{
+      id: 'people',
+      source: 'people',
+      module: 'Accounts',
+      match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'},
+    },
     fields: [column('Account_Name', 'last'), column('Account_Number', 'mail')],
     parent: {field: 'Parent_Account', flow: 'companies', ...byNumber},
   }
@@ -68,7 +73,7 @@ test.serial('flows that are parents of each other: one link is written with the 
   t.is(account('Qb-1').Parent_Account.id, account('main@qb.example').id)
 })
 
-test.serial('rows of one flow: a parent further down, and a ring of three', async t => {
+test.serial('a row is linked to a parent further down its own flow, also in a ring of three rows', async t => {
   const csv = 'name,number,of\nFirst,Qc-1,Qc-2\nSecond,Qc-2,\nA,Qc-a,Qc-c\nB,Qc-b,Qc-a\nC,Qc-c,Qc-b\n'
   const parent = {field: 'Parent_Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'of'}}
   const {run, path} = await runFiles(org, {companies: csv}, [companies({parent})])
@@ -88,16 +93,19 @@ for (const [onMissing, outcome] of [
   ['skip', 'skipped'],
   ['leave', 'skipped'],
 ] as const) {
-  test.serial(`a later parent without a record, ${onMissing}: the row is written, and its Error says what is missing`, async t => {
-    const files = {companies: 'name,number\n,Qd-1\n', people: `last,mail,company\nLone,${onMissing}@qd.example,Qd-1\n`}
-    const {run, path, ids} = await runFiles(org, files, [people({...byNumber, onMissing}), companies()])
-    t.like(run.counts, {Contacts: {created: 1, failed: 0, skipped: 0}})
-    t.like(patches(await logOf(path, run)), [{outcome, code: 'PARENT_FAILED', target: 'Account_Name', attempt: 0}])
-    t.regex(
-      (await resultsOf(path, run, ids.people!))[1]!,
-      /,Written,\d+,.*Row 1 of flow companies, which this one belongs to, (was refused|failed) and has no record/,
-    )
-  })
+  test.serial(
+    `a row whose later parent has no record is written under the policy ${onMissing}, and its error names the missing link`,
+    async t => {
+      const files = {companies: 'name,number\n,Qd-1\n', people: `last,mail,company\nLone,${onMissing}@qd.example,Qd-1\n`}
+      const {run, path, ids} = await runFiles(org, files, [people({...byNumber, onMissing}), companies()])
+      t.like(run.counts, {Contacts: {created: 1, failed: 0, skipped: 0}})
+      t.like(patches(await logOf(path, run)), [{outcome, code: 'PARENT_FAILED', target: 'Account_Name', attempt: 0}])
+      t.regex(
+        (await resultsOf(path, run, ids.people!))[1]!,
+        /,Written,\d+,.*Row 1 of flow companies, which this one belongs to, (was refused|failed) and has no record/,
+      )
+    },
+  )
 }
 
 for (const [when, cities] of [
@@ -113,7 +121,7 @@ for (const [when, cities] of [
     ['New', 'New', 'New'],
   ],
 ] as const) {
-  test.serial(`patched when ${when ?? 'nothing is said'}`, async t => {
+  test.serial(`a row is patched according to the condition when: ${when ?? 'not set'}`, async t => {
     const mark = `Qe-${when?.join('-') ?? ''}-`
     here.crm.create(
       'example',
@@ -134,7 +142,7 @@ for (const [when, cities] of [
   })
 }
 
-test.serial('if-absent leaves what is filled; always does not; an empty cell says nothing', async t => {
+test.serial('a patch with if-absent keeps filled fields, one with always replaces them, and an empty cell changes nothing', async t => {
   const fields = (overwrite: string) => ({
     fields: [
       column('Account_Name', 'name'),
@@ -176,7 +184,7 @@ test.serial('if-absent leaves what is filled; always does not; an empty cell say
   })
 })
 
-test.serial('a patch that is not answered is sent again, and one that never is says so', async t => {
+test.serial('a patch without an answer is sent again, and reported if it stays unanswered', async t => {
   const csv = 'name,number,city\nOne,Qg-1,New\nTwo,Qg-2,New\n'
   here.crm.faults.add({match: puts, times: 1, action: 'dropAfter'})
   const {run, path} = await runFiles(org, {companies: csv}, [later({overwrite: 'if-absent'})])
@@ -203,7 +211,7 @@ const retry = async (path: string, retryOf: string) => {
   return {run: ended, log: await logOf(path, ended)}
 }
 
-test.serial('a patch that is refused shows in Error; the row stays written', async t => {
+test.serial('a refused patch is shown in the Error column, and its row stays written', async t => {
   const csv = 'name,number,city\nOne,Qi-1,New\nTwo,Qi-2,New\n'
   here.crm.faults.add({match: puts, times: 1, action: {type: 'refuse', index: 1}})
   const {run, path, ids} = await runFiles(org, {companies: csv}, [later({})])
@@ -213,7 +221,7 @@ test.serial('a patch that is refused shows in Error; the row stays written', asy
   t.regex(lines[2]!, /,Written,\d+,The patch was refused: /)
 })
 
-test.serial('a row that was only met and whose patch is refused counts nothing', async t => {
+test.serial('a row that only matched a record and whose patch is refused is not counted', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Met', Account_Number: 'Qj-1'}])
   here.crm.faults.add({match: puts, times: 1, action: {type: 'refuse', index: 0}})
   const {run, path} = await runFiles(org, {companies: 'name,number,city\nMet,Qj-1,New\n'}, [later({when: ['exists']}, skipping)])
@@ -228,7 +236,7 @@ test.serial('rows of one record are patched one after another', async t => {
   t.is(account('Qk-1').Billing_City, 'Town 29')
 })
 
-test.serial('a search that is patched finds what a later flow made', async t => {
+test.serial('a patched lookup finds the record that a later flow created', async t => {
   const files = {people: 'last,mail,company\nSeek,seek@ql.example,Sought Ql\n', companies: 'name,number\nSought Ql,Ql-1\n'}
   const search = column('Account_Name', 'company', {mode: 'search', searchField: 'Account_Name', patch: {}})
   const seekers = {...people({}), parent: undefined, fields: [column('Last_Name', 'last'), column('Email', 'mail'), search]}
@@ -237,7 +245,7 @@ test.serial('a search that is patched finds what a later flow made', async t => 
   t.is(contact('seek@ql.example').Account_Name.id, account('Ql-1').id)
 })
 
-test.serial('patches that can never be are refused', async t => {
+test.serial('patches that can never be applied are refused', async t => {
   const issuesOf = async (flow: Parameters<typeof prepareFiles>[2][number]) =>
     (await t.throwsAsync(prepareFiles(org, {companies: 'name,number,city\na,b,c\n'}, [flow])))!.message
   t.regex(await issuesOf(later({when: ['error', 'guarded']})), /Only rows with a record can be patched/)

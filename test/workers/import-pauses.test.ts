@@ -2,15 +2,15 @@ import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted} from '../oracle.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {endWorker, openWorkers} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-/** Runs that this worker cannot carry on and another can, now or later. */
-let here: Awaited<ReturnType<typeof world>>
+/** Runs that one worker cannot execute and another can, now or later. */
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 
@@ -30,7 +30,7 @@ const assertWritten = async (t: {deepEqual(a: unknown, b: unknown): void}, {path
   t.deepEqual(outcomes, {created: rows})
 }
 
-/** The run's snapshot as another build would have frozen it. */
+/** Replaces the run's snapshot by one in another build's format. */
 const refreeze = async (id: string, format: number, document: ReturnType<typeof sql.fragment>) => {
   await here.db.query(sql.unsafe`
     with frozen as (
@@ -39,10 +39,10 @@ const refreeze = async (id: string, format: number, document: ReturnType<typeof 
     update runs set snapshot_no = frozen.snapshot_no from frozen where id = ${id}`)
 }
 
-test.serial('a worker that can have no thread for expressions lays the run down, and another carries it on', async t => {
+test.serial('a worker that can start no sandbox thread pauses the run, and another worker resumes it', async t => {
   const fields = [...accounts.fields, {field: 'Description', mode: 'expression', transform: 'row.name + "!"'}]
   const begun = await begin('Sb-', {...accounts, fields})
-  // Node refuses such a process its threads.
+  // Under --permission, Node lets the process start no threads.
   const threadless = startWorker({NODE_OPTIONS: '--permission --allow-fs-read=* --allow-fs-write=*', NODE_NO_WARNINGS: '1'})
   const {pause, rowsWritten} = await untilRun(org.call, begun.runPath, ({state}) => state === 'paused')
   t.like(pause, {code: 'SANDBOX_UNAVAILABLE'})
@@ -53,7 +53,7 @@ test.serial('a worker that can have no thread for expressions lays the run down,
   await assertWritten(t, begun)
 })
 
-test.serial('a run that a newer build started is left to its workers, and shown as far as it is known', async t => {
+test.serial("a run that a newer build started is left to that build's workers, and shown as far as it can be read", async t => {
   const begun = await begin('Ne-')
   await refreeze(begun.id, 99, sql.fragment`document`)
   const older = startWorker()
@@ -68,7 +68,7 @@ test.serial('a run that a newer build started is left to its workers, and shown 
   await assertWritten(t, begun)
 })
 
-test.serial('a run that the first build started is carried on by this one', async t => {
+test.serial('a run that the first build started is executed by the current one', async t => {
   const begun = await begin('Ol-')
   await refreeze(
     begun.id,

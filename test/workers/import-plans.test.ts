@@ -2,16 +2,16 @@ import {once} from 'node:events'
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
 import {accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
-import {companies, people, prepareFiles} from '../linking.ts'
+import {companies, people, prepareFiles} from '../lookups.ts'
 import {lineSheet, lines, orderSheet, orders} from '../subforms.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {openWorkers} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 
@@ -35,7 +35,7 @@ const there = (count: number, prefix: string) =>
     Array.from({length: count}, (_, n) => ({Account_Name: `Old ${n}`, Account_Number: `${prefix}${n + 1}`, Billing_City: 'Here'})),
   )
 
-test.serial('a dry run whose worker is killed has every value in its plan, once', async t => {
+test.serial('a dry run whose worker is killed lists every value in its plan once', async t => {
   const rows = 350
   there(rows, 'Va-')
   const csv = `name,number,city\n${Array.from({length: rows}, (_, n) => `New ${n},Va-${n + 1},Here`).join('\n')}\n`
@@ -51,7 +51,7 @@ test.serial('a dry run whose worker is killed has every value in its plan, once'
   )
 })
 
-test.serial('the plan shows the random values that the run then writes', async t => {
+test.serial('the plan shows the same random values that the run then writes', async t => {
   const csv = `number\n${Array.from({length: 20}, (_, n) => `Vr-${n}`).join('\n')}\n`
   const name = {field: 'Account_Name', mode: 'expression', transform: 'String(Math.random())'}
   const flow = {...accounts, fields: [name, {field: 'Account_Number', mode: 'column', source: 'number'}]}
@@ -67,7 +67,7 @@ test.serial('the plan shows the random values that the run then writes', async t
   t.deepEqual(planned.toSorted(), numbers.map(({Account_Name: value}) => value as string).toSorted())
 })
 
-test.serial('links, patches and rows of a subform are in it', async t => {
+test.serial('the plan includes links, patches and subform rows', async t => {
   startWorker()
   there(1, 'Vb-')
   const key = {parentColumn: 'number', childColumn: 'company'}

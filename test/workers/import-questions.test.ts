@@ -1,13 +1,13 @@
 import test from 'ava'
 import {accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertChain} from '../oracle.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '2'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '2'}})
   org = await openOrg(here)
 })
 
@@ -24,24 +24,24 @@ const make = (name: string, count: number): {id: string}[] =>
     .map(({details}) => ({id: String((details as {id: unknown}).id)}))
 const record = (id: string) => here.crm.records('example', 'Accounts').find(one => one.id === id)
 
-/** An import whose rows have these names, run once. */
+/** Runs an import once whose rows have these names. */
 const begin = async (prefix: string, names: string[], onOne = 'update') => {
   const {path, run} = await runImport(org, {csv: csvOf(prefix, names), flow: {...accounts, match: byName(onOne)}})
   const {finals} = await assertAccounted(here, {org, path, run, rows: names.length})
   const questions = (await ok(org.call('GET', `${path}/runs/${run.id}/questions`), 200)).questions as any[]
   return {path, run, finals, questions, rows: names.length}
 }
-type Begun = Awaited<ReturnType<typeof begin>>
+type AnswerInput = Awaited<ReturnType<typeof begin>>
 
-const answer = ({path, run}: Pick<Begun, 'path' | 'run'>, body: object) =>
+const answer = ({path, run}: Pick<AnswerInput, 'path' | 'run'>, body: object) =>
   ok(org.call('POST', `${path}/runs/${run.id}/questions`, body), 200)
-const retry = async ({path, run, rows}: Pick<Begun, 'path' | 'run' | 'rows'>) => {
+const retry = async ({path, run, rows}: Pick<AnswerInput, 'path' | 'run' | 'rows'>) => {
   const {run: begun} = await ok(org.call('POST', `${path}/runs`, {retryOf: run.id}), 202)
   const ended = await untilEnded(org.call, `${path}/runs/${begun.id}`)
   return {run: ended, ...(await assertChain(here, {org, path, runs: [run, ended], rows}))}
 }
 
-test.serial('rows that match several records wait, grouped by what they ask, with the candidates as they are now', async t => {
+test.serial('rows that match several records wait, grouped by question, with the current candidate records', async t => {
   const ids = make('Acme', 3).map(({id}) => id)
   make('Bolt', 2)
   const begun = await begin('Gr-', ['Acme', 'Solo', 'ACME', 'Bolt'])
@@ -62,7 +62,7 @@ test.serial('rows that match several records wait, grouped by what they ask, wit
   t.is(second.nextCursor, null)
 })
 
-test.serial('a retry does what was chosen: a record, a new one, or nothing', async t => {
+test.serial('a retry applies the answer to each question: a record, a new record, or skip', async t => {
   const [chosen] = make('Choose', 2).toReversed()
   make('Make', 2)
   make('Leave', 2)
@@ -86,7 +86,7 @@ test.serial('a retry does what was chosen: a record, a new one, or nothing', asy
   t.is(run.questions, 0)
 })
 
-test.serial('an answer given after a run began is not its own: the run goes on as it was, the next applies it', async t => {
+test.serial('an answer given after a run began applies to the next run only', async t => {
   make('Later', 2)
   const begun = await begin('La-', ['Later'])
   const {finals, run} = await retry(begun)
@@ -97,7 +97,7 @@ test.serial('an answer given after a run began is not its own: the run goes on a
   t.is(third.counts.Accounts.created, 1)
 })
 
-test.serial('a chosen record that matches no more is asked about again', async t => {
+test.serial('a question is asked again if its chosen record no longer matches', async t => {
   const [first, second] = make('Gone', 2)
   const begun = await begin('Go-', ['Gone'])
   await answer(begun, {answers: [{key: begun.questions[0].key, recordId: first!.id}]})
@@ -113,7 +113,7 @@ test.serial('a chosen record that matches no more is asked about again', async t
   )
 })
 
-test.serial('a rule holds for what has no answer of its own, until it is taken back', async t => {
+test.serial('a rule answers every question without an individual answer, until it is withdrawn', async t => {
   const [oldest] = make('Rule one', 3)
   make('Rule two', 2)
   const begun = await begin('Ru-', ['Rule one', 'Rule two'])
@@ -130,7 +130,7 @@ test.serial('a rule holds for what has no answer of its own, until it is taken b
   t.truthy(run)
 })
 
-test.serial('more records than are shown: the oldest twenty are', async t => {
+test.serial('a question with more candidates than it shows lists the oldest twenty', async t => {
   const ids = make('Crowd', 25).map(({id}) => id)
   const begun = await begin('Cr-', ['Crowd'])
   t.is(begun.questions[0].found, 25)
@@ -142,7 +142,7 @@ test.serial('more records than are shown: the oldest twenty are', async t => {
   t.like((await retry(begun)).finals.get(1), {outcome: 'updated', recordId: ids[24]})
 })
 
-test.serial('answers that fit nothing are refused', async t => {
+test.serial('answers that fit no question are refused', async t => {
   make('Wrong', 2)
   const {path, run, questions} = await begin('Wr-', ['Wrong'])
   const refused = async (body: object, status: number, code: string) =>
@@ -155,7 +155,7 @@ test.serial('answers that fit nothing are refused', async t => {
   t.is((await ok(org.call('GET', `${path}/runs/${run.id}/questions?cursor=no`), 400)).code, 'INVALID_CURSOR')
 })
 
-test.serial('onOne holds for the chosen record as for one that matches alone', async t => {
+test.serial('a chosen record is handled by onOne like a single match', async t => {
   const [chosen] = make('Kept', 2)
   const begun = await begin('Ke-', ['Kept'], 'skip')
   await answer(begun, {answers: [{key: begun.questions[0].key, recordId: chosen!.id}]})

@@ -2,17 +2,20 @@ import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../importing.ts'
-import {column, companies, prepareFiles, runFiles} from '../linking.ts'
+import {column, companies, prepareFiles, runFiles} from '../lookups.ts'
 import {assertAccounted, assertOnce, countBy} from '../oracle.ts'
 import {assertSheets, lineSheet, lines, orderSheet, orders} from '../subforms.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-/** The CRM refuses a request as a whole: its token, its permission, its size, or all of it because of one record. */
-let here: Awaited<ReturnType<typeof world>>
+/** The CRM refuses a request as a whole: its token, a permission, its size, or all of it because of one record. */
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5', CRM_SLOTS: '2'}})
+  here = await startTestDeployment(t, {
+    workers: ['imports', 'discovery'],
+    environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5', CRM_SLOTS: '2'},
+  })
   org = await openOrg(here)
 })
 test.afterEach.always(() => here.crm.faults.clear())
@@ -29,7 +32,7 @@ const tooLarge = {type: 'answer', status: 413, text: '<h1>Too large</h1>'}
 
 const fail = (match: object, times: number, action: unknown) => here.crm.faults.add({match, times, action} as never)
 
-/** Starts a run of `count` rows of their own. */
+/** Starts a run of `count` rows with unique numbers. */
 const begin = async (prefix: string, {count = 300, flow = unmatched as object} = {}) => {
   const {path} = await prepareImport(org, {csv: accountRows(count, prefix), flow})
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
@@ -61,27 +64,24 @@ for (const {name, match, flow} of [
   {name: 'a write', match: creates, flow: unmatched},
   {name: 'a query', match: queries, flow: accounts},
 ]) {
-  test.serial(
-    `a token refused after its renewal pauses the run, for ${name}: nothing is refused, and the run continues by itself`,
-    async t => {
-      fail(match, 10_000, 'expireToken')
-      const begun = await begin(`To${match.path.length}-`, {flow})
-      const paused = await untilPaused(begun.runPath)
-      t.is(paused.pause.code, 'CONNECTION_UNAVAILABLE')
-      t.regex(paused.pause.message, /INVALID_TOKEN.*Connect the CRM again/)
-      t.is(paused.rowsWritten, 0)
-      t.deepEqual(await readLog(org.call, begun.runPath), [])
-      t.is(await openSends(begun.id), 0)
-      here.crm.faults.clear()
-      await passTime()
-      const {outcomes, log, finals} = await begun.end()
-      t.deepEqual([outcomes, log.length], [{created: 300}, 300])
-      assertOnce(here.crm, `To${match.path.length}-`, finals)
-    },
-  )
+  test.serial(`a run pauses and resumes by itself if the CRM refuses the renewed token for ${name}, and no row is refused`, async t => {
+    fail(match, 10_000, 'expireToken')
+    const begun = await begin(`To${match.path.length}-`, {flow})
+    const paused = await untilPaused(begun.runPath)
+    t.is(paused.pause.code, 'CONNECTION_UNAVAILABLE')
+    t.regex(paused.pause.message, /INVALID_TOKEN.*Connect the CRM again/)
+    t.is(paused.rowsWritten, 0)
+    t.deepEqual(await readLog(org.call, begun.runPath), [])
+    t.is(await openSends(begun.id), 0)
+    here.crm.faults.clear()
+    await passTime()
+    const {outcomes, log, finals} = await begun.end()
+    t.deepEqual([outcomes, log.length], [{created: 300}, 300])
+    assertOnce(here.crm, `To${match.path.length}-`, finals)
+  })
 }
 
-test.serial('a token refused in the answer of a single record pauses the run too', async t => {
+test.serial('a run pauses if the CRM refuses the token in the answer to a single record', async t => {
   fail(creates, 2, {type: 'answer', status: 401, body: {data: [envelope('INVALID_TOKEN')]}})
   const begun = await begin('Ts-', {count: 1})
   t.is((await untilPaused(begun.runPath)).pause.code, 'CONNECTION_UNAVAILABLE')
@@ -106,7 +106,7 @@ for (const {name, action, says} of [
     says: /INVALID_MODULE.*Correct this in the CRM\. Retry this run/,
   },
 ]) {
-  test.serial(`where ${name} the run stops with what to do, and a retry writes every row`, async t => {
+  test.serial(`a run stops with advice where ${name}, and a retry writes every row`, async t => {
     const prefix = `No${name.length}-`
     fail(creates, 10_000, action)
     const begun = await begin(prefix)
@@ -120,7 +120,7 @@ for (const {name, action, says} of [
   })
 }
 
-test.serial('a batch that is too large is sent in halves', async t => {
+test.serial('a batch that is too large for the CRM is sent in halves', async t => {
   fail(creates, 1, tooLarge)
   const before = writes(creates).length
   const {outcomes, log} = await (await begin('La-', {count: 100})).end()
@@ -133,7 +133,7 @@ test.serial('a batch that is too large is sent in halves', async t => {
   )
 })
 
-test.serial('a record that is too large by itself is refused, and no other', async t => {
+test.serial('a record that is too large by itself is refused alone', async t => {
   fail(creates, 8, tooLarge)
   const begun = await begin('Lo-', {count: 100})
   const {outcomes, log, run} = await begun.end()
@@ -149,7 +149,7 @@ test.serial('a record that is too large by itself is refused, and no other', asy
   )
 })
 
-test.serial('a request refused whole because of one record refuses that row alone', async t => {
+test.serial('a request that the CRM refuses because of one record refuses that row alone', async t => {
   fail(creates, 8, refusal(400, 'INVALID_DATA', {api_name: 'Account_Name', json_path: '$.data[0].Account_Name'}))
   const {outcomes, log} = await (await begin('On-', {count: 100})).end()
   t.deepEqual(outcomes, {created: 99, refused: 1})
@@ -159,14 +159,14 @@ test.serial('a request refused whole because of one record refuses that row alon
   )
 })
 
-test.serial('refusals that name each record of a batch are the rows own, as ever', async t => {
+test.serial('refusals that name each record of a batch refuse those rows, and the run continues', async t => {
   const body = {data: Array.from({length: 100}, () => envelope('NOT_ALLOWED'))}
   fail(creates, 1, {type: 'answer', status: 400, body})
   const {outcomes, run} = await (await begin('Ea-', {count: 300})).end()
   t.deepEqual([outcomes, run.stop], [{created: 200, refused: 100}, null])
 })
 
-test.serial('a CRM that refuses every record sent alone, whole request by whole request, stops the run after so many', async t => {
+test.serial('a run stops if the CRM refuses a hundred single-record requests as a whole', async t => {
   fail(creates, 100_000, refusal(400, 'BRAND_NEW'))
   const {outcomes, run} = await (await begin('Ev-', {count: 300})).end()
   t.is(run.stop.stopped, 'CRM_REFUSED')
@@ -174,7 +174,7 @@ test.serial('a CRM that refuses every record sent alone, whole request by whole 
   t.true(outcomes.refused! <= 101, `${outcomes.refused} rows`)
 })
 
-test.serial('updates: a token refused pauses the run, a large batch goes in halves', async t => {
+test.serial('updates pause the run if their token is refused, and are halved if the batch is too large', async t => {
   here.crm.create(
     'example',
     'Accounts',
@@ -190,12 +190,12 @@ test.serial('updates: a token refused pauses the run, a large batch goes in halv
   t.deepEqual([outcomes, log.length], [{updated: 100}, 100])
 })
 
-/** Accounts whose city is written when all rows are. */
+/** Accounts whose city is patched after all rows are written. */
 const later = companies({
   fields: [column('Account_Name', 'name'), column('Account_Number', 'number'), column('Billing_City', 'city', {patch: {}})],
 })
 
-test.serial('patches: a permission that is missing stops the run, a large batch goes in halves', async t => {
+test.serial('patches stop the run if a permission is missing, and are halved if the batch is too large', async t => {
   const csv = (prefix: string) => `name,number,city\n${Array.from({length: 40}, (_, n) => `C ${n},${prefix}-${n},Rome`).join('\n')}\n`
   fail(updates, 10_000, refusal(403, 'NO_PERMISSION'))
   const stopped = await runFiles(org, {companies: csv('Pa')}, [later])
@@ -219,7 +219,7 @@ const codes = ['Sr-1', 'Sr-2', 'Sr-3', 'Sr-4']
 const sheet = codes.flatMap(code => [[code, `${code} A`] as const, [code, `${code} B`] as const])
 
 test.serial(
-  'subform rows: a permission that is missing stops the run, a large request goes in halves, whole records at a time',
+  'subform rows stop the run if a permission is missing, and are halved by whole records if the request is too large',
   async t => {
     const flows = [orders(), lines()]
     here.crm.create(
@@ -239,7 +239,7 @@ test.serial(
   },
 )
 
-test.serial('subform rows: a token refused as a record is read pauses the run', async t => {
+test.serial('subform rows pause the run if the token is refused while a record is read', async t => {
   const read = {method: 'GET', path: '/crm/v8/Orders/*'}
   here.crm.create('example', 'Orders', [{Name: 'St-1', Code: 'St-1', Order_Lines: [{Product: 'Old'}]}])
   fail(read, 2, refusal(401, 'INVALID_TOKEN'))

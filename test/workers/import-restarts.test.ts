@@ -5,16 +5,16 @@ import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {endWorker, openWorkers} from '../worker-process.ts'
-import {world} from '../world.ts'
 
 /** Workers that operators kill or stop, and workers that a run crashes. */
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 test.afterEach.always(() => {
@@ -24,7 +24,7 @@ test.afterEach.always(() => {
 
 const start = openWorkers(() => here.config)
 
-/** Of 100 rows. */
+/** Starts a run of 100 rows. */
 const begin = async (prefix: string, flow: object = accounts) => {
   const {path} = await prepareImport(org, {csv: accountRows(100, prefix), flow})
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
@@ -53,7 +53,7 @@ const releaseQueries = () => {
   here.crm.release()
 }
 
-/** Kills workers until the run has been taken so often, then starts one more. */
+/** Kills workers until the run was taken over `kills` times, then starts one more. */
 const killWorkers = async (id: string, kills: number) => {
   let worker = start()
   for (let fence = 1; fence <= kills; fence++) {
@@ -64,7 +64,7 @@ const killWorkers = async (id: string, kills: number) => {
   return worker
 }
 
-/** A run in a child process of a worker: its two workers before were killed. */
+/** A run in a child process, because its two previous workers were killed. */
 const beginIsolated = async (prefix: string) => {
   holdQueries()
   const begun = await begin(prefix)
@@ -83,7 +83,7 @@ const untilGone = (pid: number) =>
       spawnSync('ps', ['-o', 'stat=', '-p', String(pid)])
         .stdout.toString()
         .trim(),
-    // A process whose parent has not asked for its exit code yet is a zombie.
+    // A process whose parent has not collected its exit code yet is a zombie.
     state => state === '' || state.startsWith('Z'),
     5,
   )
@@ -94,7 +94,7 @@ const assertDone = async (t: ExecutionContext, prefix: string, end: Awaited<Retu
   assertOnce(here.crm, prefix, finals)
 }
 
-test.serial('a run whose workers are killed eight times before they settle a row ends done once they are left alone', async t => {
+test.serial('a run whose workers are killed eight times before they settle a row completes in an undisturbed worker', async t => {
   holdQueries()
   const {id, end} = await begin('Ki-')
   await killWorkers(id, 8)
@@ -114,7 +114,7 @@ test.serial('a child process ends with its killed worker, and no crash is counte
   await assertDone(t, 'Pa-', end)
 })
 
-test.serial('a worker that is asked to stop lets its child process release the run, and no crash is counted', async t => {
+test.serial('a worker that gets SIGTERM lets its child process release the run, and no crash is counted', async t => {
   const {id, end, worker, child} = await beginIsolated('Dr-')
   worker.kill('SIGTERM')
   const exited = once(worker, 'exit')
@@ -126,7 +126,7 @@ test.serial('a worker that is asked to stop lets its child process release the r
   await assertDone(t, 'Dr-', end)
 })
 
-test.serial('a killed child process is one crash: its worker goes on and executes the run in another', async t => {
+test.serial('a killed child process counts as one crash, and its worker executes the run in another child process', async t => {
   const {id, end, worker, child} = await beginIsolated('Ch-')
   process.kill(child, 'SIGKILL')
   t.like(await untilFence(id, 4), {takeovers: 4, crashes: 1})
@@ -135,7 +135,7 @@ test.serial('a killed child process is one crash: its worker goes on and execute
   await assertDone(t, 'Ch-', end)
 })
 
-test.serial('a worker frozen with its child process is no crash, and neither goes on with a run that another has taken', async t => {
+test.serial('a worker frozen with its child process counts no crash, and neither continues a run that was taken over', async t => {
   const {id, end, worker, child} = await beginIsolated('Fr-')
   const signalBoth = (signal: NodeJS.Signals) => [worker.pid!, child].map(pid => process.kill(pid, signal))
   signalBoth('SIGSTOP')

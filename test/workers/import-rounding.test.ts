@@ -1,15 +1,15 @@
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
-import {checkImport} from '../checking.ts'
+import {checkImport} from '../import-checks.ts'
 import {accounts, ok, openOrg, prepareImport, readLog, runImport} from '../importing.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
 const fields = [...accounts.fields, {field: 'Annual_Revenue', mode: 'column', source: 'revenue'}]
 const csv = 'name,number,city,revenue\nOne,Ro-1,Town,12.345\nTwo,Ro-2,Town,12.34\nThree,Ro-3,Town,7.5000\n'
 const said = 'Annual_Revenue was rounded from more decimal places'
 
-test('a value with more decimal places than its field is written rounded, and the check, the log and the results tell', async t => {
-  const here = await world(t, {workers: ['imports', 'discovery', 'checks']})
+test('a value with too many decimal places is written rounded, and the check, the log and the results report it', async t => {
+  const here = await startTestDeployment(t, {workers: ['imports', 'discovery', 'checks']})
   const org = await openOrg(here)
   const flow = {...accounts, fields}
   const {path: checked} = await prepareImport(org, {csv, flow})

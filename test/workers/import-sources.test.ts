@@ -1,14 +1,14 @@
 import test from 'ava'
-import {checkImport} from '../checking.ts'
+import {checkImport} from '../import-checks.ts'
 import {accounts, ok, openOrg, readLog, untilEnded} from '../importing.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {type Cell, writeWorkbook} from '../workbook.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery', 'checks'], environment: {LEASE_SECONDS: '3'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery', 'checks'], environment: {LEASE_SECONDS: '3'}})
   org = await openOrg(here)
 })
 
@@ -34,7 +34,7 @@ const results = async (path: string, {id}: {id: string}) => {
 const found = (prefix: string) =>
   here.crm.records('example', 'Accounts').filter(({Account_Number}) => String(Account_Number).startsWith(prefix))
 
-test.serial('a workbook is imported, and its results are its cells as read', async t => {
+test.serial('a workbook is imported, and its results show its cells as read', async t => {
   const people: Cell[][] = [
     ['name', 'number', 'city', 'since'],
     ['Wb One', 'Wb-1', 'Town', {v: 45322, s: 1}],
@@ -62,7 +62,7 @@ const cleaning = [
 ]
 const flow = {...accounts, fields: [{field: 'Account_Name', mode: 'column', source: 'rest'}, ...accounts.fields.slice(1)]}
 
-test.serial('a struck row keeps its number, counts nothing and is Excluded; the others are written cleaned and shown as read', async t => {
+test.serial('an excluded row keeps its number and is not counted, and the other rows are written cleaned and shown as read', async t => {
   const {path} = await prepare(rows, {cleaning}, flow)
   const ended = await run(path)
   t.like(ended, {rowsWritten: 3, declaredRows: 3, progress: {done: 3, total: 3}})
@@ -88,7 +88,7 @@ test.serial('a struck row keeps its number, counts nothing and is Excluded; the 
   )
 })
 
-test.serial('results are made by the snapshot, whatever the source has become', async t => {
+test.serial('results follow the snapshot of the run, even if the source was changed or deleted', async t => {
   const {path, at} = await prepare('name,number,city\nSn One,Sn-1,x\nSn Two,Sn-2,y\n', {
     cleaning: [{step: 'strikeRows', rows: [{from: 2, to: 2}]}],
   })
@@ -103,14 +103,14 @@ test.serial('results are made by the snapshot, whatever the source has become', 
   t.is(answer.body.code, 'NOT_READY')
 })
 
-test.serial('short rows are refused or filled, as is told', async t => {
+test.serial('short rows are refused or filled, as the reader setting says', async t => {
   const {path, at} = await prepare('name,number,city\nSh One,Sh-1\n')
   t.is((await run(path)).counts.Accounts.failed, 1)
   await ok(org.call('PATCH', at, {reader: {shortRows: 'fill'}}), 200)
   t.is((await run(path)).counts.Accounts.created, 1)
 })
 
-test.serial('another cleaning strikes other rows and renumbers none', async t => {
+test.serial('a changed cleaning excludes other rows and renumbers none', async t => {
   const {path, at} = await prepare('name,number,city\nRe One,Re-1,x\nRe Two,Re-2,y\nRe Three,Re-3,z\n', {
     cleaning: [{step: 'strikeRows', rows: [{from: 1, to: 1}]}],
   })
@@ -125,7 +125,7 @@ test.serial('another cleaning strikes other rows and renumbers none', async t =>
   )
 })
 
-test.serial('formatted numbers reach the CRM as displayed, and as stored where that is chosen', async t => {
+test.serial('formatted numbers reach the CRM as displayed, or as stored where the column is set so', async t => {
   const rows: Cell[][] = [
     ['deal', 'zip', 'amount', 'chance'],
     ['Fm One', {v: 501, s: 1}, {v: '12.345', s: 3}, {v: '0.25', s: 2}],
@@ -139,7 +139,7 @@ test.serial('formatted numbers reach the CRM as displayed, and as stored where t
     {field: 'Amount', mode: 'column', source: 'amount'},
     {field: 'Probability', mode: 'column', source: 'chance'},
   ]
-  const flow = {module: 'Deals', match: {by: ['Deal_Name'], onOne: 'update', onMany: 'skip'}, fields}
+  const flow = {module: 'Deals', match: {by: ['Deal_Name'], onOne: 'update', onMany: 'skip', unchanged: 'write'}, fields}
   const workbook = await writeWorkbook({sheets: [{name: 'One', rows}], formats: ['00000', '0.0%', '#,##0.00 [$€-407]']})
   const {path, at} = await prepare(workbook, {choices: {zip: {as: 'text'}}}, flow)
   const written = () =>
@@ -163,7 +163,7 @@ test.serial('formatted numbers reach the CRM as displayed, and as stored where t
   t.deepEqual((await results(path, ended)).lines, lines, 'the results of a run stay as it read the file')
 })
 
-test.serial('a row names every wrong cell, and a date that is none is never written as a number', async t => {
+test.serial('a row names every wrong cell, and an invalid date is never written as a number', async t => {
   const rows: Cell[][] = [
     ['name', 'number', 'city', 'revenue', 'staff'],
     ['Wr One', 'Wr-1', {v: -1, s: 1}, 'much', 'many'],

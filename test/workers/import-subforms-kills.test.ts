@@ -3,16 +3,16 @@ import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {ok, openOrg, untilEnded, untilRun} from '../importing.ts'
-import {prepareFiles} from '../linking.ts'
+import {prepareFiles} from '../lookups.ts'
 import {assertSheets, assertWritten, lineSheet, lines, orderSheet, orders} from '../subforms.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {endWorker, openWorkers} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '1'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '1'}})
   org = await openOrg(here)
 })
 test.afterEach.always(() => here.crm.faults.clear())
@@ -22,7 +22,7 @@ const startWorker = openWorkers(() => here.config)
 const [parents, each] = [80, 4]
 const replaces = {method: 'PUT', path: '/crm/v8/Orders'}
 
-/** Half of the orders are there already and hold rows; no two lines of one stand together. */
+/** Half of the orders exist already and have rows; no two lines of one order are adjacent. */
 const begin = async (mark: string) => {
   const codes = Array.from({length: parents}, (_, n) => `${mark}-${n}`)
   for (const Code of codes.filter((_, n) => n % 2))
@@ -45,7 +45,7 @@ const assertWhole = async (t: any, {path, of, runPath}: Awaited<ReturnType<typeo
 }
 
 for (const point of ['after_intent:3', 'after_send:3']) {
-  test.serial(`a worker killed at ${point}: every order has exactly the rows of its sheet`, async t => {
+  test.serial(`every order has exactly the rows of its sheet after a worker was killed at ${point}`, async t => {
     const begun = await begin(`K${point.replace(':', '')}`)
     const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
     t.is(signal, 'SIGKILL')
@@ -58,7 +58,7 @@ for (const point of ['after_intent:3', 'after_send:3']) {
   })
 }
 
-test.serial('workers killed at any moment, and answers that are lost, double no row and lose none', async t => {
+test.serial('subform rows are neither duplicated nor lost when workers are killed and answers are lost', async t => {
   const begun = await begin('M')
   here.crm.faults.add({match: replaces, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
   here.crm.faults.add({match: {...replaces, nth: 2}, times: 1, action: 'dropAfter'})

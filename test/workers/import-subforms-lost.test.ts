@@ -1,15 +1,15 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {ok, openOrg, untilEnded, untilRun} from '../importing.ts'
-import {prepareFiles, runFiles} from '../linking.ts'
+import {prepareFiles, runFiles} from '../lookups.ts'
 import {assertSheets, assertWritten, lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../subforms.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '1'}})
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '1'}})
   org = await openOrg(here)
 })
 test.beforeEach(() => here.db.query(sql.unsafe`delete from replacements`))
@@ -18,7 +18,7 @@ test.afterEach.always(() => here.crm.faults.clear())
 const make = (code: string, old: string[]) =>
   here.crm.create('example', 'Orders', [{Name: code, Code: code, Order_Lines: old.map(Product => ({Product}))}])
 
-test.serial('a write that is not answered is sent again once the rows have been read again', async t => {
+test.serial('an unanswered write of subform rows is sent again after the rows were read again', async t => {
   make('Sd-1', ['Old'])
   const of = [
     ['Sd-1', 'A'],
@@ -39,7 +39,7 @@ test.serial('a write that is not answered is sent again once the rows have been 
   )
 })
 
-test.serial('a write that was done and not answered, and whose rows are too many to be replaced, is not said to have failed', async t => {
+test.serial('subform rows of an unanswered write that are too many to replace end as unanswered, not failed', async t => {
   const of = Array.from({length: 1_100}, (_, n) => ['Sz-1', `P${n}`] as const)
   here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Orders'}, times: 1, action: 'dropAfter'})
   const {run, path} = await runFiles(org, {orders: orderSheet(['Sz-1']), lines: lineSheet(of)}, [orders(), lines()])
@@ -48,7 +48,7 @@ test.serial('a write that was done and not answered, and whose rows are too many
   t.is(productsOf(here, 'Sz-1').length, 1_100)
 })
 
-test.serial('a parent that another run is at is waited for', async t => {
+test.serial('a run waits for a parent record whose rows another run replaces', async t => {
   make('Sw-1', ['Old'])
   await here.db.query(sql.unsafe`
     insert into replacements (dc, crm_org_id, parent_id, run_no, fence, until, lost)
@@ -59,7 +59,7 @@ test.serial('a parent that another run is at is waited for', async t => {
   t.deepEqual(productsOf(here, 'Sw-1'), ['A'])
 })
 
-test.serial('a run that waits for a parent is cancelled at once', async t => {
+test.serial('a run that waits for a parent record is cancelled at once', async t => {
   make('Sx-1', ['Old'])
   await here.db.query(sql.unsafe`
     insert into replacements (dc, crm_org_id, parent_id, run_no, fence, until, lost)
@@ -73,7 +73,7 @@ test.serial('a run that waits for a parent is cancelled at once', async t => {
   t.deepEqual(productsOf(here, 'Sx-1'), ['Old'])
 })
 
-test.serial('a request that had to wait, and is lost, has all its time before its parent is written again', async t => {
+test.serial('a rate-limited and then lost request gets its full timeout before its parent is written again', async t => {
   const putTimes = () => here.crm.journal({method: 'PUT', path: '/crm/v8/Orders'}).map(({at}) => Date.parse(at))
   const before = putTimes().length
   const match = {method: 'PUT', path: '/crm/v8/Orders'}

@@ -1,16 +1,19 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {checkImport} from '../checking.ts'
+import {checkImport} from '../import-checks.ts'
 import {ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {prepareFiles, runFiles} from '../linking.ts'
+import {prepareFiles, runFiles} from '../lookups.ts'
 import {assertSheets, assertWritten, lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../subforms.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery', 'checks'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '1'}})
+  here = await startTestDeployment(t, {
+    workers: ['imports', 'discovery', 'checks'],
+    environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '1'},
+  })
   org = await openOrg(here)
 })
 test.beforeEach(() => here.db.query(sql.unsafe`delete from replacements`))
@@ -28,7 +31,7 @@ const endsOf = async (path: string, run: {id: string}) =>
     .sort((a, b) => a.rowNumber - b.rowNumber)
     .map(({rowNumber, outcome, code}) => [rowNumber, outcome, code])
 
-test.serial("every parent's rows are replaced by the sheet's, whatever their order, and metered one by one", async t => {
+test.serial('the rows of every parent are replaced by those of the sheet, in any order, and each row is counted', async t => {
   make('Sa-1', ['Old 1', 'Old 2'])
   const of = [
     ['Sa-2', 'A'],
@@ -56,7 +59,7 @@ test.serial("every parent's rows are replaced by the sheet's, whatever their ord
   t.regex(text, new RegExp(`^Sa-1,B,1,Written,${orderOf(here, 'Sa-1').id},`, 'm'))
 })
 
-test.serial('a row without a parent, one whose parent came to nothing, and one that fails keep a parent as it is', async t => {
+test.serial('a parent keeps its rows if one of the new rows fails, and rows without a parent record are not written', async t => {
   make('Sb-1', ['Kept'])
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Orders'}, times: 1, action: {type: 'refuse', index: 0}})
   const files = {
@@ -88,7 +91,7 @@ test.serial('a row without a parent, one whose parent came to nothing, and one t
   t.deepEqual(productsOf(here, 'Sb-3'), ['F'])
 })
 
-test.serial('a parent that the CRM refuses releases all its rows, and the others are written', async t => {
+test.serial('a parent that the CRM refuses refuses all its rows, and rows of other parents are written', async t => {
   make('Sc-1', ['Kept'])
   const files = {
     orders: orderSheet(['Sc-1', 'Sc-2']),
@@ -114,7 +117,7 @@ test.serial('a parent that the CRM refuses releases all its rows, and the others
   t.deepEqual(productsOf(here, 'Sc-1'), ['Kept'])
 })
 
-test.serial('the limit in the middle of a parent admits none of its rows', async t => {
+test.serial('a row limit in the middle of a parent admits none of its rows', async t => {
   make('Se-2', ['Kept'])
   const of = [
     ['Se-1', 'A'],
@@ -131,7 +134,7 @@ test.serial('the limit in the middle of a parent admits none of its rows', async
   assertSheets(here, [...of])
 })
 
-test.serial('a retry leaves parents alone that are written, and writes the others whole', async t => {
+test.serial('a retry leaves written parents unchanged and writes the others completely', async t => {
   const of = [
     ['Sf-1', 'A'],
     ['Sf-2', 'B'],
@@ -161,7 +164,7 @@ test.serial('a retry leaves parents alone that are written, and writes the other
   )
 })
 
-test.serial('rows of one parent inside and outside of the range: none of them', async t => {
+test.serial('a parent with rows inside and outside of the row range gets none of them', async t => {
   const of = [
     ['Sg-1', 'A'],
     ['Sg-2', 'B'],
@@ -177,7 +180,7 @@ test.serial('rows of one parent inside and outside of the range: none of them', 
   t.deepEqual(productsOf(here, 'Sg-1'), [])
 })
 
-test.serial('a parent with more rows than one request takes, and two rows of the parents sheet with one record', async t => {
+test.serial('a parent with too many rows for a request fails, and two parent rows of one record share their subform rows', async t => {
   make('Sh-1', ['Kept'])
   const many = Array.from({length: 2_001}, (_, n) => ['Sh-1', `P${n}`] as const)
   const files = {
@@ -191,7 +194,7 @@ test.serial('a parent with more rows than one request takes, and two rows of the
   t.deepEqual(productsOf(here, 'sh-2'), ['A', 'B'])
 })
 
-test.serial('a dry run plans the rows and writes none', async t => {
+test.serial('a dry run plans subform rows and writes none', async t => {
   make('Si-1', ['Kept'])
   const files = {
     orders: orderSheet(['Si-1', 'Si-2']),
@@ -215,7 +218,7 @@ test.serial('a dry run plans the rows and writes none', async t => {
   )
 })
 
-test.serial('a flow of subform rows that does not fit is refused with the places', async t => {
+test.serial('an invalid flow of subform rows is refused with the paths of its faults', async t => {
   const {path, ids} = await prepareFiles(org, {orders: orderSheet(['Sj']), lines: lineSheet([['Sj', 'A']])}, [orders(), lines()])
   const put = async (...flows: any[]) => {
     const answer = await org.call(
@@ -237,7 +240,7 @@ test.serial('a flow of subform rows that does not fit is refused with the places
   t.is(await put(orders(), lines()), 200)
 })
 
-test.serial('a check reads rows of a subform as the run does', async t => {
+test.serial('a check reads subform rows as the run does', async t => {
   const {path} = await prepareFiles(
     org,
     {

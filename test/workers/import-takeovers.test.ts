@@ -4,15 +4,15 @@ import {createInterface} from 'node:readline'
 import test from 'ava'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertOnce, countBy} from '../oracle.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {endWorker, openWorkers, startWorker} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-let here: Awaited<ReturnType<typeof world>>
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 test.afterEach.always(() => {
@@ -41,7 +41,7 @@ const untilAsleep = ({pid}: ChildProcess) =>
 
 const dies = async (worker: ChildProcess) => (await once(worker, 'exit'))[1]
 
-test.serial('a row refused and planned again, whose worker then dies, is counted once', async t => {
+test.serial('a row that is refused and planned again is counted once if its worker then dies', async t => {
   const record = {Account_Name: 'Theirs', Account_Number: 'Ag-1'}
   here.crm.faults.add({
     match: creates,
@@ -63,7 +63,7 @@ test.serial('a row refused and planned again, whose worker then dies, is counted
   )
 })
 
-test.serial("a create lost with its worker is never matched as another's record: it is created, not skipped", async t => {
+test.serial('a create lost with its worker is not matched as an existing record: its row is created, not skipped', async t => {
   const end = await begin('Sk-', 100, {...accounts, match: {by: ['Account_Number'], onOne: 'skip', onMany: 'skip'}})
   t.is(await dies(start({FAULT_POINT: 'after_send:1'})), 'SIGKILL')
   start()
@@ -73,7 +73,7 @@ test.serial("a create lost with its worker is never matched as another's record:
   assertOnce(here.crm, 'Sk-', finals)
 })
 
-test.serial("a dead worker's request that the CRM works on after its successor's makes no second record", async t => {
+test.serial("a dead worker's request that the CRM processes after its successor's request creates no second record", async t => {
   here.crm.faults.add({match: {...creates, nth: 2}, times: 1, action: {type: 'hold', when: 'before'}})
   const end = await begin('Ol-', 300)
   const worker = start()
@@ -90,7 +90,7 @@ test.serial("a dead worker's request that the CRM works on after its successor's
   assertOnce(here.crm, 'Ol-', finals)
 })
 
-test.serial('a worker that falls asleep between intent and request sends nothing when it wakes', async t => {
+test.serial('a worker that sleeps between intent and request sends nothing when it wakes', async t => {
   const end = await begin('Sl-', 100)
   const sleeper = start({FAULT_POINT: 'after_intent:1:SIGSTOP'})
   await untilAsleep(sleeper)
@@ -106,7 +106,7 @@ test.serial('a worker that falls asleep between intent and request sends nothing
   assertOnce(here.crm, 'Sl-', finals)
 })
 
-test.serial('a worker that falls asleep in the close finds its run closed when it wakes, and that is no failure', async t => {
+test.serial('a worker that sleeps while closing a run finds the run closed when it wakes, and the job does not fail', async t => {
   const end = await begin('Cl-', 50)
   const sleeper = start({FAULT_POINT: 'in_close:1:SIGSTOP', LOG_LEVEL: 'warn'})
   const lines: string[] = []
@@ -125,7 +125,7 @@ test.serial('a worker that falls asleep in the close finds its run closed when i
   )
 })
 
-test.serial('a worker that hangs ends itself, and another carries its run on', async t => {
+test.serial('a worker that hangs ends itself, and another worker continues its run', async t => {
   const end = await begin('Hu-', 100)
   const hung = startWorker(here.config, {FAULT_POINT: 'after_send:1:LOOP'}, ['imports', '--hung-after=5'])
   t.teardown(() => endWorker(hung))

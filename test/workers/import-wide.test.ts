@@ -1,10 +1,10 @@
 import test from 'ava'
 import {accounts, openOrg, runImport} from '../importing.ts'
 import {assertAccounted} from '../oracle.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-test('rows of a megabyte do not wait in memory for a batch to be full', async t => {
-  const here = await world(t, {workers: ['imports', 'discovery'], environment: {CRM_SLOTS: '2'}})
+test('rows of a megabyte are sent before their batch is full', async t => {
+  const here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {CRM_SLOTS: '2'}})
   const org = await openOrg(here)
   const rows = 44
   const wide = 'x'.repeat(1_000_000)

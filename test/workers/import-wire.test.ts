@@ -5,22 +5,25 @@ import {startWorkers} from '../../workers/start.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
 import {openPostgresProxy} from '../postgres-proxy.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {world} from '../world.ts'
 
-/** The workers reach Postgres through a wire that loses statements, or only their answers. */
-let here: Awaited<ReturnType<typeof world>>
+/** The workers reach Postgres through a proxy that loses statements, or only their answers. */
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '5', CRM_SLOTS: String(slots)}})
+  here = await startTestDeployment(t, {
+    workers: ['discovery'],
+    environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '5', CRM_SLOTS: String(slots)},
+  })
   org = await openOrg(here)
 })
 
 const rows = 600
 const slots = 5
 
-/** Queues a run of rows of their own; `work` starts the workers behind a wire of their own. */
+/** Queues a run with unique row numbers; `work` starts workers behind a separate proxy. */
 const begin = async (t: ExecutionContext, prefix: string, flow: object = accounts) => {
   const proxy = await openPostgresProxy(here.config.DATABASE_URL!)
   const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow})
@@ -46,11 +49,11 @@ const fenceOf = (id: string) =>
 type Loss = [string, Parameters<Awaited<ReturnType<typeof openPostgresProxy>>['lose']>[1]?]
 const losses: [string, Loss[]][] = [
   ['the answers to intents', [['admit', {nth: 2, times: 2}]]],
-  ['intents that Postgres never hears of', [['admit', {nth: 2, times: 2, when: 'before'}]]],
+  ['intents before they reach Postgres', [['admit', {nth: 2, times: 2, when: 'before'}]]],
   ['the answers to settlements', [['settle', {nth: 2, times: 2}]]],
-  ['settlements that Postgres never hears of', [['settle', {nth: 1, times: 2, when: 'before'}]]],
+  ['settlements before they reach Postgres', [['settle', {nth: 1, times: 2, when: 'before'}]]],
   [
-    'the answer to an intent, and the questions after it',
+    'the answer to an intent and the lookups after it',
     [
       ['admit', {nth: 2}],
       ['find-send', {times: 3, when: 'before'}],
@@ -60,7 +63,7 @@ const losses: [string, Loss[]][] = [
 ]
 
 for (const [at, [what, statements]] of losses.entries()) {
-  test.serial(`lost on the wire, ${what}: every row is sent once, written once and logged once`, async t => {
+  test.serial(`every row is sent, written and logged once when the connection to Postgres loses ${what}`, async t => {
     const {id, proxy, work, end} = await begin(t, `W${at}-`)
     for (const [statement, loss] of statements) proxy.lose(statement, loss)
     await work()
@@ -74,7 +77,7 @@ for (const [at, [what, statements]] of losses.entries()) {
   })
 }
 
-test.serial('a lost look at what the chain wrote costs the pass, and no row', async t => {
+test.serial('a lost query for inherited rows costs an attempt of the run, and no row', async t => {
   const {proxy, work, end} = await begin(t, 'Wf-')
   proxy.lose('find-matches', {nth: 2})
   await work()
@@ -84,7 +87,7 @@ test.serial('a lost look at what the chain wrote costs the pass, and no row', as
   assertOnce(here.crm, 'Wf-', finals)
 })
 
-test.serial("a batch that cannot be sent for want of the connection's access is put back: nobody calls it unanswered", async t => {
+test.serial("a batch that cannot be sent because the connection's tokens cannot be read is put back, not unanswered", async t => {
   const {proxy, work, end} = await begin(t, 'Wg-', {
     module: 'Accounts',
     fields: [{field: 'Account_Name', mode: 'column', source: 'number'}],
@@ -97,7 +100,7 @@ test.serial("a batch that cannot be sent for want of the connection's access is 
   t.deepEqual([outcomes, log.length], [{created: rows}, rows])
 })
 
-test.serial('an intent that is committed while it is asked for again is kept once', async t => {
+test.serial('an intent that is committed while its statement is repeated is kept once', async t => {
   const {id, proxy, work, end} = await begin(t, 'Wt-', {...accounts, match: undefined})
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: slots, action: {type: 'hold', when: 'after'}})
   await work()
@@ -107,7 +110,7 @@ test.serial('an intent that is committed while it is asked for again is kept onc
   await lock.query('select from run_heads join runs using (run_no) where id = $1 for update of run_heads', [id])
   here.crm.release(1)
   await until(intentsWaiting, count => count === 1)
-  // Its connection goes; at the server the statement waits on.
+  // The client connection is cut; the statement keeps waiting on the server.
   proxy.sever('admit')
   await until(intentsWaiting, count => count === 2)
   await lock.query('commit')

@@ -1,9 +1,9 @@
 import test from 'ava'
 import {accountRows, accounts, openOrg, readLog, runImport} from '../importing.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-const opened = world
-let here: Awaited<ReturnType<typeof world>>
+const opened = startTestDeployment
+let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
@@ -11,7 +11,7 @@ test.before(async t => {
   org = await openOrg(here)
 })
 
-test.serial('every row of a file is created once, logged once and stands in the results', async t => {
+test.serial('every row of a file is created once, logged once and listed in the results', async t => {
   const {run, path} = await runImport(org, {csv: accountRows(350), flow: accounts})
   t.like(run.counts.Accounts, {created: 350, updated: 0, refused: 0, unanswered: 0, failed: 0})
   t.like(run, {state: 'ended', stop: null, rowsWritten: 350})
@@ -29,7 +29,7 @@ test.serial('every row of a file is created once, logged once and stands in the 
   t.regex(lines[7]!, /^Company 7,A-7,Town 6,Written,\d+,$/)
 })
 
-test.serial('the same file again creates nothing and updates every row', async t => {
+test.serial('importing the same file again creates nothing and updates every row', async t => {
   const {run} = await runImport(org, {csv: accountRows(350), flow: accounts})
   t.like(run.counts.Accounts, {created: 0, updated: 350, refused: 0, unanswered: 0})
 })

@@ -1,19 +1,19 @@
 import {once} from 'node:events'
 import {createInterface} from 'node:readline'
 import test from 'ava'
-import {readSamples, sumOf} from '../scraping.ts'
+import {readSamples, sumOf} from '../metrics.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {startWorker} from '../worker-spawn.ts'
-import {type World, world} from '../world.ts'
 
 const METRICS_TOKEN = 'the-one-who-scrapes-the-test-world-and-nothing-else'
 
-let house: World
+let house: TestDeployment
 test.before(async t => {
-  house = await world(t)
+  house = await startTestDeployment(t)
 })
 
-/** The line of a worker's log that has this message. */
+/** The line with this message in a worker's log. */
 const lineOf = async (worker: ReturnType<typeof startWorker>, msg: string) => {
   for await (const line of createInterface({input: worker.stdout!})) {
     const said = JSON.parse(line)
@@ -22,7 +22,7 @@ const lineOf = async (worker: ReturnType<typeof startWorker>, msg: string) => {
   throw new Error(`The worker ended without ${msg}`)
 }
 
-test('a worker process has figures of its own, on the port its log names, for whoever may scrape', async t => {
+test('a worker process serves metrics on the port named in its log, to bearers of the metrics token', async t => {
   const environment = {METRICS_PORT: '0', METRICS_TOKEN, LOG_LEVEL: 'info'}
   const worker = startWorker(house.config, environment, ['credits', 'entitlements'])
   t.teardown(() => worker.kill('SIGKILL'))

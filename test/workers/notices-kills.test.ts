@@ -3,13 +3,13 @@ import {once} from 'node:events'
 import test from 'ava'
 import {deleteOldNotices} from '../../sql/notices.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {openNoticing, untilDeliveries} from '../noticing.ts'
+import {openNoticing, untilDeliveries} from '../notices.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {type Smtp, startSmtp} from '../simulators/smtp.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 let receiver: Receiver
 let smtp: Smtp
 let worker: ChildProcess
@@ -18,7 +18,7 @@ const FROM = 'notices@lading.example'
 test.before(async t => {
   receiver = await startReceiver()
   smtp = await startSmtp()
-  house = await world(t, {environment: {PRIVATE_HOSTS: receiver.place, SMTP_URL: smtp.url, MAIL_FROM: FROM}})
+  house = await startTestDeployment(t, {environment: {PRIVATE_HOSTS: receiver.place, SMTP_URL: smtp.url, MAIL_FROM: FROM}})
 })
 test.after.always(async () => {
   if (worker) await endWorker(worker)
@@ -26,7 +26,7 @@ test.after.always(async () => {
   await smtp.stop()
 })
 
-/** A worker process that dies when it has sent something and before it has noted it. */
+/** Runs a worker process that dies after sending a notice and before recording it. */
 const dieAfterSending = async () => {
   const outside = {PRIVATE_HOSTS: receiver.place, SMTP_URL: smtp.url, MAIL_FROM: FROM}
   worker = startWorker(house.config, {FAULT_POINT: 'after_notice', ...outside}, ['notices'])
@@ -34,7 +34,7 @@ const dieAfterSending = async () => {
   return signal
 }
 
-test.serial('a worker killed between sending and noting: the claim ends, and the next one sends the same under the same id', async t => {
+test.serial('a webhook whose worker is killed before recording it is sent again under the same id', async t => {
   const org = await openNoticing(house)
   await org.addEndpoint(receiver.url('/killed'))
   const id = await org.say()
@@ -52,7 +52,7 @@ test.serial('a worker killed between sending and noting: the claim ends, and the
   t.is(first!.body, second!.body)
 })
 
-test.serial('a letter too: it comes twice with one Message-ID', async t => {
+test.serial('an email whose worker is killed before recording it is sent again with the same Message-ID', async t => {
   const org = await openNoticing(house)
   const {person} = await house.makeOrg({org: org.org, email: 'reader@example.org'})
   t.is((await org.call('PUT', `/orgs/${org.org}/notices`, {emails: ['reader@example.org']})).status, 200)
@@ -67,7 +67,7 @@ test.serial('a letter too: it comes twice with one Message-ID', async t => {
   t.is(named[0], named[1])
 })
 
-test.serial('two workers tell each endpoint each notice once', async t => {
+test.serial('two workers deliver each notice to each endpoint once', async t => {
   const workers = [await startWorkers(['notices'], house.config), await startWorkers(['notices'], house.config)]
   const org = await openNoticing(house)
   const paths = ['/two/a', '/two/b', '/two/c']
@@ -86,7 +86,7 @@ test.serial('two workers tell each endpoint each notice once', async t => {
   for (const one of workers) await one.stop()
 })
 
-test.serial('a closed org is told nothing until it opens; what is older than thirty days is forgotten', async t => {
+test.serial('a closed org gets no notices until it is reopened, and notices older than thirty days are deleted', async t => {
   const [org, open] = [await openNoticing(house), await openNoticing(house)]
   await org.addEndpoint(receiver.url('/closed'))
   await open.addEndpoint(receiver.url('/open'))

@@ -3,20 +3,20 @@ import anyTest, {type TestFn} from 'ava'
 import {Webhook} from 'standardwebhooks'
 import {z} from 'zod'
 import {newId} from '../../shared/ids.ts'
-import {keepNotify, readNotify} from '../../shared/notices/notify.ts'
-import {announceEnd} from '../../shared/notices/run-ended.ts'
+import {keepNotify, readNotify} from '../../shared/notifications/notify.ts'
+import {announceEnd} from '../../shared/notifications/run-ended.ts'
 import {sql} from '../../sql/database.ts'
 import {insertHead} from '../../sql/run-heads.ts'
 import {insertRun} from '../../sql/runs.ts'
 import {ok} from '../importing.ts'
-import {openClock, openNoticing, untilDeliveries} from '../noticing.ts'
+import {openClock, openNoticing, untilDeliveries} from '../notices.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {type Smtp, startSmtp} from '../simulators/smtp.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
 const test = anyTest.serial as TestFn
-let house: World
+let house: TestDeployment
 let receiver: Receiver
 let smtp: Smtp
 let pass: ReturnType<typeof openClock>
@@ -25,7 +25,7 @@ test.before(async t => {
   receiver = await startReceiver()
   smtp = await startSmtp()
   const mail = {SMTP_URL: smtp.url, MAIL_FROM: 'Lading <notices@lading.example>'}
-  house = await world(t, {workers: ['notices'], environment: {PRIVATE_HOSTS: receiver.place, ...mail}})
+  house = await startTestDeployment(t, {workers: ['notices'], environment: {PRIVATE_HOSTS: receiver.place, ...mail}})
   pass = openClock(house)
 })
 test.after.always(async () => {
@@ -35,7 +35,7 @@ test.after.always(async () => {
 
 const ids = (path: string) => receiver.at(path).map(({headers}) => headers['webhook-id'])
 
-test('a notice comes to the endpoints that asked for it, signed, and to no other org', async t => {
+test('a notice is delivered, signed, to the endpoints subscribed to its event, and to no other org', async t => {
   const [org, other] = [await openNoticing(house), await openNoticing(house)]
   const {secret} = await org.addEndpoint(receiver.url('/all'), {description: 'all'})
   await org.addEndpoint(receiver.url('/ends'), {events: ['run.ended']})
@@ -61,7 +61,7 @@ test('a notice comes to the endpoints that asked for it, signed, and to no other
   for (const path of ['/ends', '/none', '/other']) t.deepEqual(receiver.at(path), [])
 })
 
-test('rules name endpoints and members for what they ask; each is told once', async t => {
+test('notice rules name endpoints and members for their events, and each gets a notice once', async t => {
   const org = await openNoticing(house)
   const {webhook} = await org.addEndpoint(receiver.url('/named'), {events: []})
   const reader = await house.makeOrg({org: org.org, role: 'operator', email: 'Reader@example.org'})
@@ -78,7 +78,7 @@ test('rules name endpoints and members for what they ask; each is told once', as
     t.true(letter!.text.replaceAll('=\n', '').includes(said), letter!.text)
 })
 
-test('what a schedule started is told where that schedule is followed', async t => {
+test("notices about a schedule's runs are delivered where that schedule is followed", async t => {
   const org = await openNoticing(house)
   const [mine, other] = [await makeSchedule(org.org), await makeSchedule(org.org)]
   await org.addEndpoint(receiver.url('/of/mine'), {schedule: mine.id})
@@ -101,7 +101,7 @@ test('what a schedule started is told where that schedule is followed', async t 
   t.is(await readNotify(house.db, {org: org.org, schedule: mine.id}), null, 'leaves with its schedule')
 })
 
-/** A schedule, and a run of it that ends, as the clock and the engine leave them. */
+/** A schedule, and a function that lets it start a run that ends, as the clock and the engine would. */
 const makeSchedule = async (org: string) => {
   const [template, id] = [`tpl_${randomUUID()}`, `sch_${randomUUID()}`]
   await house.db.query(sql.unsafe`insert into templates (id, org_id, name, sources, flows) values (${template}, ${org}, 'T', '[]', '[]')`)
@@ -122,7 +122,7 @@ const makeSchedule = async (org: string) => {
   return {id, fire}
 }
 
-test('whoever has left the org is told no more', async t => {
+test('a member who left the org gets no more notices', async t => {
   const org = await openNoticing(house)
   await house.makeOrg({org: org.org, role: 'operator', email: 'leaver@example.org'})
   await ok(org.call('PUT', `/orgs/${org.org}/notices`, {emails: ['leaver@example.org']}), 200)
@@ -140,7 +140,7 @@ test('whoever has left the org is told no more', async t => {
   t.false(smtp.letters.some(({to}) => to.includes('leaver@example.org')))
 })
 
-test('an endpoint that fails is tried ten times over three days, under one id, then no more; redelivery begins again under that id', async t => {
+test('a failing endpoint is tried ten times over three days under one id, and a redelivery uses the same id', async t => {
   const org = await openNoticing(house)
   const {webhook} = await org.addEndpoint(receiver.url('/fails'))
   receiver.behave('/fails', {status: 500, body: 'broken'})
@@ -164,7 +164,7 @@ test('an endpoint that fails is tried ten times over three days, under one id, t
   t.deepEqual(ids('/fails'), Array(11).fill(id))
 })
 
-test('a redirect fails and leads nowhere; Retry-After is heard, by all the endpoint is to be told', async t => {
+test('a redirect fails and is not followed, and Retry-After delays every delivery to its endpoint', async t => {
   const org = await openNoticing(house)
   await org.addEndpoint(receiver.url('/moved'))
   await org.addEndpoint(receiver.url('/later'))
@@ -181,7 +181,7 @@ test('a redirect fails and leads nowhere; Retry-After is heard, by all the endpo
   t.deepEqual(receiver.at('/target'), [])
 })
 
-test('a replaced secret signs for a day beside the new one, and then no more', async t => {
+test('a replaced webhook secret also signs deliveries for a day, and then no longer', async t => {
   const org = await openNoticing(house)
   const {webhook, secret} = await org.addEndpoint(receiver.url('/rotated'))
   const rotated = await ok(org.call('POST', `/orgs/${org.org}/webhooks/${webhook.id}/secret`, {}), 200)
@@ -203,7 +203,7 @@ test('a replaced secret signs for a day beside the new one, and then no more', a
   await t.throwsAsync(verify(secret, 1))
 })
 
-test('410 switches an endpoint off at once: nothing more is sent, and the administrators are told', async t => {
+test('an endpoint that answers 410 is switched off at once, and the administrators are notified', async t => {
   const org = await openNoticing(house)
   const {webhook} = await org.addEndpoint(receiver.url('/gone'))
   receiver.behave('/gone', {status: 500})
@@ -216,11 +216,11 @@ test('410 switches an endpoint off at once: nothing more is sent, and the admini
     rows.filter(({endpoint}) => endpoint).map(({state}) => state),
     ['failed', 'failed'],
   )
-  t.true(smtp.letters.some(({text}) => text.includes('A webhook endpoint was switched off') && text.includes(webhook.id)))
+  t.true(smtp.letters.some(({text}) => text.includes('A webhook endpoint was disabled') && text.includes(webhook.id)))
   const {token} = await house.makeOrg({org: org.org})
   const of = `/orgs/${org.org}/webhooks/${webhook.id}`
   t.like(await ok(house.as(token)('GET', of), 200), {
-    webhook: {enabled: false, disabledReason: 'It answered 410: it wants no more notices'},
+    webhook: {enabled: false, disabledReason: 'It answered 410 (Gone)'},
   })
   t.like(await house.as(token)('POST', `${of}/test`, {}), {status: 409, body: {code: 'ENDPOINT_DISABLED'}})
   const before = receiver.at('/gone').length
@@ -237,7 +237,7 @@ test('410 switches an endpoint off at once: nothing more is sent, and the admini
   t.true(receiver.at('/gone').length <= before + 2)
 })
 
-test('five days of nothing but failures switch an endpoint off; one success in them does not let it come to that', async t => {
+test('an endpoint is switched off after five days of failures only, and not after a success among them', async t => {
   const [dead, poorly] = [await openNoticing(house), await openNoticing(house)]
   const endpoint = (await dead.addEndpoint(receiver.url('/dead'))).webhook.id
   await poorly.addEndpoint(receiver.url('/poorly'))
@@ -269,13 +269,13 @@ test('five days of nothing but failures switch an endpoint off; one success in t
   )
 })
 
-/** Deliveries that an endpoint that is on, and not resting, should have been told by now. */
+/** Number of due deliveries to endpoints that are enabled and not resting. */
 const readDue = () =>
   house.db.oneFirst(sql.type(z.object({count: z.number()}))`
     select count(*) from deliveries d join webhook_endpoints e on e.id = endpoint_id
     where d.state = 'pending' and next_at <= lading_now() and enabled and rest_until <= lading_now()`)
 
-test('an endpoint that hangs holds up nobody else', async t => {
+test("an endpoint that hangs delays no other org's deliveries", async t => {
   const [stuck, fine] = [await openNoticing(house), await openNoticing(house)]
   for (let n = 0; n < 6; n++) {
     receiver.behave(`/stuck/${n}`, 'hang')

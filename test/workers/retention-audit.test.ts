@@ -1,10 +1,10 @@
 import test from 'ava'
 import {doNight} from '../../workers/retention/night.ts'
 import {ok} from '../importing.ts'
-import {world} from '../world.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
-test('the night deletes settings history and audit events older than AUDIT_DAYS, and staff actions stay', async t => {
-  const house = await world(t, {environment: {AUDIT_DAYS: '30'}})
+test('the nightly purge deletes settings history and audit events older than AUDIT_DAYS, and keeps staff actions', async t => {
+  const house = await startTestDeployment(t, {environment: {AUDIT_DAYS: '30'}})
   const {org, token} = await house.makeOrg()
   const {secret} = await ok(house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'old'}), 201)
   await house.openView({org})

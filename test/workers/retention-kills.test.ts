@@ -1,16 +1,16 @@
 import test from 'ava'
 import {doNight} from '../../workers/retention/night.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
-import {world} from '../world.ts'
 
-/** What an org's content lies in; none of it may be left, and no object either. */
+/** The tables that hold an org's content; they must end empty, and no stored object may remain. */
 const tables = ['run_log', 'chain_rows', 'run_snapshots', 'segments', 'sources', 'decisions', 'checks', 'run_cursors', 'loose_objects']
 
-test('killed at one step after another, the night is carried on to the same end, and nothing is lost track of', async t => {
+test('a nightly purge that is killed at one step after another completes without losing track of an object', async t => {
   t.timeout(180_000)
-  const here = await world(t, {workers: ['imports', 'discovery', 'archive'], environment: {LEASE_SECONDS: '1'}})
+  const here = await startTestDeployment(t, {workers: ['imports', 'discovery', 'archive'], environment: {LEASE_SECONDS: '1'}})
   const org = await openOrg(here)
   const {secret} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'lasting'}), 201)
   const {path, run} = await runImport(org, {csv: accountRows(30), flow: accounts})

@@ -4,20 +4,20 @@ import {sql, type Tx} from '../../sql/database.ts'
 import {lockImport} from '../../sql/imports.ts'
 import {insertHead} from '../../sql/run-heads.ts'
 import {insertRun} from '../../sql/runs.ts'
-import {archiveAll, keepUp} from '../../workers/archive.ts'
+import {archiveAll, maintainSegments} from '../../workers/archive.ts'
 import {deleteRunsOfNone, emptyRuns} from '../../workers/retention/empty.ts'
 import {openLogged} from '../../workers/retention/tally.ts'
 import {removeDeleted} from '../../workers/retention.ts'
-import {discard} from '../../workers/schedules/make.ts'
+import {discard} from '../../workers/schedules/make-import.ts'
 import {accountRows, accounts, ok, prepareImport, readLog, runImport} from '../importing.ts'
-import {archived, countAll, keysOf, openLasting, openRetaining} from '../retaining.ts'
+import {archived, countAll, keysOf, openLasting, openRetaining} from '../retention.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
 const drain = new AbortController().signal
 
-/** What somebody else does at the same time: `act` begins when they hold what they hold, and they are done once it waits, or is over. */
-const meanwhile = async ({db, hot}: World, theirs: (tx: Tx) => Promise<unknown>, act: () => Promise<unknown>) => {
+/** Runs `theirs` in a transaction, starts `act` meanwhile, and commits once `act` waits for a lock or has ended. */
+const meanwhile = async ({db, hot}: TestDeployment, theirs: (tx: Tx) => Promise<unknown>, act: () => Promise<unknown>) => {
   const begun = Promise.withResolvers<void>()
   const state = {over: false}
   const acting = begun.promise.then(act).finally(() => {
@@ -32,7 +32,7 @@ const meanwhile = async ({db, hot}: World, theirs: (tx: Tx) => Promise<unknown>,
   await acting
 }
 
-test('a run that is being begun is not deleted as one that nobody began', async t => {
+test('a run that is being started is not deleted as an unused authorisation', async t => {
   const {here, org} = await openRetaining(t)
   const authorise = async () => (await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 5}), 200)).runId
   const [begun, never] = [await authorise(), await authorise()]
@@ -47,7 +47,7 @@ test('a run that is being begun is not deleted as one that nobody began', async 
   t.deepEqual((await here.hot.query('select id from runs')).rows, [{id: begun}], never)
 })
 
-test('an import of a firing that somebody is about to run is not cleared away, and neither is its file', async t => {
+test('an import that a run is about to use is not discarded, and neither is its file', async t => {
   const {here, org} = await openRetaining(t)
   const {path} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
   const place = {org: org.org, importId: path.split('/').at(-1)!}
@@ -67,7 +67,7 @@ test('an import of a firing that somebody is about to run is not cleared away, a
   t.deepEqual([(await here.hot.query('select from imports')).rowCount, await keysOf(here)], [0, []])
 })
 
-test('what a person deletes takes nothing else with it, whatever the window has become', async t => {
+test("deleting an import deletes no expired import, even if the plan's window became shorter", async t => {
   const {here, org} = await openRetaining(t)
   const [bare, gone] = [
     await prepareImport(org, {csv: accountRows(2), flow: accounts}),
@@ -84,7 +84,7 @@ test('what a person deletes takes nothing else with it, whatever the window has 
   t.is((await here.hot.query('select from imports')).rowCount, 1)
 })
 
-test('a run of which another process is deleting the rows is not done with before they are gone', async t => {
+test('a run whose rows another process is deleting is not marked as purged before the rows are gone', async t => {
   const {here, org} = await openRetaining(t)
   const {run} = await runImport(org, {csv: accountRows(2), flow: accounts})
   await archived(here)
@@ -105,16 +105,16 @@ test('a run of which another process is deleting the rows is not done with befor
   t.like(await left(), {emptied: true, rows: 0})
 })
 
-test('an object given up while it was being stored is never named: its records are moved once more', async t => {
-  const here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '1'}})
+test('records whose stored object was swept during archiving are archived again', async t => {
+  const here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '1'}})
   const org = await openLasting(here)
   const {path, run} = await runImport(org, {csv: accountRows(20), flow: accounts})
   const before = await readLog(org.call, `${path}/runs/${run.id}`)
-  // It has been read back, and is about to be named, when a clock that leaps ahead makes it a day old.
+  // The object was read back and is about to be recorded when a jump of the clock makes it two days old.
   const read: typeof here.storage.read = async key => {
     const bytes = await (await here.storage.read(key)).toArray()
     await here.ahead('2 days')
-    await keepUp({...here.tools, drain})
+    await maintainSegments({...here.tools, drain})
     return Readable.from(bytes)
   }
   await archiveAll({...here.tools, drain, storage: {...here.storage, read}})
@@ -123,6 +123,6 @@ test('an object given up while it was being stored is never named: its records a
   await archiveAll({...here.tools, drain})
   await archived(here)
   await here.ahead('4 days')
-  await keepUp({...here.tools, drain})
+  await maintainSegments({...here.tools, drain})
   t.deepEqual(await readLog(org.call, `${path}/runs/${run.id}`), before)
 })

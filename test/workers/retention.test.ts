@@ -1,9 +1,9 @@
 import test, {type ExecutionContext} from 'ava'
 import {ours} from '../../workers/retention/objects.ts'
 import {accountRows, accounts, type Org, ok, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
-import {archived, countAll, keysOf, openLasting, openRetaining, refusal, setWindow} from '../retaining.ts'
+import {archived, countAll, keysOf, openLasting, openRetaining, refusal, setWindow} from '../retention.ts'
 
-/** Whatever asks for what an expired import or its runs kept is told so. */
+/** Asserts that every request for the content of an expired import or its runs is refused with 410. */
 const assertGone = async (
   t: ExecutionContext,
   org: Org,
@@ -32,7 +32,7 @@ const assertGone = async (
   t.deepEqual(await refusal(org.call('POST', `/orgs/${org.org}/templates`, {name: 'x', fromImport: importId})), gone)
 }
 
-test('an import past its window becomes a bare record, and is gone a window later', async t => {
+test('an expired import keeps only its bare record, which is deleted a window later', async t => {
   const {here, org, night, nights} = await openRetaining(t)
   const {path, run, source} = await runImport(org, {csv: accountRows(120), flow: accounts})
   const {run: dry} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
@@ -81,7 +81,7 @@ test('an import past its window becomes a bare record, and is gone a window late
   t.deepEqual(await countAll(here, ['imports', 'runs', 'run_heads', 'run_names']), {})
 })
 
-test('in an import that is used on, old runs lose their records and no row is written twice', async t => {
+test('an import in use loses the records of its old runs, and no row is written twice', async t => {
   const {here, org, night} = await openRetaining(t)
   const {path, run: first} = await runImport(org, {csv: accountRows(60), flow: {...accounts, match: undefined}, start: {rows: {to: 40}}})
   await archived(here)
@@ -108,7 +108,7 @@ test('in an import that is used on, old runs lose their records and no row is wr
   t.is(made(), calls + 1)
   await archived(here)
 
-  // The import lives on by another file; everything of the chain is past the window.
+  // The import is kept alive by another file; everything of the chain is past the window.
   await here.ahead('75 days')
   await ok(org.call('POST', `${path}/sources?name=other.csv`, accountRows(2, 'other-'), {'content-type': 'text/csv'}), 201)
   await night()
@@ -121,7 +121,7 @@ test('in an import that is used on, old runs lose their records and no row is wr
   t.is((await keysOf(here)).filter(key => key.includes('/imp_')).length, 2)
 })
 
-test('a file that only an old run names goes with what that run kept', async t => {
+test("a file that only an expired run uses is deleted with that run's records", async t => {
   const {here, org, night} = await openRetaining(t)
   const {path, source} = await runImport(org, {csv: accountRows(5), flow: accounts})
   const {source: other} = await ok(org.call('POST', `${path}/sources?name=b.csv`, accountRows(5), {'content-type': 'text/csv'}), 201)
@@ -135,7 +135,7 @@ test('a file that only an old run names goes with what that run kept', async t =
   t.true(files.includes(other.id))
 })
 
-test('whatever somebody does with an import begins its window anew', async t => {
+test('any change of an import restarts its retention window', async t => {
   const {here, org, night} = await openRetaining(t)
   const acts: Record<string, (path: string, source: string) => Promise<unknown>> = {
     flows: (path, sourceId) => ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId, ...accounts}]), 200),
@@ -161,7 +161,7 @@ test('whatever somebody does with an import begins its window anew', async t => 
   t.deepEqual(new Set(Object.values(await states())), new Set(['expired']))
 })
 
-test('a run under way keeps its import, however long it takes', async t => {
+test('a run that has not ended keeps its import, however long it takes', async t => {
   const {here, org, night} = await openRetaining(t)
   const {path, run} = await runImport(org, {csv: accountRows(5), flow: accounts})
   await here.hot.query(`update runs set state = 'paused', ended_at = null where id = $1`, [run.id])
@@ -179,7 +179,7 @@ test('a run under way keeps its import, however long it takes', async t => {
   t.is((await countAll(here)).chain_rows, 5, 'a dry run reads what became of them')
 })
 
-test('each org goes by its own plan', async t => {
+test('each org is purged by the retention window of its own plan', async t => {
   const {here, org, night} = await openRetaining(t)
   const patient = await openLasting(here, 'zoe@other.example')
   await setWindow(here, patient, 365)
@@ -192,7 +192,7 @@ test('each org goes by its own plan', async t => {
   t.is((await ok(org.call('GET', short.path), 200)).import.state, 'expired')
   t.is((await ok(patient.call('GET', long.path), 200)).import.state, 'ready')
 
-  // A smaller plan: nothing goes for a while.
+  // After a change to a smaller plan, nothing is deleted for two weeks.
   await setWindow(here, patient, 60)
   const changeAt = (days: number) =>
     here.hot.query('update orgs set plan_anchor = lading_now() - make_interval(days => $2) where id = $1', [patient.org, days])
@@ -207,7 +207,7 @@ test('each org goes by its own plan', async t => {
   }
 })
 
-test('a sandbox that is loosed from its production org keeps all it has for a while', async t => {
+test('a sandbox whose production org was deleted keeps its data for two weeks', async t => {
   const {here, org, night} = await openRetaining(t)
   const production = await openLasting(here, 'zoe@other.example')
   await setWindow(here, production, 365)

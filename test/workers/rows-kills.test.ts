@@ -6,30 +6,30 @@ import {sql} from '../../sql/database.ts'
 import {startWorkers} from '../../workers/start.ts'
 import {openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
-import {meterOf, type Orders, openOrders, sheet} from '../replacing.ts'
+import {meterOf, type Orders, openOrders, sheet} from '../subform-rows.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
-import {type World, world} from '../world.ts'
 
-/** Workers that die or are asked to stop in the middle. One CRM and one clock: the tests take turns. */
-type Here = {world: World; orders: Orders}
+/** Workers that are killed or stopped during a request. One CRM and one clock, so the tests run one after the other. */
+type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 const started: ChildProcess[] = []
 
 test.before(async t => {
-  const here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1', CRM_TIMEOUT_SECONDS: '2'}})
+  const here = await startTestDeployment(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1', CRM_TIMEOUT_SECONDS: '2'}})
   Object.assign(t.context, {world: here, orders: await openOrders(here)})
 })
 test.beforeEach(async t => {
   const {crm, db, ahead} = t.context.world
   crm.clear()
-  // The stand-in gives the ids of its records out again, which no CRM does.
+  // The stand-in reuses record ids, which no CRM does.
   await db.query(sql.unsafe`delete from replacements`)
   await ahead('0 seconds')
 })
 test.afterEach.always(() => Promise.all(started.splice(0).map(endWorker)))
 
-const startOne = ({config}: World, environment: Record<string, string> = {}) => {
+const startOne = ({config}: TestDeployment, environment: Record<string, string> = {}) => {
   const worker = startWorker(config, environment, ['writes'])
   started.push(worker)
   return worker
@@ -40,7 +40,7 @@ for (const [point, isDone] of [
   ['after_send', true],
   ['before_settle', true],
 ] as const) {
-  test(`a worker killed at ${point}: the parents in flight stay counted and are told as unanswered, the others were not sent`, async t => {
+  test(`parents in flight of a worker killed at ${point} stay counted as unanswered, and the others were not sent`, async t => {
     const {world, orders} = t.context
     const run = await orders.authorise(5_000)
     const parents = [orders.makeOrder(1_500), orders.makeOrder(1_500)]
@@ -74,7 +74,7 @@ for (const [point, isDone] of [
   })
 }
 
-test('a worker asked to stop hears what is under way to its end and sends nothing more', async t => {
+test('a worker that gets SIGTERM waits for its current call and sends no further one', async t => {
   const {world, orders} = t.context
   const run = await orders.authorise(5_000)
   const parents = [orders.makeOrder(1_500), orders.makeOrder(1_500)]
@@ -93,11 +93,11 @@ test('a worker asked to stop hears what is under way to its end and sends nothin
   t.deepEqual(await meterOf(world, run), {counted: 1, admissions: 1, sends: 0, questions: 0, state: 'writing'})
 })
 
-test('a request no worker takes is given up, and may be sent again', async t => {
+test('a request that no worker takes is abandoned, and can be sent again', async t => {
   const {world, orders} = t.context
   const [run, parentId] = [await orders.authorise(), orders.makeOrder(1)]
   const item = {parentId, writeId: 'nobody', rows: sheet('A')}
-  // An API that waits for two seconds: 30 more than the CRM is given.
+  // An API whose wait is two seconds: the CRM timeout of -28 plus 30.
   const impatient = await listen({...world.tools, config: {...world.config, CRM_TIMEOUT_SECONDS: -28}}, world)
   t.teardown(impatient.drain)
   const {body} = await openCalls(impatient.url)(orders.session)('PUT', orders.path(), orders.bodyOf(run, [item]))

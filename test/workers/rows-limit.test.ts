@@ -1,16 +1,16 @@
 import anyTest, {type TestFn} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {logOf, meterOf, type Orders, openOrders, sheet} from '../replacing.ts'
+import {logOf, meterOf, type Orders, openOrders, sheet} from '../subform-rows.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-/** The rows a run may write, met between two parents, and requests that meet. The tests take turns. */
-type Here = {world: World; orders: Orders}
+/** A run's row limit reached between two parents, and concurrent requests. The tests run one after the other. */
+type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => {
-  const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '5'}})
+  const here = await startTestDeployment(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '5'}})
   Object.assign(t.context, {world: here, orders: await openOrders(here)})
 })
 test.beforeEach(t => t.context.world.crm.clear())
@@ -22,7 +22,7 @@ const stopped = {
   stop: {stopped: 'LIMIT_ROWS_PER_RUN', rowsPerRun: 5, stoppedBy: 'declaration'},
 }
 
-test('the parents before the limit are written, the one it hits and those after it are not, whole', async t => {
+test('parents before the row limit are written, and the one that exceeds it and later ones are not written at all', async t => {
   const {world, orders} = t.context
   const run = await orders.authorise(5)
   const parents = [1, 1, 1, 1].map(rows => orders.makeOrder(rows))
@@ -40,7 +40,7 @@ test('the parents before the limit are written, the one it hits and those after 
   t.like(await orders.replace(run, [{parentId: parents[3], rows: sheet('G')}]), {status: 403, body: {code: 'RUN_STOPPED', written: false}})
 })
 
-test('rows that stand counted already need no room', async t => {
+test('rows that are already counted need no room under the row limit', async t => {
   const {world, orders} = t.context
   const [run, parentId] = [await orders.authorise(3), orders.makeOrder()]
   await orders.results(run, [{parentId, rows: sheet('A', 'B', 'C')}])
@@ -49,7 +49,7 @@ test('rows that stand counted already need no room', async t => {
   t.is((await meterOf(world, run)).counted, 3)
 })
 
-test('a parent there is no room for just now waits for what is in flight, and goes where that is refused', async t => {
+test('a parent without room under the limit waits for rows in flight, and is written if those are refused', async t => {
   const {world, orders} = t.context
   const run = await orders.authorise(5)
   const [first, second] = [orders.makeOrder(['Old']), orders.makeOrder(['Old'])]
@@ -74,7 +74,7 @@ test('a parent there is no room for just now waits for what is in flight, and go
   t.deepEqual(await meterOf(world, run), {counted: 3, admissions: 3, sends: 0, questions: 0, state: 'writing'})
 })
 
-test('two requests for one parent do not mix: the second is told to ask again', async t => {
+test('two requests for one parent do not mix: the second gets WRITE_UNDER_WAY', async t => {
   const {world, orders} = t.context
   const [run, parentId, other] = [await orders.authorise(), orders.makeOrder(), orders.makeOrder(1)]
   world.crm.faults.add({match: {method: 'PUT', module: 'Orders'}, action: 'hold'})
@@ -95,7 +95,7 @@ test('two requests for one parent do not mix: the second is told to ask again', 
   t.is((await meterOf(world, run)).counted, 4)
 })
 
-test('requests for one parent at the same moment, of one run or of several, never mix their rows', async t => {
+test('concurrent requests for one parent, of one run or several, never mix their rows', async t => {
   const {world, orders} = t.context
   for (let round = 0; round < 8; round++) {
     const [run, parentId] = [await orders.authorise(), orders.makeOrder()]

@@ -1,13 +1,13 @@
 import anyTest, {type TestFn} from 'ava'
-import {logOf, meterOf, type Orders, openOrders, sheet} from '../replacing.ts'
-import {type World, world} from '../world.ts'
+import {logOf, meterOf, type Orders, openOrders, sheet} from '../subform-rows.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-/** How parents share calls, and what is too much. One CRM and one journal: the tests take turns. */
-type Here = {world: World; orders: Orders}
+/** How parents share CRM calls, and what exceeds one. One CRM and one journal, so the tests run one after the other. */
+type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => {
-  const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '5'}})
+  const here = await startTestDeployment(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '5'}})
   Object.assign(t.context, {world: here, orders: await openOrders(here)})
 })
 test.beforeEach(t => {
@@ -19,7 +19,7 @@ const lines = (count: number, prefix: string) => sheet(...Array.from({length: co
 const idsIn = (put: any) => put.body.data.map(({id}: any) => id)
 const elementsIn = (put: any) => put.body.data.reduce((sum: number, {Order_Lines: rows}: any) => sum + rows.length, 0)
 
-test('parents past two thousand elements go in a further call, none of them refused', async t => {
+test('parents beyond two thousand elements are sent in a further call, and none is refused', async t => {
   const {world, orders} = t.context
   for (const cutSubforms of [false, true]) {
     world.crm.clearJournal()
@@ -51,7 +51,7 @@ test('each parent is read right before the call that writes it', async t => {
   const {world, orders} = t.context
   const run = await orders.authorise(5_000)
   const parents = [orders.makeOrder(1_000), orders.makeOrder(1_000)]
-  // Somebody adds a row to the second parent while the first one is written.
+  // Another user adds a row to the second parent while the first one is written.
   world.crm.faults.add({
     ...{match: {method: 'PUT', module: 'Orders'}},
     action: {type: 'foreignCreate', module: 'Orders', record: {id: parents[1], Order_Lines: [{Product: 'Meanwhile'}]}, when: 'after'},
@@ -67,7 +67,7 @@ test('each parent is read right before the call that writes it', async t => {
   t.is(orders.productsOf(parents[1]!).length, 20)
 })
 
-test('a parent whose old and new rows alone are too many is the only one not done', async t => {
+test('a parent whose old and new rows exceed one call is the only one not written', async t => {
   const {world, orders} = t.context
   const run = await orders.authorise(5_000)
   const parents = [orders.makeOrder(1), orders.makeOrder(1_999), orders.makeOrder(2)]
@@ -80,13 +80,13 @@ test('a parent whose old and new rows alone are too many is the only one not don
     {ok: false, code: 'BATCH_SIZE', written: false},
     {ok: true, deleted: 2},
   ])
-  t.regex(answered[1].error, /1999 or more would go and 2 come/)
+  t.regex(answered[1].error, /1999 or more rows would be removed and 2 added/)
   t.is(orders.productsOf(parents[1]!).length, 1_999)
   t.deepEqual(await meterOf(world, run), {counted: 4, admissions: 4, sends: 0, questions: 0, state: 'writing'})
   t.deepEqual(orders.puts().map(idsIn), [[parents[0], parents[2]]])
 })
 
-test('rows the single read leaves out are removed too', async t => {
+test('rows that the read of a single record leaves out are removed too', async t => {
   const {world, orders} = t.context
   const [run, parentId] = [await orders.authorise(), orders.makeOrder(730)]
   world.crm.setSwitches({subformRowsRead: 100})
@@ -96,7 +96,7 @@ test('rows the single read leaves out are removed too', async t => {
   t.is(world.crm.count('example', 'Order_Lines'), 2)
 })
 
-test('one refused row leaves its parent as it was, counts none of it and keeps nobody else back', async t => {
+test('a refused row leaves its parent unchanged and uncounted, and does not affect other parents', async t => {
   const {world, orders} = t.context
   const run = await orders.authorise()
   const [bad, good] = [orders.makeOrder(['Old']), orders.makeOrder(['Old'])]
@@ -156,7 +156,7 @@ test('a row written under one parent is not written under another in the same ru
   t.like(await orders.results(await orders.authorise(), [{parentId: other, rows: sheet('B')}]), [{ok: true}], 'another run may')
 })
 
-test('a parent that is gone is said to be, and nothing is sent of it', async t => {
+test('a parent that was deleted is reported as not found, and nothing is sent for it', async t => {
   const {world, orders} = t.context
   const [run, gone, there] = [await orders.authorise(), orders.makeOrder(1), orders.makeOrder(1)]
   world.crm.remove('example', 'Orders', [gone])

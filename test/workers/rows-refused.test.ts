@@ -1,15 +1,15 @@
 import anyTest, {type TestFn} from 'ava'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
-import {logOf, meterOf, type Orders, openOrders, sheet} from '../replacing.ts'
-import {type World, world} from '../world.ts'
+import {logOf, meterOf, type Orders, openOrders, sheet} from '../subform-rows.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
-/** What keeps rows from being read or sent. One CRM org and one clock: the tests take turns. */
-type Here = {world: World; orders: Orders}
+/** Failures before rows are read or sent. One CRM org and one clock, so the tests run one after the other. */
+type Here = {world: TestDeployment; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 
 test.before(async t => {
-  const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '2'}})
+  const here = await startTestDeployment(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '2'}})
   Object.assign(t.context, {world: here, orders: await openOrders(here)})
 })
 test.beforeEach(async t => {
@@ -24,7 +24,7 @@ const READ = {method: 'GET', module: 'Orders'}
 const PUT = {method: 'PUT', module: 'Orders'}
 const nothing = {counted: 0, admissions: 0, sends: 0, questions: 0}
 
-test('rows that cannot be read are not written, and the other parents are', async t => {
+test('a parent whose rows cannot be read is not written, and the other parents are', async t => {
   const {world, orders} = t.context
   const faults = [
     'dropBefore',
@@ -52,7 +52,7 @@ test('rows that cannot be read are not written, and the other parents are', asyn
   }
 })
 
-test('what was refused before sending may be sent once more under the same writeId, what the CRM refused is answered again', async t => {
+test('a writeId can be reused if nothing was sent, and returns the same answer if the CRM refused', async t => {
   const {world, orders} = t.context
   const [run, parentId] = [await orders.authorise(), orders.makeOrder(['Old'])]
   const item = {parentId, writeId: 'once more', rows: sheet('A')}
@@ -66,13 +66,13 @@ test('what was refused before sending may be sent once more under the same write
   t.like(await orders.results(run, [{...item, writeId: 'anew'}]), [{ok: true, deleted: 1}])
 })
 
-test('the day is spent between two calls: what was written stays, the rest is not sent', async t => {
+test('parents written before the quota is exhausted stay written, and the rest is not sent', async t => {
   const {world, orders} = t.context
   const run = await orders.authorise(5_000)
   const parents = [orders.makeOrder(1_500), orders.makeOrder(1_500), orders.makeOrder(1_500), orders.makeOrder()]
   world.crm.faults.add({match: PUT, action: {type: 'allowanceSpent', forSeconds: 10}})
   const items = parents.map((parentId, n) => ({parentId, made: n === 3, rows: sheet(`A${n}`, `B${n}`)}))
-  // The first call itself finds the day spent; nothing of any parent was sent after it.
+  // The first call finds the quota exhausted, and nothing is sent after it.
   const spent = await orders.results(run, items)
   t.like(spent[0], {ok: false, crm: {quotaSpent: true, rateLimited: true, retryable: false, unanswered: false}})
   t.like(spent.slice(1), Array(3).fill({ok: false, code: 'DAILY_ALLOWANCE_SPENT', written: false}))
@@ -96,7 +96,7 @@ test('the day is spent between two calls: what was written stays, the rest is no
   t.deepEqual(await meterOf(world, run), {...nothing, counted: 2, admissions: 2, state: 'writing'})
 })
 
-/** A connection no process holds an access token of, discovered as the first one was. */
+/** A connection without a cached access token, with a copy of the first connection's discovery. */
 const connectAnew = async ({world, orders}: Here) => {
   const [id, discovery] = [await world.connect(await world.signIn(), {user: 'eva@example.org', name: 'Eva’s'}), newId('dis')]
   await world.db.query(sql.unsafe`
@@ -108,7 +108,7 @@ const connectAnew = async ({world, orders}: Here) => {
   return id
 }
 
-test('a grant whose renewal is throttled is the whole answer, with the time it asks for', async t => {
+test('a connection with throttled token renewal answers the whole request with 429 and its Retry-After', async t => {
   const {world, orders} = t.context
   const {db, crm} = world
   const connector = await connectAnew(t.context)
@@ -125,7 +125,7 @@ test('a grant whose renewal is throttled is the whole answer, with the time it a
   t.is((await orders.call('PUT', orders.path('Orders', connector), body)).body.results[0].ok, true)
 })
 
-test('what keeps the connection from being reached after the first parent is said of each one left, and asked no more', async t => {
+test('a connection lost after the first parent is reported for each remaining parent, without further attempts', async t => {
   const {world, orders} = t.context
   const run = await orders.authorise(5_000)
   const parents = [orders.makeOrder(1_500), orders.makeOrder(1_500), orders.makeOrder(1)]
@@ -144,7 +144,7 @@ test('what keeps the connection from being reached after the first parent is sai
   t.is((await meterOf(world, run)).counted, 1)
 })
 
-test('a connection that is not to be had is the whole answer, and nothing is counted', async t => {
+test('an unavailable connection answers the whole request with 502, and nothing is counted', async t => {
   const {world, orders} = t.context
   const {db} = world
   const [run, parentId] = [await orders.authorise(), orders.makeOrder(['Old'])]
@@ -159,7 +159,7 @@ test('a connection that is not to be had is the whole answer, and nothing is cou
   t.like(await orders.results(run, [item]), [{ok: true}])
 })
 
-test('the CRM asking to slow down is each parent’s answer, and nothing of it is counted', async t => {
+test('a rate limit of the CRM is reported for each parent, and nothing is counted', async t => {
   const {world, orders} = t.context
   const [run, one, other] = [await orders.authorise(), orders.makeOrder(1), orders.makeOrder(1)]
   world.crm.faults.add({match: PUT, action: {type: 'rateLimit', retryAfter: 3}})

@@ -1,17 +1,17 @@
 import anyTest, {type TestFn} from 'ava'
 import {type Org, ok, openOrg} from '../importing.ts'
-import {type FileHost, fire, makeTemplate, noticesOf, seldom, startFileHost} from '../scheduling.ts'
-import {type World, world} from '../world.ts'
+import {type FileHost, fire, makeTemplate, noticesOf, seldom, startFileHost} from '../schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 
 const test = anyTest.serial as TestFn
 
-let house: World
+let house: TestDeployment
 let host: FileHost
 let org: Org
 
 test.before(async t => {
   host = await startFileHost()
-  house = await world(t, {workers: ['imports', 'discovery', 'schedules', 'clock'], environment: {PRIVATE_HOSTS: host.place}})
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'schedules', 'clock'], environment: {PRIVATE_HOSTS: host.place}})
   await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 100}'`)
   org = await openOrg(house)
 })
@@ -38,7 +38,7 @@ const namesOf = (prefix: string) =>
     .flatMap((record: any) => (record.Account_Number?.startsWith(`${prefix}-`) ? [record.Account_Name] : []))
 
 for (const [title, {prefix, bytes, encoding, type, code}] of Object.entries({
-  'whose encoding the file does not show': {
+  'whose encoding cannot be detected': {
     prefix: 'h1',
     bytes: latin('h1'),
     encoding: undefined,
@@ -46,21 +46,21 @@ for (const [title, {prefix, bytes, encoding, type, code}] of Object.entries({
     code: 'ENCODING_REQUIRED',
   },
   'with a bad byte': {prefix: 'h2', bytes: damaged('h2'), encoding: undefined, type: 'text/csv', code: 'BAD_BYTES'},
-  'that is not in the encoding its template keeps': {
+  'that is not in the encoding of its template': {
     prefix: 'h3',
     bytes: latin('h3'),
     encoding: 'utf-16le',
     type: 'text/csv',
     code: 'ENCODING_REQUIRED',
   },
-  'that is UTF-8 though its template keeps another encoding': {
+  'that is UTF-8 although its template has another encoding': {
     ...{prefix: 'h4', bytes: Buffer.from(fileOf('h4')), encoding: 'windows-1252', type: 'text/csv', code: 'ENCODING_REQUIRED'},
   },
-  'that does not decode in the encoding its template keeps': {
+  'that cannot be decoded in the encoding of its template': {
     ...{prefix: 'h5', bytes: latin('h5'), encoding: 'shift_jis', type: 'text/csv', code: 'BAD_BYTES'},
   },
 })) {
-  test(`a scheduled file ${title} is held: nothing is written, and people are told`, async t => {
+  test(`a scheduled file ${title} is held: nothing is written, and a notice is sent`, async t => {
     const {id, path} = await schedule(encoding)
     serve(bytes, type)
     const firing = await fire(org, path)
@@ -81,7 +81,7 @@ for (const [title, {prefix, bytes, encoding, type, code}] of Object.entries({
   })
 }
 
-test('a schedule goes on with the encoding its template keeps, and with the charset its file is sent with', async t => {
+test('a schedule reads its file in the encoding of its template or the charset of the response', async t => {
   const kept = await schedule('windows-1252')
   serve(latin('k1'))
   t.is((await fire(org, kept.path)).outcome, 'done')

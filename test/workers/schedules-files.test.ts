@@ -1,19 +1,19 @@
 import anyTest, {type TestFn} from 'ava'
 import {Webhook} from 'standardwebhooks'
 import {accountRows, accounts, type Org, ok, openOrg} from '../importing.ts'
-import {type FileHost, fire, makeSchedule, makeTemplate, noticesOf, seldom, startFileHost, untilOver} from '../scheduling.ts'
+import {type FileHost, fire, makeSchedule, makeTemplate, noticesOf, seldom, startFileHost, untilOver} from '../schedules.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {startS3} from '../simulators/s3.ts'
 import {startSftp} from '../simulators/sftp.ts'
 import {type Smtp, startSmtp} from '../simulators/smtp.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
 const test = anyTest.serial as TestFn
 const store = {bucket: 'files', accessKeyId: 'AKIALADING', secretAccessKey: 'a-secret-of-the-store', region: 'eu-central-1'}
 const reader = {user: 'reader', password: 'a-secret-over-ssh'}
 
-let house: World
+let house: TestDeployment
 let host: FileHost
 let receiver: Receiver
 let smtp: Smtp
@@ -26,7 +26,7 @@ test.before(async t => {
   const privateHosts = [host.place, receiver.place, new URL(s3.url).host, `127.0.0.1:${sftp.port}`].join(',')
   const workers = ['imports', 'discovery', 'schedules', 'clock', 'notices']
   const mail = {SMTP_URL: smtp.url, MAIL_FROM: 'Lading <notices@lading.example>'}
-  house = await world(t, {workers, environment: {PRIVATE_HOSTS: privateHosts, ...mail}})
+  house = await startTestDeployment(t, {workers, environment: {PRIVATE_HOSTS: privateHosts, ...mail}})
   await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 100}'`)
   org = await openOrg(house)
 })
@@ -38,7 +38,7 @@ const add = async (template: string, more: object) => {
 }
 const countImports = async () => (await ok(org.call('GET', `/orgs/${org.org}/imports?limit=200`), 200)).imports.length
 
-test('files come out of a bucket and over SSH, and what opens them stands nowhere', async t => {
+test('scheduled files are fetched from a bucket and over SFTP, and the credentials are stored nowhere readable', async t => {
   const template = await makeTemplate(org)
   s3.objects.set('in/orders.csv', Buffer.from(accountRows(2, 'bucket-')))
   sftp.files.set('/out/orders.csv', {content: Buffer.from(accountRows(2, 'ssh-')), mtime: 1})
@@ -58,7 +58,7 @@ test('files come out of a bucket and over SSH, and what opens them stands nowher
     for (const secret of [secretAccessKey, password]) t.false(rows[0].text.includes(secret))
 })
 
-test('a file whose run was stopped is carried on when it comes again, and not begun anew', async t => {
+test('a file whose run stopped at a limit is retried when it arrives again, instead of imported anew', async t => {
   const {module, fields} = accounts
   const template = await makeTemplate(org, {name: 'Without a match', flows: [{id: 'f', sourceId: 'companies', module, fields}]})
   const path = await add(template, {declaredRows: 3})
@@ -81,7 +81,7 @@ test('a file whose run was stopped is carried on when it comes again, and not be
   t.like(await fire(org, path), {outcome: 'unchanged'})
 })
 
-test('a column that cleaning alone reads and that is gone is drift too, and so is a library', async t => {
+test('a missing column that only cleaning reads is drift, and so is a missing library', async t => {
   const source = {slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city', 'fax']}
   const cleaning = [{step: 'trim', columns: ['fax']}]
   const path = await add(await makeTemplate(org, {name: 'Cleaned', sources: [{...source, cleaning}]}), {})
@@ -108,7 +108,7 @@ test('a column that cleaning alone reads and that is gone is drift too, and so i
   t.like((await fire(org, calling)).drift, [{kind: 'library_gone', field: 'Account_Name'}])
 })
 
-test('the file that was run through one connection is run through another', async t => {
+test('a file that was run through one connection is run again through another', async t => {
   const path = await add(await makeTemplate(org, {name: 'Anywhere', connectorId: null}), {connectorId: org.connector})
   host.serve(accountRows(1, 'elsewhere-'))
   t.like(await fire(org, path), {outcome: 'done'})
@@ -122,14 +122,14 @@ test('the file that was run through one connection is run through another', asyn
   t.like(await fire(org, path), {outcome: 'done', counts: {modules: {Accounts: {created: 1}}}})
 })
 
-test('a file without rows is nobody’s failure: it is skipped and told, and the schedule stays on', async t => {
+test('a file without rows is skipped with a reason, and the schedule stays enabled', async t => {
   const {path} = await makeSchedule(org, host)
   host.serve('name,number,city\n')
   t.like(await fire(org, path), {outcome: 'skipped', importId: null, reason: {code: 'FILE_NO_ROWS'}})
   t.like((await ok(org.call('GET', path), 200)).schedule, {enabled: true, failures: 0})
 })
 
-test('a web page, XML or JSON in place of the file is a failure that counts, is told and stops the schedule', async t => {
+test('a web page, XML or JSON instead of the file counts as a failure, sends a notice and stops the schedule', async t => {
   const {path, schedule} = await makeSchedule(org, host)
   const before = await countImports()
   const pages: [string, string][] = [
@@ -152,7 +152,7 @@ test('a web page, XML or JSON in place of the file is a failure that counts, is 
   t.is(await countImports(), before)
 })
 
-/** Fires it, and answers when its file is asked for: `end` gives that. */
+/** Fires the schedule and returns once its file is requested; `end` completes the response. */
 const fireSlowly = async (path: string, prefix: string) => {
   let end = () => {}
   host.answer(response => {
@@ -167,7 +167,7 @@ const fireSlowly = async (path: string, prefix: string) => {
   return {...fired, end: () => end()}
 }
 
-test('whoever may no longer while its file comes has nothing run, and no import is left', async t => {
+test('a firing whose maker loses the right while the file arrives runs nothing and leaves no import', async t => {
   const maker = await house.makeOrg({org: org.org, role: 'builder'})
   const {path, template} = await makeSchedule({...org, call: house.as(maker.token)}, host)
   await ok(house.as(maker.token)('POST', `${template}/share`, {}), 200)
@@ -180,7 +180,7 @@ test('whoever may no longer while its file comes has nothing run, and no import 
   await until(countImports, count => count === before)
 })
 
-test('a schedule that is removed while its file comes leaves no import behind', async t => {
+test('a schedule that is removed while its file arrives leaves no import', async t => {
   const {path} = await makeSchedule(org, host)
   const before = await countImports()
   const {firing, job, end} = await fireSlowly(path, 'removed-')
@@ -194,7 +194,7 @@ test('a schedule that is removed while its file comes leaves no import behind', 
   t.is(await countImports(), before)
 })
 
-test('a run that a schedule started is told with its schedule, by webhook and by e-mail', async t => {
+test('a run started by a schedule is reported with its schedule by webhook and email', async t => {
   const {secret, webhook} = await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {url: receiver.url('/fired'), events: []}), 201)
   const {email} = (await ok(org.call('GET', '/auth/me'), 200)).user
   await t.throwsAsync(

@@ -1,13 +1,16 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {accountRows, ok, openOrg} from '../importing.ts'
-import {fire, makeSchedule, makeTemplate, seldom, startFileHost} from '../scheduling.ts'
-import {world} from '../world.ts'
+import {fire, makeSchedule, makeTemplate, seldom, startFileHost} from '../schedules.ts'
+import {startTestDeployment} from '../test-deployment.ts'
 
 test('a schedule may fire every minute only while the plan allows it', async t => {
   const host = await startFileHost()
   t.teardown(host.stop)
-  const here = await world(t, {workers: ['imports', 'discovery', 'schedules', 'clock'], environment: {PRIVATE_HOSTS: host.place}})
+  const here = await startTestDeployment(t, {
+    workers: ['imports', 'discovery', 'schedules', 'clock'],
+    environment: {PRIVATE_HOSTS: host.place},
+  })
   const org = await openOrg(here)
   const place = (plan: string) => here.db.query(sql.unsafe`update orgs set plan_version_id = ${plan} where id = ${org.org}`)
   await place('business.1')

@@ -2,19 +2,19 @@ import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import test from 'ava'
 import {accountRows, type Org, ok, openOrg, untilEnded} from '../importing.ts'
-import {type FileHost, listFirings, makeSchedule, startFileHost} from '../scheduling.ts'
+import {type FileHost, listFirings, makeSchedule, startFileHost} from '../schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 let host: FileHost
 let org: Org
 const started: ChildProcess[] = []
 
 test.before(async t => {
   host = await startFileHost()
-  house = await world(t, {workers: ['imports', 'discovery'], environment: {PRIVATE_HOSTS: host.place, LEASE_SECONDS: '1'}})
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {PRIVATE_HOSTS: host.place, LEASE_SECONDS: '1'}})
   org = await openOrg(house)
 })
 test.after.always(() => host.stop())
@@ -33,7 +33,7 @@ const countObjects = async (importId: string) => {
 
 const points = ['in_clock', 'after_fetch', 'after_import', 'after_source', 'after_start']
 
-test.serial('whoever takes a firing up and is killed, at whatever step, the next goes on: one run comes of it, and one import', async t => {
+test.serial('a firing whose workers are killed at any step is continued into one import and one run', async t => {
   host.serve(accountRows(2, 'killed-'))
   const {path, schedule} = await makeSchedule(org, host)
   await house.hot.query(`update schedules set next_due_at = date_trunc('milliseconds', lading_now()) where id = $1`, [schedule.id])
@@ -60,7 +60,7 @@ test.serial('whoever takes a firing up and is killed, at whatever step, the next
   t.is(host.requests.length, points.length - 1)
 })
 
-test.serial('a worker that was frozen until another had done its firing does nothing more of it', async t => {
+test.serial('a worker that was frozen until another finished its firing does nothing more for it', async t => {
   host.serve(accountRows(2, 'frozen-'))
   const {path} = await makeSchedule(org, host)
   const frozen = start(['schedules'], {FAULT_POINT: 'after_source:1:SIGSTOP'})
@@ -86,7 +86,7 @@ test.serial('a worker that was frozen until another had done its firing does not
   t.is(rows[0].count, 1)
 })
 
-test.serial('an import that a person has run meanwhile is not cleared away with what an attempt left', async t => {
+test.serial('an import that a person ran meanwhile is not removed with the leftovers of an attempt', async t => {
   host.serve(accountRows(2, 'meanwhile-'))
   const {path} = await makeSchedule(org, host)
   start(['schedules'], {FAULT_POINT: 'after_source:1:SIGKILL'})
@@ -113,7 +113,7 @@ test.serial('an import that a person has run meanwhile is not cleared away with 
   t.true(await house.storage.exists(key))
 })
 
-test.serial('a schedule that is removed while its import is being made leaves none behind, with no file of it', async t => {
+test.serial('a schedule that is removed while its import is created leaves no import and no file', async t => {
   host.serve(accountRows(2, 'removed-'))
   const {path} = await makeSchedule(org, host)
   const frozen = start(['schedules'], {FAULT_POINT: 'after_source:1:SIGSTOP'})
@@ -126,12 +126,12 @@ test.serial('a schedule that is removed while its import is being made leaves no
   )
   await ok(org.call('DELETE', path), 200)
   const gone = async () => {
-    // It may only now come to where it freezes.
+    // The worker may reach its freeze point only now.
     frozen.kill('SIGCONT')
     return (await org.call('GET', `/orgs/${org.org}/imports/${rows[0].id}`)).status
   }
   await until(gone, status => status === 404)
-  // Its rows go first, so that nobody starts what has no file.
+  // The rows are deleted first, so that no run can start without a file.
   await until(
     () => house.storage.exists(rows[0].key),
     isThere => !isThere,

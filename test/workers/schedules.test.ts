@@ -1,34 +1,34 @@
 import test from 'ava'
 import {accountRows, type Org, ok, openOrg, readLog} from '../importing.ts'
-import {type FileHost, fire, listFirings, makeSchedule, noticesOf, startFileHost, untilOver} from '../scheduling.ts'
+import {type FileHost, fire, listFirings, makeSchedule, noticesOf, startFileHost, untilOver} from '../schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-let house: World
+let house: TestDeployment
 let host: FileHost
 let org: Org
 
 test.before(async t => {
   host = await startFileHost()
   const workers = ['imports', 'discovery', 'schedules', 'clock']
-  house = await world(t, {workers, environment: {PRIVATE_HOSTS: host.place, LEASE_SECONDS: '2'}})
+  house = await startTestDeployment(t, {workers, environment: {PRIVATE_HOSTS: host.place, LEASE_SECONDS: '2'}})
   org = await openOrg(house)
 })
 test.after.always(() => host.stop())
 
-/** A schedule in a plan with room for it. */
+/** Makes a schedule, with all earlier ones disabled to stay within the plan. */
 const make = async (more: object = {}, by: Org = org) => {
   await house.hot.query(`update schedules set enabled = false, next_due_at = null where created_by is not null`)
   return makeSchedule(by, host, more)
 }
 const idOf = (path: string) => path.split('/').at(-1)!
 const read = async (path: string) => (await ok(org.call('GET', path), 200)).schedule
-/** Its next due time is now; the ones after that stay. */
+/** Sets the next due time to now; later times stay unchanged. */
 const makeDue = (path: string) =>
   house.hot.query(`update schedules set next_due_at = date_trunc('milliseconds', lading_now()) where id = $1`, [idOf(path)])
 const importsOf = async () => (await ok(org.call('GET', `/orgs/${org.org}/imports?limit=200`), 200)).imports
 
-test.serial('what is due is fetched, made an import of the template, run as its maker, and told', async t => {
+test.serial('a due schedule fetches its file, creates an import of the template and runs it as its maker', async t => {
   const {path, schedule} = await make({cron: '0 0 1 * *'})
   host.serve(accountRows(3, 'due-'))
   await makeDue(path)
@@ -55,7 +55,7 @@ test.serial('what is due is fetched, made an import of the template, run as its 
   t.deepEqual(rows, [{person: schedule.createdBy, template: schedule.templateId}])
 })
 
-test.serial('a file that has been run is not run again, unless it is asked for or the template has changed', async t => {
+test.serial('a file that was already run is not run again, unless a person asks or the template changed', async t => {
   const {path, template} = await make()
   host.serve(accountRows(2, 'same-'))
   t.like(await fire(org, path), {outcome: 'done', by: 'person'})
@@ -70,7 +70,7 @@ test.serial('a file that has been run is not run again, unless it is asked for o
   t.like(await fire(org, path), {outcome: 'unchanged'})
 })
 
-test.serial('a column that is gone stops it before row 1; the schedule stays on, the import with its file too', async t => {
+test.serial('a missing column stops a firing before row 1, while the schedule stays enabled and the import is kept', async t => {
   const {path} = await make()
   host.serve('name,number,town\nA,drift-1,B\n')
   const firing = await fire(org, path)
@@ -85,7 +85,7 @@ test.serial('a column that is gone stops it before row 1; the schedule stays on,
   t.like(await noticesOf(house, idOf(path)), [{kind: 'schedule.drifted', about: {firing: firing.id, import: firing.importId}}])
 })
 
-test.serial('what has only been added is told with `warn`, and run', async t => {
+test.serial('a new column under `warn` is reported, and the file is run', async t => {
   const {path} = await make({onDrift: 'warn'})
   host.serve('name,number,city,fax\nA,warn-1,B,1\n')
   const firing = await fire(org, path)
@@ -94,7 +94,7 @@ test.serial('what has only been added is told with `warn`, and run', async t => 
   t.like((await noticesOf(house, idOf(path)))[0], {kind: 'schedule.drifted', about: {run: firing.runId, changes: 1}})
 })
 
-test.serial('a file that cannot be read fails the firing, and leaves nothing behind', async t => {
+test.serial('a file that cannot be read fails its firing and leaves no import', async t => {
   const {path} = await make()
   const before = (await importsOf()).length
   host.serve('')
@@ -104,34 +104,31 @@ test.serial('a file that cannot be read fails the firing, and leaves nothing beh
   t.like(await noticesOf(house, idOf(path)), [{kind: 'schedule.failed', about: {code: 'FILE_EMPTY'}}])
 })
 
-test.serial(
-  'a host that is away is asked again, twice; then the firing has failed, and the fifth failure turns the schedule off',
-  async t => {
-    const {path} = await make()
-    const before = host.requests.length
-    host.fail(404)
-    const {firing} = await ok(org.call('POST', `${path}/run`, {}), 202)
-    for (const tries of [1, 2]) {
-      const waiting = await untilOver(org, path, firing.id, one => one.state === 'due' && one.tries === tries)
-      t.true(Date.parse(waiting.tryAgainAt) > Date.now())
-      t.like(waiting, {outcome: null, reason: {code: 'NOT_FOUND'}})
-      await house.hot.query(`update firings set lease_until = lading_now() - interval '3 seconds' where id = $1`, [firing.id])
-    }
-    t.like(await untilOver(org, path, firing.id), {outcome: 'failed', reason: {code: 'NOT_FOUND'}, tries: 2})
-    t.is(host.requests.length - before, 3)
-    await house.hot.query('update schedules set failures = 4 where id = $1', [idOf(path)])
-    host.serve('')
-    await fire(org, path)
-    t.like(await read(path), {enabled: false, next: [], stopped: {code: 'FAILED_REPEATEDLY'}})
-    t.deepEqual(
-      (await noticesOf(house, idOf(path))).map(({kind}) => kind),
-      ['schedule.failed', 'schedule.failed', 'schedule.stopped'],
-    )
-    t.like((await ok(org.call('PATCH', path, {enabled: true}), 200)).schedule, {enabled: true, stopped: null, failures: 0})
-  },
-)
+test.serial('an unreachable host is retried twice before the firing fails, and the fifth failure disables the schedule', async t => {
+  const {path} = await make()
+  const before = host.requests.length
+  host.fail(404)
+  const {firing} = await ok(org.call('POST', `${path}/run`, {}), 202)
+  for (const tries of [1, 2]) {
+    const waiting = await untilOver(org, path, firing.id, one => one.state === 'due' && one.tries === tries)
+    t.true(Date.parse(waiting.tryAgainAt) > Date.now())
+    t.like(waiting, {outcome: null, reason: {code: 'NOT_FOUND'}})
+    await house.hot.query(`update firings set lease_until = lading_now() - interval '3 seconds' where id = $1`, [firing.id])
+  }
+  t.like(await untilOver(org, path, firing.id), {outcome: 'failed', reason: {code: 'NOT_FOUND'}, tries: 2})
+  t.is(host.requests.length - before, 3)
+  await house.hot.query('update schedules set failures = 4 where id = $1', [idOf(path)])
+  host.serve('')
+  await fire(org, path)
+  t.like(await read(path), {enabled: false, next: [], stopped: {code: 'FAILED_REPEATEDLY'}})
+  t.deepEqual(
+    (await noticesOf(house, idOf(path))).map(({kind}) => kind),
+    ['schedule.failed', 'schedule.failed', 'schedule.stopped'],
+  )
+  t.like((await ok(org.call('PATCH', path, {enabled: true}), 200)).schedule, {enabled: true, stopped: null, failures: 0})
+})
 
-test.serial('one that is still at work is left alone: what is due meanwhile is skipped and says so, and nobody fires it twice', async t => {
+test.serial('a due time during a running firing is skipped and reported, and a second firing is refused', async t => {
   const {path} = await make()
   let end = () => {}
   host.answer(response => {
@@ -157,7 +154,7 @@ test.serial('one that is still at work is left alone: what is due meanwhile is s
   t.like(await noticesOf(house, idOf(path)), [{kind: 'schedule.skipped', about: {code: 'ALREADY_RUNNING'}}])
 })
 
-test.serial('while writes are paused a firing passes; a connection that has ended turns the schedule off', async t => {
+test.serial('a firing is skipped while writes are paused, and an ended connection disables the schedule', async t => {
   const {path} = await make()
   const writing = `/orgs/${org.org}/config/writing?connector=${org.connector}`
   host.serve(accountRows(1, 'pause-'))
@@ -171,7 +168,7 @@ test.serial('while writes are paused a firing passes; a connection that has ende
   await house.hot.query(`update connectors set state = 'connected' where id = $1`, [org.connector])
 })
 
-test.serial('a schedule does what its maker may do, and is turned off when that ends', async t => {
+test.serial("a schedule acts with its maker's rights, and is disabled when those end", async t => {
   const ends: [code: string, set: string, back: string | null][] = [
     [
       'CREATOR_RANK',
@@ -203,7 +200,7 @@ test.serial('a schedule does what its maker may do, and is turned off when that 
   t.is((await noticesOf(house, idOf(path))).filter(({kind}) => kind === 'schedule.stopped').length, ends.length)
 })
 
-test.serial('a closed org’s schedules wait, and catch up with one firing when it opens', async t => {
+test.serial('schedules of a closed org wait, and catch up with one firing when it is reopened', async t => {
   const {path} = await make({cron: '*/5 * * * *'})
   host.serve(accountRows(1, 'closed-'))
   await house.hot.query('update orgs set closed_at = now() where id = $1', [org.org])
@@ -211,7 +208,7 @@ test.serial('a closed org’s schedules wait, and catch up with one firing when 
     `update schedules set next_due_at = to_timestamp(floor(extract(epoch from lading_now()) / 300) * 300) - interval '15 minutes' where id = $1`,
     [idOf(path)],
   )
-  // A due schedule of another org shows that the clock has looked.
+  // A due schedule of another org shows that the clock looked.
   const other = await openOrg(house, 'zoe@other.example')
   const theirs = await makeSchedule(other, host)
   await makeDue(theirs.path)

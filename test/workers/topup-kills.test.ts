@@ -2,11 +2,11 @@ import {once} from 'node:events'
 import anyTest, {type TestFn} from 'ava'
 import type {FaultPoint} from '../../shared/fault-point.ts'
 import {type Billing, openBilling, settleMoney} from '../billing.ts'
-import {openTopping, type Topping} from '../topping.ts'
+import {openTopping, type Topping} from '../topups.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
 
-/** The worker dies, or sleeps, at either side of the charge: charged once, given once, and nothing that is wanted no more. */
+/** The worker dies or freezes before or after the charge: credits are charged and granted once. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -14,7 +14,7 @@ test.before(async t => {
 })
 test.afterEach(t => settleMoney(t, billing))
 
-/** A process of its own, which comes to the org's job by itself. */
+/** A separate process, which finds the org's job by itself. */
 const work = (t: any, point: `${FaultPoint}:1:${'SIGKILL' | 'SIGSTOP'}`) => {
   const {PAYMENT_API_KEY, PAYMENT_API_URL, PAYMENT_WEBHOOK_SECRETS} = billing.house.config
   const payment = {
@@ -36,7 +36,7 @@ const once500 = async (t: any, org: Topping) => {
 }
 
 for (const point of ['before_topup', 'after_topup'] as const)
-  test(`killed at ${point}: charged once, given once`, async t => {
+  test(`a top-up whose worker is killed at ${point} is charged and granted once`, async t => {
     const org = await openTopping(billing, {threshold: 30, monthlyCap: 500})
     const worker = work(t, `${point}:1:SIGKILL`)
     await once(worker, 'exit')
@@ -46,9 +46,9 @@ for (const point of ['before_topup', 'after_topup'] as const)
     await once500(t, org)
   })
 
-test('asleep before the charge while somebody else settles, and awake again: charged once, given once', async t => {
+test('a top-up that is settled while its worker is frozen before the charge is charged and granted once', async t => {
   const org = await openTopping(billing, {threshold: 30, monthlyCap: 500})
-  // Its rounds come to it alone: with the job beside them it would sleep on a lock, until the database lets go of that after ten seconds.
+  // Only the periodic task reaches the top-up. With the job beside it, the frozen worker would hold a lock for ten seconds.
   await billing.house.hot.query(`delete from pgboss.job where name = 'billing.topup'`)
   const worker = work(t, 'before_topup:1:SIGSTOP')
   await until(org.attempts, ([attempt]) => attempt?.state === 'unknown')

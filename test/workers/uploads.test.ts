@@ -1,22 +1,22 @@
 import test from 'ava'
-import {listNameless} from '../../sql/emptying.ts'
-import {keepUp} from '../../workers/archive.ts'
+import {listNameless} from '../../sql/purge.ts'
+import {maintainSegments} from '../../workers/archive.ts'
 import {ours} from '../../workers/retention/objects.ts'
 import {removeDeleted} from '../../workers/retention.ts'
 import {startApiProcess} from '../api-process.ts'
 import {openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
-import {countAll, keysOf, openLasting, refusal} from '../retaining.ts'
+import {countAll, keysOf, openLasting, refusal} from '../retention.ts'
 import {startS3} from '../simulators/s3.ts'
-import {MiB, openUpload, rowsOf} from '../uploading.ts'
-import {type World, world} from '../world.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {MiB, openUpload, rowsOf} from '../uploads.ts'
 
 const large = rowsOf(2.5 * MiB)
 const drain = new AbortController().signal
 const tables = ['uploads', 'upload_parts', 'loose_objects', 'imports', 'sources']
 
-const open = async (t: Parameters<typeof world>[0], environment: Record<string, string> = {}) => {
-  const here = await world(t, {workers: ['discovery'], environment})
+const open = async (t: Parameters<typeof startTestDeployment>[0], environment: Record<string, string> = {}) => {
+  const here = await startTestDeployment(t, {workers: ['discovery'], environment})
   const org = await openLasting(here)
   const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {connectorId: org.connector}), 201)
   const path = `/orgs/${org.org}/imports/${made.id}`
@@ -24,7 +24,7 @@ const open = async (t: Parameters<typeof world>[0], environment: Record<string, 
   return {here, org, path, look}
 }
 
-test('an upload to which nothing comes for a day goes, with its objects; what was sent to since stays, and what no row names is known', async t => {
+test('an upload without a part for a day is removed with its objects, and one in use is kept', async t => {
   const {here, org, path, look} = await open(t)
   const [left, lasting] = [await openUpload(org.call, path, {bytes: large}), await openUpload(org.call, path, {bytes: large})]
   for (const {send} of [left, lasting]) await ok(send(0), 200)
@@ -50,7 +50,7 @@ test('an upload to which nothing comes for a day goes, with its objects; what wa
   t.is((await ok(org.call('GET', `${path}/sources/${source.id}/rows?limit=1`), 200)).rows.length, 1)
 })
 
-test('a deleted import leaves nothing of what it was being sent, nor does a part that was under way', async t => {
+test('a deleted import leaves no upload, nor a part that was being stored', async t => {
   const {here, org, path, look} = await open(t)
   const {send} = await openUpload(org.call, path, {bytes: large})
   await ok(send(0), 200)
@@ -65,7 +65,7 @@ test('a deleted import leaves nothing of what it was being sent, nor does a part
   t.deepEqual([await keysOf(here), await countAll(here, tables)], [[], {}])
 })
 
-test('a process that is killed between a part and its row loses nothing and leaves nothing behind', async t => {
+test('a process killed between storing a part and its row loses nothing and leaves nothing behind', async t => {
   const {here, org, path, look} = await open(t)
   const {upload, send, sendRest, read, finish} = await openUpload(org.call, path, {bytes: large})
   t.like(await losingAnswers(here, () => send(0)), {status: 500})
@@ -86,12 +86,12 @@ test('a process that is killed between a part and its row loses nothing and leav
   await look()
   t.is((await keysOf(here)).length, 2, 'somebody might be storing it still')
   await here.ahead('25 hours')
-  await keepUp({...here.tools, drain})
+  await maintainSegments({...here.tools, drain})
   await look()
   t.deepEqual([(await keysOf(here)).length, await countAll(here, tables)], [1, {imports: 1, sources: 1}])
 })
 
-test('parts go to a bucket and are read from there; one that the bucket does not take is sent again', async t => {
+test('upload parts are stored in a bucket and read from it, and a part that the bucket rejects is sent again', async t => {
   const account = {bucket: 'lading', accessKeyId: 'AKIALADING', secretAccessKey: 'secret', region: 'us-east-1'}
   const s3 = await startS3(account)
   t.teardown(s3.stop)
@@ -107,8 +107,8 @@ test('parts go to a bucket and are read from there; one that the bucket does not
   t.is(s3.objects.size, 1)
 })
 
-/** What is done meanwhile is committed, and the database's answer to it lost. */
-const losingAnswers = async ({db}: World, act: () => Promise<unknown>) => {
+/** Commits every transaction of `act` and loses the database's answers. */
+const losingAnswers = async ({db}: TestDeployment, act: () => Promise<unknown>) => {
   const {transaction} = db
   const broken = async (given: Parameters<typeof transaction>[0]) => {
     await transaction(given)

@@ -6,10 +6,10 @@ import test, {type ExecutionContext} from 'ava'
 
 const watchdog = new URL('../../workers/watchdog.ts', import.meta.url).href
 
-/** Holds up its main thread for as many ms as each line of its input says, and ends with its input. */
+/** A program that blocks its main thread for as many ms as each input line says, and ends with its input. */
 const program = `
   import {createInterface} from 'node:readline'
-  import {openLog} from '${new URL('../../shared/log.ts', import.meta.url).href}'
+  import {openLog} from '${new URL('../../shared/telemetry/log.ts', import.meta.url).href}'
   import {watchOver} from '${watchdog}'
   watchOver({name: 'watched', seconds: Number(process.argv[1]), log: openLog('watched', 'error')})
   console.log('up')
@@ -20,7 +20,7 @@ const program = `
   process.exit(0)
 `
 
-/** A process of its own that takes itself for hung after so many seconds. */
+/** A separate process that considers itself hung after `seconds`. */
 const watched = async (t: ExecutionContext, seconds: number) => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program, String(seconds)], {stdio: ['pipe', 'pipe', 'inherit']})
   t.teardown(() => void child.kill('SIGKILL'))
@@ -31,7 +31,7 @@ const watched = async (t: ExecutionContext, seconds: number) => {
   return {child, next, ended, hold: (ms: number) => child.stdin.write(`${ms}\n`)}
 }
 
-test('a process whose main thread hangs says so and ends', async t => {
+test('a process whose main thread hangs logs it and ends', async t => {
   const {child, next, ended, hold} = await watched(t, 3)
   hold(Number.POSITIVE_INFINITY)
   const told = JSON.parse((await next())!)
@@ -40,19 +40,19 @@ test('a process whose main thread hangs says so and ends', async t => {
   t.deepEqual(await ended, [null, 'SIGKILL'])
 })
 
-test('pieces of work that end are let be, however many there are', async t => {
+test('a process with long tasks that end is left running, however many there are', async t => {
   const {child, next, ended, hold} = await watched(t, 8)
   for (let n = 0; n < 3; n++) {
     hold(4_000)
     t.is(await next(), 'done')
-    // One beat between them.
+    // Leaves time for one heartbeat between the tasks.
     await sleep(1_500)
   }
   child.stdin.end()
   t.deepEqual(await ended, [0, null])
 })
 
-test('a process that slept for longer is not ended as it wakes', async t => {
+test('a process that was frozen for longer than the limit is not ended when it wakes', async t => {
   const {child, next, ended, hold} = await watched(t, 3)
   child.kill('SIGSTOP')
   await sleep(5_000)

@@ -3,16 +3,16 @@ import {setWritesPaused} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, type Org, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
 import {until} from '../until.ts'
-import {type World, world} from '../world.ts'
 
-/** The stand-in's faults are every run's: the tests take turns. The heartbeat comes too late to stop anything: the gate has to. */
-type Here = {world: World; org: Org}
+/** Faults of the stand-in apply to every run, so the tests run one after the other. The long lease leaves the stop to the gate. */
+type Here = {world: TestDeployment; org: Org}
 const test = anyTest.serial as TestFn<Here>
 const rows = 1_200
 
 test.before(async t => {
-  const here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '9', CRM_SLOTS: '2'}})
+  const here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '9', CRM_SLOTS: '2'}})
   Object.assign(t.context, {world: here, org: await openOrg(here)})
 })
 test.beforeEach(t => t.context.world.crm.clear())
@@ -34,7 +34,7 @@ const untilCreated = ({org}: Here, at: string) => untilRun(org.call, at, run => 
 const untilLying = ({org}: Here, at: string) => untilRun(org.call, at, run => run.state === 'paused')
 const outcomeOf = ({status, body}: {status: number; body: any}) => [status, body.code, body.written]
 
-test('a run lies down before its next batch, and goes on by itself when the pause is lifted', async t => {
+test('a run pauses before its next batch, and resumes by itself when writes are allowed again', async t => {
   const {world, org} = t.context
   slow(t.context)
   const {path, at} = await begin(t.context, 'P-')
@@ -43,7 +43,7 @@ test('a run lies down before its next batch, and goes on by itself when the paus
   const most = (await inFlight(t.context)) + writes(t.context)
   const lying = await untilLying(t.context, at)
   t.like(lying, {pause: {code: 'WRITES_PAUSED'}, stop: null})
-  t.regex(lying.pause.message, /goes on by itself/)
+  t.regex(lying.pause.message, /resumes by itself/)
   t.true(lying.progress.done > 0 && lying.progress.done < rows)
   t.is(lying.progress.etaSeconds, null)
   t.true(writes(t.context) <= most, `${writes(t.context)} batches of at most ${most}`)
@@ -68,7 +68,7 @@ test('a run lies down before its next batch, and goes on by itself when the paus
   assertOnce(world.crm, 'P-', finals)
 })
 
-test('nothing is begun on a paused connection', async t => {
+test('no run can be started or authorised on a connection with paused writes', async t => {
   const {org} = t.context
   const {path} = await prepareImport(org, {csv: accountRows(5, 'N-'), flow: accounts})
   const authorised = await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 5, connectorId: org.connector}), 200)
@@ -87,7 +87,7 @@ test('nothing is begun on a paused connection', async t => {
   t.like(await untilEnded(org.call, `${path}/runs/${run.id}`), {counts: {Accounts: {created: 5}}})
 })
 
-test('a batch the CRM told to wait is not sent again under a pause', async t => {
+test('a rate-limited batch is not sent again while writes are paused', async t => {
   const {world, org} = t.context
   world.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1_000, action: {type: 'rateLimit', retryAfter: 2}})
   const {path, at} = await begin(t.context, 'W-')
@@ -107,7 +107,7 @@ test('a batch the CRM told to wait is not sent again under a pause', async t => 
   assertOnce(world.crm, 'W-', finals)
 })
 
-test('a run that lies under a pause can be cancelled', async t => {
+test('a run under paused writes can be cancelled', async t => {
   const {org} = t.context
   slow(t.context)
   const {at} = await begin(t.context, 'C-')
@@ -118,7 +118,7 @@ test('a run that lies under a pause can be cancelled', async t => {
   t.like(await untilEnded(org.call, at), {state: 'ended', stop: {stopped: 'CANCELLED'}})
 })
 
-test('a run whose connection is disconnected ends, and nothing more of it is sent', async t => {
+test('a run whose connection is disconnected ends, and sends nothing more', async t => {
   const {world} = t.context
   const org = await openOrg(world, 'zoe@other.example')
   const here = {world, org}
@@ -130,7 +130,7 @@ test('a run whose connection is disconnected ends, and nothing more of it is sen
   const most = (await inFlight(here)) + writes(here)
   const ended = await untilEnded(org.call, at)
   t.like(ended.stop, {stopped: 'GRANT_ENDED'})
-  t.regex(ended.stop.message, /disconnected: connect it again/)
+  t.regex(ended.stop.message, /disconnected\. Connect it again/)
   t.true(writes(here) <= most, 'the access token would still have been honoured')
   const made = world.crm.records('other', 'Accounts').filter(({Account_Number}) => String(Account_Number).startsWith('D-')).length
   t.true(made < rows)

@@ -1,9 +1,9 @@
 import {randomUUID} from 'node:crypto'
 import {Readable} from 'node:stream'
 import {atPoint} from '../../shared/fault-point.ts'
-import type {Snapshot} from '../../shared/flows/snapshot.ts'
+import type {Snapshot} from '../../shared/mapping/flows/snapshot.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
-import {computeOutcomes, RecordsMoved} from '../../shared/runs/outcomes.ts'
+import {computeOutcomes, RecordsMoved} from '../../shared/runs/results/outcomes.ts'
 import {linesPerSegment, packLines, SEGMENT_FORMAT, unpackLines} from '../../shared/runs/segment.ts'
 import {type FinalEntry, findRecordsAt, type LogEntry, readLogPage} from '../../sql/run-log.ts'
 import {
@@ -13,35 +13,35 @@ import {
   LOG_LIST,
   lockEnded,
   nameLoose,
+  type RunToArchive,
   type Segment,
-  type Unarchived,
 } from '../../sql/segments.ts'
-import type {Tools} from '../tools.ts'
+import type {WorkerDeps} from '../deps.ts'
 
-export type Archiving = Pick<Tools, 'db' | 'hot' | 'storage' | 'log' | 'drain'>
+export type ArchiveDeps = Pick<WorkerDeps, 'db' | 'hot' | 'storage' | 'log' | 'drain'>
 
-type Piece = {list: number; first: number; last: number; items: readonly object[]}
+type ArchivePiece = {list: number; first: number; last: number; items: readonly object[]}
 
 /**
- * Moves an ended run's records to storage: each object is stored under a key of its own and read back, then one transaction names them
- * all, and from then on readers go there. Broken off before that, nothing has happened but objects that the sweep of loose ones finds.
- * Answers how many entries were moved; null when there was nothing to move any more.
+ * Moves an ended run's records to storage. Each object is stored under a new key and read back. Then one transaction names all objects, and
+ * readers switch to storage. A broken move leaves only unnamed objects, which the sweep of loose objects deletes. Returns the number of
+ * moved entries, or null if the records were moved already.
  */
-export const moveRecords = async (tools: Archiving, run: Unarchived): Promise<number | null> => {
-  const {db} = tools
+export const moveRecords = async (deps: ArchiveDeps, run: RunToArchive): Promise<number | null> => {
+  const {db} = deps
   const {recordsAt, seq} = await findRecordsAt(db, run.no)
   if (recordsAt === 'storage') return null
   const segments: Segment[] = []
-  for await (const piece of piecesOf(tools, run, seq)) {
-    tools.drain.throwIfAborted()
-    segments.push(await store(tools, run, piece))
+  for await (const piece of piecesOf(deps, run, seq)) {
+    deps.drain.throwIfAborted()
+    segments.push(await store(deps, run, piece))
   }
   assertWhole(segments, seq)
   atPoint('in_archive')
   return db.transaction(async tx => {
     const last = await lockEnded(tx, run.no)
     if (last === null) return null
-    if (last !== seq) throw new Error(`The log went on to ${last} while ${seq} entries were moved: an ended run is written to`)
+    if (last !== seq) throw new Error(`The log grew to ${last} while ${seq} entries were moved: an ended run was written to`)
     await insertSegments(tx, {run: run.no, segments})
     await nameLoose(
       tx,
@@ -52,16 +52,19 @@ export const moveRecords = async (tools: Archiving, run: Unarchived): Promise<nu
   })
 }
 
-/** The log, then what became of the rows of each source. An engine outside read its rows itself: of its runs there is the log alone. */
-async function* piecesOf(tools: Archiving, run: Unarchived, seq: number): AsyncGenerator<Piece> {
-  yield* piecesOfLog(tools, run)
+/**
+ * Yields the log, then the outcomes of the rows of each source. Runs of external engines have only a log, because those engines read their
+ * rows themselves.
+ */
+async function* piecesOf(deps: ArchiveDeps, run: RunToArchive, seq: number): AsyncGenerator<ArchivePiece> {
+  yield* piecesOfLog(deps, run)
   if (run.snapshotNo === null) return
-  const {sources, flows} = await readSnapshot(tools.db, run.snapshotNo)
+  const {sources, flows} = await readSnapshot(deps.db, run.snapshotNo)
   const read = sources.filter(({no}) => flows.some(({sourceNo}) => sourceNo === no))
-  for (const source of read) yield* piecesOfOutcomes(tools, {run: run.no, source, flows, seq})
+  for (const source of read) yield* piecesOfOutcomes(deps, {run: run.no, source, flows, seq})
 }
 
-async function* piecesOfLog({hot}: Archiving, {no}: Unarchived): AsyncGenerator<Piece> {
+async function* piecesOfLog({hot}: ArchiveDeps, {no}: RunToArchive): AsyncGenerator<ArchivePiece> {
   for (let after = 0; ; after += linesPerSegment) {
     const items: LogEntry[] | null = await readLogPage(hot, {run: no, after, limit: linesPerSegment})
     if (!items) throw new RecordsMoved('Another worker moved the records meanwhile')
@@ -73,10 +76,10 @@ async function* piecesOfLog({hot}: Archiving, {no}: Unarchived): AsyncGenerator<
 
 type Outcomes = {run: number; source: Snapshot['sources'][number]; flows: Snapshot['flows']; seq: number}
 
-/** A row is never cut in two: a piece ends with the window that fills it. */
-async function* piecesOfOutcomes({hot}: Archiving, of: Outcomes): AsyncGenerator<Piece> {
+/** Yields the outcomes of one source's rows in pieces. All entries of a row stay in one piece: a piece ends with the window that fills it. */
+async function* piecesOfOutcomes({hot}: ArchiveDeps, of: Outcomes): AsyncGenerator<ArchivePiece> {
   let items: FinalEntry[] = []
-  const piece = (): Piece => ({list: of.source.no, first: items[0]!.number, last: items.at(-1)!.number, items})
+  const piece = (): ArchivePiece => ({list: of.source.no, first: items[0]!.number, last: items.at(-1)!.number, items})
   for await (const finals of computeOutcomes(hot, of)) {
     items.push(...finals)
     if (items.length < linesPerSegment) continue
@@ -86,8 +89,8 @@ async function* piecesOfOutcomes({hot}: Archiving, of: Outcomes): AsyncGenerator
   if (items.length) yield piece()
 }
 
-/** Stored, and read back before anybody relies on it. */
-const store = async ({db, storage}: Archiving, {id, org}: Unarchived, {items, ...range}: Piece): Promise<Segment> => {
+/** Stores the piece and reads it back before the database refers to it. */
+const store = async ({db, storage}: ArchiveDeps, {id, org}: RunToArchive, {items, ...range}: ArchivePiece): Promise<Segment> => {
   const {packed, rows, bytes, sha256} = await packLines(items)
   const key = `${org}/runs/${id}/${range.list}-${range.first}-${randomUUID()}.ndjson.gz`
   await insertLoose(db, key)

@@ -1,28 +1,30 @@
-import {meaningOf} from '../../shared/billing/events/meaning.ts'
-import {assertHeld, type Held} from '../../shared/billing/lease.ts'
+import {classifyEvent} from '../../shared/billing/events/classify.ts'
+import {assertHeld, type BillingLease} from '../../shared/billing/lease.ts'
+import {nullWhereGone} from '../../shared/billing/payment-failure.ts'
 import {settleCheckout} from '../../shared/billing/settle-checkout.ts'
 import {isOver} from '../../shared/billing/subscription.ts'
 import {clearTopupStop, settleTopup} from '../../shared/billing/topup.ts'
 import {atPoint} from '../../shared/fault-point.ts'
 import type {Tx} from '../../sql/database.ts'
-import {endEvent, type Hint, type PaymentEvent} from '../../sql/payment-events.ts'
-import type {Tools} from '../tools.ts'
-import {learnCustomerGone} from './customer-gone.ts'
-import type {Reading} from './reading.ts'
-import {tellActionRequired, tellDispute, tellPaymentFailed, tellRefund, tellTrialEnding} from './tell.ts'
+import {type EventHint, endEvent, type PaymentEvent} from '../../sql/payment-events.ts'
+import type {WorkerDeps} from '../deps.ts'
+import {applyCustomerGone} from './customer-gone.ts'
+import {notifyActionRequired, notifyDispute, notifyPaymentFailed, notifyRefund, notifyTrialEnding} from './notify.ts'
+import type {SubscriptionReading} from './subscription-reading.ts'
 
-/** What an event came to: what is written because of it, or a word on why nothing is. */
-export type Outcome = {ignoredFor: string | null} | {write(tx: Tx): Promise<void>; done?(): void}
+/** The effect of an event: what to write, or the code for why the event is ignored. `done` is called after the commit. */
+export type EventEffect = {ignoredFor: string | null} | {write(tx: Tx): Promise<void>; done?(): void}
 
-export type Applying = {tools: Tools; held: Held; reading: Reading; event: PaymentEvent}
+export type ApplyEventInput = {tools: WorkerDeps; held: BillingLease; reading: SubscriptionReading; event: PaymentEvent}
 
 /**
- * One event of an org that is held: what it is about is read from the provider, and what is written because of it is committed together with the
- * word that it was applied. What settles Checkouts, changes and top-ups commits before that, and does each of them once, however often it is asked.
+ * Applies one event of an org whose billing lock is held. Reads the affected objects from the provider, and commits what follows from them
+ * together with the event's new status. Checkouts, plan changes and top-ups are settled and committed before; settling one twice has no
+ * further effect.
  */
-export const applyEvent = async (applying: Applying): Promise<'processed' | 'ignored'> => {
+export const applyEvent = async (applying: ApplyEventInput): Promise<'processed' | 'ignored'> => {
   const {tools, held, event} = applying
-  const outcome = await learn(applying)
+  const outcome = await applyByKind(applying)
   const isIgnored = 'ignoredFor' in outcome
   const status = isIgnored ? 'ignored' : 'processed'
   await tools.db.transaction(async tx => {
@@ -35,87 +37,94 @@ export const applyEvent = async (applying: Applying): Promise<'processed' | 'ign
   return status
 }
 
-const learn = async (applying: Applying): Promise<Outcome> => {
-  switch (meaningOf(applying.event.type)) {
+const applyByKind = async (applying: ApplyEventInput): Promise<EventEffect> => {
+  switch (classifyEvent(applying.event.type)) {
     case null:
       return {ignoredFor: null}
     case 'checkout':
-      return learnCheckout(applying)
+      return applyCheckout(applying)
     case 'topup':
-      return learnTopup(applying)
+      return applyTopup(applying)
     case 'customer.gone':
-      return learnCustomerGone(applying)
+      return applyCustomerGone(applying)
     case 'refund':
-      return tellRefund(applying)
+      return ofKnown(notifyRefund(applying))
     case 'dispute':
-      return tellDispute(applying)
+      return ofKnown(notifyDispute(applying))
     case 'subscription':
-      return learnSubscription(applying)
+      return applySubscription(applying)
     case 'card':
-      return learnCard(applying)
+      return applyCard(applying)
     case 'alarm':
-      return learnAlarm(applying)
+      return applyAlarm(applying)
     case 'trial.ending':
-      return andThen(applying, tellTrialEnding)
+      return andThen(applying, notifyTrialEnding)
     case 'invoice.failed':
-      return andThen(applying, tellPaymentFailed)
+      return andThen(applying, notifyPaymentFailed)
     case 'invoice.action':
-      return andThen(applying, tellActionRequired)
+      return andThen(applying, notifyActionRequired)
   }
 }
 
-/** The subscription as it is now, whatever it was when the event was made; not one beside the org's own while that lives. */
-const learnSubscription = async ({reading, event}: Applying): Promise<Outcome> => {
+/**
+ * Writes the subscription as it is now, not as it was at the time of the event. Ignores a second subscription while the org's own is live.
+ */
+const applySubscription = async ({reading, event}: ApplyEventInput): Promise<EventEffect> => {
   const read = await reading.current()
   if (isOfAnother(event.hint, read)) return {ignoredFor: 'OTHER_SUBSCRIPTION'}
   return {write: reading.write, done: reading.isWritten}
 }
 
-const isOfAnother = ({subscription}: Hint, read: {id: string; status: string} | null) =>
+const isOfAnother = ({subscription}: EventHint, read: {id: string; status: string} | null) =>
   subscription !== null && read !== null && subscription !== read.id && !isOver(read)
 
-/** What it came to is written by the Checkout itself; a page that none of ours led to is nothing to us. */
-const learnCheckout = async ({tools, held, reading, event}: Applying): Promise<Outcome> => {
+/** Settles a Checkout. `settleCheckout` writes the result itself. A Checkout that this service did not create is ignored. */
+const applyCheckout = async ({tools, held, reading, event}: ApplyEventInput): Promise<EventEffect> => {
   const known = await settleCheckout(tools, held, event.hint.id!)
   reading.forget()
-  return known ? nothingMore : {ignoredFor: 'UNKNOWN_CHECKOUT'}
+  return known ? noEffect : {ignoredFor: 'UNKNOWN_CHECKOUT'}
 }
 
-const learnTopup = async ({tools, held: {org}, event}: Applying): Promise<Outcome> => {
+const applyTopup = async ({tools, held: {org}, event}: ApplyEventInput): Promise<EventEffect> => {
   const {kind, attempt} = event.hint
   if (kind !== 'autotopup' || attempt === null) return {ignoredFor: null}
   const state = await settleTopup(tools, {org, attempt})
-  return state === 'gone' ? {ignoredFor: 'UNKNOWN_TOPUP'} : nothingMore
+  return state === 'gone' ? {ignoredFor: 'UNKNOWN_TOPUP'} : noEffect
 }
 
-const nothingMore: Outcome = {write: async () => {}}
+const noEffect: EventEffect = {write: async () => {}}
 
-/** Which card is charged is part of what is read of a subscription; and another one may pay for what the last did not. */
-const learnCard = async (applying: Applying): Promise<Outcome> => {
+/**
+ * Writes the subscription, which includes the charged card. Also clears a stop of top-ups, because a new card may pay for a top-up that
+ * failed with the old one.
+ */
+const applyCard = async (applying: ApplyEventInput): Promise<EventEffect> => {
   await clearTopupStop(applying.tools, applying.held.org)
-  return learnSubscription(applying)
+  return applySubscription(applying)
 }
 
-/** How the subscription stands, and what people are told of besides. */
-const andThen = async (applying: Applying, tell: (applying: Applying) => Promise<Outcome>): Promise<Outcome> => {
-  const stands = await learnSubscription(applying)
+/** Ignores an event about an invoice, charge or dispute that the provider does not know. */
+const ofKnown = async (told: Promise<EventEffect>): Promise<EventEffect> =>
+  (await told.catch(nullWhereGone)) ?? {ignoredFor: 'UNKNOWN_OBJECT'}
+
+/** Writes the subscription and the notice that `tell` makes. If either is ignored, so is the event. */
+const andThen = async (applying: ApplyEventInput, tell: (applying: ApplyEventInput) => Promise<EventEffect>): Promise<EventEffect> => {
+  const stands = await applySubscription(applying)
   if ('ignoredFor' in stands) return stands
-  const told = await tell(applying)
+  const told = await ofKnown(tell(applying))
+  if ('ignoredFor' in told) return told
   return {
     ...stands,
     async write(tx) {
       await stands.write(tx)
-      if ('write' in told) await told.write(tx)
+      await told.write(tx)
     },
   }
 }
 
-/** Nothing we do leads to this: somebody has to look at it at the provider. */
-const learnAlarm = async (applying: Applying): Promise<Outcome> => {
+/** Logs an event that no action of this service causes, so that a person checks it at the provider. */
+const applyAlarm = async (applying: ApplyEventInput): Promise<EventEffect> => {
   const {tools, event} = applying
-  tools.log.error(
-    {event: event.id, type: event.type, org: event.org, object: event.hint.id},
-    'the payment provider tells of what should not be',
-  )
-  return learnSubscription(applying)
+  tools.log.error({event: event.id, type: event.type, org: event.org, object: event.hint.id}, 'unexpected event of the payment provider')
+  return applySubscription(applying)
 }

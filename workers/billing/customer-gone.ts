@@ -1,13 +1,13 @@
-import {projectSubscription} from '../../shared/billing/project.ts'
 import {readSubscription} from '../../shared/billing/subscription.ts'
-import {announce} from '../../shared/notices/announce.ts'
+import {syncSubscription} from '../../shared/billing/sync-subscription.ts'
+import {announce} from '../../shared/notifications/announce.ts'
 import {dropCustomer} from '../../sql/billing-accounts.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {stopTopup} from '../../sql/topups.ts'
-import type {Applying, Outcome} from './apply.ts'
+import type {ApplyEventInput, EventEffect} from './apply.ts'
 
-/** Somebody has deleted the customer at the provider, and with it the subscription: the org has neither from now on. */
-export const learnCustomerGone = async ({tools, held, reading, event}: Applying): Promise<Outcome> => {
+/** Removes the customer and the subscription from the org, because a person deleted the customer at the provider. */
+export const applyCustomerGone = async ({tools, held, reading, event}: ApplyEventInput): Promise<EventEffect> => {
   const {org} = held
   const customer = event.hint.customer!
   const found = await tools.payment.ask('customer', stripe => stripe.customers.retrieve(customer))
@@ -21,7 +21,7 @@ export const learnCustomerGone = async ({tools, held, reading, event}: Applying)
       await dropCustomer(tx, org)
       const reason = 'customer_gone'
       if (await stopTopup(tx, {org, reason})) await announce(tx, {org, kind: 'billing.topup_stopped', schedule: null, about: {reason}})
-      await projectSubscription(tx, held, read, {org, via: 'payment'})
+      await syncSubscription(tx, held, read, {org, via: 'payment'})
     },
   }
 }

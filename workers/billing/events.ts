@@ -1,5 +1,5 @@
-import {type Held, keepHeld, LeaseGone, releaseBilling} from '../../shared/billing/lease.ts'
-import {PaymentFailure} from '../../shared/billing/payment-failure.ts'
+import {type BillingLease, keepLease, LeaseGone, releaseBilling} from '../../shared/billing/lease.ts'
+import {nullWhereGone, PaymentFailure} from '../../shared/billing/payment-failure.ts'
 import {settleChanges} from '../../shared/billing/plan-change-settle.ts'
 import {idOf} from '../../shared/billing/subscription.ts'
 import {Refusal} from '../../shared/errors.ts'
@@ -15,109 +15,119 @@ import {
   setEventOrg,
   startEvent,
 } from '../../sql/payment-events.ts'
-import type {Tools} from '../tools.ts'
+import type {WorkerDeps} from '../deps.ts'
 import {applyEvent} from './apply.ts'
-import {holdOrDefer} from './hold.ts'
-import {openReading, type Reading} from './reading.ts'
+import {holdOrDefer} from './hold-or-defer.ts'
+import {openSubscriptionReading, type SubscriptionReading} from './subscription-reading.ts'
 
-/** After so many an event counts as failed, and is tried again more and more rarely (reconcile.ts). */
+/** The number of attempts after which an event counts as failed. Later attempts become more and more rare (reconcile.ts). */
 export const usualAttempts = 5
 const perLook = 100
-/** Then the rest is somebody else's turn: the drain of a process waits for nothing longer. */
+/** The time after which remaining events are left to a later turn, so that the drain of the process does not wait longer. */
 const longestMs = 20_000
 
 /**
- * Applies the event, and whatever else came for its org meanwhile, under one hold: what the provider is asked because of one answers for all
- * that came before. Answers what became of the one named.
+ * Applies the event and all other open events of its org under one billing lock. One answer of the provider serves all events that arrived
+ * before it. Returns the status of the named event.
  */
-export const applyEvents = async (tools: Tools, id: string): Promise<EventStatus> => {
-  const event = await findEvent(tools.db, id)
+export const applyEvents = async (deps: WorkerDeps, id: string): Promise<EventStatus> => {
+  const event = await findEvent(deps.db, id)
   if (!event || event.status === 'processed' || event.status === 'ignored') return event?.status ?? 'ignored'
-  return event.org === null ? applyToWhom(tools, event) : applyTo(tools, {org: event.org, id})
+  return event.org === null ? applyToWhom(deps, event) : applyTo(deps, {org: event.org, id})
 }
 
-const applyTo = async (tools: Tools, {org, id}: {org: string; id: string}): Promise<EventStatus> => {
-  const held = await holdOrDefer(tools.db, {org, event: id})
+const applyTo = async (deps: WorkerDeps, {org, id}: {org: string; id: string}): Promise<EventStatus> => {
+  const held = await holdOrDefer(deps.db, {org, event: id})
   if (!held) return 'deferred'
   try {
-    const reading = openReading(tools, held)
-    const status = await applyOne(tools, {held, reading, id})
-    await applyOthers(tools, {held, reading})
-    // What the events have shown to be done is done.
-    await settleChanges(tools, held).catch(err => tools.log.warn({err, org}, 'the plan changes of an org are left to the next round'))
+    const reading = openSubscriptionReading(deps, held)
+    const status = await applyOne(deps, {held, reading, id})
+    await applyOthers(deps, {held, reading})
+    // The events may have shown plan changes to be complete. This settles those changes.
+    await settleChanges(deps, held).catch(err =>
+      deps.log.warn({err, org}, 'could not settle the plan changes of an org; they are retried in the next round'),
+    )
     return status
   } finally {
-    await releaseBilling(tools, held)
+    await releaseBilling(deps, held)
   }
 }
 
-type One = {held: Held; reading: Reading; id: string}
+type One = {held: BillingLease; reading: SubscriptionReading; id: string}
 
-const applyOne = async (tools: Tools, {held, reading, id}: One, again: 'received' | 'deferred' = 'received'): Promise<EventStatus> => {
-  const event = await startEvent(tools.db, id)
+const applyOne = async (deps: WorkerDeps, {held, reading, id}: One, again: 'received' | 'deferred' = 'received'): Promise<EventStatus> => {
+  const event = await startEvent(deps.db, id)
   if (!event) return 'processed'
   try {
-    return await applyEvent({tools, held, reading, event})
+    return await applyEvent({tools: deps, held, reading, event})
   } catch (error) {
-    return noteFailure(tools, {event, error, again})
+    return noteFailure(deps, {event, error, again})
   }
 }
 
-type Failed = {event: PaymentEvent; error: unknown; again: 'received' | 'deferred'}
+type FailedEvent = {event: PaymentEvent; error: unknown; again: 'received' | 'deferred'}
 
-/** Thrown on, for it to be tried again, unless that was done often enough: by its own job, or sent when the org is let go of. */
-const noteFailure = async ({db, log}: Tools, {event, error, again}: Failed): Promise<EventStatus> => {
+/**
+ * Records a failed attempt and rethrows the error, so that the event is retried. After too many failures it does not rethrow. The retry
+ * comes from the event's job, or from the release of the billing lock.
+ */
+const noteFailure = async ({db, log}: WorkerDeps, {event, error, again}: FailedEvent): Promise<EventStatus> => {
   const {id, type, org, attempts} = event
   const status = attempts < usualAttempts ? again : 'failed'
   await noteEventFailure(db, {id, status, error: codeOf(error)})
   if (status === again) throw error
-  log.error({err: error, event: id, type, org}, 'an event of the payment provider cannot be applied')
+  log.error({err: error, event: id, type, org}, 'could not apply an event of the payment provider')
   return status
 }
 
-/** In the order they came. One that fails is the first of another turn. */
-const applyOthers = async (tools: Tools, {held, reading}: Omit<One, 'id'>) => {
-  const {db, drain, log} = tools
+/** Applies the org's other events in the order of arrival. After a failure, the rest is left to a later turn. */
+const applyOthers = async (deps: WorkerDeps, {held, reading}: Omit<One, 'id'>) => {
+  const {db, drain, log} = deps
   for (const end = Date.now() + longestMs; ; ) {
     const ids = await listOpenEvents(db, {org: held.org, limit: perLook})
     if (ids.length === 0) return
     reading.forget()
-    await keepHeld(db, held)
+    await keepLease(db, held)
     for (const id of ids) {
       if (drain.aborted || Date.now() > end) return
       try {
-        await applyOne(tools, {held, reading, id}, 'deferred')
+        await applyOne(deps, {held, reading, id}, 'deferred')
       } catch (err) {
-        if (!(err instanceof LeaseGone)) log.warn({err, event: id, org: held.org}, 'an event of the payment provider is tried again')
+        if (!(err instanceof LeaseGone)) log.warn({err, event: id, org: held.org}, 'an event of the payment provider failed and is retried')
         return
       }
     }
   }
 }
 
-/** A dispute names no customer; its charge does. */
-const applyToWhom = async (tools: Tools, event: PaymentEvent): Promise<EventStatus> => {
+/** Applies an event without an org, such as a dispute. A dispute names no customer, but its charge does. */
+const applyToWhom = async (deps: WorkerDeps, event: PaymentEvent): Promise<EventStatus> => {
   const {id} = event
   let customer: string | null
   try {
-    customer = await readCustomer(tools, event)
+    customer = await readCustomer(deps, event)
   } catch (error) {
-    return noteFailure(tools, {event: (await startEvent(tools.db, id)) ?? event, error, again: 'received'})
+    return noteFailure(deps, {event: (await startEvent(deps.db, id)) ?? event, error, again: 'received'})
   }
-  const org = customer === null ? null : await findOrgOfCustomer(tools.db, customer)
+  const org = customer === null ? null : await findOrgOfCustomer(deps.db, customer)
   if (org !== null) {
-    await setEventOrg(tools.db, {id, org})
-    return applyTo(tools, {org, id})
+    await setEventOrg(deps.db, {id, org})
+    return applyTo(deps, {org, id})
   }
-  await endEvent(tools.db, {id, status: 'ignored', error: 'UNKNOWN_CUSTOMER'})
+  await endEvent(deps.db, {id, status: 'ignored', error: 'UNKNOWN_CUSTOMER'})
   return 'ignored'
 }
 
-/** None where there is no charge either: its org was erased meanwhile. */
-const readCustomer = async ({payment}: Tools, {hint: {charge}}: PaymentEvent): Promise<string | null> =>
-  charge === null ? null : idOf((await payment.ask('charge', stripe => stripe.charges.retrieve(charge))).customer)
+/**
+ * Reads the customer of the event's charge. Returns null if the event has no charge, because its org was erased meanwhile, or if the
+ * provider does not know the charge.
+ */
+const readCustomer = async ({payment}: WorkerDeps, {hint: {charge}}: PaymentEvent): Promise<string | null> => {
+  const found = charge === null ? null : await payment.ask('charge', stripe => stripe.charges.retrieve(charge)).catch(nullWhereGone)
+  return found && idOf(found.customer)
+}
 
-/** What staff are shown: words of ours and codes, never the provider's words. */
+/** Returns the error's code for staff: our own words and codes, never the provider's text. */
 const codeOf = (error: unknown): string => {
   if (error instanceof PaymentFailure) return ['PAYMENT_PROVIDER', error.kind, error.status, error.code].filter(Boolean).join(' ')
   if (error instanceof Refusal) return error.code

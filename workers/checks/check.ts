@@ -1,64 +1,73 @@
-import type {CheckProblem} from '../../shared/checks/problem.ts'
 import type {DiscoveredModule} from '../../shared/crm/discovered.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {type Flow, Flows, findIssues} from '../../shared/flows/flow.ts'
-import type {Snapshot} from '../../shared/flows/snapshot.ts'
-import {Choices} from '../../shared/imports/choices.ts'
-import {problemsOf} from '../../shared/imports/problems.ts'
-import {findKnown, freezeFlows, type Known} from '../../shared/runs/start.ts'
-import {evidenceOf} from '../../shared/sources/evidence.ts'
+import {Choices} from '../../shared/files/choices.ts'
+import {problemsOf} from '../../shared/files/problems.ts'
+import {evidenceOf} from '../../shared/files/sources/evidence.ts'
+import type {CheckProblem} from '../../shared/mapping/checks/problem.ts'
+import {type Flow, Flows, findIssues} from '../../shared/mapping/flows/flow.ts'
+import type {Snapshot} from '../../shared/mapping/flows/snapshot.ts'
+import {type FlowSurroundings, findFlowData, freezeFlows} from '../../shared/runs/start.ts'
 import {findGround, replaceCheck} from '../../sql/checks.ts'
 import type {Tx} from '../../sql/database.ts'
 import {findImport, type Import, lockImport} from '../../sql/imports.ts'
 import {setJobProgress} from '../../sql/jobs.ts'
 import {findPlan} from '../../sql/plans.ts'
 import {listSources} from '../../sql/sources.ts'
-import {RunStopped} from '../engine/ending.ts'
-import {openExpressions} from '../engine/expressions.ts'
-import {layPatching} from '../engine/patching.ts'
-import {layTrack, type Track} from '../engine/track.ts'
+import {compileFlows} from '../engine/compose/compiled-flow.ts'
+import {openExpressions} from '../engine/compose/expressions.ts'
+import type {CompiledFlow} from '../engine/model.ts'
+import {compilePatchPlan} from '../engine/patch/build-patches.ts'
+import {RunStopped} from '../engine/run-endings.ts'
 import type {Work} from '../worker.ts'
-import {type Findings, openFindings} from './findings.ts'
+import {type CheckFindings, openFindings} from './findings.ts'
 import {noteIssues} from './flow-issues.ts'
+import {keysPerRow, openFlowKeys} from './flow-keys.ts'
 import {checkRows} from './flow-rows.ts'
 import {openRepeats} from './repeats.ts'
-import {noteRepeats} from './told-repeats.ts'
-import {keysPerRow, openKeys} from './track-keys.ts'
+import {noteRepeats} from './report-repeats.ts'
+import {openRowlessParents} from './rowless-parents.ts'
 
-type Asked = {org: string; importId: string}
-type Taken = {found: Import; known: Known; snapshot: Snapshot | null; ground: string; startedAt: string; rowsPerRun: number}
+type CheckRef = {org: string; importId: string}
+type CheckSnapshot = {
+  found: Import
+  known: FlowSurroundings
+  snapshot: Snapshot | null
+  ground: string
+  startedAt: string
+  rowsPerRun: number
+}
 
-/** Reads every row of every flow as a run would, and keeps what it found in place of what the check before found. */
-export const checkImport = async (work: Work, asked: Asked) => {
+/** Reads every row of every flow as a run would, and replaces the findings of the previous check. */
+export const checkImport = async (work: Work, checkRef: CheckRef) => {
   const findings = openFindings()
-  const taken = await work.db.transaction(tx => take(tx, asked, findings))
+  const taken = await work.db.transaction(tx => takeCheckSnapshot(tx, checkRef, findings))
   const {found, known, ground, startedAt, rowsPerRun} = taken
-  const {rows, good} = taken.snapshot ? await checkFlows(work, asked, {findings, known, snapshot: taken.snapshot}) : {rows: 0, good: 0}
+  const {rows, good} = taken.snapshot ? await checkFlows(work, checkRef, {findings, known, snapshot: taken.snapshot}) : {rows: 0, good: 0}
   if (good > rowsPerRun) {
-    const message = `The plan lets one run write ${rowsPerRun} rows; these flows have ${good} to write`
+    const message = `The plan allows ${rowsPerRun} rows per run. These flows have ${good} rows to write`
     findings.note({severity: 'warning', kind: 'limit'}, {message, count: good - rowsPerRun})
   }
   const problems = findings.list()
   await work.db.transaction(async tx => {
-    const held = await lockImport(tx, {org: asked.org, id: asked.importId})
+    const held = await lockImport(tx, {org: checkRef.org, id: checkRef.importId})
     if (!held || held.state === 'expired') throw gone()
     await replaceCheck(tx, {importNo: found.no, startedAt, rows, ground, discovery: known.discovery, problems})
   })
   return {rows, errors: countOf(problems, 'error'), warnings: countOf(problems, 'warning')}
 }
 
-const gone = () => new Refusal('IMPORT_NOT_FOUND', 'No such import any more: it was deleted or has expired')
+const gone = () => new Refusal('IMPORT_NOT_FOUND', 'This import no longer exists: it was deleted or has expired')
 
 const countOf = (problems: CheckProblem[], severity: CheckProblem['severity']) =>
   problems.filter(problem => problem.severity === severity).length
 
-/** The import as it is now, frozen as for a run. What a run would be refused for is noted, and the other flows go on. */
-const take = async (tx: Tx, {org, importId}: Asked, findings: Findings): Promise<Taken> => {
+/** Freezes the import as it is now, as for a run. A problem that would prevent a run is noted, and the other flows are still checked. */
+const takeCheckSnapshot = async (tx: Tx, {org, importId}: CheckRef, findings: CheckFindings): Promise<CheckSnapshot> => {
   const found = await findImport(tx, {org, id: importId})
   if (!found || found.state === 'expired') throw gone()
-  // Read first: what changes between here and the rest makes the check stale, never wrongly fresh.
+  // The inputs are read before anything else, so a later change can only make the check look outdated, never current by mistake.
   const {ground, at: startedAt} = await findGround(tx, found.no)
-  const known = await findKnown(tx, {org, importNo: found.no, connector: found.connectorId})
+  const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
   const flows = Flows.parse(found.flows)
   const fitting = noteIssues(findings, flows, findIssues(flows, known), known)
   await noteColumns(tx, findings, {importNo: found.no, flows: fitting, modules: known.modules})
@@ -66,8 +75,10 @@ const take = async (tx: Tx, {org, importId}: Asked, findings: Findings): Promise
   return {found, known, snapshot, ground, startedAt, rowsPerRun: (await findPlan(tx, org)).limits.rowsPerRun}
 }
 
-/** What a person should decide of the columns that flows read. Rows that do not fit the header are met again row by row. */
-const noteColumns = async (tx: Tx, findings: Findings, {importNo, flows, modules}: Mapped) => {
+/**
+ * Notes decisions that a person should make about the columns that flows read. Rows that do not fit the header are noted later, row by row.
+ */
+const noteColumns = async (tx: Tx, findings: CheckFindings, {importNo, flows, modules}: MappedColumns) => {
   for (const source of await listSources(tx, importNo)) {
     const own = flows.filter(({sourceId}) => sourceId === source.id)
     const mapped = own.flatMap(({module, fields}) =>
@@ -84,80 +95,84 @@ const noteColumns = async (tx: Tx, findings: Findings, {importNo, flows, modules
   }
 }
 
-type Mapped = {importNo: number; flows: Flow[]; modules: Known['modules']}
+type MappedColumns = {importNo: number; flows: Flow[]; modules: FlowSurroundings['modules']}
 
 const typeOf = ({fields}: DiscoveredModule, name: string) => fields.find(({apiName}) => apiName === name)?.type ?? ''
 
-/** Types whose values are read out of a cell. The others take the cell's text as it is, of which nothing is lost. */
+/** Field types that are parsed from the cell. Other types take the cell's text unchanged, so nothing is lost. */
 const PARSED = new Set(['integer', 'bigint', 'long', 'double', 'percent', 'currency', 'date', 'datetime'])
 
-type Frozen = {findings: Findings; known: Known; snapshot: Snapshot}
+type CheckFlowsInput = {findings: CheckFindings; known: FlowSurroundings; snapshot: Snapshot}
 
-const checkFlows = async (work: Work, asked: Asked, {findings, known, snapshot}: Frozen) => {
-  const tracks = snapshot.flows.map(flow => layTrack(flow, snapshot))
-  const lates = snapshot.flows.map(flow => layPatching(flow, snapshot))
-  const repeats = openRepeats(tracks.reduce((sum, track) => sum + track.source.rows * keysPerRow(track), 0))
-  const keys = openKeys(repeats, known.modules)
+const checkFlows = async (work: Work, checkRef: CheckRef, {findings, known, snapshot}: CheckFlowsInput) => {
+  const compiledFlows = compileFlows(snapshot)
+  const lates = snapshot.flows.map(flow => compilePatchPlan(flow, snapshot))
+  const repeats = openRepeats(compiledFlows.reduce((sum, compiled) => sum + compiled.source.rows * keysPerRow(compiled), 0))
+  const keys = openFlowKeys(repeats, known.modules)
+  const rowless = openRowlessParents(compiledFlows)
   const expressions = openExpressions({dryRun: true, engine: 'worker'})
-  const progress = openProgress(work, asked, tracks)
+  const progress = openProgress(work, checkRef, compiledFlows)
   let good = 0
   try {
-    for (const [at, track] of tracks.entries()) {
-      const tellsStruck = tracks.findIndex(({source}) => source === track.source) === at
-      const module = known.modules.get(track.module.apiName)!
+    for (const [at, compiled] of compiledFlows.entries()) {
+      const tellsStruck = compiledFlows.findIndex(({source}) => source === compiled.source) === at
+      const module = known.modules.get(compiled.module.apiName)!
       const onRead = async (rows: number) => {
         await repeats.spill()
+        await rowless.spill()
         await progress.add(rows)
       }
       const check = {
         place: work,
-        track,
+        flow: compiled,
         late: lates[at]!,
         module,
         findings,
-        keys: keys.of(track),
+        keys: keys.of(compiled),
+        rowless,
         expressions,
         signal: work.signal,
         tellsStruck,
         onRead,
       }
-      good += await checkRows(check).catch(error => noteStop(work, asked, findings, track, error))
+      good += await checkRows(check).catch(error => noteStop(work, checkRef, findings, compiled, error))
     }
     await noteRepeats(work, findings, repeats, keys.slots)
+    await rowless.note(findings)
     await progress.end()
     return {rows: progress.rows(), good}
   } finally {
-    await Promise.all([expressions.close(), repeats.close()])
+    await Promise.all([expressions.close(), repeats.close(), rowless.close()])
   }
 }
 
-/** What would stop the run in this flow is a problem of it; everything else ends the check. */
-const noteStop = async (work: Work, asked: Asked, findings: Findings, track: Track, error: unknown): Promise<0> => {
-  if (work.signal.aborted) throw new Error('Called off: the queue gives it to another process', {cause: error})
+/** Notes an error that would stop a run as a problem of this flow. Any other error ends the check. */
+const noteStop = async (work: Work, checkRef: CheckRef, findings: CheckFindings, compiled: CompiledFlow, error: unknown): Promise<0> => {
+  if (work.signal.aborted) throw new Error('Aborted: the queue gives the job to another process', {cause: error})
   if (!(error instanceof RunStopped)) throw error
-  await assertThere(work, asked)
+  await assertThere(work, checkRef)
   const {stopped, message} = error.stop
   findings.note(
-    {severity: 'error', kind: stopped.toLowerCase(), source: track.source, flow: track.id, module: track.module.apiName},
+    {severity: 'error', kind: stopped.toLowerCase(), source: compiled.source, flow: compiled.id, module: compiled.module.apiName},
     {message},
   )
   return 0
 }
 
-const assertThere = async ({db}: Work, {org, importId}: Asked) => {
+const assertThere = async ({db}: Work, {org, importId}: CheckRef) => {
   const found = await findImport(db, {org, id: importId})
   if (!found || found.state === 'expired') throw gone()
 }
 
 const tellEveryMs = 1_000
 
-/** Rows of all flows together. The import is looked for as often as they are told: a check of one that was deleted ends. */
-const openProgress = (work: Work, asked: Asked, tracks: Track[]) => {
-  const total = tracks.reduce((sum, {source}) => sum + source.rows, 0)
+/** Reports progress over the rows of all flows together. Each report also looks up the import, so the check of a deleted import ends. */
+const openProgress = (work: Work, checkRef: CheckRef, compiledFlows: CompiledFlow[]) => {
+  const total = compiledFlows.reduce((sum, {source}) => sum + source.rows, 0)
   let [rows, toldAt] = [0, performance.now()]
   const tell = async () => {
     toldAt = performance.now()
-    await assertThere(work, asked)
+    await assertThere(work, checkRef)
     await setJobProgress(work.db, {id: work.job.id, done: rows, total, unit: 'rows'})
   }
   return {

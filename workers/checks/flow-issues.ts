@@ -1,19 +1,19 @@
 import type {DiscoveredModule} from '../../shared/crm/discovered.ts'
-import type {Flow, Issue} from '../../shared/flows/flow.ts'
-import type {SnapshotSource} from '../../shared/flows/snapshot.ts'
-import {parentOf} from '../../shared/flows/subform.ts'
-import type {Findings} from './findings.ts'
+import type {Flow, Issue} from '../../shared/mapping/flows/flow.ts'
+import type {SnapshotSource} from '../../shared/mapping/flows/snapshot.ts'
+import {parentOf} from '../../shared/mapping/flows/subform.ts'
+import type {CheckFindings} from './findings.ts'
 
-type Known = {sources: SnapshotSource[]; modules: ReadonlyMap<string, DiscoveredModule>}
+type IssueContext = {sources: SnapshotSource[]; modules: ReadonlyMap<string, DiscoveredModule>}
 
-/** What keeps flows from being run at all. Answers the flows that nothing keeps. */
-export const noteIssues = (findings: Findings, flows: Flow[], issues: Issue[], known: Known): Flow[] => {
+/** Notes the issues that prevent flows from being run. Returns the flows without issues. */
+export const noteIssues = (findings: CheckFindings, flows: Flow[], issues: Issue[], issueContext: IssueContext): Flow[] => {
   for (const {path, message, line, column} of issues) {
     const flow = flows[path[0] as number]!
     const mapping = path[1] === 'fields' ? flow.fields[path[2] as number] : undefined
-    const source = known.sources.find(({id}) => id === flow.sourceId) ?? null
+    const source = issueContext.sources.find(({id}) => id === flow.sourceId) ?? null
     const place = line === undefined || column === undefined ? null : {line, column}
-    const kind = kindOf(path.slice(1), {flow, module: known.modules.get(flow.module), isExpression: place !== null})
+    const kind = kindOf(path.slice(1), {flow, module: issueContext.modules.get(flow.module), isExpression: place !== null})
     const spot = {severity: 'error' as const, kind, source, flow: flow.id, module: flow.module, place}
     findings.note({...spot, field: mapping?.field ?? fieldOf(flow, path.slice(1)), column: mapping?.source ?? null}, {message})
   }
@@ -22,15 +22,15 @@ export const noteIssues = (findings: Findings, flows: Flow[], issues: Issue[], k
   return flows.filter(({id}) => !broken.has(id))
 }
 
-/** Its rows belong to those of a flow that cannot be read. */
+/** Whether the flow's rows belong to rows of a flow that cannot be run. */
 const isOrphan = (flow: Flow, broken: Set<string>) => broken.has(parentOf(flow)?.flow ?? '') && !broken.has(flow.id)
 
-const noteOrphan = (findings: Findings, flow: Flow, broken: Set<string>) => {
+const noteOrphan = (findings: CheckFindings, flow: Flow, broken: Set<string>) => {
   const {id, module} = flow
   broken.add(id)
   findings.note(
     {severity: 'error', kind: 'parent_flow', flow: id, module},
-    {message: `Its rows belong to those of flow ${parentOf(flow)!.flow}, which does not fit`},
+    {message: `Its parent rows come from flow ${parentOf(flow)!.flow}, which has errors`},
   )
 }
 

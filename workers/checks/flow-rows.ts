@@ -1,165 +1,188 @@
 import type {DiscoveredModule} from '../../shared/crm/discovered.ts'
-import type {Row as FileRow} from '../../shared/imports/row.ts'
-import type {FilePlace} from '../../shared/imports/stored-file.ts'
-import {evaluateRows} from '../engine/composing.ts'
-import type {Evaluated, Expressions} from '../engine/expressions.ts'
-import {parentKeyOf} from '../engine/parents.ts'
-import {FILTER, GUARD} from '../engine/program.ts'
-import {readChunks} from '../engine/reading.ts'
-import {compose, type Failure, isRow, type Row, type Track} from '../engine/row.ts'
-import type {Findings, Spot} from './findings.ts'
-import {isOpen, meets, type TrackKeys} from './track-keys.ts'
+import type {FileRow} from '../../shared/files/row.ts'
+import type {FileDeps} from '../../shared/files/stored-file.ts'
+import {composeRow} from '../engine/compose/compose-row.ts'
+import {evaluateRows} from '../engine/compose/compose-rows.ts'
+import type {EvaluatedExpressions, Expressions} from '../engine/compose/expressions.ts'
+import {FILTER, GUARD} from '../engine/compose/flow-program.ts'
+import {parentKeyOf} from '../engine/compose/parents.ts'
+import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from '../engine/model.ts'
+import {readChunks} from '../engine/read/read-rows.ts'
+import type {CheckFindings, Spot} from './findings.ts'
+import {type FlowKeys, isOpen, meets} from './flow-keys.ts'
+import type {RowlessParents} from './rowless-parents.ts'
 
 type FlowCheck = {
-  place: FilePlace
-  track: Track
-  /** What is written to the same rows' records once all are; null where nothing is. */
-  late: Track | null
-  /** As the discovery has it; the track keeps less of it. */
+  place: FileDeps
+  flow: CompiledFlow
+  /** The flow's patch pass; null if it patches nothing. */
+  late: CompiledFlow | null
+  /** The module as discovered. The compiled flow keeps less of it. */
   module: DiscoveredModule
-  findings: Findings
-  keys: TrackKeys
+  findings: CheckFindings
+  keys: FlowKeys
+  rowless: RowlessParents
   expressions: Expressions
   signal: AbortSignal
-  /** Whether rows that cleaning struck are this flow's to tell: of the flows over one file one tells them. */
+  /** Whether this flow reports the rows that cleaning removed. Only one of the flows over a file does. */
   tellsStruck: boolean
-  /** Heard after every chunk of rows. */
   onRead(rows: number): Promise<void>
 }
 
-/** Reads the flow's file and composes its rows as a run does. Answers how many rows nothing is known against. */
+/** Reads the flow's file and composes its rows as a run does. Returns the number of rows without a problem. */
 export const checkRows = async (check: FlowCheck): Promise<number> => {
-  const {place, track, late, findings, signal, tellsStruck, onRead} = check
-  const source = track.source
-  const required = requiredOf(check.module)
+  const {place, flow, late, findings, signal, tellsStruck, onRead} = check
+  const source = flow.source
+  const required = requiredOf(check.module, flow)
   let good = 0
-  for await (const chunk of readChunks(place, track)) {
+  for await (const chunk of readChunks(place, flow)) {
     signal.throwIfAborted()
     const mine = chunk.filter(({struck}) => struck === undefined)
     if (tellsStruck && mine.length < chunk.length)
       for (const {struck, rowNumber: row} of chunk)
         if (struck !== undefined) findings.note({severity: 'info', kind: 'struck', source}, {row, message: struck})
-    const evaluated = await evaluateRows(check, track, mine)
+    const evaluated = await evaluateRows(check, flow, mine)
     const fitting = mine.filter((row, at) => judge(check, required, row, evaluated?.[at]))
     good += fitting.length
-    if (late) await judgeLate({...check, track: late}, fitting)
+    if (late) await judgeLate({...check, flow: late}, fitting)
     await onRead(chunk.length)
   }
   return good
 }
 
-/** Fields without which the CRM makes no record. */
-const requiredOf = ({fields}: DiscoveredModule) =>
-  fields.filter(({required, creatable, readOnly}) => required && creatable && !readOnly).map(({apiName}) => apiName)
+/** Returns the fields without which the CRM creates no record. Subforms are left out, because separate flows fill them. */
+const requiredOf = ({fields}: DiscoveredModule, {nestedFlows: nests = []}: CompiledFlow) =>
+  fields
+    .filter(({required, creatable, readOnly}) => required && creatable && !readOnly)
+    .map(({apiName}) => apiName)
+    .filter(name => !nests.some(({subform}) => subform.field === name))
 
-const judge = (check: FlowCheck, required: string[], read: FileRow, evaluated: Evaluated | undefined): boolean => {
-  const failures: Failure[] = []
-  const composed = compose(check.track, read, evaluated, failures)
+const judge = (check: FlowCheck, required: string[], read: FileRow, evaluated: EvaluatedExpressions | undefined): boolean => {
+  const failures: RowFailure[] = []
+  const composed = composeRow(check.flow, read, evaluated, failures)
   if (!isRow(composed)) {
     noteEnd(check, composed, evaluated)
     if (!composed.end) noteSiblings(check, read)
     return false
   }
+  if (check.flow.subform) check.rowless.add(check.flow, read)
   for (const failure of failures) noteField(check, failure, read, evaluated)
   noteRounded(check, composed, read)
   const isShort = noteRequired(check, required, composed, {read, failures})
   if (failures.length || isShort) noteSiblings(check, read)
-  else if (isOrphan(check.track, read)) noteOrphan(check, read)
+  else if (isOrphan(check.flow, read)) noteOrphan(check, read)
   else {
     check.keys.add(composed)
+    if (!check.flow.subform) check.rowless.add(check.flow, read)
     return true
   }
   return false
 }
 
-/** A row of a subform that does not say whose it is. */
-const isOrphan = ({subform}: Track, {cells}: FileRow) => Boolean(subform?.link.key) && parentKeyOf(cells[subform!.link.key!.child]) === null
+/** Whether a subform row lacks the key of its parent. */
+const isOrphan = ({subform}: CompiledFlow, {cells}: FileRow) =>
+  Boolean(subform?.link.key) && parentKeyOf(cells[subform!.link.key!.child]) === null
 
 const noteOrphan = (check: FlowCheck, {rowNumber: row}: FileRow) => {
-  const {track, findings} = check
-  const spot = {...spotIn(check, 'error', 'parent_failed'), column: columnName(track, track.subform!.link.key!.child)}
-  findings.note(spot, {row, message: 'The row does not say which row it belongs to'})
+  const {flow, findings} = check
+  const spot = {...spotIn(check, 'error', 'parent_failed'), column: columnName(flow, flow.subform!.link.key!.child)}
+  findings.note(spot, {row, message: 'The row has no key of a parent row'})
 }
 
-/** Rows of a subform are written with all others of their parent, or none of them is. */
+/** Notes a failed row's siblings, because the rows of a parent are written together or not at all. */
 const noteSiblings = (check: FlowCheck, read: FileRow) => {
-  const {track, findings} = check
-  if (!track.subform || isOrphan(track, read)) return
-  const message = 'Where a row fails, none of the same parent is written: the parent keeps the rows it has'
+  const {flow, findings} = check
+  if (!flow.subform || isOrphan(flow, read)) return
+  const more = flow.subform.nested ? ', and a new parent is not written either' : ''
+  const message = `If a row fails, no row of the same parent is written: the parent keeps the rows it has${more}`
   findings.note(spotIn(check, 'warning', 'row_of_same_parent'), {row: read.rowNumber, message})
 }
 
-/** Fields that are written later fail by themselves: the record is there by then. */
+/** Notes failures in the fields that the patch pass writes. They do not fail the row, because its record exists by then. */
 const judgeLate = async (check: FlowCheck, rows: FileRow[]) => {
-  const evaluated = await evaluateRows(check, check.track, rows)
+  const evaluated = await evaluateRows(check, check.flow, rows)
   for (const [at, row] of rows.entries()) {
-    const failures: Failure[] = []
-    const composed = compose(check.track, row, evaluated?.[at], failures)
+    const failures: RowFailure[] = []
+    const composed = composeRow(check.flow, row, evaluated?.[at], failures)
     if (isRow(composed)) noteRounded(check, composed, row)
     for (const failure of failures) noteField(check, failure, row, evaluated?.[at])
   }
 }
 
-const spotIn = ({track}: FlowCheck, severity: Spot['severity'], kind: string): Spot => ({
-  ...{severity, kind, source: track.source, flow: track.id, module: track.module.apiName},
+const spotIn = ({flow}: FlowCheck, severity: Spot['severity'], kind: string): Spot => ({
+  ...{severity, kind, source: flow.source, flow: flow.id, module: flow.module.apiName},
 })
 
-/** A row that ends whole. */
-const noteEnd = ({findings, ...check}: FlowCheck, {end, code, message, number: row}: Failure, evaluated: Evaluated | undefined) => {
+const noteEnd = (
+  {findings, ...check}: FlowCheck,
+  {end, code, message, number: row}: RowFailure,
+  evaluated: EvaluatedExpressions | undefined,
+) => {
   const kind = end === 'held' ? 'filtered' : code.toLowerCase().replace(/^row_/, '')
   const spot = spotIn({findings, ...check}, end ? 'info' : 'error', kind)
-  const said = end === 'held' ? "The flow's filter keeps these rows back" : message
+  const said = end === 'held' ? "The flow's filter excludes these rows" : message
   findings.note({...spot, place: placeIn(evaluated?.[FILTER]) ?? placeIn(evaluated?.[GUARD])}, {row, message: said})
 }
 
-/** A field that cannot be filled. */
-const noteField = (check: FlowCheck, {code, message, target, number: row}: Failure, read: FileRow, evaluated: Evaluated | undefined) => {
-  const {track, findings} = check
-  const {column = null, expression} = fillerOf(track, target!) ?? {}
+const noteField = (
+  check: FlowCheck,
+  {code, message, target, number: row}: RowFailure,
+  read: FileRow,
+  evaluated: EvaluatedExpressions | undefined,
+) => {
+  const {flow, findings} = check
+  const {column = null, expression} = fillerOf(flow, target!) ?? {}
   const place = expression === undefined ? null : placeIn(evaluated?.[expression])
-  const spot = {...spotIn(check, 'error', code.toLowerCase()), field: target, column: columnName(track, column), place}
+  const spot = {...spotIn(check, 'error', code.toLowerCase()), field: target, column: columnName(flow, column), place}
   findings.note(spot, {row, message, cell: cellAt(read, column)})
 }
 
-const noteRounded = (check: FlowCheck, {number: row, rounded = []}: Row, read: FileRow) => {
-  const {track, findings} = check
+const noteRounded = (check: FlowCheck, {number: row, rounded = []}: ImportRow, read: FileRow) => {
+  const {flow, findings} = check
   for (const field of rounded) {
-    const column = fillerOf(track, field)?.column ?? null
-    const spot = {...spotIn(check, 'info', 'rounded'), field, column: columnName(track, column)}
-    findings.note(spot, {row, message: `${field} has fewer decimal places than these values: they are rounded`, cell: cellAt(read, column)})
+    const column = fillerOf(flow, field)?.column ?? null
+    const spot = {...spotIn(check, 'info', 'rounded'), field, column: columnName(flow, column)}
+    findings.note(spot, {
+      row,
+      message: `${field} has fewer decimal places than these values, so they are rounded`,
+      cell: cellAt(read, column),
+    })
   }
 }
 
-type Known = {read: FileRow; failures: Failure[]}
+type RequiredFieldsInput = {read: FileRow; failures: RowFailure[]}
 
-/** Answers whether the row fails by it for certain: one that finds its record is an update, which need not name the field. */
-const noteRequired = (check: FlowCheck, required: string[], row: Row, {read, failures}: Known): boolean => {
-  const {track, findings} = check
+/**
+ * Notes required fields without a value. Returns whether the row fails for certain. A row that matches a record is an update, which need
+ * not fill the field.
+ */
+const noteRequired = (check: FlowCheck, required: string[], row: ImportRow, {read, failures}: RequiredFieldsInput): boolean => {
+  const {flow, findings} = check
   let isCertain = false
   for (const field of required) {
     const value = row.payload[field]
-    const isLink = track.parent?.field === field || row.wants?.some(want => want.field === field)
+    const isLink = flow.parent?.field === field || row.pendingLinks?.some(want => want.field === field)
     if (isLink || failures.some(({target}) => target === field) || (value !== undefined && value !== null)) continue
-    const mayMeet = value === undefined && meets(track) && (row.matchKey !== null || isOpen(track, row.wants))
-    const column = fillerOf(track, field)?.column ?? null
-    const spot = {...spotIn(check, mayMeet ? 'warning' : 'error', 'required'), field, column: columnName(track, column)}
+    const mayMeet = value === undefined && meets(flow) && (row.matchKey !== null || isOpen(flow, row.pendingLinks))
+    const column = fillerOf(flow, field)?.column ?? null
+    const spot = {...spotIn(check, mayMeet ? 'warning' : 'error', 'required'), field, column: columnName(flow, column)}
     const message = mayMeet
-      ? `${field} is empty: the row can be written only where it finds its record`
-      : `${field} is empty, and has to be filled`
+      ? `${field} is empty: the row can only update a record that exists`
+      : `${field} is empty, and the CRM requires it`
     findings.note(spot, {row: row.number, message, cell: cellAt(read, column)})
     isCertain ||= !mayMeet
   }
   return isCertain
 }
 
-export const fillerOf = ({fillers}: Track, field: string) => fillers.find(({field: {apiName}}) => apiName === field)
-export const columnName = ({source}: Track, column: number | null) => (column === null ? null : (source.columns[column] ?? null))
+export const fillerOf = ({mappings: fillers}: CompiledFlow, field: string) => fillers.find(({field: {apiName}}) => apiName === field)
+export const columnName = ({source}: CompiledFlow, column: number | null) => (column === null ? null : (source.columns[column] ?? null))
 
-/** As the file has it; of a column that cleaning made, as cleaning made it. */
+/** Returns the cell as in the file. For a column that cleaning added, returns the cell that cleaning made. */
 export const cellAt = ({cells, read = cells}: FileRow, column: number | null) =>
   column === null ? undefined : (read[column] ?? cells[column])
 
-const placeIn = (outcome: Evaluated[string] | undefined) => {
+const placeIn = (outcome: EvaluatedExpressions[string] | undefined) => {
   if (!outcome || !('error' in outcome) || outcome.error.line === null) return null
   return {line: outcome.error.line, column: outcome.error.column ?? 1}
 }

@@ -1,35 +1,35 @@
 import {hash} from 'node:crypto'
 import type {FileHandle} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
-import {openNameless} from '../../shared/imports/nameless-file.ts'
+import {openUnlinkedFile} from '../../shared/files/unlinked-file.ts'
 
-/** A key of one row. Keys meet within their `group`; of one that met another `slot` says what it was the key of. */
+/** A key of one row. Keys are compared within their `group`. `slot` is the number of what the key belongs to, such as a match. */
 type Key = {group: number; slot: number; row: number; digest: Buffer; identity: Buffer}
-/** Rows that meet with one `identity` are one record's. */
+/** Two rows with the same key. `isSame`: their `identity` is equal, so they are one record. */
 export type Repeat = {row: number; slot: number; earlier: {row: number; slot: number}; isSame: boolean}
 
 const words = 10
 const keyBytes = words * 4
-/** Keys whose first ones are looked at together, in memory: 10 MB at most. */
+/** The limit on keys whose first occurrences are in memory at the same time, which take 10 MB. */
 const keysTogether = 100_000
 const [fewestBuffered, mostBuffered] = [100, 6_000]
-/** For the keys that wait to be written, over all parts. */
+/** The size of the buffer for keys to be written to disk, over all parts. */
 const bufferedBytes = 8 * 1024 ** 2
-/** 2 GB of temporary disk. */
+/** The limit on keys, which take 2 GB of temporary disk. */
 const mostKeys = 50_000_000
 
-type Part = {buffer: Uint32Array; used: number; extents: {at: number; bytes: number}[]}
+type KeyBuffer = {buffer: Uint32Array; used: number; extents: {at: number; bytes: number}[]}
 
 /**
- * Finds keys that come twice among at most 50,000,000, exactly but for digests of 128 bits that fall together. Keys go to disk by parts of
- * their digests, 40 bytes each, in a file without a name that ends with the process; each part is then read by itself. So memory stays at
- * 20 MB or less whatever the number of rows: 8 MB while keys are added, the distinct keys of one part after.
+ * Finds keys that occur twice among at most 50,000,000. The result is exact except for collisions of 128-bit digests. Keys are partitioned
+ * by digest and written to an unnamed temporary file, 40 bytes each. Each part is then read on its own. So memory stays below 20 MB for any
+ * number of rows: 8 MB while keys are added, then the distinct keys of one part.
  */
 export const openRepeats = (expected: number, {limit = mostKeys, directory = tmpdir()} = {}) => {
   const count = Math.max(1, Math.ceil(Math.min(expected, limit) / keysTogether))
   const size = Math.min(mostBuffered, Math.max(fewestBuffered, Math.floor(bufferedBytes / count / keyBytes)))
-  const parts = Array.from({length: count}, (): Part => ({buffer: new Uint32Array(size * words), used: 0, extents: []}))
-  const full: Part[] = []
+  const parts = Array.from({length: count}, (): KeyBuffer => ({buffer: new Uint32Array(size * words), used: 0, extents: []}))
+  const full: KeyBuffer[] = []
   let file: FileHandle | null = null
   let [added, left, bytes] = [0, 0, 0]
 
@@ -54,11 +54,11 @@ export const openRepeats = (expected: number, {limit = mostKeys, directory = tmp
     if (part.used >= size * words && full.at(-1) !== part) full.push(part)
   }
 
-  /** To be awaited between chunks of rows: what has filled up goes to disk. */
+  /** Writes full buffers to disk. Await this between chunks of rows. */
   const spill = async () => {
     for (const part of full.splice(0)) {
       if (part.used === 0) continue
-      file ??= await openNameless(directory)
+      file ??= await openUnlinkedFile(directory)
       const piece = Buffer.from(part.buffer.buffer, 0, part.used * 4)
       await file.write(piece, 0, piece.length, bytes)
       part.extents.push({at: bytes, bytes: piece.length})
@@ -75,9 +75,9 @@ export const openRepeats = (expected: number, {limit = mostKeys, directory = tmp
       for (const {at, bytes: length} of part.extents) {
         if (length > piece.byteLength) piece = new Uint32Array(length / 4)
         await file!.read(new Uint8Array(piece.buffer), 0, length, at)
-        yield* meet(piece.subarray(0, length / 4), firsts)
+        yield* comparePair(piece.subarray(0, length / 4), firsts)
       }
-      yield* meet(part.buffer.subarray(0, part.used), firsts)
+      yield* comparePair(part.buffer.subarray(0, part.used), firsts)
       firsts.clear()
     }
   }
@@ -86,12 +86,15 @@ export const openRepeats = (expected: number, {limit = mostKeys, directory = tmp
 }
 export type Repeats = ReturnType<typeof openRepeats>
 
-/** The first of all like keys of one part, at places by their digest: no key is an object, for there are a hundred thousand. */
+/**
+ * Holds the first occurrence of each key of one part, in a hash table by digest. Keys are not objects, because there are a hundred thousand
+ * of them.
+ */
 const openFirsts = () => {
   let places = new Uint32Array(1024)
   let [kept, count] = [new Uint32Array(words * 512), 0]
 
-  /** Where the first of its like stands in `kept`; -1 when it is the first, which is then kept. */
+  /** Returns the position in `kept` of the key's first occurrence. If this is the first, keeps it and returns -1. */
   const seen = (piece: Uint32Array, at: number): number => {
     const place = find(piece, at)
     if (places[place]) return (places[place] - 1) * words
@@ -102,9 +105,9 @@ const openFirsts = () => {
   }
 
   const find = (piece: Uint32Array, at: number) => {
-    // A part's digests have the same remainder in their first word.
+    // The first words of the digests in a part share a remainder, so the second word is used.
     let place = piece[at + 1]! & (places.length - 1)
-    // Half of the places are free, so this ends.
+    // Half of the places are free, so the loop ends.
     for (; places[place]; place = (place + 1) & (places.length - 1)) if (isLike(kept, (places[place]! - 1) * words, piece, at)) break
     return place
   }
@@ -129,8 +132,7 @@ type Firsts = ReturnType<typeof openFirsts>
 const isLike = (a: Uint32Array, at: number, b: Uint32Array, on: number) =>
   a[at] === b[on] && a[at + 1] === b[on + 1] && a[at + 2] === b[on + 2] && a[at + 3] === b[on + 3] && a[at + 8] === b[on + 8]
 
-/** Each key of a piece against the first of its like. */
-function* meet(piece: Uint32Array, firsts: Firsts): Generator<Repeat> {
+function* comparePair(piece: Uint32Array, firsts: Firsts): Generator<Repeat> {
   for (let at = 0; at < piece.length; at += words) {
     const first = firsts.seen(piece, at)
     if (first < 0) continue
@@ -142,10 +144,10 @@ function* meet(piece: Uint32Array, firsts: Firsts): Generator<Repeat> {
 
 const rowAt = (keys: Uint32Array, at: number) => keys[at + 6]! * 2 ** 32 + keys[at + 7]!
 
-/** In one buffer for all: a buffer for each of a million values is memory that nobody gives back for long. */
+/** One shared buffer. A buffer for each of a million values would be memory that is freed late. */
 const digest = Buffer.alloc(20)
 
-/** Good until the next one is made. */
+/** Returns the digest of a text in a shared buffer, which is valid until the next call. */
 export const digestOfText = (text: string): Buffer => {
   digest.write(hash('sha1', text, 'binary'), 'latin1')
   return digest

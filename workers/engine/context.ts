@@ -1,56 +1,55 @@
 import type {Config} from '../../shared/config.ts'
-import type {Share} from '../../shared/crm/budget.ts'
 import type {Connection} from '../../shared/crm/crm.ts'
-import type {Snapshot} from '../../shared/flows/snapshot.ts'
-import type {Log} from '../../shared/log.ts'
-import type {Storage} from '../../shared/storage.ts'
+import type {SlotShare} from '../../shared/crm/limits/budget.ts'
+import type {Snapshot} from '../../shared/mapping/flows/snapshot.ts'
+import type {Storage} from '../../shared/storage/storage.ts'
+import type {Log} from '../../shared/telemetry/log.ts'
 import type {Hot, Pool} from '../../sql/database.ts'
 import type {Run} from '../../sql/runs.ts'
-import type {CrmClock} from './crm-clock.ts'
-import type {Expressions} from './expressions.ts'
-import type {Intend} from './intents.ts'
-import type {LateUpdates} from './late-updates.ts'
-import type {Lease} from './lease.ts'
-import type {Lookups} from './lookups.ts'
-import type {ValueStore} from './plan-values.ts'
-import type {Settler} from './settler.ts'
+import type {Expressions} from './compose/expressions.ts'
+import type {Lookups} from './compose/lookups.ts'
+import type {ValueStore} from './dry-run/plan-values.ts'
+import type {CrmClock} from './recover/crm-clock.ts'
+import type {LateUpdates} from './recover/late-updates.ts'
+import type {Lease} from './recover/lease.ts'
+import type {Intend} from './send/intents.ts'
+import type {Settler} from './settle/settler.ts'
 
-/** What every step of one run has at hand. */
-export type Context = Offline & {
+/** State and services that all steps of one run share. */
+export type Context = OfflineContext & {
   connection: Connection
-  slots: Share
+  slots: SlotShare
   expressions: Expressions
   lookups: Lookups
   values: ValueStore
   lateUpdates: LateUpdates
   crmClock: CrmClock
-  /** Consecutive requests of a single record that the CRM refused as a whole. */
+  /** The number of consecutive single-record requests that the CRM refused as a whole. */
   refusedSingles: {count: number}
 }
 
-/** As long as the CRM is not spoken to. */
-export type Offline = Held & {
+/** The part of the context that needs no CRM connection. */
+export type OfflineContext = LedgerContext & {
   snapshot: Snapshot
 }
 
-/** As long as nothing is known of the run but its ledger: enough to tell what was in flight, and to close it. */
-export type Held = {
+/** The part of the context that needs only the run's ledger. It is enough to settle batches in flight and to close the run. */
+export type LedgerContext = {
   config: Config
   db: Pool
   hot: Hot
   storage: Storage
   run: Run
-  /** Where what the run's rows come to is kept. */
+  /** The retry chain in which the results of the run's rows are stored. */
   chain: number
-  /** The chain the run carries on, which is its own unless it is a dry run; null for a run that carries none on. */
+  /** The retry chain that the run continues, or null. A dry run stores its rows under a chain of its own, so its `chain` differs. */
   retried: number | null
-  /** Rows a dry run has planned. */
   planned: {count: number}
   lease: Lease
   settler: Settler
-  /** Keeps a batch's intent, with those of others that are ready. */
+  /** Stores a batch's intent, in one statement with the intents of other batches that are ready. */
   intend: Intend
-  /** Given to each batch in turn; a new owner begins past the last one's. */
+  /** Returns the next batch number. A new owner starts after the last number of the previous owner. */
   nextBatch(): number
   /** Aborts when the lease is lost or the process is asked to stop. */
   signal: AbortSignal

@@ -1,11 +1,11 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 
-/** A stop of the run is noticed within this time. */
+/** The longest sleep in ms, so that a stop of the run is noticed within this time. */
 const longestSleepMs = 1_000
 
 type PassWait = {signal: AbortSignal; over: AbortSignal; assertGoing(): void}
 
-/** Waits for a time, and rejects as soon as the pass ends: `assertGoing` throws what ended it. */
+/** Waits `ms`. If the pass ends, rejects early with the cause that `assertGoing` throws. */
 export const waitInPass = async (ms: number, {signal, over, assertGoing}: PassWait): Promise<void> => {
   const either = AbortSignal.any([signal, over])
   const end = performance.now() + ms

@@ -1,112 +1,119 @@
-import type {Row as FileRow} from '../../shared/imports/row.ts'
+import {mapAhead} from '../../shared/concurrency/map-ahead.ts'
+import type {FileRow} from '../../shared/files/row.ts'
 import {listLoggedRows} from '../../sql/run-log.ts'
-import {composeRows} from './composing.ts'
+import {composeRows} from './compose/compose-rows.ts'
 import type {Context} from './context.ts'
-import {assertGoing, type Desk, finish, makeRoom, openDesk, type Prepared, place, rest} from './desk.ts'
-import {type Filtered, openFiltered} from './filtered.ts'
-import {matchRows} from './match.ts'
-import {openQuestions, type Question} from './questions.ts'
-import {readChunks} from './reading.ts'
-import {type Failure, isRow, type Row, type Track} from './row.ts'
-import {nothingSettled} from './settler.ts'
-import {findTheirs, isInRange, isStanding, resume, type Standing} from './standing.ts'
+import {matchRows} from './match/match-rows.ts'
+import {openQuestions, type Question} from './match/questions.ts'
+import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from './model.ts'
+import {type FilteredRows, openFilteredRows} from './read/filtered-rows.ts'
+import {measureNestable, type NestedChunk, type NestedReader, openNestedReader} from './read/nested-reader.ts'
+import {readChunks} from './read/read-rows.ts'
+import {findInheritedRows, type InheritedRow, isInheritedRow, isInRange, resumeRow} from './recover/inherited-rows.ts'
+import {keepNewest} from './recover/newest-ids.ts'
+import {
+  assertRunning,
+  drainPipeline,
+  finishRows,
+  openRowPipeline,
+  type PreparedChunk,
+  planChunk,
+  type RowPipeline,
+  waitForRoom,
+} from './row-pipeline.ts'
+import {emptySettlement} from './settle/settler.ts'
 
 const chunksAhead = 2
 
 /**
- * One flow over its file, from the cursor on: read, compose, match, plan, send, settle. Resolves when every row has its end;
- * rejects with what ended it early, and then nothing of it is under way any more.
+ * Runs one flow over its file from the cursor: read, compose, match, plan, send, settle. Resolves when every row is settled. If the pass
+ * ends early, rejects with the cause after all work in progress has ended.
  */
-export const runPass = async (ctx: Context, track: Track, lowWater: number): Promise<void> => {
-  const desk = openDesk(ctx, track, lowWater)
-  const filtered = openFiltered(track)
-  const isDone = await findDone(ctx, track, lowWater)
-  ctx.settler.follow(() => filtered.under({flow: track.no, lowWater: desk.window.lowWater()}))
+export const runPass = async (ctx: Context, flow: CompiledFlow, lowWater: number): Promise<void> => {
+  await keepNewest(ctx, flow)
+  const pipeline = openRowPipeline(ctx, flow, lowWater)
+  const filtered = openFilteredRows(flow)
+  const isDone = await findDone(ctx, flow, lowWater)
+  let reader: NestedReader | null = null
+  ctx.settler.follow(() => filtered.withFilteredCounts({flow: flow.no, lowWater: pipeline.window.lowWater()}))
   try {
-    for await (const prepared of ahead(chunksOf(ctx, track), chunksAhead, chunk => prepare(desk, chunk, {isDone, filtered}))) {
-      await place(desk, prepared)
-      await makeRoom(desk)
+    reader = await openNestedReader(ctx, flow)
+    for await (const prepared of mapAhead(chunksOf(ctx, flow, reader), chunksAhead, chunk =>
+      prepareChunk(pipeline, chunk, {isDone, filtered}),
+    )) {
+      await planChunk(pipeline, prepared)
+      await waitForRoom(pipeline)
     }
-    await finish(desk)
-    if (filtered.isOpen()) await ctx.settler.settle(nothingSettled(null))
+    await finishRows(pipeline)
+    if (filtered.isOpen()) await ctx.settler.settle(emptySettlement())
   } catch (error) {
-    desk.failure ??= {error}
+    pipeline.failure ??= {error}
   } finally {
-    await rest(desk)
+    await drainPipeline(pipeline)
+    await reader?.close()
   }
-  assertGoing(desk)
+  assertRunning(pipeline)
 }
 
-type Chunk = {read: FileRow[]; questions: Map<number, Question>}
+type ReadChunk = NestedChunk & {questions: Map<number, Question>}
 type IsDone = (number: number) => boolean
 
-/** Each chunk of the file with what an earlier owner left open of its rows. */
-async function* chunksOf(ctx: Context, track: Track): AsyncGenerator<Chunk> {
-  const questions = openQuestions(ctx, track)
+/** Yields each chunk of the file with the unsettled entries that earlier owners left for its rows. */
+async function* chunksOf(ctx: Context, flow: CompiledFlow, reader: NestedReader | null): AsyncGenerator<ReadChunk> {
+  const questions = openQuestions(ctx, flow)
   const last = ctx.snapshot.rows?.to ?? Number.POSITIVE_INFINITY
-  for await (const read of readChunks(ctx, track)) {
+  for await (const read of readChunks(ctx, flow)) {
     const [first] = read
     if (first && first.rowNumber > last) return
-    yield {read, questions: await questions.upTo(read.at(-1)?.rowNumber ?? 0)}
+    for await (const part of reader?.chunk(read) ?? [{read, nestable: new Map()}])
+      yield {...part, questions: await questions.upTo(part.read.at(-1)?.rowNumber ?? 0)}
   }
 }
 
-/** Rows that an earlier owner brought to their end. Those past the mark were in its window, so there are never many. */
-const findDone = async ({db, run}: Context, track: Track, lowWater: number): Promise<IsDone> => {
-  const logged = new Set(await listLoggedRows(db, {run: run.no, flow: track.no, after: lowWater}))
+/** Finds the rows that an earlier owner settled. Lists only rows above the low-water mark, so the window bounds their number. */
+const findDone = async ({db, run}: Context, flow: CompiledFlow, lowWater: number): Promise<IsDone> => {
+  const logged = new Set(await listLoggedRows(db, {run: run.no, flow: flow.no, after: lowWater}))
   return number => number <= lowWater || logged.has(number)
 }
 
-export const sizeOf = ({cells}: FileRow) => cells.reduce((sum, {length}) => sum + length, 0)
+export const measureRow = ({cells}: FileRow) => cells.reduce((sum, {length}) => sum + length, 0)
 
-type Besides = {isDone: IsDone; filtered: Filtered}
+type PrepareChunkOptions = {isDone: IsDone; filtered: FilteredRows}
 
-/** Composes a chunk and asks the CRM about it. */
-const prepare = async (desk: Desk, {read: chunk, questions}: Chunk, {isDone, filtered}: Besides): Promise<Prepared> => {
-  const {ctx, track, window} = desk
-  const rows: Row[] = []
-  const failures: Failure[] = []
-  const standing: Standing[] = []
-  const entered = enter(desk, chunk, number => questions.get(number)?.run !== ctx.run.no && isDone(number))
-  const theirs = await findTheirs(
+/** Composes the rows of a chunk and queries the CRM for their matches. */
+const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, {isDone, filtered}: PrepareChunkOptions): Promise<PreparedChunk> => {
+  const {ctx, flow, window} = pipeline
+  const {questions, nestable} = chunk
+  const rows: ImportRow[] = []
+  const failures: RowFailure[] = []
+  const standing: InheritedRow[] = []
+  const entered = enterWindow(pipeline, chunk, number => questions.get(number)?.run !== ctx.run.no && isDone(number))
+  const inherited = await findInheritedRows(
     ctx,
-    track,
+    flow,
     entered.map(({rowNumber}) => rowNumber),
   )
-  const mine = theirs.size ? entered.filter(({rowNumber}) => !theirs.has(rowNumber)) : entered
-  for (const composed of [...theirs.values(), ...(await composeRows(ctx, track, mine, questions))]) {
-    const question = isStanding(composed) ? undefined : questions.get(composed.number)
-    const one = question && !isStanding(composed) ? resume(ctx, track, composed, question) : composed
-    if (isStanding(one)) standing.push(one)
-    else if (isRow(one)) rows.push(one)
-    else if (one.end === 'held') filtered.keepBack(one.number)
+  const mine = inherited.size ? entered.filter(({rowNumber}) => !inherited.has(rowNumber)) : entered
+  for (const composed of [...inherited.values(), ...(await composeRows(ctx, flow, mine, questions))]) {
+    const question = isInheritedRow(composed) ? undefined : questions.get(composed.number)
+    const one = question && !isInheritedRow(composed) ? resumeRow(ctx, flow, composed, question) : composed
+    if (isInheritedRow(one)) standing.push(one)
+    else if (isRow(one)) rows.push(nestable.has(one.number) ? Object.assign(one, {nestable: nestable.get(one.number)}) : one)
+    else if (one.end === 'held') filtered.holdBack(one.number)
     else failures.push(one)
   }
   filtered.leave(window)
-  return {rows, failures, standing, unmatched: await matchRows(ctx, track, rows)}
+  return {rows, failures, inherited: standing, unmatched: await matchRows(ctx, flow, rows)}
 }
 
-/** Rows enter the window in their order, before anything is waited for: other chunks are prepared beside this one. Those that cleaning struck never do. */
-const enter = ({ctx, window}: Desk, chunk: FileRow[], isOver: (number: number) => boolean): FileRow[] =>
-  chunk.filter(read => {
+/**
+ * Adds rows to the window in file order. Call it before the first `await`, because chunks are prepared concurrently. Rows that cleaning
+ * removed do not enter.
+ */
+const enterWindow = ({ctx, window}: RowPipeline, {read: rows, nestable}: ReadChunk, isOver: (number: number) => boolean): FileRow[] =>
+  rows.filter(read => {
     const isIn = read.struck === undefined && isInRange(ctx.snapshot.rows, read.rowNumber) && !isOver(read.rowNumber)
-    if (isIn) window.enter(read.rowNumber, sizeOf(read))
+    if (isIn) window.enter(read.rowNumber, measureRow(read) + measureNestable(nestable.get(read.rowNumber)))
     else window.passOver(read.rowNumber)
     return isIn
   })
-
-/** Runs `begin` up to `count` items ahead of whoever takes the results, in order. */
-export async function* ahead<T, R>(source: AsyncIterable<T>, count: number, begin: (item: T) => Promise<R>): AsyncGenerator<R> {
-  const line: Promise<R>[] = []
-  try {
-    for await (const item of source) {
-      const begun = begin(item)
-      begun.catch(() => {})
-      line.push(begun)
-      if (line.length > count) yield await line.shift()!
-    }
-    while (line.length) yield await line.shift()!
-  } finally {
-    await Promise.allSettled(line)
-  }
-}

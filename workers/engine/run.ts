@@ -1,76 +1,86 @@
 import {hostname} from 'node:os'
 import type {Crm} from '../../shared/crm/crm.ts'
 import {Refusal} from '../../shared/errors.ts'
-import type {Log} from '../../shared/log.ts'
-import {runEnded} from '../../shared/metrics/rows.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
-import {findStanding} from '../../sql/connectors.ts'
+import type {Log} from '../../shared/telemetry/log.ts'
+import {runEnded} from '../../shared/telemetry/metrics/rows.ts'
+import {findWriteStatus} from '../../sql/connectors.ts'
 import {admit} from '../../sql/ledger.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {isOutage} from '../../sql/outage.ts'
 import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
-import {type Head, takeLease, writeStop} from '../../sql/run-heads.ts'
+import {type RunHead, takeLease, writeStop} from '../../sql/run-heads.ts'
 import {listLateUpdates, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
 import {beginRun, findRun, pauseRun, type Run} from '../../sql/runs.ts'
-import type {Tools} from '../tools.ts'
-import {answerSecondsOf, overSecondsOf} from './admission.ts'
-import {closeRun} from './close.ts'
-import type {Context, Held, Offline} from './context.ts'
-import {executeIsolated, mostCrashes, needsIsolation} from './crash-isolation.ts'
-import {openCrmClock} from './crm-clock.ts'
-import {Drained, LeaseLost, RunPaused, RunStopped} from './ending.ts'
-import {openExpressions} from './expressions.ts'
-import {openIntents} from './intents.ts'
-import {openLateUpdates} from './late-updates.ts'
-import {holdLease, type Lease, leaveSecondsOf} from './lease.ts'
-import {openLookups} from './lookups.ts'
-import {indexParents} from './parent-index.ts'
+import type {WorkerDeps} from '../deps.ts'
+import {compileFlows} from './compose/compiled-flow.ts'
+import {openExpressions} from './compose/expressions.ts'
+import {openLookups} from './compose/lookups.ts'
+import {indexParents} from './compose/parent-index.ts'
+import type {Context, LedgerContext, OfflineContext} from './context.ts'
+import {openValueStore} from './dry-run/plan-values.ts'
 import {runPass} from './pass.ts'
-import {runPatchPass} from './patch-pass.ts'
-import {layPatching} from './patching.ts'
-import {meaningOf, shutBy} from './patience.ts'
-import {openValueStore} from './plan-values.ts'
-import {layTrack} from './row.ts'
-import {openSettler} from './settler.ts'
-import {isSubform} from './subform-order.ts'
-import {runSubformPass} from './subform-pass.ts'
-import {closeOpenSends} from './takeover.ts'
+import {compilePatchPlan} from './patch/build-patches.ts'
+import {runPatchPass} from './patch/patch-pass.ts'
+import {executeIsolated, mostCrashes, needsIsolation} from './recover/crash-isolation.ts'
+import {openCrmClock} from './recover/crm-clock.ts'
+import {openLateUpdates} from './recover/late-updates.ts'
+import {handoverSecondsOf, holdLease, type Lease} from './recover/lease.ts'
+import {settleOpenSends} from './recover/settle-open-sends.ts'
+import {Drained, LeaseLost, RunPaused, RunStopped} from './run-endings.ts'
+import {answerSecondsOf, overSecondsOf} from './send/admission.ts'
+import {classifyRefusal, findWriteBlock} from './send/crm-retry.ts'
+import {openIntents} from './send/intents.ts'
+import {closeRun} from './settle/close-run.ts'
+import {openSettler} from './settle/settler.ts'
+import {isSubform} from './subform/record-order.ts'
+import {runSubformPass} from './subform/subform-pass.ts'
 
-/** `ended`: nothing is left to do. `held`: another owner has it. `released`: it goes on later, here or elsewhere. */
+/**
+ * The result of an execution. `ended`: nothing is left to do. `held`: another owner has the run. `released`: the run continues later, in
+ * this or another process.
+ */
 export type RunState = 'ended' | 'held' | 'released'
 
-export type EngineTools = Pick<Tools, 'config' | 'db' | 'hot' | 'storage' | 'crm' | 'budget'>
-type RunName = {org: string; id: string}
-/** `onTaken`: called when this process has the run's lease. */
-export type ExecuteOptions = {signal: AbortSignal; log: Log; onTaken?: () => void}
+export type EngineDeps = Pick<WorkerDeps, 'config' | 'db' | 'hot' | 'storage' | 'crm' | 'budget'>
+type RunRef = {org: string; id: string}
+/** Options of an execution. `onLeased` is called when this process has the run's lease. */
+export type ExecuteOptions = {signal: AbortSignal; log: Log; onLeased?: () => void}
 
-/** Executes the run from wherever it stands, to its end or until something ends it early; in a child process if it may crash its process. */
-export const carryRun = async (tools: EngineTools, name: RunName, options: ExecuteOptions): Promise<RunState> => {
-  const found = await findRun(tools.db, name)
-  if (!found || isOver(found)) return 'ended'
-  if (!(await isOpenOrg(tools.db, name.org))) return 'released'
-  return (await needsIsolation(tools, found.no)) ? executeIsolated(tools, found, options) : takeRun(tools, found, options)
+/**
+ * Executes the run from its current state until it ends, pauses or loses its lease. A run that may crash its process executes in a child
+ * process.
+ */
+export const executeRun = async (deps: EngineDeps, name: RunRef, options: ExecuteOptions): Promise<RunState> => {
+  const found = await findRun(deps.db, name)
+  if (!found || hasEnded(found)) return 'ended'
+  if (!(await isOpenOrg(deps.db, name.org))) return 'released'
+  return (await needsIsolation(deps, found.no)) ? executeIsolated(deps, found, options) : executeUnderLease(deps, found, options)
 }
 
-/** The same, always in this process. */
-export const executeRun = async (tools: EngineTools, name: RunName, options: ExecuteOptions): Promise<RunState> => {
-  const found = await findRun(tools.db, name)
-  return found ? takeRun(tools, found, options) : 'ended'
+/** Executes the run in this process, without crash isolation. */
+export const executeRunInProcess = async (deps: EngineDeps, name: RunRef, options: ExecuteOptions): Promise<RunState> => {
+  const found = await findRun(deps.db, name)
+  return found ? executeUnderLease(deps, found, options) : 'ended'
 }
 
-const takeRun = async (tools: EngineTools, {no, org, id}: Run, {signal, log, onTaken}: ExecuteOptions): Promise<RunState> => {
-  const {config, db, hot} = tools
+const executeUnderLease = async (
+  deps: EngineDeps,
+  {no, org, id}: Run,
+  {signal, log, onLeased: onTaken}: ExecuteOptions,
+): Promise<RunState> => {
+  const {config, db, hot} = deps
   const head = await takeLease(db, {run: no, owner: `${hostname()}:${process.pid}`, seconds: config.LEASE_SECONDS})
   if (!head) return 'held'
   onTaken?.()
-  const lease = holdLease({db, hot, run: no, head, seconds: config.LEASE_SECONDS, leaveSeconds: leaveSecondsOf(config), log})
+  const lease = holdLease({db, hot, run: no, head, seconds: config.LEASE_SECONDS, leaveSeconds: handoverSecondsOf(config), log})
   let crashed = false
   try {
-    // Another owner may have moved the run on, or ended it, while its lease was waited for.
+    // Another owner may have continued or ended the run before this process got the lease.
     const run = await findRun(db, {org, id})
-    return !run || isOver(run) ? 'ended' : await carry(hold(tools, run, {head, lease, drain: signal, log}), tools, head)
+    return !run || hasEnded(run) ? 'ended' : await execute(openLedgerContext(deps, run, {head, lease, drain: signal, log}), deps, head)
   } catch (error) {
-    // The run does not cause an outage of Postgres.
+    // An outage of Postgres is not a crash that the run causes.
     crashed = !isOutage(error)
     throw error
   } finally {
@@ -78,11 +88,15 @@ const takeRun = async (tools: EngineTools, {no, org, id}: Run, {signal, log, onT
   }
 }
 
-const isOver = ({state}: Run) => state === 'ended' || state === 'authorised'
+const hasEnded = ({state}: Run) => state === 'ended' || state === 'authorised'
 
-type Taken = {head: Head; lease: Lease; drain: AbortSignal; log: Log}
+type OpenContextInput = {head: RunHead; lease: Lease; drain: AbortSignal; log: Log}
 
-const hold = ({config, db, hot, storage}: EngineTools, run: Run, {head, lease, drain, log}: Taken): Held => {
+const openLedgerContext = (
+  {config, db, hot, storage}: EngineDeps,
+  run: Run,
+  {head, lease, drain, log}: OpenContextInput,
+): LedgerContext => {
   const chain = run.chainNo ?? run.no
   const leaseSeconds = config.LEASE_SECONDS
   let batch = head.nextBatch
@@ -90,7 +104,7 @@ const hold = ({config, db, hot, storage}: EngineTools, run: Run, {head, lease, d
   return {
     ...{config, db, hot, storage, run, chain, lease, log},
     retried: run.retryChain,
-    planned: {count: plannedOf(head)},
+    planned: {count: countPlanned(head)},
     settler: openSettler({db, hot, run: run.no, chain, lease, leaseSeconds, answerSeconds: answerSecondsOf({config}), log}),
     intend: openIntents(([first, ...others]) => admit(hot, first!, ...others)),
     nextBatch: () => batch++,
@@ -98,28 +112,29 @@ const hold = ({config, db, hot, storage}: EngineTools, run: Run, {head, lease, d
   }
 }
 
-/** Module after module, as they are counted. */
-const plannedOf = ({counts}: Head) => counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === outcomeNo('planned') ? count : 0), 0)
+/** Sums the planned rows of all modules. */
+const countPlanned = ({counts}: RunHead) =>
+  counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === outcomeNo('planned') ? count : 0), 0)
 
-type Reach = Pick<Tools, 'crm' | 'budget'>
+type CrmDeps = Pick<WorkerDeps, 'crm' | 'budget'>
 
-/** Stopping and closing a run can be taken from its owner, too. */
-const carry = (ctx: Held, reach: Reach, head: Head): Promise<RunState> =>
-  carryToEnd(ctx, reach, head).catch(error => lieDown(ctx, endingOf(ctx, error)))
+/** Executes the run and handles how it ended. A run can also lose its lease while it stops or closes. */
+const execute = (ctx: LedgerContext, reach: CrmDeps, head: RunHead): Promise<RunState> =>
+  executeToEnd(ctx, reach, head).catch(error => pauseOrRelease(ctx, findEnding(ctx, error)))
 
-const carryToEnd = async (ctx: Held, reach: Reach, head: Head): Promise<RunState> => {
-  // The run's own data may cause the crashes, so nothing of it is read any more.
+const executeToEnd = async (ctx: LedgerContext, reach: CrmDeps, head: RunHead): Promise<RunState> => {
+  // The run's own data may cause the crashes, so no more of it is read.
   const hasCrashed = head.crashes >= mostCrashes && ctx.run.state !== 'closing'
   let reason = head.stop?.stopped ?? 'done'
   try {
     if (hasCrashed) throw tooManyCrashes()
-    await tellOpenSends(ctx)
+    await settleAbandonedBatches(ctx)
     await writeRows(ctx, reach, head)
   } catch (error) {
-    const ending = endingOf(ctx, error)
+    const ending = findEnding(ctx, error)
     if (!(ending instanceof RunStopped)) throw ending
     await writeStop(ctx.db, {run: ctx.run.no, stop: ending.stop})
-    await tellOpenSends(ctx, {piecewise: hasCrashed})
+    await settleAbandonedBatches(ctx, {piecewise: hasCrashed})
     ctx.log.info({stop: ending.stop}, 'run stopped')
     reason = ending.stop.stopped
   }
@@ -129,27 +144,29 @@ const carryToEnd = async (ctx: Held, reach: Reach, head: Head): Promise<RunState
   return 'ended'
 }
 
-/** Nothing is under way here: what is still open was left by the last owner, or by a step of ours that failed. */
-const tellOpenSends = async (ctx: Held, how = {piecewise: false}) => {
-  const rows = await closeOpenSends(ctx, how)
-  if (rows) ctx.log.warn({rows}, 'rows left in flight')
+/** Settles the batches that the last owner or a failed step of this process left open. No batch is in progress when this runs. */
+const settleAbandonedBatches = async (ctx: LedgerContext, how = {piecewise: false}) => {
+  const rows = await settleOpenSends(ctx, how)
+  if (rows) ctx.log.warn({rows}, 'settled rows that were left in flight')
 }
 
-/** Flow after flow: a flow ends when nothing of it is open. */
-const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
-  const {db, run, lease} = held
+/** Runs one flow after another. A flow ends when none of its rows is open. */
+const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, head: RunHead) => {
+  const {db, run, lease} = ledgerContext
   if (run.state === 'closing') return
   if (head.stop) throw new RunStopped(head.stop)
-  const offline = await readOffline(held)
-  const tracks = offline.snapshot.flows.map(flow => layTrack(flow, offline.snapshot))
-  const shut = shutBy(await findStanding(db, run.no), run)
+  const offline = await readOfflineContext(ledgerContext)
+  const compiledFlows = compileFlows(offline.snapshot)
+  const shut = findWriteBlock(await findWriteStatus(db, run.no), run)
   if (shut) throw shut
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
-  const connection = await connect(offline, crm)
+  const connection = await openConnection(offline, crm)
+  const config = {...offline.config, CRM_LAG_SECONDS: Math.max(offline.config.CRM_LAG_SECONDS, connection.lagSeconds)}
   const slots = budget.open(connection.connector, run.no)
   const expressions = openExpressions(run)
   const ctx = {
     ...offline,
+    config,
     connection,
     slots,
     expressions,
@@ -157,16 +174,16 @@ const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
     values: openValueStore(offline),
     refusedSingles: {count: 0},
     crmClock: openCrmClock(offline),
-    lateUpdates: openLateUpdates(overSecondsOf(offline) * 1000, await listKnownUpdates(offline, head)),
+    lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head)),
   }
   try {
-    await indexParents(ctx, tracks)
+    await indexParents(ctx, compiledFlows)
     const cursors = await listCursors(db, run.no)
-    for (const track of tracks) {
-      const {lowWater, done} = cursors.find(({flow}) => flow === track.no)!
+    for (const compiled of compiledFlows) {
+      const {lowWater, done} = cursors.find(({flow}) => flow === compiled.no)!
       if (done) continue
-      await (isSubform(track) ? runSubformPass(ctx, track, lowWater) : runPass(ctx, track, lowWater))
-      await finishFlow(db, {run: run.no, flow: track.no})
+      await (isSubform(compiled) ? runSubformPass(ctx, compiled, lowWater) : runPass(ctx, compiled, lowWater))
+      await finishFlow(db, {run: run.no, flow: compiled.no})
     }
     await patchRows(ctx)
   } finally {
@@ -174,52 +191,52 @@ const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
   }
 }
 
-/** The first owner of a run that is no retry is the first to send anything. */
-const listKnownUpdates = async (ctx: Held, {fence}: Head) =>
+/** Lists unanswered updates of earlier owners. Makes no query for the first owner of a run that is not a retry, because nothing was sent before. */
+const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead) =>
   fence === 1 && ctx.retried === null ? [] : listLateUpdates(ctx.db, {run: ctx.run.no, chain: ctx.chain, seconds: overSecondsOf(ctx)})
 
-/** What needs the records of all flows, in their order. */
+/** Runs the patch passes. They come last, because they need the records of all flows. */
 const patchRows = async (ctx: Context) => {
   const {flows} = ctx.snapshot
-  for (const track of flows.flatMap(flow => layPatching(flow, ctx.snapshot) ?? [])) await runPatchPass(ctx, track)
+  for (const compiled of flows.flatMap(flow => compilePatchPlan(flow, ctx.snapshot) ?? [])) await runPatchPass(ctx, compiled)
 }
 
-const readOffline = async (held: Held): Promise<Offline> => {
-  const {db, run} = held
-  const snapshot = await readSnapshot(db, run.snapshotNo!).catch(leaveToNewer)
-  return {...held, snapshot}
+const readOfflineContext = async (ledgerContext: LedgerContext): Promise<OfflineContext> => {
+  const {db, run} = ledgerContext
+  const snapshot = await readSnapshot(db, run.snapshotNo!).catch(pauseForNewerVersion)
+  return {...ledgerContext, snapshot}
 }
 
-/** While builds change, both work on the same runs: what this one cannot read yet is not a run that fails. */
-const leaveToNewer = (error: unknown): never => {
+/** Pauses a run whose snapshot this build cannot read. During a rollout, old and new workers execute the same runs, so such a run must not fail. */
+const pauseForNewerVersion = (error: unknown): never => {
   if (!(error instanceof Refusal)) throw error
   if (error.code !== 'FROM_FUTURE') throw new Error(error.message, {cause: error})
-  throw new RunPaused('FROM_FUTURE', 'A newer version of this service started this run, and carries it on: update the workers', 30)
+  throw new RunPaused('FROM_FUTURE', 'A newer version of this service started this run and will continue it. Update the workers', 30)
 }
 
 const tooManyCrashes = () =>
   new RunStopped({
     stopped: 'ENGINE_FAILED',
-    message: `The run failed or crashed its process ${mostCrashes} times without a settled row. The logs of the workers say why. Retry the run to carry on`,
+    message: `The run failed or crashed its process ${mostCrashes} times without settling a row. See the logs of the workers for the cause, then retry the run`,
   })
 
-/** A connection that is ended or disconnected ends the run; one that cannot be used just now lays it down. */
-const connect = async (ctx: Held, crm: Crm) => {
+/** Opens the run's connection. An ended or disconnected connection stops the run. A connection that is unavailable for now pauses it. */
+const openConnection = async (ctx: LedgerContext, crm: Crm) => {
   try {
     return await crm.open(ctx.run.connectorId!, {slots: 'own'})
   } catch (error) {
-    throw error instanceof Refusal ? await meaningOf(ctx, error) : error
+    throw error instanceof Refusal ? await classifyRefusal(ctx, error) : error
   }
 }
 
-/** Waits under way end with the signal's own error, so the signal says what happened. */
-const endingOf = ({lease, signal}: Held, error: unknown) => {
+/** Returns why the execution ended. Aborted waits reject with the signal's error, so the signal names the cause. */
+const findEnding = ({lease, signal}: LedgerContext, error: unknown) => {
   if (lease.lost.aborted) return lease.lost.reason
   if (signal.aborted && !(error instanceof RunStopped)) return new Drained('The process was asked to stop')
   return error
 }
 
-const lieDown = async ({db, run, lease, log}: Held, ending: unknown): Promise<RunState> => {
+const pauseOrRelease = async ({db, run, lease, log}: LedgerContext, ending: unknown): Promise<RunState> => {
   if (ending instanceof LeaseLost) {
     log.warn({err: ending}, 'lease lost')
     return 'held'

@@ -1,15 +1,17 @@
 import {newId} from '../../shared/ids.ts'
-import {compose} from '../../shared/notices/compose.ts'
+import {compose} from '../../shared/notifications/compose.ts'
 import type {Tx} from '../../sql/database.ts'
 import {insertDelivery} from '../../sql/deliveries.ts'
-import {claimNotice, keepBody, listAdmins, listEndpointsToTell, listPeopleToTell, type Notice} from '../../sql/notices.ts'
-import type {Tools} from '../tools.ts'
+import {claimNotice, keepBody, listAdmins, listEndpointsToNotify, listPeopleToNotify, type Notice} from '../../sql/notices.ts'
+import type {WorkerDeps} from '../deps.ts'
 
-/** The most of an org's administrators that are told that an endpoint was switched off. */
+/** The limit on administrators of an org who are told that an endpoint was disabled. */
 const mostAdmins = 20
 
-/** Hands out every new notice: one delivery for each who is to be told. One that fails keeps none of the others, and is tried next time. */
-export const expandAll = async ({db, config, log, drain}: Tools): Promise<void> => {
+/**
+ * Creates one delivery per recipient of every new notice. A notice that fails does not block the others and is retried in the next round.
+ */
+export const expandAll = async ({db, config, log, drain}: WorkerDeps): Promise<void> => {
   for (let after = 0; !drain.aborted; ) {
     let found: Notice | null = null
     try {
@@ -19,22 +21,22 @@ export const expandAll = async ({db, config, log, drain}: Tools): Promise<void> 
       })
     } catch (err) {
       if (!found) throw err
-      log.error({err, notice: (found as Notice).id}, 'a notice was not handed out')
+      log.error({err, notice: (found as Notice).id}, 'could not create the deliveries of a notice')
     }
     if (!found) return
     after = (found as Notice).no
   }
 }
 
-const expand = async (tx: Tx, config: Tools['config'], notice: Notice) => {
+const expand = async (tx: Tx, config: WorkerDeps['config'], notice: Notice) => {
   const {no, org, kind} = notice
   const {schedule, body} = await compose(tx, config, notice)
   await keepBody(tx, {no, schedule, body: JSON.stringify(body)})
   const told = {org, kind, schedule}
-  for (const endpoint of await listEndpointsToTell(tx, told)) await insertDelivery(tx, {id: newId('dlv'), org, notice: no, endpoint})
+  for (const endpoint of await listEndpointsToNotify(tx, told)) await insertDelivery(tx, {id: newId('dlv'), org, notice: no, endpoint})
   if (!config.SMTP_URL) return
   const people = [
-    ...(await listPeopleToTell(tx, told)),
+    ...(await listPeopleToNotify(tx, told)),
     ...(kind === 'webhook.disabled' ? await listAdmins(tx, {org, limit: mostAdmins}) : []),
   ]
   for (const person of new Set(people)) await insertDelivery(tx, {id: newId('dlv'), org, notice: no, person})

@@ -1,49 +1,49 @@
 import {atPoint} from '../../shared/fault-point.ts'
-import {announce} from '../../shared/notices/announce.ts'
-import {restAfter, waitAfter} from '../../shared/notices/attempts.ts'
-import {type Posted, post} from '../../shared/notices/post.ts'
-import type {Outbound} from '../../shared/outbound/outbound.ts'
+import {announce} from '../../shared/notifications/announce.ts'
+import {restAfter, waitAfter} from '../../shared/notifications/attempts.ts'
+import {type PostResult, post} from '../../shared/notifications/post.ts'
+import type {Outbound} from '../../shared/schedules/outbound/outbound.ts'
 import type {Tx} from '../../sql/database.ts'
-import {claimPosting, dropPending, markDelivered, markFailed, type Posting} from '../../sql/deliveries.ts'
+import {type ClaimedPost, claimPosting, dropPending, markDelivered, markFailed} from '../../sql/deliveries.ts'
 import {disableEndpoint, freeEndpoint} from '../../sql/endpoints.ts'
-import type {Tools} from '../tools.ts'
+import type {WorkerDeps} from '../deps.ts'
 
-/** Well past the time-out of a request: who holds an endpoint longer has died. */
+/** The seconds for which an endpoint is claimed, well beyond the timeout of a request. A process that holds an endpoint longer has died. */
 const claimSeconds = 60
-/** Endpoints of one org that are told something at once. */
+/** The limit on endpoints of one org to which notices are posted at the same time. */
 const perOrg = 4
 const deadDays = 5
-/** Of an endpoint that has long answered nothing else, this attempt has to fail too: the first failure in a week switches nothing off. */
+/** The number of failed attempts of one notice after which an endpoint may be disabled. So the first failure in a week disables nothing. */
 const deadAttempts = 5
 
-export const claimNext = ({db}: Tools): Promise<Posting | null> => claimPosting(db, {seconds: claimSeconds, perOrg})
+export const claimNext = ({db}: WorkerDeps): Promise<ClaimedPost | null> => claimPosting(db, {seconds: claimSeconds, perOrg})
 
-/** Posts it, at least once: a process that dies before the note is followed by another attempt. */
-export const postClaimed = async (tools: Tools, outbound: Outbound, posting: Posting): Promise<void> => {
-  const posted = await attempt(tools, outbound, posting)
+/** Posts the notice at least once: if the process dies before the result is stored, another attempt follows. */
+export const postClaimed = async (deps: WorkerDeps, outbound: Outbound, posting: ClaimedPost): Promise<void> => {
+  const posted = await attempt(deps, outbound, posting)
   atPoint('after_notice')
-  await tools.db.transaction(tx => note(tx, posting, posted))
+  await deps.db.transaction(tx => note(tx, posting, posted))
   const {org, endpoint, notice, attempt: number} = posting
-  tools.log.info({org, endpoint, notice, attempt: number, status: posted.status, failed: posted.error !== null}, 'notice posted')
+  deps.log.info({org, endpoint, notice, attempt: number, status: posted.status, failed: posted.error !== null}, 'notice posted')
 }
 
-/** A fault of ours counts as an attempt too, so that it ends. */
-const attempt = async ({config, log}: Tools, outbound: Outbound, posting: Posting): Promise<Posted> => {
+/** Posts the notice. An internal error counts as an attempt too, so that the attempts end. */
+const attempt = async ({config, log}: WorkerDeps, outbound: Outbound, posting: ClaimedPost): Promise<PostResult> => {
   try {
     return await post(outbound, config.SECRETS_KEYS, posting)
   } catch (err) {
-    log.error({err, endpoint: posting.endpoint, notice: posting.notice}, 'a notice could not be posted')
+    log.error({err, endpoint: posting.endpoint, notice: posting.notice}, 'could not post a notice')
     return {
       status: null,
-      error: 'This service could not send it: its operator finds the reason in the log',
+      error: 'Internal error while sending. The operator of this service finds the cause in the log',
       answer: null,
       retryAfterSeconds: 0,
     }
   }
 }
 
-const note = async (tx: Tx, {id, attempt, org, endpoint}: Posting, {status, error, answer, retryAfterSeconds}: Posted) => {
-  // The endpoint first, as whoever changes it holds it.
+const note = async (tx: Tx, {id, attempt, org, endpoint}: ClaimedPost, {status, error, answer, retryAfterSeconds}: PostResult) => {
+  // The endpoint is locked first, as in changes to an endpoint, so that the two cannot deadlock.
   const restSeconds = restAfter(status, retryAfterSeconds)
   const dead = await freeEndpoint(tx, {id: endpoint, failed: error !== null, restSeconds, days: deadDays})
   const tried = {id, attempt, status, error, answer}
@@ -54,8 +54,8 @@ const note = async (tx: Tx, {id, attempt, org, endpoint}: Posting, {status, erro
 }
 
 const REASONS = {
-  gone: 'It answered 410: it wants no more notices',
-  failing: `It has answered nothing but failures for ${deadDays} days`,
+  gone: 'It answered 410 (Gone)',
+  failing: `Every delivery has failed for ${deadDays} days`,
 }
 
 const disable = async (tx: Tx, {org, endpoint, code}: {org: string; endpoint: string; code: keyof typeof REASONS}) => {

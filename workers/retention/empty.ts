@@ -1,14 +1,5 @@
 import {atPoint} from '../../shared/fault-point.ts'
 import type {Tx} from '../../sql/database.ts'
-import {
-  deleteDecisions,
-  deleteImport,
-  deleteOfChain,
-  isChainOver,
-  keepNames,
-  markImportEmptied,
-  markRunEmptied,
-} from '../../sql/emptying.ts'
 import {deleteOfRuns, deleteRuns, ofRunsAlone, perDelete} from '../../sql/erasure.ts'
 import {
   listImportsToDelete,
@@ -16,19 +7,20 @@ import {
   listUnemptiedImports,
   listUnemptiedRuns,
   lockRunsToDelete,
-  type Unemptied,
+  type RunToEmpty,
 } from '../../sql/expiry.ts'
+import {deleteDecisions, deleteImport, deleteOfChain, isChainOver, keepNames, markImportEmptied, markRunEmptied} from '../../sql/purge.ts'
 import {inPieces} from '../pieces.ts'
 import type {Keeper} from './expire.ts'
-import type {Retaining} from './tally.ts'
+import type {RetentionDeps} from './tally.ts'
 
 const perLook = 100
 
-type Of = Pick<Keeper, 'id'>
-type Take = (limit: number) => Promise<number>
+type OrgRef = Pick<Keeper, 'id'>
+type TakePiece = (limit: number) => Promise<number>
 
-/** What expired runs kept, in pieces. Each step finds what is there, so one that broke off is simply begun again. */
-export const emptyRuns = async (retaining: Retaining, {id: org}: Of) => {
+/** Deletes the data of expired runs in pieces. Each step works on what is left, so a broken step can be started again. */
+export const emptyRuns = async (retaining: RetentionDeps, {id: org}: OrgRef) => {
   for (let after = 0; ; ) {
     const found = await listUnemptiedRuns(retaining.db, {org, after, limit: perLook})
     for (const run of found) await emptyRun(retaining, run)
@@ -37,8 +29,11 @@ export const emptyRuns = async (retaining: Retaining, {id: org}: Of) => {
   }
 }
 
-/** Deleted segments, and the snapshot, leave their objects to `objects.ts`: written down in the transaction that lets go of them. */
-const emptyRun = async (retaining: Retaining, run: Unemptied) => {
+/**
+ * Deletes the data of one expired run. Objects of deleted segments and of the snapshot are left to `objects.ts`. The transaction that
+ * deletes their rows lists them for removal.
+ */
+const emptyRun = async (retaining: RetentionDeps, run: RunToEmpty) => {
   const {db} = retaining
   const {no, chainNo: chain} = run
   await db.transaction(tx => keepNames(tx, no))
@@ -50,8 +45,8 @@ const emptyRun = async (retaining: Retaining, run: Unemptied) => {
   atPoint('in_retention')
 }
 
-/** After their runs. */
-export const emptyImports = async (retaining: Retaining, {id: org}: Of) => {
+/** Empties expired imports. Call it after the runs of the imports are emptied. */
+export const emptyImports = async (retaining: RetentionDeps, {id: org}: OrgRef) => {
   const {db} = retaining
   for (let after = 0; ; ) {
     const found = await listUnemptiedImports(db, {org, after, limit: perLook})
@@ -65,8 +60,8 @@ export const emptyImports = async (retaining: Retaining, {id: org}: Of) => {
   }
 }
 
-/** Imports that were bare for another window, where days are named, and those that somebody deleted: then nothing is left. */
-export const deleteImports = async (retaining: Retaining, {id: org, days}: Of & {days: number | null}) => {
+/** Deletes imports that a person deleted, and, if `days` is given, those that expired another history window ago. */
+export const deleteImports = async (retaining: RetentionDeps, {id: org, days}: OrgRef & {days: number | null}) => {
   const {db, drain, tally} = retaining
   for (let after = 0; ; ) {
     const found = await listImportsToDelete(db, {org, days, after, limit: perLook})
@@ -82,11 +77,10 @@ export const deleteImports = async (retaining: Retaining, {id: org, days}: Of & 
   }
 }
 
-/** The same of runs that have no import. */
-export const deleteRunsOfNone = (retaining: Retaining, {id: org, days}: Keeper) =>
+export const deleteRunsOfNone = (retaining: RetentionDeps, {id: org, days}: Keeper) =>
   deleteAllRuns(retaining, tx => lockRunsToDelete(tx, {org, days, limit: perLook}))
 
-const deleteAllRuns = async ({db, drain, tally}: Retaining, list: (tx: Tx) => Promise<readonly number[]>) => {
+const deleteAllRuns = async ({db, drain, tally}: RetentionDeps, list: (tx: Tx) => Promise<readonly number[]>) => {
   for (;;) {
     drain.throwIfAborted()
     const rows = await db.transaction(async tx => deleteRuns(tx, await list(tx)))
@@ -95,7 +89,7 @@ const deleteAllRuns = async ({db, drain, tally}: Retaining, list: (tx: Tx) => Pr
   }
 }
 
-const deletePieces = ({drain, tally}: Retaining, take: Take, limit = perDelete()) =>
+const deletePieces = ({drain, tally}: RetentionDeps, take: TakePiece, limit = perDelete()) =>
   inPieces(drain, limit, take, async rows => {
     await tally.add({rows})
     atPoint('in_retention')

@@ -1,15 +1,15 @@
 import {atPoint} from '../../shared/fault-point.ts'
 import {expireImport, expireRun, isStillOld, listOldImports, listOldRuns} from '../../sql/expiry.ts'
-import {lockImportNo} from '../../sql/outside-runs.ts'
-import type {Retaining} from './tally.ts'
+import {lockImportNo} from '../../sql/external-runs.ts'
+import type {RetentionDeps} from './tally.ts'
 
 const perLook = 100
 
-/** Whose window has passed, and its days. */
+/** An org and the days of its history window. */
 export type Keeper = {id: string; days: number}
 
-/** Imports nobody has done anything with for the window. From here on they and their runs are a bare record. */
-export const expireImports = async ({db, drain, tally}: Retaining, {id: org, days}: Keeper) => {
+/** Expires imports without activity within the history window. From then on, only a summary of an import and its runs is kept. */
+export const expireImports = async ({db, drain, tally}: RetentionDeps, {id: org, days}: Keeper) => {
   for (let after = 0; ; ) {
     const found = await listOldImports(db, {org, days, after, limit: perLook})
     for (const no of found) {
@@ -27,10 +27,10 @@ export const expireImports = async ({db, drain, tally}: Retaining, {id: org, day
 }
 
 /**
- * Runs that ended before the window, in imports that live on. What became of their rows stays while a later run of their chain is within it
- * (`chain_rows`): a retry would write them a second time.
+ * Expires runs that ended before the history window, in imports that stay. Keeps `chain_rows` while a later run of the chain is within the
+ * window, because a retry would write its rows a second time.
  */
-export const expireRuns = async ({db, drain, tally}: Retaining, {id: org, days}: Keeper) => {
+export const expireRuns = async ({db, drain, tally}: RetentionDeps, {id: org, days}: Keeper) => {
   for (let after = 0; ; ) {
     const found = await listOldRuns(db, {org, days, after, limit: perLook})
     for (const {no, importNo} of found) {

@@ -1,11 +1,10 @@
-import {sweepSpools} from '../../shared/imports/spool.ts'
+import {sweepSpools} from '../../shared/runs/results/spool.ts'
 import {deleteOldAiUsage} from '../../sql/ai-usage.ts'
 import {deleteOldAudit} from '../../sql/audit-events.ts'
 import {deleteOldTurns} from '../../sql/conversations.ts'
 import {deleteEndedOAuth} from '../../sql/oauth-grants.ts'
 import {deleteOldEvents} from '../../sql/payment-events.ts'
 import {
-  type Claim,
   claimNight,
   deleteForgotten,
   deleteOldDiscoveries,
@@ -14,56 +13,62 @@ import {
   deleteOldNights,
   endNight,
   listKeepers,
+  type NightClaim,
   noteNight,
 } from '../../sql/retention.ts'
+import type {WorkerDeps} from '../deps.ts'
 import {inPieces} from '../pieces.ts'
-import type {Tools} from '../tools.ts'
 import {deleteImports, deleteRunsOfNone, emptyImports, emptyRuns} from './empty.ts'
 import {expireImports, expireRuns, type Keeper} from './expire.ts'
-import {removeDoomed, removeOrphans} from './objects.ts'
-import {attempt, leaseSeconds, openTally, type Retaining} from './tally.ts'
+import {removeOrphans, removePendingDeletes} from './objects.ts'
+import {attempt, leaseSeconds, openTally, type RetentionDeps} from './tally.ts'
 
 const orgsPerLook = 100
 const rowsPerDelete = 10_000
 const discoveriesPerDelete = 20
 const nightsKeptDays = 400
-/** For so long the log tells what the payment provider has told of, and nothing is applied twice under its id: it tells for three days. */
+/** The days for which payment events are kept, for the log and so that no event is applied twice. The provider redelivers for three days. */
 const paymentEventsKeptDays = 90
 const aiUsageKeptDays = 400
-/** Whoever has come to a smaller plan has time to fetch what they want to keep, or to think again. */
+/** The days for which an org keeps its data after a change to a smaller plan. In this time it can export data or change the plan again. */
 const graceDays = 14
-/** Begun again after this many deaths, it would die again. */
+/** The limit on attempts of a night. After so many deaths, another attempt would die too. */
 const mostTries = 100
 
-export type Nightly = Pick<Tools, 'db' | 'storage' | 'log' | 'drain'> & {config: Pick<Tools['config'], 'RETENTION_HOUR_UTC' | 'AUDIT_DAYS'>}
+export type Nightly = Pick<WorkerDeps, 'db' | 'storage' | 'log' | 'drain'> & {
+  config: Pick<WorkerDeps['config'], 'RETENTION_HOUR_UTC' | 'AUDIT_DAYS'>
+}
 
-/** The night, if it has come and nobody has had it: claimed by a row, so that any number of processes do it once. Answers whether it was done here. */
-export const doNight = async (tools: Nightly): Promise<boolean> => {
-  const claim = await claimNight(tools.db, {hour: tools.config.RETENTION_HOUR_UTC, seconds: leaseSeconds, mostTries})
+/**
+ * Runs the nightly retention if it is due and not claimed. One row per night is claimed, so the night runs once however many processes
+ * there are. Returns whether it ran in this process.
+ */
+export const doNight = async (nightly: Nightly): Promise<boolean> => {
+  const claim = await claimNight(nightly.db, {hour: nightly.config.RETENTION_HOUR_UTC, seconds: leaseSeconds, mostTries})
   if (!claim) return false
-  const retaining = {...tools, tally: openTally(tools, claim)}
+  const retaining = {...nightly, tally: openTally(nightly, claim)}
   try {
     await keepWindows(retaining)
-    await keepHouse(retaining, tools.config)
+    await deleteExpired(retaining, nightly.config)
   } catch (error) {
-    // Whoever looks next carries it on.
-    await noteNight(tools.db, claim, {counts: {}, seconds: 0})
+    // This ends the claim, so that the next process that polls continues the night.
+    await noteNight(nightly.db, claim, {counts: {}, seconds: 0})
     throw error
   }
-  await end(tools, claim)
+  await end(nightly, claim)
   return true
 }
 
-const end = async ({db, log}: Nightly, claim: Claim) => {
+const end = async ({db, log}: Nightly, claim: NightClaim) => {
   await endNight(db, claim)
   log.info({night: claim.day, tries: claim.tries}, 'retention done')
 }
 
-const keepWindows = async (retaining: Retaining) => {
+const keepWindows = async (retaining: RetentionDeps) => {
   for (let after = ''; ; ) {
     const keepers = await listKeepers(retaining.db, {after, graceDays, limit: orgsPerLook})
     for (const keeper of keepers) {
-      // Also an org of which nothing goes takes its time, and the night is held meanwhile.
+      // This renews the lease for an org with nothing to delete too, because reading the org takes time.
       await retaining.tally.add({})
       await keepWindow(retaining, keeper)
     }
@@ -72,7 +77,7 @@ const keepWindows = async (retaining: Retaining) => {
   }
 }
 
-const keepWindow = async (retaining: Retaining, keeper: Keeper) => {
+const keepWindow = async (retaining: RetentionDeps, keeper: Keeper) => {
   const {db, drain, tally} = retaining
   const {id: org, days} = keeper
   const step = (name: string, act: () => Promise<unknown>) => attempt(retaining, name, org, act)
@@ -91,12 +96,12 @@ const keepWindow = async (retaining: Retaining, keeper: Keeper) => {
   await sweep('discoveries', discoveriesPerDelete, limit => deleteOldDiscoveries(db, {org, limit}))
 }
 
-/** What is no single org's. */
-const keepHouse = async (retaining: Retaining, {AUDIT_DAYS}: Pick<Nightly['config'], 'AUDIT_DAYS'>) => {
+/** Deletes expired data that does not belong to a single org. */
+const deleteExpired = async (retaining: RetentionDeps, {AUDIT_DAYS}: Pick<Nightly['config'], 'AUDIT_DAYS'>) => {
   const {db, drain, tally} = retaining
   const sweepAudit = (limit: number) => deleteOldAudit(db, {days: AUDIT_DAYS, limit})
   const sweepEvents = (limit: number) => deleteOldEvents(db, {days: paymentEventsKeptDays, limit})
-  await attempt(retaining, 'objects', null, () => removeDoomed(retaining))
+  await attempt(retaining, 'objects', null, () => removePendingDeletes(retaining))
   await attempt(retaining, 'orphans', null, () => removeOrphans(retaining))
   await attempt(retaining, 'spools', null, async () => tally.add({spools: await sweepSpools()}))
   await attempt(retaining, 'forgotten', null, async () => tally.add({rows: await db.transaction(deleteForgotten)}))

@@ -1,29 +1,38 @@
 import {atPoint} from '../../shared/fault-point.ts'
-import {StorageMissing, type StoredObject} from '../../shared/storage.ts'
+import {StorageMissing, type StorageObject} from '../../shared/storage/storage.ts'
 import {readClock} from '../../sql/clock.ts'
-import {listDoomed, listNameless} from '../../sql/emptying.ts'
 import {isMigratedFurther} from '../../sql/migrate.ts'
+import {listNameless, listPendingDeletes} from '../../sql/purge.ts'
 import {deleteLoose} from '../../sql/segments.ts'
-import type {Retaining} from './tally.ts'
+import type {RetentionDeps} from './tally.ts'
 
 const keysPerLook = 200
-/** Then the storage is away, not a single object. */
+/** The number of failures after which the storage itself counts as unavailable, not a single object. */
 const mostFailures = 5
 const dayMs = 24 * 60 * 60 * 1000
-/** Longer than any upload takes: an S3 store dates an object by the beginning of its upload, which may go on for a day. */
+/**
+ * The age in days below which an object is left alone, longer than any upload takes. An S3 store dates an object by the beginning of its
+ * upload, which may take a day.
+ */
 const youngDays = 3
-/** Uploads that died between storage and database are few. With more than that, the storage and the database are not of one deployment. */
+/**
+ * The limit on orphans. Few uploads die between storage and database. More orphans mean that the storage and the database belong to
+ * different deployments.
+ */
 const mostOrphans = 1_000
-/** The keys this service makes, to the letter: a source's file, a part of one that is being sent, a segment of a run's records, a plan. Nothing else is touched. */
+/**
+ * Matches exactly the keys that this service makes: a source's file, an upload part, a segment of a run's records, a plan. No other object
+ * is touched.
+ */
 export const ours =
   /^org_\w+\/(imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz)$/
 
-/** Objects that nothing names any more. What cannot be removed stays written down, and is asked for again. */
-export const removeDoomed = async (retaining: Retaining) => {
+/** Removes objects that no row names any more. If an object cannot be removed, it stays listed and is retried. */
+export const removePendingDeletes = async (retaining: RetentionDeps) => {
   const {db, drain, tally} = retaining
   const failures = {count: 0}
   for (let after = ''; ; ) {
-    const keys = await listDoomed(db, {after, limit: keysPerLook})
+    const keys = await listPendingDeletes(db, {after, limit: keysPerLook})
     const removed: string[] = []
     for (const key of keys) {
       drain.throwIfAborted()
@@ -39,8 +48,8 @@ export const removeDoomed = async (retaining: Retaining) => {
   }
 }
 
-/** Its bytes, or null where the storage failed. */
-const removeOne = async ({storage, tally}: Retaining, key: string, failures: {count: number}): Promise<number | null> => {
+/** Removes one object and returns its bytes. Returns null if the storage failed. */
+const removeOne = async ({storage, tally}: RetentionDeps, key: string, failures: {count: number}): Promise<number | null> => {
   if (failures.count >= mostFailures) return null
   try {
     const bytes = await storage.size(key).catch(zeroIfMissing)
@@ -59,17 +68,17 @@ const zeroIfMissing = (error: unknown): number => {
 }
 
 /**
- * Goes through everything that is stored and removes what no row names: files whose upload died between storage and database. What is young
- * may be about to be named, and what a newer build keeps is named by what this one does not know. What lies under an org that this database
- * has never had is told and left. Nothing is removed before all has been seen.
+ * Lists all stored objects and removes those that no row names: files whose upload died between storage and database. Skips young objects,
+ * which may still get a row. Skips the step if a newer build has migrated the database, because this build does not know its rows. Objects
+ * of an unknown org are reported and kept. Nothing is removed before everything is listed.
  */
-export const removeOrphans = async (retaining: Retaining) => {
+export const removeOrphans = async (retaining: RetentionDeps) => {
   const {db, storage, drain} = retaining
   if (await isMigratedFurther(db)) return
-  // By whichever clock is behind.
+  // The earlier of the two clocks counts.
   const before = Math.min(Date.parse(await readClock(db)), Date.now()) - youngDays * dayMs
-  const orphans: StoredObject[] = []
-  let found: StoredObject[] = []
+  const orphans: StorageObject[] = []
+  let found: StorageObject[] = []
   const judgeFound = async () => {
     orphans.push(...(await judge(retaining, found, before)))
     if (orphans.length > mostOrphans) throw new Error(tooMany)
@@ -85,10 +94,10 @@ export const removeOrphans = async (retaining: Retaining) => {
 }
 
 const tooMany =
-  `More than ${mostOrphans} stored objects of orgs of this database are named by none of its rows: it may be an older copy, or share the
-storage with another. None was removed: compare the two, and remove by hand what nobody needs`.replaceAll('\n', ' ')
+  `More than ${mostOrphans} stored objects of orgs of this database have no row in it. The database may be an older copy, or share
+the storage with another. None was removed. Compare both, and remove unneeded objects by hand`.replaceAll('\n', ' ')
 
-const judge = async ({db, log, tally}: Retaining, found: StoredObject[], before: number): Promise<StoredObject[]> => {
+const judge = async ({db, log, tally}: RetentionDeps, found: StorageObject[], before: number): Promise<StorageObject[]> => {
   const old = found.filter(({key, modifiedAt}) => ours.test(key) && modifiedAt.getTime() < before)
   const nameless = await listNameless(
     db,
@@ -96,17 +105,17 @@ const judge = async ({db, log, tally}: Retaining, found: StoredObject[], before:
   )
   const foreign = nameless.filter(({known}) => !known)
   await tally.add({objectsSeen: found.length, foreignObjects: foreign.length})
-  if (foreign.length) log.warn({objects: foreign.length}, 'storage holds objects of orgs that this database does not know; they are left')
+  if (foreign.length) log.warn({objects: foreign.length}, 'storage holds objects of orgs that this database does not know; they are kept')
   const orphans = new Set(nameless.filter(({known}) => known).map(({key}) => key))
   return old.filter(({key}) => orphans.has(key))
 }
 
-/** Going through all of it may have taken hours, so it is asked once more. */
-const removeOrphan = async ({db, storage, drain, log, tally}: Retaining, {key, bytes}: StoredObject) => {
+/** Removes an orphan. Looks up its row again first, because the listing may have taken hours. */
+const removeOrphan = async ({db, storage, drain, log, tally}: RetentionDeps, {key, bytes}: StorageObject) => {
   drain.throwIfAborted()
   if ((await listNameless(db, [key])).length === 0) return
   await storage.remove(key)
-  log.warn({key, bytes}, 'an object that nothing names was removed')
+  log.warn({key, bytes}, 'removed an object that no row names')
   await tally.add({orphans: 1, orphanBytes: bytes})
 }
 

@@ -1,7 +1,10 @@
-import {type Claim, insertFailure, noteNight} from '../../sql/retention.ts'
-import type {Tools} from '../tools.ts'
+import {insertFailure, type NightClaim, noteNight} from '../../sql/retention.ts'
+import type {WorkerDeps} from '../deps.ts'
 
-/** `rows`: deleted from Postgres. `objects`: removed from storage because what named them went; `orphans`: because nothing ever did. */
+/**
+ * The counts of a night. `rows`: deleted from Postgres. `objects`: removed from storage because the row that named them was deleted.
+ * `orphans`: removed because no row ever named them.
+ */
 type Counts = Partial<
   Record<
     | 'importsExpired'
@@ -26,25 +29,25 @@ type Counts = Partial<
 >
 
 type Tally = {
-  /** Noted at once, so that a night that is carried on by another process counts what this one did. */
+  /** Adds counts and stores them at once, so that they are kept if another process continues the night. */
   add(counts: Counts): Promise<void>
   fail(step: string, org: string | null, error: unknown): Promise<void>
 }
 
-export type Retaining = Pick<Tools, 'db' | 'storage' | 'log' | 'drain'> & {tally: Tally}
+export type RetentionDeps = Pick<WorkerDeps, 'db' | 'storage' | 'log' | 'drain'> & {tally: Tally}
 
-/** Longer than any one step takes. */
+/** The lease of a night in seconds, longer than any single step takes. */
 export const leaseSeconds = 300
 
-/** Another process has the night: whoever carries it on does what is left. */
+/** Another process took over the night and continues it. */
 class NightLost extends Error {
   override name = 'NightLost'
 }
 
-export const openTally = ({db, log}: Pick<Tools, 'db' | 'log'>, claim: Claim): Tally => ({
+export const openTally = ({db, log}: Pick<WorkerDeps, 'db' | 'log'>, claim: NightClaim): Tally => ({
   async add(counts) {
     if (!(await noteNight(db, claim, {counts: counts as Record<string, number>, seconds: leaseSeconds})))
-      throw new NightLost(`The night of ${claim.day} was taken over`)
+      throw new NightLost(`Another process took over the night of ${claim.day}`)
   },
   async fail(step, org, error) {
     log.error({err: error, step, org}, 'retention failed; it is tried again the next night')
@@ -52,17 +55,17 @@ export const openTally = ({db, log}: Pick<Tools, 'db' | 'log'>, claim: Claim): T
   },
 })
 
-/** What a person deletes by day is in the log alone. */
-export const openLogged = ({log}: Pick<Tools, 'log'>): Tally => ({
+/** Opens a tally that is only logged, for deletions by people during the day. */
+export const openLogged = ({log}: Pick<WorkerDeps, 'log'>): Tally => ({
   add: async counts => log.debug(counts, 'removed'),
   fail: async (step, org, error) => log.error({err: error, step, org}, 'retention failed; it is tried again the next night'),
 })
 
-/** Orgs are named by the column for them, which goes with them. */
+/** Returns the error's message without the org's id. The org has its own column, which is deleted with the org. */
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error)).replaceAll(/org_\w+/g, 'org').slice(0, 500)
 
-/** A step that fails keeps none of the others, unless the process is to stop or has lost the night. */
-export const attempt = async ({tally, drain}: Retaining, step: string, org: string | null, act: () => Promise<unknown>) => {
+/** Executes a step. A failure does not block the other steps, unless the process drains or has lost the night. */
+export const attempt = async ({tally, drain}: RetentionDeps, step: string, org: string | null, act: () => Promise<unknown>) => {
   drain.throwIfAborted()
   try {
     await act()

@@ -1,14 +1,14 @@
-import {hasDoomed} from '../../sql/emptying.ts'
+import {hasPendingDeletes} from '../../sql/purge.ts'
 import {deleteExpiredUploads} from '../../sql/uploads.ts'
 import {inPieces} from '../pieces.ts'
-import {removeDoomed} from './objects.ts'
-import {attempt, type Retaining} from './tally.ts'
+import {removePendingDeletes} from './objects.ts'
+import {attempt, type RetentionDeps} from './tally.ts'
 
-/** Each takes its parts with it, which may be thousands. */
+/** The limit on uploads per statement. Each is deleted with its parts, which may be thousands. */
 const uploadsPerDelete = 5
 
-/** What nobody sends on any more goes, and what was let go of: parts of files that came whole, or that somebody gave up. */
-export const removeUploads = async (retaining: Retaining) => {
+/** Deletes abandoned uploads, and the stored parts of completed or cancelled ones. */
+export const removeUploads = async (retaining: RetentionDeps) => {
   const {db, drain, tally} = retaining
   const expire = () =>
     inPieces(
@@ -18,5 +18,5 @@ export const removeUploads = async (retaining: Retaining) => {
       rows => tally.add({uploads: rows}),
     )
   await attempt(retaining, 'uploads', null, expire)
-  if (await hasDoomed(db)) await attempt(retaining, 'objects', null, () => removeDoomed(retaining))
+  if (await hasPendingDeletes(db)) await attempt(retaining, 'objects', null, () => removePendingDeletes(retaining))
 }

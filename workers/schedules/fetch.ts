@@ -1,20 +1,20 @@
 import {createHash, type Hash} from 'node:crypto'
-import {fetchSource, fillPlaceholders} from '../../shared/fetch-source.ts'
-import {assertTable} from '../../shared/imports/not-a-table.ts'
-import {sampleBytes} from '../../shared/imports/sniff.ts'
-import {type Spooled, spool} from '../../shared/imports/spool.ts'
-import type {Outbound} from '../../shared/outbound/outbound.ts'
+import {assertTable} from '../../shared/files/assert-table.ts'
+import {sampleBytes} from '../../shared/files/text/sniff.ts'
+import {type SpooledFile, spool} from '../../shared/runs/results/spool.ts'
+import {fetchSource, fillPlaceholders} from '../../shared/schedules/fetch/main.ts'
+import type {Outbound} from '../../shared/schedules/outbound/outbound.ts'
 import {sourceOf} from '../../shared/schedules/schedule.ts'
 import type {Firing} from '../../sql/firings.ts'
 import {findPlan} from '../../sql/plans.ts'
 import type {Schedule} from '../../sql/schedules.ts'
 import type {Work} from '../worker.ts'
 
-export type Firework = Work & {outbound: Outbound}
-export type Fetched = {name: string; charset?: string | undefined; sha256: string; file: Spooled}
+export type FetchDeps = Work & {outbound: Outbound}
+export type FetchedFile = {name: string; charset?: string | undefined; sha256: string; file: SpooledFile}
 
-/** The file of this due time, whole, on disk and nowhere else yet. Throws SourceFailure, and NOT_A_TABLE for a web page in its place. */
-export const fetchFile = async (work: Firework, schedule: Schedule, {dueAt}: Firing): Promise<Fetched> => {
+/** Downloads the file of this due time into a temporary file. Throws SourceFailure, or NOT_A_TABLE if the server sent a web page instead. */
+export const fetchFile = async (work: FetchDeps, schedule: Schedule, {dueAt}: Firing): Promise<FetchedFile> => {
   const {db, config, outbound} = work
   const {limits} = await findPlan(db, schedule.org)
   const limitBytes = Math.min(config.FILE_LIMIT_BYTES, limits.fileBytes)
@@ -32,7 +32,7 @@ async function* hashed(chunks: AsyncIterable<Uint8Array>, hash: Hash) {
   }
 }
 
-/** Ends the download at its first 64 KiB if those are no table. */
+/** Yields the downloaded bytes. Ends the download after the first 64 KiB if they are not a table. */
 async function* checked(chunks: AsyncIterable<Uint8Array>, contentType: string | undefined) {
   let sample: Uint8Array[] | null = []
   let length = 0

@@ -2,12 +2,12 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {type Firing, renewFiring} from '../../sql/firings.ts'
 import type {Work} from '../worker.ts'
 
-/** Somebody else is at the firing by now, or it is gone: nothing more of it is ours. */
+/** Another worker owns the firing now, or the firing was deleted. This worker stops. */
 export class Superseded extends Error {
   override name = 'Superseded'
 }
 
-/** Keeps the firing ours while it is worked at. `signal` aborts with the work's own, and when the firing is no longer ours. */
+/** Renews the lease of a firing in progress. `signal` aborts with the work's own signal, and when the lease is lost. */
 export const holdLease = (work: Work, firing: Firing) => {
   const [lost, over] = [new AbortController(), new AbortController()]
   const signal = AbortSignal.any([work.signal, lost.signal])
@@ -21,9 +21,9 @@ const renew = async ({db, config, log}: Work, firing: Firing, {over, lost}: {ove
     await sleep((seconds * 1000) / 3, undefined, {signal: over}).catch(() => {})
     if (over.aborted) return
     const isOurs = await renewFiring(db, firing, seconds).catch(err => {
-      log.warn({err}, 'the lease of a firing could not be renewed')
+      log.warn({err}, 'could not renew the lease of a firing')
       return true
     })
-    if (!isOurs) lost.abort(new Superseded('Another worker is at this firing'))
+    if (!isOurs) lost.abort(new Superseded('Another worker owns this firing'))
   }
 }

@@ -1,34 +1,34 @@
-import type {Share} from '../../shared/crm/budget.ts'
 import type {Connection, RecordAnswer, WriteAnswer} from '../../shared/crm/crm.ts'
-import {isCrowded, sayProblem} from '../../shared/crm/error.ts'
-import {mostOfSmall} from '../../shared/crm/records.ts'
+import {describeProblem, isCrowded} from '../../shared/crm/error.ts'
+import type {SlotShare} from '../../shared/crm/limits/budget.ts'
+import {mostOfSmall} from '../../shared/crm/record-calls.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {writeRecords} from '../../shared/jobs.ts'
-import type {AdmittedUnit, Unit} from '../../shared/writes/admit.ts'
-import {type RecordItem, RecordsRequest} from '../../shared/writes/records.ts'
-import type {End} from '../../shared/writes/settle.ts'
+import type {AdmissionUnit, AdmittedUnit} from '../../shared/runs/external/admit.ts'
+import {type RecordItem, RecordsRequest} from '../../shared/runs/external/records.ts'
+import type {WriteEnd} from '../../shared/runs/external/settle.ts'
 import {findDiscoveredModule} from '../../sql/discoveries.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {findWrite, type ItemResult, keepUnsent, type Write} from '../../sql/writes.ts'
-import {sayRefusal} from '../engine/verdict.ts'
+import {sayRefusal} from '../engine/settle/refusal-words.ts'
 import {type Work, worker} from '../worker.ts'
 import {finishWrite} from './finish.ts'
-import {type Answered, notAsked, notNow, notSent, refusedUnsent, type Sending, sendUnits} from './send.ts'
-import {openShare} from './shares.ts'
+import {notAsked, notNow, notSent, refusedUnsent, type SendInput, type SentUnits, sendUnits} from './send.ts'
+import {openShare} from './slot-shares.ts'
 
-/** Each is one call, which may hang for as long as calls may. */
+/** The number of writes at once. Each is one call, which may hang until its timeout. */
 const atOnce = 8
 
-/** Writes the records of one request. What became of each stands under the write's id; the job says only that it was tried. */
+/** Writes the records of one request. The results are stored under the write's id. The job's answer only says that the write was tried. */
 export default worker(writeRecords, {concurrency: atOnce}, async ({org, write: id}, work) => {
   const write = await findWrite(work.db, {org, id})
-  // Tried before, given up, or ended with its org.
+  // The write was tried before, given up, or ended with its org.
   if (!write?.request) return {write: id}
   try {
     await writeAll(work, write, RecordsRequest.parse(write.request))
   } catch (error) {
     if (!(error instanceof Refusal) && !work.signal.aborted) work.log.error({err: error}, 'records not written')
-    await letGo(work, write, error)
+    await dropRequest(work, write, error)
   }
   await finishWrite(work, write)
   return {write: id}
@@ -55,13 +55,13 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
 type Kind = 'create' | 'update'
 const kindOf = ({kind}: Write) => kind as Kind
 
-/** By these the CRM would call a second create a duplicate of the first. */
+/** Lists the fields by which the CRM would call a second create a duplicate of the first. */
 const listUnique = async ({db}: Work, {connectorId}: Write, module: string) =>
   ((await findDiscoveredModule(db, {connector: connectorId, module}))?.fields ?? [])
     .filter(({unique}) => unique)
     .map(({apiName}) => apiName)
 
-const unitOf = ({at, rowKey, rowNumber, recordId, payload}: RecordItem, unique: string[]): Unit => ({
+const unitOf = ({at, rowKey, rowNumber, recordId, payload}: RecordItem, unique: string[]): AdmissionUnit => ({
   at,
   parent: null,
   rows: [
@@ -72,10 +72,10 @@ const unitOf = ({at, rowKey, rowNumber, recordId, payload}: RecordItem, unique: 
   ],
 })
 
-/** A write under way when the process is asked to stop is heard to its end. */
+/** Makes the CRM call of a write. If the process is asked to stop, a write in progress is completed first. */
 const callOf = (connection: Connection, write: Write, {module, automations, items}: RecordsRequest) => {
   const itemOf = new Map(items.map(item => [item.at, item]))
-  return (units: AdmittedUnit[], {signal, mayLeave}: Parameters<Sending['transmit']>[1]): Promise<WriteAnswer> => {
+  return (units: AdmittedUnit[], {signal, mayLeave}: Parameters<SendInput['transmit']>[1]): Promise<WriteAnswer> => {
     const options = {automations, mayLeave: () => !signal.aborted && mayLeave()}
     const mine = units.map(({at}) => itemOf.get(at)!)
     if (kindOf(write) === 'update') {
@@ -90,15 +90,15 @@ const callOf = (connection: Connection, write: Write, {module, automations, item
   }
 }
 
-const transmit = async (slots: Share, kind: Kind, units: AdmittedUnit[], call: () => Promise<WriteAnswer>): Promise<Answered> => {
+const transmit = async (slots: SlotShare, kind: Kind, units: AdmittedUnit[], call: () => Promise<WriteAnswer>): Promise<SentUnits> => {
   const {results: answers, whole = null} = await call().catch(error => notAsked(units, error))
   if (whole && isCrowded(whole.crm)) await slots.cut()
   const judged = units.map(({at}, n) => judge(kind, at, answers[n]!))
   return {ends: judged.map(({end}) => end), results: judged.map(({result}) => result), problem: whole}
 }
 
-/** What one answer of the CRM means for its row, and what its asker is told. */
-const judge = (kind: Kind, at: number, answer: RecordAnswer): {end: End; result: ItemResult} => {
+/** Turns the CRM's answer for one row into the row's outcome and the caller's result. */
+const judge = (kind: Kind, at: number, answer: RecordAnswer): {end: WriteEnd; result: ItemResult} => {
   if (answer.ok) {
     const {recordId} = answer
     const outcome = kind === 'create' ? 'created' : 'updated'
@@ -106,15 +106,18 @@ const judge = (kind: Kind, at: number, answer: RecordAnswer): {end: End; result:
   }
   if (!answer.sent) return {end: {outcome: 'unsent'}, result: refusedUnsent(at, answer.refusal)}
   const {crm, duplicateOf} = answer
-  const result = {ok: false, error: sayProblem(crm), crm, ...(duplicateOf !== null && {duplicateOf})}
+  const result = {ok: false, error: describeProblem(crm), crm, ...(duplicateOf !== null && {duplicateOf})}
   if (crm.unanswered)
-    return {end: {outcome: 'unanswered', message: sayProblem(crm), ...(crm.code && {code: crm.code})}, result: {at, result, again: false}}
+    return {
+      end: {outcome: 'unanswered', message: describeProblem(crm), ...(crm.code && {code: crm.code})},
+      result: {at, result, again: false},
+    }
   const code = crm.code ?? `HTTP_${crm.status}`
   return {end: {outcome: 'refused', code, message: sayRefusal(crm)}, result: {at, result, again: crm.rateLimited === true}}
 }
 
-/** What was not sent is said so, and may be sent again at once. What is in flight is settled by the sweep. */
-const letGo = ({db}: Work, {id: write}: Write, error: unknown) => {
+/** Marks unsent items, which may then be sent again at once. The sweep settles items in flight. */
+const dropRequest = ({db}: Work, {id: write}: Write, error: unknown) => {
   const {result} = error instanceof Refusal ? refusedUnsent(0, error) : notSent(0, {code: 'UNAVAILABLE', error: notNow().message})
   return db.transaction(tx => keepUnsent(tx, {write, result}))
 }

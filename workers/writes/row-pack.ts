@@ -1,59 +1,62 @@
 import {type Connection, CrmError} from '../../shared/crm/crm.ts'
-import {type CrmProblem, sayProblem} from '../../shared/crm/error.ts'
+import {type CrmProblem, describeProblem} from '../../shared/crm/error.ts'
 import {elementsAtOnce} from '../../shared/crm/subforms.ts'
 import {Refusal} from '../../shared/errors.ts'
-import type {Unit} from '../../shared/writes/admit.ts'
-import type {ParentItem, RowsRequest} from '../../shared/writes/rows.ts'
+import type {AdmissionUnit} from '../../shared/runs/external/admit.ts'
+import type {ParentItem, RowsRequest} from '../../shared/runs/external/rows.ts'
 import type {Pool} from '../../sql/database.ts'
 import {holdParents} from '../../sql/replacements.ts'
 import {findHead, listFreshKeys} from '../../sql/run-heads.ts'
 import type {ItemResult, Write} from '../../sql/writes.ts'
 import {notSent, refusedUnsent, soonMs, underWay} from './send.ts'
 
-export type Desk = {
+export type PackContext = {
   db: Pool
   signal: AbortSignal
   write: Write
   request: RowsRequest
-  /** Reads through it take slots as everybody's do. */
+  /** The connection for reads. They take slots like all other calls. */
   connection: Connection
-  /** How long a parent is this request's alone: to be read, to wait in line, to be written and settled. */
+  /** The seconds for which a parent is reserved for this request: to be read, queued, written and settled. */
   holdSeconds: number
 }
 
-/** Parents that go out in one request. `rowIds`: of each, by its place, the rows it holds. `readAt`: when the last of them was read. */
-export type Pack = {
-  units: Unit[]
+/**
+ * The parents of one request to the CRM. `rowIds`: the rows that each parent holds, by the parent's position. `readAt`: when the last
+ * parent was read.
+ */
+export type RowPack = {
+  units: AdmissionUnit[]
   rowIds: Map<number, string[]>
   readAt: number
-  /** Parents that are done without being sent. */
+  /** Results of parents that end without being sent. */
   results: ItemResult[]
-  /** What keeps the first parent left, and every other, from being asked about. */
+  /** The refusal that prevents the reading of all remaining parents. */
   shut: Refusal | null
 }
 
-/** They keep a whole connection from being reached, not this one call. */
+/** Codes that concern the whole connection, not a single call. */
 const shutting: string[] = ['CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_OFFERED']
-export const isShutting = ({code}: Refusal) => shutting.includes(code)
+export const isStopping = ({code}: Refusal) => shutting.includes(code)
 
-/** Reading goes on no longer than this before what was read is written. */
+/** The longest time spent on reading, in ms, before the rows that were read are written. */
 const readForMs = 2_000
 
 /**
- * Reads what the parents hold, in order, as far as one request takes them and the run's limit seems to leave room. Where it leaves none
- * for the first, they are handed on unread: admission says what becomes of them.
+ * Reads the rows that the parents hold, in order, as far as one request takes them and the run's limit has room. If the first parent finds
+ * no room, the parents are returned unread, and admission decides.
  */
-export const gatherPack = async (desk: Desk, parents: ParentItem[]): Promise<Pack> => {
-  const pack: Pack = {units: [], rowIds: new Map(), readAt: performance.now(), results: [], shut: null}
+export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): Promise<RowPack> => {
+  const pack: RowPack = {units: [], rowIds: new Map(), readAt: performance.now(), results: [], shut: null}
   const until = performance.now() + readForMs
-  let room = await readRoom(desk)
+  let room = await readRoom(pipeline)
   let elements = 0
   for (const parent of parents) {
     const isFirst = pack.units.length === 0
     if (!isFirst && performance.now() > until) break
-    const fresh = await countFresh(desk, parent)
+    const fresh = await countFresh(pipeline, parent)
     if (room === null || fresh > room) return isFirst && pack.results.length === 0 ? {...pack, units: parents.map(unitOf)} : pack
-    const read = (await hold(desk, parent)) ?? (await readParent(desk, parent, fresh))
+    const read = (await hold(pipeline, parent)) ?? (await readParent(pipeline, parent, fresh))
     if (read instanceof Refusal) return isFirst ? {...pack, shut: read} : pack
     if (!Array.isArray(read)) {
       pack.results.push(read)
@@ -69,56 +72,59 @@ export const gatherPack = async (desk: Desk, parents: ParentItem[]): Promise<Pac
   return pack
 }
 
-/** Before it is read, so that what is read is what is there as it is written. Null where the parent is ours. */
-const hold = async ({db, write, connection, holdSeconds}: Desk, {at, parentId}: ParentItem): Promise<ItemResult | null> => {
+/**
+ * Reserves a parent before its rows are read, so that they cannot change between read and write. Returns null if the reservation succeeded,
+ * else the item's result.
+ */
+const hold = async ({db, write, connection, holdSeconds}: PackContext, {at, parentId}: ParentItem): Promise<ItemResult | null> => {
   const [held] = await holdParents(db, connection.connector, {holder: {write: write.id}, parents: [parentId], seconds: holdSeconds})
   return held!.isHeld ? null : underWay(at, Math.ceil(held!.leftMs ?? soonMs))
 }
 
-/** Null where the run has stopped. */
-const readRoom = async ({db, write}: Desk) => {
+/** Returns the room in the run's row limit, or null if the run has stopped. */
+const readRoom = async ({db, write}: PackContext) => {
   const head = (await findHead(db, write.runNo))!
   return head.stop ? null : head.rowsLimit - head.counted
 }
 
-const countFresh = async ({db, write, request}: Desk, {rows}: ParentItem) =>
+const countFresh = async ({db, write, request}: PackContext, {rows}: ParentItem) =>
   (await listFreshKeys(db, {run: write.runNo, module: request.childNo, keys: rows.map(({rowKey}) => rowKey)})).length
 
-const unitOf = ({at, parentId, rows}: ParentItem): Unit => ({
+const unitOf = ({at, parentId, rows}: ParentItem): AdmissionUnit => ({
   at,
   parent: parentId,
   rows: rows.map(({rowKey, rowNumber = null}) => ({key: rowKey, number: rowNumber, target: parentId, witness: false})),
 })
 
 /**
- * The rows to be removed, or why nothing can be sent. A parent this run made holds none, unless rows of it were sent before: then they
- * may be there.
+ * Returns the ids of the rows to remove, or why nothing can be sent. A parent that this run created holds no rows, unless rows for it were
+ * sent before and may exist.
  */
-const readParent = async (desk: Desk, parent: ParentItem, fresh: number): Promise<string[] | ItemResult | Refusal> => {
+const readParent = async (pipeline: PackContext, parent: ParentItem, fresh: number): Promise<string[] | ItemResult | Refusal> => {
   const {at, parentId, made, rows} = parent
   if (made && fresh === rows.length) return []
   try {
-    const ids = await readIds(desk, parentId)
+    const ids = await readIds(pipeline, parentId)
     if (!ids) return notSent(at, noParent)
     return ids.length + rows.length > elementsAtOnce ? notSent(at, tooMany(ids.length, rows.length)) : ids
   } catch (error) {
     if (error instanceof CrmError) return {at, result: unread(error), again: true}
     if (!(error instanceof Refusal)) throw error
-    return isShutting(error) ? error : refusedUnsent(at, error)
+    return isStopping(error) ? error : refusedUnsent(at, error)
   }
 }
 
-const readIds = async ({connection, request: {module, field, child}, signal}: Desk, id: string) =>
+const readIds = async ({connection, request: {module, field, child}, signal}: PackContext, id: string) =>
   connection.isRecordId(id) ? connection.readRowIds(module, id, {field, child}, {signal}) : null
 
 const unread = ({crm}: CrmError) => ({ok: false, written: false, crm, error: sayUnread(crm)})
 
-export const sayUnread = (crm: CrmProblem) => `The rows it holds could not be read, so nothing was written. ${sayProblem(crm)}`
+export const sayUnread = (crm: CrmProblem) => `The rows it holds could not be read, so nothing was written. ${describeProblem(crm)}`
 
-export const noParent = {code: 'NOT_FOUND', error: 'The CRM has no such parent: nothing was written'}
+export const noParent = {code: 'NOT_FOUND', error: 'The CRM has no such parent. Nothing was written'}
 
-/** The CRM's limit on one request, told of one parent. */
+/** Returns the error for one parent that exceeds the CRM's limit on one request. */
 export const tooMany = (goes: number, comes: number) => ({
   code: 'BATCH_SIZE',
-  error: `The CRM takes ${elementsAtOnce} rows in one request, those to be removed among them, and of this parent ${goes} or more would go and ${comes} come. Nothing was written: remove rows of it at the CRM first`,
+  error: `The CRM takes ${elementsAtOnce} rows in one request, including removed rows. For this parent, ${goes} or more rows would be removed and ${comes} added. Nothing was written. Remove rows of the parent in the CRM first`,
 })

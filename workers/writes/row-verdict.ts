@@ -1,23 +1,23 @@
 import type {RecordAnswer} from '../../shared/crm/crm.ts'
-import {asObject, type CrmProblem, sayProblem} from '../../shared/crm/error.ts'
-import type {AdmittedUnit} from '../../shared/writes/admit.ts'
-import type {End} from '../../shared/writes/settle.ts'
+import {asObject, type CrmProblem, describeProblem} from '../../shared/crm/error.ts'
+import type {AdmittedUnit} from '../../shared/runs/external/admit.ts'
+import type {WriteEnd} from '../../shared/runs/external/settle.ts'
 import type {ItemResult} from '../../sql/writes.ts'
-import {type Answered, refusedUnsent} from './send.ts'
+import {refusedUnsent, type SentUnits} from './send.ts'
 
-/** What one answer means for the rows of its parent. `deleted`: how many rows it held. */
-export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnswer, deleted: number): Answered => {
+/** Turns the CRM's answer for a parent into the outcomes of its rows. `deleted`: how many rows the parent held. */
+export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnswer, deleted: number): SentUnits => {
   if (answer.ok)
-    return every(rows, {outcome: 'updated', recordId: parent!}, {at, result: {ok: true, deleted, added: rows.length}, again: false})
-  if (!answer.sent) return unsent(rows, refusedUnsent(at, answer.refusal))
+    return endEvery(rows, {outcome: 'updated', recordId: parent!}, {at, result: {ok: true, deleted, added: rows.length}, again: false})
+  if (!answer.sent) return unsentEnds(rows, refusedUnsent(at, answer.refusal))
   const {crm} = answer
-  const failed: ItemResult = {at, result: {ok: false, error: sayProblem(crm), crm}, again: crm.rateLimited === true}
+  const failed: ItemResult = {at, result: {ok: false, error: describeProblem(crm), crm}, again: crm.rateLimited === true}
   if (crm.unanswered) {
-    const said = {message: sayProblem(crm), ...(crm.code !== null && {code: crm.code})}
-    return every(rows, {outcome: 'unanswered', ...said, mayGoOn: mayGoOn(crm)}, failed)
+    const said = {message: describeProblem(crm), ...(crm.code !== null && {code: crm.code})}
+    return endEvery(rows, {outcome: 'unanswered', ...said, mayGoOn: mayGoOn(crm)}, failed)
   }
   const code = crm.code ?? `HTTP_${crm.status}`
-  const message = sayRefused(
+  const message = describeRefused(
     crm,
     rows.map(({key}) => key),
     deleted,
@@ -25,31 +25,39 @@ export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnsw
   return {ends: rows.map(({key}) => ({outcome: 'refused', code, message: message(key)})), results: [failed]}
 }
 
-/** By row key. The CRM refuses a parent for one of its rows, and the others are told which. `deleted`: how many rows it held. */
-export const sayRefused = (crm: CrmProblem, keys: string[], deleted: number) => {
+/**
+ * Returns the messages by row key. The CRM refuses a parent because of one of its rows; the messages of the other rows name that row.
+ * `deleted`: how many rows the parent held.
+ */
+export const describeRefused = (crm: CrmProblem, keys: string[], deleted: number) => {
   const culprit = keys[placeOf(crm) - deleted]
-  return (key: string) => (culprit && culprit !== key ? `Row ${culprit} of the same parent: ${sayProblem(crm)}` : sayProblem(crm))
+  return (key: string) => (culprit && culprit !== key ? `Row ${culprit} of the same parent: ${describeProblem(crm)}` : describeProblem(crm))
 }
 
 /**
- * No status came at all, or a gateway's that has given up waiting: the rows may be replaced at any moment yet. Any other answer, an error of
- * the CRM's own too, says that it is through with the call.
+ * Whether the call may still replace the rows: no status came, or a gateway timed out. Any other answer, including an error of the CRM,
+ * means that the call has ended.
  */
 export const mayGoOn = ({status}: CrmProblem) => status === null || status === 504
 
-/** Nothing was asked of the CRM. Without a result the parent may be tried once more. */
-export const unsent = (rows: AdmittedUnit['rows'], result?: ItemResult): Answered => every(rows, {outcome: 'unsent'}, result)
+/** Returns the ends of rows that were not sent to the CRM. Without `result`, the parent may be tried again. */
+export const unsentEnds = (rows: AdmittedUnit['rows'], result?: ItemResult): SentUnits => endEvery(rows, {outcome: 'unsent'}, result)
 
-const every = (rows: AdmittedUnit['rows'], end: End, result?: ItemResult): Answered => ({
+const endEvery = (rows: AdmittedUnit['rows'], end: WriteEnd, result?: ItemResult): SentUnits => ({
   ends: rows.map(() => end),
   results: result ? [result] : [],
 })
 
-/** Which row of those sent the CRM names, the ones to be removed counted; -1 where it names none. */
-const placeOf = ({details}: CrmProblem) => {
+const placeOf = (crm: CrmProblem) => findRowPlace(crm)?.at ?? -1
+
+/**
+ * Finds the field and the index of the subform row that the CRM names. The index starts at 0 and includes removed rows. Returns null if the
+ * CRM names none.
+ */
+export const findRowPlace = ({details}: CrmProblem): {field: string; at: number} | null => {
   const {json_path, errors} = asObject(details) ?? {}
   const [first] = Array.isArray(errors) ? errors : []
   const path = json_path ?? asObject(asObject(first)?.details)?.json_path
-  const [, row] = /^\$\.data\[\d+\]\.\w+\[(\d+)\]/.exec(String(path)) ?? []
-  return row === undefined ? -1 : Number(row)
+  const [, field, row] = /^\$\.data\[\d+\]\.(\w+)\[(\d+)\]/.exec(String(path)) ?? []
+  return field === undefined ? null : {field, at: Number(row)}
 }

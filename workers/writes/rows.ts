@@ -1,46 +1,49 @@
-import {assertWritable} from '../../shared/connectors/writing.ts'
-import type {Share} from '../../shared/crm/budget.ts'
+import {assertWritable} from '../../shared/crm/connectors/writing.ts'
 import type {Connection, WriteAnswer} from '../../shared/crm/crm.ts'
 import {isCrowded} from '../../shared/crm/error.ts'
+import type {SlotShare} from '../../shared/crm/limits/budget.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {replaceRows} from '../../shared/jobs.ts'
-import type {AdmittedUnit} from '../../shared/writes/admit.ts'
-import {type ParentItem, RowsRequest} from '../../shared/writes/rows.ts'
+import type {AdmittedUnit} from '../../shared/runs/external/admit.ts'
+import {type ParentItem, RowsRequest} from '../../shared/runs/external/rows.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {releaseAll} from '../../sql/replacements.ts'
 import {findWrite, keepResults, keepUnsent, listResults, type Write} from '../../sql/writes.ts'
 import {type Work, worker} from '../worker.ts'
 import {finishWrite} from './finish.ts'
-import {type Desk, gatherPack, isShutting, type Pack} from './row-pack.ts'
-import {judgeParent, unsent} from './row-verdict.ts'
-import {type Answered, notAsked, notNow, refusedUnsent, type Sending, sendUnits} from './send.ts'
-import {openShare} from './shares.ts'
+import {gatherPack, isStopping, type PackContext, type RowPack} from './row-pack.ts'
+import {judgeParent, unsentEnds} from './row-verdict.ts'
+import {notAsked, notNow, refusedUnsent, type SendInput, type SentUnits, sendUnits} from './send.ts'
+import {openShare} from './slot-shares.ts'
 
-/** Each reads and writes for up to ten parents, and a call may hang for as long as calls may. */
+/** The number of writes at once. Each reads and writes for up to ten parents, and each call may hang until its timeout. */
 const atOnce = 4
 
-/** Writes the rows of one request's parents. What became of each stands under the write's id; the job says only that it was tried. */
+/** Writes the rows of one request's parents. The results are stored under the write's id. The job's answer only says that the write was tried. */
 export default worker(replaceRows, {concurrency: atOnce}, async ({org, write: id}, work) => {
   const write = await findWrite(work.db, {org, id})
-  // Tried before, given up, or ended with its org.
+  // The write was tried before, given up, or ended with its org.
   if (!write?.request) return {write: id}
   try {
     await replaceAll(work, write, RowsRequest.parse(write.request))
   } catch (error) {
     if (!(error instanceof Refusal) && !work.signal.aborted) work.log.error({err: error}, 'rows not written')
-    await letGo(work, write, error instanceof Refusal ? error : notNow())
+    await releaseParents(work, write, error instanceof Refusal ? error : notNow())
   }
   await finishWrite(work, write)
   return {write: id}
 })
 
-/** `own`: for the writes, each of which goes under a slot of the share. */
-type Task = Desk & {work: Work; slots: Share; own: Connection}
+/** One write in progress. `own`: the connection for writes, each of which takes a slot of the share. */
+type Task = PackContext & {work: Work; slots: SlotShare; own: Connection}
 
-/** Rounds in which no parent came to anything: what it held was read too long ago, or there is room where there was none. */
+/**
+ * The limit on consecutive rounds without a result for any parent. In such a round, the parents were read too long ago, or the limit had no
+ * room when they were read.
+ */
 const mostIdleRounds = 3
 
-/** Throws Refusal for what keeps every parent left from being written. */
+/** Replaces the rows of all parents. Throws a Refusal that prevents all remaining parents from being written. */
 const replaceAll = async (work: Work, write: Write, request: RowsRequest) => {
   if (!(await isOpenOrg(work.db, write.org))) throw new Refusal('ORG_CLOSED', 'This org is closed', {written: false})
   const task = await openTask(work, write, request)
@@ -55,12 +58,17 @@ const replaceAll = async (work: Work, write: Write, request: RowsRequest) => {
       left = rest
     }
   } finally {
-    await releaseAll(work.db, {write: write.id}).catch(err => work.log.warn({err}, 'parents left to expire'))
+    await releaseAll(work.db, {write: write.id}).catch(err =>
+      work.log.warn({err}, 'could not release reserved parents; the reservations expire'),
+    )
     await task.slots.close()
   }
 }
 
-/** A read and a write may each hang for as long as calls may, after waiting for access and in line. */
+/**
+ * Returns how many seconds a parent stays reserved. A read and a write may each hang until their timeout, after waiting for a token and for
+ * a slot.
+ */
 const holdSecondsOf = ({config}: Work) => 2 * config.CRM_TIMEOUT_SECONDS + 60
 
 const openTask = async (work: Work, write: Write, request: RowsRequest): Promise<Task> => {
@@ -69,14 +77,14 @@ const openTask = async (work: Work, write: Write, request: RowsRequest): Promise
   return {db, signal, write, request, connection, work, own, slots: openShare(work, own.connector), holdSeconds: holdSecondsOf(work)}
 }
 
-/** One request for as many parents as it takes. */
+/** Sends one request for as many parents as it takes. */
 const replacePack = async (task: Task, left: ParentItem[]) => {
   const {db, work, write, request, slots} = task
   await assertWritable(db, {org: write.org, connector: write.connectorId})
   const pack = await gatherPack(task, left)
   await keepResults(db, {write: write.id, results: pack.results})
   let {shut} = pack
-  const transmit: Sending['transmit'] = async (units, options) => {
+  const transmit: SendInput['transmit'] = async (units, options) => {
     const sent = await sendPack(task, pack, units, options)
     shut ??= sent.shut
     return sent.answered
@@ -86,28 +94,28 @@ const replacePack = async (task: Task, left: ParentItem[]) => {
   if (shut) throw shut
 }
 
-/** What was read longer ago may have changed since: it is read again. */
+/** The time in ms for which rows that were read count as current. Older rows may have changed and are read again. */
 const freshMs = 5_000
 
-type Options = Parameters<Sending['transmit']>[1]
-type Sent = {answered: Answered; shut: Refusal | null}
+type Options = Parameters<SendInput['transmit']>[1]
+type PackResult = {answered: SentUnits; shut: Refusal | null}
 
-const sendPack = async (task: Task, pack: Pack, units: AdmittedUnit[], options: Options): Promise<Sent> => {
-  const leave = () => joined(units.map(({rows}) => unsent(rows)))
+const sendPack = async (task: Task, pack: RowPack, units: AdmittedUnit[], options: Options): Promise<PackResult> => {
+  const leave = () => joined(units.map(({rows}) => unsentEnds(rows)))
   const isFresh = performance.now() - pack.readAt < freshMs && units.every(({at}) => pack.rowIds.has(at))
   if (!isFresh) return {answered: leave(), shut: null}
   const {results, whole} = await ask(task, pack, units, options).catch(error => notAsked(units, error))
   const refused = results.flatMap(answer => (answer.ok || answer.sent ? [] : [answer.refusal]))
-  const shut = refused.find(isShutting)
+  const shut = refused.find(isStopping)
   if (shut) return {answered: leave(), shut}
   if (whole && isCrowded(whole.crm)) await task.slots.cut()
   return {answered: joined(units.map((unit, n) => judgeParent(unit, results[n]!, pack.rowIds.get(unit.at)!.length))), shut: null}
 }
 
-/** A write under way when the process is asked to stop is heard to its end. */
+/** Sends the request to the CRM. If the process is asked to stop, a write in progress is completed first. */
 const ask = (
   {own, request: {module, field, automations, items}}: Task,
-  {rowIds}: Pack,
+  {rowIds}: RowPack,
   units: AdmittedUnit[],
   {signal, mayLeave}: Options,
 ): Promise<WriteAnswer> => {
@@ -118,7 +126,7 @@ const ask = (
   return own.replaceRows(module, parents, {automations, mayLeave: () => !signal.aborted && mayLeave()})
 }
 
-const joined = (parts: Answered[]): Answered => ({
+const joined = (parts: SentUnits[]): SentUnits => ({
   ends: parts.flatMap(({ends}) => ends),
   results: parts.flatMap(({results}) => results),
 })
@@ -128,6 +136,6 @@ const withoutResult = async ({db, write}: Task, parents: ParentItem[]) => {
   return parents.filter(({at}) => open.has(at))
 }
 
-/** What was not sent is said so, and may be sent again at once. What is in flight is settled by the sweep. */
-const letGo = ({db}: Work, {id: write}: Write, refusal: Refusal) =>
+/** Marks unsent items, which may then be sent again at once. The sweep settles items in flight. */
+const releaseParents = ({db}: Work, {id: write}: Write, refusal: Refusal) =>
   db.transaction(tx => keepUnsent(tx, {write, result: refusedUnsent(0, refusal).result}))

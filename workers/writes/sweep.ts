@@ -1,72 +1,71 @@
-import {endDisconnected, endOutside, lockStanding} from '../../shared/runs/outside.ts'
-import {giveUpUnsent} from '../../shared/writes/answer.ts'
-import {settleDead} from '../../shared/writes/settle.ts'
-import {listOutsideSends} from '../../sql/outside-ledger.ts'
-import {deleteOfWriting, listStaleOutside, listUntidied, markTidied, ofWriting} from '../../sql/outside-runs.ts'
+import {giveUpUnsent} from '../../shared/runs/external/answer.ts'
+import {endDisconnected, endExternalRun, lockExternalRun} from '../../shared/runs/external/run.ts'
+import {settleAbandonedSend} from '../../shared/runs/external/settle.ts'
+import {listExternalSends} from '../../sql/external-ledger.ts'
+import {deleteOfWriting, listStaleExternalRuns, listUntidied, markTidied, ofWriting} from '../../sql/external-runs.ts'
 import {deleteOldWrites, listAbandoned} from '../../sql/writes.ts'
-import {aboutEachLease, rounds} from '../rounds.ts'
-import type {Tools} from '../tools.ts'
+import type {WorkerDeps} from '../deps.ts'
+import {aboutEachLease, periodicTask} from '../periodic.ts'
 
 const runsPerLook = 100
 const rowsPerDelete = 10_000
 const writesPerDelete = 500
-/** An outside engine that has said nothing for so long is not coming back. */
+/** The seconds without a request after which an external engine counts as gone. */
 const idleSeconds = 24 * 3600
-/** How long it can be asked what became of a write, after the end of its run. */
+/** The days for which the results of a write can be read after the end of its run. */
 const keptDays = 7
-/** By then the queue has given up the job of a write. */
+/** The seconds after which the queue has given up the job of a write. */
 const abandonedSeconds = 1_200
 
-/** One that fails keeps none of the others. */
-const each = async <T extends object>({log, drain}: Tools, found: readonly T[], move: (one: T) => Promise<unknown>) => {
+/** Calls `move` for each item. A failure does not block the others. */
+const each = async <T extends object>({log, drain}: WorkerDeps, found: readonly T[], move: (one: T) => Promise<unknown>) => {
   for (const one of found) {
     if (drain.aborted) return
-    await move(one).catch((err: unknown) => log.error({err, found: one}, 'not swept'))
+    await move(one).catch((err: unknown) => log.error({err, found: one}, 'could not sweep a run or write'))
   }
 }
 
-const moveStale = async (tools: Tools) =>
-  each(tools, await listStaleOutside(tools.db, {idleSeconds, limit: runsPerLook}), async ({id, org, idle, disconnected}) => {
-    if (disconnected) await endDisconnected(tools.db, {org, id})
-    await tools.db.transaction(async tx => {
-      const run = await lockStanding(tx, org, id)
+const moveStale = async (deps: WorkerDeps) =>
+  each(deps, await listStaleExternalRuns(deps.db, {idleSeconds, limit: runsPerLook}), async ({id, org, idle, disconnected}) => {
+    if (disconnected) await endDisconnected(deps.db, {org, id})
+    await deps.db.transaction(async tx => {
+      const run = await lockExternalRun(tx, org, id)
       if (run.state !== 'writing' && run.state !== 'closing') return
-      for (const send of await listOutsideSends(tx, run.no)) {
+      for (const send of await listExternalSends(tx, run.no)) {
         if (!send.dead) continue
-        tools.log.warn({run: id, batch: send.batch, rows: send.keys.length}, 'rows left in flight')
-        await settleDead(tx, run, send)
+        deps.log.warn({run: id, batch: send.batch, rows: send.keys.length}, 'settling rows that were left in flight')
+        await settleAbandonedSend(tx, run, send)
       }
-      if (run.state === 'closing') await endOutside(tx, run, {outcome: null, pending: 'send'})
-      else if (idle && !run.leaseLive) await endOutside(tx, run, {outcome: null, pending: 'refuse'})
+      if (run.state === 'closing') await endExternalRun(tx, run, {outcome: null, pending: 'send'})
+      else if (idle && !run.leaseLive) await endExternalRun(tx, run, {outcome: null, pending: 'refuse'})
     })
   })
 
-/** Their worker died before anything was sent, or after it: what is in flight is told by the batch. */
-const giveUpAbandoned = async (tools: Tools) =>
-  each(tools, await listAbandoned(tools.db, {seconds: abandonedSeconds, limit: runsPerLook}), ({id, org, runId}) =>
-    tools.db.transaction(async tx => {
-      const run = await lockStanding(tx, org, runId)
+/** Gives up writes whose worker died. Rows in flight are settled with their batch. */
+const giveUpAbandoned = async (deps: WorkerDeps) =>
+  each(deps, await listAbandoned(deps.db, {seconds: abandonedSeconds, limit: runsPerLook}), ({id, org, runId}) =>
+    deps.db.transaction(async tx => {
+      const run = await lockExternalRun(tx, org, runId)
       await giveUpUnsent(tx, run, id)
     }),
   )
 
-/** In pieces; a run of which more is left is found again. */
-const tidyEnded = async (tools: Tools) => {
-  const found = (await listUntidied(tools.db, {limit: runsPerLook})).map(run => ({run}))
-  await each(tools, found, async ({run}) => {
+/** Deletes old rows in pieces. A run with rows left is found again in the next round. */
+const tidyEnded = async (deps: WorkerDeps) => {
+  const found = (await listUntidied(deps.db, {limit: runsPerLook})).map(run => ({run}))
+  await each(deps, found, async ({run}) => {
     let isRest = false
-    for (const table of ofWriting)
-      if ((await deleteOfWriting(tools.db, {table, run, limit: rowsPerDelete})) === rowsPerDelete) isRest = true
-    if (!isRest) await markTidied(tools.db, run)
+    for (const table of ofWriting) if ((await deleteOfWriting(deps.db, {table, run, limit: rowsPerDelete})) === rowsPerDelete) isRest = true
+    if (!isRest) await markTidied(deps.db, run)
   })
 }
 
-const dropOldWrites = async ({db, drain}: Tools) => {
+const dropOldWrites = async ({db, drain}: WorkerDeps) => {
   while ((await deleteOldWrites(db, {days: keptDays, limit: writesPerDelete})) === writesPerDelete) drain.throwIfAborted()
 }
 
 /**
- * What the outside engines' runs leave: batches whose sender died, runs to be ended, rows that only the writing needed. Each run is moved
- * under its own lock.
+ * Cleans up after runs of external engines: settles batches of dead senders, ends runs, and deletes rows that only writing needed. Each run
+ * is changed under its own lock.
  */
-export default rounds({name: 'writes.sweep', everyMs: aboutEachLease, steps: [moveStale, giveUpAbandoned, tidyEnded, dropOldWrites]})
+export default periodicTask({name: 'writes.sweep', everyMs: aboutEachLease, steps: [moveStale, giveUpAbandoned, tidyEnded, dropOldWrites]})

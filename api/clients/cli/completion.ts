@@ -2,23 +2,23 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
 type Flag = {long: string; short: string | null; summary: string; choices: string[]; takesValue: boolean}
-/** A command as completion sees it. */
+/** A command, as far as completion needs it. */
 export type Node = {name: string; summary: string; options: Flag[]; commands: Node[]; choices: string[]}
 
-/** A script for a shell, made of the commands as they are: it completes commands, options and their choices, and files everywhere else. */
+/** Generates a shell script that completes commands, options and choices. Anywhere else it completes file names. */
 export const writeCompletion = (shell: Shell, root: Node): string => WRITERS[shell](root)
 
-type Placed = {path: string; node: Node}
+type CommandPosition = {path: string; node: Node}
 
-const walk = (node: Node, path = ''): Placed[] => [
+const walk = (node: Node, path = ''): CommandPosition[] => [
   {path, node},
   ...node.commands.flatMap(child => walk(child, `${path} ${child.name}`.trim())),
 ]
 
-/** Options of the whole program are those of every command. */
+/** Returns the options of a command, including the global ones. */
 const optionsOf = (root: Node, {options}: Node) => [...new Map([...options, ...root.options, HELP].map(flag => [flag.long, flag])).values()]
 
-const HELP: Flag = {long: '--help', short: '-h', summary: 'what a command does, with examples', choices: [], takesValue: false}
+const HELP: Flag = {long: '--help', short: '-h', summary: 'help for the command, with examples', choices: [], takesValue: false}
 
 const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 

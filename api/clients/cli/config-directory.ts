@@ -6,7 +6,7 @@ import {withoutMark} from './inputs.ts'
 import type {Session} from './session.ts'
 import {formatJson} from './stable-json.ts'
 
-/** What `.lading.json` keeps beside the files: whose they are, and the version a push is made against. */
+/** The contents of `.lading.json`: the server, the org, and the version on which the next push is based. */
 export type Origin = {server: string; org: string; version: number; etag: string; files: Base}
 
 const originFile = '.lading.json'
@@ -21,35 +21,32 @@ export const readOrigin = async (directory: string): Promise<Origin | null> => {
     const {server, org, version, etag, files} = JSON.parse(text)
     if (typeof etag === 'string' && typeof org === 'string' && files) return {server, org, version, etag, files}
   } catch {}
-  throw badFile(
-    `${join(directory, originFile)} is not what lading wrote there`,
-    'Take it out of the repository again, or delete it and pull',
-  )
+  throw badFile(`${join(directory, originFile)} is damaged`, 'Restore it from the repository, or delete it and pull')
 }
 
 export const writeOrigin = (directory: string, origin: Origin) =>
   writeWhole(join(directory, originFile), formatJson({format: 1, ...origin}))
 
-/** Or not at all: what is half of a file would count as a change of yours. */
+/** Writes atomically, because half a file would count as a local change. */
 const writeWhole = async (path: string, text: string) => {
   await writeFile(`${path}.part`, text)
   await rename(`${path}.part`, path)
 }
 
-/** Another org's connections have other ids: its configuration does not fit here. */
+/** Throws if the directory belongs to another org, because the ids of connections differ between orgs. */
 export const assertOrigin = (origin: Origin, {org, server}: Session, directory: string) => {
   if (origin.org === org) return
   throw usage(
-    `${directory} is the configuration of ${origin.org} at ${origin.server}, and you are signed in to ${org} at ${server}`,
-    'Sign in there, or pull into another directory',
+    `${directory} holds the configuration of ${origin.org} on ${origin.server}, but you are signed in to ${org} on ${server}`,
+    'Sign in to that org, or pull into another directory',
   )
 }
 
-/** Those that are configuration, in the form they are compared in: JSON laid out otherwise is no change, nor are the ends of lines of Windows. */
+/** Reads configuration files in normalised form, so that JSON layout and Windows line endings do not count as changes. */
 export const readFiles = async (directory: string): Promise<Files> => {
   const found = await readdir(directory, {recursive: true}).catch(error => {
     if (error.code === 'ENOENT') return []
-    if (error.code === 'ENOTDIR') throw badFile(`${directory} is no directory`)
+    if (error.code === 'ENOTDIR') throw badFile(`${directory} is not a directory`)
     throw error
   })
   const paths = found.map(path => path.split(sep).join('/')).filter(isOurs)
@@ -68,7 +65,7 @@ const comparable = (path: string, text: string) => {
 
 export const writeFiles = async (directory: string, files: Files, {take, drop}: {take: string[]; drop: string[]}) => {
   for (const path of take) {
-    if (!isOurs(path)) throw new Error(`The server names a file outside the configuration: ${path}`)
+    if (!isOurs(path)) throw new Error(`The server sent a file outside the configuration: ${path}`)
     await mkdir(join(directory, dirname(path)), {recursive: true})
     await writeWhole(join(directory, path), files.get(path)!)
   }

@@ -3,25 +3,25 @@ import type {Json} from '../http.ts'
 import {badFile} from './failure.ts'
 import {formatJson} from './stable-json.ts'
 
-/** An org's configuration as its server has it: the registry, the libraries with their sources, the shared templates. */
+/** The configuration of an org: the registry, libraries with source, and shared templates. */
 export type Configuration = {registry: Json; libraries: Json[]; templates: Json[]}
-/** The same as files: paths below the directory, with `/`, and their texts. */
+/** Configuration as files: text by relative path, with `/` separators. */
 export type Files = Map<string, string>
 
 export const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 
-/** Where the parts lie. Whatever else is in the directory is left alone. */
+/** Whether the path is a configuration file. Other files in the directory are ignored. */
 export const isOurs = (path: string) =>
   /^(settings|writing)\.json$|^(modules|fields|templates)\/[^/\\]+\.json$|^libraries\/(?!\.\.?\/)[^/\\]+\/(manifest\.json|source\.js)$/.test(
     path,
   )
 
-/** As git lays out a text where it is told so. */
+/** Converts Windows line endings to line feeds. */
 export const withLineFeeds = (text: string) => text.replaceAll('\r\n', '\n')
 
 export const isOfRegistry = (path: string) => /^(settings|writing)\.json$|^(modules|fields)\//.test(path)
 
-/** One file a thing, in a form that is the same for the same thing. */
+/** Converts a configuration to files, one for each object, in a stable format. */
 export const filesOf = ({registry, libraries, templates}: Configuration): Files => {
   const names = slugsOf(templates.map(({name}) => name))
   return new Map([
@@ -39,7 +39,7 @@ export const filesOf = ({registry, libraries, templates}: Configuration): Files 
 
 const inOrder = (items: Json[], by: string) => items.toSorted((one, other) => (one[by] < other[by] ? -1 : 1))
 
-/** File names of templates, which are known by their names: two that come to the same get a part that tells them apart. */
+/** Returns the file names of templates. Templates with the same slug get a hash suffix. */
 export const slugsOf = (names: readonly string[]): string[] => {
   const slugs = names.map(slugOf)
   return slugs.map((slug, at) =>
@@ -56,7 +56,7 @@ const slugOf = (name: string) =>
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, 60)
 
-/** The files as the API's bundle takes them; of libraries and templates only those `wanted`. */
+/** Builds the API's bundle from the files, limited to the libraries and templates in `wanted`. */
 export const bundleOf = (files: Files, {registry, wanted}: {registry: boolean; wanted: ReadonlySet<string>}): Json => {
   const below = (folder: string) => [...files.keys()].filter(path => path.startsWith(`${folder}/`)).sort()
   const namespaces = [
@@ -88,11 +88,12 @@ const registryOf = (files: Files, below: (folder: string) => string[]) => {
 
 const libraryOf = (files: Files, namespace: string) => {
   const source = files.get(`libraries/${namespace}/source.js`)
-  if (source === undefined) throw badFile(`libraries/${namespace}/source.js is missing`, 'A library is a manifest.json and a source.js')
+  if (source === undefined)
+    throw badFile(`libraries/${namespace}/source.js is missing`, 'Put manifest.json and source.js into the directory of the library')
   return {manifest: jsonIn(files, `libraries/${namespace}/manifest.json`), source}
 }
 
-const RESTORE = 'Take it out of the repository again, or everything from the server: lading config pull --force'
+const RESTORE = 'Restore it from the repository, or download everything again: lading config pull --force'
 
 const jsonIn = (files: Files, path: string): Json => {
   const text = files.get(path)
@@ -100,11 +101,11 @@ const jsonIn = (files: Files, path: string): Json => {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw badFile(`${path} is not JSON: ${(error as Error).message}`, `Put it right, or: ${RESTORE}`)
+    throw badFile(`${path} is not JSON: ${(error as Error).message}`, `Fix it. ${RESTORE}`)
   }
 }
 
-/** It is known by its name, and so is its file: a name that was changed alone would make a second one. */
+/** Reads a template and checks that its name matches the file name, because changing only one of them would create a second template. */
 const templateIn = (files: Files, path: string): Json => {
   const template = jsonIn(files, path)
   const name = String(template?.name ?? '')
@@ -112,16 +113,19 @@ const templateIn = (files: Files, path: string): Json => {
   const names = [slug, `${slug}-${hashOf(name).slice(0, 8)}`].map(one => `templates/${one}.json`)
   if (names.includes(path)) return template
   throw badFile(
-    `${path} holds a template called ${name || '(nothing)'}`,
-    `Templates are known by their names: call the file ${names[0]}, or the template as before`,
+    `${path} holds a template named ${name || '(nothing)'}`,
+    `Rename the file to ${names[0]}, or restore the name of the template`,
   )
 }
 
-/** What was last taken from the server or given to it: hashes by path. */
+/** Hashes by path, as of the last pull or push. */
 export type Base = Record<string, string>
 export type Merge = {take: string[]; drop: string[]; keep: string[]; conflicts: string[]}
 
-/** What a pull does with each file. Changed there alone: taken. Changed here alone: kept. On both sides, to different texts: a conflict. */
+/**
+ * Merges three versions of the files. A file that changed only on the server is taken, and one that changed only here is kept. If both
+ * sides changed it to different texts, it is a conflict.
+ */
 export const mergeFiles = ({base, here, there}: {base: Base; here: Files; there: Files}): Merge => {
   const merge: Merge = {take: [], drop: [], keep: [], conflicts: []}
   for (const path of [...new Set([...Object.keys(base), ...here.keys(), ...there.keys()])].sort()) {

@@ -1,13 +1,16 @@
 import type {Json} from '../http.ts'
 import {EXIT} from './exit-codes.ts'
 import {Failure} from './failure.ts'
+import {clean} from './phrases.ts'
 import type {Session} from './session.ts'
-import {clean} from './words.ts'
 
-type Decided = {importId: string; sources: readonly Json[]; encoding?: string; acceptBadBytes?: boolean; dryRun?: boolean}
+type DecideTextInput = {importId: string; sources: readonly Json[]; encoding?: string; acceptBadBytes?: boolean; dryRun?: boolean}
 
-/** Answers what the files leave open of their text by the options given. What stays open ends the command, unless it only tries the import. */
-export const decideText = async (session: Session, {importId, sources, encoding, acceptBadBytes, dryRun}: Decided): Promise<Json[]> => {
+/** Applies --encoding and --accept-bad-bytes to files with open text questions. Fails if questions remain, except in a dry run. */
+export const decideText = async (
+  session: Session,
+  {importId, sources, encoding, acceptBadBytes, dryRun}: DecideTextInput,
+): Promise<Json[]> => {
   const decided: Json[] = []
   for (const source of sources) {
     const path = session.path(`imports/${importId}/sources/${source.id}`)
@@ -32,12 +35,15 @@ const assertDecided = ({name, problems = [], text}: Json) => {
   const samples = candidates.map((one: Json) => `  --encoding ${one.encoding.padEnd(13)} ${clean(one.samples.slice(0, 3).join(' | '))}`)
   const isQuestion = open.kind === 'encoding'
   const next = [
-    isQuestion ? 'Run it again with the encoding in which this text is right:' : 'Add --accept-bad-bytes to read each place as \ufffd',
-    ...(!isQuestion && samples.length > 0 ? ['or run it again with the encoding in which this text is right:'] : []),
+    isQuestion
+      ? 'Run the command again with the encoding that shows this text correctly:'
+      : 'Add --accept-bad-bytes to replace each place with \ufffd',
+    ...(!isQuestion && samples.length > 0 ? ['or run the command again with the encoding that shows this text correctly:'] : []),
     ...samples,
   ]
   throw new Failure(`${clean(name)}: ${open.message}`, {
-    ...{exit: EXIT.refused, code: isQuestion ? 'ENCODING_REQUIRED' : 'BAD_BYTES'},
+    exit: EXIT.refused,
+    code: isQuestion ? 'ENCODING_REQUIRED' : 'BAD_BYTES',
     next: next.join('\n'),
   })
 }

@@ -1,10 +1,10 @@
 type Edit = {sign: ' ' | '-' | '+'; text: string}
 
 const context = 3
-/** Of the table that finds what two texts share. Past it the middle is told as replaced. */
+/** Largest table, in cells, for the longest common subsequence. Beyond it, the diff shows the middle as replaced. */
 const mostCells = 4_000_000
 
-/** What turns one text into the other, as `diff -u` writes it: hunks with three lines around each. Nothing where they are the same. */
+/** Returns a unified diff with three lines of context, or an empty list if the texts are equal. */
 export const diffLines = (before: string, after: string): string[] => {
   const edits = editsOf(linesOf(before), linesOf(after))
   const near = edits.map((_, at) => edits.slice(Math.max(0, at - context), at + context + 1).some(({sign}) => sign !== ' '))
@@ -31,7 +31,7 @@ const headOf = (hunk: Edit[], old: number, now: number) => {
   return `@@ -${at(old, count('+'))} +${at(now, count('-'))} @@`
 }
 
-/** What both begin and end with is set aside; of the middle the longest common part is kept. */
+/** Returns the edits from one text to the other. Only the lines between the common prefix and suffix are compared. */
 const editsOf = (before: string[], after: string[]): Edit[] => {
   let start = 0
   while (start < before.length && before[start] === after[start]) start++

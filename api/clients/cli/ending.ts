@@ -1,24 +1,24 @@
 import type {Json} from '../http.ts'
 import {EXIT} from './exit-codes.ts'
 import type {Output} from './output.ts'
+import {clean, count, duration, plural} from './phrases.ts'
 import {sumCounts} from './progress.ts'
-import {clean, count, duration, plural} from './words.ts'
 
 export const FAIL_ON = ['refused', 'skipped', 'never'] as const
-/** Which rows that were not written make a command end with 2. */
+/** The unwritten rows that make a command exit with 2. */
 export type FailOn = (typeof FAIL_ON)[number]
 
 const unwritten = ['refused', 'failed', 'unanswered']
 
-/** What a run that ended comes to for a script. A stop goes before rows: those it did not come to are in no count. */
-export const exitOf = ({stop, counts}: Json, failOn: FailOn): number => {
+/** Returns the exit code of an ended run. A stop takes precedence, because no count includes unread rows. */
+export const exitOf = ({stop, counts, unchanged = 0}: Json, failOn: FailOn): number => {
   if (stop) return EXIT.stopped
-  const sums = sumCounts(counts)
+  const sums = withoutUnchanged(sumCounts(counts), unchanged)
   const counted = failOn === 'never' ? [] : failOn === 'skipped' ? [...unwritten, 'skipped'] : unwritten
   return counted.some(outcome => (sums[outcome] ?? 0) > 0) ? EXIT.rows : EXIT.ok
 }
 
-/** What became of a run, for people: counts by module, why it stopped, and what to do next. */
+/** Describes an ended run: counts by module, the reason of a stop, and next steps. */
 export const describeEnding = (out: Output, run: Json): string[] => {
   const {counts, stop, dryRun, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
@@ -26,13 +26,31 @@ export const describeEnding = (out: Output, run: Json): string[] => {
   const head = stop
     ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
     : `${out.style('bold', `${what} ended`)} after ${duration(seconds)}`
-  return [head, ...countLines(out, counts), ...questionLines(run, questions), ...nextLines(out, run, id)]
+  return [head, ...countLines(out, counts), ...unchangedLines(run), ...questionLines(run, questions), ...nextLines(out, run, id)]
 }
 
 const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
-  ...{created: 'green', updated: 'green', inherited: 'green', planned: 'green'},
-  ...{refused: 'red', failed: 'red', unanswered: 'red', skipped: 'yellow', filtered: 'dim'},
+  created: 'green',
+  updated: 'green',
+  inherited: 'green',
+  planned: 'green',
+  refused: 'red',
+  failed: 'red',
+  unanswered: 'red',
+  skipped: 'yellow',
+  filtered: 'dim',
 }
+
+/** Subtracts unchanged rows from the skipped rows, because they need no retry and are no failure. */
+const withoutUnchanged = (sums: Record<string, number>, unchanged: number): Record<string, number> => ({
+  ...sums,
+  skipped: (sums.skipped ?? 0) - unchanged,
+})
+
+const unchangedLines = ({unchanged = 0, creditsSaved = 0}: Json) =>
+  unchanged > 0
+    ? [`  ${count(unchanged)} skipped rows were unchanged${creditsSaved > 0 ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}.`]
+    : []
 
 const countLines = (out: Output, counts: Record<string, Record<string, number>>) =>
   Object.entries(counts).map(([module, of]) => {
@@ -45,13 +63,13 @@ const countLines = (out: Output, counts: Record<string, Record<string, number>>)
 const questionLines = ({importId, id}: Json, questions: number) =>
   questions > 0
     ? [
-        `${plural(questions, 'question')} wait for an answer, in the browser or at /imports/${importId}/runs/${id}/questions; a retry applies it.`,
+        `${plural(questions, 'question')} need an answer. Answer in the browser or at /imports/${importId}/runs/${id}/questions, then retry the run.`,
       ]
     : []
 
-const nextLines = (out: Output, {dryRun, counts, stop, importId}: Json, id: string): string[] => {
+const nextLines = (out: Output, {dryRun, counts, stop, importId, unchanged = 0}: Json, id: string): string[] => {
   if (!importId) return []
-  const sums = sumCounts(counts)
+  const sums = withoutUnchanged(sumCounts(counts), unchanged)
   const isOpen = Boolean(stop) || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
   const steps: [command: string, why: string][] = dryRun
     ? [
@@ -60,9 +78,9 @@ const nextLines = (out: Output, {dryRun, counts, stop, importId}: Json, id: stri
       ]
     : isOpen
       ? [
-          [`lading results ${id} --failed -o failed.csv`, 'the rows to be put right'],
+          [`lading results ${id} --failed -o failed.csv`, 'the rows to fix'],
           [`lading logs ${id} --failed`, 'why, row by row'],
-          [`lading retry ${id} --watch`, 'carry it on'],
+          [`lading retry ${id} --watch`, 'retry the run'],
         ]
       : [[`lading results ${id}`, 'the file with its record ids']]
   const widest = Math.max(...steps.map(([command]) => command.length))

@@ -1,6 +1,6 @@
 import type {Command} from 'commander'
 
-/** What help shows under the verbs of a noun: a line each, by the verb's name. */
+/** Adds one example line to the help of each subcommand. */
 export const addExamples = (noun: Command, lines: Record<string, string>) => {
   for (const verb of noun.commands) {
     const line = lines[verb.name()]

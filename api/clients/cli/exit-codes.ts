@@ -1,4 +1,4 @@
-/** What a command ends with. Scripts look at these, so a number is never given another meaning. */
+/** Exit codes. Scripts depend on them, so a number never changes its meaning. */
 export const EXIT = {
   ok: 0,
   failed: 1,
@@ -16,26 +16,20 @@ export const EXIT = {
 } as const
 
 export const exitCodes: [number, string][] = [
-  [
-    EXIT.ok,
-    'All that was asked is done. Of a run that is watched: it came to its end, and every row was written or passed over on purpose',
-  ],
-  [EXIT.failed, 'Something else failed on this machine, such as a disk that is full'],
-  [
-    EXIT.rows,
-    'The run came to its end, and some rows were not written: refused, failed or never answered (--fail-on says which count). Of checks: rows would fail',
-  ],
-  [EXIT.stopped, 'The run was stopped before its end: by a person, by the plan, or because the CRM refused to go on'],
-  [EXIT.usage, 'The command does not make sense as it stands, or a file it names cannot be read. Nothing was done'],
-  [EXIT.signedOut, 'Nobody is signed in, or the session or token is good no longer. A run that was watched goes on'],
-  [EXIT.unreachable, 'The server cannot be reached, did not answer in time, or says that it cannot serve just now: try again later'],
-  [EXIT.refused, 'The server refused, or there is nothing of that name or id; its code is shown'],
+  [EXIT.ok, 'Success. For a watched run: it ended, and every row was written or intentionally skipped'],
+  [EXIT.failed, 'Another error on this machine, such as a full disk'],
+  [EXIT.rows, 'The run ended, but some rows were not written: refused, failed or unanswered (see --fail-on). For checks: rows would fail'],
+  [EXIT.stopped, 'The run was stopped before its end: by a person, by a limit of the plan, or by the CRM'],
+  [EXIT.usage, 'The command is invalid, or a file cannot be read. Nothing was done'],
+  [EXIT.signedOut, 'Not signed in, or the session or token is no longer valid. A watched run continues'],
+  [EXIT.unreachable, 'The server is unreachable, did not respond in time, or is temporarily unavailable. Try again later'],
+  [EXIT.refused, 'The server refused the request, or the name or id does not exist. The error code is shown'],
   [
     EXIT.different,
-    'What is here and what is there differ: config diff, a config pull or push that would lose changes, and a config push that skipped a library',
+    'Local files and the server differ: config diff, a config pull or push that would lose changes, or a config push that skipped a library. For doctor: the CRM does not behave as expected',
   ],
-  [EXIT.hungUp, 'The terminal was closed (SIGHUP). A run that was watched goes on'],
-  [EXIT.interrupted, 'Interrupted by Ctrl-C. A run that was watched goes on'],
-  [EXIT.pipeClosed, 'Whoever read the output closed it, as head does'],
-  [EXIT.terminated, 'Ended from outside, as a CI does that stops a job (SIGTERM). A run that was watched goes on'],
+  [EXIT.hungUp, 'The terminal was closed (SIGHUP). A watched run continues'],
+  [EXIT.interrupted, 'Interrupted by Ctrl-C. A watched run continues'],
+  [EXIT.pipeClosed, 'The reader of the output closed it, as head does'],
+  [EXIT.terminated, 'Terminated (SIGTERM), for example by CI. A watched run continues'],
 ]

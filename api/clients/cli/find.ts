@@ -2,18 +2,18 @@ import {ApiError, type Json, readPages} from '../http.ts'
 import {notThere, usage} from './failure.ts'
 import type {Session} from './session.ts'
 
-type Named = {id: string; name: string}
+type NamedItem = {id: string; name: string}
 
-/** By id, or by a name that is only one's. */
-const choose = <T extends Named>(what: string, given: string, all: readonly T[], list: string): T => {
+/** Finds an item by id or by name. Throws if there is none or if several have the name. */
+const choose = <T extends NamedItem>(what: string, given: string, all: readonly T[], list: string): T => {
   const byId = all.find(({id}) => id === given)
   if (byId) return byId
   const [found, another] = all.filter(({name}) => name === given)
   if (found && !another) return found
-  if (found) throw usage(`Several ${what}s are called ${given}`, `Name it by its id: ${list}`)
+  if (found) throw usage(`Several ${what}s are named ${given}`, `Use the id: ${list}`)
   throw notThere(
-    `There is no ${what} ${given}`,
-    `List those there are: ${list}`,
+    `${what[0]!.toUpperCase()}${what.slice(1)} not found: ${given}`,
+    `List ${what}s with: ${list}`,
     what === 'connection' ? 'CONNECTION_NOT_FOUND' : undefined,
   )
 }
@@ -21,31 +21,31 @@ const choose = <T extends Named>(what: string, given: string, all: readonly T[],
 export const findConnection = async ({client, path}: Session, given: string): Promise<Json> =>
   choose('connection', given, (await client.get(path('connectors'))).connectors, 'lading connections')
 
-/** A template whole, with its slots and flows, and its version. */
+/** Returns a template with its slots and flows, and its version as an ETag. */
 export const findTemplate = async (session: Session, given: string): Promise<{template: Json; etag: string}> => {
   const {client, path} = session
   const all = /^tpl_/.test(given) ? [] : await Array.fromAsync(readPages(client, path('templates'), 'templates', {limit: 200}))
   const id = /^tpl_/.test(given) ? given : choose('template', given, all, 'lading templates').id
   const {body, headers} = await client.call('GET', path(`templates/${encodeURIComponent(id)}`)).catch(error => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error
-    throw notThere(`There is no template ${given}`, 'List those there are: lading templates')
+    throw notThere(`Template not found: ${given}`, 'List templates with: lading templates')
   })
   return {template: body.template, etag: headers.get('etag') ?? '*'}
 }
 
-/** A run by its id, or the newest run of an import; `only` says which count. Answered with the import it is of. */
+/** Returns a run by its id, or the newest run of an import for which `only` is true. */
 export const findRun = async ({client, path}: Session, given: string, only: (run: Json) => boolean = () => true): Promise<Json> => {
   if (given.startsWith('run_')) return (await client.get(path(`runs/${encodeURIComponent(given)}`))).run
   if (!given.startsWith('imp_'))
-    throw usage(`${given} is neither a run nor an import`, 'Ids begin with run_ or imp_: lading runs lists them')
+    throw usage(`${given} is neither a run nor an import`, 'Ids start with run_ or imp_. List them with: lading runs')
   const {runs} = await client.get(path(`imports/${encodeURIComponent(given)}/runs`), {limit: 200})
   const found = runs.find(only)
-  if (!found) throw notThere(`The import ${given} has no such run`, `See what there is: lading runs ${given}`, 'RUN_NOT_FOUND')
+  if (!found) throw notThere(`The import ${given} has no such run`, `List its runs with: lading runs ${given}`, 'RUN_NOT_FOUND')
   return found
 }
 
-/** The run within its import, which has events, questions and files; a run of an outside engine has none. */
+/** Returns the path of a run within its import. An external run has no import, and so no events, questions or files. */
 export const runPath = ({path}: Session, run: Json): string => {
   if (run.importId) return path(`imports/${run.importId}/runs/${run.id}`)
-  throw usage(`${run.id} is of no import: an engine of your own carries it`, `Its log is here: lading logs ${run.id}`)
+  throw usage(`${run.id} is an external run without an import`, `Show its log with: lading logs ${run.id}`)
 }

@@ -1,7 +1,7 @@
 import {EXIT} from './exit-codes.ts'
 import {Failure} from './failure.ts'
 
-/** What a signal aborts with; `exit` is what shells expect of a process that it ended. */
+/** The abort reason of a signal. `exit` is the exit code that shells expect. */
 export class Interrupted extends Error {
   override name = 'Interrupted'
   readonly exit: number
@@ -12,15 +12,16 @@ export class Interrupted extends Error {
   }
 }
 
-/** `reason`: of the signal that was aborted. */
+/** Returns the failure of an interrupted command. `reason` is the reason of the aborted signal. */
 export const interrupted = (reason: unknown, message: string, next: string | null, detail?: object) =>
   new Failure(message, {exit: reason instanceof Interrupted ? reason.exit : EXIT.interrupted, code: 'INTERRUPTED', next, detail})
 
-/** Ctrl-C, `kill` and a CI that stops a job, a terminal that is closed. */
+/** The signals of Ctrl-C, of `kill` or CI, and of a closed terminal, with their exit codes. */
 const SIGNALS = {SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hungUp} as const
 
 /**
- * A signal ends a command at once, unless it has something to say first: that one takes the signal, and a second one ends it as it is.
+ * Handles the signals of this process. A signal ends a command at once. A command that called `take` handles the first signal itself; a
+ * second one ends it.
  */
 export const openInterrupt = (quit: (code: number) => void = code => process.exit(code)) => {
   const controller = new AbortController()

@@ -2,13 +2,13 @@ import {followJob, type Job} from '../follow-job.ts'
 import {EXIT} from './exit-codes.ts'
 import {Failure} from './failure.ts'
 import {interrupted} from './interrupt.ts'
+import {count} from './phrases.ts'
 import {openProgress} from './progress.ts'
 import type {Cli, Session} from './session.ts'
-import {count} from './words.ts'
 
 const longestHours = 24
 
-/** Waits for a job to end well; answers it. */
+/** Waits for a job and returns it. Throws if the job was refused, failed or was cancelled. */
 export const waitForJob = async (cli: Cli, session: Session, {id}: Pick<Job, 'id'>): Promise<Job> => {
   const progress = openProgress(cli.out)
   const signal = cli.interrupt()
@@ -16,7 +16,7 @@ export const waitForJob = async (cli: Cli, session: Session, {id}: Pick<Job, 'id
     progress.show({label: job.name, share: shareOf(job.progress), parts: partsOf(job)})
     return session.keepFresh()
   }
-  const next = `Come back with: lading jobs wait ${id}`
+  const next = `Continue with: lading jobs wait ${id}`
   try {
     const job = await followJob({
       client: session.client,
@@ -28,7 +28,7 @@ export const waitForJob = async (cli: Cli, session: Session, {id}: Pick<Job, 'id
     if (job) return assertDone(job)
     throw new Failure(`The job ${id} has not ended in ${longestHours} hours`, {exit: EXIT.unreachable, code: 'UNREACHABLE', next})
   } catch (error) {
-    if (signal.aborted) throw interrupted(signal.reason, `You no longer wait for the job ${id}, which goes on`, next)
+    if (signal.aborted) throw interrupted(signal.reason, `Stopped waiting for job ${id}, which continues`, next)
     throw error
   } finally {
     progress.clear()

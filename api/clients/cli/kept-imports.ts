@@ -7,19 +7,19 @@ import type {LocalFile} from './inputs.ts'
 import {writePrivately} from './profiles.ts'
 import type {Settings} from './settings.ts'
 
-/** What has been done of an import that was not started yet: where its files went, by their place on the command line. */
-export type Kept = {import: string; files: ({upload: string} | {source: string} | null)[]}
+/** The stored state of an interrupted import. `files` holds the upload or the source of each file, in the order of the command line. */
+export type KeptImport = {import: string; files: ({upload: string} | {source: string} | null)[]}
 
 const keepDays = 7
 
-/** What makes a command the same again: where to, how, and files that nobody has touched since. */
-export type Named = {server: string; org: string; how: object; files: readonly LocalFile[]}
+/** The values that identify a repeated command: the target, the options and unchanged files. */
+export type NamedImport = {server: string; org: string; how: object; files: readonly LocalFile[]}
 
 /**
- * Remembers an import until its run is begun, and has ended where it is watched, so that the same command carries on what was interrupted. Where nothing can be kept, as in a
- * container without a home, that is told once, and is no reason not to import.
+ * Opens the stored state of an import, by which the same command can resume it. The state is kept until the run starts or, if watched,
+ * ends. If nothing can be stored, as in a container without a home directory, it warns once and continues.
  */
-export const openKept = async ({stateDirectory}: Settings, {server, org, how, files}: Named, warn: (text: string) => void) => {
+export const openKept = async ({stateDirectory}: Settings, {server, org, how, files}: NamedImport, warn: (text: string) => void) => {
   const folder = join(stateDirectory, 'imports')
   const named = files.map(({path, bytes, modifiedMs, slot, digest}) => [...(digest ? [digest] : [path, modifiedMs]), bytes, slot])
   const key = createHash('sha256')
@@ -31,24 +31,24 @@ export const openKept = async ({stateDirectory}: Settings, {server, org, how, fi
   let isTold = false
   const trying = async (act: () => Promise<void>) => {
     await act().catch(error => {
-      if (!isTold) warn(`${folder} cannot be written to, so an upload that is interrupted begins anew (${error.code})`)
+      if (!isTold) warn(`Could not write to ${folder} (${error.code}). An interrupted upload cannot be resumed`)
       isTold = true
     })
   }
   return {
-    async read(): Promise<Kept | null> {
+    async read(): Promise<KeptImport | null> {
       const {by, ...kept} = await readFile(path, 'utf8')
         .then(JSON.parse)
         .catch(() => ({}))
       if (by && isAlive(by)) throw atWork(kept.import, by.pid)
       return kept.import && Array.isArray(kept.files) ? kept : null
     },
-    write: (kept: Kept) => trying(() => writePrivately(path, JSON.stringify({...kept, by: {host: hostname(), pid: process.pid}}))),
+    write: (kept: KeptImport) => trying(() => writePrivately(path, JSON.stringify({...kept, by: {host: hostname(), pid: process.pid}}))),
     forget: () => trying(() => rm(path, {force: true})),
   }
 }
 
-/** Whether the process that keeps it still runs: two would send into one import, and run it twice. */
+/** Whether another process is running this import. Two processes would upload into the same import and run it twice. */
 const isAlive = ({host, pid}: {host: string; pid: number}) => {
   if (host !== hostname() || pid === process.pid) return false
   try {
@@ -60,7 +60,7 @@ const isAlive = ({host, pid}: {host: string; pid: number}) => {
 
 const atWork = (importId: string, pid: number) =>
   usage(
-    `The same command is under way already: process ${pid} imports these files as ${importId}`,
+    `The same command is already running: process ${pid} imports these files as ${importId}`,
     'Wait for it, or add --fresh to import them a second time',
   )
 

@@ -7,8 +7,8 @@ type Listener = {port: number; token: Promise<string>; close(): void}
 const mostBytes = 16 * 1024
 
 /**
- * Waits on this machine for the page to hand a session over, by a form that knows the state. Whatever else comes is turned away, and the
- * first right one ends it. `signal` and the time-out end the wait.
+ * Listens on this machine for a form that carries the session and the expected state, and refuses every other request. It ends with the
+ * first valid form, when `signal` aborts, or at the time-out.
  */
 export const listenForSession = async (state: string, {signal, timeoutMs}: {signal: AbortSignal; timeoutMs: number}): Promise<Listener> => {
   const {promise: token, resolve, reject} = Promise.withResolvers<string>()
@@ -38,7 +38,7 @@ export const listenForSession = async (state: string, {signal, timeoutMs}: {sign
   return {port: (server.address() as AddressInfo).port, token, close}
 }
 
-/** The token of a form that has the state; null for anything else. `Host` keeps other names of this machine out. */
+/** Returns the token of a form with the right state, or null. It checks `Host` to prevent DNS rebinding. */
 const take = async (request: IncomingMessage, state: string, port: number): Promise<string | null> => {
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
   if (request.method !== 'POST' || request.url !== '/' || !isForm || request.headers.host !== `127.0.0.1:${port}`) return null
@@ -52,7 +52,7 @@ const take = async (request: IncomingMessage, state: string, port: number): Prom
   return isSame(form.get('state') ?? '', state) && token && /^[\w.-]+$/.test(token) ? token : null
 }
 
-/** In the same time whatever was sent. */
+/** Compares two secrets in constant time. */
 const isSame = (given: string, wanted: string) => timingSafeEqual(hashOf(given), hashOf(wanted))
 const hashOf = (text: string) => createHash('sha256').update(text).digest()
 
@@ -69,5 +69,5 @@ const answer = (response: ServerResponse, status: number, text: string) => {
   )
 }
 
-const DONE = 'The command line is signed in. You can close this window and go on in the terminal.'
-const REFUSED = 'This is not what the command line waits for. Start again with <code>lading login</code>.'
+const DONE = 'The command line is signed in. You can close this window and return to the terminal.'
+const REFUSED = 'The sign-in request is not valid. Start again with <code>lading login</code>.'

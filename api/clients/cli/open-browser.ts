@@ -1,7 +1,7 @@
 import {spawn} from 'node:child_process'
 import type {Settings} from './settings.ts'
 
-/** Asks the desktop to show an address; nothing depends on whether it does, since the address is printed too. */
+/** Opens a URL in the browser. Failures are ignored, because the URL is printed too. */
 export const openBrowser = ({browser}: Settings, url: string) => {
   const [program, ...args] = browser ? [browser, url] : commandOf(process.platform, url)
   const child = spawn(program!, args, {stdio: 'ignore', detached: true})

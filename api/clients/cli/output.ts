@@ -1,13 +1,13 @@
 import {styleText} from 'node:util'
-import {type Column, layPlain, layTable} from './table.ts'
-import {moment} from './words.ts'
+import {moment} from './phrases.ts'
+import {type Column, formatPlain, formatTable} from './table.ts'
 
 type Style = Parameters<typeof styleText>[0]
 type Stream = NodeJS.WriteStream
 
 /**
- * Where a command speaks. What was asked for goes to the standard output; notes, progress and errors go to the standard error, so that a
- * pipe holds nothing else. `json`: the first is one document, or one line per event where it is a stream; notes are left out.
+ * The output of a command. Results go to standard output; notes, progress and errors go to standard error. With `json`, a result is one
+ * document, or one line per event, and notes are omitted.
  */
 export type Output = ReturnType<typeof openOutput>
 
@@ -22,7 +22,7 @@ export const openOutput = (json: boolean, {out, err, columns, isDumb = false}: S
   }
   return {
     json,
-    /** A person looks at it, and lines may be drawn again. */
+    /** True if progress lines can be redrawn in place. */
     isLive: Boolean(err.isTTY) && !json && !isDumb,
     isTerminal: Boolean(out.isTTY),
     out,
@@ -30,19 +30,19 @@ export const openOutput = (json: boolean, {out, err, columns, isDumb = false}: S
     width,
     style,
     lines,
-    /** The one answer of a command: a document for programs, lines for people. */
+    /** Prints the result of a command: a document with --json, else lines. */
     answer(document: unknown, text: string | string[] | (() => string | string[])) {
       if (json) write(out, JSON.stringify(document, null, 2))
       else lines(typeof text === 'function' ? text() : text)
     },
     table(columns: readonly Column[], rows: readonly unknown[][]): string[] {
-      if (!out.isTTY) return layPlain(columns, rows)
-      const [heads, ...rest] = layTable(columns, rows, width())
+      if (!out.isTTY) return formatPlain(columns, rows)
+      const [heads, ...rest] = formatTable(columns, rows, width())
       return heads === undefined ? [] : [style('bold', heads), ...rest]
     },
-    /** A moment as people read it, and whole where programs may. */
+    /** Formats a time: short in a terminal, the full timestamp elsewhere. */
     time: (iso: string | null | undefined) => (out.isTTY ? moment(iso) : (iso ?? '-')),
-    /** One of a stream: a line of JSON, or a line for people where there is one. */
+    /** Prints one event: a JSON line with --json, else the text if there is one. */
     event(document: object, text?: string) {
       if (json) write(out, JSON.stringify(document))
       else if (text !== undefined) write(out, text)

@@ -1,14 +1,14 @@
 import type {Output} from './output.ts'
+import {clean, count, duration, size} from './phrases.ts'
 import {widthOf} from './table.ts'
-import {clean, count, duration, size} from './words.ts'
 
-/** One line of progress: `share` from 0 to 1 draws a bar; of `parts` as many are shown as fit, the first before the others. */
+/** The contents of a progress line. `share` from 0 to 1 draws a bar. As many `parts` as fit are shown, in order. */
 export type Progress = {label?: string; share: number | null; parts: string[]}
 
 const widestBar = 24
 const leastBar = 8
 
-/** Never longer than the width less one, so that no terminal breaks it. */
+/** Formats a progress line. It is one column shorter than the terminal, so that it never wraps. */
 export const progressLine = ({label = '', share, parts}: Progress, width: number): string => {
   const room = width - 1
   const percent = share === null ? '' : `${String(Math.floor(share * 100)).padStart(3)}%`
@@ -31,7 +31,7 @@ const barOf = (share: number, width: number) => {
 const drawEveryMs = 100
 const sayEveryMs = 5_000
 
-/** On a terminal one line that is drawn again and again; elsewhere a line now and then, and the last one. */
+/** Shows progress. In a terminal it redraws one line; elsewhere it prints a line every five seconds. */
 export const openProgress = ({isLive, json, err, width}: Output) => {
   let said = isLive ? 0 : Date.now()
   let drawn = false
@@ -57,7 +57,7 @@ const plainLine = ({label, share, parts}: Progress) =>
 type RunProgress = {done: number; total: number | null; rowsPerSecond: number | null; etaSeconds: number | null} | null
 export type Counts = Record<string, Record<string, number>>
 
-/** Rows by what became of them, over all modules; without those of which there are none. */
+/** Sums rows by outcome over all modules, without zeros. */
 export const sumCounts = (counts: Counts): Record<string, number> => {
   const sums: Record<string, number> = {}
   for (const of of Object.values(counts))

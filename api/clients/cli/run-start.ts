@@ -3,7 +3,7 @@ import type {Session} from './session.ts'
 
 type Start = {declaredRows?: number; retryOf?: string; dryRun?: boolean; rows?: {from?: number; to?: number}}
 
-/** Begins a run. Where the answer was lost it is looked whether one was begun all the same, so that none is begun twice. */
+/** Starts a run. If the response was lost, looks for a new run first, so that none is started twice. */
 export const startRun = async ({client, path}: Session, importId: string, start: Start): Promise<Json> => {
   const at = path(`imports/${importId}/runs`)
   const before = new Set((await client.get(at, {limit: 200})).runs.map(({id}: Json) => id))

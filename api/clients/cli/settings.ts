@@ -1,21 +1,21 @@
 import {homedir} from 'node:os'
 import {join} from 'node:path'
 
-/** What the shell says, and where files go. Read here and nowhere else in the clients: a command line has no other configuration. */
+/** Environment variables and directories. Only this file of the clients reads the environment. */
 export type Settings = {
-  /** `LADING_URL`: the server, before the one signed in to. */
+  /** `LADING_URL`: the server. Takes precedence over the stored one. */
   server: string | null
-  /** `LADING_TOKEN`: an API token, before what a sign-in left. */
+  /** `LADING_TOKEN`: an API token. Takes precedence over a stored session. */
   token: string | null
-  /** Sessions and which server is meant. */
+  /** Directory of the stored sessions. */
   configDirectory: string
-  /** What a command that broke off has to remember. */
+  /** Directory of the state of interrupted commands. */
   stateDirectory: string
-  /** `BROWSER`: the program that opens addresses. */
+  /** `BROWSER`: the program that opens URLs. */
   browser: string | null
-  /** `COLUMNS`, where the terminal does not tell its width. */
+  /** `COLUMNS`: the width, if the terminal does not report it. */
   columns: number | null
-  /** `TERM=dumb`: a terminal on which nothing can be drawn again. */
+  /** `TERM=dumb`: a terminal that cannot redraw lines. */
   isDumb: boolean
 }
 

@@ -1,4 +1,4 @@
-/** What a reader looks for first stands first; the rest by the alphabet. */
+/** Keys that come first. All others follow in alphabetical order. */
 const FIRST = [
   'key',
   'namespace',
@@ -20,7 +20,7 @@ const FIRST = [
 
 const rankOf = (key: string) => (FIRST.includes(key) ? FIRST.indexOf(key) : FIRST.length)
 
-/** JSON that is the same text for the same value, whatever order its keys came in: good in a repository. */
+/** Formats JSON with sorted keys, so that equal values give equal text. */
 export const formatJson = (value: unknown): string => `${JSON.stringify(sorted(value), null, 2)}\n`
 
 const sorted = (value: unknown): unknown => {

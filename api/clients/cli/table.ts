@@ -1,16 +1,13 @@
-import {clean} from './words.ts'
+import {clean} from './phrases.ts'
 
-/** `right`: figures. `keep`: of what does not fit this column is shortened last, such as ids that are to be copied. */
+/** A column of a table. `right` aligns numbers. A `keep` column is never shortened, because people copy its values, such as ids. */
 export type Column = {head: string; right?: boolean; keep?: boolean}
 
 const gap = 2
 const leastWidth = 4
 
-/**
- * Lines of a table that fit the width: the widest columns are shortened first, and what is left out is marked. Where even that is not
- * enough, as on a phone, each row becomes lines of its own.
- */
-export const layTable = (columns: readonly Column[], rows: readonly unknown[][], width: number): string[] => {
+/** Formats a table within the width. It shortens the widest columns first. If that is not enough, each cell gets its own line. */
+export const formatTable = (columns: readonly Column[], rows: readonly unknown[][], width: number): string[] => {
   const cells = rows.map(row => columns.map((_, at) => clean(row[at])))
   const wanted = columns.map(({head}, at) => Math.max(widthOf(head), ...cells.map(row => widthOf(row[at]!))))
   const given = narrow(wanted, columns, width - gap * (columns.length - 1))
@@ -24,13 +21,13 @@ export const layTable = (columns: readonly Column[], rows: readonly unknown[][],
   )
 }
 
-/** For programs that read lines: cells between tabs, whole, the heads first. */
-export const layPlain = (columns: readonly Column[], rows: readonly unknown[][]): string[] => [
+/** Formats a table as tab-separated lines with a header, without shortening cells. */
+export const formatPlain = (columns: readonly Column[], rows: readonly unknown[][]): string[] => [
   columns.map(({head}) => head).join('\t'),
   ...rows.map(row => columns.map((_, at) => clean(row[at])).join('\t')),
 ]
 
-/** Null where a column that is to be kept whole, or all of them at their narrowest, do not fit. */
+/** Returns the column widths, or null if the columns do not fit. */
 const narrow = (wanted: number[], columns: readonly Column[], room: number): number[] | null => {
   const given = [...wanted]
   for (let over = sum(given) - room; over > 0; over = sum(given) - room) {
@@ -59,7 +56,7 @@ const pad = (cell: string, width: number, {right = false}: Column) => {
   return right ? blank + shown : shown + blank
 }
 
-/** At most so many columns of the terminal, with a mark where something is missing. */
+/** Shortens a text to a display width, with an ellipsis. */
 export const shorten = (text: string, width: number) => {
   if (widthOf(text) <= width) return text
   let shown = ''
@@ -74,7 +71,7 @@ export const shorten = (text: string, width: number) => {
 
 const graphemes = new Intl.Segmenter()
 
-/** Columns of a terminal a text takes: two for what East Asian fonts and emoji draw wide. */
+/** Returns the display width of a text. Wide East Asian characters and emoji count as two columns. */
 export const widthOf = (text: string) => {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0

@@ -7,8 +7,10 @@ import {badFile, Failure, failureOf} from './failure.ts'
 import type {LocalFile} from './inputs.ts'
 import type {Session} from './session.ts'
 
-/** What is being sent to an import. `begun`: the upload an earlier command began; `remember` is told of one before its first byte. */
-type Sending = {
+/**
+ * An upload to do. `begun` is the upload that an earlier command started. `remember` receives a new upload before its first byte is sent.
+ */
+type SendFileInput = {
   session: Session
   importId: string
   file: LocalFile
@@ -21,11 +23,11 @@ type Sending = {
 
 const mostPartBytes = 4 * 1024 ** 2
 const chunkBytes = 128 * 1024
-/** A connection over which nothing moves for so long is given up. */
+/** Time without progress after which a connection is aborted. */
 const stallMs = 60_000
 
-/** Sends a file in parts; answers its source, and what became of its slot. */
-export const sendFile = async (sending: Sending): Promise<Json> => {
+/** Uploads a file in parts. Returns its source and the result of filling its slot. */
+export const sendFile = async (sending: SendFileInput): Promise<Json> => {
   const {session, importId, file, slot, remember, onSent, signal} = sending
   const {client} = session
   const path = session.path(`imports/${importId}/uploads`)
@@ -34,12 +36,12 @@ export const sendFile = async (sending: Sending): Promise<Json> => {
     upload = await beginUpload(client, path, {name: file.name, size: file.bytes, slot})
     await remember(upload.id)
   }
-  const opened = await open(file.path, 'r')
+  const fileHandle = await open(file.path, 'r')
   const sendPart = async (part: Part) => {
     await session.keepFresh()
-    return putPart(sending, opened, part)
+    return putPart(sending, fileHandle, part)
   }
-  const onWhole = () => assertUntouched(opened, file)
+  const onWhole = () => assertUntouched(fileHandle, file)
   try {
     return await sendUpload(
       {client, path, sendPart, onSent, onWhole, signal},
@@ -48,12 +50,12 @@ export const sendFile = async (sending: Sending): Promise<Json> => {
   } catch (error) {
     throw signal.aborted || !isPassing(error) ? error : brokeOff(error)
   } finally {
-    await opened.close()
+    await fileHandle.close()
   }
 }
 
-/** Where an earlier command left off; null once the server has forgotten it, or where it is of another file. */
-const findBegun = async ({session, begun, file}: Sending, path: string): Promise<Upload | null> => {
+/** Returns the upload that an earlier command started, or null if it expired or belongs to another file. */
+const findBegun = async ({session, begun, file}: SendFileInput, path: string): Promise<Upload | null> => {
   if (begun === null) return null
   try {
     const {upload} = await session.client.get(`${path}/${begun}`)
@@ -64,13 +66,13 @@ const findBegun = async ({session, begun, file}: Sending, path: string): Promise
   }
 }
 
-const putPart = async ({session, onSent, signal}: Sending, opened: FileHandle, {at, offset, bytes}: Part): Promise<Upload> => {
+const putPart = async ({session, onSent, signal}: SendFileInput, fileHandle: FileHandle, {at, offset, bytes}: Part): Promise<Upload> => {
   const part = Buffer.alloc(bytes)
-  const {bytesRead} = await opened.read(part, 0, bytes, offset)
-  if (bytesRead < bytes) throw badFile('The file has become shorter while it was sent', 'Run it again when nobody writes to it any more')
+  const {bytesRead} = await fileHandle.read(part, 0, bytes, offset)
+  if (bytesRead < bytes) throw badFile('The file became shorter during the upload', 'Run the command again when the file no longer changes')
   const digest = createHash('sha256').update(part).digest('base64')
   const stalled = new AbortController()
-  const watch = setInterval(() => stalled.abort(new Unreachable(`Nothing moved for ${stallMs / 1000} seconds`)), stallMs)
+  const watch = setInterval(() => stalled.abort(new Unreachable(`The upload stalled for ${stallMs / 1000} seconds`)), stallMs)
   const body = streamOf(part, sent => {
     watch.refresh()
     onSent(offset + sent)
@@ -84,7 +86,7 @@ const putPart = async ({session, onSent, signal}: Sending, opened: FileHandle, {
   }
 }
 
-/** In pieces, so that it is seen how far it has got. */
+/** Converts a part to a stream of chunks, so that its progress can be reported. */
 const streamOf = (part: Buffer, onSent: (bytes: number) => void) => {
   let at = 0
   return new ReadableStream<Uint8Array>({
@@ -97,15 +99,15 @@ const streamOf = (part: Buffer, onSent: (bytes: number) => void) => {
   })
 }
 
-/** The parts must be of one file. */
-const assertUntouched = async (opened: FileHandle, {bytes, modifiedMs, path}: LocalFile) => {
-  const now = await opened.stat()
+/** Throws if the file has changed during the upload. */
+const assertUntouched = async (fileHandle: FileHandle, {bytes, modifiedMs, path}: LocalFile) => {
+  const now = await fileHandle.stat()
   if (now.size === bytes && Math.floor(now.ctimeMs) === modifiedMs) return
-  throw badFile(`${path} was changed while it was sent`, 'Nothing was imported. Run it again when nobody writes to it any more')
+  throw badFile(`${path} changed during the upload`, 'Nothing was imported. Run the command again when the file no longer changes')
 }
 
 const brokeOff = (error: unknown) => {
   const {message, exit, code} = failureOf(error)
-  const next = 'What was sent is kept for a day: the same command goes on where it broke off'
-  return new Failure(`The upload broke off: ${message}`, {exit: exit === EXIT.refused ? EXIT.unreachable : exit, code, next})
+  const next = 'Uploaded parts are kept for a day. Run the same command again to resume'
+  return new Failure(`The upload failed: ${message}`, {exit: exit === EXIT.refused ? EXIT.unreachable : exit, code, next})
 }

@@ -1,4 +1,4 @@
 import {readFileSync} from 'node:fs'
 
-/** As the package has it, in the checkout and where it is installed. */
+/** Returns the version of the package, both in a checkout and when installed. */
 export const readVersion = (): string => JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version

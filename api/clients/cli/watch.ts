@@ -6,16 +6,16 @@ import {Failure, failureOf} from './failure.ts'
 import {runPath} from './find.ts'
 import {Interrupted, interrupted} from './interrupt.ts'
 import type {Output} from './output.ts'
+import {clean} from './phrases.ts'
 import {openProgress, runProgress} from './progress.ts'
 import type {Cli, Session} from './session.ts'
-import {clean} from './words.ts'
 
 export type Following = {watch?: boolean; failOn?: FailOn}
 
-/** Whoever asks which rows were written has to wait for them. */
+/** Whether the command waits for the end of the run. --fail-on implies --watch, because it needs the result. */
 export const isWatched = ({watch, failOn}: Following) => Boolean(watch) || failOn !== undefined
 
-/** Follows a run to its end and says what became of it; the process then ends with what that means. */
+/** Follows a run to its end, prints the result and sets the exit code. */
 export const watchToEnd = async (cli: Cli, session: Session, run: Json, failOn: FailOn = 'refused') => {
   const {out} = cli
   const signal = cli.interrupt()
@@ -29,19 +29,19 @@ export const watchToEnd = async (cli: Cli, session: Session, run: Json, failOn: 
     if (!(error instanceof Interrupted) && !signal.aborted) throw error
     throw interrupted(
       signal.reason,
-      `You no longer watch ${run.id}, which goes on`,
-      `Come back with: lading watch ${run.id}   Stop it with: lading cancel ${run.id}`,
+      `Stopped watching ${run.id}, which continues`,
+      `Continue with: lading watch ${run.id}   Cancel the run with: lading cancel ${run.id}`,
       {run: run.id},
     )
   }
 }
 
-type Watched = {session: Session; out: Output; path: string; signal: AbortSignal}
+type WatchRunInput = {session: Session; out: Output; path: string; signal: AbortSignal}
 
 const patienceMs = 300_000
 
-/** Follows a run to its end and shows how it goes on; answers it. Given up once nothing was heard for five minutes. */
-const watchRun = async ({session, out, path, signal}: Watched): Promise<Json> => {
+/** Follows a run, shows its progress and returns the ended run. Gives up after five minutes without a response. */
+const watchRun = async ({session, out, path, signal}: WatchRunInput): Promise<Json> => {
   const progress = openProgress(out)
   let pause: string | null = null
   let ended: Json = null
@@ -65,18 +65,18 @@ const watchRun = async ({session, out, path, signal}: Watched): Promise<Json> =>
   }
 }
 
-/** The run itself is none the worse for it. */
+/** Returns the failure for a run that can no longer be followed. The run itself continues. */
 const lost = (error: unknown, path: string) => {
   const {message, exit, code, next, detail} = failureOf(error)
-  const back = `The run goes on by itself. Come back with: lading watch ${path.split('/').at(-1)}`
+  const back = `The run continues. Follow it again with: lading watch ${path.split('/').at(-1)}`
   if (isFinal(error)) return new Failure(message, {exit, code, detail, next: next ? `${next}\n${back}` : back})
-  return new Failure(`Nothing was heard of the run for a while: ${message}`, {exit: EXIT.unreachable, code: 'UNREACHABLE', next: back})
+  return new Failure(`Lost the connection to the run: ${message}`, {exit: EXIT.unreachable, code: 'UNREACHABLE', next: back})
 }
 
-/** A run that lies down says why, once; answers what was said. */
+/** Prints the state. If the run is paused, warns once per reason. Returns the reason, or null if the run is not paused. */
 const tellState = (out: Output, data: Json, before: string | null): string | null => {
   out.event({event: 'state', ...data})
   const pause = data.pause ? clean(data.pause.message) : null
-  if (pause !== null && pause !== before) out.warn(`The run waits: ${pause}`)
+  if (pause !== null && pause !== before) out.warn(`The run is paused: ${pause}`)
   return pause
 }

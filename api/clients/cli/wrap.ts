@@ -1,6 +1,6 @@
 import {widthOf} from './table.ts'
 
-/** A text in lines no wider than so many columns, broken between words. A word that is wider stands alone. */
+/** Wraps a text at spaces. A word that is longer than the width gets its own line. */
 export const wrap = (text: string, width: number): string[] => {
   const lines = ['']
   for (const word of text.split(' ')) {
@@ -11,7 +11,7 @@ export const wrap = (text: string, width: number): string[] => {
   return lines
 }
 
-/** The same for lines that have their form already: what goes on of an indented one stands further in. Commands that are to be copied stay whole. */
+/** Wraps each line with a hanging indent. A command stays on one line, so that a person can copy it. */
 export const wrapLines = (text: string, width: number): string =>
   text
     .split('\n')

@@ -12,31 +12,32 @@ type SetupOptions = {prices: string; webhookUrl?: string}
 export default (cli: Cli, program: Command) => {
   const billing = program
     .command('billing')
-    .summary('set up and check what is sold (operators)')
+    .summary('set up and check the sale of plans (operators)')
     .description(
       'For operators, on a machine with the checkout of the server and the environment of the API: DATABASE_URL, PUBLIC_URL and PAYMENT_API_KEY.',
     )
   billing
     .command('setup')
     .summary('create prices, webhook endpoint and portal at the payment provider')
-    .requiredOption('--prices <file>', 'what each plan and pack costs, in JSON')
+    .requiredOption('--prices <file>', 'prices of plans and packs, as JSON')
     .option('--webhook-url <url>', 'where the provider sends events (default: PUBLIC_URL/billing/webhook)')
     .action(({prices, webhookUrl}: SetupOptions) =>
       runOnServer(cli, ['setup', '--prices', prices, ...(webhookUrl ? ['--webhook-url', webhookUrl] : [])]),
     )
   billing
     .command('check')
-    .summary('compare what is sold with the payment provider')
+    .summary('compare plans and prices with the payment provider')
     .option('--webhook-url <url>', 'where the provider sends events (default: PUBLIC_URL/billing/webhook)')
     .action(({webhookUrl}: Partial<SetupOptions>) => runOnServer(cli, ['check', ...(webhookUrl ? ['--webhook-url', webhookUrl] : [])]))
   addExamples(billing, {setup: 'setup --prices prices.json', check: 'check'})
 }
 
-const script = fileURLToPath(new URL('../../../shared/billing-setup.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../../shared/billing/setup-command.ts', import.meta.url))
 
-/** The server's code does the work, as a process of its own: it needs the database and the key, which no client has. */
+/** Runs the setup as a separate process, because it needs the database and the provider's key. */
 const runOnServer = async ({out, exit}: Cli, args: string[]) => {
-  if (!existsSync(script)) throw usage('This command needs the checkout of the server', 'Run it on the server: npx lading billing --help')
+  if (!existsSync(script))
+    throw usage('This command works only on the server', 'Run it in the checkout of the server: npx lading billing --help')
   const child = spawn(process.execPath, [script, ...args, ...(out.json ? ['--json'] : [])], {stdio: 'inherit'})
   const [code] = await once(child, 'exit')
   exit((code as number | null) ?? 1)

@@ -1,25 +1,32 @@
 import type {Command} from 'commander'
 import {EXIT} from '../cli/exit-codes.ts'
 import {waitForJob} from '../cli/job.ts'
+import {clean, count, plural} from '../cli/phrases.ts'
 import type {Cli} from '../cli/session.ts'
-import {clean, count, plural} from '../cli/words.ts'
 import {wrapLines} from '../cli/wrap.ts'
 import {type Json, readPages} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
   program
     .command('checks')
-    .summary('say what of an import would go wrong')
-    .description('Reads every row as a run would, asks the CRM nothing and writes nothing. Ends with 2 where rows would fail.')
-    .argument('<import>', 'its id')
+    .summary('check an import for problems')
+    .description('Reads every row as a run would, without calling the CRM. Exits with 2 if rows would fail.')
+    .argument('<import>', 'id of the import')
     .addHelpText(
       'after',
-      '\nExamples:\n  lading import leads.csv -t Leads --no-run\n  lading checks imp_01k9…\n\nNext: put it right, or lading run IMPORT --watch',
+      '\nExamples:\n  lading import leads.csv -t Leads --no-run\n  lading checks imp_01k9…\n\nNext: fix the problems, or lading run IMPORT --watch',
     )
     .action((id: string) => check(cli, id))
 }
 
-const heads = [{head: 'WHAT'}, {head: 'ROWS', right: true}, {head: 'FIRST', right: true}, {head: 'WHERE'}, {head: 'MESSAGE'}, {head: 'FIX'}]
+const heads = [
+  {head: 'SEVERITY'},
+  {head: 'ROWS', right: true},
+  {head: 'FIRST', right: true},
+  {head: 'WHERE'},
+  {head: 'MESSAGE'},
+  {head: 'FIX'},
+]
 
 const check = async (cli: Cli, id: string) => {
   const session = await cli.open()
@@ -29,14 +36,12 @@ const check = async (cli: Cli, id: string) => {
   const {checks} = await client.get(at, {limit: 1})
   const problems = await Array.fromAsync(readPages(client, at, 'problems', {limit: 500}))
   const rows = problems.map(({severity, count: many, rows: first, module, field, column, message, fix}: Json) => [
-    ...[
-      severity,
-      many === null ? '' : count(many),
-      first?.[0] ?? '',
-      [module, field ?? column].filter(part => part).join('.'),
-      message,
-      fix,
-    ],
+    severity,
+    many === null ? '' : count(many),
+    first?.[0] ?? '',
+    [module, field ?? column].filter(part => part).join('.'),
+    message,
+    fix,
   ])
   const errors = problems.filter(({severity}: Json) => severity === 'error').length
   cli.out.answer({checks, problems}, () => [
@@ -48,11 +53,11 @@ const check = async (cli: Cli, id: string) => {
   if (errors > 0) cli.exit(EXIT.rows)
 }
 
-/** Sentences do not go into cells. */
+/** Formats a problem for a terminal as a paragraph, because sentences do not fit into table cells. */
 const describe = ({out}: Cli, {severity, count: many, rows, module, field, column, message, fix}: Json): string[] => {
   const colour = severity === 'error' ? 'red' : severity === 'warning' ? 'yellow' : 'dim'
   const where = [module, field ?? column].filter(part => part).join('.')
-  const which = many === null ? '' : `, ${plural(many, 'row')}${rows?.length ? ` from ${rows[0]} on` : ''}`
+  const which = many === null ? '' : `, ${plural(many, 'row')}${rows?.length ? `, first row ${rows[0]}` : ''}`
   const said = wrapLines(`  ${clean(message)}\n  Fix: ${clean(fix)}`, out.width())
   return [`${out.style(colour, severity)}  ${clean(where)}${which}`, said]
 }

@@ -32,6 +32,6 @@ const describe = (command: Command): Node => ({
 
 const COMPLETION_HELP = `
 Examples:
-  source <(lading completion bash)                     # this shell; in ~/.bashrc for every one
+  source <(lading completion bash)               # this shell only; add it to ~/.bashrc for all
   lading completion zsh > "\${fpath[1]}/_lading"
   lading completion fish > ~/.config/fish/completions/lading.fish`

@@ -5,24 +5,24 @@ import {diffLines} from '../cli/diff.ts'
 import {EXIT} from '../cli/exit-codes.ts'
 import {Failure, usage} from '../cli/failure.ts'
 import type {Output} from '../cli/output.ts'
+import {clean, plural} from '../cli/phrases.ts'
 import type {Cli, Session} from '../cli/session.ts'
-import {clean, plural} from '../cli/words.ts'
 import {type Json, readPages} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
   const config = program
     .command('config')
-    .summary("the org's configuration as files")
+    .summary('sync the configuration of the org with files')
     .description(CONFIG_ABOUT)
     .addHelpText('after', CONFIG_HELP)
   config
     .command('pull')
-    .summary('take what is there')
+    .summary('download the configuration')
     .description(
-      'Writes the configuration into a directory. What you changed and nobody else did stays; what both changed is named, and nothing is written.',
+      'Writes the configuration to a directory. Keeps files that only you changed. If a file was changed both here and on the server, it is reported and nothing is written.',
     )
-    .argument('[directory]', 'where to', '.')
-    .option('--force', 'take everything, also over changes of yours')
+    .argument('[directory]', 'target directory', '.')
+    .option('--force', 'overwrite your changes')
     .addHelpText(
       'after',
       '\nExample:\n  lading config pull crm && git add crm && git commit\n\nNext: edit, lading config diff, lading config push',
@@ -30,35 +30,36 @@ export default (cli: Cli, program: Command) => {
     .action((directory: string, options: {force?: boolean}) => pull(cli, directory, Boolean(options.force)))
   config
     .command('diff')
-    .summary('show what a push would change')
-    .description('From what is there (-) to what is here (+). Ends with 0 where nothing differs, with 8 where something does.')
-    .argument('[directory]', 'the files', '.')
+    .summary('show what push would change')
+    .description('Compares the server (-) with your files (+). Exits with 0 if they are equal, with 8 if not.')
+    .argument('[directory]', 'directory of the files', '.')
     .addHelpText(
       'after',
-      '\nExamples:\n  lading config diff crm\n  lading config diff crm > /dev/null || echo "somebody changed something"',
+      '\nExamples:\n  lading config diff crm\n  lading config diff crm > /dev/null || echo "the configuration has changed"',
     )
     .action((directory: string) => diff(cli, directory))
   config
     .command('push')
-    .summary('give it what is here')
+    .summary('upload your changes')
     .description(
-      'Sends what you changed, all or nothing, against the version you pulled. Administrators may. Ends with 8 if a library was skipped because people publish it.',
+      'Uploads your changes, all or nothing, if the server still has the version you pulled. Requires the admin role. Exits with 8 if a library was skipped because people manage it.',
     )
-    .argument('[directory]', 'the files', '.')
+    .argument('[directory]', 'directory of the files', '.')
     .option('--prune', 'also delete libraries and templates whose files you deleted')
     .addHelpText(
       'after',
-      '\nExample, in CI on the main branch:\n  lading config diff crm; lading config push crm\n\nWhere somebody changed it after you pulled, it is refused (REGISTRY_CONFLICT): pull, look, push again.',
+      '\nExample, in CI on the main branch:\n  lading config diff crm; lading config push crm\n\nIf the configuration changed after you pulled, push fails with REGISTRY_CONFLICT: pull, review, push again.',
     )
     .action((directory: string, options: {prune?: boolean}) => push(cli, directory, Boolean(options.prune)))
 }
 
-const notPulled = (directory: string) =>
-  usage(`${directory} holds no configuration that was pulled`, `Begin with: lading config pull ${directory}`)
+const notPulled = (directory: string) => usage(`${directory} has no pulled configuration`, `Start with: lading config pull ${directory}`)
 
 type There = {files: Files; version: number; etag: string; configuration: Configuration}
 
-/** The registry first: whatever is written after it makes its version too old, never too new. */
+/**
+ * Reads the configuration from the server. The registry comes first, so that a concurrent change makes the version too old, never too new.
+ */
 const readThere = async ({client, path}: Session): Promise<There> => {
   const {body: registry, headers} = await client.call('GET', path('config/registry'))
   const {libraries} = await client.get(path('libraries'), {source: true})
@@ -83,10 +84,15 @@ const pull = async ({out, open}: Cli, directory: string, force: boolean) => {
   const here = await readFiles(directory)
   const merge = mergeFiles({base: origin?.files ?? {}, here, there})
   if (merge.conflicts.length > 0 && !force)
-    throw new Failure(`${plural(merge.conflicts.length, 'file was', 'files were')} changed here and there: ${merge.conflicts.join(', ')}`, {
-      ...{exit: EXIT.different, code: 'DIFFERENT', detail: {conflicts: merge.conflicts}},
-      next: 'Nothing was written. Commit or copy your version, take theirs with `lading config pull --force`, and bring yours in again',
-    })
+    throw new Failure(
+      `${plural(merge.conflicts.length, 'file was', 'files were')} changed both here and on the server: ${merge.conflicts.join(', ')}`,
+      {
+        exit: EXIT.different,
+        code: 'DIFFERENT',
+        detail: {conflicts: merge.conflicts},
+        next: 'Nothing was written. Commit or copy your version, run `lading config pull --force`, then apply your changes again',
+      },
+    )
   const overwritten = force ? [...merge.conflicts, ...merge.keep] : []
   const take = [...merge.take, ...overwritten.filter(path => there.has(path))]
   const drop = [...merge.drop, ...overwritten.filter(path => !there.has(path))]
@@ -95,7 +101,7 @@ const pull = async ({out, open}: Cli, directory: string, force: boolean) => {
   await writeOrigin(directory, {server, org, version, etag, files: hashesOf(there)})
   const kept = force ? [] : merge.keep
   out.answer({version, taken: take, removed: drop, kept}, [
-    `${directory} has version ${version}: ${plural(take.length, 'file')} taken, ${drop.length} removed, ${kept.length} of yours kept`,
+    `${directory} is at version ${version}: ${plural(take.length, 'file')} updated, ${drop.length} removed, ${kept.length} of yours kept`,
     ...take.map(path => `  ${path}`),
     ...drop.map(path => `  ${path} (removed)`),
   ])
@@ -122,17 +128,17 @@ const diff = async (cli: Cli, directory: string) => {
   })
   if (origin && origin.version !== version)
     cli.out.note(
-      `The server is at version ${version}, this directory at ${origin.version}: \`lading config pull\` first, to see your own changes alone`,
+      `The server is at version ${version}, this directory at ${origin.version}. Run \`lading config pull\` first to see only your own changes`,
     )
   cli.out.answer({different: changes.length > 0, changes}, () =>
-    changes.length ? changes.flatMap(one => showChange(cli.out, one)) : 'Nothing differs',
+    changes.length ? changes.flatMap(one => showChange(cli.out, one)) : 'No differences',
   )
   if (changes.length > 0) cli.exit(EXIT.different)
 }
 
 const showChange = (out: Output, {path, change, diff: lines}: {path: string; change: string; diff: string[]}): string[] => [
-  out.style('bold', `--- ${change === 'added' ? '/dev/null' : `there/${path}`}`),
-  out.style('bold', `+++ ${change === 'removed' ? '/dev/null' : `here/${path}`}`),
+  out.style('bold', `--- ${change === 'added' ? '/dev/null' : `server/${path}`}`),
+  out.style('bold', `+++ ${change === 'removed' ? '/dev/null' : `local/${path}`}`),
   ...lines.map(line => {
     const shown = clean(line[0]) + line.slice(1).replaceAll(/\p{Cc}/gu, ' ')
     const text = line.startsWith(' ') ? ` ${shown}`.slice(shown.startsWith(' ') ? 1 : 0) : shown
@@ -167,7 +173,7 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   const isSkipped = (path: string) => skippedLibraries.some(name => path.startsWith(`libraries/${name}/`))
   const isLeft = (path: string) => isSkipped(path) || (!here.has(path) && !isOfRegistry(path) && !prune)
   const [left, pushed] = [changed.filter(isLeft), changed.filter(path => !isLeft(path))]
-  const why = (path: string) => (here.has(path) ? 'skipped: people publish this library' : 'still there: --prune deletes it')
+  const why = (path: string) => (here.has(path) ? 'skipped: people manage this library' : 'still on the server: use --prune to delete it')
   cli.out.answer({pushed, skipped: left, skippedLibraries, removed: prune ? removed : [], warnings: body.warnings, version}, [
     `${plural(pushed.length, 'file')} pushed${left.length > 0 ? `, ${left.length} not` : ''}; the configuration is at version ${version}`,
     ...pushed.map(path => `  ${path}${here.has(path) ? '' : ' (removed)'}`),
@@ -176,24 +182,29 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   if (skippedLibraries.length > 0) cli.exit(EXIT.different)
 }
 
-/** Templates have no part in the version a push is made against. */
+/** Throws if a template changed both here and on the server. The version of the registry does not cover templates. */
 const assertTemplatesUntouched = (conflicts: string[]) => {
   const templates = conflicts.filter(path => path.startsWith('templates/'))
   if (templates.length === 0) return
-  throw new Failure(`${plural(templates.length, 'template was', 'templates were')} changed here and there: ${templates.join(', ')}`, {
-    ...{exit: EXIT.different, code: 'DIFFERENT', detail: {conflicts: templates}},
-    next: 'Nothing was pushed. Commit or copy your version, take theirs with `lading config pull --force`, and bring yours in again',
-  })
+  throw new Failure(
+    `${plural(templates.length, 'template was', 'templates were')} changed both here and on the server: ${templates.join(', ')}`,
+    {
+      exit: EXIT.different,
+      code: 'DIFFERENT',
+      detail: {conflicts: templates},
+      next: 'Nothing was pushed. Commit or copy your version, run `lading config pull --force`, then apply your changes again',
+    },
+  )
 }
 
 const sayNothing = (out: Output, removed: string[]) => {
   out.answer({pushed: [], removed: []}, [
     'Nothing to push',
-    ...removed.map(path => `  ${path} was deleted here and is still there: --prune deletes it`),
+    ...removed.map(path => `  ${path} was deleted here but is still on the server: use --prune to delete it`),
   ])
 }
 
-/** Deletes what was deleted here; answers the version that made, as far as nobody else wrote meanwhile. */
+/** Deletes the templates and libraries whose files were deleted. Returns the new version, or undefined if it is not known. */
 const pruneAll = async (
   {client, path}: Session,
   removed: string[],
@@ -215,8 +226,8 @@ const pruneAll = async (
 type Settling = {directory: string; origin: Origin; here: Files; pushed: string[]; told: number | undefined}
 
 /**
- * Takes the files of what was pushed as the server lays them out, with what it filled in. The next push is made against what is there by
- * now, unless somebody else wrote meanwhile: then a pull comes first.
+ * Updates local files to the form that the server gave to what was pushed. Records the new version, unless another member changed the
+ * configuration at the same time; then the directory must be pulled first. Returns the version of the directory.
  */
 const settle = async (session: Session, {directory, origin, here, pushed, told}: Settling): Promise<number> => {
   const {files: now, version, etag} = await readThere(session)
@@ -225,7 +236,7 @@ const settle = async (session: Session, {directory, origin, here, pushed, told}:
   const take: string[] = []
   for (const path of pushed) {
     const text = now.get(path)
-    // What the server left alone is there as it was before.
+    // The server skipped this file.
     if (text === undefined ? here.has(path) : hashOf(text) === base[path] && text !== here.get(path)) continue
     if (text === undefined) delete base[path]
     else if (isAlone || text === here.get(path)) base[path] = hashOf(text)
@@ -237,14 +248,14 @@ const settle = async (session: Session, {directory, origin, here, pushed, told}:
 }
 
 const CONFIG_ABOUT =
-  'What the org says about its imports, as files that are good in a repository: settings, modules, annotations of fields, libraries and shared templates, one file a thing, always in the same form.'
+  'The configuration of the org as files for a repository: settings, modules, field annotations, libraries and shared templates. One file each, in a stable format.'
 
 const CONFIG_HELP = `
-  settings.json  writing.json           the org's settings; connections on which writing is paused
-  modules/KEY.json  fields/KEY.json     a module, and what is said of its fields
+  settings.json  writing.json           settings of the org; connections with paused writing
+  modules/KEY.json  fields/KEY.json     a module, and the annotations of its fields
   libraries/NAME/manifest.json, source.js
-  templates/NAME.json                   templates that are shared
-  .lading.json                          whose they are, at which version: commit it too
+  templates/NAME.json                   shared templates
+  .lading.json                          server, org and version; commit it too
 
 Examples:
   lading config pull crm

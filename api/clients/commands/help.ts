@@ -17,10 +17,7 @@ export default ({out}: Cli, program: Command) => {
       for (const word of words) {
         const found = command.commands.find(one => one.name() === word)
         if (!found)
-          throw usage(
-            `There is no command and no topic ${words.join(' ')}`,
-            `Commands: lading --help. Topics: ${Object.keys(TOPICS).join(', ')}`,
-          )
+          throw usage(`Unknown command or topic: ${words.join(' ')}`, `Commands: lading --help. Topics: ${Object.keys(TOPICS).join(', ')}`)
         command = found
       }
       command.outputHelp()
@@ -29,7 +26,7 @@ export default ({out}: Cli, program: Command) => {
 
 type Topic = (out: Output) => [document: unknown, lines: string[]]
 
-/** As many columns as the longest name needs, and the text within the rest. */
+/** Formats two columns: names, and wrapped texts. */
 const list = ({width}: Output, items: readonly (readonly [string, string])[]): string[] => {
   const indent = Math.max(...items.map(([name]) => name.length)) + 2
   return items.flatMap(([name, text]) =>
@@ -40,32 +37,29 @@ const list = ({width}: Output, items: readonly (readonly [string, string])[]): s
 const codes = exitCodes.map(([code, what]) => [String(code), what] as const)
 
 const VARIABLES = [
-  ['LADING_URL', 'The server, where --server does not name one'],
-  ['LADING_TOKEN', 'An API token. It goes before the session that login kept'],
-  ['XDG_CONFIG_HOME', 'lading/sessions.json in it holds the sessions, for its owner alone (default: ~/.config)'],
-  ['XDG_STATE_HOME', 'lading/imports in it remembers uploads that were interrupted, for a week (default: ~/.local/state)'],
-  ['BROWSER', 'The program login opens the browser with'],
-  ['NO_COLOR, FORCE_COLOR', 'No colours, or colours although it is no terminal'],
-  ['COLUMNS', 'The width, where the terminal does not tell it'],
+  ['LADING_URL', 'The server, unless --server is given'],
+  ['LADING_TOKEN', 'An API token. It takes precedence over the stored session'],
+  ['XDG_CONFIG_HOME', 'Sessions are stored in lading/sessions.json, readable only by you (default: ~/.config)'],
+  ['XDG_STATE_HOME', 'Interrupted uploads are stored in lading/imports for a week (default: ~/.local/state)'],
+  ['BROWSER', 'The browser that login opens'],
+  ['NO_COLOR, FORCE_COLOR', 'Disable colours, or use them without a terminal'],
+  ['COLUMNS', 'The width, if the terminal does not report it'],
 ] as const
 
 const JSON_HELP = [
-  'With --json the standard output holds one JSON document, as the API answers it: lading runs --json | jq .imports',
-  'Where a command goes on it holds a document per line. `logs`: an entry of the log each. `import`, `run`, `retry` and `watch` with --watch:',
-  '{"event": "source" | "run" | "state" | "progress" | "end", ...}; the last is end, with the run and what the command exits with.',
-  'An error is one line of JSON on the standard error: {"error", "code", "exit", "next", ...}. The code is of the API, or one of',
+  'With --json, standard output is one JSON document, as returned by the API: lading runs --json | jq .imports',
+  'Commands that follow something print one document per line. `logs`: one log entry each. `import`, `run`, `retry` and `watch` with --watch:',
+  '{"event": "source" | "run" | "state" | "progress" | "end", ...}. The last event is end, with the run and the exit code.',
+  'An error is one line of JSON on standard error: {"error", "code", "exit", "next", ...}. The code is an API code, or one of',
   'USAGE, FILE, NOT_SIGNED_IN, UNREACHABLE, INTERRUPTED, DIFFERENT, DOES_NOT_FIT, FAILED.',
-  'Where the output is no terminal, tables are lines of cells between tabs, whole, and progress is a line every five seconds.',
+  'Without a terminal, tables are tab-separated and not truncated, and progress is one line every five seconds.',
 ]
 
 const TOPICS: Record<string, Topic> = {
-  'exit-codes': out => [
-    {exitCodes: exitCodes.map(([code, meaning]) => ({code, meaning}))},
-    ['What a command ends with:', '', ...list(out, codes)],
-  ],
+  'exit-codes': out => [{exitCodes: exitCodes.map(([code, meaning]) => ({code, meaning}))}, ['Exit codes:', '', ...list(out, codes)]],
   environment: out => [
     {variables: VARIABLES.map(([name, meaning]) => ({name, meaning}))},
-    ['What lading reads of the environment:', '', ...list(out, VARIABLES)],
+    ['Environment variables:', '', ...list(out, VARIABLES)],
   ],
   json: out => [{text: JSON_HELP.join(' ')}, JSON_HELP.flatMap(text => wrap(text, out.width()))],
 }

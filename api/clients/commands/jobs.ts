@@ -1,19 +1,19 @@
 import type {Command} from 'commander'
 import {addExamples} from '../cli/examples.ts'
 import {waitForJob} from '../cli/job.ts'
+import {clean, count, moment} from '../cli/phrases.ts'
 import type {Cli} from '../cli/session.ts'
-import {clean, count, moment} from '../cli/words.ts'
 import type {Json} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
   const jobs = program
     .command('jobs')
-    .summary('show a job, or wait for it')
-    .description('What takes long is a job of the server: a discovery, a check, a run.')
+    .summary('show a job or wait for it')
+    .description('Long operations are jobs on the server: discoveries, checks and runs.')
   jobs
     .command('show')
-    .summary('show one')
-    .argument('<id>', 'as the answer that began it said')
+    .summary('show a job')
+    .argument('<id>', 'id of the job')
     .action(async (id: string) => {
       const {client, path} = await cli.open()
       const job = await client.get(path(`jobs/${encodeURIComponent(id)}`))
@@ -21,9 +21,9 @@ export default (cli: Cli, program: Command) => {
     })
   jobs
     .command('wait')
-    .summary('wait until it has ended')
-    .description('Ends with 0 where it was done, and with 7 where it was refused, failed or cancelled.')
-    .argument('<id>', 'as the answer that began it said')
+    .summary('wait until a job has ended')
+    .description('Exits with 0 if the job is done, and with 7 if it was refused, failed or was cancelled.')
+    .argument('<id>', 'id of the job')
     .addHelpText('after', '\nExample:\n  lading jobs wait 0f8fad5b-d9cb-469f-a165-70867728950e')
     .action(async (id: string) => {
       const session = await cli.open()
@@ -41,5 +41,5 @@ const describe = ({id, name, state, progress, error, createdAt, endedAt}: Json):
   `${name} ${id}: ${state}`,
   ...(progress ? [`  ${count(progress.done)}${progress.total === null ? '' : ` of ${count(progress.total)}`} ${progress.unit}`] : []),
   ...(error ? [`  ${clean(error.error)} (${error.code})`] : []),
-  `  begun ${moment(createdAt)}${endedAt ? `, ended ${moment(endedAt)}` : ''}`,
+  `  started ${moment(createdAt)}${endedAt ? `, ended ${moment(endedAt)}` : ''}`,
 ]

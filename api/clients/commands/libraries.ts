@@ -5,15 +5,15 @@ import {addExamples} from '../cli/examples.ts'
 import {badFile, usage} from '../cli/failure.ts'
 import {readJsonFile} from '../cli/inputs.ts'
 import {wholeNumber} from '../cli/options.ts'
+import {clean, count} from '../cli/phrases.ts'
 import type {Cli} from '../cli/session.ts'
-import {clean, count} from '../cli/words.ts'
 import {type Json, readPages} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
   const libraries = program
     .command('libraries')
-    .summary('list and publish libraries of functions')
-    .description('A library is JavaScript functions that expressions call: a manifest.json and a source.js.')
+    .summary('list and publish helper libraries')
+    .description('A library has JavaScript functions for expressions: a manifest.json and a source.js.')
     .addHelpText(
       'after',
       '\nExamples:\n  lading libraries\n  lading libraries publish libraries/names\n  lading libraries show names --source > source.js\n  lading libraries restore names 3',
@@ -21,35 +21,35 @@ export default (cli: Cli, program: Command) => {
     .action(() => list(cli))
   libraries
     .command('list')
-    .summary('list them')
+    .summary('list libraries')
     .action(() => list(cli))
   libraries
     .command('show')
-    .summary('show one: its functions and versions')
+    .summary('show the functions and versions of a library')
     .argument('<namespace>')
-    .option('--source', 'print its source alone')
+    .option('--source', 'print only the source')
     .action((namespace: string, options: {source?: boolean}) => show(cli, namespace, Boolean(options.source)))
   libraries
     .command('publish')
-    .summary('publish one, as its next version')
+    .summary('publish the next version of a library')
     .description(
-      'Loads it there, runs its examples, and refuses what does not hold. What is there already makes no version. Administrators may.',
+      'The server loads the library and runs its examples before publishing. Identical source creates no version. Requires the admin role.',
     )
-    .argument('<file>', 'a directory or a source.js with a manifest.json beside it, or a JSON file with both')
+    .argument('<file>', 'a directory, a source.js beside its manifest.json, or a JSON file with both')
     .addHelpText(
       'after',
-      '\nWhat an API token publishes first belongs to the repository, what a person publishes to people; each is refused the other.',
+      '\nA library first published with an API token is managed by the repository, any other by people. Only that side can publish it.',
     )
     .action((file: string) => publish(cli, file))
   libraries
     .command('restore')
     .summary('publish an earlier version again')
     .argument('<namespace>')
-    .argument('<version>', 'its number: lading libraries show NAME', wholeNumber)
+    .argument('<version>', 'number of the version: lading libraries show NAME', wholeNumber)
     .action((namespace: string, version: number) => restore(cli, namespace, version))
   libraries
     .command('delete')
-    .summary('delete one')
+    .summary('delete a library')
     .argument('<namespace>')
     .action((namespace: string) => remove(cli, namespace))
   addExamples(libraries, EXAMPLES)
@@ -79,7 +79,7 @@ const list = async ({out, open}: Cli) => {
     {head: 'VERSION'},
     {head: 'NUMBER'},
     {head: 'FUNCTIONS', right: true},
-    {head: 'OF'},
+    {head: 'MANAGED BY'},
     {head: 'CHANGED'},
   ]
   out.answer({libraries}, () =>
@@ -112,20 +112,20 @@ const publish = async ({out, open}: Cli, given: string) => {
   const library = await readLibrary(given)
   const {namespace} = library.manifest ?? {}
   if (typeof namespace !== 'string')
-    throw usage(`The manifest of ${given} names no namespace`, 'It is what expressions call it by: {"namespace": "names", …}')
+    throw usage(`The manifest of ${given} has no namespace`, 'Add the name for expressions: {"namespace": "names", …}')
   const {client, path} = await open()
   const {library: now} = await client.put(path(`libraries/${encodeURIComponent(namespace)}`), library)
-  out.answer({library: now}, `${now.namespace} ${now.version} is published (v${now.versionNumber})`)
+  out.answer({library: now}, `Published ${now.namespace} ${now.version} (v${now.versionNumber})`)
 }
 
 const readLibrary = async (given: string): Promise<Json> => {
   const found = await stat(given).catch(() => null)
-  if (!found) throw badFile(`There is no file ${given}`)
+  if (!found) throw badFile(`File not found: ${given}`)
   if (given.endsWith('.json') && !given.endsWith('manifest.json')) return readJsonFile(given)
   const folder = found.isDirectory() ? given : dirname(given)
   const source = found.isDirectory() || given.endsWith('.json') ? join(folder, 'source.js') : given
   const text = await readFile(source, 'utf8').catch(() => {
-    throw badFile(`${source} cannot be read`, 'A library is a manifest.json and a source.js in one directory')
+    throw badFile(`Could not read ${source}`, 'Put manifest.json and source.js into one directory')
   })
   return {manifest: await readJsonFile(join(folder, 'manifest.json')), source: text}
 }
@@ -133,11 +133,11 @@ const readLibrary = async (given: string): Promise<Json> => {
 const restore = async ({out, open}: Cli, namespace: string, version: number) => {
   const {client, path} = await open()
   const {library} = await client.post(path(`libraries/${encodeURIComponent(namespace)}/versions/${version}/restore`))
-  out.answer({library}, `${library.namespace} is as v${version} was, now v${library.versionNumber}`)
+  out.answer({library}, `Restored v${version} of ${library.namespace} as v${library.versionNumber}`)
 }
 
 const remove = async ({out, open}: Cli, namespace: string) => {
   const {client, path} = await open()
   const {library} = await client.delete(path(`libraries/${encodeURIComponent(namespace)}`))
-  out.answer({library}, `${library.namespace} is deleted`)
+  out.answer({library}, `Deleted ${library.namespace}`)
 }

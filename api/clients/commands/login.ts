@@ -6,10 +6,10 @@ import {Failure, failureOf, signedOut, usage} from '../cli/failure.ts'
 import {Interrupted, interrupted} from '../cli/interrupt.ts'
 import {listenForSession} from '../cli/login-listener.ts'
 import {openBrowser} from '../cli/open-browser.ts'
-import {openPatient} from '../cli/patience.ts'
+import {clean, moment} from '../cli/phrases.ts'
 import {dropProfile, keepProfile, readProfiles} from '../cli/profiles.ts'
+import {openRetryingClient} from '../cli/retry.ts'
 import {type Cli, chooseServer, lifeOf} from '../cli/session.ts'
-import {clean, moment} from '../cli/words.ts'
 import {ApiError, type Json} from '../http.ts'
 
 const waitMinutes = 10
@@ -19,26 +19,24 @@ type Options = {token?: string | true; browser: boolean; dc?: string}
 export default (cli: Cli, program: Command) => {
   program
     .command('login')
-    .summary('sign in, by browser or with a token')
-    .description('Signs in at a server and remembers it. A session lasts eight hours and is renewed while it is used.')
-    .option('--token [token]', 'an API token instead; - or nothing reads it from the standard input or LADING_TOKEN')
-    .option('--no-browser', 'print the address, and open nothing')
-    .option('--dc <name>', "the CRM's data centre to begin with: us, eu, in, au, jp, ca, cn, sa, uk")
+    .summary('sign in with the browser or a token')
+    .description('Signs in to a server and stores the session. A session lasts eight hours and is renewed while you use it.')
+    .option('--token [token]', 'use an API token; - or no value reads it from standard input or LADING_TOKEN')
+    .option('--no-browser', 'print the URL without opening a browser')
+    .option('--dc <name>', 'preselected data centre of the CRM: us, eu, in, au, jp, ca, cn, sa, uk')
     .addHelpText('after', LOGIN_HELP)
     .action((options: Options) => login(cli, options))
 
   program
     .command('logout')
-    .summary('end the session at a server')
-    .description(
-      'Ends the session at the server and removes what `login` kept here. Tokens it was renewed from end by themselves, eight hours after they were made. An API token stays good.',
-    )
+    .summary('sign out of a server')
+    .description('Ends the session on the server and deletes the stored session. An API token stays valid.')
     .addHelpText('after', '\nExamples:\n  lading logout\n  lading logout --server https://lading.example.com')
     .action(() => logout(cli))
 
   program
     .command('whoami')
-    .summary('show who is signed in, and where')
+    .summary('show the current user, org and server')
     .addHelpText('after', '\nExamples:\n  lading whoami\n  lading whoami --json | jq -r .org.id')
     .action(async () => {
       const {client, server} = await cli.open()
@@ -50,7 +48,7 @@ export default (cli: Cli, program: Command) => {
         `  org     ${clean(me.org?.name ?? '-')} (${me.org?.id ?? 'none'})`,
         `  role    ${me.role ?? '-'}`,
         `  server  ${server}`,
-        `  by      ${me.via === 'token' ? 'API token' : 'session'}${life ? `, until ${moment(new Date(life.endsAt).toISOString())} unless it is used` : ''}`,
+        `  by      ${me.via === 'token' ? 'API token' : 'session'}${life ? `, expires ${moment(new Date(life.endsAt).toISOString())} unless used` : ''}`,
       ])
     })
 }
@@ -59,17 +57,17 @@ const login = async (cli: Cli, {token: given, browser, dc}: Options) => {
   const {settings, out} = cli
   const server = await chooseServer(settings, cli.server())
   if (server.startsWith('http:') && !/^http:\/\/(127\.|localhost|\[::1\])/.test(server))
-    out.warn(`${server} is not encrypted: whoever listens on the way can use the session`)
+    out.warn(`The connection to ${server} is not encrypted, so others on the network can steal the session`)
   const token = given === undefined ? await askBrowser(cli, server, {browser, ...(dc && {dc})}) : await readToken(cli, given)
-  const client = openPatient(server, () => token)
+  const client = openRetryingClient(server, () => token)
   const me = await client.get('/auth/me')
-  if (!me.org) throw signedOut(`${me.user.email} is in no org there: accept an invitation in the browser first`, server)
+  if (!me.org) throw signedOut(`${me.user.email} belongs to no org on this server. Accept an invitation in the browser first`, server)
   await keepProfile(settings, server, {token, org: me.org.id, orgName: me.org.name, email: me.user.email})
   out.answer({server, ...me}, [
-    `Signed in at ${server} as ${clean(me.user.name)} <${clean(me.user.email)}>, ${me.role} of ${clean(me.org.name)}`,
+    `Signed in to ${server} as ${clean(me.user.name)} <${clean(me.user.email)}>, ${me.role} of ${clean(me.org.name)}`,
     'Next: lading connections, lading templates',
   ])
-  if (settings.token && settings.token !== token) out.warn('LADING_TOKEN is set, and goes before this session')
+  if (settings.token && settings.token !== token) out.warn('LADING_TOKEN is set and takes precedence over this session')
 }
 
 const logout = async ({settings, out, server: named}: Cli) => {
@@ -77,15 +75,15 @@ const logout = async ({settings, out, server: named}: Cli) => {
   const {token} = (await readProfiles(settings)).servers[server] ?? {}
   const problem = token && lifeOf(token) ? await endSession(server, token) : null
   const wasThere = await dropProfile(settings, server)
-  out.answer({server, signedOut: wasThere}, wasThere ? `Signed out of ${server}` : `Nobody was signed in at ${server}`)
-  if (problem) out.warn(`The server was not told (${problem}): the session ends there within eight hours`)
-  if (settings.token) out.warn('LADING_TOKEN is set, and still lets every command in')
+  out.answer({server, signedOut: wasThere}, wasThere ? `Signed out of ${server}` : `You were not signed in to ${server}`)
+  if (problem) out.warn(`Could not end the session on the server (${problem}). It expires within eight hours`)
+  if (settings.token) out.warn('LADING_TOKEN is set and still authenticates every command')
 }
 
-/** Why it could not be ended; null where it is over, as it may have been before. */
+/** Returns an error message, or null if the session has ended. */
 const endSession = async (server: string, token: string): Promise<string | null> => {
   try {
-    await openPatient(server, () => token).delete('/auth/session')
+    await openRetryingClient(server, () => token).delete('/auth/session')
     return null
   } catch (error) {
     return error instanceof ApiError && error.status === 401 ? null : failureOf(error).message
@@ -94,17 +92,17 @@ const endSession = async (server: string, token: string): Promise<string | null>
 
 const readToken = async ({settings, out}: Cli, given: string | true): Promise<string> => {
   if (typeof given === 'string' && given !== '-') {
-    out.warn('A token on the command line can be seen by others on this machine: pipe it in, or set LADING_TOKEN')
+    out.warn('Other users of this machine can see a token on the command line. Pipe it in, or set LADING_TOKEN')
     return given.trim()
   }
   if (given === true && settings.token) return settings.token
-  if (process.stdin.isTTY) throw usage('There is no token to read', 'lading login --token < token.txt, or set LADING_TOKEN')
+  if (process.stdin.isTTY) throw usage('No token given', 'Run: lading login --token < token.txt, or set LADING_TOKEN')
   const token = (await readText(process.stdin)).trim()
   if (token) return token
-  throw usage('The standard input held no token', 'lading login --token < token.txt')
+  throw usage('Standard input is empty', 'Run: lading login --token < token.txt')
 }
 
-/** By a page of the server, which lets the person sign in as always and then hands the session to this machine. */
+/** Opens a page of the server, where the person signs in. The page then posts the session to this machine. */
 const askBrowser = async (cli: Cli, server: string, {browser, dc}: {browser: boolean; dc?: string}): Promise<string> => {
   const {out, settings, interrupt} = cli
   await assertReachable(server)
@@ -113,14 +111,14 @@ const askBrowser = async (cli: Cli, server: string, {browser, dc}: {browser: boo
   const listener = await listenForSession(state, {signal, timeoutMs: waitMinutes * 60_000})
   const url = `${server}/cli?${new URLSearchParams({port: String(listener.port), state, ...(dc && {dc})})}`
   const code = `${state.slice(0, 4)}-${state.slice(4, 8)}`.toUpperCase()
-  // Also with --json: without it nobody could go on.
-  out.err.write(`Open this address in a browser on this machine to sign in:\n  ${url}\nThe page shows the code ${code}. Waiting ...\n`)
+  // Also printed with --json, because the login cannot continue without it.
+  out.err.write(`Open this URL in a browser on this machine to sign in:\n  ${url}\nThe page shows the code ${code}. Waiting ...\n`)
   if (browser) openBrowser(settings, url)
   try {
     return await listener.token
   } catch (error) {
-    if (error instanceof Interrupted) throw interrupted(error, 'Nobody signed in', 'Start again with: lading login')
-    throw new Failure(`Nobody signed in within ${waitMinutes} minutes`, {
+    if (error instanceof Interrupted) throw interrupted(error, 'Login cancelled', 'Start again with: lading login')
+    throw new Failure(`The login timed out after ${waitMinutes} minutes`, {
       exit: EXIT.signedOut,
       code: 'NOT_SIGNED_IN',
       next: 'Start again with: lading login   (on a machine without a browser: lading login --token < token.txt)',
@@ -130,13 +128,14 @@ const askBrowser = async (cli: Cli, server: string, {browser, dc}: {browser: boo
   }
 }
 
-/** Before a person is sent to a page that is not there. */
-const assertReachable = async (server: string): Promise<Json> => openPatient(server, () => null).call('GET', '/health', {timeoutMs: 15_000})
+/** Checks the server before opening the browser. */
+const assertReachable = async (server: string): Promise<Json> =>
+  openRetryingClient(server, () => null).call('GET', '/health', {timeoutMs: 15_000})
 
 const LOGIN_HELP = `
-Without a token a browser is opened on this machine: sign in there, compare the code, and let the
-command line in. On another machine, or in CI, use an API token: an administrator makes one with
-lading tokens create NAME, and LADING_URL and LADING_TOKEN are set; no login is needed then.
+Without a token, a browser opens on this machine: sign in, compare the code, and allow the command
+line. On another machine or in CI, use an API token: an admin creates one with
+lading tokens create NAME. Set LADING_URL and LADING_TOKEN; then no login is needed.
 
 Examples:
   lading login --server https://lading.example.com

@@ -1,16 +1,15 @@
-import {createWriteStream, rmSync} from 'node:fs'
-import {rename, stat} from 'node:fs/promises'
-import {Readable} from 'node:stream'
+import {stat} from 'node:fs/promises'
 import {pipeline} from 'node:stream/promises'
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {Command} from 'commander'
-import {badFile, usage} from '../cli/failure.ts'
+import {usage} from '../cli/failure.ts'
 import {findRun, runPath} from '../cli/find.ts'
 import {interrupted} from '../cli/interrupt.ts'
-import {notOurs} from '../cli/patience.ts'
+import {clean} from '../cli/phrases.ts'
+import {notOurs} from '../cli/retry.ts'
+import {bodyOf, saveFile} from '../cli/save-file.ts'
 import type {Cli, Session} from '../cli/session.ts'
-import {clean} from '../cli/words.ts'
-import {ApiError, type Json, readPages, Unreachable} from '../http.ts'
+import {type Json, readPages} from '../http.ts'
 import {openResults} from '../whole-results.ts'
 
 type Logs = {follow?: boolean; failed?: boolean; limit?: number}
@@ -19,15 +18,15 @@ type Results = {output?: string; failed?: boolean; plan?: boolean; source?: stri
 export default (cli: Cli, program: Command) => {
   program
     .command('logs')
-    .summary('show what became of every row')
-    .description('The log of a run: every attempt of every row, in the order it was settled.')
-    .argument('<run>', 'its id, or that of an import, whose last run is meant')
-    .option('-f, --follow', 'go on until the run has ended')
-    .option('--failed', 'only what went wrong')
+    .summary('show the log of a run')
+    .description('Shows every attempt of every row, in the order of settlement.')
+    .argument('<run>', 'id of a run, or of an import (its last run)')
+    .option('-f, --follow', 'continue until the run has ended')
+    .option('--failed', 'only rows that were not written')
     .addHelpText(
       'after',
       `
-With --json every entry is a line of its own.
+With --json, every entry is one line.
 
 Examples:
   lading logs run_01k9… --failed
@@ -38,18 +37,18 @@ Examples:
 
   program
     .command('results')
-    .summary('get a run as a file')
+    .summary('download the results of a run')
     .description(
-      'The file as it was, with what became of each row and its record ids; to the standard output or a file. With --json and no file: a line a row.',
+      'Downloads the file with the result and the record ids of each row, to standard output or a file. With --json and no file: one line per row.',
     )
-    .argument('<run>', 'its id, or that of an import, whose last run is meant')
-    .option('-o, --output <file>', 'write it there')
-    .option('--failed', 'only rows that were not written, to be put right and imported again')
-    .option('--plan', 'of a dry run: what would be written, field by field')
-    .option('--source <id>', 'which of several files, by the id of its source')
+    .argument('<run>', 'id of a run, or of an import (its last run)')
+    .option('-o, --output <file>', 'write to this file')
+    .option('--failed', 'only rows that were not written, to fix and import again')
+    .option('--plan', 'for a dry run: what would be written, field by field')
+    .option('--source <id>', 'the file, by source id, if the run has several')
     .addHelpText(
       'after',
-      '\nExamples:\n  lading results run_01k9… -o results.csv\n  lading results imp_01k9… --failed -o failed.csv\n  lading results run_01k9… --plan | less\n\nNext: put failed.csv right, then lading import failed.csv --template NAME',
+      '\nExamples:\n  lading results run_01k9… -o results.csv\n  lading results imp_01k9… --failed -o failed.csv\n  lading results run_01k9… --plan | less\n\nNext: fix failed.csv, then lading import failed.csv --template NAME',
     )
     .action((given: string, options: Results) => results(cli, given, options))
 }
@@ -67,11 +66,11 @@ const logs = async (cli: Cli, given: string, {follow, failed}: Logs) => {
       if (!failed || wentWrong.includes(entry.outcome)) await say(cli, entry)
   } catch (error) {
     if (!signal?.aborted) throw error
-    throw interrupted(signal.reason, `You no longer follow ${run.id}`, `Come back with: lading logs ${run.id} --follow`)
+    throw interrupted(signal.reason, `Stopped following ${run.id}`, `Continue with: lading logs ${run.id} --follow`)
   }
 }
 
-/** A reader that is slow is waited for: a log may have millions of lines. */
+/** Prints one log entry. It waits for a slow reader, because a log may have millions of lines. */
 const say = async ({out}: Cli, entry: Json) => {
   out.event(entry, out.json ? undefined : lineOf(entry))
   if (out.out.writableNeedDrain) await new Promise<void>(resolve => out.out.once('drain', resolve))
@@ -83,7 +82,7 @@ const lineOf = ({at, rowNumber, rowKey, module, outcome, recordId, code, message
     .map(clean)
     .join('  ')
 
-/** Page by page. The page that was the last is asked for again while the run goes on; what of it was said is not said twice. */
+/** Reads the log page by page. While the run is active, the last page is read again, and only new entries are returned. */
 async function* readEntries({client, path, keepFresh}: Session, {id}: Json, {follow, signal}: {follow: boolean; signal?: AbortSignal}) {
   const at = path(`runs/${id}`)
   let heard = 0
@@ -103,10 +102,10 @@ async function* readEntries({client, path, keepFresh}: Session, {id}: Json, {fol
 
 const results = async (cli: Cli, given: string, options: Results) => {
   const {output, failed, plan, source} = options
-  if (failed && plan) throw usage('Ask for --failed or for --plan, not both')
+  if (failed && plan) throw usage('Use either --failed or --plan, not both')
   const session = await cli.open()
   const run = await findRun(session, given, (one: Json) => one.dryRun === Boolean(plan))
-  if (!run.importId) throw usage(`${run.id} read no file here: an engine of your own carries it`, `Its log is here: lading logs ${run.id}`)
+  if (!run.importId) throw usage(`${run.id} is an external run, so it has no file here`, `Show its log with: lading logs ${run.id}`)
   if (cli.out.json && output === undefined) return sayRows(cli, session, run, options)
   const kind = plan ? 'plan' : failed ? 'failed' : 'results'
   const query = {run: run.id, source}
@@ -114,24 +113,13 @@ const results = async (cli: Cli, given: string, options: Results) => {
   const asked = {query, timeoutMs: 600_000}
   const response = kind === 'results' ? await openResults(session.client, path, asked) : await session.client.open('GET', path, asked)
   if (!response.headers.get('content-type')?.includes('csv')) throw notOurs()
-  const body = Readable.from(readWhole(response, session.client.base))
+  const body = bodyOf(response, session.client.base)
   if (output === undefined || output === '-') return pipeline(body, cli.out.out, {end: false})
-  await writeWhole(output, body)
-  cli.out.answer({file: output, run: run.id, bytes: (await stat(output)).size}, `${output} is written`)
+  await saveFile(output, body)
+  cli.out.answer({file: output, run: run.id, bytes: (await stat(output)).size}, `Wrote ${output}`)
 }
 
-/** A connection that breaks in mid-answer is the network's doing, and is told as such. */
-async function* readWhole({body}: Response, base: string) {
-  try {
-    yield* body as AsyncIterable<Uint8Array>
-  } catch (error) {
-    // A later part of the file may be refused.
-    if (error instanceof ApiError) throw error
-    throw new Unreachable(`The connection to ${new URL(base).origin} broke before the file was whole`, {cause: error})
-  }
-}
-
-/** The same for programs: every row of every file on a line, with what became of it. */
+/** Prints every row of every file with its result, one line each. */
 const sayRows = async (cli: Cli, session: Session, run: Json, {failed, source}: Results) => {
   const {client} = session
   const at = `${runPath(session, run)}/rows`
@@ -139,16 +127,4 @@ const sayRows = async (cli: Cli, session: Session, run: Json, {failed, source}: 
   const outcome = failed ? wentWrong.join(',') : undefined
   for (const {id} of source ? [{id: source}] : sources)
     for await (const row of readPages(client, at, 'rows', {source: id, outcome, limit: 200})) await say(cli, {source: id, ...row})
-}
-
-/** What breaks off, by Ctrl-C too, leaves the file that was there before. */
-const writeWhole = async (path: string, body: Readable) => {
-  const draft = `${path}.${process.pid}.part`
-  const remove = () => rmSync(draft, {force: true})
-  process.once('exit', remove)
-  await pipeline(body, createWriteStream(draft)).catch(error => {
-    throw error.syscall === 'open' ? badFile(`${path} cannot be written (${error.code})`, 'Check its path and its rights') : error
-  })
-  await rename(draft, path)
-  process.off('exit', remove)
 }

@@ -1,7 +1,7 @@
 import type {Command} from 'commander'
 import type {Cli} from '../cli/session.ts'
 
-/** `names`: the commands it has, with their summaries in the same order. */
+/** One file of commands. `names` lists its commands if it has several, in the order of their summaries. */
 type Noun = {
   name: string
   names?: string[]
@@ -10,21 +10,21 @@ type Noun = {
   load(): Promise<{default(cli: Cli, program: Command): void}>
 }
 
-const [begin, rows, shape, more] = ['Begin:', 'Import:', 'Set up:', 'More:']
+const [begin, rows, shape, more] = ['Get started:', 'Import:', 'Set up:', 'More:']
 
-/** Every command, in the order help shows them. Its file is read when it is meant. */
+/** All commands, in the order of the help. A file is loaded only when its command is used. */
 export const nouns: Noun[] = [
   {
     name: 'login',
     names: ['login', 'logout', 'whoami'],
-    summary: ['sign in, by browser or with a token', 'end the session at a server', 'show who is signed in, and where'],
+    summary: ['sign in with the browser or a token', 'sign out of a server', 'show the current user, org and server'],
     group: begin,
     load: () => import('./login.ts'),
   },
   {
     name: 'connections',
-    names: ['connections', 'discover'],
-    summary: ['list the CRMs the org is connected to', "read a CRM's modules and fields"],
+    names: ['connections', 'discover', 'doctor'],
+    summary: ['list connections to CRMs', "read a CRM's modules and fields", 'check how a CRM behaves'],
     group: begin,
     load: () => import('./connections.ts'),
   },
@@ -32,27 +32,28 @@ export const nouns: Noun[] = [
   {
     name: 'run',
     names: ['run', 'watch', 'retry', 'cancel'],
-    summary: ['run an import that is there', 'follow a run to its end', 'carry an ended run on', 'stop a run'],
+    summary: ['run an uploaded import', 'follow a run to its end', 'retry an ended run', 'cancel a run'],
     group: rows,
     load: () => import('./run.ts'),
   },
-  {name: 'checks', summary: 'say what of an import would go wrong', group: rows, load: () => import('./checks.ts')},
+  {name: 'checks', summary: 'check an import for problems', group: rows, load: () => import('./checks.ts')},
   {name: 'runs', summary: 'list imports and their runs', group: rows, load: () => import('./runs.ts')},
   {
     name: 'logs',
     names: ['logs', 'results'],
-    summary: ['show what became of every row', 'get a run as a file'],
+    summary: ['show the log of a run', 'download the results of a run'],
     group: rows,
     load: () => import('./logs.ts'),
   },
   {name: 'templates', summary: 'list, show, check, export and import templates', group: shape, load: () => import('./templates.ts')},
-  {name: 'schedules', summary: 'list, fire and switch schedules', group: shape, load: () => import('./schedules.ts')},
-  {name: 'config', summary: "the org's configuration as files", group: shape, load: () => import('./config.ts')},
-  {name: 'libraries', summary: 'list and publish libraries of functions', group: shape, load: () => import('./libraries.ts')},
+  {name: 'schedules', summary: 'list, fire and turn on or off schedules', group: shape, load: () => import('./schedules.ts')},
+  {name: 'config', summary: 'sync the configuration of the org with files', group: shape, load: () => import('./config.ts')},
+  {name: 'libraries', summary: 'list and publish helper libraries', group: shape, load: () => import('./libraries.ts')},
   {name: 'tokens', summary: 'list, create and revoke API tokens', group: more, load: () => import('./tokens.ts')},
-  {name: 'jobs', summary: 'show a job, or wait for it', group: more, load: () => import('./jobs.ts')},
-  {name: 'usage', summary: 'show what of the plan is used', group: more, load: () => import('./usage.ts')},
-  {name: 'billing', summary: 'set up and check what is sold (operators)', group: more, load: () => import('./billing.ts')},
+  {name: 'audit', summary: 'download the audit log of the org', group: more, load: () => import('./audit.ts')},
+  {name: 'jobs', summary: 'show a job or wait for it', group: more, load: () => import('./jobs.ts')},
+  {name: 'usage', summary: 'show the usage of the plan', group: more, load: () => import('./usage.ts')},
+  {name: 'billing', summary: 'set up and check the sale of plans (operators)', group: more, load: () => import('./billing.ts')},
   {name: 'completion', summary: 'print a completion script for a shell', group: more, load: () => import('./completion.ts')},
   {name: 'help', summary: 'explain a command or a topic', group: more, load: () => import('./help.ts')},
 ]

@@ -4,15 +4,15 @@ import {EXIT} from '../cli/exit-codes.ts'
 import {Failure, notThere, usage} from '../cli/failure.ts'
 import {waitForJob} from '../cli/job.ts'
 import {wholeNumber} from '../cli/options.ts'
+import {clean} from '../cli/phrases.ts'
 import type {Cli, Session} from '../cli/session.ts'
-import {clean} from '../cli/words.ts'
 import {type Json, readPages} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
   const schedules = program
     .command('schedules')
-    .summary('list, fire and switch schedules')
-    .description('A schedule runs a template by itself, over a file it fetches.')
+    .summary('list, fire and turn on or off schedules')
+    .description('A schedule fetches a file and runs a template at set times.')
     .addHelpText(
       'after',
       '\nExamples:\n  lading schedules\n  lading schedules fire "Nightly leads" --wait\n  lading schedules firings "Nightly leads"',
@@ -20,20 +20,20 @@ export default (cli: Cli, program: Command) => {
     .action(() => list(cli))
   schedules
     .command('list')
-    .summary('list them')
+    .summary('list schedules')
     .action(() => list(cli))
   const named = (verb: string, summary: string) => schedules.command(verb).summary(summary).argument('<schedule>', 'name or id')
-  named('show', 'show one: when, what from, and how it went last').action((given: string) => show(cli, given))
-  named('firings', 'list when it ran and what came of it')
-    .option('-n, --limit <n>', 'at most so many', wholeNumber, 20)
+  named('show', 'show times, source and last firing of a schedule').action((given: string) => show(cli, given))
+  named('firings', 'list the firings of a schedule with their outcomes')
+    .option('-n, --limit <n>', 'maximum number of items', wholeNumber, 20)
     .action((given: string, {limit}: {limit: number}) => firings(cli, given, limit))
-  named('fire', 'run it now')
-    .option('--again', 'though file, template and connection are those of the last run')
-    .option('-w, --wait', 'until it has begun its run, or said why not')
+  named('fire', 'run a schedule now')
+    .option('--again', 'run even if file, template and connection have not changed since the last run')
+    .option('-w, --wait', 'wait until its run has started or failed to start')
     .addHelpText('after', '\nNext: lading schedules firings NAME, lading watch RUN')
     .action((given: string, options: {again?: boolean; wait?: boolean}) => fire(cli, given, options))
-  named('on', 'switch it on').action((given: string) => turn(cli, given, true))
-  named('off', 'switch it off').action((given: string) => turn(cli, given, false))
+  named('on', 'turn a schedule on').action((given: string) => turn(cli, given, true))
+  named('off', 'turn a schedule off').action((given: string) => turn(cli, given, false))
   addExamples(schedules, EXAMPLES)
 }
 
@@ -51,7 +51,7 @@ const heads = {
   firings: [{head: 'DUE'}, {head: 'BY'}, {head: 'STATE'}, {head: 'OUTCOME'}, {head: 'WHY'}, {head: 'RUN', keep: true}],
 }
 
-/** They are listed by template: there are few of both. */
+/** Lists the schedules of all templates. The API lists them per template, but an org has few of both. */
 const readAll = async ({client, path}: Session): Promise<Json[]> => {
   const found: Json[] = []
   for await (const template of readPages(client, path('templates'), 'templates', {limit: 200}))
@@ -63,8 +63,8 @@ const readAll = async ({client, path}: Session): Promise<Json[]> => {
 const find = async (session: Session, given: string) => {
   const all = await readAll(session)
   const [found, another] = all.filter(({id, name}) => id === given || name === given)
-  if (!found) throw notThere(`There is no schedule ${given}`, 'List those there are: lading schedules')
-  if (another) throw usage(`Several schedules are called ${given}`, 'Name it by its id: lading schedules')
+  if (!found) throw notThere(`Schedule not found: ${given}`, 'List schedules with: lading schedules')
+  if (another) throw usage(`Several schedules are named ${given}`, 'Use the id: lading schedules')
   return {schedule: found, at: session.path(`templates/${found.templateId}/schedules/${found.id}`)}
 }
 
@@ -77,7 +77,7 @@ const list = async ({out, open}: Cli) => {
   out.answer({schedules}, () =>
     rows.length
       ? out.table(heads.list, rows)
-      : 'There are no schedules yet: they are made in the browser, or by POST …/templates/{id}/schedules',
+      : 'There are no schedules yet. Create one in the browser, or with POST …/templates/{id}/schedules',
   )
 }
 
@@ -103,7 +103,7 @@ const firings = async ({out, open}: Cli, given: string, limit: number) => {
   const {at} = await find(session, given)
   const {firings: found} = await session.client.get(`${at}/firings`, {limit})
   const rows = found.map((one: Json) => [out.time(one.dueAt), one.by, one.state, one.outcome ?? '', reasonOf(one.reason), one.runId ?? ''])
-  out.answer({firings: found}, () => (rows.length ? out.table(heads.firings, rows) : 'It has not fired yet'))
+  out.answer({firings: found}, () => (rows.length ? out.table(heads.firings, rows) : 'This schedule has not fired yet'))
 }
 
 const reasonOf = (reason: Json) =>
@@ -113,19 +113,18 @@ const fire = async (cli: Cli, given: string, {again = false, wait}: {again?: boo
   const session = await cli.open()
   const {at, schedule} = await find(session, given)
   const {firing, job} = await session.client.post(`${at}/run`, {again})
-  if (!wait) return cli.out.answer({firing, job}, [`${clean(schedule.name)} fires`, `Next: lading schedules firings ${schedule.id}`])
+  if (!wait) return cli.out.answer({firing, job}, [`Fired ${clean(schedule.name)}`, `Next: lading schedules firings ${schedule.id}`])
   await waitForJob(cli, session, job)
   const {firings: all} = await session.client.get(`${at}/firings`, {limit: 20})
   const now = all.find(({id}: Json) => id === firing.id) ?? firing
   const why = reasonOf(now.reason)
   if (['failed', 'drifted', 'skipped'].includes(now.outcome))
-    throw new Failure(
-      `${clean(schedule.name)} ran nothing: it ${now.outcome === 'drifted' ? 'has drifted' : now.outcome}${why && ` (${why})`}`,
-      {
-        ...{exit: EXIT.refused, code: why || 'FAILED', detail: {firing: now}},
-        next: `Look at its source and its template: lading schedules show ${schedule.id}`,
-      },
-    )
+    throw new Failure(`${clean(schedule.name)} did not start a run: ${now.outcome}${why && ` (${why})`}`, {
+      exit: EXIT.refused,
+      code: why || 'FAILED',
+      detail: {firing: now},
+      next: `Check its source and its template: lading schedules show ${schedule.id}`,
+    })
   const later = now.tryAgainAt ? `, ${why}: tries again at ${cli.out.time(now.tryAgainAt)}` : ''
   cli.out.answer({firing: now}, [
     `${clean(schedule.name)}: ${clean(now.outcome ?? now.state)}${later}`,

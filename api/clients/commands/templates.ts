@@ -5,9 +5,9 @@ import {EXIT} from '../cli/exit-codes.ts'
 import {Failure} from '../cli/failure.ts'
 import {findConnection, findTemplate} from '../cli/find.ts'
 import {readJsonFile} from '../cli/inputs.ts'
+import {clean, plural} from '../cli/phrases.ts'
 import type {Cli} from '../cli/session.ts'
 import {formatJson} from '../cli/stable-json.ts'
-import {clean, plural} from '../cli/words.ts'
 import {wrapLines} from '../cli/wrap.ts'
 import {type Json, readPages} from '../http.ts'
 
@@ -15,7 +15,7 @@ export default (cli: Cli, program: Command) => {
   const templates = program
     .command('templates')
     .summary('list, show, check, export and import templates')
-    .description('A template is an import without its files: columns, mappings, how files are read.')
+    .description('A template holds the columns, mappings and reader options of an import, without its files.')
     .addHelpText(
       'after',
       '\nExamples:\n  lading templates\n  lading templates show Leads\n  lading templates export Leads -o leads.json\n\nNext: lading import FILE --template NAME',
@@ -23,42 +23,42 @@ export default (cli: Cli, program: Command) => {
     .action(() => list(cli))
   templates
     .command('list')
-    .summary('list them')
+    .summary('list templates')
     .action(() => list(cli))
   templates
     .command('show')
-    .summary('show one: the files it takes and where their columns go')
+    .summary('show the files and flows of a template')
     .argument('<template>', 'name or id')
     .action((named: string) => show(cli, named))
   templates
     .command('check')
-    .summary('say whether it still fits the CRM')
-    .description('Holds a template against what the CRM has now. Ends with 8 where something would stop an import.')
+    .summary('check a template against the CRM')
+    .description('Compares a template with the modules and fields of the CRM. Exits with 8 if something would stop an import.')
     .argument('<template>', 'name or id')
-    .option('-c, --connection <name>', 'against this one, for a template of any')
+    .option('-c, --connection <name>', 'connection to compare with, for a template without one')
     .addHelpText('after', '\nExample, in CI every night:\n  lading discover && lading templates check Leads')
     .action((named: string, options: {connection?: string}) => check(cli, named, options.connection))
   templates
     .command('export')
-    .summary('print one as JSON')
+    .summary('print a template as JSON')
     .argument('<template>', 'name or id')
-    .option('-o, --output <file>', 'write it there')
+    .option('-o, --output <file>', 'write to this file')
     .action((named: string, options: {output?: string}) => exportOne(cli, named, options.output))
   templates
     .command('import')
-    .summary('make one of JSON, or replace the one of its name')
-    .argument('<file>', 'as export wrote it')
-    .option('--share', 'for everybody of the org')
+    .summary('create a template from JSON, or replace the one with its name')
+    .argument('<file>', 'a file written by export')
+    .option('--share', 'share it with the org')
     .action((file: string, options: {share?: boolean}) => importOne(cli, file, Boolean(options.share)))
   templates
     .command('save')
-    .summary('make one of an import')
-    .argument('<import>', 'its id')
-    .argument('<name>', 'what it is to be called')
+    .summary('save an import as a template')
+    .argument('<import>', 'id of the import')
+    .argument('<name>', 'name of the template')
     .action((fromImport: string, name: string) => save(cli, fromImport, name))
   templates
     .command('delete')
-    .summary('delete one')
+    .summary('delete a template')
     .argument('<template>', 'name or id')
     .action((named: string) => remove(cli, named))
   addExamples(templates, EXAMPLES)
@@ -84,9 +84,16 @@ const list = async ({out, open}: Cli) => {
     createdBy ?? '',
     out.time(updatedAt),
   ])
-  const heads = [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'VERSION', right: true}, {head: 'WHOSE'}, {head: 'BY'}, {head: 'CHANGED'}]
+  const heads = [
+    {head: 'ID', keep: true},
+    {head: 'NAME'},
+    {head: 'VERSION', right: true},
+    {head: 'SHARED'},
+    {head: 'CREATED BY'},
+    {head: 'CHANGED'},
+  ]
   out.answer({templates}, () =>
-    rows.length ? out.table(heads, rows) : 'There are no templates yet. Make one of an import: lading templates save IMPORT NAME',
+    rows.length ? out.table(heads, rows) : 'There are no templates yet. Save an import as a template: lading templates save IMPORT NAME',
   )
 }
 
@@ -103,7 +110,10 @@ const show = async ({out, open}: Cli, named: string) => {
   out.answer({template}, [
     `${out.style('bold', clean(template.name))}  ${template.id}, version ${template.version}, ${template.shared ? 'shared' : 'private'}`,
     ...(template.description ? [clean(template.description)] : []),
-    ...['Files:', ...files, 'Flows:', ...flows],
+    'Files:',
+    ...files,
+    'Flows:',
+    ...flows,
   ])
 }
 
@@ -119,31 +129,32 @@ const check = async ({out, open}: Cli, named: string, connection: string | undef
     field ?? '',
     message,
   ])
-  const heads = [{head: 'WHAT'}, {head: 'KIND'}, {head: 'MODULE'}, {head: 'FIELD'}, {head: 'MESSAGE'}]
+  const heads = [{head: 'EFFECT'}, {head: 'KIND'}, {head: 'MODULE'}, {head: 'FIELD'}, {head: 'MESSAGE'}]
   const lines = ({stops, kind, module, field, message}: Json) => [
     `${out.style(stops ? 'red' : 'yellow', stops ? 'stops' : 'note')}  ${clean([module, field].filter(part => part).join('.') || kind)}`,
     wrapLines(`  ${clean(message)}`, out.width()),
   ]
   out.answer(checked, () => {
-    if (rows.length === 0) return `${clean(template.name)} fits what the CRM has (read ${out.time(checked.discovery.createdAt)})`
+    if (rows.length === 0) return `${clean(template.name)} fits the CRM (read ${out.time(checked.discovery.createdAt)})`
     return out.isTerminal ? checked.problems.flatMap(lines) : out.table(heads, rows)
   })
   const stopping = checked.problems.filter(({stops}: Json) => stops).length
   if (stopping > 0)
-    throw new Failure(`${plural(stopping, 'problem')} would stop an import by ${clean(template.name)}`, {
-      ...{exit: EXIT.different, code: 'DOES_NOT_FIT'},
-      next: 'Put the template right in the browser, or export, edit and import it: lading templates export NAME -o FILE',
+    throw new Failure(`${plural(stopping, 'problem')} would stop imports with ${clean(template.name)}`, {
+      exit: EXIT.different,
+      code: 'DOES_NOT_FIT',
+      next: 'Fix the template in the browser, or export, edit and import it: lading templates export NAME -o FILE',
     })
 }
 
-/** The document alone, as import takes it. */
+/** Returns the template document in the form that `import` accepts. */
 const documentOf = ({name, description, connectorId, sources, flows}: Json) => ({name, description, connectorId, sources, flows})
 
 const exportOne = async ({out, open}: Cli, named: string, output: string | undefined) => {
   const document = documentOf((await findTemplate(await open(), named)).template)
   if (output === undefined) return void out.out.write(formatJson(document))
   await writeFile(output, formatJson(document))
-  out.answer({file: output}, `${output} is written`)
+  out.answer({file: output}, `Wrote ${output}`)
 }
 
 const importOne = async ({out, open}: Cli, file: string, share: boolean) => {
@@ -158,7 +169,7 @@ const importOne = async ({out, open}: Cli, file: string, share: boolean) => {
   const isShared = share && !written.template.shared
   const {template} = isShared ? await client.post(path(`templates/${written.template.id}/share`), {shared: true}) : written
   out.answer({template}, [
-    `${clean(template.name)} is ${before ? `at version ${template.version}` : 'made'}: ${template.id}`,
+    `${before ? 'Replaced' : 'Created'} ${clean(template.name)}: ${template.id}, version ${template.version}`,
     `Next: lading templates check ${template.id}`,
   ])
 }
@@ -167,7 +178,7 @@ const save = async ({out, open}: Cli, fromImport: string, name: string) => {
   const {client, path} = await open()
   const {template, leftOut = []} = await client.post(path('templates'), {fromImport, name})
   out.answer({template, leftOut}, [
-    `${clean(template.name)} is made: ${template.id}`,
+    `Created ${clean(template.name)}: ${template.id}`,
     ...leftOut.map((what: string) => `  left out: ${clean(what)}`),
   ])
 }
@@ -176,5 +187,5 @@ const remove = async ({out, open}: Cli, named: string) => {
   const session = await open()
   const {template, etag} = await findTemplate(session, named)
   await session.client.delete(session.path(`templates/${template.id}`), {'if-match': etag})
-  out.answer({removed: template.id}, `${clean(template.name)} is deleted`)
+  out.answer({removed: template.id}, `Deleted ${clean(template.name)}`)
 }

@@ -1,15 +1,15 @@
 import {type Command, InvalidArgumentError} from 'commander'
 import {addExamples} from '../cli/examples.ts'
 import {notThere, usage} from '../cli/failure.ts'
+import {clean} from '../cli/phrases.ts'
 import type {Cli} from '../cli/session.ts'
-import {clean} from '../cli/words.ts'
 import type {Json} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
   const tokens = program
     .command('tokens')
     .summary('list, create and revoke API tokens')
-    .description('An API token lets a program act for the org, as an administrator. People make and revoke them: sign in first.')
+    .description('An API token gives a program the admin role in the org. To create or revoke tokens, sign in first.')
     .addHelpText(
       'after',
       '\nExamples:\n  lading tokens create "nightly import" --expires 90d\n  lading tokens create ci --json | jq -r .secret | gh secret set LADING_TOKEN\n  lading tokens revoke ci',
@@ -17,18 +17,18 @@ export default (cli: Cli, program: Command) => {
     .action(() => list(cli))
   tokens
     .command('list')
-    .summary('list them')
+    .summary('list tokens')
     .action(() => list(cli))
   tokens
     .command('create')
-    .summary('make one; its secret is shown once')
-    .argument('<name>', 'what it is for')
-    .option('--expires <when>', 'good for so long (30d, 12h), or until a date', expiry)
+    .summary('create a token; its secret is shown once')
+    .argument('<name>', 'purpose of the token')
+    .option('--expires <when>', 'lifetime (30d, 12h) or expiry date', expiry)
     .action((name: string, options: {expires?: string}) => create(cli, name, options.expires))
   tokens
     .command('revoke')
-    .summary('end one')
-    .argument('<token>', 'its name or id')
+    .summary('revoke a token')
+    .argument('<token>', 'name or id of the token')
     .action((given: string) => revoke(cli, given))
   addExamples(tokens, EXAMPLES)
 }
@@ -39,16 +39,16 @@ const EXAMPLES = {
   revoke: 'revoke "nightly import"',
 }
 
-/** `90d`, `12h`, or a date. */
+/** Parses an expiry time: `90d`, `12h` or a date. */
 const expiry = (given: string): string => {
   const [, many, unit] = /^(\d{1,5})([hd])$/.exec(given) ?? []
   const at = many ? Date.now() + Number(many) * (unit === 'h' ? 3_600_000 : 86_400_000) : Date.parse(given)
-  if (Number.isNaN(at)) throw new InvalidArgumentError('Write it as 90d, 12h or 2027-01-31.')
+  if (Number.isNaN(at)) throw new InvalidArgumentError('Use the form 90d, 12h or 2027-01-31.')
   return new Date(at).toISOString()
 }
 
 const stateOf = ({revokedAt, expiresAt}: Json) =>
-  revokedAt ? 'revoked' : expiresAt && Date.parse(expiresAt) < Date.now() ? 'expired' : 'good'
+  revokedAt ? 'revoked' : expiresAt && Date.parse(expiresAt) < Date.now() ? 'expired' : 'active'
 
 const list = async ({out, open}: Cli) => {
   const {client, path} = await open()
@@ -61,15 +61,15 @@ const list = async ({out, open}: Cli) => {
     out.time(one.lastUsedAt),
     out.time(one.expiresAt),
   ])
-  const heads = [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'BEGINS'}, {head: 'STATE'}, {head: 'USED'}, {head: 'EXPIRES'}]
-  out.answer({tokens}, () => (rows.length ? out.table(heads, rows) : 'There are no tokens. Make one: lading tokens create NAME'))
+  const heads = [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'PREFIX'}, {head: 'STATE'}, {head: 'LAST USED'}, {head: 'EXPIRES'}]
+  out.answer({tokens}, () => (rows.length ? out.table(heads, rows) : 'There are no tokens. Create one: lading tokens create NAME'))
 }
 
 const create = async ({out, open}: Cli, name: string, expiresAt: string | undefined) => {
   const {client, path, server} = await open()
   const {token, secret} = await client.post(path('tokens'), {name, ...(expiresAt && {expiresAt})})
   out.answer({token, secret}, () => {
-    out.note(`${clean(token.name)} is made (${token.id}). This is its secret; it is not shown again.`)
+    out.note(`Created ${clean(token.name)} (${token.id}). Its secret follows and is not shown again.`)
     out.note(`In CI: LADING_URL=${server} and LADING_TOKEN=<the secret>`)
     return secret
   })
@@ -79,8 +79,8 @@ const revoke = async ({out, open}: Cli, given: string) => {
   const {client, path} = await open()
   const {tokens} = await client.get(path('tokens'))
   const [found, another] = tokens.filter((one: Json) => one.id === given || (one.name === given && !one.revokedAt))
-  if (!found) throw notThere(`There is no token ${given}`, 'List those there are: lading tokens')
-  if (another) throw usage(`Several tokens are called ${given}`, 'Name it by its id: lading tokens')
+  if (!found) throw notThere(`Token not found: ${given}`, 'List tokens with: lading tokens')
+  if (another) throw usage(`Several tokens are named ${given}`, 'Use the id: lading tokens')
   const {token} = await client.delete(path(`tokens/${found.id}`))
-  out.answer({token}, `${clean(token.name)} is revoked: whatever used it is refused from now on`)
+  out.answer({token}, `Revoked ${clean(token.name)}. Programs that use it are refused from now on`)
 }

@@ -1,12 +1,12 @@
 import type {Command} from 'commander'
+import {count} from '../cli/phrases.ts'
 import type {Cli} from '../cli/session.ts'
-import {count} from '../cli/words.ts'
 import type {Json} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
   program
     .command('usage')
-    .summary('show what of the plan is used')
+    .summary('show the usage of the plan')
     .addHelpText('after', '\nExamples:\n  lading usage\n  lading usage --json | jq .usage.rows.remaining')
     .action(async () => {
       const {client} = await cli.open()
@@ -19,7 +19,7 @@ export default (cli: Cli, program: Command) => {
         limit === null ? 'no limit' : count(limit),
       ]
       const rows = [row('rows', usage.rows), row('modules', usage.modules), row('schedules', usage.schedules)]
-      const heads = [{head: 'WHAT'}, {head: 'USED', right: true}, {head: 'RESERVED', right: true}, {head: 'OF', right: true}]
+      const heads = [{head: 'ITEM'}, {head: 'USED', right: true}, {head: 'RESERVED', right: true}, {head: 'LIMIT', right: true}]
       cli.out.answer(me, () => [
         `${plan.name}, ${status}; ${cli.out.time(period.start)} to ${cli.out.time(period.end)}`,
         ...cli.out.table(heads, rows),

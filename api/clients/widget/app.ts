@@ -4,14 +4,14 @@ import {html} from './html.ts'
 import {findPage, type PageProps} from './pages.ts'
 import {Shell} from './shell.ts'
 import {NoOrg, SignIn} from './sign-in.ts'
-import {isOutdated, lookForUpdate} from './state/build.ts'
 import {useLoad} from './state/load.ts'
 import {place} from './state/place.ts'
 import {me, readMe, signOut} from './state/session.ts'
+import {isOutdated, lookForUpdate} from './state/update-check.ts'
 import {Problem, Toasts} from './ui/notice.ts'
 import {Page} from './ui/page.ts'
 
-/** Who is here decides what is shown: the sign-in, what to do without an org, or the page of this address. */
+/** Renders the root: the sign-in, a page for people without an org, or the page of the URL. */
 export const App = () => {
   const known = me.value
   const [error, setError] = useState<unknown>(null)
@@ -31,7 +31,7 @@ export const App = () => {
   `
 }
 
-/** The page of this address, its code loaded when it is first gone to. */
+/** Renders the page of the URL. Its code is loaded on first use. */
 const Here = () => {
   const {path} = place.value
   const found = findPage(path)
@@ -40,13 +40,13 @@ const Here = () => {
     [found?.pattern],
   )
   useEffect(() => void lookForUpdate(), [found?.pattern, error])
-  // A browser does not ask again for a script it could not read.
+  // Browsers do not retry a failed script import, so the page is reloaded.
   if (error)
     return isOutdated.value
       ? null
       : html`<${Problem} error=${error} again=${() => location.reload()} title="This page could not be loaded" />`
-  if (!found) return html`<${Page} title="There is no such page"><p><a href="#/">Go to the imports</a></p><//>`
-  // What was loaded last is the page that was left, until this one is there.
+  if (!found) return html`<${Page} title="Page not found"><p><a href="#/">Go to imports</a></p><//>`
+  // Until the new page has loaded, `data` still holds the previous one.
   if (data?.pattern !== found.pattern) return html`<p class="loading" role="status">Loading …</p>`
   return html`<${data.Shown} key=${found.pattern} params=${found.params} />`
 }

@@ -1,7 +1,7 @@
 import {useEffect} from 'preact/hooks'
 import {go, to} from './state/place.ts'
 
-/** The imports are what people come for. */
+/** The start page redirects to the imports. */
 export const Home = () => {
   useEffect(() => go(to('imports'), {replace: true}), [])
   return null

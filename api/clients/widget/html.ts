@@ -1,6 +1,6 @@
 import htm from 'htm'
 import {h} from 'preact'
 
-/** Markup as a tagged template: what stands in it is text, never markup, unless it was made by this tag. */
+/** Creates markup from a template literal. Interpolated values become text, unless this tag created them. */
 export const html = htm.bind(h)
 export type Markup = ReturnType<typeof html> | string | number | null | undefined | false | Markup[]

@@ -5,6 +5,6 @@ import {applyTheme} from './state/theme.ts'
 
 applyTheme()
 const app = document.getElementById('app')!
-// What stands there until the scripts are here would stay.
+// The page contains a loading message, which is removed here.
 app.replaceChildren()
 render(html`<${App} />`, app)

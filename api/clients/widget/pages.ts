@@ -4,7 +4,7 @@ export type Params = Record<string, string>
 export type PageProps = {params: Params}
 type Load = () => Promise<ComponentType<PageProps>>
 
-/** Every page by its address after `#/`; parts with a colon are handed to it. The first that fits is shown. */
+/** All pages by the path after `#/`. A part with a colon becomes a parameter. The first match is used. */
 const pages: Record<string, Load> = {
   '': async () => (await import('./home.ts')).Home,
   runs: async () => (await import('./runs/history.ts')).History,
@@ -46,7 +46,7 @@ export const findPage = (path: string[]): {pattern: string; params: Params; load
   return null
 }
 
-/** What stands in an address goes into those of the API: ids and API names, and nothing that would lead elsewhere there. */
+/** Parameters become part of API paths, so only ids and API names are accepted. */
 const names = /^[\w$-]+$/
 
 const match = (parts: string[], path: string[]): Params | null => {

@@ -1,8 +1,8 @@
 import {html, type Markup} from './html.ts'
-import {isOutdated} from './state/build.ts'
 import {place, to} from './state/place.ts'
 import {me, signOut} from './state/session.ts'
 import {applyTheme, type Theme, theme} from './state/theme.ts'
+import {isOutdated} from './state/update-check.ts'
 import {Button} from './ui/button.ts'
 import {Select} from './ui/field.ts'
 import {useLostFocus} from './ui/lost-focus.ts'
@@ -17,11 +17,11 @@ const sections = [
   {key: 'settings', label: 'Settings'},
 ]
 
-/** What stands around every page: where one may go, who is signed in, and how it looks. */
+/** The frame of every page: navigation, account menu and notices. */
 export const Shell = ({children}: {children?: Markup}) => {
   useLostFocus()
   return html`
-  <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+  <a class="skip" href="#main" onClick=${skip}>Skip to content</a>
   <header class="top">
     <a class="brand" href="#/imports">Lading</a>
     <${Tabs} class="sections" label="Sections" tabs=${sections.map(({key, label}) => ({label, href: to(key), isHere: place.value.path[0] === key}))} />
@@ -29,9 +29,9 @@ export const Shell = ({children}: {children?: Markup}) => {
   </header>
   <main id="main" tabindex="-1">
     <div role="status">
-      ${isOutdated.value && html`<${Notice} title="Lading was updated" actions=${html`<${Button} onClick=${() => location.reload()}>Reload<//>`}>This window still runs what was there before: reload it to go on. Drafts are kept, and what was sent of a file.<//>`}
+      ${isOutdated.value && html`<${Notice} title="Lading was updated" actions=${html`<${Button} onClick=${() => location.reload()}>Reload<//>`}>Reload to use the new version. Your drafts and uploaded parts are kept.<//>`}
     </div>
-    ${me.value?.staffView && html`<${Notice} kind="warning">You are looking at this organisation as staff${me.value.staffView.write ? '' : ', and can change nothing'}.<//>`}
+    ${me.value?.staffView && html`<${Notice} kind="warning">You are viewing this organisation as staff${me.value.staffView.write ? '' : '. This view is read-only'}.<//>`}
     ${children}
   </main>
 `
@@ -51,7 +51,7 @@ const Account = () => html`
         label="Appearance"
         value=${theme.value}
         onChange=${(value: string) => applyTheme(value as Theme)}
-        options=${[{value: 'system', label: 'As the system'}, {value: 'light', label: 'Light'}, {value: 'dark', label: 'Dark'}]}
+        options=${[{value: 'system', label: 'System'}, {value: 'light', label: 'Light'}, {value: 'dark', label: 'Dark'}]}
       />
       <p><a href="/reference">API reference</a></p>
       <p><a href=${to('settings', 'members')}>Members</a></p>

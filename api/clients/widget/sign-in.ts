@@ -21,13 +21,14 @@ const names: Record<string, string> = {
   cn: 'China (zoho.com.cn)',
   sa: 'Saudi Arabia (zoho.sa)',
   uk: 'United Kingdom (zoho.uk)',
-  local: 'Stand-in on this computer',
-  'local-eu': 'Stand-in on this computer, second data centre',
+  ae: 'United Arab Emirates (zoho.ae)',
+  local: 'Local test CRM',
+  'local-eu': 'Local test CRM, second data centre',
 }
 
 export const dataCentreOptions = settings.dataCentres.map(dc => ({value: dc, label: names[dc] ?? dc}))
 
-/** The stand-in exists on a developer's machine only, where it is what is wanted. */
+/** Returns the default data centre: the last one used, or the local test CRM of a developer. */
 export const usualDataCentre = (): string => {
   const kept = localStorage.getItem(key)
   if (kept && settings.dataCentres.includes(kept)) return kept
@@ -38,7 +39,7 @@ export const SignIn = () => {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = 'Sign in · Lading'
-    // The page that had the focus is gone, not by the person's own doing.
+    // If a session ended, the sign-in replaced the page without an action of the person, so the focus is moved here.
     if (ended.value) heading.current?.focus()
   }, [])
   const [dc, setDc] = useState(usualDataCentre())
@@ -49,16 +50,16 @@ export const SignIn = () => {
   return html`
     <main class="alone">
       <h1 ref=${heading} tabindex="-1">Lading</h1>
-      <p class="lead">Carries rows from files into your CRM, and can say of each what became of it.</p>
-      ${ended.value && html`<${Notice} kind="warning" title="Sign in again">${ended.value}. What you were doing is kept.<//>`}
+      <p class="lead">Import files into your CRM and see the result of every row.</p>
+      ${ended.value && html`<${Notice} kind="warning" title="Sign in again">${ended.value}. Your drafts are kept.<//>`}
       <form
         onSubmit=${(event: Event) => {
           event.preventDefault()
           doing.run()
         }}
       >
-        <${Select} label="Data centre of your CRM" hint="Where your CRM account lives: the ending of its address" value=${dc} onChange=${setDc} options=${dataCentreOptions} />
-        <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${doing.isBusy ? 'Go on in the other window …' : 'Sign in with your CRM account'}<//>
+        <${Select} label="Data centre of your CRM" hint="The ending of your CRM’s web address" value=${dc} onChange=${setDc} options=${dataCentreOptions} />
+        <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${doing.isBusy ? 'Continue in the other window …' : 'Sign in with your CRM account'}<//>
       </form>
       <${Problem} error=${doing.error} />
     </main>
@@ -67,7 +68,7 @@ export const SignIn = () => {
 
 type Invitation = {id: string; org: {id: string; name: string}; role: string}
 
-/** Signed in and in no org: somebody may have invited this person. */
+/** The page of a signed-in person without an org, with their invitations. */
 export const NoOrg = ({onLeave}: {onLeave: () => void}) => {
   const invitations = useLoad<Invitation[]>(async () => (await client.get<Json>('/auth/invitations')).invitations, [])
   const accept = useDoing(async (id: string) => {
@@ -77,11 +78,11 @@ export const NoOrg = ({onLeave}: {onLeave: () => void}) => {
   return html`
     <main class="alone">
       <h1>No organisation yet</h1>
-      <p class="lead">You are signed in, and belong to no organisation here.</p>
+      <p class="lead">You are signed in but do not belong to an organisation.</p>
       <${Shown} of=${invitations}>
         ${(list: Invitation[]) =>
           list.length === 0
-            ? html`<p>Ask an administrator of yours to invite you, or sign in with the account of your CRM.</p>`
+            ? html`<p>Ask an admin of your organisation to invite you, or sign in with your CRM account.</p>`
             : html`<ul class="plain">${list.map(({id, org, role}) => html`<li class="row"><span class="grow"><strong>${org.name}</strong> invites you as ${role}</span> <${Button} kind="main" isBusy=${accept.isBusy} onClick=${() => accept.run(id)}>Accept<//></li>`)}</ul>`}
       <//>
       <${Problem} error=${accept.error} />

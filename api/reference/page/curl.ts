@@ -1,7 +1,7 @@
-import type {Placed} from './operation.ts'
+import type {LocatedOperation} from './operation.ts'
 
-/** The request as one types it into a shell: what the route gives no example of is a variable there. */
-export const curlOf = ({method, path, operation}: Placed, server: string): string => {
+/** Returns the request as a curl command. A value without an example becomes a shell variable. */
+export const curlOf = ({method, path, operation}: LocatedOperation, server: string): string => {
   const {parameters = [], requestBody, security} = operation
   const exampleOf = (place: string, name: string) => parameters.find(one => one.in === place && one.name === name)?.example
   const address = path.replaceAll(/\{(\w+)\}/g, (_, name) => {

@@ -6,11 +6,11 @@ import {kindOf, type Schema, treeOf} from './schema.ts'
 import {inLine, markdown} from './text.ts'
 
 type Media = {schema?: Schema; example?: unknown}
-export type Parameter = {in: string; name: string; required?: boolean; description?: string; schema?: Schema; example?: unknown}
+type Parameter = {in: string; name: string; required?: boolean; description?: string; schema?: Schema; example?: unknown}
 export type Response = {description: string; content?: Record<string, Media>}
 
-/** An operation of the document, whose references to responses were followed. */
-export type Operation = {
+/** An operation of the document. References to responses are replaced by the responses. */
+export type ApiOperation = {
   operationId: string
   tags: string[]
   summary: string
@@ -20,10 +20,9 @@ export type Operation = {
   requestBody?: {description?: string; required?: boolean; content: Record<string, Media>}
   responses: Record<string, Response>
 }
-export type Placed = {method: string; path: string; operation: Operation}
+export type LocatedOperation = {method: string; path: string; operation: ApiOperation}
 
-/** All there is to know of one operation, under its name. */
-export const showOperation = (placed: Placed, server: string): string => {
+export const showOperation = (placed: LocatedOperation, server: string): string => {
   const {method, path, operation} = placed
   const {operationId: id, summary, description = ''} = operation
   return `<section class="operation" id="${inText(id)}" aria-labelledby="${inText(id)}-title">
@@ -51,7 +50,7 @@ const showParameters = (parameters: Parameter[]): string => {
   return `<h3>Parameters</h3><ul class="tree parameters">${rows.join('')}</ul>`
 }
 
-const showBody = (body: Operation['requestBody']): string => {
+const showBody = (body: ApiOperation['requestBody']): string => {
   if (!body) return ''
   const says = body.description ? `<p>${inLine(body.description)}</p>` : ''
   const media = Object.entries(body.content).map(([type, {schema}]) => {
@@ -60,7 +59,7 @@ const showBody = (body: Operation['requestBody']): string => {
   return `<h3>Body</h3>${says}${media.join('')}`
 }
 
-const showAnswers = ({responses}: Operation): string => {
+const showAnswers = ({responses}: ApiOperation): string => {
   const own = Object.entries(responses).filter(([status, response]) => Number(status) < 400 || !isRefusal(response))
   const rows = own.map(([status, {description, content = {}}], at) => {
     const media = Object.entries(content).map(([type, {schema}]) => {
@@ -69,24 +68,24 @@ const showAnswers = ({responses}: Operation): string => {
     const [says = ''] = description.split('\n\n- `')
     return `<details${at === 0 ? ' open' : ''}><summary><b>${status}</b> ${inLine(says)}</summary>${media.join('')}</details>`
   })
-  return rows.length ? `<h3>Answers</h3>${rows.join('')}` : ''
+  return rows.length ? `<h3>Responses</h3>${rows.join('')}` : ''
 }
 
-/** One that is refused in the envelope alone. */
+/** True if the response is only the error envelope. */
 const isRefusal = ({content}: Response) => {
   const media = Object.entries(content ?? {})
   return media.length === 1 && media[0]![1].schema?.$ref?.endsWith('/Refusal') === true
 }
 
-const showRefusals = ({responses}: Operation): string => {
+const showRefusals = ({responses}: ApiOperation): string => {
   const rows = Object.entries(responses).flatMap(([status, {content}]) =>
     codesIn(content?.['application/json']?.schema).map(
       code => `<tr><td>${status}</td><td><code>${code}</code></td><td>${inLine(meanings[code])}</td></tr>`,
     ),
   )
   if (rows.length === 0) return ''
-  return `<details class="refusals"><summary><b>Refusals</b> ${rows.length} codes</summary>
-<div class="wide" tabindex="0" role="group" aria-label="Refusals"><table><thead><tr><th scope="col">Status</th><th scope="col">Code</th><th scope="col">What it means, and what to do</th></tr></thead>
+  return `<details class="refusals"><summary><b>Errors</b> ${rows.length} codes</summary>
+<div class="wide" tabindex="0" role="group" aria-label="Errors"><table><thead><tr><th scope="col">Status</th><th scope="col">Code</th><th scope="col">Meaning and what to do</th></tr></thead>
 <tbody>${rows.join('')}</tbody></table></div></details>`
 }
 
@@ -95,11 +94,12 @@ const codesIn = (schema: Schema | undefined): (typeof codes)[number][] => {
   return (envelope?.properties?.code?.enum ?? []) as (typeof codes)[number][]
 }
 
-const showExample = (placed: Placed, server: string): string => {
+const showExample = (placed: LocatedOperation, server: string): string => {
   const {operation} = placed
   const answers = Object.values(operation.responses).flatMap(({content}) => content?.['application/json']?.example ?? [])
-  const answer = answers[0] === undefined ? '' : `<p class="media">Answer</p>${copied(JSON.stringify(answers[0], null, 2), 'the answer')}`
-  return `<h3>Example</h3>${copied(curlOf(placed, server), 'the curl line')}${answer}`
+  const answer =
+    answers[0] === undefined ? '' : `<p class="media">Response</p>${copied(JSON.stringify(answers[0], null, 2), 'the response')}`
+  return `<h3>Example</h3>${copied(curlOf(placed, server), 'the curl command')}${answer}`
 }
 
 const copied = (text: string, what: string): string =>

@@ -3,42 +3,42 @@ import {readFileSync} from 'node:fs'
 import {Refusal} from '../../../shared/errors.ts'
 import {inText} from '../../html.ts'
 import {type Reply, reply} from '../../reply.ts'
-import type {Document} from '../document.ts'
-import {type Operation, type Placed, type Response, showOperation} from './operation.ts'
+import type {ApiDocument} from '../document.ts'
+import {type ApiOperation, type LocatedOperation, type Response, showOperation} from './operation.ts'
 import {namesIn, type Schema, treeOf} from './schema.ts'
 import {markdown} from './text.ts'
 
 const read = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
 const [style, script] = [read('style.css'), read('script.js')]
 
-/** The pages of the reference: one that says how the API is used, and one for each noun. Made when first asked for. */
-export const openPages = (document: Document) => {
+/** Returns the pages of the reference: a start page, and one for each noun. They are generated on first use. */
+export const openPages = (document: ApiDocument) => {
   const made = new Map<string, string>()
   const placed = placedIn(document)
   return (slug: string | null): Reply => {
     const noun = slug === null ? null : (document.tags?.find(({name}) => slugOf(name) === slug) ?? null)
-    if (slug !== null && !noun) throw new Refusal('NOT_FOUND', 'The reference has no such page: /reference lists them')
+    if (slug !== null && !noun) throw new Refusal('NOT_FOUND', 'The reference has no such page. /reference lists all pages')
     const content = made.get(slug ?? '') ?? (noun ? nounPage(document, placed, noun) : startPage(document, placed))
     made.set(slug ?? '', content)
     return answer(shell({document, placed, title: noun?.name ?? 'API reference', slug, content}))
   }
 }
 
-export const slugOf = (noun: string) => noun.toLowerCase().replaceAll(' ', '-')
+const slugOf = (noun: string) => noun.toLowerCase().replaceAll(' ', '-')
 
-/** Every operation in the order of the document, its responses in place. */
-const placedIn = ({paths = {}, components}: Document): Placed[] => {
+/** Returns all operations in document order. References to responses are replaced by the responses. */
+const placedIn = ({paths = {}, components}: ApiDocument): LocatedOperation[] => {
   const shared = (components?.responses ?? {}) as Record<string, Response>
   const follow = (one: Response & {$ref?: string}) => (one.$ref ? shared[one.$ref.split('/').at(-1)!]! : one)
   return Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
+    Object.entries(item as Record<string, ApiOperation>).map(([method, operation]) => {
       const responses = Object.entries(operation.responses).map(([status, one]) => [status, follow(one)])
       return {method, path, operation: {...operation, responses: Object.fromEntries(responses)}}
     }),
   )
 }
 
-const startPage = (document: Document, placed: Placed[]): string => {
+const startPage = (document: ApiDocument, placed: LocatedOperation[]): string => {
   const {info, tags = []} = document
   const nouns = tags.map(({name, description = ''}) => {
     const count = placed.filter(({operation}) => operation.tags.includes(name)).length
@@ -47,13 +47,13 @@ const startPage = (document: Document, placed: Placed[]): string => {
   return `<h1>${inText(info.title)} API reference</h1>
 <p class="id">Version ${inText(info.version)} · <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi})</p>
 ${markdown(info.description ?? '')}
-<h2>What there is</h2>
+<h2>Sections</h2>
 <ul class="nouns">${nouns.join('')}</ul>`
 }
 
 type Noun = {name: string; description?: string}
 
-const nounPage = (document: Document, placed: Placed[], {name, description = ''}: Noun): string => {
+const nounPage = (document: ApiDocument, placed: LocatedOperation[], {name, description = ''}: Noun): string => {
   const own = placed.filter(({operation}) => operation.tags.includes(name))
   const server = document.servers?.[0]?.url ?? ''
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>
@@ -71,7 +71,7 @@ ${own.map(one => showOperation(one, server)).join('\n')}
 ${objects.length ? `<h2 id="objects">Objects</h2>${objects.join('')}` : ''}`
 }
 
-/** What they name, and what that names, by name. */
+/** Returns the sorted names of all schemas except `Refusal` to which `start` refers, directly or through others. */
 const reachedFrom = (start: unknown, schemas: Record<string, Schema>): string[] => {
   const found = new Set<string>()
   const queue = namesIn(start)
@@ -83,7 +83,7 @@ const reachedFrom = (start: unknown, schemas: Record<string, Schema>): string[] 
   return [...found].sort()
 }
 
-type Shell = {document: Document; placed: Placed[]; title: string; slug: string | null; content: string}
+type Shell = {document: ApiDocument; placed: LocatedOperation[]; title: string; slug: string | null; content: string}
 
 const shell = ({document, placed, title, slug, content}: Shell): string => `<!doctype html>
 <html lang="en">
@@ -95,12 +95,12 @@ const shell = ({document, placed, title, slug, content}: Shell): string => `<!do
 <style nonce="NONCE">${style}</style>
 </head>
 <body>
-<a class="skip" href="#main">To the content</a>
+<a class="skip" href="#main">Skip to content</a>
 <header><a class="home" href="/reference">Lading <span>API reference</span></a></header>
 <nav aria-label="Operations">
 <details class="menu" open><summary>Operations</summary>
 <label for="filter">Find an operation</label>
-<input id="filter" type="search" placeholder="name, path or words" autocomplete="off" spellcheck="false">
+<input id="filter" type="search" placeholder="Name, path or words" autocomplete="off" spellcheck="false">
 <p id="found" role="status"></p>
 ${(document.tags ?? []).map(({name}) => menuOf(name, placed, slug)).join('\n')}
 </details>
@@ -113,7 +113,7 @@ ${content}
 </html>
 `
 
-const menuOf = (name: string, placed: Placed[], slug: string | null): string => {
+const menuOf = (name: string, placed: LocatedOperation[], slug: string | null): string => {
   const own = placed.filter(({operation}) => operation.tags.includes(name))
   const isHere = slug === slugOf(name)
   const items = own.map(({method, path, operation: {operationId, summary}}) => {
@@ -123,7 +123,7 @@ const menuOf = (name: string, placed: Placed[], slug: string | null): string => 
   return `<details class="group"${isHere ? ' open' : ''}><summary>${inText(name)}</summary><ul>${items.join('')}</ul></details>`
 }
 
-/** Loads nothing, stands in nobody's frame, and runs our one script alone. */
+/** Returns a reference page. It loads nothing, cannot be framed, and runs only its own script. */
 const answer = (html: string): Reply => {
   const nonce = randomBytes(16).toString('base64')
   return reply({

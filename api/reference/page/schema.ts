@@ -1,7 +1,7 @@
 import {inText} from '../../html.ts'
 import {inLine} from './text.ts'
 
-/** As much of a JSON Schema as the document has. */
+/** The parts of JSON Schema that the document uses. */
 export type Schema = {
   $ref?: string
   type?: string | string[]
@@ -27,7 +27,7 @@ export type Schema = {
   maxItems?: number
 }
 
-/** A schema as a tree that opens level by level. What has a name of its own is named and shown below. */
+/** Renders a schema as an expandable tree. Named schemas become links to their section below. */
 export const treeOf = (schema: Schema): string => {
   const named = namedIn(schema)
   return (
@@ -35,10 +35,10 @@ export const treeOf = (schema: Schema): string => {
   )
 }
 
-/** What a value is, in a few words. */
+/** Returns the type of a value and its bounds. */
 export const kindOf = (schema: Schema): string => `<span class="type">${typeOf(schema)}</span>${boundsOf(schema)}`
 
-/** The names of what a schema refers to, wherever it does. */
+/** Returns the names of all schemas to which a schema refers, anywhere within it. */
 export const namesIn = (schema: unknown): string[] =>
   [...JSON.stringify(schema ?? null).matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name = '']) => name)
 
@@ -59,13 +59,13 @@ const childrenOf = (schema: Schema): string => {
   return `<ul class="tree">${parts.map((one, at) => rowOf(formOf(one, at + 1), one, false)).join('')}</ul>`
 }
 
-/** One of several forms by what tells it from the others, where something does. */
+/** Returns the label of one of several variants: the constant that distinguishes it, if there is one. */
 const formOf = ({properties = {}}: Schema, at: number): string => {
   const [name, telling] = Object.entries(properties).find(([, one]) => one.const !== undefined) ?? []
   return name && telling ? `<i>where</i> <code>${inText(name)}</code> <i>is</i> ${code(telling.const)}` : `<i>form ${at}</i>`
 }
 
-/** What has a name of its own is opened by the script, from where it is shown; without one there is the link. */
+/** Renders a property. The script expands a named schema in place; without scripts, the link leads to its section. */
 const rowOf = (name: string, schema: Schema, isRequired: boolean): string => {
   const need = isRequired ? ' <span class="need">required</span>' : ''
   const head = `${name} <span class="type">${typeOf(schema)}</span>${need}${boundsOf(schema)}`.trim()
@@ -78,7 +78,7 @@ const rowOf = (name: string, schema: Schema, isRequired: boolean): string => {
   return `<li><details class="named"><summary>${head}</summary>${says}${links.join('')}</details></li>`
 }
 
-/** The objects of their own that a value is one of, or a list of. */
+/** Returns the named schemas of a value, or of the items of a list. */
 const namedIn = ({$ref, items, anyOf, oneOf}: Schema): string[] => {
   if ($ref) return [nameOf($ref)]
   return [...(items ? [items] : []), ...(anyOf ?? []), ...(oneOf ?? [])].flatMap(namedIn)
@@ -98,7 +98,7 @@ const typeOf = (schema: Schema): string => {
   return type ? inText(FORMATS[schema.format ?? ''] ?? type) : 'anything'
 }
 
-const FORMATS: Record<string, string> = {'date-time': 'moment', date: 'date', uri: 'address', uuid: 'UUID', email: 'e-mail address'}
+const FORMATS: Record<string, string> = {'date-time': 'timestamp', date: 'date', uri: 'URL', uuid: 'UUID', email: 'e-mail address'}
 
 const nameOf = (ref: string) => ref.split('/').at(-1)!
 
@@ -113,7 +113,7 @@ const boundsOf = ({minimum, maximum, minLength, maxLength, minItems, maxItems, d
     ...(maxLength ? [`at most ${maxLength.toLocaleString('en')} characters`] : []),
     ...(minItems ? [`at least ${minItems}`] : []),
     ...(maxItems ? [`at most ${maxItems.toLocaleString('en')}`] : []),
-    ...(usual === undefined ? [] : [`${inText(JSON.stringify(usual))} when left out`]),
+    ...(usual === undefined ? [] : [`default ${inText(JSON.stringify(usual))}`]),
   ]
   return said.length ? ` <span class="bounds">${said.join(', ')}</span>` : ''
 }

@@ -28,7 +28,7 @@ filter.addEventListener('keydown', event => {
   }
 })
 
-/** `/` goes to the filter, as in many a reference. */
+/** Focuses the filter when the person presses `/`. */
 document.addEventListener('keydown', event => {
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return
   event.preventDefault()
@@ -47,7 +47,7 @@ for (const button of document.querySelectorAll('.copy')) {
   })
 }
 
-/** Opens an object in place, from where it is shown further down. */
+/** Expands a named schema in place with a copy of its section. */
 document.addEventListener(
   'toggle',
   ({target}) => {
@@ -68,7 +68,7 @@ document.addEventListener(
   true,
 )
 
-/** An operation's name leads to its page from any other; what it points to is opened. */
+/** Follows the hash of the URL: opens its target on this page, or goes to the page that has it. */
 const follow = () => {
   const name = decodeURIComponent(location.hash.slice(1))
   if (!name) return

@@ -1,6 +1,6 @@
 import {inText} from '../../html.ts'
 
-/** As much Markdown as descriptions have: paragraphs, lists with `-`, and code between back-ticks. */
+/** Renders the Markdown that descriptions use: paragraphs, lists with `-`, and code in backticks. */
 export const markdown = (text: string): string =>
   text
     .split(/\n{2,}/)

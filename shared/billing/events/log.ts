@@ -1,16 +1,19 @@
 import type {Pool} from '../../../sql/database.ts'
 import {type EventFilter, findEventStatus, listEvents, reopenEvent} from '../../../sql/payment-events.ts'
+import {recordStaffAction, type Staff} from '../../accounts/staff-action.ts'
 import type {Config} from '../../config.ts'
-import {readPage} from '../../cursor.ts'
 import {Refusal} from '../../errors.ts'
 import {applyPaymentEvent} from '../../jobs.ts'
-import {recordStaffAction, type Staff} from '../../people/staff-action.ts'
 import {enqueue, type Queue} from '../../queue.ts'
+import {readPage} from '../../security/cursor.ts'
 
-type Listing = EventFilter & {limit: number; cursor?: string | undefined}
+type EventLogQuery = EventFilter & {limit: number; cursor?: string | undefined}
 
-/** A page of the log of events, the newest first. A cursor is good for the same filters only. */
-export const readEventLog = async ({db, config}: {db: Pool; config: Pick<Config, 'SESSION_KEYS'>}, {limit, cursor, ...filter}: Listing) => {
+/** Returns a page of the event log, newest first. A cursor is valid only with the filters of its first page. */
+export const readEventLog = async (
+  {db, config}: {db: Pool; config: Pick<Config, 'SESSION_KEYS'>},
+  {limit, cursor, ...filter}: EventLogQuery,
+) => {
   const {page: events, nextCursor} = await readPage(
     config.SESSION_KEYS,
     `payment events ${JSON.stringify(filter)}`,
@@ -20,7 +23,7 @@ export const readEventLog = async ({db, config}: {db: Pool; config: Pick<Config,
   return {events, nextCursor}
 }
 
-/** Sends an event to be applied again at once, as when what it failed for is put right. NOT_FOUND for one that never came or is over. */
+/** Applies an event again, for example after the cause of its failure was fixed. Throws NOT_FOUND for an unknown or completed event. */
 export const retryEvent = ({db, queue}: {db: Pool; queue: Queue}, staff: Staff, id: string) =>
   db.transaction(async tx => {
     const event = await reopenEvent(tx, id)
@@ -28,7 +31,7 @@ export const retryEvent = ({db, queue}: {db: Pool; queue: Queue}, staff: Staff, 
       const status = await findEventStatus(tx, id)
       throw new Refusal(
         'NOT_FOUND',
-        status === null ? 'No such event: GET /billing/admin/events lists them' : `This event is ${status} already`,
+        status === null ? 'No such event. GET /billing/admin/events lists them' : `This event is already ${status}`,
       )
     }
     await recordStaffAction(tx, staff, {kind: 'event.retry', ...(event.orgId && {org: event.orgId}), detail: {event: id}})

@@ -1,75 +1,117 @@
 import type {Stripe} from 'stripe'
 import type {Config} from '../../config.ts'
-import {shortHash} from '../../short-hash.ts'
+import {shortHash} from '../../security/short-hash.ts'
 import {APP, isOurs} from '../metadata.ts'
 import {nullWhereGone} from '../payment-failure.ts'
 import type {PaymentProvider} from '../payment-provider.ts'
 
-export type SetupTools = {config: Config; payment: PaymentProvider}
+export type SetupDeps = {config: Config; payment: PaymentProvider}
 
-/** The key of one creation: the same parameters, seen in the same state, create one object however often the setup runs. */
-export const setupKey = ({config}: SetupTools, kind: string, facts: unknown): string =>
+/** Returns the idempotency key of one creation. The same parameters in the same state give the same key, so repeated setups create one object. */
+const setupKey = ({config}: SetupDeps, kind: string, facts: unknown): string =>
   `setup:${config.PAYMENT_ENVIRONMENT}:${kind}:${shortHash(JSON.stringify(facts)).toString('hex')}`
 
-export const setupMetadata = ({config}: SetupTools) => ({app: APP, env: config.PAYMENT_ENVIRONMENT})
+const mostReplays = 20
 
-/** A name that is unique in an account which several deployments share. */
-const ownName = ({config}: SetupTools, ...parts: string[]) =>
+type Creation<T> = {
+  kind: string
+  facts: unknown
+  create(idempotencyKey: string): Promise<T>
+  read(id: string): Promise<T>
+  isUsable(object: T): boolean
+}
+
+/**
+ * Creates an object, once for the same facts. The provider repeats its answer to a key for at least a day
+ * (https://docs.stripe.com/api/idempotent_requests), even after the object was archived or deleted. In that case, a replacement is created under
+ * another key.
+ */
+export const createOnce = async <T extends {id: string}>(deps: SetupDeps, creation: Creation<T>): Promise<T> => {
+  const {kind, facts, create, read, isUsable} = creation
+  let replaces: string | null = null
+  for (let tries = 0; tries < mostReplays; tries++) {
+    const made: T = await create(setupKey(deps, kind, [facts, replaces]))
+    const now: T | null = await read(made.id).catch(nullWhereGone)
+    if (now && isUsable(now)) return made
+    replaces = made.id
+  }
+  throw new Error(`The ${kind} was created ${mostReplays} times and is still not active. Look for it in the provider's dashboard`)
+}
+
+export const setupMetadata = ({config}: SetupDeps) => ({app: APP, env: config.PAYMENT_ENVIRONMENT})
+
+/** Returns a name that is unique in an account that several deployments share. */
+const ownName = ({config}: SetupDeps, ...parts: string[]) =>
   ['lading', config.PAYMENT_ENVIRONMENT, ...parts].map(part => part.replace(/[^\w-]/g, '_')).join('_')
 
-/** Finds the product of a plan or pack by its fixed id, or creates it. */
-export const keepProduct = async (tools: SetupTools, {key, name}: {key: string; name: string}): Promise<string> => {
-  const id = ownName(tools, key)
-  const found = await tools.payment.ask('product', stripe => stripe.products.retrieve(id)).catch(nullWhereGone)
+/** Finds the product of a plan or pack by its fixed id, or creates it. An archived product is activated; otherwise its prices could not be bought. */
+export const keepProduct = async (deps: SetupDeps, {key, name}: {key: string; name: string}): Promise<string> => {
+  const {payment} = deps
+  const id = ownName(deps, key)
+  const read = () => payment.ask('product', stripe => stripe.products.retrieve(id))
+  const found = await read().catch(nullWhereGone)
+  if (found && !found.active) await payment.ask('product', stripe => stripe.products.update(id, {active: true}))
   if (found) return id
-  const params = {id, name, metadata: setupMetadata(tools)}
-  await tools.payment.ask('product', stripe => stripe.products.create(params, {idempotencyKey: setupKey(tools, 'product', params)}))
+  const params = {id, name, metadata: setupMetadata(deps)}
+  await createOnce(deps, {
+    ...{kind: 'product', facts: params, read, isUsable: () => true},
+    create: idempotencyKey => payment.ask('product', stripe => stripe.products.create(params, {idempotencyKey})),
+  })
   return id
 }
 
-/** Finds the meter that counts rows beyond plans by its event name, or creates it. */
-export const keepMeter = async (tools: SetupTools): Promise<string> => {
-  const event_name = ownName(tools, 'rows')
-  const {data} = await tools.payment.ask('list', stripe => stripe.billing.meters.list({status: 'active', limit: 100}))
+export const keepMeter = async (deps: SetupDeps): Promise<string> => {
+  const event_name = ownName(deps, 'rows')
+  const {data} = await deps.payment.ask('list', stripe => stripe.billing.meters.list({status: 'active', limit: 100}))
   const found = data.find(meter => meter.event_name === event_name)
   if (found) return found.id
   const params: Stripe.Billing.MeterCreateParams = {
     ...{display_name: 'Rows beyond the plan', event_name, default_aggregation: {formula: 'sum'}},
     ...{customer_mapping: {type: 'by_id', event_payload_key: 'stripe_customer_id'}, value_settings: {event_payload_key: 'value'}},
   }
-  const idempotencyKey = setupKey(tools, 'meter', params)
-  return (await tools.payment.ask('billing.meter', stripe => stripe.billing.meters.create(params, {idempotencyKey}))).id
+  const {id} = await createOnce(deps, {
+    ...{kind: 'meter', facts: params},
+    create: idempotencyKey => deps.payment.ask('billing.meter', stripe => stripe.billing.meters.create(params, {idempotencyKey})),
+    read: made => deps.payment.ask('billing.meter', stripe => stripe.billing.meters.retrieve(made)),
+    isUsable: ({status}) => status === 'active',
+  })
+  return id
 }
 
 type WantedPrice = {
   name: string[]
   product: string
   currency: string
-  /** In the smallest unit, as a decimal. */
+  /** The amount in the currency's smallest unit, as a decimal. */
   amount: string
   taxBehavior?: 'inclusive' | 'exclusive' | undefined
   recurring?: Stripe.PriceCreateParams.Recurring
 }
 
 /**
- * Finds the active price under its lookup key, or creates it. Prices cannot be changed at the provider: another amount is another price, and the
- * lookup key moves to it. Who subscribed to the earlier price keeps it.
+ * Finds the active price under its lookup key, or creates it. Another amount needs another price, because the provider's prices cannot be changed.
+ * The lookup key then moves to the new price. Subscribers to the earlier price keep it.
  */
-export const keepPrice = async (tools: SetupTools, wanted: WantedPrice): Promise<string> => {
-  const {payment} = tools
-  const lookup_key = ownName(tools, ...wanted.name)
+export const keepPrice = async (deps: SetupDeps, wantedPrice: WantedPrice): Promise<string> => {
+  const {payment} = deps
+  const lookup_key = ownName(deps, ...wantedPrice.name)
   const {data} = await payment.ask('list', stripe => stripe.prices.list({lookup_keys: [lookup_key], active: true, limit: 1}))
   const [found] = data
-  if (found && isSame(found, wanted)) return found.id
+  if (found && isSame(found, wantedPrice)) return found.id
   const {Stripe: Sdk} = await import('stripe')
   const params: Stripe.PriceCreateParams = {
-    ...{product: wanted.product, currency: wanted.currency, unit_amount_decimal: Sdk.Decimal.from(wanted.amount)},
-    ...(wanted.recurring && {recurring: wanted.recurring}),
-    ...(wanted.taxBehavior && {tax_behavior: wanted.taxBehavior}),
-    ...{lookup_key, transfer_lookup_key: true, metadata: setupMetadata(tools)},
+    ...{product: wantedPrice.product, currency: wantedPrice.currency, unit_amount_decimal: Sdk.Decimal.from(wantedPrice.amount)},
+    ...(wantedPrice.recurring && {recurring: wantedPrice.recurring}),
+    ...(wantedPrice.taxBehavior && {tax_behavior: wantedPrice.taxBehavior}),
+    ...{lookup_key, transfer_lookup_key: true, metadata: setupMetadata(deps)},
   }
-  const idempotencyKey = setupKey(tools, 'price', [wanted, found?.id ?? null])
-  return (await payment.ask('price', stripe => stripe.prices.create(params, {idempotencyKey}))).id
+  const {id} = await createOnce(deps, {
+    ...{kind: 'price', facts: [wantedPrice, found?.id ?? null]},
+    create: idempotencyKey => payment.ask('price', stripe => stripe.prices.create(params, {idempotencyKey})),
+    read: made => payment.ask('price', stripe => stripe.prices.retrieve(made)),
+    isUsable: price => price.active && price.lookup_key === lookup_key,
+  })
+  return id
 }
 
 const isSame = (price: Stripe.Price, {product, currency, amount, taxBehavior, recurring}: WantedPrice): boolean => {
@@ -84,18 +126,22 @@ const features: Stripe.BillingPortal.ConfigurationCreateParams.Features = {
   invoice_history: {enabled: true},
   payment_method_update: {enabled: true},
   subscription_cancel: {enabled: true, mode: 'at_period_end', proration_behavior: 'none'},
-  // A plan changed there would bypass previews and pending changes.
+  // A plan change in the portal would bypass previews and pending changes.
   subscription_update: {enabled: false},
 }
 
-/** Finds this deployment's portal configuration, or creates it. */
-export const keepPortalConfiguration = async (tools: SetupTools): Promise<string> => {
-  const {config, payment} = tools
+export const keepPortalConfiguration = async (deps: SetupDeps): Promise<string> => {
+  const {config, payment} = deps
   const {data} = await payment.ask('list', stripe => stripe.billingPortal.configurations.list({active: true, limit: 100}))
   const found = data.find(({metadata}) => isOurs(config, metadata))
   const of = 'billing_portal.configuration'
   if (found) return (await payment.ask(of, stripe => stripe.billingPortal.configurations.update(found.id, {features}))).id
-  const params = {features, metadata: setupMetadata(tools)}
-  const idempotencyKey = setupKey(tools, 'portal', params)
-  return (await payment.ask(of, stripe => stripe.billingPortal.configurations.create(params, {idempotencyKey}))).id
+  const params = {features, metadata: setupMetadata(deps)}
+  const {id} = await createOnce(deps, {
+    ...{kind: 'portal', facts: params},
+    create: idempotencyKey => payment.ask(of, stripe => stripe.billingPortal.configurations.create(params, {idempotencyKey})),
+    read: made => payment.ask(of, stripe => stripe.billingPortal.configurations.retrieve(made)),
+    isUsable: ({active}) => active,
+  })
+  return id
 }

@@ -1,12 +1,12 @@
 import {z} from 'zod'
 
 const Amount = z.number().int().min(0)
-/** One row may cost less than the smallest unit; the provider takes twelve decimal places. */
+/** The price of a row. It may be less than the smallest unit; the provider accepts twelve decimal places. */
 const RowAmount = z.union([z.number().positive(), z.string().regex(/^\d+(\.\d{1,12})?$/)]).transform(String)
 
 const PlanAmounts = z.strictObject({month: Amount.optional(), year: Amount.optional(), row: RowAmount.optional()})
 
-/** What an operator sells, in the smallest unit of one currency. `row`: one row beyond the plan, billed by the month. */
+/** The operator's prices, in the smallest unit of one currency. `row`: the price of one overage row, billed monthly. */
 export const PriceList = z.strictObject({
   currency: z.string().regex(/^[a-z]{3}$/, 'Three lower-case letters, e.g. eur'),
   taxBehavior: z.enum(['inclusive', 'exclusive']).optional(),

@@ -1,48 +1,56 @@
 import type {Pool} from '../../../sql/database.ts'
 import {listPacks} from '../../../sql/plans.ts'
-import {pricePack, pricePlan} from '../../entitlements/by-staff.ts'
 import {Refusal} from '../../errors.ts'
-import type {Log} from '../../log.ts'
+import type {Log} from '../../telemetry/log.ts'
+import {pricePack, pricePlan} from '../entitlements/by-staff.ts'
 import {listPlansForSale} from '../offer.ts'
+import {failureIn} from '../payment-failure.ts'
 import {type SellingProblem, verifySelling} from '../verify/selling.ts'
-import {keepMeter, keepPortalConfiguration, keepPrice, keepProduct, type SetupTools} from './catalog.ts'
+import {keepMeter, keepPortalConfiguration, keepPrice, keepProduct, type SetupDeps} from './catalog.ts'
 import type {PriceList} from './price-list.ts'
 import {type KeptEndpoint, keepEndpoint} from './webhook-endpoint.ts'
 
-type Tools = SetupTools & {db: Pool; log: Log}
+type SellingDeps = SetupDeps & {db: Pool; log: Log}
 
-/** `priced`: the plan versions and packs that can be bought now. */
+/** The result of a setup. `priced`: the plan versions and packs that can be bought now. */
 export type SetupReport = {priced: string[]; portal: string; webhook: KeptEndpoint; problems: SellingProblem[]}
 
 /**
- * Creates at the payment provider what is sold here, stores the ids on plans and packs, and verifies all of it. Running it again finds what an
- * earlier run created and finishes what that one did not.
+ * Creates the products and prices at the payment provider, stores their ids on plans and packs, and verifies everything. A repeated run keeps the
+ * existing objects and creates the missing ones.
  */
-export const setUpSelling = async (tools: Tools, {prices, webhookUrl}: {prices: PriceList; webhookUrl: string}): Promise<SetupReport> => {
-  if (tools.config.PAYMENT_AUTOMATIC_TAX && prices.taxBehavior === undefined)
+export const setUpSelling = async (
+  deps: SellingDeps,
+  {prices, webhookUrl}: {prices: PriceList; webhookUrl: string},
+): Promise<SetupReport> => {
+  if (deps.config.PAYMENT_AUTOMATIC_TAX && prices.taxBehavior === undefined)
     throw new Refusal(
       'INVALID',
-      'PAYMENT_AUTOMATIC_TAX is on. Say in the price list whether prices contain tax: "taxBehavior": "inclusive" or "exclusive"',
+      'PAYMENT_AUTOMATIC_TAX is on. State in the price list whether prices contain tax: "taxBehavior": "inclusive" or "exclusive"',
     )
-  const priced = [...(await pricePlans(tools, prices)), ...(await pricePacks(tools, prices))]
-  const portal = await keepPortalConfiguration(tools)
-  const webhook = await keepEndpoint(tools, webhookUrl)
-  const config = {...tools.config, PAYMENT_PORTAL_CONFIGURATION: portal}
-  return {priced, portal, webhook, problems: await verifySelling({...tools, config}, {webhookUrl})}
+  const priced = [...(await pricePlans(deps, prices)), ...(await pricePacks(deps, prices))]
+  const portal = await keepPortalConfiguration(deps)
+  const webhook = await keepEndpoint(deps, webhookUrl)
+  const config = {...deps.config, PAYMENT_PORTAL_CONFIGURATION: portal}
+  // The provider shows the secret of a new endpoint only once. A failure here must not prevent its output.
+  const problems = await verifySelling({...deps, config}, {webhookUrl}).catch(error => [
+    {about: 'payment provider', message: failureIn(error).message},
+  ])
+  return {priced, portal, webhook, problems}
 }
 
-const pricePlans = async (tools: Tools, {plans, ...common}: PriceList): Promise<string[]> => {
-  const sold = await listPlansForSale(tools.db)
+const pricePlans = async (deps: SellingDeps, {plans, ...common}: PriceList): Promise<string[]> => {
+  const sold = await listPlansForSale(deps.db)
   const isMetered = Object.values(plans).some(plan => plan?.row !== undefined)
-  const meter = isMetered ? await keepMeter(tools) : undefined
+  const meter = isMetered ? await keepMeter(deps) : undefined
   for (const plan of sold) {
     const amounts = plans[plan.key as keyof typeof plans]
     if (!amounts) continue
-    const product = await keepProduct(tools, {key: plan.key, name: `Lading ${plan.name}`})
+    const product = await keepProduct(deps, {key: plan.key, name: `Lading ${plan.name}`})
     const price = (name: string, amount: number | string | undefined, recurring: {interval: 'month' | 'year'; meter?: string}) =>
-      amount === undefined ? null : keepPrice(tools, {...common, name: [plan.id, name], product, amount: String(amount), recurring})
+      amount === undefined ? null : keepPrice(deps, {...common, name: [plan.id, name], product, amount: String(amount), recurring})
     const row = meter === undefined ? null : {interval: 'month' as const, usage_type: 'metered' as const, meter}
-    await pricePlan(tools, null, {
+    await pricePlan(deps, null, {
       id: plan.id,
       paymentProductId: product,
       paymentPriceMonthlyId: await price('month', amounts.month, {interval: 'month'}),
@@ -53,16 +61,16 @@ const pricePlans = async (tools: Tools, {plans, ...common}: PriceList): Promise<
   return sold.filter(({key}) => key in plans).map(({id}) => id)
 }
 
-const pricePacks = async (tools: Tools, {packs: amounts, ...common}: PriceList): Promise<string[]> => {
-  const packs = await listPacks(tools.db)
+const pricePacks = async (deps: SellingDeps, {packs: amounts, ...common}: PriceList): Promise<string[]> => {
+  const packs = await listPacks(deps.db)
   const unknown = Object.keys(amounts).find(key => !packs.some(pack => pack.key === key))
   if (unknown) throw new Refusal('INVALID', `There is no pack ${unknown}. Use one of ${packs.map(({key}) => key).join(', ')}`)
   for (const {key, name} of packs) {
     const amount = amounts[key]
     if (amount === undefined) continue
-    const product = await keepProduct(tools, {key, name})
-    const paymentPriceId = await keepPrice(tools, {...common, name: [key], product, amount: String(amount)})
-    await pricePack(tools, null, {key, paymentProductId: product, paymentPriceId})
+    const product = await keepProduct(deps, {key, name})
+    const paymentPriceId = await keepPrice(deps, {...common, name: [key], product, amount: String(amount)})
+    await pricePack(deps, null, {key, paymentProductId: product, paymentPriceId})
   }
   return Object.keys(amounts)
 }

@@ -2,16 +2,16 @@ import type {Stripe} from 'stripe'
 import {PaymentFailure} from '../payment-failure.ts'
 import type {PaymentProvider} from '../payment-provider.ts'
 
-/** An id that no object has. */
 const none = 'lading_permission_check'
 const page = {limit: 1}
 const daysAgo = (days: number) => Math.floor(Date.now() / 1000) - days * 86_400
 
 /**
- * One call for each permission the service needs. Reads list or retrieve; writes name an object that does not exist, or a report that is too old,
- * so a key that is permitted is answered with an error and nothing changes.
+ * One call for each permission that the service needs. Reads list or retrieve objects. Writes name a missing object or a report that is too old, so a
+ * permitted key gets an error and nothing changes.
  */
 const CALLS: Record<string, (stripe: Stripe) => Promise<unknown>> = {
+  'read products': stripe => stripe.products.list(page),
   'read prices': stripe => stripe.prices.list(page),
   'read meters': stripe => stripe.billing.meters.list(page),
   'read charges': stripe => stripe.charges.retrieve(none),
@@ -27,12 +27,14 @@ const CALLS: Record<string, (stripe: Stripe) => Promise<unknown>> = {
   'write Checkout sessions': stripe => stripe.checkout.sessions.expire(none),
   'write portal sessions': stripe => stripe.billingPortal.sessions.create({customer: none}),
   'write payment intents': stripe => stripe.paymentIntents.cancel(none),
+  // The service refunds a plan that was bought twice.
+  'write refunds': stripe => stripe.refunds.create({payment_intent: none}),
   'write invoices': stripe => stripe.invoices.createPreview({subscription: none}),
   'write meter events': stripe =>
     stripe.billing.meterEvents.create({event_name: none, payload: {stripe_customer_id: none, value: '0'}, timestamp: daysAgo(40)}),
 }
 
-/** The permissions that the key lacks. Throws while the provider does not answer, or if it does not know the key. */
+/** Returns the permissions that the key lacks. Throws if the provider does not answer or does not know the key. */
 export const findMissingPermissions = async ({payment}: {payment: PaymentProvider}): Promise<string[]> => {
   const missing: string[] = []
   for (const [name, call] of Object.entries(CALLS)) if (!(await isPermitted(payment, call))) missing.push(name)

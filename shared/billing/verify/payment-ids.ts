@@ -1,15 +1,14 @@
 import type {PackPayment, PaymentAmounts, PlanPayment} from '../../../sql/plans.ts'
 import type {Config} from '../../config.ts'
 import {Refusal} from '../../errors.ts'
-import type {Log} from '../../log.ts'
+import type {Log} from '../../telemetry/log.ts'
 import {refuseFailure} from '../payment-failure.ts'
 import type {PaymentProvider} from '../payment-provider.ts'
 import {type PriceUse, type TaxBehavior, verifyPrice} from './price.ts'
 
-type Tools = {config: Pick<Config, 'PAYMENT_API_KEY' | 'PAYMENT_AUTOMATIC_TAX'>; payment: PaymentProvider}
+type PaymentIdsDeps = {config: Pick<Config, 'PAYMENT_API_KEY' | 'PAYMENT_AUTOMATIC_TAX'>; payment: PaymentProvider}
 
-/** `path`: the field that holds the id. */
-export type IdProblem = {path: string[]; message: string}
+type IdProblem = {path: string[]; message: string}
 
 const PLAN_USES: Record<string, PriceUse> = {
   paymentPriceMonthlyId: 'month',
@@ -17,28 +16,28 @@ const PLAN_USES: Record<string, PriceUse> = {
   paymentPriceOverageId: 'overage',
 }
 
-export const findPlanProblems = (tools: Tools, payment: PlanPayment) => findProblems(tools, {...payment}, PLAN_USES)
-export const findPackProblems = (tools: Tools, payment: PackPayment) => findProblems(tools, {...payment}, {paymentPriceId: 'pack'})
+export const findPlanProblems = (deps: PaymentIdsDeps, payment: PlanPayment) => findProblems(deps, {...payment}, PLAN_USES)
+export const findPackProblems = (deps: PaymentIdsDeps, payment: PackPayment) => findProblems(deps, {...payment}, {paymentPriceId: 'pack'})
 
 /**
- * Refuses ids that the provider does not know or that are of another kind, before a customer finds out. Answers what they cost. Without a key
- * nothing is verified or known.
+ * Verifies ids before they affect a customer, and returns their amounts. Throws if the provider does not know an id, or if an id does not fit its
+ * use. Without a key, nothing is verified and the amounts are null.
  */
 export const refuseProblems = async (
-  tools: Tools & {log: Log},
-  find: (tools: Tools) => Promise<VerifiedIds>,
+  deps: PaymentIdsDeps & {log: Log},
+  find: (deps: PaymentIdsDeps) => Promise<VerifiedIds>,
 ): Promise<PaymentAmounts | null> => {
-  if (!tools.payment.isConfigured) return null
-  const {problems: issues, amounts} = await find(tools).catch(refuseFailure(tools.log, 'verifying the ids of prices'))
+  if (!deps.payment.isConfigured) return null
+  const {problems: issues, amounts} = await find(deps).catch(refuseFailure(deps.log, 'verifying the ids of prices'))
   if (issues.length > 0)
-    throw new Refusal('INVALID', `${issues[0]!.message}. Write the id of a price that fits, or run: lading billing setup`, {issues})
+    throw new Refusal('INVALID', `${issues[0]!.message}. Use the id of a matching price, or run: lading billing setup`, {issues})
   return amounts
 }
 
-/** `amounts` by use; null where nothing has a price. */
+/** The result of a verification. `amounts`: by use; null if nothing has a price. */
 export type VerifiedIds = {problems: IdProblem[]; amounts: PaymentAmounts | null}
 
-const findProblems = async (tools: Tools, ids: Record<string, unknown>, uses: Record<string, PriceUse>): Promise<VerifiedIds> => {
+const findProblems = async (deps: PaymentIdsDeps, ids: Record<string, unknown>, uses: Record<string, PriceUse>): Promise<VerifiedIds> => {
   const problems: IdProblem[] = []
   const amounts: Record<string, string> = {}
   let currency: string | null = null
@@ -47,7 +46,7 @@ const findProblems = async (tools: Tools, ids: Record<string, unknown>, uses: Re
   for (const [name, use] of Object.entries(uses)) {
     const id = ids[name] as string | null
     if (id === null) continue
-    const price = await verifyPrice(tools, {id, use, product})
+    const price = await verifyPrice(deps, {id, use, product})
     const isOther = currency !== null && price.currency !== null && price.currency !== currency
     const isTaxedOther = taxBehavior !== undefined && price.currency !== null && price.taxBehavior !== taxBehavior
     const message =

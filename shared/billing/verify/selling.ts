@@ -2,74 +2,74 @@ import type {Stripe} from 'stripe'
 import type {Pool} from '../../../sql/database.ts'
 import {listPacks, type PaymentAmounts, setPackAmounts, setPlanAmounts} from '../../../sql/plans.ts'
 import type {Config} from '../../config.ts'
-import type {Log} from '../../log.ts'
-import {EVENT_TYPES} from '../events/meaning.ts'
+import type {Log} from '../../telemetry/log.ts'
+import {EVENT_TYPES} from '../events/classify.ts'
 import {listPlansForSale} from '../offer.ts'
 import {nullWhereGone} from '../payment-failure.ts'
 import type {PaymentProvider} from '../payment-provider.ts'
 import {findMissingPermissions} from './key-permissions.ts'
 import {findPackProblems, findPlanProblems, type VerifiedIds} from './payment-ids.ts'
 
-type Tools = {config: Config; db: Pool; payment: PaymentProvider}
+type VerifySellingDeps = {config: Config; db: Pool; payment: PaymentProvider}
 
-/** `about`: a plan version, a pack, `webhook`, `portal` or `key`. */
+/** A problem that prevents a sale. `about`: a plan version, a pack, `prices`, `webhook`, `portal`, `key` or `payment provider`. */
 export type SellingProblem = {about: string; message: string}
 
 export const webhookUrlOf = ({PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>): string => `${PUBLIC_URL.replace(/\/$/, '')}/billing/webhook`
 
 /**
- * Compares what is stored here with what the payment provider has: prices, webhook endpoint, portal and the permissions of the key. Amounts of prices
- * that fit are stored, to be shown.
+ * Compares the stored ids with the payment provider: prices, webhook endpoint, portal and the permissions of the key. Stores the amounts of matching
+ * prices, which are shown to users.
  */
-export const verifySelling = async (tools: Tools, {webhookUrl}: {webhookUrl: string}): Promise<SellingProblem[]> => {
-  const missing = await findMissingPermissions(tools)
+export const verifySelling = async (deps: VerifySellingDeps, {webhookUrl}: {webhookUrl: string}): Promise<SellingProblem[]> => {
+  const missing = await findMissingPermissions(deps)
   if (missing.length > 0) return missing.map(name => ({about: 'key', message: `The key lacks the permission to ${name}`}))
   return [
-    ...(await verifyIds(tools)),
-    ...(await verifyEndpoint(tools, webhookUrl)).map(message => ({about: 'webhook', message})),
-    ...(await verifyPortal(tools)).map(message => ({about: 'portal', message})),
+    ...(await verifyIds(deps)),
+    ...(await verifyEndpoint(deps, webhookUrl)).map(message => ({about: 'webhook', message})),
+    ...(await verifyPortal(deps)).map(message => ({about: 'portal', message})),
   ]
 }
 
-/** For the start of the API: logs each problem as an error. The API serves meanwhile, because all but selling works without the provider. */
-export const logSellingProblems = async (tools: Tools & {log: Log}): Promise<void> => {
-  const {config, payment, log} = tools
+/** Logs each problem as an error when the API starts. The API starts nevertheless, because only selling needs the provider. */
+export const logSellingProblems = async (deps: VerifySellingDeps & {log: Log}): Promise<void> => {
+  const {config, payment, log} = deps
   if (!payment.isConfigured) return
   try {
-    const problems = await verifySelling(tools, {webhookUrl: webhookUrlOf(config)})
-    for (const problem of problems) log.error({problem}, 'what is sold does not fit the payment provider: run `lading billing check`')
+    const problems = await verifySelling(deps, {webhookUrl: webhookUrlOf(config)})
+    for (const problem of problems) log.error({problem}, 'the stored prices do not match the payment provider; run `lading billing check`')
     log.info({problems: problems.length}, 'selling verified')
   } catch (err) {
-    log.error({err}, 'selling could not be verified at the payment provider: run `lading billing check` once it answers')
+    log.error({err}, 'could not verify selling at the payment provider; run `lading billing check` once it answers')
   }
 }
 
-const verifyIds = async (tools: Tools): Promise<SellingProblem[]> => {
+const verifyIds = async (deps: VerifySellingDeps): Promise<SellingProblem[]> => {
   const problems: SellingProblem[] = []
   const currencies = new Set<string>()
-  const note = async (about: string, found: VerifiedIds, keep: (amounts: PaymentAmounts) => Promise<unknown>) => {
-    for (const {message} of found.problems) problems.push({about, message})
-    if (found.amounts === null) return
-    currencies.add(found.amounts.currency)
-    if (found.problems.length === 0) await keep(found.amounts)
+  const note = async (about: string, verifiedIds: VerifiedIds, keep: (amounts: PaymentAmounts) => Promise<unknown>) => {
+    for (const {message} of verifiedIds.problems) problems.push({about, message})
+    if (verifiedIds.amounts === null) return
+    currencies.add(verifiedIds.amounts.currency)
+    if (verifiedIds.problems.length === 0) await keep(verifiedIds.amounts)
   }
-  const {db} = tools
+  const {db} = deps
   for (const plan of await listPlansForSale(db))
-    await note(plan.id, await findPlanProblems(tools, plan), amounts => setPlanAmounts(db, plan.id, amounts))
+    await note(plan.id, await findPlanProblems(deps, plan), amounts => setPlanAmounts(db, plan.id, amounts))
   for (const pack of await listPacks(db))
-    await note(pack.key, await findPackProblems(tools, pack), amounts => setPackAmounts(db, pack.key, amounts))
+    await note(pack.key, await findPackProblems(deps, pack), amounts => setPackAmounts(db, pack.key, amounts))
   if (currencies.size === 0) problems.push({about: 'prices', message: 'Nothing has a price. Run: lading billing setup'})
   // A customer with a subscription in one currency cannot be charged in another.
   if (currencies.size > 1) problems.push({about: 'prices', message: `Prices are in several currencies: ${[...currencies].join(', ')}`})
   return problems
 }
 
-const verifyEndpoint = async ({payment}: Tools, url: string): Promise<string[]> => {
+const verifyEndpoint = async ({payment}: VerifySellingDeps, url: string): Promise<string[]> => {
   const {Stripe: Sdk} = await import('stripe')
   const {data} = await payment.ask('list', stripe => stripe.webhookEndpoints.list({limit: 100}))
   const all = data.filter(one => one.url === url && one.status === 'enabled')
   if (all.length === 0) return [`No enabled webhook endpoint leads to ${url}`]
-  if (all.length > 1) return [`Several webhook endpoints lead to ${url}: delete all but one`]
+  if (all.length > 1) return [`Several webhook endpoints lead to ${url}. Delete all but one`]
   return endpointProblems(all[0]!, Sdk.API_VERSION)
 }
 
@@ -77,21 +77,23 @@ const endpointProblems = ({id, api_version: version, enabled_events: events}: St
   const missing = EVENT_TYPES.filter(type => !events.includes(type))
   const others = events.filter(type => !EVENT_TYPES.includes(type as (typeof EVENT_TYPES)[number]))
   return [
-    ...(version === wanted ? [] : [`The webhook endpoint ${id} is of API version ${version ?? 'none'}, and ${wanted} is needed`]),
+    ...(version === wanted ? [] : [`The webhook endpoint ${id} has API version ${version ?? 'none'}, but ${wanted} is needed`]),
     ...(missing.length ? [`The webhook endpoint ${id} does not send ${missing.join(', ')}`] : []),
-    ...(others.length ? [`The webhook endpoint ${id} sends what is not needed: ${others.join(', ')}`] : []),
+    ...(others.length ? [`The webhook endpoint ${id} sends events that are not needed: ${others.join(', ')}`] : []),
   ]
 }
 
-const verifyPortal = async ({config, payment}: Tools): Promise<string[]> => {
+const verifyPortal = async ({config, payment}: VerifySellingDeps): Promise<string[]> => {
   const {PAYMENT_PORTAL_CONFIGURATION: id} = config
-  const found = id === undefined ? await findDefaultPortal(payment) : await findPortal(payment, id)
-  if (!found) return [id === undefined ? 'The account has no portal configuration' : `There is no portal configuration ${id}`]
-  const {active, features} = found
+  const verifiedIds = id === undefined ? await findDefaultPortal(payment) : await findPortal(payment, id)
+  if (!verifiedIds) return [id === undefined ? 'The account has no portal configuration' : `There is no portal configuration ${id}`]
+  const {active, features} = verifiedIds
   return [
-    ...(active ? [] : [`The portal configuration ${found.id} is not active`]),
-    ...(features.subscription_update.enabled ? [`The portal configuration ${found.id} lets customers change plans`] : []),
-    ...(features.payment_method_update.enabled ? [] : [`The portal configuration ${found.id} does not let customers change their card`]),
+    ...(active ? [] : [`The portal configuration ${verifiedIds.id} is not active`]),
+    ...(features.subscription_update.enabled ? [`The portal configuration ${verifiedIds.id} lets customers change plans`] : []),
+    ...(features.payment_method_update.enabled
+      ? []
+      : [`The portal configuration ${verifiedIds.id} does not let customers change their card`]),
   ]
 }
 

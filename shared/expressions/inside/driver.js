@@ -1,6 +1,6 @@
 /**
- * Runs the rows of one crossing. `began(row, expression)` is the host's one ear inside: called when a row begins in a new millisecond
- * (the row's time runs from there) and, for a row that crosses alone, at every expression.
+ * Runs the rows of one transfer. `began(row, expression)` is the only callback to the host. The driver calls it when a row begins in a new
+ * millisecond, which starts the row's time. If a row is transferred alone, the driver also calls it before every expression.
  */
 export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) => {
   const {freeze, values: valuesOf} = Object
@@ -8,7 +8,7 @@ export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) =
   const {stringify, parse} = JSON
   const {imul} = Math
 
-  /** The text of a seed as 32 bits (FNV-1a). */
+  /** Hashes the text of a seed to 32 bits (FNV-1a). */
   const hashOf = text => {
     let hash = 0x811c9dc5
     for (let at = 0; at < text.length; at++) hash = imul(hash ^ text.charCodeAt(at), 0x01000193)
@@ -24,7 +24,7 @@ export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) =
     symbol: 'The result is a symbol, which cannot be written',
   }
 
-  /** Plain data as JSON would have it. Never calls a value's own `toJSON`; what is not data is refused by name. */
+  /** Copies plain data in the same way as JSON. Never calls a value's own `toJSON`. Refuses other values by name. */
   const copy = (value, depth, budget, path) => {
     if (typeof value === 'string') budget.chars -= value.length + 3
     else budget.chars -= 8
@@ -60,17 +60,17 @@ export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) =
 
   const nameOf = value => Object.prototype.toString.call(value).slice(8, -1)
 
-  /** Of a stack that may be as deep as the limit, the two frames that are of use: the topmost of a library's and of the program's. */
+  /** Returns the two useful frames of a stack, which may be very deep: the topmost frame of a library and of the program. */
   const framesOf = stack => {
     const frames = stack.split('\n')
     const topmost = file => frames.find(frame => frame.includes(file))?.slice(-300) ?? ''
     return `${topmost('library:')}\n${topmost('program:')}`
   }
 
-  /** What costs the runtime. An interrupt cannot be caught, but out of a generator it comes as an error like any other. */
+  /** Errors that end the runtime. Expressions cannot catch an interrupt, but a generator throws it as an ordinary error. */
   const FAULTS = {'out of memory': 'EXPRESSION_MEMORY', interrupted: 'EXPRESSION_TIMEOUT'}
 
-  /** What was thrown, whatever it is: reading it may throw too. */
+  /** Describes a thrown value of any kind. Reading the value may throw too. */
   const describe = error => {
     try {
       if (error instanceof Refused) return ['EXPRESSION_VALUE', error.message, '']
@@ -85,7 +85,7 @@ export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) =
     }
   }
 
-  /** What JSON gave: plain, and no deeper than its parser goes. */
+  /** Freezes parsed JSON, which is plain data and limited in depth by the parser. */
   const freezeData = data => {
     if (typeof data !== 'object' || data === null) return data
     for (const held of valuesOf(data)) freezeData(held)
@@ -93,26 +93,31 @@ export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) =
   }
 
   let program = null
-  /** The message of what ended the row; null while nothing has. */
+  /** The message of the fault that ended the row, or null. */
   let fault = null
-  /** How much the answer holds by now. */
   let chars = 0
 
-  /** A library's exports: frozen with its constants, so that no call leaves anything for the next. */
+  /** Returns a library's exports, frozen with its constants, so that no call leaves data for the next. */
   const load = (factory, helpers) => {
     const {exports, constants} = factory(helpers)
     deepFreeze(constants)
     return deepFreeze(exports)
   }
 
-  /** What is not simply short text: other plain values as they are, data as a copy. Throws what an answer may not be. */
+  /**
+   * Prepares a result that is not a short text. Plain values stay unchanged; data is copied. Throws for values that an answer cannot
+   * contain.
+   */
   const settle = value => {
     if (value === undefined || value === null || typeof value === 'boolean') return value ?? null
     if (typeof value === 'number' && value - value === 0) return value
     return copy(value, 0, {chars: limits.resultChars}, []) ?? null
   }
 
-  /** `evaluateRow` answers how many characters it pushed (see `program-script.ts`); `make` builds a row out of flat cells. */
+  /**
+   * Sets the program. `evaluateRow` returns the number of characters that it added to the answer (see `program-script.ts`); `make` builds a
+   * row from flat cells.
+   */
   const define = (open, make, ...given) => {
     const errors = []
     const fail = (at, index, error) => {
@@ -126,8 +131,8 @@ export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) =
   }
 
   /**
-   * From row `first` on. Answers `[next, values, errors]` as JSON: values flat, row by row; errors as `[index into values, expression,
-   * code, message, stack]`. Stops early when the answer has grown past what crosses at once. Throws a fault.
+   * Runs rows from `first` on. Returns `[next, values, errors]` as JSON. `values` is flat, row by row; each error is `[index into values,
+   * expression, code, message, stack]`. Stops early when the answer exceeds the size of one transfer. Throws a fault.
    */
   const run = (json, head) => {
     const {evaluateRow, errors, make} = program
@@ -155,7 +160,7 @@ export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) =
     return stringify([at, out, errors])
   }
 
-  /** One function of a library with one example's arguments: `[result, null]`, or `[null, [code, message, stack]]`. */
+  /** Calls a library function with one example's arguments. Returns `[result, null]` or `[null, [code, message, stack]]`. */
   const call = (called, given) => {
     state.clock = 0
     state.seed = 0
@@ -167,7 +172,7 @@ export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) =
     }
   }
 
-  /** The expression context: plain data, the same for every row. */
+  /** Parses the expression context, which is plain data and the same for every row. */
   const data = json => freezeData(parse(json))
 
   const kinds = exports => stringify(Object.fromEntries(Object.entries(exports).map(([name, held]) => [name, typeof held])))

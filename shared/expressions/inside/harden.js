@@ -1,6 +1,6 @@
 /**
- * Runs once in every new sandbox, before anything of an org's. Takes from the language what would make a row's outcome depend on the
- * host, the hour or an earlier row, and freezes the rest. Answers the few things the driver needs of it.
+ * Runs once in every new sandbox, before any code of an org. Removes all globals and methods by which a row's result could depend on the
+ * host, the time or an earlier row, and freezes the rest. Returns the functions and objects that the driver needs.
  */
 export const harden = () => {
   const {ownKeys, apply, getPrototypeOf} = Reflect
@@ -11,7 +11,7 @@ export const harden = () => {
 
   const define = (target, name, value) => defineProperty(target, name, {value, writable: true, configurable: true, enumerable: false})
 
-  /** The run's clock instead of the machine's; `new Date(text)` and the rest as ever. */
+  /** Makes `Date` use the run's clock instead of the machine's; `new Date(text)` and all other uses are unchanged. */
   const PlainDate = Date
   const ClockDate = function (...parts) {
     if (!new.target) return `${new PlainDate(row.clock)}`
@@ -22,7 +22,7 @@ export const harden = () => {
   define(PlainDate.prototype, 'constructor', ClockDate)
   define(globalThis, 'Date', ClockDate)
 
-  /** mulberry32 (Tommy Ettinger, public domain): 32 bits of state, the driver sets it for every row and expression. */
+  /** Implements mulberry32 (Tommy Ettinger, public domain). Its state of 32 bits is set by the driver for every row. */
   define(Math, 'random', () => {
     row.seed = (row.seed + 0x6d2b79f5) | 0
     let mixed = Math.imul(row.seed ^ (row.seed >>> 15), row.seed | 1)
@@ -31,8 +31,8 @@ export const harden = () => {
   })
 
   /**
-   * A library's constant Map or Set stays as it was declared. Freezing alone does not reach what it holds. Whatever is not known to
-   * read is taken to change: the next engine may have another method that does.
+   * Makes a library's constant Map or Set immutable, because freezing does not protect its entries. Every method that is not listed as
+   * reading counts as a mutation, because a later engine may add mutating methods.
    */
   const iterates = ['constructor', 'has', 'forEach', 'keys', 'values', 'entries']
   const reads = [
@@ -53,13 +53,13 @@ export const harden = () => {
       })
     }
 
-  /** Source text becomes code nowhere inside, neither by name nor through a function's constructor; and nothing can wait. */
+  /** Prevents source text from becoming code, by name or through a function's constructor. Removes everything asynchronous. */
   const functions = [() => {}, async () => {}, function* () {}, async function* () {}]
   for (const each of functions) define(getPrototypeOf(each), 'constructor', undefined)
   for (const name of ['eval', 'Function', 'WeakRef', 'FinalizationRegistry', 'SharedArrayBuffer', 'Atomics', 'Promise'])
     delete globalThis[name]
 
-  /** A pattern exchanged in place would be a memory between rows too. */
+  /** Removed because replacing a pattern in place would keep state between rows. */
   delete RegExp.prototype.compile
 
   const regexes = []
@@ -69,8 +69,8 @@ export const harden = () => {
   const frozen = new WeakSet([row])
 
   /**
-   * Freezes a value and all that hangs on it. Regular expressions that move their `lastIndex` while they match keep it, and the driver puts
-   * it back; the others have no use for it.
+   * Freezes a value and everything reachable from it. Regular expressions that use `lastIndex` keep it writable, and the driver resets it
+   * for every row.
    */
   const deepFreeze = root => {
     const open = [root]
@@ -96,8 +96,8 @@ export const harden = () => {
   }
 
   /**
-   * On a frozen prototype a plain assignment to an inheriting object fails ("override mistake"): `error.name = 'X'` is too common to
-   * lose, so those names become accessors that define the property on the object itself.
+   * Makes names of a frozen prototype assignable. Assigning to a property that a frozen prototype has fails ("override mistake"), but
+   * assignments such as `error.name = 'X'` are common. So these names become accessors that define the property on the object itself.
    */
   const overridable = (prototype, names) => {
     for (const name of names) {
@@ -116,7 +116,7 @@ export const harden = () => {
   overridable(Object.prototype, ['toString', 'valueOf', 'toLocaleString', 'hasOwnProperty', 'constructor'])
   for (const kind of [TypeError, RangeError, SyntaxError]) overridable(kind.prototype, ['name', 'message'])
 
-  /** Prototypes that no property leads to. */
+  /** Prototypes that cannot be reached through any property. */
   const hidden = [
     ...functions,
     ...functions.map(each => each.prototype),

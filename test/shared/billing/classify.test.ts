@@ -1,8 +1,8 @@
 import test from 'ava'
-import {classify, type Place} from '../../../shared/billing/classify.ts'
+import {classify, type PlanPlace} from '../../../shared/billing/classify.ts'
 import type {Pending} from '../../../shared/billing/subscription.ts'
 
-/** Each plan and interval against each: written out by hand. `N` now, `W` waits for the renewal, `.` no change. */
+/** Every plan and interval against every other, written by hand. `N` now, `W` at the renewal, `.` no change. */
 const table: Record<string, string> = {
   //                 tm  ty  bm  by  em  ey
   'team.month': '     .   N   N   N   N   N',
@@ -16,7 +16,7 @@ const places = Object.keys(table)
 const ranks: Record<string, number> = {team: 20, business: 30, enterprise: 40}
 const letters = {N: 'now', W: 'at_renewal'} as const
 
-const placeOf = (name: string): Place => {
+const placeOf = (name: string): PlanPlace => {
   const [planKey, interval] = name.split('.') as [string, 'month' | 'year']
   return {planKey, rank: ranks[planKey]!, interval}
 }
@@ -29,7 +29,7 @@ const pendings: (Pending | null)[] = [
 ]
 
 for (const from of places) {
-  test(`from ${from}, whatever waits`, t => {
+  test(`changes from ${from} are classified the same, whatever change is pending`, t => {
     for (const pending of pendings) {
       const waits = pending === null ? 'nothing' : `${pending.planKey} ${pending.interval}`
       for (const [column, to] of places.entries()) {

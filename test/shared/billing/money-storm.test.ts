@@ -2,17 +2,17 @@ import test from 'ava'
 import {sendOverage} from '../../../shared/billing/overage.ts'
 import {sql} from '../../../sql/database.ts'
 import {reconcileOrg} from '../../../workers/billing/reconcile.ts'
-import type {Tools as WorkerTools} from '../../../workers/tools.ts'
+import type {WorkerDeps as WorkerTools} from '../../../workers/deps.ts'
+import {sumUp} from '../../ai-credits.ts'
 import {openBilling, settleMoney} from '../../billing.ts'
-import {sumUp} from '../../crediting.ts'
-import {move} from '../../entitling.ts'
+import {move} from '../../entitlements.ts'
 import {ok} from '../../importing.ts'
 import {openOverage} from '../../overage.ts'
-import {openTopping} from '../../topping.ts'
+import {openTopping} from '../../topups.ts'
 import {until} from '../../until.ts'
 
-/** All who move an org's money at once: nobody waits for somebody who waits for them, and at every commit the ledger is the balance. */
-test('reservations, settlements, runs that end, grants, plan moves, top-ups and switches at once', async t => {
+/** All operations on the money of an org at once: no deadlock, and the ledger equals the balance at every commit. */
+test('concurrent reservations, settlements, runs, grants, plan changes, top-ups and switches keep the books right', async t => {
   const billing = await openBilling(t, {workers: [], webhook: false})
   const {house} = billing
   const rich = await openTopping(billing, {threshold: 600, monthlyCap: 100_000})

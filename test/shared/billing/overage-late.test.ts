@@ -3,7 +3,7 @@ import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/ov
 import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
 import {openOverage} from '../../overage.ts'
 
-/** Rows beyond a plan that are told to the meter late, or by a provider that is not as it should be. */
+/** Overage rows reported late to the meter, or to a faulty provider. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -18,7 +18,7 @@ const send = () => sendOverage(billing.house.tools, {most: 100})
 const paid = async (customer: string) =>
   (await billing.stripe.invoices.list({customer})).data.map(({amount_paid}) => amount_paid).toSorted((one, other) => one - other)
 
-test('which come to a sum is found in a moment, or given up', t => {
+test('a subset with the given sum is found in bounded time, or the search gives up', t => {
   const of = Array.from({length: 60}, (_, n) => ({identifier: `r${n}`, rows: 2 + 2 * n}))
   t.is(pickSum(of, 1801), null)
   t.is(
@@ -31,7 +31,7 @@ test('which come to a sum is found in a moment, or given up', t => {
   t.is(pickSum(large, 2 ** 40 + 1), null)
 })
 
-test('a meter that is away for 36 days, and over two bills: each row is billed once, with the next', async t => {
+test('rows unreported for 36 days and two bills are billed once, with the next bill', async t => {
   const [late, told] = [await openOverage(billing), await openOverage(billing)]
   await told.write(13)
   await late.write(17)
@@ -59,7 +59,7 @@ test('a meter that is away for 36 days, and over two bills: each row is billed o
   )
 })
 
-test('a limit that is raised after rows beyond it were billed has room for as many more', async t => {
+test('raising a row limit after overage was billed makes room for as many further rows', async t => {
   const org = await openOverage(billing)
   const {house} = billing
   await org.write(15)
@@ -78,7 +78,7 @@ test('a limit that is raised after rows beyond it were billed has room for as ma
   await send()
 })
 
-test('one whose price the provider has lost stands in nobody’s way', async t => {
+test('an org whose price is missing at the provider does not block others', async t => {
   const [first, second] = [await openOverage(billing), await openOverage(billing)]
   await first.write(12)
   await second.write(13)
@@ -97,7 +97,7 @@ test('one whose price the provider has lost stands in nobody’s way', async t =
   t.true([...(await first.reports()), ...(await second.reports())].every(({sent}) => sent))
 })
 
-test('one org the provider refuses keeps nobody else from being compared, and is not compared at every round', async t => {
+test('an org that the provider refuses does not stop the comparison of others, and is not retried every round', async t => {
   const orgs = [await openOverage(billing), await openOverage(billing)].toSorted((one, other) => (one.org < other.org ? -1 : 1))
   for (const org of orgs) await org.write(12)
   await send()

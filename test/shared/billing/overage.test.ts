@@ -7,7 +7,7 @@ import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
 import {ok} from '../../importing.ts'
 import {openOverage} from '../../overage.ts'
 
-/** Rows beyond a plan: written down with the run's end, told to the meter once each, whatever fails on the way. */
+/** Overage rows are stored with the end of a run and reported to the meter once each, despite failures. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -22,7 +22,7 @@ const path = '/v1/billing/meter_events'
 const send = () => sendOverage(billing.house.tools, {most: 100})
 const rowsTold = (org: {told(): {value?: number}[]}) => org.told().reduce((sum, {value = 0}) => sum + value, 0)
 
-test('which of those in doubt come to a sum', t => {
+test('unconfirmed reports that add up to a given sum are found', t => {
   const of = [7, 5, 5, 1].map((rows, n) => ({identifier: `r${n}`, rows}))
   t.deepEqual(pickSum(of, 0), [])
   t.deepEqual(pickSum(of, 18), ['r0', 'r1', 'r2', 'r3'])
@@ -33,7 +33,7 @@ test('which of those in doubt come to a sum', t => {
   t.is(pickSum([], 1), null)
 })
 
-test('rows beyond the plan’s are told to the meter once, and each mark of the period is said once', async t => {
+test('overage rows are reported to the meter once, and each mark of the period is announced once', async t => {
   const org = await openOverage(billing)
   await org.write(4)
   t.deepEqual(await org.notices(), [])
@@ -67,7 +67,7 @@ test('rows beyond the plan’s are told to the meter once, and each mark of the 
   t.true((await org.reports()).every(({sent}) => sent))
 })
 
-test('a yearly plan is billed its rows by the month', async t => {
+test('overage of a yearly plan is billed monthly', async t => {
   const {stripe} = billing
   const org = await openOverage(billing, {interval: 'year'})
   await org.write(25)
@@ -80,7 +80,7 @@ test('a yearly plan is billed its rows by the month', async t => {
   )
 })
 
-test('whatever fails on the way, each is counted once', async t => {
+test('each overage report is counted once, whatever fails', async t => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(
@@ -119,7 +119,7 @@ test('whatever fails on the way, each is counted once', async t => {
   t.deepEqual(await reconcileOverage(billing.house.tools, {most: 1000}), [])
 })
 
-test('one that may have arrived long ago is looked for before it is told again', async t => {
+test('a report that may have arrived long ago is looked up before it is sent again', async t => {
   const arrived = await openOverage(billing)
   const lost = await openOverage(billing)
   const [one, other] = [await arrived.write(13), await lost.write(14)]
@@ -135,7 +135,7 @@ test('one that may have arrived long ago is looked for before it is told again',
   t.is(billing.payment.journal().filter(entry => entry.method === 'POST' && entry.path === path).length, 1)
 })
 
-test('on another plan rows cost what they cost there', async t => {
+test('after a plan change, overage is billed at the price of the new plan', async t => {
   const {house, stripe, prices} = billing
   const org = await openOverage(billing)
   const tools = house.tools
@@ -159,7 +159,7 @@ test('on another plan rows cost what they cost there', async t => {
   )
 })
 
-test('what the meter took and did not count is found', async t => {
+test('a report that the meter accepted and did not count is found', async t => {
   const org = await openOverage(billing)
   const run = await org.write(12)
   await send()
@@ -168,7 +168,7 @@ test('what the meter took and did not count is found', async t => {
   t.deepEqual(await reconcileOverage(billing.house.tools, {most: 1000}), [{org: org.org, reported: 2, counted: 0}])
 })
 
-test('without overage nothing is written down, nor for an org that gets no bill', async t => {
+test('no overage is stored if it is disabled or the org gets no bill', async t => {
   const {house} = billing
   const org = await openOverage(billing)
   await switchOverage(house.tools, {org: org.org, via: 'session'}, {enabled: false})
@@ -179,7 +179,7 @@ test('without overage nothing is written down, nor for an org that gets no bill'
   t.deepEqual(await org.reports(), [])
 })
 
-test('what bills rows is put back where a plan that was waiting took it along', async t => {
+test('the overage item is restored if a scheduled plan change removed it', async t => {
   const {house, stripe} = billing
   const org = await openOverage(billing)
   const [found] = (await stripe.subscriptions.list({customer: org.customer})).data

@@ -4,7 +4,7 @@ import type {AddressInfo} from 'node:net'
 import test from 'ava'
 import {openPaymentProvider} from '../../../shared/billing/payment-provider.ts'
 
-test('an answer that comes a byte at a time is given up in time, and nobody knows what became of the call', async t => {
+test('an answer sent byte by byte times out, and the outcome of the call is unknown', async t => {
   const server = createServer((_, answer) => {
     answer.writeHead(200, {'content-type': 'application/json'}).write('{"object":"customer"')
     const dripping = setInterval(() => answer.write(' '), 20)
@@ -19,6 +19,6 @@ test('an answer that comes a byte at a time is given up in time, and nobody know
   const {ask} = openPaymentProvider({PAYMENT_API_KEY: 'sk_test_x', PAYMENT_API_URL: url, PAYMENT_WEBHOOK_SECRETS: []}, 300)
   await t.throwsAsync(
     ask('customer', stripe => stripe.customers.retrieve('cus_1')),
-    {name: 'PaymentFailure', message: 'The answer takes too long'},
+    {name: 'PaymentFailure', message: 'The answer took too long'},
   )
 })

@@ -1,6 +1,6 @@
 import {readFile} from 'node:fs/promises'
 import anyTest, {type TestFn} from 'ava'
-import {EVENT_TYPES} from '../../../shared/billing/events/meaning.ts'
+import {EVENT_TYPES} from '../../../shared/billing/events/classify.ts'
 import {verifyPrice} from '../../../shared/billing/verify/price.ts'
 import {readConfig} from '../../../shared/config.ts'
 import {findSubscription} from '../../../sql/subscriptions.ts'
@@ -9,12 +9,12 @@ import {sessionOf} from '../../billing.ts'
 import {openHome} from '../../cli-process.ts'
 import {ok} from '../../importing.ts'
 import {checkAnswer} from '../../simulators/payment/answers-check.ts'
-import {type PaymentStandIn, startPayment} from '../../simulators/payment.ts'
+import {type PaymentSimulator, startPayment} from '../../simulators/payment.ts'
 import {sdk} from '../../simulators/payment-caller.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../../test-deployment.ts'
 import {until} from '../../until.ts'
-import {endWithWorld, type World, world} from '../../world.ts'
 
-/** An operator sells: from nothing at the payment provider to a paid plan. */
+/** An operator prepares sales, from an empty provider account to a paid plan. */
 const test = anyTest.serial as TestFn
 const SECRET = 'whsec_of_the_setup'
 const key = 'sk_test_stand_in'
@@ -24,16 +24,16 @@ const prices = {
   packs: {credits_500: 1000},
 }
 
-let payment: PaymentStandIn
-let house: World
+let payment: PaymentSimulator
+let house: TestDeployment
 let home: ReturnType<typeof openHome>
 
 test.before(async t => {
   const signedAt = () => Math.floor(Date.now() / 1000)
   payment = await startPayment({check: checkAnswer, at: new Date().toISOString(), webhookSecret: SECRET, signedAt})
-  endWithWorld(payment.stop)
+  endAfterTests(payment.stop)
   const environment = {PAYMENT_API_KEY: key, PAYMENT_API_URL: payment.url, PAYMENT_WEBHOOK_SECRETS: SECRET, DEFAULT_PLAN: 'free'}
-  house = await world(t, {workers: ['billing'], environment})
+  house = await startTestDeployment(t, {workers: ['billing'], environment})
   home = openHome({
     ...{NODE_ENV: 'test', DATABASE_URL: house.config.DATABASE_URL!, PUBLIC_URL: house.url},
     ...{PAYMENT_API_KEY: key, PAYMENT_API_URL: payment.url, DEFAULT_PLAN: 'free'},
@@ -53,7 +53,7 @@ const count = () =>
 const staff = (method: string, path: string, body?: object) => house.as(house.adminToken)(method, `/billing/admin/${path}`, body)
 const teamNow = async () => (await ok(staff('GET', 'plans'), 200)).plans.find(({id}: any) => id === 'team.1')
 
-test('a check before anything exists says what to run', async t => {
+test('a check before a setup says what to run', async t => {
   const {code, out} = await check()
   t.is(code, 1)
   t.regex(out, /Nothing has a price. Run: lading billing setup/)
@@ -61,7 +61,7 @@ test('a check before anything exists says what to run', async t => {
   t.regex(out, /The account has no portal configuration/)
 })
 
-test('from nothing to a paid plan, although the provider’s answers get lost', async t => {
+test('a setup leads from an empty account to a paid plan despite lost answers', async t => {
   payment.faults.add({method: 'POST', path: '/v1/prices', nth: 2, action: {type: 'status', status: 500, when: 'after', shouldRetry: false}})
   t.is((await setUp()).code, 1)
   const {code, out, err} = await setUp()
@@ -81,7 +81,7 @@ test('from nothing to a paid plan, although the provider’s answers get lost', 
   t.is(payment.money().charged, 30_000)
 })
 
-test('a second setup finds what the first one created; another amount is another price', async t => {
+test('a second setup reuses the objects of the first, and another amount makes a new price', async t => {
   const [before, team] = [count(), await teamNow()]
   const {code, out} = await setUp()
   t.is(code, 0, out)
@@ -97,14 +97,14 @@ test('a second setup finds what the first one created; another amount is another
   t.is(payment.find((await teamNow()).paymentPriceMonthlyId)!.unit_amount, 3000)
 })
 
-test('a price file that says something else is refused by the field', async t => {
+test('an invalid price file is refused with the field named', async t => {
   const {code, err} = await setUp({...prices, currency: 'Euro'})
   t.is(code, 1)
   t.regex(err, /currency/)
   t.regex((await setUp({...prices, packs: {credits_7: 1}})).err, /There is no pack credits_7. Use one of credits_500/)
 })
 
-test('ids that do not fit are refused when they are written', async t => {
+test('payment ids that do not fit are refused when they are saved', async t => {
   const stripe = sdk(payment)
   const team = await teamNow()
   const product = team.paymentProductId
@@ -114,11 +114,11 @@ test('ids that do not fit are refused when they are written', async t => {
   const other = (await stripe.products.create({name: 'Other'})).id
   const cases: [object, string, RegExp][] = [
     [{paymentPriceMonthlyId: 'price_typo'}, 'paymentPriceMonthlyId', /has no price price_typo in test mode/],
-    [{paymentPriceMonthlyId: team.paymentPriceAnnualId}, 'paymentPriceMonthlyId', /recurs every 1 year, and 1 month is needed/],
+    [{paymentPriceMonthlyId: team.paymentPriceAnnualId}, 'paymentPriceMonthlyId', /recurs every 1 year, but 1 month is needed/],
     [{paymentPriceAnnualId: team.paymentPriceMonthlyId}, 'paymentPriceAnnualId', /1 year is needed/],
-    [{paymentPriceMonthlyId: await make({})}, 'paymentPriceMonthlyId', /is paid once, and a plan recurs/],
-    [{paymentPriceOverageId: team.paymentPriceMonthlyId}, 'paymentPriceOverageId', /is licensed, and metered is needed/],
-    [{paymentPriceMonthlyId: team.paymentPriceOverageId}, 'paymentPriceMonthlyId', /is metered, and licensed is needed/],
+    [{paymentPriceMonthlyId: await make({})}, 'paymentPriceMonthlyId', /is paid once, but a plan recurs/],
+    [{paymentPriceOverageId: team.paymentPriceMonthlyId}, 'paymentPriceOverageId', /is licensed, but metered is needed/],
+    [{paymentPriceMonthlyId: team.paymentPriceOverageId}, 'paymentPriceMonthlyId', /is metered, but licensed is needed/],
     [{paymentPriceMonthlyId: archived}, 'paymentPriceMonthlyId', /is archived/],
     [
       {paymentPriceAnnualId: await make({currency: 'usd', recurring: {interval: 'year'}})},
@@ -142,16 +142,16 @@ test('ids that do not fit are refused when they are written', async t => {
     {config: {PAYMENT_API_KEY: 'sk_live_x', PAYMENT_AUTOMATIC_TAX: false}, payment: house.tools.payment},
     {id: team.paymentPriceMonthlyId, use: 'month', product},
   )
-  t.regex(live.problem!, /is of test mode, and the key of live mode/)
+  t.regex(live.problem!, /belongs to test mode, but the key to live mode/)
   const pack = await staff('PATCH', 'packs/credits_500/payment', {paymentPriceId: team.paymentPriceMonthlyId, paymentProductId: null})
   t.is(pack.status, 400)
-  t.regex(pack.body.error, /is recurring, and a pack is paid once/)
+  t.regex(pack.body.error, /is recurring, but a pack is paid once/)
   t.deepEqual(await teamNow(), team)
   payment.faults.add({method: 'GET', path: '/v1/prices/*', times: 2, action: {type: 'status', status: 503, shouldRetry: false}})
   t.is((await staff('PATCH', 'plans/team.1/payment', {paymentPriceMonthlyId: team.paymentPriceMonthlyId})).status, 503)
 })
 
-test('a check and the start of the API name what was changed at the provider', async t => {
+test('a check and the start of the API report what was changed at the provider', async t => {
   const stripe = sdk(payment)
   t.is((await check()).code, 0)
   const [endpoint] = payment.all('webhook_endpoint') as any[]
@@ -161,7 +161,7 @@ test('a check and the start of the API name what was changed at the provider', a
   t.is(code, 1)
   t.regex(out, /Problem \(team\.1\): The price price_\w+ is archived/)
   t.regex(out, /does not send checkout\.session\.completed/)
-  t.regex(out, /sends what is not needed: invoice\.created/)
+  t.regex(out, /sends events that are not needed: invoice\.created/)
   const {DATABASE_URL, STORAGE_DIR, ADMIN_TOKEN} = house.config
   const api = await startApiProcess({
     ...{NODE_ENV: 'test', DATABASE_URL: DATABASE_URL!, STORAGE_DIR, ADMIN_TOKEN: ADMIN_TOKEN!, PUBLIC_URL: house.url},
@@ -174,7 +174,7 @@ test('a check and the start of the API name what was changed at the provider', a
   t.is((await setUp()).code, 0, 'a setup puts both right')
 })
 
-test('a key that lacks a permission is told which, and nothing is changed by asking', async t => {
+test('a key without a permission is reported by name, and the check changes nothing', async t => {
   payment.setSettings({forbidden: ['POST /v1/payment_intents/**', 'GET /v1/billing/meters**']})
   const before = JSON.stringify(payment.state())
   const {code, out} = await check()
@@ -184,7 +184,7 @@ test('a key that lacks a permission is told which, and nothing is changed by ask
   t.is(JSON.stringify(payment.state()), before)
 })
 
-test('a live key with a paid plan for every new org does not start unless that is confirmed', t => {
+test('a live key with a paid default plan needs a confirmation to start', t => {
   const live = {PAYMENT_API_KEY: 'sk_live_x', PAYMENT_WEBHOOK_SECRETS: 'whsec_x'}
   t.throws(() => readConfig(live), {message: /DEFAULT_PLAN=enterprise gives every new org a paid plan. Set DEFAULT_PLAN=free/})
   t.throws(() => readConfig({...live, PAYMENT_API_KEY: 'rk_live_x', DEFAULT_PLAN: 'team'}), {message: /DEFAULT_PLAN_CONFIRMED=1/})
@@ -194,12 +194,12 @@ test('a live key with a paid plan for every new org does not start unless that i
 })
 
 test('the event list of the documentation is the one that is handled', async t => {
-  const text = await readFile(new URL('../../../api/README.md', import.meta.url), 'utf8')
+  const text = await readFile(new URL('../../../docs/billing.md', import.meta.url), 'utf8')
   const [, block = ''] = /```text\n((?:[a-z_.]+\n)+)```/.exec(text) ?? []
   t.deepEqual(block.trim().split('\n').toSorted(), [...EVENT_TYPES].toSorted())
 })
 
-test('with PAYMENT_AUTOMATIC_TAX the price list has to say whether prices contain tax, and other prices are replaced', async t => {
+test('PAYMENT_AUTOMATIC_TAX needs a price list with a tax behaviour, and replaces prices that differ', async t => {
   const taxed = openHome({
     ...{NODE_ENV: 'test', DATABASE_URL: house.config.DATABASE_URL!, PUBLIC_URL: house.url, PAYMENT_AUTOMATIC_TAX: '1'},
     ...{PAYMENT_API_KEY: key, PAYMENT_API_URL: payment.url, DEFAULT_PLAN: 'free'},

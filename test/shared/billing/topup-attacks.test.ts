@@ -1,11 +1,11 @@
 import anyTest, {type TestFn} from 'ava'
-import {askTopup, beginTopup} from '../../../shared/billing/topup-charge.ts'
+import {beginTopup, chargeTopup} from '../../../shared/billing/topup-charge.ts'
 import {findAttempt} from '../../../sql/topups.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
 import {ok} from '../../importing.ts'
-import {openTopping, type Topping} from '../../topping.ts'
+import {openTopping, type Topping} from '../../topups.ts'
 
-/** What was wanted when it was thought of, and is not when the card would be charged. One provider: the tests take turns. */
+/** Conditions that change between the decision for a top-up and its charge. Tests share one provider and run serially. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -23,7 +23,7 @@ const suspend = (org: Topping, suspended: boolean) =>
   billing.house.hot.query('update orgs set suspended_at = case when $2::bool then lading_now() end where id = $1', [org.org, suspended])
 const states = async (org: Topping) => (await org.attempts()).map(({state}) => state)
 
-test('what stops it meanwhile stops the charge: credits from elsewhere, a suspension', async t => {
+test('credits from elsewhere and a suspension stop a top-up before its charge', async t => {
   const [rich, suspended] = [await openTopping(billing, {threshold: 30}), await openTopping(billing, {threshold: 30})]
   await give(rich, 100)
   await suspend(suspended, true)
@@ -41,7 +41,7 @@ test('what stops it meanwhile stops the charge: credits from elsewhere, a suspen
   t.deepEqual(await states(suspended), ['failed', 'succeeded'])
 })
 
-test('one that was not charged is not asked for again once fewer, another pack, or none are wanted', async t => {
+test('an uncharged top-up is not retried once fewer, other or no credits are wanted', async t => {
   const fewer = await openTopping(billing, {threshold: 5000, monthlyCap: 10_000})
   const other = await openTopping(billing, {threshold: 30, monthlyCap: 10_000})
   const rich = await openTopping(billing, {threshold: 30})
@@ -80,7 +80,7 @@ test('one that was not charged is not asked for again once fewer, another pack, 
   ])
 })
 
-test('charged, and switched off before anybody knew: what was paid is given', async t => {
+test('a top-up charged and then switched off still grants its credits', async t => {
   const org = await openTopping(billing, {threshold: 30})
   billing.payment.faults.add({method: 'POST', path: charge, action: {...undone, when: 'after'}})
   await org.settle()
@@ -91,18 +91,18 @@ test('charged, and switched off before anybody knew: what was paid is given', as
   t.like(await org.read(), {enabled: false, month: {used: 500}})
 })
 
-test('whoever slept between having looked and charging looks again', async t => {
+test('a process that slept between check and charge checks again', async t => {
   const org = await openTopping(billing, {threshold: 30})
   const {tools} = billing.house
   const [attempt] = await org.attempts()
   const begun = (await beginTopup(tools, (await findAttempt(tools.db, {org: org.org, id: attempt!.id}))!))!
   await ok(org.ask({enabled: false}), 200)
-  await t.throwsAsync(askTopup(tools, {...begun, at: begun.at - 61_000}), {name: 'PaymentFailure'})
+  await t.throwsAsync(chargeTopup(tools, {...begun, at: begun.at - 61_000}), {name: 'PaymentFailure'})
   t.is(org.intents().length, 0)
   t.deepEqual(await states(org), ['unknown'])
 })
 
-test('a customer who is gone at the provider is charged nothing, and holds nothing up for ever', async t => {
+test('a customer deleted at the provider is not charged, and its top-up ends as failed', async t => {
   const {stripe} = billing
   const [pending, unknown] = [await openTopping(billing, {threshold: 30}), await openTopping(billing, {threshold: 30})]
   lose()
@@ -121,7 +121,7 @@ test('a customer who is gone at the provider is charged nothing, and holds nothi
   for (const {intents} of [pending, unknown]) t.is(intents().length, 0)
 })
 
-test('a pack that costs nothing at the provider is not sold, and one nobody ever heard of is no fault of ours', async t => {
+test('a pack of price zero is not sold, and an unknown pack is refused as input', async t => {
   const {house, stripe, prices} = billing
   const org = await openTopping(billing, {packKey: 'credits_10000', threshold: 30, monthlyCap: 10_000})
   const {product} = await stripe.prices.retrieve(prices.credits_10000)
@@ -136,7 +136,7 @@ test('a pack that costs nothing at the provider is not sold, and one nobody ever
   t.like(await ok(org.ask({enabled: false, packKey: 'credits_500'}), 200), {enabled: false, packKey: 'credits_500'})
 })
 
-test('what the provider charges in the next month is of that month, whatever ours says', async t => {
+test('a charge counts in the month in which the provider makes it', async t => {
   const midnight = () => {
     const now = new Date(billing.payment.now() * 1000)
     return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) / 1000 - billing.payment.now()

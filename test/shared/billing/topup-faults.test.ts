@@ -2,9 +2,9 @@ import anyTest, {type TestFn} from 'ava'
 import {clearTopupStop, settleTopup} from '../../../shared/billing/topup.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
 import {ok} from '../../importing.ts'
-import {openTopping} from '../../topping.ts'
+import {openTopping} from '../../topups.ts'
 
-/** Top-ups that fail, or are not wanted any more. One provider: the tests take turns. */
+/** Top-ups that fail or are no longer wanted. Tests share one provider and run serially. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -14,11 +14,11 @@ test.afterEach.always(() => billing.payment.faults.clear())
 test.afterEach(t => settleMoney(t, billing))
 
 const charge = '/v1/payment_intents'
-/** The SDK does not try these again by itself. */
+/** The SDK does not retry these answers. */
 const lost = {type: 'status', status: 500, when: 'after', shouldRetry: false} as const
 const undone = {type: 'status', status: 500, when: 'before', shouldRetry: false} as const
 
-test('an answer that is lost: it counts against the cap, and is found', async t => {
+test('a charge whose answer is lost counts against the cap and is found later', async t => {
   const org = await openTopping(billing)
   billing.payment.faults.add({method: 'POST', path: charge, action: lost})
   await org.spend(10)
@@ -32,7 +32,7 @@ test('an answer that is lost: it counts against the cap, and is found', async t 
   t.is(org.intents().length, 1)
 })
 
-test('one that never arrived is asked for again under its key, and charged once', async t => {
+test('a charge that never arrived is sent again under its key, and made once', async t => {
   const org = await openTopping(billing)
   billing.payment.faults.add({method: 'POST', path: charge, times: 2, action: undone})
   await org.spend(10)
@@ -48,7 +48,7 @@ test('one that never arrived is asked for again under its key, and charged once'
   t.is(new Set(keys.map(({key}) => key)).size, 1)
 })
 
-test('a key the provider answers with its own failure is given up after a day, and counts no more', async t => {
+test('a charge whose key always answers an error is given up after a day and then no longer counts', async t => {
   const org = await openTopping(billing)
   billing.payment.faults.add({method: 'POST', path: charge, action: {...undone, saved: true}})
   await org.spend(10)
@@ -63,7 +63,7 @@ test('a key the provider answers with its own failure is given up after a day, a
   t.like(await org.balance(), {purchased: 500})
 })
 
-test('a provider that is away leaves it as it is; one that is back is asked', async t => {
+test('a top-up waits while the provider is down and is charged afterwards', async t => {
   const org = await openTopping(billing)
   await org.spend(10)
   billing.payment.faults.add({path: '/v1/prices/*', action: undone})
@@ -78,7 +78,7 @@ test('a provider that is away leaves it as it is; one that is back is asked', as
   t.like(await org.attempts(), [{state: 'succeeded'}])
 })
 
-test('a declined one that cannot be cancelled yet counts until it is', async t => {
+test('a declined charge that cannot be cancelled yet counts until it is cancelled', async t => {
   const org = await openTopping(billing)
   billing.payment.setCard(org.card, 'card_declined')
   billing.payment.faults.add({method: 'POST', path: `${charge}/*/cancel`, action: undone})
@@ -90,7 +90,7 @@ test('a declined one that cannot be cancelled yet counts until it is', async t =
   t.is(org.intents()[0]!.status, 'canceled')
 })
 
-test('disabled means disabled: before the charge, and where nobody knows whether there was one', async t => {
+test('a disabled top-up is not charged, neither before its charge nor while its outcome is unknown', async t => {
   const org = await openTopping(billing)
   await org.spend(10)
   const [first] = await org.attempts()
@@ -111,7 +111,7 @@ test('disabled means disabled: before the charge, and where nobody knows whether
   t.like((await org.attempts())[1], {state: 'failed'})
 })
 
-test('a closed org, a lowered cap and a customer that is gone charge nothing', async t => {
+test('a closed org, a lowered cap and a deleted customer are not charged', async t => {
   const {house} = billing
   const closed = await openTopping(billing, {threshold: 30})
   await ok(house.as(house.adminToken)('POST', `/staff/orgs/${closed.org}/close`, {reason: 'A test'}), 200)
@@ -131,7 +131,7 @@ test('a closed org, a lowered cap and a customer that is gone charge nothing', a
   for (const {intents} of [closed, lowered, gone]) t.is(intents().length, 0)
 })
 
-test('a pack that is sold no more stops it, and is no fault of the card’s', async t => {
+test('a pack no longer sold stops top-ups without blaming the card', async t => {
   const {house, stripe, prices} = billing
   const org = await openTopping(billing, {packKey: 'credits_10000', threshold: 30, monthlyCap: 10_000})
   await stripe.prices.update(prices.credits_10000, {active: false})
@@ -143,7 +143,7 @@ test('a pack that is sold no more stops it, and is no fault of the card’s', as
   t.is(org.intents().length, 0)
 })
 
-test('one that is asked for again in the next month is of that month, and not asked for where that has no room', async t => {
+test('a retry in the next month counts in that month, and is not made if the cap has no room', async t => {
   const toMidnight = () => {
     const now = new Date(billing.payment.now() * 1000)
     return (Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) - now.getTime()) / 86_400_000

@@ -2,9 +2,9 @@ import anyTest, {type TestFn} from 'ava'
 import {openPortal} from '../../../shared/billing/portal.ts'
 import {issueTopupInvoices} from '../../../shared/billing/topup-invoice.ts'
 import {type Billing, openBilling, settleMoney} from '../../billing.ts'
-import {openTopping, type Topping} from '../../topping.ts'
+import {openTopping, type Topping} from '../../topups.ts'
 
-/** Every paid top-up has an invoice, which the charge pays. */
+/** Every paid top-up has an invoice, which its charge pays. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -24,7 +24,7 @@ const openPaid = async () => {
   return org
 }
 
-test('a paid top-up has one paid invoice, among the invoices of the org at the portal', async t => {
+test('a paid top-up has one paid invoice among the org’s invoices at the portal', async t => {
   const org = await openPaid()
   const charged = billing.payment.money(org.customer).charged
   t.is(await issue(), 1)
@@ -44,7 +44,7 @@ test('a paid top-up has one paid invoice, among the invoices of the org at the p
   t.regex(page, /paid<\/td><td>[^<]*10\.00/)
 })
 
-test('a top-up that was declined has no invoice', async t => {
+test('a declined top-up has no invoice', async t => {
   const org = await openTopping(billing, {threshold: 30, monthlyCap: 1000})
   billing.payment.setCard(org.card, 'insufficient_funds')
   await org.settle()
@@ -54,9 +54,9 @@ test('a top-up that was declined has no invoice', async t => {
 
 for (const path of ['/v1/invoices', '/v1/invoices/*/add_lines', '/v1/invoices/*/finalize', '/v1/invoices/*/attach_payment'])
   for (const when of ['before', 'after'] as const)
-    test(`an answer of ${path} lost ${when} it is done: one invoice, paid once, in a later round`, async t => {
+    test(`an answer of ${path} lost ${when} its effect leads to one invoice, paid once, in a later round`, async t => {
       const org = await openPaid()
-      // The SDK tries twice.
+      // The SDK sends each call twice.
       billing.payment.faults.add({method: 'POST', path, times: 2, action: {type: 'reset', when}})
       await issue()
       t.is(await issue(), 1)
@@ -67,7 +67,7 @@ for (const path of ['/v1/invoices', '/v1/invoices/*/add_lines', '/v1/invoices/*/
       )
     })
 
-test('several processes at once issue one invoice', async t => {
+test('concurrent processes issue one invoice', async t => {
   const org = await openPaid()
   await Promise.all(Array.from({length: 6}, issue))
   while ((await issue()) > 0) {}
@@ -77,7 +77,7 @@ test('several processes at once issue one invoice', async t => {
   )
 })
 
-test('a refusal of the provider is not repeated for ever', async t => {
+test('an invoice that the provider refuses is not retried', async t => {
   const org = await openPaid()
   billing.payment.faults.add({method: 'POST', path: '/v1/invoices', times: 1, action: {type: 'status', status: 400}})
   t.is(await issue(), 1)
@@ -86,7 +86,7 @@ test('a refusal of the provider is not repeated for ever', async t => {
   t.like(await org.balance(), {purchased: 500})
 })
 
-test('a credit of the customer stays with the customer: the card paid all of it', async t => {
+test('a credit balance of the customer stays unused, because the card paid the whole invoice', async t => {
   const org = await openPaid()
   await billing.stripe.customers.update(org.customer, {balance: -300})
   await issue()

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import {keepTopup} from '../../../shared/billing/topup-settings.ts'
 import {Refusal} from '../../../shared/errors.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
-import {openTopping, type Topping} from '../../topping.ts'
+import {openTopping, type Topping} from '../../topups.ts'
 
-/** Whatever is consumed, and whatever fails on the way: the cap holds in each month, and credits are what was paid for. */
+/** For any consumption and failures, the cap holds in each month, and the credits equal the payments. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -60,7 +60,7 @@ const perform = async (org: Topping, op: Operation) => {
 
 const cap = 1000
 
-test('never more than the cap in a month, and credits are what was paid for', async t => {
+test('charges stay within the monthly cap, and credits equal payments', async t => {
   await fc.assert(
     fc.asyncProperty(fc.array(operation, {minLength: 10, maxLength: 30}), async sequence => {
       const org = await openTopping(billing, {threshold: 600, monthlyCap: cap})

@@ -3,9 +3,9 @@ import {clearTopupStop, settleTopup} from '../../../shared/billing/topup.ts'
 import {packsFor} from '../../../shared/billing/topup-trigger.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
 import {ok} from '../../importing.ts'
-import {openTopping} from '../../topping.ts'
+import {openTopping} from '../../topups.ts'
 
-/** Cards are charged without anybody at the page: by the functions themselves, no worker beside. One provider: the tests take turns. */
+/** Cards charged without a user present, by direct calls without a worker. Tests share one provider and run serially. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
@@ -14,7 +14,7 @@ test.before(async t => {
 test.afterEach.always(() => billing.payment.faults.clear())
 test.afterEach(t => settleMoney(t, billing))
 
-test('whole packs: enough for the gap in one charge, and no more than there is room for', t => {
+test('a top-up buys whole packs for the gap in one charge, within the room of the cap', t => {
   t.is(packsFor({gap: 1, room: 1000, each: 500}), 1)
   t.is(packsFor({gap: 500, room: 1000, each: 500}), 1)
   t.is(packsFor({gap: 501, room: 1000, each: 500}), 2)
@@ -24,7 +24,7 @@ test('whole packs: enough for the gap in one charge, and no more than there is r
   t.is(packsFor({gap: 1, room: -1, each: 500}), 0)
 })
 
-test('who falls below the threshold is charged once, and has the credits', async t => {
+test('an org that falls below its threshold is charged once and gets the credits', async t => {
   const org = await openTopping(billing, {threshold: 600, monthlyCap: 1500})
   t.deepEqual(
     (await org.attempts()).map(({quantity, state}) => [quantity, state]),
@@ -49,7 +49,7 @@ test('who falls below the threshold is charged once, and has the credits', async
   t.like((await org.read()).month, {used: 1500, remaining: 0})
 })
 
-test('the cap may be hit exactly; with one credit less room there is one pack less', async t => {
+test('a top-up may use the cap exactly, and with one credit less room buys a pack less', async t => {
   const exact = await openTopping(billing, {threshold: 5000, monthlyCap: 1000})
   t.like(await exact.attempts(), [{quantity: 2, credits: 1000}])
   const less = await openTopping(billing, {threshold: 5000, monthlyCap: 999})
@@ -61,7 +61,7 @@ test('the cap may be hit exactly; with one credit less room there is one pack le
   }
 })
 
-test('200 who consume at once have one top-up made', async t => {
+test('200 concurrent consumers cause one top-up', async t => {
   const org = await openTopping(billing, {packKey: 'credits_2500', threshold: 10, monthlyCap: 2500})
   const done = await Promise.allSettled(Array.from({length: 200}, () => org.reserve(1)))
   t.is(done.filter(({status}) => status === 'fulfilled').length, 25)
@@ -71,7 +71,7 @@ test('200 who consume at once have one top-up made', async t => {
   t.like(await org.balance(), {available: 2500, reserved: 25})
 })
 
-test('consumers, admins and whoever settles at once stand in nobody’s way', async t => {
+test('concurrent consumers, admins and settlers cause no error', async t => {
   const org = await openTopping(billing, {threshold: 600, monthlyCap: 100_000})
   const all = await Promise.allSettled([
     ...Array.from({length: 30}, () => org.spend(40)),
@@ -89,7 +89,7 @@ test('consumers, admins and whoever settles at once stand in nobody’s way', as
   t.is(org.intents().length, (await org.attempts()).filter(({state}) => state === 'succeeded').length)
 })
 
-test('asked twenty times at once, by whoever learns of it, it is charged once and given once', async t => {
+test('a top-up settled twenty times at once is charged once and granted once', async t => {
   const org = await openTopping(billing, {threshold: 30})
   const [attempt] = await org.attempts()
   const all = () => Promise.all(Array.from({length: 20}, () => settleTopup(billing.house.tools, {org: org.org, attempt: attempt!.id})))
@@ -99,7 +99,7 @@ test('asked twenty times at once, by whoever learns of it, it is charged once an
   t.like(await org.balance(), {purchased: 500})
 })
 
-test('a declined card: nothing can be paid later, it is switched off with a word, and nothing loops', async t => {
+test('a declined card cancels the charge, switches top-ups off with a notice, and is not retried', async t => {
   const org = await openTopping(billing)
   billing.payment.setCard(org.card, 'insufficient_funds')
   await org.spend(10)
@@ -119,7 +119,7 @@ test('a declined card: nothing can be paid later, it is switched off with a word
   t.like(await org.balance(), {purchased: 500})
 })
 
-test('a bank that wants each payment confirmed stops it too; another card goes on with it', async t => {
+test('a bank that requires confirmation stops top-ups, and another card resumes them', async t => {
   const {house, stripe} = billing
   const org = await openTopping(billing)
   billing.payment.setCard(org.card, 'authentication_required')
@@ -149,7 +149,7 @@ test('a bank that wants each payment confirmed stops it too; another card goes o
   ])
 })
 
-test('the cap is a month’s: by the month it is charged in, and what nobody consumes begins with it', async t => {
+test('the cap applies to the month of the charge, and a new month starts a top-up without consumption', async t => {
   const org = await openTopping(billing, {threshold: 100_000, monthlyCap: 1000})
   await org.settle()
   const [{month: first}] = (await org.attempts()) as unknown as [{month: string}]

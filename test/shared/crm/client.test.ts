@@ -1,9 +1,9 @@
 import test from 'ava'
+import {mapConcurrent, openGate} from '../../../shared/concurrency/map-concurrent.ts'
 import {readRetryAfter} from '../../../shared/crm/client.ts'
-import {inLanes, openGate} from '../../../shared/crm/lanes.ts'
 import {readRenewal} from '../../../shared/crm/token.ts'
 
-test('Retry-After is seconds or a date, and never negative', t => {
+test('Retry-After is read as seconds or as a date, and is never negative', t => {
   const now = Date.parse('2026-03-02T10:00:00Z')
   t.is(readRetryAfter('7', now), 7000)
   t.is(readRetryAfter('0', now), 0)
@@ -11,6 +11,8 @@ test('Retry-After is seconds or a date, and never negative', t => {
   t.is(readRetryAfter('Mon, 02 Mar 2026 10:01:30 GMT', now), 90_000)
   t.is(readRetryAfter('Mon, 02 Mar 2026 09:00:00 GMT', now), 0)
   t.is(readRetryAfter('200000', now), 200_000_000)
+  t.is(readRetryAfter('0.4', now), 400)
+  t.is(readRetryAfter('1.00005', now), 1001, 'milliseconds are whole')
   t.is(readRetryAfter('soon', now), null)
   t.is(readRetryAfter('', now), null)
   t.is(readRetryAfter(undefined, now), null)
@@ -30,7 +32,7 @@ test('a token answer is read by its body, whatever its status', t => {
   t.like(readRenewal({status: 503, json: undefined}), {refused: 'failed', why: "The CRM's accounts host answered status 503"})
 })
 
-test('lanes keep to their width and to the order, and begin nothing after a failure', async t => {
+test('lanes keep their width and the order, and start nothing after a failure', async t => {
   let running = 0
   let most = 0
   const begun: number[] = []
@@ -42,14 +44,14 @@ test('lanes keep to their width and to the order, and begin nothing after a fail
     if (n === 5) throw new Error('five')
     return n * 2
   }
-  t.deepEqual(await inLanes([1, 2, 3, 4], 2, each), [2, 4, 6, 8])
+  t.deepEqual(await mapConcurrent([1, 2, 3, 4], 2, each), [2, 4, 6, 8])
   t.is(most, 2)
-  t.deepEqual(await inLanes([], 2, each), [])
-  await t.throwsAsync(inLanes([5, 6, 7, 8, 9], 2, each), {message: 'five'})
+  t.deepEqual(await mapConcurrent([], 2, each), [])
+  await t.throwsAsync(mapConcurrent([5, 6, 7, 8, 9], 2, each), {message: 'five'})
   t.deepEqual(begun.slice(4), [5, 6])
 })
 
-test('a gate lets its width through, and goes on after a failure', async t => {
+test('a gate admits its width, and continues after a failure', async t => {
   const gate = openGate(1)
   const order: string[] = []
   const work = (name: string) => async () => {

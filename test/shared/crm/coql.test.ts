@@ -1,33 +1,33 @@
 import anyTest, {type TestFn} from 'ava'
 import {type Connection, CrmError} from '../../../shared/crm/crm.ts'
-import {type Place, place} from './place.ts'
+import {type CrmPlace, place} from './crm-fixture.ts'
 
-const test = anyTest.serial as TestFn<{place: Place; connection: Connection}>
+const test = anyTest.serial as TestFn<{place: CrmPlace; connection: Connection}>
 
 anyTest.before(async t => {
-  const context = t.context as {place: Place; connection: Connection}
+  const context = t.context as {place: CrmPlace; connection: Connection}
   context.place = await place(t)
   context.connection = await context.place.crm.open(await context.place.connect())
 })
 anyTest.beforeEach(t => {
-  const {standIn} = (t.context as {place: Place}).place
+  const {standIn} = (t.context as {place: CrmPlace}).place
   standIn.clear()
   standIn.setSwitches({coqlInLimit: 50, coqlRefusedColumns: []})
 })
 
 const count = (length: number) => Array.from({length}, (_, n) => n)
-const make = ({standIn}: Place, codes: string[], more: object = {}) =>
+const make = ({standIn}: CrmPlace, codes: string[], more: object = {}) =>
   standIn.create(
     'example',
     'Orders',
     codes.map(code => ({Name: code, Code: code, ...more})),
   )
-const queries = ({standIn}: Place) => standIn.journal().filter(({path}) => path === '/crm/v8/coql')
+const queries = ({standIn}: CrmPlace) => standIn.journal().filter(({path}) => path === '/crm/v8/coql')
 const byCode = (connection: Connection, values: (string | number)[]) =>
   connection.findRecords({module: 'Orders', field: 'Code', values, fields: ['Name']})
 const codesOf = (records: Record<string, unknown>[]) => records.map(({Code}) => String(Code)).toSorted()
 
-test('records whose field equals a value come with id and fields, and nothing else does', async t => {
+test('a query by field value returns matching records only, with id and fields', async t => {
   const {place, connection} = t.context
   make(place, ['A-1', 'A-2', 'A-11'])
   const {records, unaskable} = await byCode(connection, ['A-1', 'A-2', 'A-3'])
@@ -36,7 +36,7 @@ test('records whose field equals a value come with id and fields, and nothing el
   t.deepEqual(unaskable, [])
 })
 
-test('nothing is found, and nothing is asked for no values', async t => {
+test('no values lead to no query, and absent values to no records', async t => {
   const {place, connection} = t.context
   t.deepEqual(await byCode(connection, ['A-1']), {records: [], unaskable: []})
   place.standIn.clear()
@@ -44,10 +44,10 @@ test('nothing is found, and nothing is asked for no values', async t => {
   t.is(queries(place).length, 0)
 })
 
-const answerEmpty = ({standIn}: Place, times: number) =>
+const answerEmpty = ({standIn}: CrmPlace, times: number) =>
   standIn.faults.add({match: {path: '/crm/v8/coql'}, times, action: {type: 'emptyBody', status: 204}})
 
-test('an empty answer is not believed while the same query does not find a value that a record holds', async t => {
+test('an empty answer is not trusted while the same query misses a value that a record has', async t => {
   const {place} = t.context
   const connection = await place.crm.open(t.context.connection.connector.id)
   make(place, ['Held', 'Sought'])
@@ -65,7 +65,7 @@ test('an empty answer is not believed while the same query does not find a value
   place.standIn.faults.clear()
 })
 
-test('a control that was deleted is replaced; without any record an empty answer is believed', async t => {
+test('a deleted control record is replaced; without any record an empty answer is trusted', async t => {
   const {place} = t.context
   const connection = await place.crm.open(t.context.connection.connector.id)
   make(place, ['First', 'Second'])
@@ -79,7 +79,7 @@ test('a control that was deleted is replaced; without any record an empty answer
   t.deepEqual(codesOf((await byCode(connection, ['Third'])).records), ['Third'])
 })
 
-test('fifty values a query, three queries at once', async t => {
+test('a query has fifty values, and three queries run at once', async t => {
   const {place, connection} = t.context
   const codes = count(475).map(n => `C-${n}`)
   make(place, codes)
@@ -99,7 +99,7 @@ test('fifty values a query, three queries at once', async t => {
   t.is(most, 3)
 })
 
-test('quotes, backslashes and other scripts are values like any other', async t => {
+test('quotes, backslashes and other scripts are ordinary values', async t => {
   const {place, connection} = t.context
   const codes = ["O'Brien", "''", 'a\\b', "it's \\'odd", 'say "hi"', 'ünïcødé 漢字 🚚', 'tab\there', "x') or (id is not null", '%', '-- x']
   make(place, [...codes, 'other'])
@@ -109,7 +109,7 @@ test('quotes, backslashes and other scripts are values like any other', async t 
   t.deepEqual(unaskable, [])
 })
 
-test('numbers are asked as numbers', async t => {
+test('numbers are queried as numbers', async t => {
   const {place, connection} = t.context
   make(place, ['A-1'], {Quantity: 7})
   make(place, ['A-2'], {Quantity: 8})
@@ -130,7 +130,7 @@ test('more than a page is paged through', async t => {
   t.is(queries(place).length, 3)
 })
 
-test('what more than two thousand records answer to is asked in shorter lists, and a single value is cut there', async t => {
+test('values with over two thousand records are split into shorter lists, and a single value is cut there', async t => {
   const {place, connection} = t.context
   make(
     place,
@@ -147,7 +147,7 @@ test('what more than two thousand records answer to is asked in shorter lists, a
   t.deepEqual([of('Fresh'), of('Shipped')], [2000, 30])
 })
 
-test('a value the CRM stumbles over stands alone, the others are answered', async t => {
+test('a value that the CRM cannot parse is isolated, and the others are answered', async t => {
   const {place, connection} = t.context
   const codes = count(50).map(n => `C-${n}`)
   make(place, codes)
@@ -161,7 +161,7 @@ test('a value the CRM stumbles over stands alone, the others are answered', asyn
   t.true(queries(place).length < 20)
 })
 
-test('a value that ends in a backslash does not spoil its neighbours', async t => {
+test('a value that ends in a backslash does not affect other values', async t => {
   const {place, connection} = t.context
   make(place, ['path\\', 'plain'])
   const {records, unaskable} = await byCode(connection, ['path\\', 'plain'])
@@ -169,7 +169,7 @@ test('a value that ends in a backslash does not spoil its neighbours', async t =
   t.deepEqual(unaskable, [])
 })
 
-test('a query that is wrong without any value is the query’s fault, found out in two calls', async t => {
+test('a query that is wrong without any value fails as a whole after two calls', async t => {
   const {place, connection} = t.context
   const values = count(50).map(String)
   await t.throwsAsync(connection.findRecords({module: 'Orders', field: 'No_Such_Field', values, fields: []}), {
@@ -185,7 +185,7 @@ test('a query that is wrong without any value is the query’s fault, found out 
   await t.throwsAsync(byCode(connection, values), {name: 'CrmError', message: /INVALID_QUERY/})
 })
 
-test('a CRM that takes fewer values at once is asked in shorter lists', async t => {
+test('a CRM that accepts fewer values gets shorter lists', async t => {
   const {place, connection} = t.context
   place.standIn.setSwitches({coqlInLimit: 20})
   const codes = count(50).map(n => `C-${n}`)
@@ -203,18 +203,21 @@ test('a field whose name is a reserved word of SQL is quoted in the query', asyn
   t.like(records, [{Name: 'E', External: 'E-1'}])
 })
 
-test('a query that is not answered fails as a whole', async t => {
+test('an unanswered query fails as a whole', async t => {
   const {place, connection} = t.context
   make(place, count(120).map(String))
   place.standIn.faults.add({match: {path: '/crm/v8/coql', nth: 2}, action: 'dropAfter'})
   await t.throwsAsync(byCode(connection, count(120).map(String)), {name: 'CrmError', message: 'The CRM did not answer'})
-  // A query of before may still be on its way.
-  place.standIn.faults.add({match: {path: '/crm/v8/coql'}, times: 4, action: {type: 'rateLimit', credits: 0}})
-  await t.throwsAsync(byCode(connection, ['x']), {name: 'CrmError', message: /no API credits left/})
-  place.standIn.faults.clear()
 })
 
-test('only names go into a query unquoted', async t => {
+test('a query under an exhausted quota fails as a whole', async t => {
+  const {place} = t.context
+  const connection = await place.crm.open(await place.connect({email: 'zoe@other.example'}))
+  place.standIn.faults.add({match: {path: '/crm/v8/coql', org: 'other'}, action: {type: 'rateLimit', credits: 0}})
+  await t.throwsAsync(byCode(connection, ['x']), {name: 'CrmError', message: /used all its API credits/})
+})
+
+test('only valid names go into a query unquoted', async t => {
   const {connection} = t.context
   for (const name of ['Code) or (1=1', 'a b', "'", '']) {
     await t.throwsAsync(connection.findRecords({module: 'Orders', field: name, values: ['x'], fields: []}), {instanceOf: RangeError})

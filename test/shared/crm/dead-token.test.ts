@@ -1,7 +1,7 @@
 import test from 'ava'
 import type {Connection} from '../../../shared/crm/crm.ts'
 import {sql} from '../../../sql/database.ts'
-import {place} from './place.ts'
+import {place} from './crm-fixture.ts'
 
 const write = async (connection: Connection) => (await connection.createRecords('Leads', [{Last_Name: 'Ono'}], {})).results[0]!
 const refusalOf = async (connection: Connection) => {
@@ -10,7 +10,7 @@ const refusalOf = async (connection: Connection) => {
   return result.refusal
 }
 
-test('row 10 a token found dead while renewals are throttled is not sent again; one renewed elsewhere is used', async t => {
+test('row 10: a dead token is not sent again while renewals are throttled, but one renewed elsewhere is used', async t => {
   const here = await place(t)
   const id = await here.connect()
   const connection = await here.crm.open(id)
@@ -20,7 +20,7 @@ test('row 10 a token found dead while renewals are throttled is not sent again; 
     here.standIn.clear()
     here.standIn.faults.add({match: {path: '/crm/**'}, action: 'expireToken'})
     here.standIn.faults.add({action: 'tokenThrottle'})
-    t.like(await write(connection), {ok: false, sent: true, crm: {code: 'TOO_MANY_REQUESTS'}})
+    t.like(await write(connection), {ok: false, sent: true, crm: {code: 'INVALID_TOKEN', rateLimited: true}})
     t.like(await refusalOf(connection), {code: 'CONNECTION_THROTTLED', extra: {written: false}})
     const {retryAfterMs} = (await refusalOf(connection)).extra
     t.true(Number(retryAfterMs) >= 590_000 && Number(retryAfterMs) <= 600_000)

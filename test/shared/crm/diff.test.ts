@@ -4,16 +4,16 @@ import {field, module} from '../../discovered.ts'
 
 const options = (...names: string[]) => names.map(name => ({display: name, actual: name}))
 
-test('a first discovery has nothing to differ from', t => {
+test('a first discovery has no differences', t => {
   t.deepEqual(diffModules(null, [module('A', [])]), {since: null, added: [], removed: [], changed: []})
 })
 
-test('nothing changed is told as nothing', t => {
+test('equal discoveries have no differences', t => {
   const modules = [module('A', [field('X', {unique: {caseSensitive: false}, lookup: {module: 'B'}})])]
   t.deepEqual(diffModules({id: 'dis_1', modules}, structuredClone(modules)), {since: 'dis_1', added: [], removed: [], changed: []})
 })
 
-test('modules that came and went are named once, without their fields', t => {
+test('added and removed modules are named once, without their fields', t => {
   const diff = diffModules({id: 'dis_1', modules: [module('Old', [field('X')]), module('Same', [])]}, [
     module('Same', []),
     module('New', [field('Y')]),
@@ -21,7 +21,7 @@ test('modules that came and went are named once, without their fields', t => {
   t.deepEqual(diff, {since: 'dis_1', added: ['New'], removed: ['Old'], changed: []})
 })
 
-test('fields that came, went and changed, with what changed about them', t => {
+test('added, removed and changed fields are listed with their changes', t => {
   const old = module('A', [field('Gone'), field('Size'), field('Kind', {type: 'picklist', picklist: options('a', 'b')}), field('Key')])
   const now = module('A', [
     field('Size', {type: 'integer', length: 9}),
@@ -58,7 +58,7 @@ test('fields that came, went and changed, with what changed about them', t => {
   ])
 })
 
-test('a renamed option is told with both names, a reordered list is no change', t => {
+test('a renamed option is listed with both names, and a reordered list is no change', t => {
   const before = [module('A', [field('Kind', {picklist: options('a', 'b')})])]
   const renamed = [module('A', [field('Kind', {picklist: [{display: 'Alpha', actual: 'a'}, ...options('b')]})])]
   const [change] = diffModules({id: 'dis_1', modules: before}, renamed).changed[0]!.fields.changed
@@ -66,10 +66,25 @@ test('a renamed option is told with both names, a reordered list is no change', 
   t.deepEqual(diffModules({id: 'dis_1', modules: before}, [module('A', [field('Kind', {picklist: options('b', 'a')})])]).changed, [])
 })
 
-test('a change of the module itself is told too', t => {
+test('changes of the module itself are listed', t => {
   const {changed} = diffModules({id: 'dis_1', modules: [module('A', [])]}, [module('A', [], {label: 'Things', creatable: false})])
   t.deepEqual(changed[0]!.changes, [
     {what: 'label', before: 'As', after: 'Things'},
     {what: 'creatable', before: true, after: false},
   ])
+})
+
+test('a field that queries can no longer compare and an option no longer used are changes', t => {
+  const old = module('A', [field('Key'), field('Kind', {type: 'picklist', picklist: options('a')})])
+  const now = module('A', [
+    field('Key', {unqueryable: 'encrypted'}),
+    field('Kind', {type: 'picklist', picklist: [{display: 'a', actual: 'a', unused: true}]}),
+  ])
+  t.deepEqual(diffModules({id: 'dis_1', modules: [old]}, [now]).changed[0]?.fields.changed, [
+    {field: 'Key', changes: [{what: 'unqueryable', before: null, after: 'encrypted'}]},
+    {
+      field: 'Kind',
+      changes: [{what: 'picklist', before: options('a'), after: [{display: 'a', actual: 'a', unused: true}]}],
+    },
+  ] as never)
 })

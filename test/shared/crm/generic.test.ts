@@ -1,18 +1,18 @@
 import anyTest, {type TestFn} from 'ava'
 import {readConfig} from '../../../shared/config.ts'
-import {addGeneric} from '../../../shared/connectors/add.ts'
+import {addGeneric} from '../../../shared/crm/connectors/add.ts'
 import type {Connection} from '../../../shared/crm/crm.ts'
 import {CrmError} from '../../../shared/crm/error.ts'
-import {Document} from '../../../shared/crm/generic-document.ts'
+import {GenericDocument} from '../../../shared/crm/generic-document.ts'
 import {Refusal} from '../../../shared/errors.ts'
 import {newId} from '../../../shared/ids.ts'
 import {sql} from '../../../sql/database.ts'
 import {keepOrg} from '../../../sql/orgs.ts'
 import {contactsPath, describeContacts, startContacts} from '../../described.ts'
-import type {GenericStandIn} from '../../simulators/generic.ts'
-import {type Place, place} from './place.ts'
+import type {GenericSimulator} from '../../simulators/generic.ts'
+import {type CrmPlace, place} from './crm-fixture.ts'
 
-type Here = {place: Place; there: GenericStandIn; org: string}
+type Here = {place: CrmPlace; there: GenericSimulator; org: string}
 const test = anyTest.serial as TestFn<Here>
 const auth = {header: 'x-api-key', value: 'Key s3cret'}
 
@@ -26,7 +26,7 @@ test.beforeEach(t => t.context.there.clear())
 test.after.always(t => t.context.there?.stop())
 
 const add = async ({place: {db, config}, there, org}: Here, {secret = 's3cret', ...more}: {secret?: string; renewal?: string} = {}) => {
-  const document = Document.parse(describeContacts(there, {auth: {header: 'X-Api-Key', scheme: 'Key'}, ...more}))
+  const document = GenericDocument.parse(describeContacts(there, {auth: {header: 'X-Api-Key', scheme: 'Key'}, ...more}))
   return (await addGeneric({db, config}, {org, via: 'session'}, {kind: 'generic', name: 'Plain', document, secret})).id
 }
 const open = async (here: Here, more = {}) => here.place.crm.open(await add(here, more))
@@ -44,7 +44,7 @@ const problem = async (connection: Connection) => {
   return result.crm
 }
 
-test('records are created, updated and read under the secret, whatever key their id stands under', async t => {
+test('records are created, updated and read with the secret, under any id key', async t => {
   const connection = await open(t.context)
   const [ana, bo] = await create(connection, 'Ana', 'Bo')
   if (!ana?.ok || !bo?.ok) return t.fail('both were made')
@@ -64,7 +64,7 @@ test('records are created, updated and read under the secret, whatever key their
   t.true(t.context.there.journal().every(({headers}) => headers['x-api-key'] === 'Key s3cret'))
 })
 
-test('each record has its own end: made, refused by its own code, and a duplicate named', async t => {
+test('each record has its own result: created, refused with its code, or a duplicate with its id', async t => {
   const {there} = t.context
   const connection = await open(t.context)
   const [first] = await create(connection, 'Cy')
@@ -75,10 +75,10 @@ test('each record has its own end: made, refused by its own code, and a duplicat
   t.true(made?.ok)
 })
 
-test('an answer that does not say what was done leaves it open', async t => {
+test('an answer without usable results leaves the records unanswered', async t => {
   const {there} = t.context
   const connection = await open(t.context)
-  const cases: [Parameters<GenericStandIn['fail']>[0]['action'], object][] = [
+  const cases: [Parameters<GenericSimulator['fail']>[0]['action'], object][] = [
     [
       {type: 'drop', when: 'before'},
       {status: null, unanswered: true, retryable: true},
@@ -123,14 +123,14 @@ test('an answer that does not say what was done leaves it open', async t => {
   t.is(there.journal().length, cases.length, 'nothing was sent twice, and no redirect followed')
 })
 
-test('an update answered with another record’s id speaks of none', async t => {
+test('an update answered with the id of another record is unanswered', async t => {
   const connection = await open(t.context)
   t.context.there.fail({action: {type: 'answer', status: 200, body: {results: [{id: 'other'}]}}})
   const {results} = await connection.updateRecords('Contacts', [{id: 'mine', name: 'x'}], {})
   t.like(results[0], {ok: false, sent: true, crm: {unanswered: true}})
 })
 
-test('what the destination declines as a whole is every record’s refusal, and nothing was made', async t => {
+test('a refusal of the whole call refuses every record, and nothing was created', async t => {
   const {there} = t.context
   const connection = await open(t.context)
   there.fail({action: {type: 'answer', status: 422, body: {error: {code: 'BAD', message: 'No'}}}})
@@ -151,7 +151,7 @@ const ahead = ({place: {db}}: Here, interval: string) =>
   db.query(sql.unsafe`
     insert into clock_offset (ahead) values (${interval}::text::interval) on conflict (only_row) do update set ahead = excluded.ahead`)
 
-test('a day that is used up is refused before sending, with the time it is renewed, and then opens by itself', async t => {
+test('an exhausted quota is refused before sending, with its renewal time, and reopens by itself', async t => {
   const {place, there} = t.context
   const renewal = new Date(Date.now() + 3_600_000).toISOString().slice(11, 16)
   const id = await add(t.context, {renewal: `daily at ${renewal} UTC`})
@@ -181,7 +181,7 @@ test('a day that is used up is refused before sending, with the time it is renew
   await ahead(t.context, '0 minutes')
 })
 
-test('a read refused because the day is used up names the moment too', async t => {
+test('a read refused for an exhausted quota has the renewal time', async t => {
   const connection = await open(t.context, {renewal: 'daily at 00:00 UTC'})
   t.context.there.fail({action: {type: 'answer', status: 429, headers: {'retry-after': '600'}}})
   const error = await t.throwsAsync(connection.readRecord('Contacts', 'x'), {instanceOf: CrmError})
@@ -189,7 +189,7 @@ test('a read refused because the day is used up names the moment too', async t =
   t.true(Math.abs(error!.crm.retryAfterMs! - 600_000) < 2_000, 'the longer wait it asks for itself comes first')
 })
 
-test('what such a destination has no notion of is refused, and nothing is sent', async t => {
+test('operations that a generic destination does not support are refused, and nothing is sent', async t => {
   const connection = await open(t.context)
   const asked = [
     connection.searchWord({module: 'Contacts', word: 'ana', page: 1, perPage: 20}),
@@ -202,7 +202,7 @@ test('what such a destination has no notion of is refused, and nothing is sent',
   t.is(t.context.there.journal().length, 0)
 })
 
-test('an origin the operator has struck from the list is not called any more', async t => {
+test('a destination whose origin the operator removed is not called', async t => {
   const {place, there} = t.context
   const id = await add(t.context)
   const other = await place.openAnother({config: {GENERIC_ORIGINS: ['https://api.example.com']}})
@@ -210,7 +210,7 @@ test('an origin the operator has struck from the list is not called any more', a
   t.is(there.journal().length, 0)
 })
 
-test('the secret is sealed for its row', async t => {
+test('a secret is encrypted for its row and does not open in another', async t => {
   const id = await add(t.context)
   const {db} = t.context.place
   const sealed = await db.oneFirst(sql.unsafe`select refresh_sealed from grants where connector_id = ${id}`)
@@ -220,7 +220,7 @@ test('the secret is sealed for its row', async t => {
   t.is((await t.throwsAsync(t.context.place.crm.open(other), {instanceOf: Refusal}))!.code, 'CONNECTION_UNAVAILABLE')
 })
 
-test('origins are https, or http for what runs beside us, and nothing but origins', t => {
+test('origins must be https, or http on the local host, and nothing more than an origin', t => {
   const read = (GENERIC_ORIGINS: string) => readConfig({GENERIC_ORIGINS}).GENERIC_ORIGINS
   t.deepEqual(read(''), [])
   t.deepEqual(read('https://api.example.com/, http://127.0.0.1:4010,http://[::1]:1'), [
@@ -236,10 +236,10 @@ test('origins are https, or http for what runs beside us, and nothing but origin
     t.throws(() => read(bad), {message: /GENERIC_ORIGINS/}, bad)
 })
 
-test('a document that does not hold together is refused at its place', t => {
+test('an inconsistent document is refused with the path of the error', t => {
   const good = describeContacts({url: 'https://api.example.com'})
   const [contacts] = good.modules as Record<string, any>[]
-  const pathsOf = (document: object) => Document.safeParse(document).error?.issues.map(({path}) => path.join('.')) ?? []
+  const pathsOf = (document: object) => GenericDocument.safeParse(document).error?.issues.map(({path}) => path.join('.')) ?? []
   t.deepEqual(pathsOf(good), [])
   const withModule = (more: object) => ({...good, modules: [{...contacts!, ...more}]})
   const cases: [object, string][] = [

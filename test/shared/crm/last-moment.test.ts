@@ -1,20 +1,20 @@
 import anyTest, {type TestFn} from 'ava'
 import type {Connection} from '../../../shared/crm/crm.ts'
-import {type Place, place} from './place.ts'
+import {type CrmPlace, place} from './crm-fixture.ts'
 
-/** What is asked as a request leaves, and the clock its answer brings. The stand-in is one place's: the tests take turns. */
-const test = anyTest.serial as TestFn<{place: Place; connection: Connection}>
+/** The check before a request leaves, and the clock in its answer. Tests share one stand-in and run serially. */
+const test = anyTest.serial as TestFn<{place: CrmPlace; connection: Connection}>
 
 anyTest.before(async t => {
-  const context = t.context as {place: Place; connection: Connection}
+  const context = t.context as {place: CrmPlace; connection: Connection}
   context.place = await place(t)
   context.connection = await context.place.crm.open(await context.place.connect())
 })
-anyTest.beforeEach(t => (t.context as {place: Place}).place.standIn.clear())
+anyTest.beforeEach(t => (t.context as {place: CrmPlace}).place.standIn.clear())
 
 const lead = (name: string) => ({Last_Name: name})
 
-test('a write may be called off until it leaves, and once more before it is sent under a new token', async t => {
+test('a write can be called off until it leaves, and again before it is resent with a new token', async t => {
   const {connection, place} = t.context
   const asked: number[] = []
   const mayLeave = (times: number) => () => {
@@ -32,7 +32,7 @@ test('a write may be called off until it leaves, and once more before it is sent
   t.true((await connection.createRecords('Leads', [lead('One')], {mayLeave: mayLeave(1)})).results[0]!.ok)
 })
 
-test("a record is read with the CRM's clock", async t => {
+test('a record is read together with the clock of the CRM', async t => {
   const {connection, place} = t.context
   const [made] = (await connection.createRecords('Leads', [lead('Ono')], {})).results
   const id = made!.ok ? made!.recordId : ''

@@ -34,7 +34,7 @@ const describe = (more: object, layouts: unknown[] = []) =>
 const name = (more: object, fields: object[] = []) =>
   describeModules([{json: module(more), fields: fields.map(field), layouts: []}])[0]!.namingField
 
-test('modules whose rows are the customer’s are listed, hidden ones too', t => {
+test('modules with customer rows are listed, also hidden ones', t => {
   const kinds = ['default', 'custom', 'subform', 'linking', 'web', 'field_tracker', 'picklisttracker', 'static_subform']
   const listed = listModules([
     ...kinds.map(kind => module({api_name: kind, generated_type: kind})),
@@ -49,7 +49,7 @@ test('modules whose rows are the customer’s are listed, hidden ones too', t =>
   t.is(listModules([module({visible: false, status: 'user_hidden'})]).length, 1)
 })
 
-test('a field in this product’s words', t => {
+test('a field is described in the terms of this product', t => {
   t.deepEqual(describe({unique: {case_sensitive: false}}), {
     ...{apiName: 'Email', label: 'E-mail', type: 'email', jsonType: 'string', length: 100, decimalPlaces: null, required: false},
     ...{layoutRequired: false, unique: {caseSensitive: false}, creatable: true, updatable: true, readOnly: false, visible: true},
@@ -57,7 +57,7 @@ test('a field in this product’s words', t => {
   })
 })
 
-test('unique has three spellings', t => {
+test('the unique flag has three notations', t => {
   t.is(describe({unique: {}}).unique, null)
   t.is(describe({unique: null}).unique, null)
   t.deepEqual(describe({unique: {case_sensitive: true}}).unique, {caseSensitive: true})
@@ -71,7 +71,7 @@ test('a field may be closed to creates, to updates or to both', t => {
   t.like(describe({read_only: true}), {creatable: false, updatable: false, readOnly: true})
 })
 
-test('a layout’s requirement is not the module’s', t => {
+test('a field required by a layout is not required by the module', t => {
   const layouts = [{sections: [{fields: [{api_name: 'Phone', required: true}]}, {fields: [{api_name: 'Email', required: true}]}]}, {}]
   t.like(describe({}, layouts), {required: false, layoutRequired: true})
   t.like(describe({system_mandatory: true}), {required: true, layoutRequired: false})
@@ -90,14 +90,14 @@ test('a picklist keeps both values of each option, and marks those that no layou
   ])
 })
 
-test('lookups and subforms name their module, whichever way the version says it', t => {
+test('lookups and subforms name their module in every notation of the API versions', t => {
   t.deepEqual(describe({lookup: {module: {api_name: 'Accounts', id: '1'}}}).lookup, {module: 'Accounts'})
   t.deepEqual(describe({lookup: {module: 'Accounts'}}).lookup, {module: 'Accounts'})
   t.deepEqual(describe({data_type: 'subform', associated_module: {module: 'Lines', id: '1'}}).subform, {module: 'Lines'})
   t.deepEqual(describe({data_type: 'subform', subform: {module: 'Lines', id: '1'}}).subform, {module: 'Lines'})
 })
 
-test('a subform is placed by its parent’s field, and is not written by itself', t => {
+test('a subform is placed by the field of its parent, and cannot be written by itself', t => {
   const modules = describeModules([
     {
       json: module({api_name: 'Orders'}),
@@ -110,14 +110,14 @@ test('a subform is placed by its parent’s field, and is not written by itself'
   t.is(modules[0]!.subformOf, null)
 })
 
-test('the naming field is the field that says so, else what the module says in any of its shapes', t => {
+test('the naming field is the flagged field, or else the one that the module names', t => {
   t.is(name({}, [{api_name: 'Last_Name', display_field: true}]), 'Last_Name')
   t.is(name({}), 'Full_Name')
   t.is(name({display_field: 'Deal_Name'}), 'Deal_Name')
   t.is(name({display_field: null}), null)
 })
 
-test('a hidden module is kept and says so', t => {
+test('a hidden module is kept and marked', t => {
   t.is(describeModules([{json: module({visible: false}), fields: [], layouts: []}])[0]!.visible, false)
   t.is(describeModules([{json: module({status: 'user_hidden'}), fields: [], layouts: []}])[0]!.visible, false)
 })

@@ -1,9 +1,9 @@
 import test from 'ava'
-import type {Answer, Silence} from '../../../shared/crm/client.ts'
-import {type CrmProblem, errorsOf, sayProblem} from '../../../shared/crm/error.ts'
+import type {CrmResponse, NoResponse} from '../../../shared/crm/client.ts'
+import {type CrmProblem, describeProblem, errorsOf} from '../../../shared/crm/error.ts'
 import {readProblem, readWrite} from '../../../shared/crm/outcome.ts'
 
-const answer = (status: number, json: unknown, more: Partial<Answer> = {}): Answer => ({
+const answer = (status: number, json: unknown, more: Partial<CrmResponse> = {}): CrmResponse => ({
   ...{status, json, retryAfterMs: null, creditsRemaining: null, clockOffsetMs: 0},
   ...more,
 })
@@ -15,10 +15,10 @@ const duplicate = (id: string, more: object = {}) =>
 
 type Row = {
   row: string
-  answer: Answer | Silence
+  answer: CrmResponse | NoResponse
   count?: number
   ids?: string[]
-  /** Per record: its id, or the fields that part 14's table fixes. */
+  /** Per record: its id, or the fields that the table of part 14 fixes. */
   says: (string | Partial<CrmProblem & {duplicateOf: string | null}>)[]
 }
 const silent = (status: number | null, more: Partial<CrmProblem> = {}) => ({
@@ -183,7 +183,7 @@ const table: Row[] = [
 ]
 
 for (const {row, answer, count, ids, says} of table) {
-  test(`row ${row}`, t => {
+  test(`an answer is classified by the wire reference, row ${row}`, t => {
     const results = readWrite(answer, {count: count ?? 1, ...(ids && {ids, count: ids.length})})
     t.is(results.length, says.length)
     for (const [index, result] of results.entries()) {
@@ -195,7 +195,7 @@ for (const {row, answer, count, ids, says} of table) {
   })
 }
 
-test('what the CRM sent stands in `response` as it came', t => {
+test('`response` has the CRM’s entry unchanged', t => {
   const item = refusal('INVALID_DATA', {api_name: 'Phone', odd: [1, {deep: true}]})
   const result = readWrite(answer(400, data(item)), {count: 1})[0]!
   if (result.ok || !result.sent) return t.fail()
@@ -203,13 +203,13 @@ test('what the CRM sent stands in `response` as it came', t => {
   t.is(result.crm.details, item.details)
 })
 
-test('a read of nothing, or of something unchanged, is no problem', t => {
+test('a read of nothing or of something unchanged is no problem', t => {
   t.is(readProblem(answer(204, undefined)), null)
   t.is(readProblem(answer(304, undefined)), null)
   t.is(readProblem(answer(200, {data: []})), null)
 })
 
-test('a read fails as a write does', t => {
+test('a failed read is classified like a failed write', t => {
   t.like(readProblem({lost: 'ECONNREFUSED', status: null}), silent(null))
   t.like(readProblem(answer(200, undefined)), silent(200))
   t.like(readProblem(answer(500, refusal('INTERNAL_ERROR'))), silent(500, {code: 'INTERNAL_ERROR'}))
@@ -219,7 +219,7 @@ test('a read fails as a write does', t => {
   t.like(readProblem(answer(200, refusal('INVALID_DATA'))), {code: 'INVALID_DATA', status: 200, unanswered: false})
 })
 
-test('nested refusals are each told with field and record', t => {
+test('nested refusals are listed with field and record', t => {
   const crm = {code: 'MULTIPLE_OR_MULTI_ERRORS', details: {errors: [duplicate('9'), refusal('MANDATORY_NOT_FOUND', {api_name: 'Name'})]}}
   t.deepEqual(errorsOf(crm), [
     {code: 'DUPLICATE_DATA', field: 'Email', recordId: '9', moreRecords: false},
@@ -227,11 +227,14 @@ test('nested refusals are each told with field and record', t => {
   ])
 })
 
-test('a problem is said in plain words', t => {
-  const say = (outcome: Answer | Silence) => sayProblem(readProblem(outcome)!)
+test('a problem is described in plain words', t => {
+  const say = (outcome: CrmResponse | NoResponse) => describeProblem(readProblem(outcome)!)
   t.is(say({lost: 'ECONNRESET', status: null}), 'The CRM did not answer')
-  t.is(say(answer(502, undefined)), 'The CRM answered 502 without saying what was done')
+  t.is(say(answer(502, undefined)), 'The CRM answered 502 without a usable result')
   t.is(say(answer(400, refusal('INVALID_QUERY'))), 'The CRM declined with INVALID_QUERY: said INVALID_QUERY')
-  t.is(say(answer(429, refusal('TOO_MANY_REQUESTS'))), 'The CRM asks to slow down')
-  t.is(say(answer(429, refusal('TOO_MANY_REQUESTS'), {creditsRemaining: 0})), 'The CRM has no API credits left for the last 24 hours')
+  t.is(say(answer(429, refusal('TOO_MANY_REQUESTS'))), 'The CRM limits the rate of calls. Try again later')
+  t.is(
+    say(answer(429, refusal('TOO_MANY_REQUESTS'), {creditsRemaining: 0})),
+    'The CRM org has used all its API credits of the last 24 hours. Try again later',
+  )
 })

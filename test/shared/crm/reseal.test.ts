@@ -6,12 +6,12 @@ import anyTest, {type TestFn} from 'ava'
 import {openAccess, openRefresh} from '../../../shared/crm/sealed.ts'
 import {sql} from '../../../sql/database.ts'
 import {findGrant} from '../../../sql/grants.ts'
-import {type Place, place} from './place.ts'
+import {type CrmPlace, place} from './crm-fixture.ts'
 
-const test = anyTest.serial as TestFn<{place: Place}>
+const test = anyTest.serial as TestFn<{place: CrmPlace}>
 const text = () => randomBytes(32).toString('base64')
 const [first, second] = [`k1:${text()}`, `k2:${text()}`]
-const entry = fileURLToPath(new URL('../../../shared/secrets-rotation.ts', import.meta.url))
+const entry = fileURLToPath(new URL('../../../shared/security/rotation.ts', import.meta.url))
 
 test.before(async t => {
   t.context.place = await place(t, {environment: {SECRETS_KEYS: first}})
@@ -19,7 +19,7 @@ test.before(async t => {
 test.beforeEach(t => t.context.place.db.query(sql.unsafe`delete from grants`))
 
 /** The command as an operator runs it. */
-const reseal = async ({config}: Place, keys: string) => {
+const reseal = async ({config}: CrmPlace, keys: string) => {
   const child = spawn(process.execPath, [entry], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {...process.env, NODE_ENV: 'test', LOG_LEVEL: 'silent', DATABASE_URL: config.DATABASE_URL!, SECRETS_KEYS: keys},
@@ -31,13 +31,13 @@ const reseal = async ({config}: Place, keys: string) => {
 }
 const ringOf = (keys: string) => keys.split(',').map(pair => ({id: pair.split(':')[0]!, key: Buffer.from(pair.split(':')[1]!, 'base64')}))
 
-test('everything is sealed again under the first key, once, and opens with that key alone', async t => {
+test('all secrets are encrypted again under the first key, once, and open with that key alone', async t => {
   const {place} = t.context
   const ids = await Promise.all([place.connect(), place.connect(), place.connect()])
   const before = await Promise.all(ids.map(id => findGrant(place.db, id)))
   t.deepEqual(await reseal(place, `${second},${first}`), {
     code: 0,
-    said: 'Sealed again under k2: 3. Remaining under other keys: 0.',
+    said: 'Resealed with the key k2: 3. Remaining under other keys: 0.',
   })
   for (const [at, id] of ids.entries()) {
     const grant = (await findGrant(place.db, id))!
@@ -46,11 +46,11 @@ test('everything is sealed again under the first key, once, and opens with that 
   }
   t.deepEqual(await reseal(place, `${second},${first}`), {
     code: 0,
-    said: 'Sealed again under k2: 0. Remaining under other keys: 0.',
+    said: 'Resealed with the key k2: 0. Remaining under other keys: 0.',
   })
 })
 
-test('what no key of the ring opens remains, is said, and keeps nothing else back', async t => {
+test('a secret that no key opens stays and is reported, and the others are done', async t => {
   const {place} = t.context
   const [lost, kept] = [await place.connect(), await place.connect()]
   await place.db.query(
@@ -58,12 +58,12 @@ test('what no key of the ring opens remains, is said, and keeps nothing else bac
   )
   t.deepEqual(await reseal(place, `${second},${first}`), {
     code: 1,
-    said: 'Sealed again under k2: 1. Remaining under other keys: 1.',
+    said: 'Resealed with the key k2: 1. Remaining under other keys: 1.',
   })
   t.regex((await findGrant(place.db, kept))!.refreshSealed, /^v1\.k2\./)
 })
 
-test('a renewal under way is waited for, and its token is the one that is kept', async t => {
+test('a renewal in progress is waited for, and its token is kept', async t => {
   const {place} = t.context
   const id = await place.connect({accessSeconds: 0})
   place.standIn.faults.add({match: {path: '/oauth/v2/token'}, action: {type: 'slow', ms: 1_500, when: 'before'}})

@@ -1,10 +1,10 @@
 import anyTest, {type TestFn} from 'ava'
 import type {Connection, CrmError} from '../../../shared/crm/crm.ts'
 import {sql} from '../../../sql/database.ts'
-import {type Place, place} from './place.ts'
+import {type CrmPlace, place} from './crm-fixture.ts'
 
-/** The rows of a parent, over a real socket. The stand-in's faults and switches are one place's: the tests take turns. */
-type Here = {place: Place; connection: Connection}
+/** The subform rows of a parent over a real socket. Tests share one stand-in with faults and switches and run serially. */
+type Here = {place: CrmPlace; connection: Connection}
 const test = anyTest.serial as TestFn<Here>
 
 anyTest.before(async t => {
@@ -20,15 +20,15 @@ anyTest.beforeEach(async t => {
 })
 
 const lines = {field: 'Order_Lines', child: 'Order_Lines'}
-const makeOrder = ({standIn}: Place, count: number) => {
+const makeOrder = ({standIn}: CrmPlace, count: number) => {
   const rows = Array.from({length: count}, (_, n) => ({Product: `Old ${n + 1}`}))
   return standIn.create('example', 'Orders', [{Name: 'An order', Order_Lines: rows}])[0]!.details.id as string
 }
-const rowsOf = ({standIn}: Place, id: string): any[] => standIn.record('example', 'Orders', id)!.Order_Lines
-const productsOf = (here: Place, id: string) => rowsOf(here, id).map(row => row.Product)
+const rowsOf = ({standIn}: CrmPlace, id: string): any[] => standIn.record('example', 'Orders', id)!.Order_Lines
+const productsOf = (here: CrmPlace, id: string) => rowsOf(here, id).map(row => row.Product)
 const adds = (...products: string[]) => products.map(Product => ({Product}))
 
-test('the ids of a parent’s rows are read; null where there is no such parent', async t => {
+test('the row ids of a parent are read, and an absent parent gives null', async t => {
   const {place, connection} = t.context
   const id = makeOrder(place, 3)
   t.deepEqual(
@@ -39,7 +39,7 @@ test('the ids of a parent’s rows are read; null where there is no such parent'
   t.is(await connection.readRowIds('Orders', '4400000000999999999', lines), null)
 })
 
-test('rows a single read leaves out are paged through their own module', async t => {
+test('rows left out by a single read are paged through the subform module', async t => {
   const {place, connection} = t.context
   const [id, other] = [makeOrder(place, 450), makeOrder(place, 2)]
   const all = rowsOf(place, id).map(row => row.id)
@@ -50,7 +50,7 @@ test('rows a single read leaves out are paged through their own module', async t
   t.is(place.standIn.journal({path: '/crm/v8/coql'}).length, 3)
 })
 
-test('an answer that does not say which rows there are is none', async t => {
+test('an answer without usable rows is unanswered', async t => {
   const {place, connection} = t.context
   const id = makeOrder(place, 1)
   for (const data of [[{id}], [{id, Order_Lines: [{Product: 'without an id'}]}], [{id, Order_Lines: 'all'}]]) {
@@ -65,7 +65,7 @@ test('an answer that does not say which rows there are is none', async t => {
   t.deepEqual(await connection.readRowIds('Orders', id, lines), [])
 })
 
-test('rows are replaced in one request: the old ones first, named, then the new ones', async t => {
+test('rows are replaced in one request: the old ones are deleted by id, then the new ones added', async t => {
   const {place, connection} = t.context
   const [one, other] = [makeOrder(place, 2), makeOrder(place, 1)]
   const parents = await Promise.all(
@@ -95,7 +95,7 @@ test('rows are replaced in one request: the old ones first, named, then the new 
   )
 })
 
-test('a refused row leaves all of its parent as it was, and the other parents are done', async t => {
+test('a refused row leaves its whole parent unchanged, and other parents are written', async t => {
   const {place, connection} = t.context
   const [bad, good] = [makeOrder(place, 1), makeOrder(place, 1)]
   const replacement = async (id: string, rows: object[]) => ({
@@ -114,7 +114,7 @@ test('a refused row leaves all of its parent as it was, and the other parents ar
   t.false('trigger' in place.standIn.journal({method: 'PUT'})[0]!.body)
 })
 
-test('an answer that never came is every parent’s', async t => {
+test('a missing answer leaves every parent unanswered', async t => {
   const {place, connection} = t.context
   const id = makeOrder(place, 0)
   place.standIn.faults.add({match: {method: 'PUT', module: 'Orders'}, action: 'dropAfter'})

@@ -6,9 +6,9 @@ import type {Fault} from '../../../shared/expressions/protocol.ts'
 import {openSandbox, type Sandbox} from '../../../shared/expressions/sandbox.ts'
 import {bombs} from './bombs.ts'
 
-/** A sandbox of its own for the corpus, so that a bomb is timed alone and the one before it is seen not to have harmed it. */
+/** A separate sandbox for the corpus, so that each bomb is timed alone and damage by the previous one is seen. */
 let sandbox: Sandbox
-/** What the last bomb came to: one fault, or two where it was tried again in a fresh memory. */
+/** The faults of the last bomb: one, or two if it was retried in fresh memory. */
 let faults: Fault[] = []
 test.before(() => {
   sandbox = openSandbox({onFault: fault => faults.push(fault)})
@@ -43,18 +43,15 @@ const explode = async (source: string, library: string | undefined) => {
 
 const batch = {rows: [{n: 41}], clock: 0, seed: 'bombs'}
 
-/** A row is ended, or its end is asked for, at the latest at twice its time. */
+/** A row is ended, or its end is requested, within twice its time. */
 const longest = LIMITS.rowMilliseconds * 2
-/** What is not the row's time: ending a thread, starting the next, loading the program. As long as a start may take on a busy machine. */
+/** Time beside the row itself: ending a thread, starting the next, loading the program; as much as a start may take on a busy machine. */
 const around = LIMITS.startMilliseconds
 
-/** A timer's own coarseness is no lateness. */
+/** The resolution of a timer, which is no lateness. */
 const timerMilliseconds = 2
 
-/**
- * How long this thread was kept from what it meant to do meanwhile: its watch over a row is as late as that, and no later. Every wait of a
- * few milliseconds is measured against what it should have been.
- */
+/** How long this thread was blocked. Its watch over a row is as late as that. Measured by the delay of timers of a few milliseconds. */
 const watchLateness = () => {
   let late = 0
   let due = performance.now()
@@ -71,13 +68,13 @@ const watchLateness = () => {
   }
 }
 
-test('there are at least sixty bombs, each with a name of its own', t => {
+test('there are at least sixty bombs with distinct names', t => {
   t.true(new Set(bombs.map(({name}) => name)).size >= 60)
   t.is(new Set(bombs.map(({name}) => name)).size, bombs.length)
 })
 
 for (const {name, source, library, ends} of bombs)
-  test.serial(`${name} is answered in time, and the next evaluation is fine`, async t => {
+  test.serial(`${name} is answered in time, and the next evaluation works`, async t => {
     t.deepEqual(await sandbox.evaluate({...batch, expressions: {next: 'row.n + 1'}}), [{next: {value: 42}}])
     faults = []
     const before = performance.now()

@@ -1,9 +1,6 @@
 import type {EvaluationCode} from '../../../shared/expressions/sandbox.ts'
 
-/**
- * Expressions and libraries that would do harm, by kind. `ends` lists the answers that are right: a bomb may die of memory or of time,
- * whichever comes first on the machine.
- */
+/** Harmful expressions and libraries by kind. `ends` lists the right answers: memory or time may run out first, depending on the machine. */
 export type Bomb = {name: string; source: string; ends: (EvaluationCode | 'value' | 'LIBRARY_LOAD')[]; library?: string}
 
 const spent: EvaluationCode[] = ['EXPRESSION_TIMEOUT', 'EXPRESSION_MEMORY', 'EXPRESSION_STACK', 'EXPRESSION_THROWN']
@@ -12,7 +9,7 @@ const refused: EvaluationCode[] = ['EXPRESSION_REFUSED']
 const syntax: EvaluationCode[] = ['EXPRESSION_SYNTAX']
 const unloaded: Bomb['ends'] = ['LIBRARY_LOAD']
 
-/** A bomb that needs statements is a library's function. */
+/** A bomb that needs statements is the function of a library. */
 const inLibrary = (name: string, body: string, ends: Bomb['ends']): Bomb => ({
   name,
   source: 'bomb.go(row)',

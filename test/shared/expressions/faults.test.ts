@@ -1,12 +1,12 @@
 import test from 'ava'
 import {readLibrary} from '../../../shared/expressions/library.ts'
 import type {Fault} from '../../../shared/expressions/protocol.ts'
-import {type Batch, type Outcome, openSandbox, type Sandbox} from '../../../shared/expressions/sandbox.ts'
+import {type Batch, type ExpressionOutcome, openSandbox, type Sandbox} from '../../../shared/expressions/sandbox.ts'
 
 const evaluate = (expressions: Batch['expressions'], more: Partial<Batch>, inside: Sandbox) =>
   inside.evaluate({expressions, rows: [{}], clock: 0, seed: 'test', ...more})
 
-const errorOf = (outcome: Outcome | undefined) => (outcome && 'error' in outcome ? outcome.error : null)
+const errorOf = (outcome: ExpressionOutcome | undefined) => (outcome && 'error' in outcome ? outcome.error : null)
 const library = (source: string, name: string) =>
   readLibrary({
     source,
@@ -21,7 +21,7 @@ for (const [name, source, code] of [
   ['that takes too long', '/^(a+)+$/.test("a".repeat(40) + "b")', 'EXPRESSION_TIMEOUT'],
   ['that uses up the memory', '"x".repeat(500000000)', 'EXPRESSION_MEMORY'],
 ] as const)
-  test.serial(`of a batch with a row ${name}, every other row has its value`, async t => {
+  test.serial(`in a batch with a row ${name}, every other row has its value`, async t => {
     const inside = openSandbox()
     const rows = Array.from({length: 120}, (_, n) => ({n}))
     const guilty = [17, 90]
@@ -36,8 +36,8 @@ for (const [name, source, code] of [
     await inside.close()
   })
 
-test('a row is not blamed for memory that another left behind', async t => {
-  // It is about memory: time enough for it on a busy machine.
+test('a row is not blamed for memory that another row used', async t => {
+  // The test is about memory, so it allows enough time for a busy machine.
   const inside = openSandbox({rowMilliseconds: 2000})
   const hoard = library(
     `export const fill = n => {
@@ -58,7 +58,7 @@ test('a row is not blamed for memory that another left behind', async t => {
   await inside.close()
 })
 
-test('a batch in which every row takes too long ends when it is called off', async t => {
+test('a batch in which every row takes too long ends when it is cancelled', async t => {
   const faults: Fault[] = []
   const caller = new AbortController()
   const inside = openSandbox({onFault: fault => faults.push(fault) === 3 && caller.abort(new Error('enough'))})
@@ -71,7 +71,7 @@ test('a batch in which every row takes too long ends when it is called off', asy
   await inside.close()
 })
 
-test('a library and a context are gone with the program that had them', async t => {
+test('libraries and context of one program are not visible to the next', async t => {
   const inside = openSandbox()
   const secret = library('const key = "of another"\nexport const tell = () => key', 'tell')
   t.deepEqual(await evaluate({a: 'lib.tell() + context.more'}, {context: {more: '!'}, libraries: [secret]}, inside), [

@@ -1,6 +1,6 @@
 import {createHash} from 'node:crypto'
 
-/** Expression, and what it is; a regular expression is the message of its error. */
+/** An expression and its value; a regular expression matches its error message. */
 type Row = [expression: string, expected: unknown]
 
 export const tables: Record<string, Row[]> = {

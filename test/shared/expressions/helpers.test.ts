@@ -3,7 +3,7 @@ import {readdirSync, readFileSync} from 'node:fs'
 import test from 'ava'
 import fc from 'fast-check'
 import {HELPERS} from '../../../shared/expressions/names.ts'
-import {type Outcome, openSandbox, type Sandbox} from '../../../shared/expressions/sandbox.ts'
+import {type ExpressionOutcome, openSandbox, type Sandbox} from '../../../shared/expressions/sandbox.ts'
 import {tables} from './helpers-table.ts'
 
 let sandbox: Sandbox
@@ -13,7 +13,7 @@ test.before(() => {
 test.after.always(() => sandbox.close())
 
 for (const [name, rows] of Object.entries(tables))
-  test(`helpers on ${name}`, async t => {
+  test(`helpers on ${name} return the values of the table`, async t => {
     const expressions = Object.fromEntries(rows.map(([expression]) => [expression, `helpers.${expression}`]))
     const [outcomes] = await sandbox.evaluate({expressions, rows: [{}], clock: 0, seed: ''})
     for (const [expression, expected] of rows) {
@@ -24,7 +24,7 @@ for (const [name, rows] of Object.entries(tables))
     }
   })
 
-test('the list of helpers is what their sources export and nothing else', t => {
+test('the list of helpers equals the exports of their sources', t => {
   const folder = new URL('../../../shared/expressions/inside/helpers/', import.meta.url)
   const shared = ['as-text.js', 'calendar.js', 'date-tokens.js', 'date-tokens.d.ts']
   const sources = readdirSync(folder).filter(file => !shared.includes(file))
@@ -34,7 +34,7 @@ test('the list of helpers is what their sources export and nothing else', t => {
   t.deepEqual(exported.toSorted(), HELPERS.toSorted())
 })
 
-test('every helper has a line that says how it is called', t => {
+test('every helper has a line that shows its call', t => {
   const folder = new URL('../../../shared/expressions/inside/helpers/', import.meta.url)
   const text = readdirSync(folder)
     .map(file => readFileSync(new URL(file, folder), 'utf8'))
@@ -45,7 +45,7 @@ test('every helper has a line that says how it is called', t => {
 const evaluateAll = async (rows: Record<string, unknown>[], expressions: Record<string, string>) =>
   sandbox.evaluate({expressions, rows, clock: 0, seed: ''})
 
-test('any text hashes as Node hashes it', async t => {
+test('any text has the same hash as in Node', async t => {
   const texts = fc.sample(fc.string({unit: 'binary', maxLength: 200}), 200)
   const outcomes = await evaluateAll(
     texts.map(text => ({text})),
@@ -55,7 +55,7 @@ test('any text hashes as Node hashes it', async t => {
     t.deepEqual(outcomes[at]!.hash, {value: createHash('sha256').update(text.toWellFormed()).digest('hex')}, JSON.stringify(text))
 })
 
-test('any day is written in a format and read back the same', async t => {
+test('any day survives formatting and parsing', async t => {
   const dates = fc.sample(fc.date({min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T00:00:00Z'), noInvalidDate: true}), 300)
   const rows = dates.map(date => ({iso: date.toISOString().slice(0, 10)}))
   const format = 'D.M.YYYY'
@@ -69,7 +69,7 @@ test('any day is written in a format and read back the same', async t => {
   }
 })
 
-test('any moment is the same moment in any zone, and comes back from it', async t => {
+test('any moment survives a conversion to any time zone and back', async t => {
   const zones = ['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kathmandu', 'Africa/Casablanca', 'Pacific/Apia']
   const moments = fc.sample(fc.date({min: new Date('1975-01-01'), max: new Date('2037-01-01'), noInvalidDate: true}), 200)
   const rows = moments.map((moment, at) => ({iso: `${moment.toISOString().slice(0, 19)}Z`, zone: zones[at % zones.length]!}))
@@ -78,7 +78,7 @@ test('any moment is the same moment in any zone, and comes back from it', async 
     back: '(there => ["earlier", "later"].map(which => helpers.fromZone(there.slice(0, 19), row.zone, which)).includes(there))(helpers.toZone(row.iso, row.zone))',
   })
   for (const [at, {iso, zone}] of rows.entries()) {
-    const {there, back} = outcomes[at] as {there: Outcome; back: Outcome}
+    const {there, back} = outcomes[at] as {there: ExpressionOutcome; back: ExpressionOutcome}
     t.is(
       'value' in there ? new Date(String(there.value)).toISOString() : there.error.message,
       new Date(iso).toISOString(),

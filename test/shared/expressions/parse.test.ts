@@ -4,7 +4,7 @@ import {parseExpression} from '../../../shared/expressions/parse.ts'
 
 const namespaces = {crm: ['score', 'grade']}
 
-test('an expression tells the fields it reads, where that can be known', t => {
+test('the fields that an expression reads are found, where possible', t => {
   const rows: [source: string, fields: string[] | null, readsValue?: boolean][] = [
     ['row.First + " " + row["Last name"]', ['First', 'Last name']],
     ['row.a?.b ?? row.a', ['a']],
@@ -28,19 +28,19 @@ test('an expression tells the fields it reads, where that can be known', t => {
   }
 })
 
-test('a column with the name of a way to a constructor is refused where the file does not have it', t => {
+test('a column named like a way to a constructor is refused unless the file has it', t => {
   for (const name of ['constructor', 'prototype', '__proto__']) {
     t.like(parseExpression(`row.${name}`, {columns: [name]}), {ok: true})
     t.like(parseExpression(`row.${name}`, {columns: ['a']}), {ok: false, problem: {message: `The file has no column "${name}"`}})
   }
 })
 
-test('an expression tells the libraries it calls', t => {
+test('the libraries that an expression calls are found', t => {
   t.like(parseExpression('crm.score(row.a)', {namespaces}), {ok: true, parsed: {namespaces: ['crm']}})
   t.like(parseExpression('row.crm', {namespaces}), {ok: true, parsed: {namespaces: []}})
 })
 
-/** Source, line, column, what the message says. */
+/** Source, line, column and message. */
 const refusals: [source: string, line: number, column: number, says: RegExp][] = [
   ['let a = 1', 1, 1, /no statements/],
   ['  if (row.a) 1', 1, 3, /no statements/],
@@ -54,7 +54,7 @@ const refusals: [source: string, line: number, column: number, says: RegExp][] =
   ['[row.a].map(a => (a += 1))', 1, 19, /may not assign/],
   ['new Date()', 1, 1, /may not use `new`/],
   ['import("x")', 1, 1, /may not import/],
-  ['import.meta.url', 1, 1, /module/],
+  ['import.meta.url', 1, 1, /import\.meta/],
   ['await row.a', 1, 1, /cannot wait/],
   ['async x => x', 1, 1, /cannot wait/],
   ['this.a', 1, 1, /no `this`/],
@@ -97,7 +97,7 @@ const refusals: [source: string, line: number, column: number, says: RegExp][] =
   ['1 // )', 0, 0, /^$/],
 ]
 
-test('what an expression may not do is refused at its place, with what to do instead', t => {
+test('a forbidden construct is refused with its position and an alternative', t => {
   for (const [source, line, column, says] of refusals) {
     const result = parseExpression(source, {namespaces})
     if (!line) t.true(result.ok, source)
@@ -109,7 +109,7 @@ test('what an expression may not do is refused at its place, with what to do ins
   }
 })
 
-test('a source is bounded in length and depth', t => {
+test('a source is limited in length and depth', t => {
   t.false(parseExpression('1'.repeat(LIMITS.sourceChars + 1)).ok)
   t.true(parseExpression(`${'1 + '.repeat(LIMITS.sourceDepth - 2)}1`).ok)
   for (const depth of [LIMITS.sourceDepth + 1, 1000, 4900])

@@ -1,7 +1,7 @@
 import {createContext, runInContext} from 'node:vm'
 import test from 'ava'
 import fc from 'fast-check'
-import {type Outcome, openSandbox, type Sandbox} from '../../../shared/expressions/sandbox.ts'
+import {type ExpressionOutcome, openSandbox, type Sandbox} from '../../../shared/expressions/sandbox.ts'
 
 let sandbox: Sandbox
 test.before(() => {
@@ -78,7 +78,7 @@ const listOf = (tie: Tie) => [
   tie('list').map(each => `Object.entries(Object.fromEntries((${each}).map((held, at) => ["k" + at, held])))`),
 ]
 
-/** Sources by what they are made of: each kind from smaller ones. */
+/** Generates sources recursively, each kind from smaller ones. */
 const {expression} = fc.letrec<Kinds>(tie => {
   const depth = {maxDepth: 4}
   return {
@@ -90,7 +90,7 @@ const {expression} = fc.letrec<Kinds>(tie => {
   }
 })
 
-/** What JavaScript makes of it, as it would leave the sandbox. Its own realm has no more of this process than the sandbox does. */
+/** The JavaScript value as it would leave the sandbox. The realm has no more of this process than the sandbox has. */
 const realm = createContext({})
 const plainly = (source: string, given: object): {value: unknown} | 'error' => {
   try {
@@ -105,7 +105,7 @@ const plainly = (source: string, given: object): {value: unknown} | 'error' => {
   }
 }
 
-test('ordinary expressions evaluate as plain JavaScript does', async t => {
+test('ordinary expressions have the same value as in plain JavaScript', async t => {
   const sources = [...new Set(fc.sample(expression, 1500))]
   const rows = fc.sample(row, 6)
   let values = 0
@@ -119,7 +119,7 @@ test('ordinary expressions evaluate as plain JavaScript does', async t => {
     })
     for (const [number, given] of rows.entries())
       for (const [at, source] of part.entries()) {
-        const outcome: Outcome = outcomes[number]![`e${at}`]!
+        const outcome: ExpressionOutcome = outcomes[number]![`e${at}`]!
         const expected = plainly(source, given)
         if (expected !== 'error') values++
         const shown = `${source} on ${JSON.stringify(given)}: ${JSON.stringify(outcome)}`
@@ -130,7 +130,7 @@ test('ordinary expressions evaluate as plain JavaScript does', async t => {
   t.true(values > (sources.length * rows.length) / 2, 'most of them have a value')
 })
 
-test('any JSON, but for a key __proto__, passes through a row, and through the context, unchanged', async t => {
+test('any JSON without a key __proto__ passes unchanged through a row and through the context', async t => {
   const values = fc
     .sample(fc.jsonValue({maxDepth: 4, noUnicodeString: false} as never), 300)
     .filter(value => JSON.stringify(value).length < 10_000 && !JSON.stringify(value).includes('__proto__'))
@@ -146,7 +146,7 @@ test('any JSON, but for a key __proto__, passes through a row, and through the c
   t.deepEqual(byContext, [{same: {value: expected.slice(0, 20)}}])
 })
 
-test('any text passes through, lone surrogates and zero bytes too', async t => {
+test('any text passes unchanged, including lone surrogates and zero bytes', async t => {
   const rows = fc
     .sample(fc.string({unit: fc.nat({max: 0xffff}).map(code => String.fromCharCode(code)), maxLength: 30}), 500)
     .map(text => ({text}))

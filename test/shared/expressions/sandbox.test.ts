@@ -3,7 +3,7 @@ import {promisify} from 'node:util'
 import test from 'ava'
 import {readLibrary} from '../../../shared/expressions/library.ts'
 import {LIMITS} from '../../../shared/expressions/limits.ts'
-import {type Batch, type Outcome, openSandbox, type Row, type Sandbox} from '../../../shared/expressions/sandbox.ts'
+import {type Batch, type ExpressionOutcome, type ExpressionRow, openSandbox, type Sandbox} from '../../../shared/expressions/sandbox.ts'
 
 let sandbox: Sandbox
 test.before(() => {
@@ -14,7 +14,7 @@ test.after.always(() => sandbox.close())
 const evaluate = <Name extends string>(expressions: Batch<Name>['expressions'], more: Partial<Batch> = {}, inside = sandbox) =>
   inside.evaluate<Name>({expressions, rows: [{}], clock: 0, seed: 'test', ...more} as Batch<Name>)
 
-const errorOf = (outcome: Outcome | undefined) => (outcome && 'error' in outcome ? outcome.error : null)
+const errorOf = (outcome: ExpressionOutcome | undefined) => (outcome && 'error' in outcome ? outcome.error : null)
 const library = (source: string, ...functions: string[]) =>
   readLibrary({
     source,
@@ -24,7 +24,7 @@ const library = (source: string, ...functions: string[]) =>
     },
   })
 
-test('an expression sees the row, its value, the context, the helpers and the org’s libraries', async t => {
+test('an expression can use the row, its value, the context, the helpers and the libraries of the org', async t => {
   const outcomes = await evaluate(
     {
       row: 'row.First + " " + row["Last name"]',
@@ -52,7 +52,7 @@ test('an expression sees the row, its value, the context, the helpers and the or
   ])
 })
 
-test('an error says the line and column in the expression’s own source', async t => {
+test('an error has the line and column in the source of the expression', async t => {
   const failing: [source: string, line: number, column: number][] = [
     ['row.a.b', 1, 6],
     ['row.a\n  .b', 2, 3],
@@ -60,7 +60,7 @@ test('an error says the line and column in the expression’s own source', async
     ['[1].map(n =>\n  n + row.a.b.c)', 2, 12],
     ['[\n1,\nhelpers.date("x", "YYYY")]', 3, 13],
     ['lib.fails(\n 1)', 1, 10],
-    // To JavaScript these end a line too.
+    // These characters end a line in JavaScript, too.
     ['[1,\rrow.a.b]', 2, 6],
     ['[1,\r\nrow.a.b]', 2, 6],
     ['["\u2028", row.a.b]', 2, 9],
@@ -68,11 +68,11 @@ test('an error says the line and column in the expression’s own source', async
   ]
   const expressions = Object.fromEntries(failing.map(([source]) => [source, source]))
   const [row] = await evaluate({before: '`\n\n`', ...expressions}, {libraries: [library('export const fails = n => n.a.b', 'fails')]})
-  const outcomes: Record<string, Outcome> = row!
+  const outcomes: Record<string, ExpressionOutcome> = row!
   for (const [source, line, column] of failing) t.like(errorOf(outcomes[source]), {code: 'EXPRESSION_THROWN', line, column}, source)
 })
 
-test('a fault of one expression in one row touches no other', async t => {
+test('an error of one expression in one row does not affect others', async t => {
   const rows = [{n: 1}, {n: 0}, {n: 3}]
   const outcomes = await evaluate({inverse: 'helpers.formatNumber(1 / row.n, 2)', same: 'row.n'}, {rows})
   t.deepEqual(
@@ -83,7 +83,7 @@ test('a fault of one expression in one row touches no other', async t => {
   t.is(errorOf(outcomes[1]!.inverse)?.code, 'EXPRESSION_THROWN')
 })
 
-test('what cannot be parsed answers in every row, beside the values of the rest', async t => {
+test('an expression that cannot be parsed fails in every row, beside the values of the others', async t => {
   const outcomes = await evaluate({bad: 'row.', worse: 'new X', good: 'row.n'}, {rows: [{n: 1}, {n: 2}]})
   for (const [at, outcome] of outcomes.entries()) {
     t.like(errorOf(outcome.bad), {code: 'EXPRESSION_SYNTAX', line: 1, column: 5})
@@ -95,7 +95,7 @@ test('what cannot be parsed answers in every row, beside the values of the rest'
   t.deepEqual(await evaluate({n: '1'}, {rows: []}), [])
 })
 
-test('columns named constructor, prototype and __proto__ are read as any other', async t => {
+test('columns named constructor, prototype and __proto__ can be read like any other', async t => {
   const rows = [
     ['a', 'b', 'c'],
     ['d', 'e', ''],
@@ -115,14 +115,14 @@ test('columns named constructor, prototype and __proto__ are read as any other',
   for (const outcome of Object.values(missing!)) t.truthy(errorOf(outcome), 'without the column there is no way to code')
 })
 
-test('an expression may have the name of a method that every object has', async t => {
+test('an expression may have the name of a method of every object', async t => {
   const names = ['constructor', 'toString', 'hasOwnProperty', 'valueOf']
   const [row] = await evaluate({...Object.fromEntries(names.map((name, at) => [name, `${at}`])), bad: 'row.'}, {rows: [{}]})
   for (const [at, name] of names.entries()) t.deepEqual(Object.getOwnPropertyDescriptor(row, name)?.value, {value: at})
   await t.throwsAsync(evaluate(JSON.parse('{"__proto__": "1"}'), {rows: [{}]}), {instanceOf: RangeError})
 })
 
-test('each kind of value has its outcome', async t => {
+test('each kind of value has its defined outcome', async t => {
   const fine: [source: string, value: unknown][] = [
     ['undefined', null],
     ['null', null],
@@ -169,7 +169,7 @@ test('each kind of value has its outcome', async t => {
   for (const source of refused) t.is(errorOf(row![source])?.code, 'EXPRESSION_VALUE', source)
 })
 
-test('Date tells the given clock, in UTC, and random is the same again by row and seed', async t => {
+test('Date uses the given clock in UTC, and random values depend only on row and seed', async t => {
   const expressions = {now: 'Date.now()', text: 'lib.today()', random: '[Math.random(), Math.random()]'}
   const libraries = [library('export const today = () => [new Date().toISOString(), new Date(2024, 6, 1).toISOString(), Date()]', 'today')]
   const clock = Date.parse('2024-02-29T12:00:00Z')
@@ -184,7 +184,7 @@ test('Date tells the given clock, in UTC, and random is the same again by row an
   t.is(new Set(drawn).size, 6)
 })
 
-test('a thousand rows in one call are told apart from one another', async t => {
+test('a thousand rows in one call keep their own values', async t => {
   const rows = Array.from({length: 1234}, (_, n) => ({n, text: `row ${n}`}))
   const outcomes = await evaluate({text: 'row.text', twice: 'row.n * 2', odd: 'row.n % 2 ? helpers.bool("?") : "even"'}, {rows})
   t.is(outcomes.length, rows.length)
@@ -194,8 +194,8 @@ test('a thousand rows in one call are told apart from one another', async t => {
   }
 })
 
-test('rows that differ in their fields, or hold more than text, are seen as they are', async t => {
-  const rows: Row[] = [{a: 'x'}, {b: 'y'}, {a: {deep: [1]}}, {a: null, toString: 'own'}]
+test('rows with different fields and values of other types are passed unchanged', async t => {
+  const rows: ExpressionRow[] = [{a: 'x'}, {b: 'y'}, {a: {deep: [1]}}, {a: null, toString: 'own'}]
   const outcomes = await evaluate({a: 'typeof row.a', has: '"a" in row', own: 'row.toString === "own"'}, {rows})
   t.deepEqual(
     outcomes.map(({a}) => a),
@@ -211,7 +211,7 @@ test('rows that differ in their fields, or hold more than text, are seen as they
   )
 })
 
-test('large rows cross in parts, and one too large alone is answered so', async t => {
+test('large rows are passed in parts, and a row too large alone gets an error', async t => {
   const large = 'x'.repeat(LIMITS.crossingChars / 2 - 100)
   const rows = [{a: large}, {a: 'small'}, {a: large}, {a: large}, {a: 'x'.repeat(LIMITS.rowChars)}, {a: 'last'}]
   const outcomes = await evaluate({length: 'row.a.length', part: 'row.a.slice(0, 100000)'}, {rows})
@@ -223,7 +223,7 @@ test('large rows cross in parts, and one too large alone is answered so', async 
   t.true(answers.every(({all}) => 'value' in all && String(all.value).length === 100_000))
 })
 
-test('a row cannot change what the next one sees, nor what the next expression does', async t => {
+test('a row cannot change the input of the next row or the result of the next expression', async t => {
   const source = `const found = /a/g
     export const test = text => found.test(text)
     export const spoil = (row, context) => {
@@ -245,13 +245,13 @@ test('a row cannot change what the next one sees, nor what the next expression d
   t.like(outcomes[1], {first: {value: true}, spoil: {value: 0}, clean: {value: ['a', 0, 2, false, null]}})
 })
 
-test('calls to one sandbox wait for one another, and another program takes its turn', async t => {
+test('calls to one sandbox are queued, and other programs take turns', async t => {
   const many = Array.from({length: 20}, (_, n) => evaluate({[`e${n % 3}`]: `row.n + ${n}`}, {rows: [{n: 1}]}))
   const answered = await Promise.all(many)
   t.deepEqual(answered, answered.map((_, n) => [{[`e${n % 3}`]: {value: n + 1}}]) as never)
 })
 
-test('a closed sandbox opens again when it is asked', async t => {
+test('a closed sandbox reopens on its next call', async t => {
   const inside = openSandbox()
   t.deepEqual(await evaluate({a: '1'}, {}, inside), [{a: {value: 1}}])
   await inside.close()
@@ -259,7 +259,7 @@ test('a closed sandbox opens again when it is asked', async t => {
   await inside.close()
 })
 
-test('a process exits by itself: after a close, after a termination, and with an idle sandbox left open', async t => {
+test('a process exits after a close, after a termination, and with an idle sandbox left open', async t => {
   const script = `
     import {openSandbox} from '${new URL('../../../shared/expressions/sandbox.ts', import.meta.url)}'
     const [closed, ended, idle] = [openSandbox(), openSandbox(), openSandbox()]
@@ -273,7 +273,7 @@ test('a process exits by itself: after a close, after a termination, and with an
   t.is(stdout.trim(), 'EXPRESSION_TIMEOUT')
 })
 
-test('what a program may be is bounded', async t => {
+test('a program is limited in size', async t => {
   const many = Object.fromEntries(Array.from({length: LIMITS.expressions + 1}, (_, n) => [`e${n}`, '1']))
   await t.throwsAsync(evaluate(many), {instanceOf: RangeError})
   await t.throwsAsync(evaluate({a: '1'}, {context: 'x'.repeat(LIMITS.contextChars)}), {instanceOf: RangeError})

@@ -6,7 +6,7 @@ import {setTimeout as pass} from 'node:timers/promises'
 import {promisify} from 'node:util'
 import test from 'ava'
 
-/** Rows of some 20 ms of work each, one a call, so that wherever the process is stopped a row is under way. */
+/** Rows of some 20 ms each, one per call, so that a row is running whenever the process is stopped. */
 const script = `
   import {openSandbox} from '${new URL('../../../shared/expressions/sandbox.ts', import.meta.url)}'
   const sandbox = openSandbox()
@@ -24,7 +24,7 @@ const script = `
   console.log(JSON.stringify(wrong))
   process.disconnect()`
 
-test('a row is not blamed for the time in which the whole process stood still', async t => {
+test('a row is not blamed for time in which the whole process was stopped', async t => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {stdio: ['ignore', 'pipe', 'inherit', 'ipc']})
   const said = text(child.stdout!)
   await once(child, 'message')
@@ -38,7 +38,7 @@ test('a row is not blamed for the time in which the whole process stood still', 
   t.deepEqual(JSON.parse(await said), [])
 })
 
-/** A row that never ends, in a thread of the lowest priority. */
+/** An endless row in a thread of the lowest priority. */
 const starving = `
   import {readdirSync} from 'node:fs'
   import {constants, setPriority} from 'node:os'
@@ -55,7 +55,7 @@ const starving = `
   await thread.end()
   console.log(fault, certain)`
 
-test('a row that was given no processor is not certain to be to blame', async t => {
+test('a row that got no processor time is not certainly to blame', async t => {
   const busy = () => spawn(process.execPath, ['-e', 'console.log("on"); for (;;) {}'], {stdio: ['ignore', 'pipe', 'inherit']})
   const others = Array.from({length: availableParallelism() * 4}, busy)
   t.teardown(() => others.map(each => each.kill('SIGKILL')))

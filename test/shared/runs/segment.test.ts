@@ -4,7 +4,7 @@ import {itemsOf} from '../../../shared/runs/segment.ts'
 const linesOf = (seqs: number[]) =>
   Buffer.from(seqs.map(seq => `${JSON.stringify({seq, message: 'Zoë\n'.repeat((seq * 7) % 11)})}\n`).join(''))
 
-test('a page begins at its first entry, wherever in the lines that stands', t => {
+test('a page begins at its first entry, wherever that is in the lines', t => {
   for (const count of [0, 1, 2, 3, 50]) {
     const seqs = Array.from({length: count}, (_, at) => 101 + at)
     for (let from = 99; from <= 102 + count; from++)
@@ -19,7 +19,7 @@ test('a page begins at its first entry, wherever in the lines that stands', t =>
   }
 })
 
-test('without a beginning all lines are read', t => {
+test('without a start all lines are read', t => {
   t.deepEqual(
     itemsOf<{seq: number}>(linesOf([1, 2, 3])).map(({seq}) => seq),
     [1, 2, 3],

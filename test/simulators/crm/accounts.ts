@@ -4,11 +4,11 @@ import {type Client, secretOf} from './clients.ts'
 import type {Org, User} from './org.ts'
 import {bearerOf, type Request} from './request.ts'
 import {hasScope} from './scopes.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Challenge, Code} from './tokens.ts'
-import type {World} from './world.ts'
 
-/** The accounts host: everything under /oauth but the consent page. */
-export const answerToken = async (world: World, request: Request): Promise<Answer> => {
+/** The accounts host: everything under /oauth except the consent page. */
+export const answerToken = async (world: SimulatorState, request: Request): Promise<Answer> => {
   const sent = await request.params()
   const client = world.clients.get(sent.get('client_id') ?? '')
   if (!client) return tokenError(world, 'invalid_client')
@@ -18,13 +18,13 @@ export const answerToken = async (world: World, request: Request): Promise<Answe
   return tokenError(world, 'general_error')
 }
 
-export const answerRevoke = async (world: World, request: Request): Promise<Answer> => {
+export const answerRevoke = async (world: SimulatorState, request: Request): Promise<Answer> => {
   const sent = await request.params()
   const isKnown = world.tokens.revoke(sent.get('token') ?? '')
   return isKnown ? {status: 200, body: {status: 'success'}, committed: true} : tokenError(world, 'invalid_code')
 }
 
-export const answerUserInfo = (world: World, request: Request): Answer => {
+export const answerUserInfo = (world: SimulatorState, request: Request): Answer => {
   const token = world.tokens.findAccess(bearerOf(request.headers) ?? '')
   if (!token) return {status: 401, body: {code: 'INVALID_TOKEN', details: {}, message: 'invalid oauth token', status: 'error'}}
   if (!hasScope(token, 'AaaServer.profile', 'READ')) {
@@ -35,7 +35,7 @@ export const answerUserInfo = (world: World, request: Request): Answer => {
   return {status: 200, body: {...names, Email: user.email, ZUID: Number(user.zuid)}}
 }
 
-export const answerOpenIdUser = (world: World, request: Request): Answer => {
+export const answerOpenIdUser = (world: SimulatorState, request: Request): Answer => {
   const token = world.tokens.findAccess(bearerOf(request.headers) ?? '')
   if (!token?.scopes.includes('openid')) return {status: 401, body: {error: 'invalid_token'}}
   const {user} = token
@@ -43,7 +43,7 @@ export const answerOpenIdUser = (world: World, request: Request): Answer => {
   return {status: 200, body: {sub: user.zuid, email: user.email, email_verified: user.confirmed, ...names}}
 }
 
-export const answerDiscovery = (world: World, request: Request): Answer => {
+export const answerDiscovery = (world: SimulatorState, request: Request): Answer => {
   const host = world.hostOf(request.dc)
   return {
     status: 200,
@@ -64,13 +64,13 @@ export const answerDiscovery = (world: World, request: Request): Answer => {
   }
 }
 
-export const answerServerInfo = (world: World): Answer => {
+export const answerServerInfo = (world: SimulatorState): Answer => {
   const dcs = [...new Set([world.defaultDc, ...[...world.orgs.values()].map(org => org.dc)])]
   return {status: 200, body: {result: 'success', locations: Object.fromEntries(dcs.map(dc => [dc, world.hostOf(dc)]))}}
 }
 
-/** What a sign-in is for: checked again when the code is exchanged. */
-export type Asked = {
+/** The parameters of an authorisation, checked again when the code is exchanged. */
+export type AllowInput = {
   client: Client
   org: Org
   user: User
@@ -81,8 +81,8 @@ export type Asked = {
   challenge: Challenge | null
 }
 
-/** The consent given: a code, which later gives a refresh token only if offline and first, or forced. */
-export const allow = (world: World, asked: Asked): Code => {
+/** Issues a code after consent. The code gives a refresh token only for the first offline consent or a forced one. */
+export const allow = (world: SimulatorState, asked: AllowInput): Code => {
   const {client, org, user, scopes} = asked
   const consent = `${client.clientId} ${org.key} ${user.id}`
   const isFirst = !world.tokens.consents.has(consent)
@@ -92,7 +92,7 @@ export const allow = (world: World, asked: Asked): Code => {
   return world.tokens.issueCode(grant, about)
 }
 
-const exchangeCode = (world: World, request: Request, client: Client, sent: URLSearchParams): Answer => {
+const exchangeCode = (world: SimulatorState, request: Request, client: Client, sent: URLSearchParams): Answer => {
   const code = world.tokens.takeCode(sent.get('code') ?? '')
   if (!code || code.dc !== request.dc || code.clientId !== client.clientId) return tokenError(world, 'invalid_code')
   if (code.redirectUri !== null && code.redirectUri !== sent.get('redirect_uri')) return tokenError(world, 'invalid_redirect_uri')
@@ -103,7 +103,7 @@ const exchangeCode = (world: World, request: Request, client: Client, sent: URLS
   return granted(world, access.token, code.scopes, request.dc, refresh?.token)
 }
 
-const refreshToken = (world: World, request: Request, client: Client, sent: URLSearchParams): Answer => {
+const refreshToken = (world: SimulatorState, request: Request, client: Client, sent: URLSearchParams): Answer => {
   const refresh = world.tokens.refresh.get(sent.get('refresh_token') ?? '')
   if (!refresh || refresh.dc !== request.dc || refresh.clientId !== client.clientId) return tokenError(world, 'invalid_code')
   const access = world.tokens.mint(refresh)
@@ -111,21 +111,21 @@ const refreshToken = (world: World, request: Request, client: Client, sent: URLS
   return granted(world, access.token, refresh.scopes, request.dc)
 }
 
-const granted = (world: World, access: string, scopes: string[], dc: string, refresh?: string): Answer => ({
+const granted = (world: SimulatorState, access: string, scopes: string[], dc: string, refresh?: string): Answer => ({
   status: 200,
   committed: true,
   body: {
     access_token: access,
     ...(refresh === undefined ? {} : {refresh_token: refresh}),
     scope: scopes.join(' '),
-    api_domain: world.hostOf(dc),
+    api_domain: world.switches.apiDomain ?? world.hostOf(dc),
     token_type: 'Bearer',
     expires_in: world.switches.accessTokenSeconds,
   },
 })
 
-/** Errors of the token endpoint often come with a good status. */
-export const tokenError = (world: World, error: string): Answer => ({status: world.switches.tokenErrorStatus, body: {error}})
+/** The token endpoint often reports errors with status 200. */
+export const tokenError = (world: SimulatorState, error: string): Answer => ({status: world.switches.tokenErrorStatus, body: {error}})
 
 export const throttled = (): Answer => ({
   status: 400,

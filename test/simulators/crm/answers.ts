@@ -1,4 +1,4 @@
-/** What a call is answered with: `body` is sent as JSON, `text` as it stands. */
+/** The answer to a call: `body` is sent as JSON, `text` unchanged. */
 export type Answer = {
   status: number
   body?: any
@@ -15,7 +15,7 @@ export const messages: Record<string, string> = {
   ALREADY_MODIFIED: 'Record updated time has already passed if-unmodified-since time',
   AMBIGUITY_DURING_PROCESSING: 'Ambiguity while processing the request',
   AUTHENTICATION_FAILURE: 'Authentication failed',
-  CRITERIA_LIMIT_EXCEEDED: 'the number of criteria exceeds the limit',
+  CRITERIA_LIMIT_EXCEEDED: 'no of criterium that can be given exceed the limit 15',
   DISCRETE_PAGINATION_LIMIT_EXCEEDED: 'use page_token to get records beyond the limit',
   DUPLICATE_DATA: 'duplicate data',
   DUPLICATE_LINKING_DATA: 'duplicate linking data',
@@ -52,13 +52,13 @@ export const refusal = (code: string, details: Record<string, unknown> = {}, mes
   status: 'error',
 })
 
-/** A refusal of the whole call, bare. */
+/** A refusal of the whole call, without an array. */
 export const refuse = (status: number, code: string, details: Record<string, unknown> = {}, message?: string): Answer => ({
   status,
   body: refusal(code, details, message),
 })
 
-/** Thrown by whatever cannot go on with a call; the server answers with it. */
+/** Thrown to end a call; the server sends the answer it holds. */
 export class CallRefused extends Error {
   readonly answer: Answer
   constructor(answer: Answer) {

@@ -3,7 +3,7 @@ import type {Module} from './modules.ts'
 
 const kinds = ['workflow', 'approval', 'blueprint', 'pathfinder', 'orchestration'] as const
 
-/** Which automations a write would have run; nothing is really run. */
+/** The automations that a write would have run; none is executed. */
 export type AutomationNote = {
   seq: number
   at: string

@@ -2,23 +2,23 @@ import type {IncomingHttpHeaders} from 'node:http'
 import {CallRefused, type Refusal, refuse} from './answers.ts'
 import type {Module} from './modules.ts'
 import type {Org, User} from './org.ts'
-import type {World} from './world.ts'
+import type {SimulatorState} from './simulator-state.ts'
 
 /** One call to the CRM, as its handlers see it. */
 export type Call = {
-  world: World
+  world: SimulatorState
   method: string
   path: string
   segments: string[]
   query: URLSearchParams
   headers: IncomingHttpHeaders
   body: string
-  /** The body read as JSON, once asked for. */
+  /** The body as JSON, parsed on first use. */
   json?: unknown
   org: Org
   user: User
   clientId: string
-  /** What a fault asks of the write: records refused by index, and the clock's skew. */
+  /** Changes that a fault makes to a write: records refused by index, and clock skew. */
   refusals: Map<number, Refusal> | null
   skewMs: number
   /** Set by writes: the request changed data. */
@@ -49,7 +49,7 @@ export const listParam = (call: Call, name: string): string[] => {
     .filter(Boolean)
 }
 
-/** An instant in a header, as `If-Modified-Since`. */
+/** A time in a header, such as `If-Modified-Since`. */
 export const headerInstant = (call: Call, name: string): number | null => {
   const value = call.headers[name]
   if (typeof value !== 'string') return null
@@ -60,7 +60,7 @@ export const headerInstant = (call: Call, name: string): number | null => {
 
 export const isId = (text: string) => /^\d{1,19}$/.test(text)
 
-/** The body as JSON, read once; undefined when it is none. Writes keep parts of it as they are. */
+/** The body as JSON, parsed once; undefined if invalid. Writes keep parts of it unchanged. */
 export const jsonOf = (call: Call): unknown => {
   if (!('json' in call)) call.json = parse(call.body)
   return call.json

@@ -1,4 +1,3 @@
-/** An OAuth client; each data centre may have its own secret. */
 export type ClientSpec = {
   clientId: string
   clientSecret: string

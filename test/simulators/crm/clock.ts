@@ -1,6 +1,6 @@
 export type Instant = number | string | Date
 
-/** The CRM's own time in milliseconds: it runs by itself unless frozen, and tests move it. */
+/** The CRM's time in milliseconds. It runs unless frozen, and tests can move it. */
 export type Clock = {
   now: () => number
   set: (at: Instant) => void

@@ -1,5 +1,5 @@
 import {parseArgs} from 'node:util'
-import type {CrmOptions, CrmStandIn} from '../crm.ts'
+import type {CrmOptions, CrmSimulator} from '../crm.ts'
 import type {ClientSpec} from './clients.ts'
 import type {Switches} from './switches.ts'
 
@@ -7,7 +7,7 @@ const usage = `node test/simulators/crm.ts [--port 4010] [--control] [--snapshot
   [--latency MS] [--journal ENTRIES] [--no-bodies] [--switch name=value]... [--at INSTANT] [--frozen] [--samples]`
 
 /** The stand-in as a process: prints its address, ends on SIGTERM and SIGINT. */
-export const runAlone = async (start: (options: CrmOptions) => Promise<CrmStandIn>) => {
+export const runAlone = async (start: (options: CrmOptions) => Promise<CrmSimulator>) => {
   const options = readOptions(process.argv.slice(2))
   if (!options) {
     console.error(usage)

@@ -15,14 +15,14 @@ const heavyCalls = 10
 
 export type Flight = {inFlight: number; heavy: number; peak: number; heavyPeak: number}
 
-/** Calls in flight of one org, per client; heavy ones (big batches, COQL, sorted reads) have their own smaller limit. */
+/** Calls in flight of an org, per client. Large calls (big batches, COQL, sorted reads) have a smaller limit of their own. */
 export type Gate = {
   enter: (client: string, heavy: boolean, enforced: boolean) => Pass | null
   limit: () => number
   setLimit: (limit: number | null) => void
   flights: () => Record<string, Flight>
   peak: () => number
-  /** Milliseconds calls have been in flight, ended ones only. */
+  /** Milliseconds in flight, of ended calls only. */
   time: () => {calls: number; ms: number; recordCalls: number; recordMs: number}
   forget: () => void
 }

@@ -5,10 +5,10 @@ import {parseInstant} from './zones.ts'
 export type Predicate = (rec: Rec) => boolean
 export type Comparable = string | number | boolean | null
 
-/** Field types by how their values compare. */
-export type Family = 'text' | 'number' | 'instant' | 'date' | 'boolean' | 'id' | 'list' | 'none'
+/** Groups of field types with the same comparison. */
+export type LiteralFamily = 'text' | 'number' | 'instant' | 'date' | 'boolean' | 'id' | 'list' | 'none'
 
-export const familyOf = (field: Field): Family => {
+export const familyOf = (field: Field): LiteralFamily => {
   switch (field.type) {
     case 'integer':
     case 'double':
@@ -31,14 +31,15 @@ export const familyOf = (field: Field): Family => {
       return 'list'
     case 'subform':
     case 'multiselectlookup':
+    case 'tag':
       return 'none'
     default:
       return 'text'
   }
 }
 
-/** A literal as the field compares it, or undefined when it cannot be one. */
-export const literalFor = (family: Family, value: string | number | boolean): Comparable | undefined => {
+/** A literal in the form of the field, or undefined if it has none. */
+export const literalFor = (family: LiteralFamily, value: string | number | boolean): Comparable | undefined => {
   switch (family) {
     case 'number': {
       const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
@@ -59,7 +60,7 @@ export const literalFor = (family: Family, value: string | number | boolean): Co
   }
 }
 
-/** Orders two values of one family; texts fold their case unless told otherwise. */
+/** Compares two values of one family; texts ignore case if `fold` is set. */
 export const compare = (one: unknown, other: unknown, fold: boolean): number => {
   if (typeof one === 'string' && typeof other === 'string') {
     const [left, right] = fold ? [one.toLowerCase(), other.toLowerCase()] : [one, other]

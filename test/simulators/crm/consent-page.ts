@@ -9,7 +9,7 @@ export type ConsentData = {
   orgs: {name: string; users: {email: string; label: string}[]}[]
 }
 
-/** A plain form: it works without scripts, and a test may fill it in. */
+/** A plain form without scripts, which a test can submit. */
 export const consentPage = ({client, path, hidden, scopes, chosen, orgs}: ConsentData): string =>
   layout(
     'Sign in',

@@ -1,14 +1,14 @@
-import {type Asked, allow} from './accounts.ts'
+import {type AllowInput, allow} from './accounts.ts'
 import type {Answer} from './answers.ts'
 import {type Client, takesRedirect} from './clients.ts'
 import {consentPage, errorPage} from './consent-page.ts'
 import type {Org, User} from './org.ts'
 import type {Request} from './request.ts'
 import {isScope, splitScopes} from './scopes.ts'
-import type {World} from './world.ts'
+import type {SimulatorState} from './simulator-state.ts'
 
-/** Asks the person, or goes on at once when `sim_user` and `sim_decision` already say who and what. */
-export const answerAuthorise = (world: World, request: Request): Answer => {
+/** Shows the consent page, or decides at once if `sim_user` and `sim_decision` are given. */
+export const answerAuthorise = (world: SimulatorState, request: Request): Answer => {
   const {query} = request
   const client = world.clients.get(query.get('client_id') ?? '')
   const problem = findProblem(client, query)
@@ -23,7 +23,7 @@ export const answerAuthorise = (world: World, request: Request): Answer => {
   return {...answer, committed: true}
 }
 
-export const findPerson = (world: World, email: string, orgKey: string | null): {org: Org; user: User} | null => {
+export const findPerson = (world: SimulatorState, email: string, orgKey: string | null): {org: Org; user: User} | null => {
   for (const org of world.orgs.values()) {
     if (orgKey && org.key !== orgKey) continue
     const user = org.users.find(one => one.email.toLowerCase() === email.toLowerCase() && one.status === 'active')
@@ -42,7 +42,7 @@ const findProblem = (client: Client | undefined, query: URLSearchParams): string
   return method && !['S256', 'plain'].includes(method) ? 'Invalid Code Challenge Method' : null
 }
 
-const readAsked = (query: URLSearchParams): Omit<Asked, 'client' | 'org' | 'user'> => {
+const readAsked = (query: URLSearchParams): Omit<AllowInput, 'client' | 'org' | 'user'> => {
   const challenge = query.get('code_challenge')
   return {
     scopes: splitScopes(query.get('scope') ?? ''),
@@ -61,7 +61,7 @@ const redirect = (query: URLSearchParams, added: Record<string, string>): Answer
   return {status: 302, text: '', headers: {location: to.href}}
 }
 
-const pageData = (world: World, query: URLSearchParams) => ({
+const pageData = (world: SimulatorState, query: URLSearchParams) => ({
   hidden: [...query].filter(([name]) => !name.startsWith('sim_')),
   scopes: splitScopes(query.get('scope') ?? ''),
   chosen: query.get('sim_user') ?? query.get('login_hint') ?? '',
@@ -73,5 +73,5 @@ const pageData = (world: World, query: URLSearchParams) => ({
   })),
 })
 
-const authPath = (world: World, request: Request) => (request.dc === world.defaultDc ? '' : `/dc/${request.dc}`) + request.path
+const authPath = (world: SimulatorState, request: Request) => (request.dc === world.defaultDc ? '' : `/dc/${request.dc}`) + request.path
 const page = (status: number, text: string): Answer => ({status, text, type: 'text/html;charset=UTF-8'})

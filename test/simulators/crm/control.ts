@@ -1,9 +1,9 @@
 import type {Answer} from './answers.ts'
 import type {Request} from './request.ts'
-import type {StandIn} from './stand-in.ts'
+import type {Simulator} from './simulator.ts'
 
-/** Control over HTTP, under /__sim only and only when enabled. Bodies and answers are JSON. */
-export const answerControl = async (standIn: StandIn, request: Request): Promise<Answer> => {
+/** The control interface over HTTP, only under /__sim and only if enabled. Bodies and answers are JSON. */
+export const answerControl = async (standIn: Simulator, request: Request): Promise<Answer> => {
   const name = request.path.slice('/__sim/'.length)
   const route = controlRoutes[`${request.method} ${name}`]
   if (!route) return {status: 404, body: {error: 'no such control route', routes: Object.keys(controlRoutes)}}
@@ -15,7 +15,7 @@ export const answerControl = async (standIn: StandIn, request: Request): Promise
   }
 }
 
-type ControlRoute = (standIn: StandIn, body: any, query: URLSearchParams) => unknown
+type ControlRoute = (standIn: Simulator, body: any, query: URLSearchParams) => unknown
 
 export const controlRoutes: Record<string, ControlRoute> = {
   'GET state': standIn => standIn.state(),
@@ -74,6 +74,7 @@ export const controlRoutes: Record<string, ControlRoute> = {
   'POST fields': (standIn, {org, module, field}) => standIn.addField(org, module, field),
   'DELETE fields': (standIn, {org, module, name}) => standIn.dropField(org, module, name),
   'POST users': (standIn, {org, user}) => standIn.addUser(org, user),
+  'POST profiles': (standIn, {org, profile}) => standIn.addProfile(org, profile),
   'POST clients': (standIn, body) => standIn.addClient(body),
   'POST grants': (standIn, body) => standIn.grant(body),
   'GET credits': (standIn, _, query) => standIn.credits(need(query, 'org')),
@@ -84,7 +85,7 @@ export const controlRoutes: Record<string, ControlRoute> = {
   'POST concurrency': (standIn, {org, limit}) => standIn.setConcurrency(org, limit),
 }
 
-const readClock = ({clock}: StandIn) => ({now: new Date(clock.now()).toISOString(), ms: clock.now(), frozen: clock.isFrozen()})
+const readClock = ({clock}: Simulator) => ({now: new Date(clock.now()).toISOString(), ms: clock.now(), frozen: clock.isFrozen()})
 
 const readBody = (request: Request): any => {
   const text = request.body.toString()

@@ -1,5 +1,5 @@
 import {CallRefused, refuse} from './answers.ts'
-import {type Family, familyOf} from './conditions.ts'
+import {familyOf, type LiteralFamily} from './conditions.ts'
 import type {Field} from './fields.ts'
 import type {Module} from './modules.ts'
 import type {Org} from './org.ts'
@@ -9,7 +9,7 @@ import type {Rec} from './store.ts'
 export type Path = {
   name: string
   field: Field | null
-  family: Family
+  family: LiteralFamily
   isOwn: boolean
   raw: (rec: Rec) => unknown
   read: (rec: Rec, zone: string) => unknown
@@ -43,8 +43,18 @@ const ownColumn = (name: string, field: Field): Path => ({
   family: familyOf(field),
   isOwn: true,
   raw: field.raw,
-  read: field.read,
+  read: isLink(field) ? readId(field) : field.read,
 })
+
+const isLink = ({type}: Field) => type === 'lookup' || type === 'ownerlookup' || type === 'userlookup'
+
+/** A query returns a link without its name, which is a separate column. Source: zoho.com/crm/developer/docs/api/v7/Get-Records-through-COQL-Query.html. */
+const readId =
+  ({raw}: Field) =>
+  (rec: Rec) => {
+    const id = raw(rec)
+    return typeof id === 'string' ? {id} : null
+  }
 
 const through = (steps: ((rec: Rec) => Rec | undefined)[], path: Path): Path => {
   if (steps.length === 0) return path

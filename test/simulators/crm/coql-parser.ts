@@ -1,4 +1,4 @@
-import {missingClause, syntaxError, type Token, tokenize} from './coql-tokens.ts'
+import {missingClause, type Quote, syntaxError, type Token, tokenize} from './coql-tokens.ts'
 
 export type Literal = string | number | boolean
 export type Operator =
@@ -28,13 +28,15 @@ export type Query = {
   offset: number
 }
 
-type Reader = {query: string; tokens: Token[]; at: number; pairs: boolean}
+type Reader = {query: string; tokens: Token[]; at: number; pairs: boolean; refused: string[]}
 
 const aggregates = ['count', 'sum', 'avg', 'min', 'max']
 
-/** One SELECT; keywords in any case. With `pairs`, an unbracketed third condition is a mistake. */
-export const parseQuery = (query: string, {pairs, needsWhere}: {pairs: boolean; needsWhere: boolean}): Query => {
-  const reader: Reader = {query, tokens: tokenize(query), at: 0, pairs}
+/** One SELECT with keywords in any case. With `pairs`, a third condition without brackets is an error. */
+export type Grammar = {pairs: boolean; needsWhere: boolean; quote: Quote; refused: string[]}
+
+export const parseQuery = (query: string, {pairs, needsWhere, quote, refused}: Grammar): Query => {
+  const reader: Reader = {query, tokens: tokenize(query, quote), at: 0, pairs, refused}
   expectWord(reader, 'select')
   const columns = readColumns(reader)
   if (!takeWord(reader, 'from')) throw isAtEnd(reader) ? missingClause('from') : unexpected(reader)
@@ -64,7 +66,7 @@ const readColumn = (reader: Reader): Column => {
   return column
 }
 
-/** `a and b`, or brackets around more. */
+/** `a and b`, or a longer expression in brackets. */
 const readExpression = (reader: Reader): Expression => {
   const parts = [readTerm(reader)]
   let kind: 'and' | 'or' | null = null
@@ -90,6 +92,14 @@ const readTerm = (reader: Reader): Expression => {
 }
 
 const readCondition = (reader: Reader): Condition => {
+  const {at} = reader
+  const condition = readAnyCondition(reader)
+  if (!reader.refused.includes(condition.operator)) return condition
+  reader.at = at
+  throw unexpected(reader)
+}
+
+const readAnyCondition = (reader: Reader): Condition => {
   const column = readName(reader)
   const condition = (operator: Operator, values: Literal[] = []): Condition => ({kind: 'condition', column, operator, values})
   if (takeWord(reader, 'is')) {
@@ -124,7 +134,7 @@ const readLiteral = (reader: Reader): Literal => {
   if (token.kind !== 'text' && token.kind !== 'number' && word !== 'true' && word !== 'false') throw unexpected(reader)
   reader.at += 1
   if (token.kind === 'text') return token.text
-  // An id is a number too long for one: it stays a text.
+  // An id exceeds the exact range of a number, so it stays text.
   return token.kind === 'number' ? (token.text.length > 15 ? token.text : Number(token.text)) : word === 'true'
 }
 
@@ -159,7 +169,7 @@ const readCount = (reader: Reader): number => {
   return Number(token.text)
 }
 
-/** Some reserved words of SQL-92 and those of COQL itself. A name among them must stand in quotes. Source: help.zoho.com, Kaizen #171. */
+/** Some reserved words of SQL-92 and of COQL. A name among them must be quoted. Source: help.zoho.com, Kaizen #171. */
 const reserved = [
   ...['select', 'from', 'where', 'order', 'limit', 'offset', 'and', 'or', 'not', 'in', 'like', 'between', 'is', 'group', 'by', 'having'],
   ...[

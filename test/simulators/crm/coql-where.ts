@@ -1,5 +1,5 @@
 import {CallRefused, refuse} from './answers.ts'
-import {type Comparable, compare, type Family, isEmpty, literalFor, type Predicate} from './conditions.ts'
+import {type Comparable, compare, isEmpty, type LiteralFamily, literalFor, type Predicate} from './conditions.ts'
 import {type Path, resolve} from './coql-columns.ts'
 import type {Condition, Expression, Operator} from './coql-parser.ts'
 import type {Module} from './modules.ts'
@@ -14,7 +14,7 @@ export const createPredicate = (org: Org, module: Module, expression: Expression
   return expression.kind === 'and' ? rec => parts.every(part => part(rec)) : rec => parts.some(part => part(rec))
 }
 
-/** The records an index offers: of the best condition of an `and`, of both sides of an `or`; null when there is none. */
+/** The records found by an index: of the best condition of an `and`, of both sides of an `or`; null without an index. */
 export const candidates = (org: Org, module: Module, expression: Expression): Set<Rec> | null => {
   if (expression.kind === 'condition') return indexed(org, module, expression)
   if (expression.kind === 'and') return bestOffer(org, module, expression.parts)
@@ -24,7 +24,7 @@ export const candidates = (org: Org, module: Module, expression: Expression): Se
 
 const fewEnough = 200
 
-/** The smallest offer; a small one ends the looking, since each look may build an index. */
+/** The smallest candidate set. A small one ends the search, because each lookup may build an index. */
 const bestOffer = (org: Org, module: Module, parts: Expression[]): Set<Rec> | null => {
   let best: Set<Rec> | null = null
   for (const part of parts) {
@@ -51,17 +51,18 @@ const indexed = (org: Org, module: Module, {column, operator, values}: Condition
 
 const systemNames = ['Owner', 'Created_By', 'Modified_By', 'Created_Time', 'Modified_Time', 'Record_Status__s', 'Locked__s']
 
-/** Kept values only: computed and system ones change without the index hearing of it. */
+/** Only stored fields: computed and system values change without updating the index. */
 const isIndexable = ({field, family}: Path) =>
   field !== null && !field.spec.formula && !systemNames.includes(field.name) && family !== 'list' && family !== 'boolean'
 
 const createTest = (org: Org, module: Module, condition: Condition): Predicate => {
   const path = resolve(org, module, condition.column)
   const {operator} = condition
-  checkOperator(path, operator)
+  checkOperator(path, condition)
   const {raw} = path
   if (operator === 'is null') return rec => isEmpty(raw(rec))
   if (operator === 'is not null') return rec => !isEmpty(raw(rec))
+  if (condition.values.some(value => isForeignMoment(org, path, value))) return () => false
   const values = condition.values.map(value => literalOf(path, value, operator))
   const test = testOf(operator, values, !org.switches.coqlCaseSensitive)
   if (path.family !== 'list') return rec => test(raw(rec))
@@ -101,9 +102,13 @@ const testOf = (operator: Operator, values: Comparable[], fold: boolean): ((valu
   }
 }
 
+/** Whether the value is a date-time in a form that this CRM does not compare. */
+const isForeignMoment = ({switches}: Org, {family}: Path, value: string | number | boolean) =>
+  family === 'instant' && typeof value === 'string' && !switches.coqlMoments.includes(value.endsWith('Z') ? 'z' : 'offset')
+
 const keyOf = (value: unknown, fold: boolean) => (typeof value === 'string' && fold ? value.toLowerCase() : value)
 
-/** `%` stands for anything. */
+/** `%` matches any text. */
 const likePattern = (text: string, fold: boolean) => {
   const source = text
     .split('%')
@@ -112,22 +117,29 @@ const likePattern = (text: string, fold: boolean) => {
   return new RegExp(`^${source}$`, fold ? 'is' : 's')
 }
 
-const checkOperator = ({name, field, family}: Path, operator: Operator) => {
+const checkOperator = ({field, family}: Path, condition: Condition) => {
+  const {operator} = condition
   const isText = family === 'text' || family === 'list'
   const isMultiline = field?.type === 'textarea'
+  const isNull = operator === 'is null' || operator === 'is not null'
   const isWrong =
     isMultiline ||
+    (field?.spec.encrypted && family !== 'number' && !isNull) ||
     (operator.endsWith('like') && !isText) ||
-    (ordering.includes(operator) && (['boolean', 'list'] as Family[]).includes(family)) ||
+    (ordering.includes(operator) && (['boolean', 'list'] as LiteralFamily[]).includes(family)) ||
     (ordering.includes(operator) && family === 'id' && field !== null)
-  if (!isWrong) return
-  const reason = isMultiline ? 'multi-line fields are not supported in the criteria' : 'the operator is not supported for the column'
-  throw new CallRefused(refuse(400, 'INVALID_QUERY', {reason, column_name: name, operator}))
+  if (isWrong) throw unsupportedInCriteria(condition)
 }
+
+/** Source: the vendor's OpenAPI of COQL, 400, INVALID_QUERY with the criteria. */
+export const unsupportedInCriteria = ({column, operator, values: [value = '']}: Condition, message = 'unsupported column in criteria') =>
+  new CallRefused(refuse(400, 'INVALID_QUERY', {cv_criteria: false, column_name: column, value: String(value), operator}, message))
 
 const literalOf = (path: Path, value: string | number | boolean, operator: Operator): Comparable => {
   const literal = literalFor(path.family, value)
   if (literal !== undefined) return literal
-  const details = {reason: `the value is not of the type ${path.field?.type ?? 'bigint'}`, column_name: path.name, operator}
-  throw new CallRefused(refuse(400, 'INVALID_QUERY', details, 'value given seems to be invalid for the column'))
+  throw unsupportedInCriteria(
+    {kind: 'condition', column: path.name, operator, values: [value]},
+    'value given seems to be invalid for the column',
+  )
 }

@@ -4,13 +4,14 @@ import {compare, type Predicate} from './conditions.ts'
 import {aggregate} from './coql-aggregates.ts'
 import {type Path, resolve} from './coql-columns.ts'
 import {type Condition, type Expression, parseQuery, type Query} from './coql-parser.ts'
-import {candidates, createPredicate} from './coql-where.ts'
+import {candidates, createPredicate, unsupportedInCriteria} from './coql-where.ts'
 import {coqlCost} from './credits.ts'
 import {seenThrough} from './index-lag.ts'
 import type {Module} from './modules.ts'
+import {canSee} from './profiles.ts'
 import {live, type Rec} from './store.ts'
 
-const limits = {rows: 2000, byDefault: 200, offset: 100_000, columns: 50, conditions: 25, order: 10}
+const limits = {rows: 2000, byDefault: 200, offset: 100_000, conditions: 25, order: 10}
 
 export const queryRecords = (call: Call): Answer => {
   const query = readQuery(call)
@@ -29,7 +30,7 @@ export const queryRecords = (call: Call): Answer => {
   return ok({data, info: {count: data.length, more_records: window.length > limit}})
 }
 
-/** By the LIMIT asked for; a query that cannot be read costs what the smallest does. */
+/** The cost by LIMIT; an invalid query costs as much as the smallest one. */
 export const costOfQuery = (call: Call): number => {
   try {
     return coqlCost(readQuery(call).limit ?? limits.byDefault)
@@ -48,25 +49,23 @@ const readQuery = (call: Call): Query => {
     const details = {expected_data_type: 'text', api_name: 'select_query', json_path: '$.select_query'}
     throw new CallRefused(refuse(400, 'INVALID_DATA', details))
   }
-  const {coqlPairs: pairs, coqlNeedsWhere: needsWhere} = call.org.switches
-  return parseQuery(body.select_query, {pairs, needsWhere})
+  const {coqlPairs: pairs, coqlNeedsWhere: needsWhere, coqlQuote: quote, coqlRefusedOperators: refused} = call.org.switches
+  return parseQuery(body.select_query, {pairs, needsWhere, quote, refused})
 }
 
 const checkLimits = (call: Call, query: Query) => {
   const exceeded = (clause: string, limit: number) => new CallRefused(refuse(400, 'LIMIT_EXCEEDED', {clause, limit}))
-  if (query.limit !== null && (query.limit > limits.rows || query.limit < 1)) throw exceeded('limit', limits.rows)
+  if (query.limit === 0) throw new CallRefused(refuse(400, 'INVALID_DATA', {}, 'limit should be greater than 0'))
+  if (query.limit !== null && query.limit > limits.rows) throw exceeded('limit', limits.rows)
   if (query.offset > limits.offset) throw exceeded('offset', limits.offset)
-  if (query.columns.length > limits.columns) throw exceeded('select', limits.columns)
+  if (query.columns.length > call.org.switches.coqlColumns) throw exceeded('select', call.org.switches.coqlColumns)
   if (query.orderBy.length > limits.order) throw exceeded('order by', limits.order)
   const conditions = query.where ? flatten(query.where) : []
   if (conditions.length > limits.conditions) throw exceeded('where', limits.conditions)
   const {coqlInLimit, coqlRefusedColumns} = call.org.switches
-  for (const {column, operator, values} of conditions) {
-    if (values.length > coqlInLimit) throw exceeded('in', coqlInLimit)
-    if (!coqlRefusedColumns.includes(column)) continue
-    throw new CallRefused(
-      refuse(400, 'INVALID_QUERY', {reason: 'the column is not supported in the criteria', column_name: column, operator}),
-    )
+  for (const condition of conditions) {
+    if (condition.values.length > coqlInLimit) throw exceeded('in', coqlInLimit)
+    if (coqlRefusedColumns.includes(condition.column)) throw unsupportedInCriteria(condition)
   }
 }
 
@@ -79,21 +78,23 @@ const refuseDoubles = (names: string[]) => {
   throw new CallRefused(refuse(400, 'DUPLICATE_DATA', {column_name: double.split(' ')[1]}))
 }
 
-/** Through an index where one of the joined conditions can use it, else over every record; always checked again. */
+/** Uses an index if one of the conditions allows it, otherwise every record; each match is checked again. */
 const findMatches = (call: Call, module: Module, query: Query): Iterable<Rec> => {
   const lagging = laggingOf(call, module)
-  if (query.where === null) return filter(live(module.store), () => true, lagging)
-  const isMatch = createPredicate(call.org, module, query.where)
+  const isVisible = (rec: Rec) => canSee(call, module.name, rec)
+  if (query.where === null) return filter(live(module.store), isVisible, lagging)
+  const matches = createPredicate(call.org, module, query.where)
+  const isMatch = (rec: Rec) => isVisible(rec) && matches(rec)
   const narrowed = candidates(call.org, module, query.where)
   if (narrowed === null) return filter(live(module.store), isMatch, lagging)
-  // The index holds the new values of a record that COQL still shows with the old ones.
+  // The index has the new values of a record that COQL still shows with the old ones.
   const offered = new Set([...narrowed, ...lagging.keys()])
   return [...filter(offered, isMatch, lagging)].sort((one, other) => (one.id < other.id ? -1 : 1))
 }
 
 type Lagging = ReadonlyMap<Rec, Rec | null>
 
-/** Records that COQL does not show as they are now, each as COQL shows it. */
+/** Records whose state in COQL lags, each as COQL shows it. */
 const laggingOf = (call: Call, {store}: Module): Lagging => {
   const now = call.org.clock.now()
   const lagging = new Map<Rec, Rec | null>()
@@ -111,7 +112,7 @@ function* filter(recs: Iterable<Rec>, isMatch: Predicate, lagging: Lagging): Gen
   }
 }
 
-/** By record id unless told otherwise; empty values come first going up. */
+/** Sorted by record id by default; empty values come first in ascending order. */
 const order = (call: Call, module: Module, query: Query, recs: Iterable<Rec>): Iterable<Rec> => {
   if (query.orderBy.length === 0) return recs
   const keys = query.orderBy.map(({name, isUp}) => ({path: resolve(call.org, module, name), sign: isUp ? 1 : -1}))
@@ -136,7 +137,7 @@ const slice = (recs: Iterable<Rec>, skip: number, count: number): Rec[] => {
   return taken
 }
 
-/** The columns asked for, under their own or given names, and always the id. */
+/** The requested columns under their names or aliases, and always the id. */
 const readRow = (columns: {name: string; alias: string | null; path: Path}[], rec: Rec, zone: string) => {
   const row: Record<string, unknown> = {}
   for (const {name, alias, path} of columns) row[alias ?? name] = path.read(rec, zone)

@@ -3,7 +3,7 @@ import type {Edition} from './schema.ts'
 
 const dayMs = 24 * 3600_000
 
-/** What a call costs, as data; everything else is one credit. */
+/** The cost of calls; any other call costs one credit. */
 export const costs = {
   call: 1,
   recordsPerCredit: 10,
@@ -26,18 +26,18 @@ const allowances: Record<Edition, {base: number; perLicence: number; cap: number
   crmplus: {base: 50_000, perLicence: 2000, cap: Number.POSITIVE_INFINITY},
 }
 
-/** Each credit comes back 24 hours after it was spent: no reset moment. */
+/** Each credit returns 24 hours after its use; there is no reset time. */
 export type CreditLedger = {
-  /** Takes the credits, or says no. */
+  /** Takes the credits, or returns false. */
   spend: (credits: number) => boolean
   allowance: () => number
   used: () => number
   remaining: () => number
-  /** The header's value, or null below half of the day's allowance. */
+  /** The value of the header, or null while less than half of the quota is used. */
   header: () => number | null
-  /** Add-ons, another allowance, or credits spent elsewhere. */
+  /** Changes add-ons, the quota, or the credits used elsewhere. */
   change: (to: {allowance?: number | null; addOn?: number; used?: number}) => void
-  /** Nothing is left until then, whatever the ledger says. */
+  /** Allows no call until that time, whatever the ledger has. */
   exhaustUntil: (at: number | null) => void
   entries: () => {at: number; credits: number}[]
   restore: (entries: {at: number; credits: number}[]) => void

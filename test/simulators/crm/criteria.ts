@@ -1,15 +1,15 @@
 import {CallRefused, refuse} from './answers.ts'
-import {compare, type Family, familyOf, isEmpty, literalFor} from './conditions.ts'
+import {compare, familyOf, isEmpty, type LiteralFamily, literalFor} from './conditions.ts'
 import type {Field} from './fields.ts'
 import type {Module} from './modules.ts'
 import {foldText} from './search-text.ts'
 import type {Rec} from './store.ts'
 
-/** Reads a field's value as search sees it: perhaps an older one. */
+/** Reads the value of a field as search sees it, which may be outdated. */
 export type Look = (field: Field, rec: Rec) => unknown
 export type Match = (rec: Rec, look: Look) => boolean
 
-const operators: Record<string, Family[] | 'all'> = {
+const operators: Record<string, LiteralFamily[] | 'all'> = {
   equals: 'all',
   not_equal: 'all',
   in: 'all',
@@ -33,7 +33,7 @@ export const parseCriteria = (module: Module, text: string, limit: number): Matc
 
 type Reader = {text: string; at: number; count: number}
 
-/** One condition or bracketed group, and what `and` and `or` join to it. */
+/** One condition or bracketed group, with the conditions joined to it. */
 const readGroup = (module: Module, reader: Reader): Match => {
   let match = readTerm(module, reader)
   for (;;) {
@@ -70,7 +70,7 @@ const readCondition = (module: Module, reader: Reader): Match => {
   return createMatch(fieldOf(module, name!), operator!, readValues(reader))
 }
 
-/** Up to the closing bracket; commas part the values unless escaped. */
+/** Reads up to the closing bracket; unescaped commas separate the values. */
 const readValues = (reader: Reader): string[] => {
   const values: string[] = []
   let current = ''
@@ -103,7 +103,7 @@ const createMatch = (field: Field, operator: string, values: string[]): Match =>
   return (rec, look) => isMatch(look(field, rec))
 }
 
-/** Text equals by containing, whatever its case and punctuation. */
+/** For text, equals means contains, ignoring case and punctuation. */
 const matchText = (operator: string, wanted: string[]) => {
   const folded = wanted.map(foldText)
   const contains = (value: unknown) => {

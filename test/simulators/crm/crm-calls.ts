@@ -3,11 +3,12 @@ import {type Answer, CallRefused, refusal, refuse} from './answers.ts'
 import type {Call} from './call.ts'
 import {linger} from './fault-course.ts'
 import {actionOf, type Fault} from './faults.ts'
+import {refuseByProfile} from './profiles.ts'
 import {bearerOf, type Request} from './request.ts'
 import {findRoute, isRecordRoute, type Route} from './routes.ts'
 import {hasModuleScope, hasScope} from './scopes.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {AccessToken} from './tokens.ts'
-import type {World} from './world.ts'
 import {refusalOf} from './write-calls.ts'
 
 export const segmentsOf = (path: string): string[] =>
@@ -17,8 +18,8 @@ export const segmentsOf = (path: string): string[] =>
     .split('/')
     .map(decode)
 
-/** Who, where to, may they, is there room, and only then the call itself. */
-export const answerCall = async (world: World, request: Request, fault: Fault | null): Promise<Answer> => {
+/** Checks token, route, permission and limits, in this order, before the call itself. */
+export const answerCall = async (world: SimulatorState, request: Request, fault: Fault | null): Promise<Answer> => {
   const token = authenticate(world, request)
   if ('status' in token) return token
   const answer = await answerKnown(world, request, token, fault)
@@ -27,22 +28,26 @@ export const answerCall = async (world: World, request: Request, fault: Fault | 
   return {...answer, headers: {'x-api-credits-remaining': String(left), ...answer.headers}}
 }
 
-export const findToken = (world: World, request: Request): AccessToken | null => world.tokens.findAccess(bearerOf(request.headers) ?? '')
+export const findToken = (world: SimulatorState, request: Request): AccessToken | null =>
+  world.tokens.findAccess(bearerOf(request.headers) ?? '')
 
-const authenticate = (world: World, request: Request): AccessToken | Answer => {
+const authenticate = (world: SimulatorState, request: Request): AccessToken | Answer => {
   const bearer = bearerOf(request.headers)
   if (!bearer?.startsWith('1000.')) return refuse(401, 'AUTHENTICATION_FAILURE')
   const token = world.tokens.findAccess(bearer)
   return token && token.dc === request.dc ? token : refuse(401, 'INVALID_TOKEN')
 }
 
-const answerKnown = async (world: World, request: Request, token: AccessToken, fault: Fault | null): Promise<Answer> => {
+const answerKnown = async (world: SimulatorState, request: Request, token: AccessToken, fault: Fault | null): Promise<Answer> => {
   if (!request.path.startsWith('/crm/v8/')) return refuse(404, 'INVALID_URL_PATTERN')
   const segments = segmentsOf(request.path)
   const route = findRoute(request.method, segments)
   if (route === 'no path') return refuse(404, 'INVALID_URL_PATTERN')
   if (route === 'no method') return refuse(400, 'INVALID_REQUEST_METHOD')
   if (!isAllowed(route, token, segments)) return refuse(401, 'OAUTH_SCOPE_MISMATCH')
+  const module = route.path[0] === '{module}' ? segments[0]! : null
+  const refused = refuseByProfile(token.org, token.user, {module, verb: route.verb})
+  if (refused) return refused
   const call = createCall(world, request, token, segments, fault)
   const pass = token.org.gate.enter(token.clientId, route.isHeavy?.(call) ?? false, world.switches.concurrency)
   if (!pass) return {status: 429, body: refusal('TOO_MANY_REQUESTS', {}, 'Too many concurrent requests')}
@@ -59,7 +64,7 @@ const answerKnown = async (world: World, request: Request, token: AccessToken, f
   }
 }
 
-const answerInFlight = async (world: World, route: Route, call: Call, fault: Fault | null): Promise<Answer> => {
+const answerInFlight = async (world: SimulatorState, route: Route, call: Call, fault: Fault | null): Promise<Answer> => {
   const {latencyMs} = world.switches
   if (latencyMs > 0) await wait(latencyMs)
   if (fault) await linger(world, fault, 'before')
@@ -77,7 +82,7 @@ const run = (route: Route, call: Call): Answer => {
   }
 }
 
-const createCall = (world: World, request: Request, token: AccessToken, segments: string[], fault: Fault | null): Call => ({
+const createCall = (world: SimulatorState, request: Request, token: AccessToken, segments: string[], fault: Fault | null): Call => ({
   world,
   method: request.method,
   path: request.path,

@@ -1,9 +1,9 @@
-/** Requests that reach the CRM after their connection has ended, by the org they are for. */
+/** Requests that reach the CRM after their connection ended, by org. */
 export type Deliveries = {
   add: (org: string | null, afterMs: number, deliver: () => Promise<void>) => void
-  /** Of one org, or of all. */
+  /** Of one org, or of all orgs. */
   pending: (org?: string) => number
-  /** Those that have not arrived never will. */
+  /** Discards requests that have not arrived. */
   cancel: () => void
 }
 

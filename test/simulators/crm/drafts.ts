@@ -6,13 +6,13 @@ import {named, type Org, type User, userById} from './org.ts'
 import type {Rec, Values} from './store.ts'
 import {planRows, type RowPlan} from './subforms.ts'
 
-/** Who writes, when, and under which rules. */
+/** The user, time and rules of a write. */
 export type Write = {org: Org; user: User; at: number; zone: string}
 
-/** A record as it would be kept, or every reason it will not be. */
+/** A checked record: the values to store, or every reason for a refusal. */
 export type Draft = {values: Values; owner: User | null; plans: RowPlan[]; problems: Refusal[]}
 
-/** Checks one record by itself: types and lengths, lookups, mandatory fields, then uniqueness. */
+/** Checks one record: types and lengths, lookups, mandatory fields, then uniqueness. */
 export const draftRecord = (write: Write, module: Module, input: Values, rec: Rec | null, path: string): Draft => {
   const draft: Draft = {values: input, owner: null, plans: [], problems: []}
   const failed = new Set<string>()
@@ -39,7 +39,7 @@ export const draftRecord = (write: Write, module: Module, input: Values, rec: Re
   return draft
 }
 
-/** One reason stands by itself; several are nested. */
+/** One problem is returned as is; several are nested. */
 export const combine = (problems: Refusal[]): Refusal =>
   problems.length === 1 ? problems[0]! : refusal('MULTIPLE_OR_MULTI_ERRORS', {errors: problems})
 
@@ -66,7 +66,10 @@ const fail = (draft: Draft, failed: Set<string>, name: string, path: string, pro
 
 const checkMandatory = (draft: Draft, failed: Set<string>, module: Module, input: Values, rec: Rec | null, path: string) => {
   const require = (field: Field) => {
-    const isMissing = input[field.name] === null || (rec === null && input[field.name] === undefined && field.spec.default === undefined)
+    const isMissing =
+      input[field.name] === null ||
+      (rec === null && input[field.name] === undefined && field.spec.default === undefined) ||
+      leavesNone(draft, field, rec)
     if (!isMissing || failed.has(field.name)) return
     failed.add(field.name)
     draft.problems.push(refusal('MANDATORY_NOT_FOUND', {api_name: field.name, json_path: `${path}.${field.name}`}))
@@ -74,6 +77,12 @@ const checkMandatory = (draft: Draft, failed: Set<string>, module: Module, input
   for (const field of module.mandatory) require(field)
   if (input.Layout === undefined || rec) return
   for (const field of module.fields.values()) if (field.spec.layoutRequired) require(field)
+}
+
+/** Whether the write would leave the record without a row in the field. */
+const leavesNone = ({plans}: Draft, field: Field, rec: Rec | null) => {
+  const plan = plans.find(one => one.field === field)
+  return plan !== undefined && (rec?.rows?.get(field.name) ?? []).length - plan.removed.length + plan.added.length === 0
 }
 
 const checkUnique = (draft: Draft, failed: Set<string>, module: Module, rec: Rec | null, path: string) => {
@@ -108,7 +117,7 @@ const appendValues = (draft: Draft, rec: Rec, asked: unknown) => {
   }
 }
 
-/** Keys that are about the record, or which every read gives back. */
+/** Keys about the record, or keys that every read returns. */
 const isSideKey = (key: string) => key === 'id' || key === 'Layout' || key === 'Tag' || key === '_delete' || key.startsWith('$')
 
 const unknownKey = (field: Field | undefined) =>

@@ -4,14 +4,14 @@ import {type Answer, refusal} from './answers.ts'
 import {toMs} from './clock.ts'
 import {actionOf, type Fault, type FaultAction} from './faults.ts'
 import {writeForeign} from './foreign.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {AccessToken} from './tokens.ts'
-import type {World} from './world.ts'
 
-/** A call's end: an answer, which may be cut short, or none at all. */
+/** The end of a call: an answer, possibly cut, or none. */
 export type Outcome = {answer: Answer; end: 'answered' | 'dropped' | 'truncated' | 'late' | 'repeated'}
 
-/** What a fault changes around the call, before anybody looks at it. */
-export const disturb = (world: World, fault: Fault | null, token: AccessToken | null, refresh: string | null) => {
+/** Changes by a fault before the call is handled. */
+export const disturb = (world: SimulatorState, fault: Fault | null, token: AccessToken | null, refresh: string | null) => {
   if (actionOf(fault, 'expireToken') && token) world.tokens.access.delete(token.token)
   if (actionOf(fault, 'revokeGrant')) world.tokens.revoke(token?.refreshToken ?? refresh ?? token?.token ?? '')
   const jump = actionOf(fault, 'clockJump')
@@ -22,8 +22,8 @@ export const disturb = (world: World, fault: Fault | null, token: AccessToken | 
   token.org.credits.exhaustUntil(until)
 }
 
-/** The end of a call that is never done, or null when it goes on. */
-export const interrupt = (world: World, fault: Fault | null): Outcome | null => {
+/** The end of a call that never takes effect, or null to continue. */
+export const interrupt = (world: SimulatorState, fault: Fault | null): Outcome | null => {
   for (const action of fault?.actions ?? []) {
     if (action.type === 'dropBefore' || (action.type === 'tokenDown' && action.drop)) return {answer: {status: 0}, end: 'dropped'}
     const answer = interrupting(world, action)
@@ -32,8 +32,8 @@ export const interrupt = (world: World, fault: Fault | null): Outcome | null => 
   return null
 }
 
-/** Waits in flight: slow calls, held ones, and what another user does meanwhile. */
-export const linger = async (world: World, fault: Fault | null, when: 'before' | 'after') => {
+/** Waits in flight: slow calls, held calls, and changes by another user meanwhile. */
+export const linger = async (world: SimulatorState, fault: Fault | null, when: 'before' | 'after') => {
   for (const action of fault?.actions ?? []) {
     if (!('when' in action ? action.when === when : when === 'before')) continue
     if (action.type === 'slow') await wait(action.ms)
@@ -42,8 +42,8 @@ export const linger = async (world: World, fault: Fault | null, when: 'before' |
   }
 }
 
-/** What becomes of the answer of a call that was done. */
-export const spoil = (world: World, fault: Fault | null, answer: Answer): Outcome => {
+/** Changes by a fault to the answer of a call that took effect. */
+export const spoil = (world: SimulatorState, fault: Fault | null, answer: Answer): Outcome => {
   let outcome: Outcome = {answer, end: 'answered'}
   for (const action of fault?.actions ?? []) {
     if (action.type === 'dropAfter') outcome = {...outcome, end: 'dropped'}
@@ -53,7 +53,7 @@ export const spoil = (world: World, fault: Fault | null, answer: Answer): Outcom
   return {...outcome, answer: {...outcome.answer, committed: Boolean(answer.committed)}}
 }
 
-const interrupting = (world: World, action: FaultAction): Answer | null => {
+const interrupting = (world: SimulatorState, action: FaultAction): Answer | null => {
   switch (action.type) {
     case 'status5xxBefore':
       return serverError(world, action)
@@ -72,7 +72,7 @@ const interrupting = (world: World, action: FaultAction): Answer | null => {
   }
 }
 
-const spoiled = (world: World, action: FaultAction, answer: Answer): Answer => {
+const spoiled = (world: SimulatorState, action: FaultAction, answer: Answer): Answer => {
   switch (action.type) {
     case 'status5xxAfter':
       return serverError(world, action)
@@ -97,7 +97,7 @@ const spoiled = (world: World, action: FaultAction, answer: Answer): Answer => {
   }
 }
 
-/** The last entries are missing unless told otherwise. */
+/** Omits the last entries by default. */
 const without = (entries: any[], {by = 1, at = 'last'}: {by?: number; at?: 'first' | 'middle' | 'last'}) => {
   const room = Math.max(0, entries.length - by)
   return entries.toSpliced(at === 'first' ? 0 : at === 'last' ? room : Math.ceil(room / 2), by)
@@ -110,7 +110,7 @@ const withWrongId = (entries: any[], {index = 0, of = index + 1, id}: {index?: n
 }
 
 const serverError = (
-  world: World,
+  world: SimulatorState,
   {status = 500, html = false, retryAfter}: {status?: number; html?: boolean; retryAfter?: number | string},
 ): Answer => {
   const headers: Record<string, string> = retryAfter === undefined ? {} : {'retry-after': retryText(world, retryAfter)}
@@ -118,7 +118,7 @@ const serverError = (
   return {status, body: refusal('INTERNAL_ERROR'), headers}
 }
 
-const rateLimited = (world: World, action: Extract<FaultAction, {type: 'rateLimit'}>): Answer => {
+const rateLimited = (world: SimulatorState, action: Extract<FaultAction, {type: 'rateLimit'}>): Answer => {
   const headers: Record<string, string> = {}
   if (action.retryAfter !== undefined) headers['retry-after'] = retryText(world, action.retryAfter)
   if (action.credits !== undefined) headers['x-api-credits-remaining'] = String(action.credits)
@@ -127,13 +127,13 @@ const rateLimited = (world: World, action: Extract<FaultAction, {type: 'rateLimi
   return {status: 429, body: refusal('TOO_MANY_REQUESTS', {}, message), headers}
 }
 
-/** Seconds as they are; `date:30` is the HTTP date thirty seconds from now. */
-const retryText = (world: World, retryAfter: number | string): string => {
+/** Seconds unchanged; `date:30` becomes the HTTP date thirty seconds from now. */
+const retryText = (world: SimulatorState, retryAfter: number | string): string => {
   const [, seconds] = /^date:(\d+)$/.exec(String(retryAfter)) ?? []
   return seconds === undefined ? String(retryAfter) : new Date(world.clock.now() + Number(seconds) * 1000).toUTCString()
 }
 
-const redirected = (world: World, to?: string): Answer => ({
+const redirected = (world: SimulatorState, to?: string): Answer => ({
   status: 302,
   text: '',
   headers: {location: to ?? `${world.hostOf(world.defaultDc)}/elsewhere`},

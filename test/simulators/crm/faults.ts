@@ -1,9 +1,10 @@
 import type {Instant} from './clock.ts'
 
 /**
- * What goes wrong. `before`: nothing was done yet; `after`: the call was done, only its answer suffers. `late`: the connection is cut or stays
- * silent, and the call is done so many ms later. `twice`: the network delivers the request twice, and one of the answers. `wrongId`: an entry
- * names the record of another entry, or `id`. `clockSkew` is of one call, `clockJump` of the org from now on.
+ * The effect of a fault. `before`: the call has no effect; `after`: the call takes effect and only its answer is changed. `late`:
+ * the connection is cut or silent, and the call takes effect so many ms later. `twice`: the request is delivered twice, with one
+ * of the answers. `wrongId`: an entry names the record of another entry, or `id`. `clockSkew` is for one call, `clockJump` for
+ * the org from then on.
  */
 export type FaultAction =
   | {type: 'dropBefore'}
@@ -36,7 +37,7 @@ export type FaultAction =
 
 export type FaultType = FaultAction['type']
 
-/** Every part given must match. `nth` begins with that request; `share` meets so many of them by chance, the same ones for the same seed. */
+/** Every given part must match. `nth` is the first affected request; `share` is a random share, equal for equal seeds. */
 export type FaultMatch = {
   method?: string
   path?: string
@@ -49,13 +50,12 @@ export type FaultMatch = {
   seed?: number
 }
 
-/** An action may be given by its bare name, and several may be given at once. */
+/** An action may be a bare name or a list. */
 export type FaultSpec = {match?: FaultMatch; times?: number; action: FaultAction | FaultType | (FaultAction | FaultType)[]}
 
-/** `used` times so far; `seen` counts the requests it matched, for `nth`. */
+/** `used`: how often it applied; `seen`: how many requests matched, for `nth`. */
 export type Fault = {id: number; match: FaultMatch; times: number; actions: FaultAction[]; seen: number; used: number; chance: () => number}
 
-/** What a match looks at. */
 export type Target = {
   method: string
   path: string
@@ -70,7 +70,7 @@ export type Faults = {
   list: () => Fault[]
   remove: (id: number) => boolean
   clear: () => void
-  /** The first fault that matches and has times left. */
+  /** The first matching fault that has uses left. */
   take: (target: () => Target) => Fault | null
 }
 
@@ -149,7 +149,7 @@ const readActions = ({action}: FaultSpec): FaultAction[] =>
     return read
   })
 
-/** Without a path, what ails the token endpoint is met there, and everything else at the CRM. */
+/** Without a path, token faults apply at the token endpoint and all others at the CRM. */
 const withDefaults = (match: FaultMatch, actions: FaultAction[]): FaultMatch => {
   if (match.path !== undefined) return match
   const isToken = actions.some(({type}) => type === 'tokenThrottle' || type === 'tokenDown')
@@ -164,7 +164,7 @@ const isMatch = (match: FaultMatch, target: Target): boolean =>
   (match.org === undefined || match.org === target.org) &&
   (match.user === undefined || match.user === target.user)
 
-/** Numbers from 0 to 1, the same row of them for the same seed (mulberry32). */
+/** Pseudo-random numbers from 0 to 1, equal for equal seeds (mulberry32). */
 const seeded = (seed: number) => {
   let state = seed >>> 0
   return () => {
@@ -175,7 +175,7 @@ const seeded = (seed: number) => {
   }
 }
 
-/** `*` within a segment, `**` over any. */
+/** `*` matches within a segment, `**` across segments. */
 const globPattern = (glob: string) => {
   const source = glob
     .split(/(\*\*|\*)/)

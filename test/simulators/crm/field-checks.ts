@@ -3,7 +3,7 @@ import {type Org, userById} from './org.ts'
 import {type DataType, defaultLengths, type FieldSpec} from './schema.ts'
 import {isDate, parseInstant} from './zones.ts'
 
-/** Why a value is refused; where it stood is added by whoever walks the record. */
+/** The reason why a value is refused; the caller adds the path. */
 export class Problem {
   readonly code: string
   readonly details: Record<string, unknown>
@@ -15,7 +15,7 @@ export class Problem {
   }
 }
 
-/** Gives the value to keep, or the problem with it. Null and empty values never get here. */
+/** Returns the value to store, or the problem. Never called with null or empty values. */
 export type Check = (value: unknown) => unknown
 
 export const invalidId = 'the id given seems to be invalid'
@@ -107,6 +107,13 @@ const userLookup: Maker = ({org}) => {
   }
 }
 
+/** Reads a list of tags, each with a name and optionally an id. Source: the vendor's SDK, class `Tag`. */
+const tags: Check = value => {
+  if (!Array.isArray(value)) return expected('jsonarray')
+  const names = value.map(one => (typeof one === 'object' && one !== null && 'name' in one ? one.name : null))
+  return names.every(name => typeof name === 'string' && name !== '') ? names.map(name => ({name})) : expected('jsonobject')
+}
+
 const readOnly: Maker = () => value => value
 
 const checks: Record<DataType, Maker> = {
@@ -126,16 +133,21 @@ const checks: Record<DataType, Maker> = {
   currency: decimal('currency'),
   boolean: () => value => (typeof value === 'boolean' ? value : expected('boolean')),
   date: () => value => (typeof value === 'string' && isDate(value) ? value : expected('date')),
-  datetime: () => value => (typeof value === 'string' ? (parseInstant(value) ?? expected('datetime')) : expected('datetime')),
+  datetime: () => value =>
+    typeof value === 'string' && !/\.\d/.test(value) ? (parseInstant(value) ?? expected('datetime')) : expected('datetime'),
   lookup,
   ownerlookup: userLookup,
   userlookup: userLookup,
   multiselectlookup: readOnly,
   subform: readOnly,
   formula: readOnly,
+  tag: () => tags,
 }
 
-/** What writes take and reads answer. Source: help.zoho.com, Kaizen #205; the vendor's SDK validates it (lib/utils/util/utility.js). */
+/**
+ * The display values that writes accept and reads return. Source: help.zoho.com, Kaizen #205; the vendor's SDK validates them
+ * (lib/utils/util/utility.js).
+ */
 export const displayValues = (spec: FieldSpec) => (spec.options ?? []).map(option => (typeof option === 'string' ? option : option.display))
 
 /** `{"id":"44…"}`, or the bare id. */

@@ -3,7 +3,6 @@ import {type Module, rowsModule} from './modules.ts'
 import {namedId, type Org} from './org.ts'
 import {jsonTypes} from './schema.ts'
 
-/** A field as the metadata calls give it. */
 export const describeField = (org: Org, module: Module, field: Field) => {
   const {spec} = field
   const label = spec.label ?? spec.name.replaceAll('_', ' ')
@@ -15,7 +14,7 @@ export const describeField = (org: Org, module: Module, field: Field) => {
     field_label: label,
     display_label: label,
     column_name: spec.name.toUpperCase(),
-    data_type: spec.type,
+    data_type: spec.type === 'tag' ? 'text' : spec.type,
     json_type: spec.formula && 'multiply' in spec.formula ? 'double' : jsonTypes[spec.type],
     length: field.length,
     decimal_place: decimals(field),
@@ -45,6 +44,8 @@ export const describeField = (org: Org, module: Module, field: Field) => {
     default_value: spec.default ?? null,
     layout_associations: isUsed ? [{name: 'Standard', api_name: 'Standard', id: namedId(org, `layout ${module.name}`)}] : [],
     textarea: spec.type === 'textarea' ? {type: spec.rich ? 'rich_text' : 'small'} : undefined,
+    ...(spec.encrypted && {crypt: {mode: 'decryption', encrypt_case: null, status: 1}}),
+    ...spec.describedAs,
   }
 }
 
@@ -84,7 +85,6 @@ const unchanging = {
   blueprint_supported: true,
 }
 
-/** The same field as a layout gives it. */
 export const describeOnLayout = (org: Org, module: Module, field: Field, position: number) => {
   const {email_parser: _, layout_associations: __, formula, pick_list_values, ...rest} = describeField(org, module, field)
   const isFormula = 'return_type' in formula

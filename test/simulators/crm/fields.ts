@@ -1,5 +1,5 @@
 import {type Check, createCheck} from './field-checks.ts'
-import {metaId, type Org, owning, userById} from './org.ts'
+import {metaId, namedId, type Org, owning, userById} from './org.ts'
 import {type DataType, defaultLengths, type FieldSpec, type Formula} from './schema.ts'
 import type {Rec} from './store.ts'
 import {formatInstant} from './zones.ts'
@@ -13,11 +13,9 @@ export type Field = {
   creatable: boolean
   updatable: boolean
   check: Check
-  /** The value as conditions compare it: date-times in milliseconds, lookups as ids. */
+  /** The value for comparisons: date-times in milliseconds, lookups as ids. */
   raw: (rec: Rec) => unknown
-  /** The value as list reads give it. */
   read: (rec: Rec, zone: string) => unknown
-  /** Next number of an autonumber. */
   next: number
 }
 
@@ -48,7 +46,7 @@ export const takeNumber = (field: Field) => {
   return `${prefix}${field.next++}${suffix}`
 }
 
-/** Fields every module has; `Owner` is the only one a record may set. */
+/** The fields of every module; a record may set only `Owner`. */
 export const systemFields: FieldSpec[] = [
   {name: 'Owner', type: 'ownerlookup', label: 'Owner'},
   {name: 'Created_By', type: 'ownerlookup', label: 'Created By', readOnly: true},
@@ -113,6 +111,7 @@ const createRead = (org: Org, spec: FieldSpec, raw: Field['raw']): Field['read']
     }
   }
   if (spec.type === 'subform' || spec.type === 'multiselectlookup') return () => null
+  if (spec.type === 'tag') return rec => readTags(org, raw(rec))
   if (spec.rich) return rec => cut(raw(rec))
   return raw
 }
@@ -123,5 +122,8 @@ const readLookup = (org: Org, to: string | undefined, id: unknown) => {
   const target = module?.store.byId.get(id)
   return module && target ? {name: module.naming?.raw(target) ?? null, id} : null
 }
+
+const readTags = (org: Org, tags: unknown) =>
+  Array.isArray(tags) ? tags.map(({name}) => ({name, id: namedId(org, `tag ${name}`), color_code: null})) : []
 
 const cut = (value: unknown) => (typeof value === 'string' && value.length > 500 ? value.slice(0, 500) : value)

@@ -1,4 +1,3 @@
-/** Calls kept waiting until a test lets them go. */
 export type Holds = {wait: () => Promise<void>; release: (count?: number) => number; waiting: () => number}
 
 export const createHolds = (): Holds => {

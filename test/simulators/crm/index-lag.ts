@@ -1,16 +1,16 @@
 import type {Rec, Values} from './store.ts'
 
-/** Records written a moment ago, each with what a lagging index still shows of it. `before`: null where the index does not know it yet. */
+/** Recently written records, each with the values a lagging index still shows. `before` is null if the index does not have the record yet. */
 export type IndexLag = Map<Rec, {until: number; before: Values | null}>
 
-/** `before`: the values the record had until now. A record written twice within the lag keeps showing the older values. */
+/** `before`: the values of the record until now. A record written twice within the lag keeps showing the older values. */
 export const noteWrite = (lag: IndexLag, rec: Rec, {before, now, seconds}: {before: Values | null; now: number; seconds: number}) => {
   if (seconds <= 0) return
   const known = lag.get(rec)
   lag.set(rec, {until: now + seconds * 1000, before: known && known.until > now ? known.before : before})
 }
 
-/** The record as the index shows it; null while the index does not know it. */
+/** The record as the index shows it; null if the index does not have it yet. */
 export const seenThrough = (lag: IndexLag, rec: Rec, now: number): Rec | null => {
   const pending = lag.get(rec)
   if (!pending) return rec

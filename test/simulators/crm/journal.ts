@@ -4,7 +4,7 @@ import {createRing} from './ring.ts'
 
 export type JournalOptions = {limit?: number; bodies?: boolean}
 
-/** One request as it was met; tokens and secrets are not in it. */
+/** One request, without tokens and secrets. */
 export type JournalEntry = {
   seq: number
   at: string
@@ -21,7 +21,7 @@ export type JournalEntry = {
   body: any
   status: number | null
   answer: any
-  /** `late`: carried out after its connection had closed. `repeated`: carried out, but another delivery of the request got the answer. */
+  /** `late`: executed after its connection closed. `repeated`: executed, but another delivery of the request got the answer. */
   outcome: 'answered' | 'dropped' | 'truncated' | 'unfinished' | 'late' | 'repeated'
   committed: boolean
   fault: {id: number; actions: string[]} | null
@@ -63,7 +63,7 @@ export const createJournal = ({limit = 2000, bodies = true}: JournalOptions = {}
   }
 }
 
-/** Texts are kept as they came, and read only when somebody looks. */
+/** Bodies are kept as text and parsed only when the journal is read. */
 const readable = ({accounts, ...entry}: JournalEntry & {accounts: boolean}): JournalEntry => {
   if (!accounts) return {...entry, body: parse(entry.body), answer: parse(entry.answer)}
   const query = Object.fromEntries(Object.entries(entry.query).map(([name, value]) => [name, secret.test(name) ? '***' : value]))

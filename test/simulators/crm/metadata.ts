@@ -3,6 +3,7 @@ import {type Call, isId} from './call.ts'
 import {describeField, describeOnLayout} from './field-description.ts'
 import type {Module} from './modules.ts'
 import {namedId, type Org} from './org.ts'
+import {profileId} from './profiles.ts'
 
 const statuses = ['visible', 'user_hidden', 'system_hidden', 'scheduled_for_deletion']
 
@@ -110,7 +111,6 @@ const unchanging = {
   modified_by: null,
 }
 
-/** What only the answer about one module holds. */
 const singleModule = (org: Org, module: Module) => ({
   source: 'crm',
   per_page: 10,
@@ -130,7 +130,7 @@ const singleModule = (org: Org, module: Module) => ({
   layouts: [{...layoutHead(org, module), convert_mapping: {}, profiles: []}],
 })
 
-/** An object, a string or null: it differs between the API's versions. */
+/** An object, a string or null, depending on the API version. */
 const displayField = (org: Org, module: Module) => {
   const {naming} = module
   if (!naming || org.switches.displayField === 'null') return null
@@ -190,7 +190,7 @@ const describeLayout = (org: Org, module: Module) => {
   }
 }
 
-const profiles = (org: Org) => ['Administrator', 'Standard'].map(name => ({name, id: namedId(org, `profile ${name}`)}))
+const profiles = (org: Org) => [...org.profiles.keys()].map(name => ({name, id: profileId(org, name)}))
 const statusOf = (module: Module) => module.spec.status ?? 'visible'
 const findModule = (org: Org, asked: string) => org.modules.get(asked) ?? [...org.modules.values()].find(module => module.id === asked)
 

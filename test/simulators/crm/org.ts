@@ -2,7 +2,7 @@ import type {Clock} from './clock.ts'
 import type {Gate} from './concurrency.ts'
 import type {CreditLedger} from './credits.ts'
 import type {Module} from './modules.ts'
-import type {OrgSpec, UserSpec} from './schema.ts'
+import type {OrgSpec, ProfileSpec, UserSpec} from './schema.ts'
 import type {Switches} from './switches.ts'
 
 export type User = {
@@ -26,6 +26,7 @@ export type Org = {
   dc: string
   timeZone: string
   users: User[]
+  profiles: Map<string, ProfileSpec>
   modules: Map<string, Module>
   credits: CreditLedger
   gate: Gate
@@ -35,13 +36,13 @@ export type Org = {
   names: Map<string, string>
 }
 
-/** The time the org tells, in ms: its clock's, as far off as a switch says. */
-export const toldTime = ({clock, switches}: Org) => clock.now() + switches.clockOffsetSeconds * 1000
+/** The time shown by the org in ms: its clock plus the offset of the switch. */
+export const reportedTime = ({clock, switches}: Org) => clock.now() + switches.clockOffsetSeconds * 1000
 
 export const metaId = (org: Org) => idOf(org, (org.counters.meta += 1))
 export const recordId = (org: Org) => idOf(org, (org.counters.record += 1))
 
-/** The same name always has the same id: profiles, roles, layouts, sections. */
+/** The id of a profile, role, layout or section; equal names have equal ids. */
 export const namedId = (org: Org, name: string): string => {
   let id = org.names.get(name)
   if (!id) org.names.set(name, (id = metaId(org)))
@@ -71,7 +72,6 @@ export const addUser = (org: Org, spec: UserSpec): User => {
 export const userByEmail = (org: Org, email: string) => org.users.find(user => user.email.toLowerCase() === email.toLowerCase())
 export const userById = (org: Org, id: string) => org.users.find(user => user.id === id)
 
-/** A user as records name them. */
 export const named = (user: User) => ({name: user.fullName, id: user.id})
 export const owning = (user: User) => ({name: user.fullName, id: user.id, email: user.email})
 

@@ -5,12 +5,12 @@ import type {Module} from './modules.ts'
 const mostRecords = 100_000
 const livesMs = 24 * 3600_000
 
-/** Where the next page begins. Sorted reads go by what was given so far, unsorted ones by the last id. */
+/** The start of the next page: sorted reads count the records so far, unsorted ones use the last id. */
 export type PageToken = {lastId?: string; skip: number; given: number; page: number}
 
-type Kept = {bound: string; lastId: string; given: number; page: number; until: number}
+type KeptToken = {bound: string; lastId: string; given: number; page: number; until: number}
 
-/** The token is bound to the module and to everything asked beside it. */
+/** The token is bound to the module and to all other parameters. */
 const boundTo = (call: Call, module: Module) => {
   const rest = [...call.query].filter(([name]) => !['page_token', 'page', 'per_page'].includes(name)).sort()
   return `${call.org.key}/${module.name}?${new URLSearchParams(rest)}`
@@ -18,7 +18,7 @@ const boundTo = (call: Call, module: Module) => {
 
 export const nextToken = (call: Call, module: Module, {lastId, given}: {lastId: string; given: number}): string => {
   const page = Number(call.query.get('page') ?? openToken(call, module)?.page ?? 1) + 1
-  const kept: Kept = {bound: boundTo(call, module), lastId, given, page, until: call.org.clock.now() + livesMs}
+  const kept: KeptToken = {bound: boundTo(call, module), lastId, given, page, until: call.org.clock.now() + livesMs}
   return Buffer.from(JSON.stringify(kept)).toString('base64url')
 }
 
@@ -34,7 +34,7 @@ export const openToken = (call: Call, module: Module): PageToken | null => {
   return {...(isById ? {lastId: kept.lastId} : {}), skip: isById ? 0 : kept.given, given: kept.given, page: kept.page}
 }
 
-const decode = (text: string): Kept | null => {
+const decode = (text: string): KeptToken | null => {
   try {
     const kept = JSON.parse(Buffer.from(text, 'base64url').toString())
     return typeof kept?.bound === 'string' ? kept : null

@@ -1,6 +1,9 @@
 import {type Answer, CallRefused, nothing, ok, refuse} from './answers.ts'
 import {type Call, numberParam} from './call.ts'
 import {type Org, type User, userById} from './org.ts'
+import {isAdministrator} from './profiles.ts'
+
+const isAdmin = (user: User, {org}: Call) => isAdministrator(org, user)
 
 const typeFilters: Record<string, (user: User, call: Call) => boolean> = {
   AllUsers: () => true,
@@ -10,8 +13,8 @@ const typeFilters: Record<string, (user: User, call: Call) => boolean> = {
   NotConfirmedUsers: user => !user.confirmed,
   DeletedUsers: user => user.status === 'deleted',
   ActiveConfirmedUsers: user => user.status === 'active' && user.confirmed,
-  AdminUsers: user => user.profile.name === 'Administrator',
-  ActiveConfirmedAdmins: user => user.status === 'active' && user.confirmed && user.profile.name === 'Administrator',
+  AdminUsers: isAdmin,
+  ActiveConfirmedAdmins: (user, call) => user.status === 'active' && user.confirmed && isAdmin(user, call),
   CurrentUser: (user, call) => user.id === call.user.id,
 }
 
@@ -27,7 +30,8 @@ export const listUsers = (call: Call): Answer => {
   return ok({users: users.map(describeUser), info})
 }
 
-export const countUsers = (call: Call): Answer => ok({count: findUsers(call).length})
+/** Returns the number as text. Source: the vendor's OpenAPI 3.0 of users, and `TLongString` in its SDK's json_details. */
+export const countUsers = (call: Call): Answer => ok({count: String(findUsers(call).length)})
 
 export const readUser = (call: Call): Answer => {
   const user = userById(call.org, call.segments[1]!)

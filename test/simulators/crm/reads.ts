@@ -4,6 +4,7 @@ import type {Field} from './fields.ts'
 import {type Module, rowsModule} from './modules.ts'
 import {named} from './org.ts'
 import {nextToken, openToken} from './page-tokens.ts'
+import {canSee} from './profiles.ts'
 import {live, newestFirst, type Rec} from './store.ts'
 import {readRow} from './subforms.ts'
 import {formatInstant} from './zones.ts'
@@ -18,7 +19,7 @@ export const listRecords = (call: Call): Answer => {
   const fields = readFields(call, module)
   const ids = readIds(call)
   const since = headerInstant(call, 'if-modified-since')
-  const isWanted = (rec: Rec) => isListed(call, rec) && (since === null || rec.modifiedAt > since)
+  const isWanted = (rec: Rec) => canSee(call, module.name, rec) && isListed(call, rec) && (since === null || rec.modifiedAt > since)
   if (ids.length > 0) return listed(call, fields, sortIds(module, ids).filter(isWanted), {page: 1, perPage: recordsPerPage, more: false})
   return listPage(call, module, fields, isWanted, since)
 }
@@ -28,7 +29,7 @@ export const readRecord = (call: Call): Answer => {
   const id = call.segments[1]!
   if (!isId(id)) throw new CallRefused(refuse(400, 'INVALID_DATA', {resource_path_index: 1}, 'the id given seems to be invalid'))
   const rec = module.store.byId.get(id)
-  if (!rec) return nothing()
+  if (!rec || !canSee(call, module.name, rec)) return nothing()
   const since = headerInstant(call, 'if-modified-since')
   if (since !== null && rec.modifiedAt <= since) return {status: 304}
   return ok({data: [fullRecord(call, module, rec)]})
@@ -37,7 +38,7 @@ export const readRecord = (call: Call): Answer => {
 export const countAll = (call: Call): Answer => {
   const module = moduleOf(call, call.segments[0]!)
   let count = 0
-  for (const rec of live(module.store)) if (isListed(call, rec)) count += 1
+  for (const rec of live(module.store)) if (canSee(call, module.name, rec) && isListed(call, rec)) count += 1
   return ok({count})
 }
 
@@ -62,7 +63,7 @@ export const listDeleted = (call: Call): Answer => {
   return ok({data, info: {per_page: perPage, count: data.length, page, more_records: found.length > page * perPage}})
 }
 
-/** A single read: every field, subform rows, and the keys that begin with `$`. */
+/** A single read has every field, subform rows, and keys that begin with `$`. */
 export const fullRecord = (call: Pick<Call, 'org'> & {user: {timeZone: string}}, module: Module, rec: Rec): Record<string, unknown> => {
   const zone = call.user.timeZone
   const read: Record<string, unknown> = {id: rec.id}
@@ -85,10 +86,10 @@ export const fullRecord = (call: Pick<Call, 'org'> & {user: {timeZone: string}},
     $currency_symbol: call.org.spec.currency?.symbol ?? '€',
     $field_states: null,
   }
-  return {...read, ...sides, ...keys, $has_more: more}
+  return {...sides, ...read, ...keys, $has_more: more}
 }
 
-/** One line of a list read: the fields asked for, and always the id. */
+/** One entry of a list read: the requested fields and always the id. */
 export const pickFields = (fields: Field[], rec: Rec, zone: string): Record<string, unknown> => {
   const read: Record<string, unknown> = {}
   for (const field of fields) read[field.name] = field.read(rec, zone)
@@ -110,14 +111,14 @@ const readIds = (call: Call): string[] => {
   return ids
 }
 
-/** Ids that do not exist are left out; the rest come newest first, each once. */
+/** Absent ids are omitted; the others come newest first, each once. */
 const sortIds = (module: Module, ids: string[]): Rec[] =>
   [...new Set(ids)]
     .map(id => module.store.byId.get(id))
     .filter(rec => rec !== undefined)
     .sort((one, other) => (one.id < other.id ? 1 : -1))
 
-/** Converted leads are hidden unless asked for. */
+/** Converted leads are hidden unless requested. */
 const isListed = (call: Call, rec: Rec): boolean => {
   const converted = call.query.get('converted') ?? 'false'
   return converted === 'both' || rec.converted === (converted === 'true')

@@ -1,6 +1,5 @@
 import type {IncomingHttpHeaders, IncomingMessage} from 'node:http'
 
-/** One HTTP request, read to its end; the data centre's prefix is taken off the path. */
 export type Request = {
   method: string
   path: string
@@ -8,7 +7,7 @@ export type Request = {
   query: URLSearchParams
   headers: IncomingHttpHeaders
   body: Buffer
-  /** Query, url-encoded or multipart: whichever carries the parameters. */
+  /** The parameters of the query, or of a url-encoded or multipart body. */
   params: () => Promise<URLSearchParams>
 }
 
@@ -31,7 +30,7 @@ export const readRequest = async (incoming: IncomingMessage, defaultDc: string):
   }
 }
 
-/** Both schemes are taken; anything else is no token at all. */
+/** Both schemes are accepted; any other means no token. */
 export const bearerOf = (headers: IncomingHttpHeaders): string | null =>
   /^(?:Zoho-oauthtoken|Bearer)\s+(\S+)$/i.exec(headers.authorization ?? '')?.[1] ?? null
 

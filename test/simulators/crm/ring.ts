@@ -1,4 +1,3 @@
-/** The last so many of something. */
 export type Ring<T> = {push: (one: T) => void; list: () => T[]; clear: () => void; readonly total: number}
 
 export const createRing = <T>(limit: number): Ring<T> => {

@@ -4,12 +4,13 @@ import {costOfQuery, queryRecords} from './coql.ts'
 import {writeCost} from './credits.ts'
 import {listFields, listLayouts, listModules, readField, readLayout, readModule} from './metadata.ts'
 import {countUsers, listUsers, readOrg, readUser} from './people.ts'
+import {listProfiles, listSharing, readProfile} from './profiles.ts'
 import {countAll, listDeleted, listRecords, readRecord} from './reads.ts'
 import type {Verb} from './scopes.ts'
 import {searchRecords} from './search.ts'
 import {countRecords, createRecords, deleteRecords, updateRecords, upsertRecords} from './write-calls.ts'
 
-/** `area` is the scope it needs; `{module}` stands for the module in the path. */
+/** `area` is the required scope; `{module}` stands for the module in the path. */
 export type Route = {
   method: string
   path: string[]
@@ -36,7 +37,7 @@ const at = (method: string, path: string, area: string, verb: Verb, run: Route['
   ...more,
 })
 
-/** Fixed paths before those with a module in them. */
+/** Fixed paths come before those with a module. */
 export const routes: Route[] = [
   at('GET', 'org', 'ZohoCRM.org', 'READ', readOrg),
   at('GET', 'users', 'ZohoCRM.users', 'READ', listUsers),
@@ -48,6 +49,9 @@ export const routes: Route[] = [
   at('GET', 'settings/fields/{id}', 'ZohoCRM.settings.fields', 'READ', readField),
   at('GET', 'settings/layouts', 'ZohoCRM.settings.layouts', 'READ', listLayouts),
   at('GET', 'settings/layouts/{id}', 'ZohoCRM.settings.layouts', 'READ', readLayout),
+  at('GET', 'settings/profiles', 'ZohoCRM.settings.profiles', 'READ', listProfiles),
+  at('GET', 'settings/profiles/{id}', 'ZohoCRM.settings.profiles', 'READ', readProfile),
+  at('GET', 'settings/data_sharing', 'ZohoCRM.settings.data_sharing', 'READ', listSharing),
   at('POST', 'coql', 'ZohoCRM.coql', 'READ', queryRecords, {cost: costOfQuery, isHeavy: () => true}),
   at('GET', '{module}/search', recordArea, 'READ', searchRecords, {also: 'ZohoSearch.securesearch'}),
   at('GET', '{module}/deleted', recordArea, 'READ', listDeleted),
@@ -64,7 +68,7 @@ export const routes: Route[] = [
 
 export const isRecordRoute = (route: Route) => route.path[0] === '{module}' || route.path[0] === 'coql'
 
-/** The route, or why there is none. */
+/** The route, or the reason why there is none. */
 export const findRoute = (method: string, segments: string[]): Route | 'no path' | 'no method' => {
   const onPath = routes.filter(route => isPath(route.path, segments))
   if (onPath.length === 0) return 'no path'
@@ -72,7 +76,7 @@ export const findRoute = (method: string, segments: string[]): Route | 'no path'
   return onPath.filter(route => !isFixed || route.path[0] !== '{module}').find(route => route.method === method) ?? 'no method'
 }
 
-/** The module a call is about, as faults and the journal name it. */
+/** The module of a call, as in faults and the journal. */
 export const moduleNamed = (segments: string[]): string | undefined => (isReserved(segments[0]) ? undefined : segments[0])
 
 const isReserved = (segment: string | undefined) => ['org', 'users', 'settings', 'coql'].includes(segment ?? '')

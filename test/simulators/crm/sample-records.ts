@@ -1,5 +1,5 @@
 import {writeForeign} from './foreign.ts'
-import type {World} from './world.ts'
+import type {SimulatorState} from './simulator-state.ts'
 
 const accounts = [
   ['Harbour Foods', 'ACC-1001', 'Bilbao', 'Spain', 'Food'],
@@ -17,8 +17,8 @@ const people = [
   ['Tom', 'Ashby', 3],
 ] as const
 
-/** A handful of records in the first org, so that a first look finds something. */
-export const addSampleRecords = (world: World) => {
+/** Adds a few records to the first org for manual use. */
+export const addSampleRecords = (world: SimulatorState) => {
   const add = (module: string, record: Record<string, unknown>): string => String(writeForeign(world, {module, record}).details.id)
   const ids = accounts.map(([Account_Name, Account_Number, Billing_City, Billing_Country, Industry]) =>
     add('Accounts', {Account_Name, Account_Number, Billing_City, Billing_Country, Industry}),

@@ -1,4 +1,4 @@
-/** Schemas are data: seeds and tests describe modules with these, `modules.ts` makes them work. */
+/** Types for module schemas as data: seeds and tests describe modules, and `modules.ts` builds them. */
 export type DataType =
   | 'text'
   | 'textarea'
@@ -23,6 +23,8 @@ export type DataType =
   | 'multiselectlookup'
   | 'subform'
   | 'formula'
+  /** Text in the metadata, and a list of names on the wire. */
+  | 'tag'
 
 /** Joined texts (`Full_Name`) or multiplied numbers. */
 export type Formula = {join: string[]; by?: string} | {multiply: string[]}
@@ -36,7 +38,7 @@ export type FieldSpec = {
   mandatory?: boolean
   unique?: boolean | 'case-sensitive'
   readOnly?: boolean
-  /** On no layout the user sees. */
+  /** On no layout of the user. */
   unused?: boolean
   /** Required by the layout: checked only when a record names its `Layout`. */
   layoutRequired?: boolean
@@ -51,6 +53,10 @@ export type FieldSpec = {
   /** Rich text: cut to 500 characters in list reads. */
   rich?: boolean
   default?: unknown
+  /** COQL can only test whether the field is empty, unless it is a number. */
+  encrypted?: boolean
+  /** The metadata that replaces what the simulator derives from the type. */
+  describedAs?: {data_type?: string; json_type?: string; lookup?: object}
   custom?: boolean
 }
 
@@ -63,7 +69,7 @@ export type ModuleSpec = {
   kind?: ModuleKind
   fields: FieldSpec[]
   namingField?: string
-  /** What an upsert checks when it is told nothing: Email for leads, Name for custom modules. */
+  /** The field that an upsert without fields checks: Email for leads, Name for custom modules. */
   duplicateField?: string
   status?: 'visible' | 'user_hidden' | 'system_hidden' | 'scheduled_for_deletion'
   apiSupported?: boolean
@@ -73,6 +79,9 @@ export type ModuleSpec = {
   convertable?: boolean
   parent?: string
 }
+
+/** `clone`: not an original profile of the org. `without`: missing permissions, such as `Crm_Implied_Api_Access`. */
+export type ProfileSpec = {name: string; like: 'Administrator' | 'Standard'; clone?: boolean; without?: string[]}
 
 export type UserSpec = {
   email: string
@@ -99,7 +108,7 @@ export type Edition =
 export type OrgSpec = {
   key: string
   companyName: string
-  /** Seven digits every id of the org starts with. */
+  /** The seven digits at the start of every id of the org. */
   prefix: string
   zgid: string
   type?: 'production' | 'sandbox' | 'developer'
@@ -111,6 +120,8 @@ export type OrgSpec = {
   country?: string
   currency?: {name: string; code: string; symbol: string; locale: string}
   users: UserSpec[]
+  /** The profiles besides Administrator and Standard. */
+  profiles?: ProfileSpec[]
   modules: ModuleSpec[]
 }
 
@@ -138,9 +149,10 @@ export const jsonTypes: Record<DataType, string | null> = {
   multiselectlookup: 'jsonarray',
   subform: 'jsonarray',
   formula: 'string',
+  tag: 'jsonarray',
 }
 
-/** Never nought: the vendor's own SDK takes a field of no length for no field. */
+/** Never zero, because the vendor's SDK ignores a field of length zero. */
 export const defaultLengths: Record<DataType, number> = {
   text: 255,
   textarea: 2000,
@@ -165,4 +177,5 @@ export const defaultLengths: Record<DataType, number> = {
   multiselectlookup: 255,
   subform: 200,
   formula: 120,
+  tag: 2000,
 }

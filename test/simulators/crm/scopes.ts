@@ -8,7 +8,7 @@ export type Verb = 'READ' | 'CREATE' | 'UPDATE' | 'DELETE'
 export const splitScopes = (text: string) => text.split(/[\s,]+/).filter(Boolean)
 export const isScope = (text: string) => pattern.test(text) || openId.includes(text)
 
-/** `settings.fields` is also granted by `settings`, any verb also by ALL; module names are in lower case there. */
+/** `settings` includes `settings.fields`, and ALL includes every verb. Module names are in lower case. */
 export const hasScope = (token: AccessToken, area: string, verb: Verb): boolean => {
   const parts = area.toLowerCase().split('.')
   return token.scopes.some(scope => {
@@ -19,6 +19,6 @@ export const hasScope = (token: AccessToken, area: string, verb: Verb): boolean 
   })
 }
 
-/** A custom module may be named by itself, or all of them as `custom`. */
+/** A custom module is named by itself or by `custom`. */
 export const hasModuleScope = (token: AccessToken, module: string, isCustom: boolean, verb: Verb): boolean =>
   hasScope(token, `ZohoCRM.modules.${module}`, verb) || (isCustom && hasScope(token, 'ZohoCRM.modules.custom', verb))

@@ -1,4 +1,4 @@
-/** Search is fuzzy: case, blanks and these marks make no difference. */
+/** Search ignores case, blanks and these characters. */
 export const foldText = (text: string): string => text.toLowerCase().replace(/[{}[\]^:\-/!?*_@\s]+/g, ' ')
 
 export const digitsOf = (text: string): string => text.replace(/\D/g, '')

@@ -4,6 +4,7 @@ import {type Look, type Match, parseCriteria} from './criteria.ts'
 import type {Field} from './fields.ts'
 import {seenThrough} from './index-lag.ts'
 import type {Module} from './modules.ts'
+import {canSee} from './profiles.ts'
 import {pickFields, recordsPerPage} from './reads.ts'
 import {digitsOf, foldText} from './search-text.ts'
 import {newestFirst, type Rec} from './store.ts'
@@ -11,7 +12,7 @@ import {newestFirst, type Rec} from './store.ts'
 const mostRecords = 2000
 const searched = ['text', 'textarea', 'email', 'phone', 'website', 'picklist', 'autonumber']
 
-/** Looks in an index that may lag behind what is kept. */
+/** Searches an index that may lag behind the records. */
 export const searchRecords = (call: Call): Answer => {
   const module = moduleOf(call, call.segments[0]!)
   const page = numberParam(call, 'page', 1)
@@ -22,6 +23,7 @@ export const searchRecords = (call: Call): Answer => {
   const found: Rec[] = []
   for (const rec of newestFirst(module.store)) {
     if (converted !== 'both' && rec.converted !== (converted === 'true')) continue
+    if (!canSee(call, module.name, rec)) continue
     const look = lookAt(call, module, rec)
     if (look && match(rec, look)) found.push(rec)
     if (found.length > page * perPage) break
@@ -40,10 +42,10 @@ export const searchRecords = (call: Call): Answer => {
   return ok({data: shown.map(rec => pickFields(fields, rec, call.user.timeZone)), info})
 }
 
-/** Of a word or an e-mail address. Source: the vendor's OpenAPI of module search. */
+/** The maximum length of a word or email address. Source: the vendor's OpenAPI of module search. */
 const mostCharacters = 100
 
-/** When several are sent, the first of these counts. */
+/** If several parameters are sent, the first of these applies. */
 const readMatch = (call: Call, module: Module): Match => {
   const [name, text] =
     ['criteria', 'email', 'phone', 'word'].map(one => [one, call.query.get(one)?.trim() ?? ''] as const).find(([, value]) => value) ?? []

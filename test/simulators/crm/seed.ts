@@ -1,8 +1,8 @@
 import type {OrgSpec} from './schema.ts'
 import {customModules} from './seed-custom-modules.ts'
-import {standardModules} from './seed-modules.ts'
+import {inventoryModules, standardModules} from './seed-modules.ts'
 
-const modules = [...standardModules, ...customModules]
+const modules = [...standardModules, ...customModules, ...inventoryModules]
 
 /** A company on the enterprise edition, one on standard, a sandbox, and one in another data centre. */
 export const seedOrgs: OrgSpec[] = [

@@ -6,19 +6,20 @@ import {type Answer, refuse} from './answers.ts'
 import {answerAuthorise} from './consent.ts'
 import {answerControl} from './control.ts'
 import {answerCall, findToken, segmentsOf} from './crm-calls.ts'
+import {recordExchange} from './exchanges.ts'
 import {disturb, interrupt, linger, type Outcome, spoil} from './fault-course.ts'
 import {actionOf, type Fault, type FaultAction, type Target} from './faults.ts'
-import {toldTime} from './org.ts'
+import {reportedTime} from './org.ts'
 import {type Request, readRequest} from './request.ts'
 import {moduleNamed} from './routes.ts'
-import type {StandIn} from './stand-in.ts'
+import type {Simulator} from './simulator.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {AccessToken} from './tokens.ts'
-import type {World} from './world.ts'
 
 export type ServerOptions = {port: number; control: boolean; keepAliveMs: number}
 
-/** Both roles on one loopback port: the accounts host and the CRM. */
-export const openServer = async (standIn: StandIn, {port, control, keepAliveMs}: ServerOptions): Promise<Server> => {
+/** The accounts host and the CRM on one loopback port. */
+export const openServer = async (standIn: Simulator, {port, control, keepAliveMs}: ServerOptions): Promise<Server> => {
   const server = createServer((incoming, outgoing) => {
     serve(standIn, control, incoming, outgoing).catch(error => fail(outgoing, error))
   })
@@ -31,7 +32,7 @@ export const openServer = async (standIn: StandIn, {port, control, keepAliveMs}:
   return server
 }
 
-const serve = async (standIn: StandIn, control: boolean, incoming: IncomingMessage, outgoing: ServerResponse) => {
+const serve = async (standIn: Simulator, control: boolean, incoming: IncomingMessage, outgoing: ServerResponse) => {
   const {world} = standIn
   const request = await readRequest(incoming, world.defaultDc)
   if (control && request.path.startsWith('/__sim')) {
@@ -60,8 +61,8 @@ type Late = {
   outgoing: ServerResponse
 }
 
-/** The connection ends now, or when its client has waited long enough. The CRM does the request when it arrives. */
-const endBeforeArrival = async (standIn: StandIn, {request, token, fault, late, outgoing}: Late): Promise<Outcome> => {
+/** Ends the connection now, or when its client gives up. The CRM executes the request when it arrives. */
+const endBeforeArrival = async (standIn: Simulator, {request, token, fault, late, outgoing}: Late): Promise<Outcome> => {
   const {world} = standIn
   world.deliveries.add(token?.org.key ?? null, late.ms, async () => {
     const answer = await answerCall(world, request, null)
@@ -72,8 +73,8 @@ const endBeforeArrival = async (standIn: StandIn, {request, token, fault, late, 
   return {answer: {status: 0}, end: 'dropped'}
 }
 
-/** A request delivered twice is done twice; the answer that is not sent stands in the journal. */
-const answerOnce = async (standIn: StandIn, request: Request, token: AccessToken | null, fault: Fault | null): Promise<Outcome> => {
+/** Executes a request delivered twice; the unsent answer is only in the journal. */
+const answerOnce = async (standIn: Simulator, request: Request, token: AccessToken | null, fault: Fault | null): Promise<Outcome> => {
   const {world} = standIn
   const twice = isCrm(request) ? actionOf(fault, 'twice') : undefined
   if (!twice) return answerRequest(world, request, token, fault)
@@ -85,7 +86,7 @@ const answerOnce = async (standIn: StandIn, request: Request, token: AccessToken
   return sent
 }
 
-const answerRequest = async (world: World, request: Request, token: AccessToken | null, fault: Fault | null): Promise<Outcome> => {
+const answerRequest = async (world: SimulatorState, request: Request, token: AccessToken | null, fault: Fault | null): Promise<Outcome> => {
   if (fault) disturb(world, fault, token, request.path.startsWith('/oauth') ? (await request.params()).get('refresh_token') : null)
   const interrupted = interrupt(world, fault)
   if (interrupted) {
@@ -99,7 +100,7 @@ const answerRequest = async (world: World, request: Request, token: AccessToken 
   return spoil(world, fault, answer)
 }
 
-const answerAccounts = async (world: World, request: Request): Promise<Answer> => {
+const answerAccounts = async (world: SimulatorState, request: Request): Promise<Answer> => {
   switch (`${request.method} ${request.path}`) {
     case 'GET /oauth/v2/auth':
       return answerAuthorise(world, request)
@@ -121,9 +122,9 @@ const answerAccounts = async (world: World, request: Request): Promise<Answer> =
   }
 }
 
-/** Sends what is left of the answer, and says what that was. */
-const deliver = (world: World, outgoing: ServerResponse, {answer, end}: Outcome, token: AccessToken | null): string => {
-  const toldMs = token ? toldTime(token.org) : world.clock.now()
+/** Sends what is left of the answer, and returns how it ended. */
+const deliver = (world: SimulatorState, outgoing: ServerResponse, {answer, end}: Outcome, token: AccessToken | null): string => {
+  const toldMs = token ? reportedTime(token.org) : world.clock.now()
   if (end === 'answered') return send(outgoing, answer, toldMs)
   if (end === 'dropped') {
     outgoing.socket?.destroy()
@@ -149,7 +150,7 @@ const textOf = (answer: Answer): string => answer.text ?? (answer.body === undef
 
 let lastDate = {second: 0, text: ''}
 
-/** The Date header is of the time the CRM tells. */
+/** The Date header has the time that the CRM shows. */
 const headersOf = (answer: Answer, toldMs: number): Record<string, string> => {
   const second = Math.floor(toldMs / 1000)
   if (lastDate.second !== second) lastDate = {second, text: new Date(second * 1000).toUTCString()}
@@ -160,15 +161,17 @@ const headersOf = (answer: Answer, toldMs: number): Record<string, string> => {
 const targetOf = (request: Request, token: AccessToken | null): Target => ({
   method: request.method,
   path: request.path,
-  module: request.path.startsWith('/crm/v8/') ? moduleNamed(segmentsOf(request.path)) : undefined,
+  module: request.path.startsWith('/crm/v8/')
+    ? (moduleNamed(segmentsOf(request.path)) ?? request.query.get('module') ?? undefined)
+    : undefined,
   client: token?.clientId ?? request.query.get('client_id') ?? undefined,
   org: token?.org.key,
   user: token?.user.email,
 })
 
-type Noted = {request: Request; token: AccessToken | null; fault: Fault | null; outcome: Outcome; sent: string; ms: number}
+type NoteInput = {request: Request; token: AccessToken | null; fault: Fault | null; outcome: Outcome; sent: string; ms: number}
 
-const note = (world: World, {request, token, fault, outcome, sent, ms}: Noted) => {
+const note = (world: SimulatorState, {request, token, fault, outcome, sent, ms}: NoteInput) => {
   const {answer, end} = outcome
   const about = {
     at: new Date(world.clock.now()).toISOString(),
@@ -186,9 +189,11 @@ const note = (world: World, {request, token, fault, outcome, sent, ms}: Noted) =
     fault: fault ? {id: fault.id, actions: fault.actions.map(action => action.type)} : null,
   }
   world.journal.note(about, request, answer, sent)
+  if (end === 'answered' && !token?.org.switches.legacy202)
+    recordExchange(request, {status: answer.status, text: sent, faults: about.fault?.actions ?? []})
 }
 
-/** The stand-in's own mistakes are loud: a status no client takes for the CRM's. */
+/** An internal error of the stand-in gets a status that the CRM never sends. */
 const fail = (outgoing: ServerResponse, error: unknown) => {
   if (outgoing.destroyed || outgoing.socket?.destroyed) return
   const isRefused = error instanceof TypeError

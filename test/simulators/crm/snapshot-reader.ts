@@ -1,14 +1,14 @@
 import type {Module} from './modules.ts'
 import {addModule} from './modules.ts'
 import {type Org, userById} from './org.ts'
+import {addOrg, orgOf, type SimulatorState} from './simulator-state.ts'
 import {snapshotVersion} from './snapshot-writer.ts'
 import {insert, type Rec} from './store.ts'
-import {addOrg, orgOf, type World} from './world.ts'
 
 type RowsToJoin = {org: Org; module: Module; rec: Rec; rows: Record<string, string[]>}
 
-/** Puts a world in the state the lines describe; seeds are given up for what was kept. */
-export const restoreWorld = (world: World, lines: Iterable<any>) => {
+/** Restores a world from its lines, which replace the seeds. */
+export const restoreSimulatorState = (world: SimulatorState, lines: Iterable<any>) => {
   const joins: RowsToJoin[] = []
   let isWhole = false
   for (const line of lines) {
@@ -19,7 +19,7 @@ export const restoreWorld = (world: World, lines: Iterable<any>) => {
   for (const join of joins) joinRows(join)
 }
 
-const restoreLine = (world: World, line: any, joins: RowsToJoin[]) => {
+const restoreLine = (world: SimulatorState, line: any, joins: RowsToJoin[]) => {
   switch (line.kind) {
     case 'world':
       if (line.version !== snapshotVersion) throw new Error(`version ${line.version} is not ${snapshotVersion}`)
@@ -51,7 +51,7 @@ const restoreLine = (world: World, line: any, joins: RowsToJoin[]) => {
   }
 }
 
-const restoreOrg = (world: World, line: any) => {
+const restoreOrg = (world: SimulatorState, line: any) => {
   const org = addOrg(world, line.spec)
   org.names = new Map(line.names)
   org.id = org.names.get('org') ?? org.id
@@ -59,7 +59,7 @@ const restoreOrg = (world: World, line: any) => {
   org.credits.restore(line.credits)
 }
 
-/** A subform's module may be here already: its parent brought it. */
+/** The module of a subform may already exist, because its parent created it. */
 const restoreModule = (org: Org, line: any) => {
   const module = org.modules.get(line.spec.name) ?? addModule(org, line.spec)
   module.id = line.id
@@ -109,7 +109,7 @@ const recordOf = (org: Org, kept: any): Rec => ({
   gone: false,
 })
 
-const grantOf = (world: World, {org: key, user, clientId, dc, scopes}: any) => {
+const grantOf = (world: SimulatorState, {org: key, user, clientId, dc, scopes}: any) => {
   const org = orgOf(world, key)
   return {org, user: userOf(org, user), clientId, dc, scopes}
 }

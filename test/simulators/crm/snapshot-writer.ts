@@ -1,14 +1,14 @@
 import type {Module} from './modules.ts'
 import type {Org} from './org.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import {live, type Rec} from './store.ts'
 import type {Grant} from './tokens.ts'
-import type {World} from './world.ts'
 
 export const snapshotVersion = 1
 const recordsPerLine = 1000
 
-/** Everything worth keeping between two starts; faults, journal, switches and clock are not. */
-export function* snapshotLines(world: World): Generator<unknown> {
+/** The state to keep between starts, without faults, journal, switches and clock. */
+export function* snapshotLines(world: SimulatorState): Generator<unknown> {
   yield {kind: 'world', version: snapshotVersion, clients: [...world.clients.values()]}
   for (const org of world.orgs.values()) {
     yield orgLine(org)
@@ -26,7 +26,7 @@ export function* snapshotLines(world: World): Generator<unknown> {
 
 const orgLine = (org: Org) => ({
   kind: 'org',
-  spec: {...org.spec, users: [], modules: []},
+  spec: {...org.spec, users: [], modules: [], profiles: [...org.profiles.values()]},
   users: org.users,
   names: [...org.names],
   credits: org.credits.entries(),

@@ -1,16 +1,16 @@
 import {closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync} from 'node:fs'
-import {restoreWorld} from './snapshot-reader.ts'
+import type {Simulator} from './simulator.ts'
+import {restoreSimulatorState} from './snapshot-reader.ts'
 import {snapshotLines} from './snapshot-writer.ts'
-import type {StandIn} from './stand-in.ts'
 
 export type Snapshot = {changed: () => void; close: () => void}
 
 const saveEveryMs = 3000
-/** A big state is saved more rarely: saving takes at most this part of the time. */
+/** The largest share of time spent on saving; a large state is saved less often. */
 const timeShare = 0.05
 
-/** Keeps the state in a file of JSON lines: read at the start, written every few seconds when something changed. */
-export const openSnapshot = (standIn: StandIn, file: string): Snapshot => {
+/** Keeps the state in a file of JSON lines: read at the start, written every few seconds after a change. */
+export const openSnapshot = (standIn: Simulator, file: string): Snapshot => {
   if (existsSync(file)) load(standIn, file)
   let isChanged = false
   let timer: NodeJS.Timeout | null = null
@@ -35,10 +35,10 @@ export const openSnapshot = (standIn: StandIn, file: string): Snapshot => {
   }
 }
 
-/** A file that cannot be read is put aside, not lost. */
-const load = (standIn: StandIn, file: string) => {
+/** An unreadable file is renamed, not deleted. */
+const load = (standIn: Simulator, file: string) => {
   try {
-    restoreWorld(standIn.world, linesOf(readFileSync(file)))
+    restoreSimulatorState(standIn.world, linesOf(readFileSync(file)))
   } catch (error) {
     renameSync(file, `${file}.unreadable`)
     standIn.reset()
@@ -46,7 +46,7 @@ const load = (standIn: StandIn, file: string) => {
   }
 }
 
-/** Line by line: the whole may be longer than a string can be. */
+/** Reads line by line, because the file may exceed the maximum length of a string. */
 function* linesOf(bytes: Buffer): Generator<any> {
   for (let at = 0; at < bytes.length; ) {
     const end = bytes.indexOf(10, at)
@@ -56,7 +56,7 @@ function* linesOf(bytes: Buffer): Generator<any> {
   }
 }
 
-/** Written beside the file and put in its place in one step. */
+/** Writes a temporary file and renames it. */
 const writeWhole = (file: string, lines: Iterable<unknown>) => {
   const beside = `${file}.${process.pid}.new`
   const handle = openSync(beside, 'w')

@@ -4,8 +4,8 @@ import type {JournalEntry} from './journal.ts'
 import type {Module} from './modules.ts'
 import type {Org} from './org.ts'
 import {fullRecord} from './reads.ts'
+import {orgOf, type SimulatorState} from './simulator-state.ts'
 import {live} from './store.ts'
-import {orgOf, type World} from './world.ts'
 
 export type StateRecord = Record<string, any> & {id: string}
 export type InFlightTime = {calls: number; ms: number; recordCalls: number; recordMs: number}
@@ -40,29 +40,29 @@ export const findModule = (org: Org, name: string): Module => {
   return module
 }
 
-export const readRecords = (world: World, orgKey: string, module: string): StateRecord[] => {
+export const readRecords = (world: SimulatorState, orgKey: string, module: string): StateRecord[] => {
   const org = orgOf(world, orgKey)
   const found = findModule(org, module)
   return [...live(found.store)].map(rec => fullRecord({org, user: {timeZone: org.timeZone}}, found, rec) as StateRecord)
 }
 
-export const readOne = (world: World, orgKey: string, module: string, id: string): StateRecord | null => {
+export const readOne = (world: SimulatorState, orgKey: string, module: string, id: string): StateRecord | null => {
   const org = orgOf(world, orgKey)
   const found = findModule(org, module)
   const rec = found.store.byId.get(id)
   return rec ? (fullRecord({org, user: {timeZone: org.timeZone}}, found, rec) as StateRecord) : null
 }
 
-export const countRecords = (world: World, orgKey: string, module: string): number =>
+export const countRecords = (world: SimulatorState, orgKey: string, module: string): number =>
   findModule(orgOf(world, orgKey), module).store.byId.size
 
-export const readAutomations = (world: World, orgKey?: string): AutomationNote[] =>
+export const readAutomations = (world: SimulatorState, orgKey?: string): AutomationNote[] =>
   world.automations.list().filter(note => orgKey === undefined || note.org === orgKey)
 
 export type JournalFilter = {method?: string; path?: string; module?: string; org?: string; committed?: boolean}
 
-/** `path` is a beginning. */
-export const readJournal = (world: World, filter: JournalFilter = {}): JournalEntry[] =>
+/** `path` is a prefix. */
+export const readJournal = (world: SimulatorState, filter: JournalFilter = {}): JournalEntry[] =>
   world.journal
     .list()
     .filter(
@@ -74,16 +74,16 @@ export const readJournal = (world: World, filter: JournalFilter = {}): JournalEn
         (filter.committed === undefined || entry.committed === filter.committed),
     )
 
-export const inFlightPeak = (world: World, orgKey?: string): number =>
+export const inFlightPeak = (world: SimulatorState, orgKey?: string): number =>
   orgKey === undefined ? Math.max(...[...world.orgs.values()].map(org => org.gate.peak())) : orgOf(world, orgKey).gate.peak()
 
-export const inFlightNow = (world: World, orgKey?: string): number =>
+export const inFlightNow = (world: SimulatorState, orgKey?: string): number =>
   [...world.orgs.values()]
     .filter(org => orgKey === undefined || org.key === orgKey)
     .flatMap(org => Object.values(org.gate.flights()))
     .reduce((sum, flight) => sum + flight.inFlight, 0)
 
-export const inFlightTime = (world: World, orgKey?: string): InFlightTime => {
+export const inFlightTime = (world: SimulatorState, orgKey?: string): InFlightTime => {
   const total = {calls: 0, ms: 0, recordCalls: 0, recordMs: 0}
   for (const org of world.orgs.values()) {
     if (orgKey !== undefined && org.key !== orgKey) continue
@@ -103,7 +103,7 @@ export const describeCredits = ({credits}: Org) => ({
   header: credits.header(),
 })
 
-export const describeState = (world: World): State => ({
+export const describeState = (world: SimulatorState): State => ({
   now: new Date(world.clock.now()).toISOString(),
   frozen: world.clock.isFrozen(),
   switches: {...world.switches},

@@ -2,7 +2,7 @@ import type {IndexLag} from './index-lag.ts'
 import type {User} from './org.ts'
 import {createValueIndex, type ValueIndex} from './value-index.ts'
 
-/** Values as kept: date-times are milliseconds, lookups the target's id, subform rows stand in `rows`. */
+/** Stored values: date-times in milliseconds, lookups as ids; subform rows are in `rows`. */
 export type Values = Record<string, unknown>
 
 export type Rec = {
@@ -22,7 +22,7 @@ export type Rec = {
 
 export type Binned = {rec: Rec; at: number; by: User}
 
-/** The records of one module. `list` is in id order, so the newest is last; deleted ones are passed over until swept. */
+/** The records of one module. `list` is sorted by id, so the newest is last; deleted records stay until they are swept. */
 export type Store = {
   byId: Map<string, Rec>
   list: Rec[]
@@ -30,7 +30,7 @@ export type Store = {
   uniques: Map<string, ValueIndex>
   lazies: Map<string, ValueIndex>
   bin: Map<string, Binned>
-  /** What /search and COQL still see of records written a moment ago. */
+  /** The values that search and COQL still show for recently written records. */
   searchLag: IndexLag
   coqlLag: IndexLag
 }
@@ -73,7 +73,7 @@ export const remove = (store: Store, rec: Rec) => {
   if (store.gone > 64 && store.gone * 2 > store.list.length) sweep(store)
 }
 
-/** An index over a field that is not unique, built when it is first asked for and kept from then on. */
+/** An index over a non-unique field, built on first use and then maintained. */
 export const lazyIndex = (store: Store, name: string): ValueIndex => {
   let index = store.lazies.get(name)
   if (index) return index
@@ -82,7 +82,7 @@ export const lazyIndex = (store: Store, name: string): ValueIndex => {
   return index
 }
 
-/** Uniqueness can be switched on late, so the values already there may collide. */
+/** Existing values may collide, because uniqueness can be switched on later. */
 export const addUnique = (store: Store, name: string, {fold}: {fold: boolean}) => {
   const index = createValueIndex({fold})
   for (const rec of live(store)) index.add(rec.values[name], rec)

@@ -6,7 +6,7 @@ import {type Module, rowsModule} from './modules.ts'
 import {recordId} from './org.ts'
 import {insert, type Rec, remove, replaceValues, type Values} from './store.ts'
 
-/** What a write does to the rows of one field; nothing of it happens unless the whole record is taken. */
+/** The changes of a write to the rows of one field; applied only if the whole record is accepted. */
 export type RowPlan = {field: Field; child: Module; removed: Rec[]; changed: {rec: Rec; values: Values}[]; added: Values[]}
 
 /** Rows with an id are changed, kept or removed; rows without one are added; an empty list empties the field. */
@@ -55,14 +55,13 @@ export const removeRows = (parent: Rec, module: Module, org: Write['org']) => {
   }
 }
 
-/** Elements of a request: every row sent, removed ones too. */
+/** The elements of a request: every row sent, including removed ones. */
 export const countElements = (module: Module, input: unknown): number => {
   if (module.rows.length === 0 || typeof input !== 'object' || input === null) return 0
   const sent = input as Values
   return module.rows.reduce((sum, {name}) => sum + (Array.isArray(sent[name]) ? sent[name].length : 0), 0)
 }
 
-/** A row as a single read gives it. */
 export const readRow = (child: Module, row: Rec, zone: string) => {
   const read: Record<string, unknown> = {id: row.id}
   for (const field of child.fields.values()) {

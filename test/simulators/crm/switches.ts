@@ -1,45 +1,64 @@
-/** What is not verified about the CRM, or changes between its versions, is a switch. An org may have some of its own. */
+/** A switch for each behaviour of the CRM that is unverified or differs between versions. An org may override switches. */
 export type Switches = {
-  /** Refused records are answered with 202, as older versions did. */
+  /** Answers refused records with 202, as older versions did. */
   legacy202: boolean
-  /** Unknown and read-only keys are refused; otherwise they are ignored and the record says SUCCESS. */
+  /** Refuses unknown and read-only keys; otherwise they are ignored and the record is a SUCCESS. */
   strictFields: boolean
-  /** Picklist values outside the list are refused; otherwise stored. */
+  /** Refuses picklist values outside the list; otherwise stores them. */
   strictPicklists: boolean
-  /** More than 2000 subform elements: answer the parents that fit; otherwise refuse the request. */
+  /** With more than 2000 subform elements, accepts the parents that fit; otherwise refuses the request. */
   cutSubforms: boolean
-  /** Rows a subform may have in one record; null: no limit. */
+  /** The most subform rows of one record; null: no limit. */
   subformRowsPerRecord: number | null
-  /** Rows a single read gives before `$has_more`; null: all. */
+  /** The most subform rows in a single read before `$has_more`; null: all. */
   subformRowsRead: number | null
   searchLagSeconds: number
-  /** COQL shows a write only so long after it; reads by id and unique checks see it at once. */
+  /** The delay after which COQL shows a write; reads by id and unique checks see it at once. */
   coqlLagSeconds: number
+  /** Source: the vendor's OpenAPI of module search; its pages say 10. */
   criteriaLimit: number
   coqlCaseSensitive: boolean
   coqlInLimit: number
-  /** More than two conditions must be bracketed in pairs. */
+  coqlColumns: number
+  /** The accepted escape of a quote inside a text. */
+  coqlQuote: 'both' | 'doubled' | 'backslash'
+  /** The accepted forms of a date-time; other forms match nothing. */
+  coqlMoments: ('offset' | 'z')[]
+  /** Operators that cause a SYNTAX_ERROR, such as `between`. */
+  coqlRefusedOperators: string[]
+  /** Requires more than two conditions to be bracketed in pairs. */
   coqlPairs: boolean
   coqlNeedsWhere: boolean
-  /** Columns WHERE refuses, as `Created_By`. */
+  /** Columns refused in WHERE, such as `Created_By`. */
   coqlRefusedColumns: string[]
-  /** Status of a token answer that holds an error. */
+  /** The status of a token answer with an error. */
   tokenErrorStatus: 200 | 400
   mintsPerTenMinutes: number
-  /** How long an access token lives, and is said to live. */
+  /** The API host in token answers; null: that of the data centre. */
+  apiDomain: string | null
+  /** The lifetime of an access token, as stated in its answer. */
   accessTokenSeconds: number
   refreshTokensPerUser: number
   refreshTokensPerMinute: number | null
-  /** The oldest access token of a grant dies early beyond this many; null: never. */
+  /** Beyond this number the oldest access token of a grant becomes invalid; null: never. */
   liveAccessTokens: number | null
   credits: boolean
+  /** Modules in which users see only their own records. */
+  privateModules: string[] | 'all'
+  /** Whether users with a clone of the administrator's profile are administrators. */
+  clonesAreAdmins: boolean
   concurrency: boolean
   /** Credits of a call answered 4xx; a 429 costs nothing. */
   refusedCallsCost: boolean
+  /**
+   * The part of a batch that If-Unmodified-Since refuses for one changed record. The vendor's OpenAPI has ALREADY_MODIFIED in
+   * answers of status 412 only.
+   */
+  unmodifiedSince: 'record' | 'whole' | 'ignored'
   displayField: 'object' | 'string' | 'null'
-  /** How far the time it tells, in `Date` headers and in records, is off the time it lives by. */
+  /** The offset of the shown time, in `Date` headers and records, from the true time. */
   clockOffsetSeconds: number
-  /** Milliseconds every CRM call takes. */
+  /** The duration of every CRM call in milliseconds. */
   latencyMs: number
 }
 
@@ -52,21 +71,29 @@ export const defaultSwitches: Switches = {
   subformRowsRead: null,
   searchLagSeconds: 0,
   coqlLagSeconds: 0,
-  criteriaLimit: 10,
+  criteriaLimit: 15,
   coqlCaseSensitive: false,
   coqlInLimit: 50,
+  coqlColumns: 50,
+  coqlQuote: 'both',
+  coqlMoments: ['offset', 'z'],
+  coqlRefusedOperators: [],
   coqlPairs: true,
   coqlNeedsWhere: true,
   coqlRefusedColumns: [],
   tokenErrorStatus: 200,
   mintsPerTenMinutes: 10,
+  apiDomain: null,
   accessTokenSeconds: 3600,
   refreshTokensPerUser: 20,
   refreshTokensPerMinute: null,
   liveAccessTokens: null,
   credits: true,
+  privateModules: [],
+  clonesAreAdmins: false,
   concurrency: true,
   refusedCallsCost: true,
+  unmodifiedSince: 'whole',
   displayField: 'object',
   clockOffsetSeconds: 0,
   latencyMs: 0,

@@ -12,18 +12,18 @@ export type Challenge = {value: string; method: string}
 export type RefreshToken = Grant & {token: string; at: number; mints: number[]}
 export type AccessToken = Grant & {token: string; until: number; refreshToken: string | null}
 
-/** Every code and token there is; a token is dead when it is no longer here, or its hour is over. */
+/** All codes and tokens; a token is invalid once it is missing here or its hour has passed. */
 export type Tokens = {
   codes: Map<string, Code>
   refresh: Map<string, RefreshToken>
   access: Map<string, AccessToken>
   consents: Set<string>
   issueCode: (grant: Grant, about: {redirectUri: string | null; offline: boolean; challenge: Challenge | null}) => Code
-  /** Single use: a code taken is gone, however the exchange ends. */
+  /** A code works once: it is removed, however the exchange ends. */
   takeCode: (code: string) => Code | null
   issueRefresh: (grant: Grant) => RefreshToken | 'throttled'
   issueAccess: (grant: Grant, refreshToken: string | null) => AccessToken
-  /** A mint counts for ten minutes; the one too many is throttled. */
+  /** A mint counts for ten minutes; a mint over the limit is throttled. */
   mint: (refresh: RefreshToken) => AccessToken | 'throttled'
   findAccess: (token: string) => AccessToken | null
   revoke: (token: string) => boolean
@@ -99,5 +99,5 @@ const mint = (book: Book, refresh: RefreshToken): AccessToken | 'throttled' => {
 
 const grantIn = ({org, user, clientId, dc, scopes}: Grant): Grant => ({org, user, clientId, dc, scopes})
 
-/** The only thing which differs between two runs: a token must not be taken by another stand-in. */
+/** The only random part between runs, so that no other stand-in accepts a token. */
 const opaque = () => `1000.${randomBytes(16).toString('hex')}.${randomBytes(16).toString('hex')}`

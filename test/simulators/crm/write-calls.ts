@@ -3,7 +3,7 @@ import {noteAutomations} from './automations.ts'
 import {type Call, headerInstant, isId, jsonOf, listParam, moduleOf} from './call.ts'
 import type {Write} from './drafts.ts'
 import {isSubform, type Module} from './modules.ts'
-import {toldTime} from './org.ts'
+import {reportedTime} from './org.ts'
 import {lazyIndex, type Values} from './store.ts'
 import {countElements} from './subforms.ts'
 import {createRecord, deleteRecord, type Entry, isSuccess, updateRecord, upsertRecord} from './writes.ts'
@@ -25,10 +25,20 @@ export const updateRecords = (call: Call): Answer => {
   const body = readBody(call)
   const write = writeOf(call)
   const unmodifiedSince = headerInstant(call, 'if-unmodified-since')
+  const {unmodifiedSince: refuses} = call.org.switches
+  if (unmodifiedSince !== null && refuses === 'whole') refuseIfModified(module, id === undefined ? body.data : [{id}], unmodifiedSince)
   const data = id === undefined ? body.data : body.data.slice(0, 1)
-  const options = id === undefined ? {unmodifiedSince} : {id, unmodifiedSince}
+  const since = refuses === 'ignored' ? null : unmodifiedSince
+  const options = id === undefined ? {unmodifiedSince: since} : {id, unmodifiedSince: since}
   const entries = each(call, module, data, (input, path) => updateRecord(write, module, input, path, options))
   return settle(call, module, 'update', entries, body.trigger, 200)
+}
+
+/** Refuses the whole request if one record changed. Nothing is written. */
+const refuseIfModified = (module: Module, data: unknown[], since: number) => {
+  const ids = data.map(input => String((input as {id?: unknown} | null)?.id))
+  const moved = ids.find(id => (module.store.byId.get(id)?.modifiedAt ?? 0) > since)
+  if (moved !== undefined) throw new CallRefused({status: 412, body: {data: [refusal('ALREADY_MODIFIED', {id: moved})]}})
 }
 
 export const upsertRecords = (call: Call): Answer => {
@@ -52,7 +62,7 @@ export const deleteRecords = (call: Call): Answer => {
   return settle(call, module, 'delete', entries, trigger, 200)
 }
 
-/** How many records a write carries: credits and concurrency are counted by it. */
+/** The number of records of a write, by which credits and concurrency are counted. */
 export const countRecords = (call: Call): number => {
   const body = jsonOf(call) as {data?: unknown} | null | undefined
   return Array.isArray(body?.data) ? body.data.length : 1
@@ -83,11 +93,11 @@ const writable = (call: Call): Module => {
   return module
 }
 
-/** Times are whole seconds, on the CRM's clock and as skewed as a fault asks. */
+/** Times are whole seconds on the clock of the CRM, plus the skew of a fault. */
 const writeOf = (call: Call): Write => ({
   org: call.org,
   user: call.user,
-  at: Math.floor((toldTime(call.org) + call.skewMs) / 1000) * 1000,
+  at: Math.floor((reportedTime(call.org) + call.skewMs) / 1000) * 1000,
   zone: call.user.timeZone,
 })
 
@@ -96,7 +106,7 @@ const each = (call: Call, module: Module, data: unknown[], act: (input: unknown,
   return fitting.map((input, index) => call.refusals?.get(index) ?? act(input, `$.data[${index}]`))
 }
 
-/** A request of more subform elements than the CRM takes: refused, or cut to the parents that fit. */
+/** A request over the limit of subform elements is refused, or cut to the parents that fit. */
 const takeFitting = (call: Call, module: Module, data: unknown[]): unknown[] => {
   let elements = 0
   const past = data.findIndex(input => (elements += countElements(module, input)) > elementsPerCall)
@@ -105,7 +115,7 @@ const takeFitting = (call: Call, module: Module, data: unknown[]): unknown[] => 
   throw new CallRefused(refuse(400, 'LIMIT_EXCEEDED', {limit: elementsPerCall, json_path: `$.data[${past}]`}))
 }
 
-/** The fields asked for, then the unique ones; with none asked for, the module's own field first. */
+/** The requested fields, then the unique ones; without requested fields, the default field of the module first. */
 const checkedFields = (module: Module, asked: unknown): string[] => {
   const uniques = module.uniques.map(field => field.name)
   const own = module.spec.duplicateField ?? (module.spec.kind === 'custom' ? 'Name' : undefined)
@@ -119,7 +129,7 @@ const checkedFields = (module: Module, asked: unknown): string[] => {
   return [...new Set([...names, ...uniques])]
 }
 
-/** All done: the good status; some: 207; none: 400. Old versions said 202 whenever one was refused. */
+/** All succeeded: the given status; some: 207; none: 400. Older versions answered 202 if any was refused. */
 const settle = (call: Call, module: Module, operation: string, entries: Entry[], trigger: unknown, good: number): Answer => {
   const done = entries.filter(isSuccess)
   call.committed = done.length > 0
@@ -140,6 +150,5 @@ const statusOfRefused = (call: Call, entries: Refusal[], done: number) => {
   return entries.every(entry => entry.code === 'ALREADY_MODIFIED') ? 412 : 400
 }
 
-/** The refusal a fault asks for, as the CRM would say it. */
 export const refusalOf = (code: string, index: number, details?: Values, message?: string): Refusal =>
   refusal(code, details ?? {json_path: `$.data[${index}]`}, message)

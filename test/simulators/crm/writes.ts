@@ -5,6 +5,7 @@ import {takeNumber} from './fields.ts'
 import {noteWrite} from './index-lag.ts'
 import type {Module} from './modules.ts'
 import {named, recordId} from './org.ts'
+import {canSee} from './profiles.ts'
 import {insert, type Rec, remove, replaceValues, type Values} from './store.ts'
 import {commitRows, removeRows} from './subforms.ts'
 import {formatInstant} from './zones.ts'
@@ -21,7 +22,7 @@ export type Entry = Success | Refusal
 
 export const isSuccess = (entry: Entry): entry is Success => entry.status === 'success'
 
-/** Each of these is atomic: refused, nothing of the record is kept. */
+/** Each write is atomic: a refused record is not stored in part. */
 export const createRecord = (write: Write, module: Module, input: unknown, path: string): Entry => {
   if (!isRecord(input)) return notAnObject(path)
   const draft = draftRecord(write, module, input, null, path)
@@ -35,13 +36,13 @@ export const updateRecord = (write: Write, module: Module, input: unknown, path:
   const id = options.id ?? input.id
   if (id === undefined || id === null) return refusal('MANDATORY_NOT_FOUND', {api_name: 'id', json_path: `${path}.id`})
   const rec = module.store.byId.get(String(id))
-  if (!rec) return refusal('INVALID_DATA', {id, api_name: 'id', json_path: `${path}.id`}, invalidId)
+  if (!rec || !canSee(write, module.name, rec)) return refusal('INVALID_DATA', {id, api_name: 'id', json_path: `${path}.id`}, invalidId)
   return changeRecord(write, module, rec, input, path, options.unmodifiedSince ?? null)
 }
 
 export type UpdateOptions = {id?: string; unmodifiedSince?: number | null}
 
-/** Inserts, or updates what one of the fields finds; the fields are tried in their order. */
+/** Inserts a record, or updates the one found by the first matching field. */
 export const upsertRecord = (write: Write, module: Module, input: unknown, path: string, checked: string[]): Entry => {
   if (!isRecord(input)) return notAnObject(path)
   for (const name of checked) {
@@ -57,7 +58,7 @@ export const upsertRecord = (write: Write, module: Module, input: unknown, path:
 
 export const deleteRecord = (write: Write, module: Module, id: string): Entry => {
   const rec = module.store.byId.get(id)
-  if (!rec) return refusal('INVALID_DATA', {id}, 'record not deleted')
+  if (!rec || !canSee(write, module.name, rec)) return refusal('INVALID_DATA', {id}, 'record not deleted')
   if (rec.locked) return refusal('RECORD_LOCKED', {id})
   removeRows(rec, module, write.org)
   remove(module.store, rec)
@@ -103,7 +104,7 @@ const commitNew = (write: Write, module: Module, draft: Draft): Rec => {
   return rec
 }
 
-/** Search and COQL go on seeing what was there before, each until its index has caught up. */
+/** Search and COQL show the earlier values until their index has caught up. */
 const delay = ({org}: Write, {store}: Module, rec: Rec, before: Values | null) => {
   const {searchLagSeconds, coqlLagSeconds} = org.switches
   const now = org.clock.now()
@@ -133,7 +134,7 @@ const stamps = (write: Write, rec: Rec) => ({
 
 let lastStamp = {at: Number.NaN, zone: '', text: ''}
 
-/** A batch is stamped with one instant, so the last text is nearly always the next. */
+/** Records of a batch have the same time, so the last formatted text is cached. */
 const stamp = (at: number, zone: string): string => {
   if (lastStamp.at !== at || lastStamp.zone !== zone) lastStamp = {at, zone, text: formatInstant(at, zone)}
   return lastStamp.text

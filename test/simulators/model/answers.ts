@@ -1,8 +1,8 @@
-/** What the model says once: words, a value where one was asked for, or calls of tools. `usage` instead of what the stand-in counts. */
+/** One answer of the model: text, a requested value, or tool calls. `usage` replaces the count of the stand-in. */
 export type Answer = {text?: string; json?: unknown; calls?: {name: string; input: unknown}[]; usage?: Tokens | null}
 export type Tokens = {input: number; output: number}
 
-/** A request in words both wires share. `schema`: of the value that is asked for. */
+/** A request in terms common to both wire formats. `schema`: that of the requested value. */
 export type Question = {
   wire: 'openai' | 'anthropic'
   model: string
@@ -25,12 +25,11 @@ export type Schema = {
   minItems?: number
 }
 
-/** The first scripted answer that is left, or what the script's function says; where there is neither, the least that is right. */
+/** Returns the next scripted answer or the result of a function; by default the smallest valid answer. */
 export type Script = (question: Question) => Answer
 
 export const plainAnswer: Script = ({schema}) => (schema ? {json: leastOf(schema)} : {text: 'The stand-in has nothing to say.'})
 
-/** The smallest value a schema takes. */
 export const leastOf = (schema: Schema): unknown => {
   if (schema.const !== undefined) return schema.const
   if (schema.enum) return schema.enum[0]
@@ -44,7 +43,7 @@ export const leastOf = (schema: Schema): unknown => {
   return type === 'boolean' ? false : null
 }
 
-/** Words as a model streams them. */
+/** The text in pieces, as a model streams it. */
 export const pieces = (text: string): string[] => text.match(/\s*\S{1,12}/g) ?? []
 
 export const countOf = (text: string) => Math.ceil(text.length / 4)

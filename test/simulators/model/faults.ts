@@ -1,22 +1,21 @@
-/** What goes wrong with an answer. `echo`: the error's body repeats the request, as some providers' do. */
+/** The effect of a fault on an answer. `echo`: the error body repeats the request, as with some providers. */
 export type FaultAction =
   | {type: 'slow'; ms: number}
-  /** Says nothing until it is released, or the caller goes. */
+  /** Sends nothing until released or until the caller disconnects. */
   | {type: 'hold'}
-  /** The same of a stream, after half of it. */
+  /** Stalls a stream halfway in the same way. */
   | {type: 'stall'}
   | {type: 'status'; status: number; retryAfter?: string; echo?: boolean}
-  /** Before the first byte. */
+  /** Resets the connection before the first byte. */
   | {type: 'reset'}
-  /** After half of the answer. */
+  /** Ends after half of the answer. */
   | {type: 'half'}
-  /** 200, and no JSON. */
+  /** Answers 200 without JSON. */
   | {type: 'garbage'}
-  /** JSON, and none that was asked for. */
+  /** Answers JSON that violates the requested schema. */
   | {type: 'wrongSchema'}
-  /** Calls the first tool it was given, every time. */
+  /** Calls the first tool in every answer. */
   | {type: 'toolLoop'}
-  /** Sends the caller elsewhere. */
   | {type: 'redirect'; to: string}
 
 const types = ['slow', 'hold', 'stall', 'status', 'reset', 'half', 'garbage', 'wrongSchema', 'toolLoop', 'redirect']
@@ -27,7 +26,7 @@ export const createFaults = () => {
   let faults: {action: FaultAction; left: number}[] = []
   let waiting: (() => void)[] = []
   return {
-    /** Once, where nothing is said; `Infinity` until it is cleared. */
+    /** Applies once by default; `Infinity` until cleared. */
     add({action, times = 1}: FaultSpec) {
       if (!types.includes(action?.type)) throw new TypeError(`No such fault: ${JSON.stringify(action)}`)
       faults.push({action, left: times})
@@ -41,7 +40,6 @@ export const createFaults = () => {
       return fault?.action ?? null
     },
     held: () => waiting.length,
-    /** Ends all holds. */
     release() {
       for (const go of waiting) go()
       waiting = []

@@ -1,6 +1,6 @@
 import {type Answer, countOf, pieces, type Question, type Schema, type Tokens} from './answers.ts'
 
-/** Chat completions, as OpenAI's API reference has them. */
+/** Chat completions by OpenAI's API reference. */
 type Body = {
   model: string
   stream?: boolean
@@ -50,7 +50,7 @@ const callsOf = ({calls: asked = []}: Answer) =>
 
 const usageOf = ({input, output}: Tokens) => ({prompt_tokens: input, completion_tokens: output, total_tokens: input + output})
 
-/** The same as the events of a stream, each a block of its text. */
+/** The same answer as events of a stream, each a block of text. */
 export const streamOpenAi = ({model}: Question, answer: Answer, tokens: Tokens | null): string[] => {
   const chunk = (delta: object, finish: string | null = null) =>
     event({...head(model), choices: [{index: 0, delta, finish_reason: finish}]})

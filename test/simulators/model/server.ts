@@ -4,10 +4,10 @@ import {type Answer, countOf, type Question} from './answers.ts'
 import {failAnthropic, readAnthropic, sayAnthropic, streamAnthropic} from './anthropic.ts'
 import type {FaultAction} from './faults.ts'
 import {failOpenAi, lengthOf, readOpenAi, sayOpenAi, streamOpenAi} from './openai.ts'
-import type {StandIn} from './stand-in.ts'
+import type {Simulator} from './simulator.ts'
 
-/** Both wires on one port of this machine, and the control below `/_sim/`. */
-export const openServer = async (standIn: StandIn, {host, port}: {host: string; port: number}): Promise<Server> => {
+/** Both wire formats on one local port, and the control interface under `/_sim/`. */
+export const openServer = async (standIn: Simulator, {host, port}: {host: string; port: number}): Promise<Server> => {
   if (!['127.0.0.1', '::1', 'localhost'].includes(host)) throw new TypeError(`The stand-in listens on this machine only, not at ${host}`)
   const server = createServer((incoming, outgoing) => {
     serve(standIn, incoming, outgoing).catch(error => fail(outgoing, error))
@@ -19,7 +19,7 @@ export const openServer = async (standIn: StandIn, {host, port}: {host: string; 
   return server
 }
 
-const serve = async (standIn: StandIn, incoming: IncomingMessage, outgoing: ServerResponse) => {
+const serve = async (standIn: Simulator, incoming: IncomingMessage, outgoing: ServerResponse) => {
   const chunks: Buffer[] = []
   for await (const chunk of incoming) chunks.push(chunk)
   const raw = Buffer.concat(chunks)
@@ -39,9 +39,9 @@ const serve = async (standIn: StandIn, incoming: IncomingMessage, outgoing: Serv
 
 const wires: Record<string, Question['wire']> = {'/v1/chat/completions': 'openai', '/v1/messages': 'anthropic'}
 
-type Asked = {body: unknown; wire: Question['wire']; raw: string}
+type AnswerInput = {body: unknown; wire: Question['wire']; raw: string}
 
-const answer = async (standIn: StandIn, asked: Asked, outgoing: ServerResponse) => {
+const answer = async (standIn: Simulator, asked: AnswerInput, outgoing: ServerResponse) => {
   const {body, wire, raw} = asked
   const question = wire === 'openai' ? readOpenAi(body as never) : readAnthropic(body as never)
   const fault = standIn.faults.take()
@@ -66,15 +66,15 @@ const answer = async (standIn: StandIn, asked: Asked, outgoing: ServerResponse) 
   outgoing.end()
 }
 
-/** What a fault says instead of the script. */
+/** The answer of a fault that replaces the script. */
 const misled = ({tools}: Question, fault: FaultAction | null): Answer | null => {
   if (fault?.type === 'wrongSchema') return {json: {nothing: ['of', 'the', 'kind']}}
   const [first] = tools
   return fault?.type === 'toolLoop' && first ? {calls: [{name: first.name, input: {}}]} : null
 }
 
-/** Whether that was all. */
-const spoilt = async (standIn: StandIn, fault: FaultAction, {wire, raw}: Asked, outgoing: ServerResponse): Promise<boolean> => {
+/** Applies a fault. Returns whether it has ended the call. */
+const spoilt = async (standIn: Simulator, fault: FaultAction, {wire, raw}: AnswerInput, outgoing: ServerResponse): Promise<boolean> => {
   if (fault.type === 'slow') await wait(fault.ms)
   if (fault.type === 'hold') await standIn.faults.wait()
   if (fault.type === 'reset') outgoing.socket?.destroy()
@@ -94,8 +94,8 @@ const send = (outgoing: ServerResponse, status: number, body: object) => {
   outgoing.writeHead(status, {'content-type': 'application/json'}).end(JSON.stringify(body))
 }
 
-/** For who runs it alone: `GET journal`, `POST script` (a list of answers), `POST faults` (one), `POST release`, `POST clear`. */
-const control = (standIn: StandIn, path: string, raw: Buffer, outgoing: ServerResponse) => {
+/** Control for manual use: `GET journal`, `POST script` (a list of answers), `POST faults` (one), `POST release`, `POST clear`. */
+const control = (standIn: Simulator, path: string, raw: Buffer, outgoing: ServerResponse) => {
   const body = raw.length ? JSON.parse(raw.toString('utf8')) : null
   const acts: Record<string, () => unknown> = {
     journal: () => standIn.journal,
@@ -108,7 +108,7 @@ const control = (standIn: StandIn, path: string, raw: Buffer, outgoing: ServerRe
   send(outgoing, act ? 200 : 404, (act?.() as object | undefined) ?? {})
 }
 
-/** The stand-in's own mistakes are loud, and not what a provider would ever say. */
+/** An internal error of the stand-in gets an answer that no provider sends. */
 const fail = (outgoing: ServerResponse, error: unknown) => {
   console.error(error)
   if (outgoing.headersSent || outgoing.destroyed) return void outgoing.socket?.destroy()

@@ -1,7 +1,7 @@
 import {misfitOf} from './misfit.ts'
 import {objectSchema, schemaNames} from './schemas/files.ts'
 
-/** Throws when an answer, or an event's snapshot in it, is not what the provider's own types say. */
+/** Throws if an answer, or the object in an event, violates the provider's types. */
 export const checkAnswer = (thing: any): void => {
   if (thing?.deleted === true) return
   if (thing?.object === 'list') return void thing.data.forEach(checkAnswer)

@@ -8,7 +8,6 @@ export const seeOther = (location: string): Answer => ({status: 303, text: '', h
 
 export const refused = (refusal: Refusal): Answer => ({status: refusal.status, body: {error: refusal.error}})
 
-/** A failure of the provider's own. */
 export const failed = (status: number, requestId: string): Answer => ({
   status,
   body: {error: {type: 'api_error', message: `An unknown error occurred. (Request ${requestId})`}},

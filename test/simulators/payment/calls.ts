@@ -10,15 +10,15 @@ import {forbidden, invalid, Refusal, unauthorised} from './refusals.ts'
 import type {Request} from './request.ts'
 import {findRoute, type Route} from './routes.ts'
 import {requestSchema} from './schemas/files.ts'
+import {attempt, type SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {watch} from './watch.ts'
-import {attempt, type World} from './world.ts'
 
-/** A call on its way to its handler. `ids` are those in its path. */
-export type Call = {world: World; params: Record<string, any>; ids: string[]; path: string}
+/** A call for its handler. `ids` are those in the path. */
+export type Call = {world: SimulatorState; params: Record<string, any>; ids: string[]; path: string}
 
-/** One call of the API, from its fault to its deliveries; the answer may have been cut on the way. */
-export const answerCall = async (world: World, request: Request): Promise<Spoiled> => {
+/** Handles one API call, from its fault to its deliveries; the answer may be cut. */
+export const answerCall = async (world: SimulatorState, request: Request): Promise<Spoiled> => {
   const requestId = world.newId('req')
   const fault = world.faults.take(request.method, request.path)
   const key = request.method === 'POST' ? (headerOf(request, 'idempotency-key') ?? null) : null
@@ -48,8 +48,8 @@ export const answerCall = async (world: World, request: Request): Promise<Spoile
   return {...spoiled, answer}
 }
 
-/** What has to be right before anything is looked up. */
-const readCall = (world: World, request: Request): {route: Route; ids: string[]; params: Record<string, any>} => {
+/** Validates the call before any lookup. */
+const readCall = (world: SimulatorState, request: Request): {route: Route; ids: string[]; params: Record<string, any>} => {
   const given = /^(?:Bearer (\S+)|Basic (\S+))$/.exec(request.headers.authorization ?? '')
   if (!given) throw unauthorised('You did not provide an API key.')
   const secret = given[1] ?? Buffer.from(given[2]!, 'base64').toString().split(':')[0]
@@ -66,8 +66,8 @@ const readCall = (world: World, request: Request): {route: Route; ids: string[];
 const urlUnknown = ({method, path}: Request) =>
   new Refusal(404, {type: 'invalid_request_error', message: `Unrecognized request URL (${method}: ${path}).`})
 
-/** Done wholly or not at all; a refusal is an answer, and remembered like one. */
-const perform = (world: World, route: Route, call: Call, cause: {id: string; key: string | null}): Answer => {
+/** Executes the call atomically; a refusal is an answer and is stored under the key, too. */
+const perform = (world: SimulatorState, route: Route, call: Call, cause: {id: string; key: string | null}): Answer => {
   world.cause = cause
   try {
     return attempt(world, () => {
@@ -87,8 +87,8 @@ const perform = (world: World, route: Route, call: Call, cause: {id: string; key
   }
 }
 
-/** What the call has told others while it is open; its answer is kept under its key. */
-const leave = async (world: World, key: string | null, answer: Answer, isReplay: boolean) => {
+/** Sends the events of the call while it is open, and stores its answer under its key. */
+const leave = async (world: SimulatorState, key: string | null, answer: Answer, isReplay: boolean) => {
   if (key !== null && !isReplay) world.keys.keep(key, answer)
   const slow = world.slowMs
   world.slowMs = 0

@@ -1,12 +1,12 @@
 import type {Decline} from './refusals.ts'
 
-/** What a bank does when it is asked for money. `slow`: it takes its time and says yes; `later`: it says so days after. */
+/** The behaviour of a bank. `slow`: approves after a delay; `later`: decides days later. */
 export type Behaviour = 'ok' | 'slow' | 'later' | Exclude<Decline, 'subscription_payment_intent_requires_action'>
 
-/** `refusesAttach`: the bank says no already when the card is added. */
+/** `refusesAttach`: the bank refuses already when the card is added. */
 export type Card = {behaviour: Behaviour; brand: string; last4: string; refusesAttach?: boolean}
 
-/** The provider's own test cards, by token; the ones from `pm_card_later…` on are the stand-in's: they attach and fail when charged. */
+/** The provider's test cards by token; those from `pm_card_later…` on are our own: they attach, and fail when charged. */
 export const testCards: Record<string, Card> = {
   pm_card_visa: {behaviour: 'ok', brand: 'visa', last4: '4242'},
   pm_card_mastercard: {behaviour: 'ok', brand: 'mastercard', last4: '4444'},
@@ -20,12 +20,12 @@ export const testCards: Record<string, Card> = {
   pm_card_authenticationRequired: {behaviour: 'authentication_required', brand: 'visa', last4: '3184'},
   pm_card_laterInsufficientFunds: {behaviour: 'insufficient_funds', brand: 'visa', last4: '9987'},
   pm_card_laterExpired: {behaviour: 'expired_card', brand: 'visa', last4: '0070'},
-  /** No card at all: Checkout takes it for single payments. */
+  /** No card: Checkout accepts a bank debit for single payments. */
   pm_bankDebit: {behaviour: 'later', brand: 'sepa_debit', last4: '3000'},
   pm_card_slow: {behaviour: 'slow', brand: 'visa', last4: '5556'},
 }
 
-/** What a person types at a page, and the token it stands for. */
+/** The card number entered at a page, and its token. */
 export const cardNumbers: Record<string, string> = {
   '4242424242424242': 'pm_card_visa',
   '5555555555554444': 'pm_card_mastercard',

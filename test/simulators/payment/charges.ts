@@ -2,8 +2,8 @@ import {complete} from './complete.ts'
 import {add, change} from './events.ts'
 import {behaviourOf} from './payment-methods.ts'
 import {type Decline, declines} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
 export type IntentSpec = {
   amount: number
@@ -16,7 +16,7 @@ export type IntentSpec = {
   setupFutureUsage?: string | null
 }
 
-export const createIntent = (world: World, spec: IntentSpec): Thing => {
+export const createIntent = (world: SimulatorState, spec: IntentSpec): Thing => {
   const id = world.newId('pi')
   const intent = complete('payment_intent', {
     id,
@@ -43,8 +43,8 @@ export const createIntent = (world: World, spec: IntentSpec): Thing => {
 
 export type Paid = {intent: Thing; decline: Decline | null}
 
-/** Asks the card's bank for the money. On a session the person is there and can confirm what the bank wants confirmed. */
-export const payIntent = (world: World, intent: Thing, card: string, {isPresent = false} = {}): Paid => {
+/** Charges the card. In a session the customer is present and can confirm the payment. */
+export const payIntent = (world: SimulatorState, intent: Thing, card: string, {isPresent = false} = {}): Paid => {
   const behaviour = behaviourOf(world, card)
   if (behaviour === 'slow') world.slowMs = world.settings.slowCardMs
   if (behaviour === 'ok' || behaviour === 'slow' || (behaviour === 'authentication_required' && isPresent)) {
@@ -54,7 +54,7 @@ export const payIntent = (world: World, intent: Thing, card: string, {isPresent 
   return {intent: fail(world, intent, card, behaviour), decline: behaviour}
 }
 
-const succeed = (world: World, intent: Thing, card: string): Thing => {
+const succeed = (world: SimulatorState, intent: Thing, card: string): Thing => {
   const charge = addCharge(world, intent, card, null)
   const patch = {
     status: 'succeeded',
@@ -67,7 +67,7 @@ const succeed = (world: World, intent: Thing, card: string): Thing => {
   return change(world, intent, patch, 'payment_intent.succeeded')
 }
 
-const fail = (world: World, intent: Thing, card: string, decline: Decline): Thing => {
+const fail = (world: SimulatorState, intent: Thing, card: string, decline: Decline): Thing => {
   const charge = addCharge(world, intent, card, decline)
   const error = {
     type: 'card_error',
@@ -79,7 +79,7 @@ const fail = (world: World, intent: Thing, card: string, decline: Decline): Thin
   return change(world, intent, patch, 'payment_intent.payment_failed')
 }
 
-const addCharge = (world: World, intent: Thing, card: string, decline: Decline | null): Thing => {
+const addCharge = (world: SimulatorState, intent: Thing, card: string, decline: Decline | null): Thing => {
   const failure = decline === null ? null : declines[decline]
   const charge = complete('charge', {
     id: world.newId('ch'),

@@ -3,21 +3,21 @@ import {collect} from './collect.ts'
 import {change, emit} from './events.ts'
 import {behaviourOf, setBehaviour} from './payment-methods.ts'
 import {invalid} from './refusals.ts'
+import {attempt, type SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import {attempt, type World} from './world.ts'
 
-export const isLater = (world: World, means: string): boolean => behaviourOf(world, means) === 'later'
+export const isLater = (world: SimulatorState, means: string): boolean => behaviourOf(world, means) === 'later'
 
-/** The page is done with, and the money is not there yet. */
-export const beginLater = (world: World, session: Thing, intent: Thing, means: string) => {
+/** The page is complete, and the payment is pending. */
+export const beginLater = (world: SimulatorState, session: Thing, intent: Thing, means: string) => {
   const allowed: string[] | null = session.allowed_payment_method_types
   if (allowed && !allowed.includes('sepa_debit')) throw invalid('This payment method is not allowed here.')
   change(world, intent, {status: 'processing', payment_method: means}, 'payment_intent.processing')
   return {payment_intent: intent.id, payment_status: 'unpaid'}
 }
 
-/** Days later the bank has paid, or has not. */
-export const settleCheckout = (world: World, id: string, outcome: 'succeeded' | 'failed'): Thing =>
+/** Sets the outcome of a bank debit, days later. */
+export const settleCheckout = (world: SimulatorState, id: string, outcome: 'succeeded' | 'failed'): Thing =>
   attempt(world, () => {
     const session = world.store.get('checkout.session', id)
     const intent = world.store.get('payment_intent', session?.payment_intent ?? '')

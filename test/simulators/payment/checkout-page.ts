@@ -3,11 +3,11 @@ import {cardNumbers} from './cards.ts'
 import {payCheckout} from './checkout-payment.ts'
 import {cardField, day, escapeHtml, layout, money, problem} from './page-layout.ts'
 import {Refusal} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** The page a person pays at: GET shows it, POST pays and leads on, or says why not. */
-export const answerCheckoutPage = (world: World, method: string, id: string, body: string): Answer => {
+/** The payment page: GET shows it, POST pays and redirects, or shows the reason for a refusal. */
+export const answerCheckoutPage = (world: SimulatorState, method: string, id: string, body: string): Answer => {
   const session = world.store.get('checkout.session', id)
   if (!session) return html(layout('Not found', '<h1>There is no such page</h1>'), 404)
   if (session.status !== 'open') return html(closedPage(session), session.status === 'expired' ? 410 : 200)
@@ -22,10 +22,10 @@ export const answerCheckoutPage = (world: World, method: string, id: string, bod
   }
 }
 
-/** A number as typed, or a test card's token as it is. */
+/** Converts an entered number; a token of a test card stays unchanged. */
 export const tokenOf = (typed: string): string => cardNumbers[typed.replaceAll(/\s/g, '')] ?? typed
 
-const openPage = (world: World, session: Thing, refusal: string | null): string => {
+const openPage = (world: SimulatorState, session: Thing, refusal: string | null): string => {
   const {line_items: lines, subscription_data: data} = world.store.get('~checkout', session.id)!
   const rows = lines.data.map((line: Thing) => `<tr><td>${describe(line)}</td><td>${money(line.amount_total, line.currency)}</td></tr>`)
   const later = data?.trial_end === undefined ? '' : `<p>Nothing is due today. The first payment is on ${day(data.trial_end)}.</p>`

@@ -9,13 +9,13 @@ import {createSaleLine} from './lines.ts'
 import {mergeMetadata} from './metadata.ts'
 import {newCard} from './payment-methods.ts'
 import {declined, invalid} from './refusals.ts'
+import {attempt, type SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {startSubscription} from './subscriptions.ts'
-import {attempt, type World} from './world.ts'
 
-/** A person pays at the page. A refusal leaves the session open, and nothing behind. */
+/** Pays at the page. A refusal leaves the session open and nothing else changed. */
 export const payCheckout = (
-  world: World,
+  world: SimulatorState,
   id: string,
   {card = 'pm_card_visa', email, country = 'DE'}: {card?: string; email?: string; country?: string} = {},
 ): Thing =>
@@ -39,14 +39,14 @@ export const payCheckout = (
     return change(world, session, patch, 'checkout.session.completed')
   })
 
-/** What the payer types at the page is kept with the customer. */
-const keepAddress = (world: World, id: string, country: string) => {
+/** The address entered at the page is stored on the customer. */
+const keepAddress = (world: SimulatorState, id: string, country: string) => {
   const address = {city: null, country, line1: null, line2: null, postal_code: null, state: null}
   change(world, world.store.get('customer', id)!, {address}, 'customer.updated')
 }
 
-/** The tax is known when the address is. */
-const amountsOf = (world: World, session: Thing, id: string | null | undefined) => {
+/** The tax can be calculated once the address is known. */
+const amountsOf = (world: SimulatorState, session: Thing, id: string | null | undefined) => {
   const invoice = id ? world.store.get('invoice', id) : undefined
   if (!invoice || !session.automatic_tax.enabled) return {}
   const tax = invoice.total_taxes.reduce((sum: number, one: {amount: number}) => sum + one.amount, 0)
@@ -54,20 +54,20 @@ const amountsOf = (world: World, session: Thing, id: string | null | undefined) 
   return {amount_total: invoice.total, total_details, automatic_tax: {...session.automatic_tax, status: 'complete'}}
 }
 
-const addCustomer = (world: World, email: string): string => {
+const addCustomer = (world: SimulatorState, email: string): string => {
   const id = world.newId('cus')
   const bare = {balance: 0, created: world.clock.now(), email, invoice_prefix: id.slice(-8).toUpperCase(), next_invoice_sequence: 1}
   add(world, complete('customer', {id, ...bare, tax_exempt: 'none', preferred_locales: [], delinquent: false}), 'customer.created')
   return id
 }
 
-/** The page asks the bank only when it takes the money. */
-const attachUnasked = (world: World, token: string, customer: string): string => {
+/** Attaches the card without asking the bank, because the payment follows. */
+const attachUnasked = (world: SimulatorState, token: string, customer: string): string => {
   const card = newCard(world, token)
   return change(world, card, {customer}, 'payment_method.attached').id
 }
 
-const subscribe = (world: World, session: Thing, customer: string, card: string) => {
+const subscribe = (world: SimulatorState, session: Thing, customer: string, card: string) => {
   const {line_items: lines, subscription_data: data} = world.store.get('~checkout', session.id)!
   if (isLater(world, card)) throw invalid('A plan is paid by card.')
   if (data.trial_end !== undefined) checkTrialEnd(world, data.trial_end)
@@ -89,7 +89,7 @@ const subscribe = (world: World, session: Thing, customer: string, card: string)
   return {subscription: subscription.id, invoice: subscription.latest_invoice, payment_status: paid}
 }
 
-const sell = (world: World, session: Thing, customer: string, card: string) => {
+const sell = (world: SimulatorState, session: Thing, customer: string, card: string) => {
   const {line_items: lines, payment_intent_data: data, invoice_data: about} = world.store.get('~checkout', session.id)!
   if (session.invoice_creation.enabled) return sellByInvoice(world, {session, customer, card, lines: lines.data, data, about})
   const intent = createIntent(world, {
@@ -108,7 +108,7 @@ const sell = (world: World, session: Thing, customer: string, card: string) => {
 
 type Sale = {session: Thing; customer: string; card: string; lines: Thing[]; data: Record<string, any>; about: Record<string, any>}
 
-const sellByInvoice = (world: World, {session, customer, card, lines, data, about}: Sale) => {
+const sellByInvoice = (world: SimulatorState, {session, customer, card, lines, data, about}: Sale) => {
   const draft = createInvoice(world, {
     customer,
     currency: session.currency,

@@ -10,8 +10,8 @@ import {page} from './paging.ts'
 import {isSameInterval} from './periods.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
 const hour = 3600
 
@@ -81,7 +81,7 @@ const chosen = ({
   locale: locale ?? null,
 })
 
-/** What the page will make of it once it is paid. */
+/** The data for the objects to be made after payment. */
 const dataOf = ({subscription_data, payment_intent_data, invoice_creation}: Record<string, any>) => ({
   subscription_data: subscription_data ?? {},
   payment_intent_data: payment_intent_data ?? {},
@@ -95,7 +95,7 @@ const checkUrls = ({success_url, cancel_url}: Record<string, any>) => {
   }
 }
 
-const checkExpiry = (world: World, expires: number) => {
+const checkExpiry = (world: SimulatorState, expires: number) => {
   const ahead = expires - world.clock.now()
   const param = 'expires_at'
   if (ahead < hour / 2) throw invalid('The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation.', {param})
@@ -111,7 +111,7 @@ const checkCustomerUpdate = ({customer_update: update, tax_id_collection: tax}: 
   }
 }
 
-const checkTax = (world: World, {automatic_tax: tax, customer_update: update}: Record<string, any>, customer: string | null) => {
+const checkTax = (world: SimulatorState, {automatic_tax: tax, customer_update: update}: Record<string, any>, customer: string | null) => {
   if (!tax?.enabled || customer === null || update?.address === 'auto') return
   if (world.store.get('customer', customer)!.address) return
   throw invalid(
@@ -120,22 +120,22 @@ const checkTax = (world: World, {automatic_tax: tax, customer_update: update}: R
   )
 }
 
-const checkSubscriptionData = (world: World, mode: string, data: Record<string, any>) => {
+const checkSubscriptionData = (world: SimulatorState, mode: string, data: Record<string, any>) => {
   if (mode !== 'subscription') throw invalid('You can not pass `subscription_data` in `payment` mode.', {param: 'subscription_data'})
   const known = ['metadata', 'trial_end', 'trial_period_days', 'trial_settings', 'billing_mode', 'description']
   only(data, known, 'subscription_data')
   if (data.trial_end !== undefined) checkTrialEnd(world, data.trial_end)
 }
 
-/** Two days at least, and the provider looks again when the page is paid. */
-export const checkTrialEnd = (world: World, end: number) => {
+/** At least two days; checked again when the page is paid. */
+export const checkTrialEnd = (world: SimulatorState, end: number) => {
   const ahead = end - world.clock.now()
   const param = 'subscription_data[trial_end]'
   if (ahead < 48 * hour) throw invalid('The `trial_end` date has to be at least 2 days in the future.', {param})
   if (ahead > 730 * 24 * hour) throw invalid('The `trial_end` date can not be more than 730 days in the future.', {param})
 }
 
-const readLines = (world: World, session: string, mode: string, asked: Record<string, any>[]): Thing[] => {
+const readLines = (world: SimulatorState, session: string, mode: string, asked: Record<string, any>[]): Thing[] => {
   for (const line of asked) only(line, ['price', 'quantity'], 'line_items')
   if (asked.length === 0) throw invalid('You must pass `line_items`.', {code: 'parameter_missing', param: 'line_items'})
   const lines = asked.map((one, index) => readLine(world, session, mode, one, `line_items[${index}]`))
@@ -146,7 +146,7 @@ const readLines = (world: World, session: string, mode: string, asked: Record<st
   return lines
 }
 
-const readLine = (world: World, session: string, mode: string, {price: id, quantity}: Record<string, any>, at: string): Thing => {
+const readLine = (world: SimulatorState, session: string, mode: string, {price: id, quantity}: Record<string, any>, at: string): Thing => {
   if (id === undefined) throw new TypeError('The stand-in sells known prices only')
   const price = need(world, 'price', id, `${at}[price]`)
   if (!price.active) throw invalid('The price specified is inactive. This field only accepts active prices.', {param: `${at}[price]`})
@@ -178,7 +178,7 @@ const readLine = (world: World, session: string, mode: string, {price: id, quant
   })
 }
 
-export const detailsOf = (world: World, customer: string) => {
+export const detailsOf = (world: SimulatorState, customer: string) => {
   const {email, name, phone} = world.store.get('customer', customer)!
   return {address: null, business_name: null, email, individual_name: null, name, phone: phone ?? null, tax_exempt: 'none', tax_ids: []}
 }
@@ -193,7 +193,7 @@ export const expireCheckout = ({world, ids}: Call): Thing => {
   return expire(world, session)
 }
 
-export const expire = (world: World, session: Thing): Thing => {
+export const expire = (world: SimulatorState, session: Thing): Thing => {
   world.clock.cancel(`checkout:${session.id}`)
   return change(world, session, {status: 'expired', url: null}, 'checkout.session.expired')
 }

@@ -2,20 +2,20 @@ import type {Store} from './store.ts'
 
 export type Instant = number | string | Date
 
-/** Seconds since 1970, as everything on this wire. */
+/** Seconds since 1970, as everywhere in this API. */
 export const toSeconds = (at: Instant): number => {
   const seconds = typeof at === 'number' ? at : Math.floor(new Date(at).getTime() / 1000)
   if (!Number.isSafeInteger(seconds)) throw new TypeError(`Not an instant, in whole seconds: ${String(at)}`)
   return seconds
 }
 
-/** The provider's time. It stands still until it is moved, and what is due on the way is done in its order. */
+/** The provider's time. It stands still until moved; due actions are executed in order on the way. */
 export type Clock = {
   now: () => number
-  /** The name of the next thing due until then, with the clock already put there; null when there is none. */
+  /** The next action due until then, after setting the clock to its time; null if there is none. */
   next: (until: number) => string | null
   set: (at: number) => void
-  /** One thing a name, as `due.ts` reads it: naming it again moves it. Of things due at once the lower rank comes first. */
+  /** Plans one action per name, by the prefixes in `due.ts`; planning it again moves it. Of actions at the same time the lower rank comes first. */
   plan: (name: string, at: number, rank?: number) => void
   cancel: (name: string) => void
 }

@@ -3,20 +3,20 @@ import {change, emit} from './events.ts'
 import {markPaid, paymentOf, subscriptionOf} from './invoices.ts'
 import {isWaiting, landPendingUpdate} from './pending-updates.ts'
 import type {Decline} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {changeSubscription} from './subscriptions.ts'
-import type {World} from './world.ts'
 
 export type Collected = {invoice: Thing; failure: Decline | 'no card' | null}
 
-/** The card an invoice is paid from: its own, the subscription's, the customer's. */
-export const cardOf = (world: World, {customer, default_payment_method: own}: Thing, subscription: string | null): string | null =>
+/** The card of an invoice: its own, the subscription's, or the customer's. */
+export const cardOf = (world: SimulatorState, {customer, default_payment_method: own}: Thing, subscription: string | null): string | null =>
   own ??
   (subscription && world.store.get('subscription', subscription)!.default_payment_method) ??
   world.store.get('customer', customer)!.invoice_settings.default_payment_method
 
-/** One try to collect what is open. What it means for the subscription when it works is done here; when it does not, by whoever asked. */
-export const collect = (world: World, invoice: Thing, {card = null as string | null, isPresent = false} = {}): Collected => {
+/** Tries once to collect an open invoice. Handles the effect of success on the subscription; the caller handles a failure. */
+export const collect = (world: SimulatorState, invoice: Thing, {card = null as string | null, isPresent = false} = {}): Collected => {
   if (invoice.status === 'paid') return {invoice: settled(world, invoice), failure: null}
   const subscription = subscriptionOf(invoice)
   const from = card ?? cardOf(world, invoice, subscription)
@@ -38,15 +38,15 @@ export const collect = (world: World, invoice: Thing, {card = null as string | n
   return {invoice: settled(world, markPaid(world, invoice, paidPayment.amount_paid)), failure: null}
 }
 
-const failed = (world: World, invoice: Thing, failure: Decline | 'no card'): Thing => {
+const failed = (world: SimulatorState, invoice: Thing, failure: Decline | 'no card'): Thing => {
   const patch = {attempted: true, attempt_count: invoice.attempt_count + 1}
   const tried = change(world, invoice, patch, 'invoice.payment_failed')
   if (failure === 'authentication_required') emit(world, 'invoice.payment_action_required', tried)
   return tried
 }
 
-/** A paid invoice wakes its subscription. */
-const settled = (world: World, invoice: Thing): Thing => {
+/** A paid invoice reactivates its subscription. */
+const settled = (world: SimulatorState, invoice: Thing): Thing => {
   const id = subscriptionOf(invoice)
   const subscription = id === null ? undefined : world.store.get('subscription', id)
   if (!subscription || subscription.ended_at !== null) return invoice

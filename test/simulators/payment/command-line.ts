@@ -1,5 +1,5 @@
 import {parseArgs} from 'node:util'
-import type {PaymentOptions, PaymentStandIn} from '../payment.ts'
+import type {PaymentOptions, PaymentSimulator} from '../payment.ts'
 import {openSnapshot} from './snapshot.ts'
 
 const usage = `node test/simulators/payment.ts [--port 4020] [--host 127.0.0.1] [--seed TEXT] [--at INSTANT] [--key sk_test_…]
@@ -7,8 +7,8 @@ const usage = `node test/simulators/payment.ts [--port 4020] [--host 127.0.0.1] 
 
 const tickMs = 1000
 
-/** The stand-in as a process: prints its address and the secrets of its webhooks, ends on SIGTERM and SIGINT. */
-export const runAlone = async (start: (options: PaymentOptions) => Promise<PaymentStandIn>) => {
+/** The stand-in as a process: prints its address and webhook secrets, ends on SIGTERM and SIGINT. */
+export const runAlone = async (start: (options: PaymentOptions) => Promise<PaymentSimulator>) => {
   const options = readOptions(process.argv.slice(2))
   if (!options) {
     console.error(usage)
@@ -19,7 +19,7 @@ export const runAlone = async (start: (options: PaymentOptions) => Promise<Payme
   const payment = await start(isLive ? {...rest, at: 0, signedAt: wallClock} : rest)
   const snapshot = file === undefined ? null : openSnapshot(payment, file)
   console.log(payment.url)
-  // Those of an earlier start led elsewhere, perhaps.
+  // Endpoints of an earlier start may have another address.
   for (const {id} of payment.all('webhook_endpoint')) payment.world.store.drop('webhook_endpoint', id)
   for (const url of webhooks) console.log(`${url} ${payment.addEndpoint(url).secret}`)
   if (isLive) live(payment)
@@ -33,8 +33,8 @@ export const runAlone = async (start: (options: PaymentOptions) => Promise<Payme
 
 const wallClock = () => Math.floor(Date.now() / 1000)
 
-/** Its time goes with ours, unless somebody has moved it ahead; what fell due while it was off is done now. */
-const live = (payment: PaymentStandIn) => {
+/** Follows the real time, unless it was moved ahead; actions that fell due while it was off are executed. */
+const live = (payment: PaymentSimulator) => {
   const tick = async () => {
     if (payment.now() < wallClock()) await payment.advanceTo(wallClock())
     setTimeout(tick, tickMs).unref()

@@ -3,8 +3,8 @@ import type {Schema} from './schemas/generate.ts'
 import type {Thing} from './store.ts'
 
 /**
- * An object with everything its schema wants: what may be null is null, lists are empty, flags are off. What cannot be guessed and was not
- * given is a mistake of the stand-in's.
+ * Completes an object by its schema: nullable values are null, lists empty, flags off. A missing value without a default is an
+ * error of the stand-in.
  */
 export const complete = (object: string, given: {id: string; [name: string]: unknown}): Thing => {
   const name = schemaNames[object]
@@ -23,7 +23,7 @@ const fill = (schema: Schema, value: Record<string, any>, at: string): Record<st
   return filled
 }
 
-/** Only one shape of object can be meant, or the value is as complete as it will be. */
+/** Completes a union only if exactly one object form is possible. */
 const fillAny = (schema: Schema, value: Record<string, any>, at: string): Record<string, any> => {
   const shapes = (schema.anyOf ?? [schema]).filter((one: Schema) => one.type === 'object' && one.properties)
   return shapes.length === 1 ? fill(shapes[0], value, at) : value

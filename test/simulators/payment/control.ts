@@ -1,10 +1,10 @@
 import {type Answer, ok} from './answers.ts'
 import type {Request} from './request.ts'
-import type {StandIn} from './stand-in.ts'
+import type {Simulator} from './simulator.ts'
 
-type Control = (standIn: StandIn, body: any, query: URLSearchParams) => unknown
+type Control = (standIn: Simulator, body: any, query: URLSearchParams) => unknown
 
-/** What tests and people at a shell can do to it, under `/_sim`. Bodies and answers are JSON. */
+/** The control interface for tests and manual use, under `/_sim`. Bodies and answers are JSON. */
 const controls: Record<string, Control> = {
   'GET state': standIn => standIn.state(),
   'GET money': (standIn, _, query) => standIn.money(query.get('customer') ?? undefined),
@@ -35,7 +35,7 @@ const controls: Record<string, Control> = {
   'POST settlements': (standIn, {id, outcome}) => standIn.settleCheckout(id, outcome),
   'POST portal': (standIn, {session, ...act}) => standIn.actAtPortal(session, act),
   'POST dashboard': (standIn, {act, args}) => {
-    const run = standIn.dashboard[act as keyof StandIn['dashboard']] as ((...given: string[]) => unknown) | undefined
+    const run = standIn.dashboard[act as keyof Simulator['dashboard']] as ((...given: string[]) => unknown) | undefined
     if (!run) throw new TypeError(`The dashboard cannot do that: ${act}`)
     return run(...args)
   },
@@ -44,7 +44,7 @@ const controls: Record<string, Control> = {
   'DELETE journal': standIn => standIn.clearJournal(),
 }
 
-export const answerControl = async (standIn: StandIn, request: Request): Promise<Answer> => {
+export const answerControl = async (standIn: Simulator, request: Request): Promise<Answer> => {
   const run = controls[`${request.method} ${request.path.slice('/_sim/'.length)}`]
   if (!run) return {status: 404, body: {error: 'no such control route', routes: Object.keys(controls)}}
   try {

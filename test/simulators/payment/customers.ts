@@ -6,11 +6,11 @@ import {only} from './only.ts'
 import {page} from './paging.ts'
 import {attachCard} from './payment-methods.ts'
 import {missing} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {cancelNow} from './subscription-end.ts'
-import type {World} from './world.ts'
 
-export const needCustomer = (world: World, id: string, param = 'customer'): Thing => {
+export const needCustomer = (world: SimulatorState, id: string, param = 'customer'): Thing => {
   const found = world.store.get('customer', id)
   if (!found || found.deleted) throw missing('customer', id, param)
   return found
@@ -62,7 +62,7 @@ export const readCustomer = ({world, ids}: Call): Thing => {
   return found.deleted ? {id: found.id, object: 'customer', deleted: true} : found
 }
 
-/** Its subscriptions end at once; nothing is given back. */
+/** Cancels the subscriptions at once, without refunds. */
 export const deleteCustomer = ({world, ids}: Call): Thing => {
   const customer = needCustomer(world, ids[0]!, 'id')
   for (const subscription of world.store.all('subscription')) {
@@ -80,14 +80,14 @@ export const listCustomers = (call: Call): any => {
   )
 }
 
-/** The card renewals are collected from when the subscription has none of its own. */
-export const setDefaultCard = (world: World, customer: string, card: string | null): Thing => {
+/** The card for renewals of subscriptions without their own card. */
+export const setDefaultCard = (world: SimulatorState, customer: string, card: string | null): Thing => {
   const found = needCustomer(world, customer)
   const settings = {...found.invoice_settings, default_payment_method: card}
   return change(world, found, {invoice_settings: settings}, 'customer.updated')
 }
 
-const changeSettings = (world: World, customer: Thing, params: Record<string, any>): Thing => {
+const changeSettings = (world: SimulatorState, customer: Thing, params: Record<string, any>): Thing => {
   const patched: Thing = {...customer, invoice_settings: settingsOf(world, customer, params)}
   if (params.address) patched.address = {...emptyAddress, ...params.address}
   return world.store.put(patched)
@@ -95,7 +95,7 @@ const changeSettings = (world: World, customer: Thing, params: Record<string, an
 
 const emptyAddress = {city: null, country: null, line1: null, line2: null, postal_code: null, state: null}
 
-const settingsOf = (world: World, customer: Thing, {invoice_settings: given}: Record<string, any>) => {
+const settingsOf = (world: SimulatorState, customer: Thing, {invoice_settings: given}: Record<string, any>) => {
   only(given, ['default_payment_method'], 'invoice_settings')
   const card = given?.default_payment_method
   if (card && world.store.get('payment_method', card)?.customer !== customer.id) {

@@ -3,13 +3,13 @@ import {pausedBy} from './dunning.ts'
 import {need} from './products.ts'
 import {closeDispute, dispute, refund} from './refunds.ts'
 import {invalid} from './refusals.ts'
+import {attempt, type SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {cancelNow} from './subscription-end.ts'
 import {applyUpdate} from './subscription-update.ts'
 import {changeSubscription, earliestEnd} from './subscriptions.ts'
-import {attempt, type World} from './world.ts'
 
-/** The account's own staff, who change things beside our API. */
+/** Changes by staff in the dashboard, outside our API calls. */
 export type Dashboard = {
   changePrice: (subscription: string, price: string) => Promise<Thing>
   cancelNow: (subscription: string) => Promise<Thing>
@@ -21,8 +21,8 @@ export type Dashboard = {
   closeDispute: (dispute: string, outcome: 'won' | 'lost') => Promise<Thing>
 }
 
-export const openDashboard = (world: () => World, told: <T>(done: T) => Promise<T>): Dashboard => {
-  const doing = async (run: (now: World) => Thing): Promise<Thing> => told(attempt(world(), () => run(world())))
+export const openDashboard = (world: () => SimulatorState, told: <T>(done: T) => Promise<T>): Dashboard => {
+  const doing = async (run: (now: SimulatorState) => Thing): Promise<Thing> => told(attempt(world(), () => run(world())))
   return {
     changePrice: (id, price) => doing(now => changePrice(now, needLive(now, id), price)),
     cancelNow: id => doing(now => cancelNow(now, needLive(now, id))),
@@ -35,13 +35,13 @@ export const openDashboard = (world: () => World, told: <T>(done: T) => Promise<
   }
 }
 
-/** The dashboard's way: the difference is on the next invoice. */
-const changePrice = (world: World, subscription: Thing, price: string): Thing => {
+/** As in the dashboard, the difference goes on the next invoice. */
+const changePrice = (world: SimulatorState, subscription: Thing, price: string): Thing => {
   const [item] = subscription.items.data
   return applyUpdate(world, subscription, {items: [{id: item.id, price}], prorationBehaviour: 'create_prorations', patch: {}}).subscription
 }
 
-const cancelAtPeriodEnd = (world: World, subscription: Thing): Thing => {
+const cancelAtPeriodEnd = (world: SimulatorState, subscription: Thing): Thing => {
   const details = {...subscription.cancellation_details, reason: 'cancellation_requested'}
   const patch = {
     cancel_at: earliestEnd(subscription),
@@ -52,10 +52,10 @@ const cancelAtPeriodEnd = (world: World, subscription: Thing): Thing => {
   return changeSubscription(world, subscription, patch)
 }
 
-const pause = (world: World, subscription: Thing): Thing =>
+const pause = (world: SimulatorState, subscription: Thing): Thing =>
   changeSubscription(world, subscription, pausedBy('pause_requested', world.clock.now()), 'customer.subscription.paused')
 
-const needLive = (world: World, id: string): Thing => {
+const needLive = (world: SimulatorState, id: string): Thing => {
   const subscription = need(world, 'subscription', id)
   if (subscription.ended_at === null) return subscription
   throw invalid('This subscription has ended.')

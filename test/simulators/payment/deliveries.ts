@@ -1,20 +1,20 @@
 import {createHmac} from 'node:crypto'
 import {setTimeout as wait} from 'node:timers/promises'
 import {matches} from './glob.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** One try to tell an address of an event. `status` is null when there was no answer. */
+/** One delivery attempt. `status` is null without an answer. */
 export type Try = {at: number; event: string; type: string; endpoint: string; status: number | null; answer: string}
 
 const second = 1
 const hour = 3600 * second
-/** Seconds from one try to the next; the last one is 3 days after the first. */
+/** Seconds between attempts; the last is 3 days after the first. */
 const backoff = [5 * 60, 30 * 60, 2 * hour, 5 * hour, 10 * hour, 12 * hour, 12 * hour, 12 * hour, 18.5 * hour]
 const answerMs = 10_000
 
-/** Every address that wants it will be told, as the rules of the road have it. Only what was done for good gets this far. */
-const planDeliveries = (world: World) => {
+/** Plans deliveries of new events to every subscribed endpoint, by the traffic rules. Events of rolled back calls never get here. */
+const planDeliveries = (world: SimulatorState) => {
   for (const {id} of world.store.all('~fresh')) {
     world.store.drop('~fresh', id)
     const event = world.store.get('event', id)!
@@ -22,7 +22,7 @@ const planDeliveries = (world: World) => {
   }
 }
 
-const planOne = (world: World, event: Thing, endpoint: Thing) => {
+const planOne = (world: SimulatorState, event: Thing, endpoint: Thing) => {
   const action = world.traffic.take(event.type)
   if (action === 'drop') return
   plan(world, event, endpoint, {isDuring: action === 'during', delay: typeof action === 'object' && action ? action.delay : 0})
@@ -33,7 +33,12 @@ const planOne = (world: World, event: Thing, endpoint: Thing) => {
 const isWanted = (endpoint: Thing, type: string) =>
   endpoint.status === 'enabled' && endpoint.enabled_events.some((wanted: string) => wanted === '*' || matches(wanted, type))
 
-const plan = (world: World, event: Thing, endpoint: Thing, {isDuring = false, delay = 0}: {isDuring?: boolean; delay?: number}) => {
+const plan = (
+  world: SimulatorState,
+  event: Thing,
+  endpoint: Thing,
+  {isDuring = false, delay = 0}: {isDuring?: boolean; delay?: number},
+) => {
   world.store.put({...event, pending_webhooks: (world.store.get('event', event.id)?.pending_webhooks ?? 0) + 1})
   const id = world.newId('whd')
   const due = world.clock.now() + delay
@@ -41,14 +46,14 @@ const plan = (world: World, event: Thing, endpoint: Thing, {isDuring = false, de
   if (delay > 0) world.clock.plan(`delivery:${id}`, due)
 }
 
-/** Deliveries that should leave now, in the order they will. */
-const leaving = (world: World, onlyDuring: boolean) =>
+/** Deliveries due now, in sending order. */
+const leaving = (world: SimulatorState, onlyDuring: boolean) =>
   world.traffic.order(
     world.store.all('~delivery').filter(one => !one.isOut && one.due <= world.clock.now() && (!onlyDuring || one.isDuring)),
   )
 
-/** Sends what is due, and what becomes due by that; returns when everything was answered. */
-export const sendDue = async (world: World, {onlyDuring = false} = {}): Promise<void> => {
+/** Sends due deliveries and those that become due by them; returns when all are answered. */
+export const sendDue = async (world: SimulatorState, {onlyDuring = false} = {}): Promise<void> => {
   for (let round = 0; round < 100; round += 1) {
     planDeliveries(world)
     const due = world.traffic.isPaused() ? [] : leaving(world, onlyDuring)
@@ -59,13 +64,12 @@ export const sendDue = async (world: World, {onlyDuring = false} = {}): Promise<
   throw new Error('Deliveries cause deliveries without an end')
 }
 
-/** Waits until nothing is on its way any more. */
-export const settle = async (world: World): Promise<void> => {
+export const settle = async (world: SimulatorState): Promise<void> => {
   await sendDue(world)
   while (world.store.all('~delivery').some(delivery => delivery.isOut)) await new Promise(resolve => setImmediate(resolve))
 }
 
-const send = async (world: World, delivery: Thing) => {
+const send = async (world: SimulatorState, delivery: Thing) => {
   const event = world.store.get('event', delivery.event)
   const endpoint = world.store.get('webhook_endpoint', delivery.endpoint)
   if (!event || !endpoint || world.store.get('~delivery', delivery.id)?.isOut !== false) return
@@ -111,6 +115,6 @@ const post = async (url: string, event: Thing, secret: string, at: number): Prom
   }
 }
 
-/** `t` and the HMAC-SHA256 of `t.body`. */
+/** A signature: `t` and the HMAC-SHA256 of `t.body`. */
 export const sign = (body: string, secret: string, at: number): string =>
   `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`

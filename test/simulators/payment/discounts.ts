@@ -1,11 +1,11 @@
 import {complete} from './complete.ts'
 import {change} from './events.ts'
 import {need} from './products.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** What the subscription's coupons take off; nothing off what is given back. */
-export const discountOf = (world: World, subtotal: number, subscription: Thing | null): {amount: number; discount: string}[] => {
+/** The discounts of the subscription's coupons; a negative amount has no discount. */
+export const discountOf = (world: SimulatorState, subtotal: number, subscription: Thing | null): {amount: number; discount: string}[] => {
   let left = Math.max(0, subtotal)
   return (subscription?.discounts ?? []).map((id: string) => {
     const discount = world.store.get('discount', id)!
@@ -16,7 +16,7 @@ export const discountOf = (world: World, subtotal: number, subscription: Thing |
   })
 }
 
-export const addDiscount = (world: World, subscription: Thing, couponId: string): Thing => {
+export const addDiscount = (world: SimulatorState, subscription: Thing, couponId: string): Thing => {
   const coupon = need(world, 'coupon', couponId, 'coupon')
   const discount = complete('discount', {
     id: world.newId('di'),
@@ -30,8 +30,8 @@ export const addDiscount = (world: World, subscription: Thing, couponId: string)
   return change(world, subscription, {discounts: [...subscription.discounts, discount.id]}, 'customer.subscription.updated')
 }
 
-/** A coupon for once is used up by the first invoice it was taken off. */
-export const useUpDiscounts = (world: World, subscription: Thing): Thing => {
+/** Removes coupons for one use after the first discounted invoice. */
+export const useUpDiscounts = (world: SimulatorState, subscription: Thing): Thing => {
   const left = subscription.discounts.filter((id: string) => {
     const {source} = world.store.get('discount', id)!
     return world.store.get('coupon', source.coupon)!.duration !== 'once'

@@ -1,35 +1,35 @@
 import {collect} from './collect.ts'
 import {change} from './events.ts'
 import {finalizeInvoice, subscriptionOf} from './invoices.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {cancelNow} from './subscription-end.ts'
 import {changeSubscription} from './subscriptions.ts'
-import type {World} from './world.ts'
 
 const day = 24 * 3600
 
-/** A draft goes out by itself after its hour. */
-export const planInvoice = (world: World, invoice: Thing) => {
+/** A draft is finalised automatically after its hour. */
+export const planInvoice = (world: SimulatorState, invoice: Thing) => {
   if (invoice.automatically_finalizes_at === null) return
   world.clock.plan(`invoice:${invoice.id}`, invoice.automatically_finalizes_at)
 }
 
-/** A draft is sent out and asked for; one that could not be collected is asked for again. */
-export const advanceInvoice = (world: World, id: string) => {
+/** Finalises and collects a draft, or retries an uncollected invoice. */
+export const advanceInvoice = (world: SimulatorState, id: string) => {
   const invoice = world.store.get('invoice', id)!
   tryInvoice(world, invoice.status === 'draft' ? finalizeInvoice(world, invoice).id : id)
 }
 
-/** One try; when it fails the next one is set, and after the last the subscription bears what the owner has chosen. */
-export const tryInvoice = (world: World, id: string) => {
+/** Tries once to collect. A failure plans the next try; after the last one the configured action applies to the subscription. */
+export const tryInvoice = (world: SimulatorState, id: string) => {
   const open = world.store.get('invoice', id)!
   if (!['open', 'paid'].includes(open.status)) return
   const {invoice, failure} = collect(world, open)
   if (failure) planRetry(world, invoice)
 }
 
-/** Sets the next try, or bears out the owner's choice when there is none left. */
-export const planRetry = (world: World, invoice: Thing) => {
+/** Plans the next try, or applies the configured action if none is left. */
+export const planRetry = (world: SimulatorState, invoice: Thing) => {
   const days = world.settings.retryAfterDays[invoice.attempt_count - 1]
   const subscription = world.store.get('subscription', subscriptionOf(invoice) ?? '')
   if (days === undefined) {
@@ -43,7 +43,7 @@ export const planRetry = (world: World, invoice: Thing) => {
   if (subscription?.status === 'active') changeSubscription(world, subscription, {status: 'past_due'})
 }
 
-const giveUp = (world: World, subscription: Thing) => {
+const giveUp = (world: SimulatorState, subscription: Thing) => {
   switch (world.settings.afterRetries) {
     case 'unpaid':
       return void changeSubscription(world, subscription, {status: 'unpaid'})
@@ -61,7 +61,7 @@ const giveUp = (world: World, subscription: Thing) => {
   }
 }
 
-/** Why a subscription stands still. */
+/** The reason why a subscription is paused. */
 export const pausedBy = (reason: string, now: number) => ({
   status: 'paused',
   status_details: {paused: {type: 'subscription', subscription: {type: reason}, transitioned_at: now}},

@@ -7,10 +7,10 @@ import {mergeMetadata, orNull} from './metadata.ts'
 import {page} from './paging.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** An address that is told of events. Its events have the shape of its version, and there is one version here. */
+/** An endpoint for events. Events have the form of its API version; there is one version here. */
 export const createEndpoint = ({world, params}: Call): Thing => {
   const {url, enabled_events: events, api_version: version = apiVersion, description, metadata} = params
   if (version !== apiVersion) throw invalid(`Invalid Stripe API version: ${version}`, {param: 'api_version'})
@@ -19,7 +19,7 @@ export const createEndpoint = ({world, params}: Call): Thing => {
   return addEndpoint(world, {url, events, version, description, metadata})
 }
 
-const addEndpoint = (world: World, {url, events, version, description, metadata}: Record<string, any>): Thing => {
+const addEndpoint = (world: SimulatorState, {url, events, version, description, metadata}: Record<string, any>): Thing => {
   const id = world.newId('we')
   const secret = world.webhookSecret ?? secretOf(world.seed, id)
   const endpoint = complete('webhook_endpoint', {
@@ -37,7 +37,7 @@ const addEndpoint = (world: World, {url, events, version, description, metadata}
   return {...endpoint, secret}
 }
 
-/** The API version of an endpoint cannot be changed; its secret is answered at its creation only. */
+/** The API version of an endpoint cannot change; its secret is returned only at creation. */
 export const updateEndpoint = ({world, params, ids}: Call): Thing => {
   const before = need(world, 'webhook_endpoint', ids[0]!)
   const {enabled_events: events = before.enabled_events, url = before.url, disabled, description, metadata} = params
@@ -63,7 +63,6 @@ export const deleteEndpoint = ({world, ids}: Call): Thing => {
 
 const month = 30 * 24 * 3600
 
-/** What happened in the last 30 days. */
 export const listEvents = (call: Call): any => {
   const {type, types} = call.params
   const wanted: string[] | undefined = types ?? (type === undefined ? undefined : [type])

@@ -1,12 +1,12 @@
 import {isDeepStrictEqual} from 'node:util'
 import {complete} from './complete.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
 export const apiVersion = '2026-10-28.endive'
 
-/** Notes that something happened, with the thing as it is at this moment, and sends it to whoever listens. */
-export const emit = (world: World, type: string, thing: Thing, before?: Thing) => {
+/** Records an event with the current state of the object, and sends it to endpoints. */
+export const emit = (world: SimulatorState, type: string, thing: Thing, before?: Thing) => {
   const event = complete('event', {
     id: world.newId('evt'),
     api_version: apiVersion,
@@ -20,15 +20,15 @@ export const emit = (world: World, type: string, thing: Thing, before?: Thing) =
   world.store.put({id: event.id, object: '~fresh'})
 }
 
-/** Puts a new thing there and says so. */
-export const add = (world: World, thing: Thing, type?: string): Thing => {
+/** Adds an object and emits its event. */
+export const add = (world: SimulatorState, thing: Thing, type?: string): Thing => {
   world.store.put(thing)
   if (type) emit(world, type, thing)
   return thing
 }
 
-/** Puts the changed thing in the place of the old one; nothing is said when nothing changed. */
-export const change = (world: World, thing: Thing, patch: Record<string, unknown>, type?: string): Thing => {
+/** Replaces an object and emits its event, unless nothing changed. */
+export const change = (world: SimulatorState, thing: Thing, patch: Record<string, unknown>, type?: string): Thing => {
   const after = {...thing, ...patch}
   if (isDeepStrictEqual(after, thing)) return thing
   world.store.put(after)
@@ -36,7 +36,7 @@ export const change = (world: World, thing: Thing, patch: Record<string, unknown
   return after
 }
 
-/** Only what changed, as it was before. Objects are compared to their depth, lists as a whole. */
+/** The earlier values of changed properties. Objects are compared deeply, lists as a whole. */
 const previous = (before: Record<string, any>, after: Record<string, any>): Record<string, unknown> => {
   const changed: Record<string, unknown> = {}
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {

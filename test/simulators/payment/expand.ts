@@ -1,9 +1,9 @@
 import {invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** The answer with the things named by `expand` in the place of their ids. */
-export const expand = (world: World, answer: Thing, paths: string[]): Thing => {
+/** The answer with the objects named by `expand` instead of their ids. */
+export const expand = (world: SimulatorState, answer: Thing, paths: string[]): Thing => {
   let expanded: any = answer
   for (const path of paths) {
     if (path.split('.').length > 5) throw invalid(`You can only expand up to 4 levels of properties: ${path}`, {param: 'expand'})
@@ -12,7 +12,7 @@ export const expand = (world: World, answer: Thing, paths: string[]): Thing => {
   return expanded
 }
 
-const expandPath = (world: World, value: any, [name, ...rest]: string[], path: string): any => {
+const expandPath = (world: SimulatorState, value: any, [name, ...rest]: string[], path: string): any => {
   if (name === undefined) return value
   if (Array.isArray(value)) return value.map(one => expandPath(world, one, [name, ...rest], path))
   if (value === null || value === undefined) return value
@@ -23,10 +23,10 @@ const expandPath = (world: World, value: any, [name, ...rest]: string[], path: s
   return {...value, [name]: rest.length === 0 ? found : expandPath(world, found, rest, path)}
 }
 
-const find = (world: World, value: any) => (typeof value === 'string' ? (world.store.find(value) ?? value) : value)
+const find = (world: SimulatorState, value: any) => (typeof value === 'string' ? (world.store.find(value) ?? value) : value)
 
-/** Lists that are left out unless asked for. */
-const includable = (world: World, thing: Thing, name: string): Thing | undefined => {
+/** Lists that are omitted unless requested. */
+const includable = (world: SimulatorState, thing: Thing, name: string): Thing | undefined => {
   if (thing.object === 'checkout.session' && name === 'line_items') return world.store.get('~checkout', thing.id)?.line_items
   if (thing.object !== 'invoice' || name !== 'payments') return undefined
   const payments = world.store.all('invoice_payment').filter(payment => payment.invoice === thing.id)

@@ -1,13 +1,13 @@
 import {setTimeout as wait} from 'node:timers/promises'
 import {type Answer, failed} from './answers.ts'
 import type {Fault} from './faults.ts'
-import type {World} from './world.ts'
+import type {SimulatorState} from './simulator-state.ts'
 
-/** A call's end: an answer, half of one, or none at all. */
+/** The end of a call: a full answer, half of one, or none. */
 export type Spoiled = {answer: Answer; end: 'answered' | 'dropped' | 'halved'}
 
-/** The end of a call that is never done, or null when it goes on. */
-export const spoilBefore = async (world: World, fault: Fault | null, requestId: string): Promise<Spoiled | null> => {
+/** The end of a call that never takes effect, or null to continue. */
+export const spoilBefore = async (world: SimulatorState, fault: Fault | null, requestId: string): Promise<Spoiled | null> => {
   const action = fault?.action
   if (!action || ('when' in action && action.when === 'after')) return null
   if (action.type === 'slow') await wait(action.ms)
@@ -17,8 +17,8 @@ export const spoilBefore = async (world: World, fault: Fault | null, requestId: 
   return action.type === 'status' ? {answer: broken(action, requestId), end: 'answered'} : null
 }
 
-/** What becomes of the answer of a call that was done. */
-export const spoilAfter = async (world: World, fault: Fault | null, answer: Answer, requestId: string): Promise<Spoiled> => {
+/** Changes the answer of a call that took effect. */
+export const spoilAfter = async (world: SimulatorState, fault: Fault | null, answer: Answer, requestId: string): Promise<Spoiled> => {
   const action = fault?.action
   const spoiled: Spoiled = {answer, end: 'answered'}
   if (action?.type === 'half') return {answer, end: 'halved'}
@@ -29,8 +29,8 @@ export const spoilAfter = async (world: World, fault: Fault | null, answer: Answ
   return action.type === 'status' ? {answer: broken(action, requestId), end: 'answered'} : spoiled
 }
 
-/** A failure before the effect leaves the key free, unless the provider remembers it. */
-export const saveFault = (world: World, fault: Fault | null, key: string, answer: Answer) => {
+/** A failure before the effect leaves the key free, unless it is saved under the key. */
+export const saveFault = (world: SimulatorState, fault: Fault | null, key: string, answer: Answer) => {
   if (fault?.action.type === 'status' && fault.action.saved) world.keys.keep(key, answer)
   else if (fault && isBefore(fault)) world.keys.forget(key)
 }

@@ -1,21 +1,20 @@
 import {matches} from './glob.ts'
 
-/** What goes wrong. `before`: nothing was done yet; `after`: the call was done, only its answer suffers. */
+/** The effect of a fault. `before`: the call has no effect; `after`: the call takes effect and only its answer is changed. */
 export type FaultAction =
-  /** `saved`: later calls with the same idempotency key meet this answer again. */
+  /** `saved`: later calls with the same idempotency key get this answer. */
   | {type: 'status'; status: number; when?: 'before' | 'after'; body?: 'error' | 'html' | 'bare'; shouldRetry?: boolean; saved?: boolean}
   | {type: 'rateLimit'; code?: 'rate_limit' | 'lock_timeout'; shouldRetry?: boolean}
   | {type: 'reset'; when?: 'before' | 'after'}
   | {type: 'half'}
   | {type: 'slow'; ms: number; when?: 'before' | 'after'}
-  /** Stays open until it is released. */
   | {type: 'hold'; when?: 'before' | 'after'}
 
 export type FaultSpec = {
   method?: string
   /** A glob: `/v1/subscriptions/*`. */
   path?: string
-  /** Begins with this call of those that match. */
+  /** The first affected one of the matching calls. */
   nth?: number
   times?: number
   action: FaultAction
@@ -28,7 +27,7 @@ export type Faults = {
   list: () => Fault[]
   clear: () => void
   take: (method: string, path: string) => Fault | null
-  /** Ends all holds, and says how many there were. */
+  /** Releases all held calls. Returns their number. */
   release: () => number
   held: () => number
   wait: () => Promise<void>

@@ -1,7 +1,7 @@
-/** What a form says before anybody knows what it should say: texts, lists and nested keys. */
+/** A parsed form before its schema applies: texts, lists and nested keys. */
 export type Raw = string | Raw[] | {[name: string]: Raw}
 
-/** `a[b][0][c]=x&expand[]=y`: nested by brackets; keys 0, 1, 2… make a list, `[]` goes on with one. */
+/** `a[b][0][c]=x&expand[]=y`: nested by brackets; keys 0, 1, 2… make a list, and `[]` appends to one. */
 export const readForm = (text: string): Record<string, Raw> => {
   const root: Branch = new Map()
   for (const [name, value] of new URLSearchParams(text)) place(root, pathOf(name), value)

@@ -1,4 +1,4 @@
-/** `*` within a segment, `**` over any; segments end at a slash or a dot. */
+/** `*` matches within a segment, `**` across segments; segments end at a slash or a dot. */
 export const matches = (glob: string, text: string): boolean => {
   const source = glob
     .split(/(\*\*|\*)/)

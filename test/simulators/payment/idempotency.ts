@@ -1,24 +1,24 @@
 import type {Answer} from './answers.ts'
 import {Refusal} from './refusals.ts'
 
-type Kept = {fingerprint: string; answer: Answer | null; at: number}
+type KeptAnswer = {fingerprint: string; answer: Answer | null; at: number}
 
-/** Answers by idempotency key, for 24 hours of the stand-in's time. */
+/** Answers by idempotency key, for 24 hours of the stand-in's clock. */
 export type Keys = {
-  /** The answer this key had before, or null when the call is to be done now. */
+  /** The stored answer of this key, or null to execute the call. */
   begin: (key: string, fingerprint: string, now: number) => Answer | null
   keep: (key: string, answer: Answer) => void
   forget: (key: string) => void
-  /** What is kept, and its way back. */
-  list: () => [string, Kept][]
-  restore: (all: [string, Kept][]) => void
+  /** Export and import of stored answers. */
+  list: () => [string, KeptAnswer][]
+  restore: (all: [string, KeptAnswer][]) => void
 }
 
 const day = 24 * 3600
 const longest = 255
 
 export const createKeys = (): Keys => {
-  const kept = new Map<string, Kept>()
+  const kept = new Map<string, KeptAnswer>()
   return {
     begin: (key, fingerprint, now) => {
       if (key.length > longest) throw refuse(400, `Idempotency keys can be at most ${longest} characters.`)

@@ -3,7 +3,7 @@ import type {Store} from './store.ts'
 
 const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Ids as the provider's look, the same ones for the same seed and the same calls. */
+/** Ids in the provider's form, equal for equal seeds and calls. */
 export const createIds = (store: Store, seed: string) => (prefix: string) => {
   const name = `ids:${prefix}`
   const count = (store.get('~count', name)?.count ?? 0) + 1
@@ -12,5 +12,4 @@ export const createIds = (store: Store, seed: string) => (prefix: string) => {
   return `${prefix}_1${[...hash.subarray(0, 23)].map(byte => letters[byte % letters.length]).join('')}`
 }
 
-/** What a webhook of that number is signed with. */
 export const secretOf = (seed: string, name: string) => `whsec_${createHash('sha256').update(`${seed}:${name}`).digest('hex').slice(0, 32)}`

@@ -6,10 +6,10 @@ import {mergeMetadata} from './metadata.ts'
 import {page} from './paging.ts'
 import {need} from './products.ts'
 import {declined, invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** A declined one answers 402 and stays, to be confirmed with another card or cancelled. */
+/** A declined intent answers 402 and stays, to be confirmed with another card or cancelled. */
 export const createIntent = ({world, params}: Call): Thing => {
   const {amount, currency, customer = null, payment_method: card, confirm = false, off_session: isAway = false, metadata} = params
   if (customer !== null) needCustomer(world, customer)
@@ -33,13 +33,13 @@ export const createIntent = ({world, params}: Call): Thing => {
   return confirm ? pay(world, intent, card, isAway === true || isAway === 'one_off' || isAway === 'recurring') : intent
 }
 
-const checkOwner = (world: World, card: string, customer: string | null) => {
+const checkOwner = (world: SimulatorState, card: string, customer: string | null) => {
   const {customer: owner} = need(world, 'payment_method', card, 'payment_method')
   if (owner !== customer) throw invalid('The PaymentMethod does not belong to the Customer you supplied.', {param: 'payment_method'})
 }
 
-/** Nobody is there to confirm what the bank wants confirmed, or somebody is and the intent waits for them. */
-const pay = (world: World, intent: Thing, card: string, isAway: boolean): Thing => {
+/** If the customer is absent, a required confirmation declines the payment; otherwise the intent waits for it. */
+const pay = (world: SimulatorState, intent: Thing, card: string, isAway: boolean): Thing => {
   const {intent: tried, decline} = payIntent(world, intent, card)
   if (decline === null) return tried
   if (decline === 'authentication_required' && !isAway) {

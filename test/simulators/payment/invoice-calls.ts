@@ -18,7 +18,7 @@ export const listInvoices = (call: Call): any => {
   return page(call, call.world.store.all('invoice').filter(isAsked))
 }
 
-/** The money is asked for at once too, unless that was turned off. */
+/** Collects at once, too, unless that was disabled. */
 export const finalize = ({world, params, ids}: Call): Thing => {
   const draft = need(world, 'invoice', ids[0]!)
   if (draft.status !== 'draft')
@@ -29,7 +29,7 @@ export const finalize = ({world, params, ids}: Call): Thing => {
   return world.store.get('invoice', open.id)!
 }
 
-/** A try that fails is refused, and leaves its traces: the invoice was tried. */
+/** A failed attempt is refused, but recorded on the invoice. */
 export const pay = ({world, params, ids}: Call): Thing => {
   const given = need(world, 'invoice', ids[0]!)
   if (given.status === 'paid') throw invalid('Invoice is already paid', {code: 'invoice_already_paid'})

@@ -8,10 +8,10 @@ import {mergeMetadata} from './metadata.ts'
 import {only} from './only.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** A draft without lines; nobody finalises it by themselves. */
+/** A draft without lines, which is not finalised automatically. */
 export const createDraft = ({world, params}: Call): Thing => {
   const {collection_method: method, auto_advance: advances, pending_invoice_items_behavior: pending} = params
   const isKnown = method === 'charge_automatically' && advances === false && pending === 'exclude'
@@ -39,8 +39,8 @@ export const addLines = ({world, params, ids}: Call): Thing => {
   return change(world, draft, {...totals, lines: {...draft.lines, data: lines}}, 'invoice.updated')
 }
 
-/** A price of this one sale. */
-const addInlinePrice = (world: World, given: Record<string, any>): Thing => {
+/** A price for this single sale. */
+const addInlinePrice = (world: SimulatorState, given: Record<string, any>): Thing => {
   only(given, ['currency', 'product', 'unit_amount', 'tax_behavior'], 'lines[price_data]')
   need(world, 'product', given.product, 'lines[price_data][product]')
   const price = complete('price', {
@@ -51,7 +51,7 @@ const addInlinePrice = (world: World, given: Record<string, any>): Thing => {
   return world.store.put(price)
 }
 
-/** A payment that succeeded pays the invoice at once. The payment the invoice would have been collected by is dropped. */
+/** A succeeded payment pays the invoice at once and replaces the invoice's own payment. */
 export const attachPayment = ({world, params, ids}: Call): Thing => {
   const invoice = need(world, 'invoice', ids[0]!)
   const intent = need(world, 'payment_intent', params.payment_intent, 'payment_intent')
@@ -76,7 +76,7 @@ export const attachPayment = ({world, params, ids}: Call): Thing => {
   return markPaid(world, {...world.store.get('invoice', invoice.id)!, amount_overpaid: over}, intent.amount_received)
 }
 
-const dropPayment = (world: World, invoice: Thing) => {
+const dropPayment = (world: SimulatorState, invoice: Thing) => {
   const payment = paymentOf(world, invoice)
   if (!payment) return
   change(world, payment, {status: 'canceled', status_transitions: {...payment.status_transitions, canceled_at: world.clock.now()}})

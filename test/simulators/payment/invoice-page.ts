@@ -5,11 +5,11 @@ import {collect} from './collect.ts'
 import {cardField, escapeHtml, layout, money, problem} from './page-layout.ts'
 import {newCard} from './payment-methods.ts'
 import {declined, Refusal} from './refusals.ts'
+import {attempt, type SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import {attempt, type World} from './world.ts'
 
-/** Where a customer pays an invoice that could not be collected, and confirms what their bank wants confirmed. */
-export const answerInvoicePage = (world: World, method: string, id: string, body: string): Answer => {
+/** The page on which a customer pays an open invoice and confirms the payment. */
+export const answerInvoicePage = (world: SimulatorState, method: string, id: string, body: string): Answer => {
   const invoice = world.store.get('invoice', id)
   if (!invoice || invoice.status === 'draft') return html(layout('Not found', '<h1>There is no such page</h1>'), 404)
   if (method === 'GET' || invoice.status !== 'open') return html(invoicePage(invoice, null))
@@ -22,8 +22,8 @@ export const answerInvoicePage = (world: World, method: string, id: string, body
   }
 }
 
-/** A try that fails was a try: it is kept. */
-const pay = (world: World, invoice: Thing, token: string) => {
+/** A failed attempt is recorded. */
+const pay = (world: SimulatorState, invoice: Thing, token: string) => {
   const card = newCard(world, token)
   const {failure} = collect(world, invoice, {card: card.id, isPresent: true})
   if (failure) throw declined(failure === 'no card' ? 'card_declined' : failure, {}, true)

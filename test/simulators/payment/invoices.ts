@@ -3,9 +3,9 @@ import {complete} from './complete.ts'
 import {discountOf} from './discounts.ts'
 import {add, change, emit} from './events.ts'
 import {list} from './expand.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {automaticTaxOf, sumTaxes, withTaxes} from './taxes.ts'
-import type {World} from './world.ts'
 
 export type InvoiceSpec = {
   customer: string
@@ -19,12 +19,11 @@ export type InvoiceSpec = {
   card?: string | null
   isTaxed?: boolean
   description?: string | null
-  /** Seconds until it is finalised by itself; null when whoever made it goes on at once. */
+  /** Seconds until automatic finalisation; null if the caller continues at once. */
   draftSeconds?: number | null
 }
 
-/** A draft of what is asked for. */
-export const createInvoice = (world: World, spec: InvoiceSpec): Thing => {
+export const createInvoice = (world: SimulatorState, spec: InvoiceSpec): Thing => {
   const {subscription = null, draftSeconds = null, isTaxed = subscription?.automatic_tax.enabled === true} = spec
   const id = world.newId('in')
   const now = world.clock.now()
@@ -78,8 +77,8 @@ const parentOf = (subscription: Thing, prorationDate: number | null) => ({
 
 type Reckoning = {customer: Thing; subscription: Thing | null; isTaxed: boolean}
 
-/** Lines, less the discount, with their taxes, less what the customer has in credit. */
-export const reckon = (world: World, given: Thing[], {customer, subscription, isTaxed}: Reckoning) => {
+/** The totals of lines, less discount, plus taxes, less the customer's credit balance. */
+export const reckon = (world: SimulatorState, given: Thing[], {customer, subscription, isTaxed}: Reckoning) => {
   const subtotal = given.reduce((sum, line) => sum + line.amount, 0)
   const discounts = discountOf(world, subtotal, subscription)
   const discount = discounts.reduce((sum, one) => sum + one.amount, 0)
@@ -108,8 +107,8 @@ export const reckon = (world: World, given: Thing[], {customer, subscription, is
 
 export const subscriptionOf = (invoice: Thing): string | null => invoice.parent?.subscription_details?.subscription ?? null
 
-/** From now on it is owed. One that asks for nothing is paid with that. */
-export const finalizeInvoice = (world: World, draft: Thing): Thing => {
+/** Finalises the invoice, which is then due. An invoice of zero is paid at once. */
+export const finalizeInvoice = (world: SimulatorState, draft: Thing): Thing => {
   const now = world.clock.now()
   const customer = world.store.get('customer', draft.customer)!
   const balance = Math.min(0, draft.total + customer.balance)
@@ -138,7 +137,7 @@ export const finalizeInvoice = (world: World, draft: Thing): Thing => {
   return due === 0 ? markPaid(world, open, 0) : addPayment(world, open)
 }
 
-const addPayment = (world: World, invoice: Thing): Thing => {
+const addPayment = (world: SimulatorState, invoice: Thing): Thing => {
   const {amount_due: amount, currency, customer} = invoice
   const intent = createIntent(world, {amount, currency, customer, description: describeReason(invoice)})
   const payment = complete('invoice_payment', {
@@ -161,11 +160,11 @@ const describeReason = ({billing_reason: reason}: Thing) =>
     reason as string
   ] ?? 'Payment for Invoice'
 
-export const paymentOf = (world: World, invoice: Thing): Thing | undefined =>
+export const paymentOf = (world: SimulatorState, invoice: Thing): Thing | undefined =>
   world.store.all('invoice_payment').find(payment => payment.invoice === invoice.id && payment.status === 'open')
 
-/** Paid with so much from a card; what the customer's credit covered is paid already. */
-export const markPaid = (world: World, invoice: Thing, amount: number): Thing => {
+/** Marks the invoice as paid by this card amount; the credit balance was applied before. */
+export const markPaid = (world: SimulatorState, invoice: Thing, amount: number): Thing => {
   const patch = {
     amount_paid: amount,
     amount_remaining: 0,
@@ -182,8 +181,8 @@ export const markPaid = (world: World, invoice: Thing, amount: number): Thing =>
   return paid
 }
 
-/** Nobody owes it any more; the payment that was open for it can no longer be made. */
-export const voidInvoice = (world: World, invoice: Thing): Thing => {
+/** Voids the invoice and cancels its open payment. */
+export const voidInvoice = (world: SimulatorState, invoice: Thing): Thing => {
   const payment = paymentOf(world, invoice)
   if (payment) {
     change(world, payment, {status: 'canceled', status_transitions: {...payment.status_transitions, canceled_at: world.clock.now()}})
@@ -198,8 +197,8 @@ export const voidInvoice = (world: World, invoice: Thing): Thing => {
   return change(world, invoice, patch, 'invoice.voided')
 }
 
-/** What a finalised invoice took of the customer's credit. */
-const giveBackCredit = (world: World, {customer: id, starting_balance: start, ending_balance: end}: Thing) => {
+/** Returns the credit balance that a finalised invoice used. */
+const giveBackCredit = (world: SimulatorState, {customer: id, starting_balance: start, ending_balance: end}: Thing) => {
   const customer = world.store.get('customer', id)!
   if (end !== null && end !== start) change(world, customer, {balance: customer.balance + start - end}, 'customer.updated')
 }

@@ -4,17 +4,17 @@ import {only} from './only.ts'
 import {isSameInterval, nextBoundary} from './periods.ts'
 import {needRecurring} from './products.ts'
 import {invalid, missing} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import type {Update} from './subscription-update.ts'
-import type {World} from './world.ts'
 
 export type ItemChange = {id?: string; price?: string; quantity?: number; metadata?: Record<string, string> | ''; deleted?: boolean}
 
-/** What a change of items comes to: the items after it, what is credited and debited for it, and whether that is asked for now. */
+/** The result of a change of items: the new items, the credit and debit lines, and whether they are charged now. */
 export type Turn = {items: Thing[]; lines: Thing[]; isBilledNow: boolean; patch: Record<string, unknown>}
 
-/** Another interval begins a new period now and is paid for in full; anything else is charged for the rest of the period. */
-export const changeItems = (world: World, subscription: Thing, update: Update): Turn => {
+/** A change of interval starts a new period, paid in full; any other change is charged for the rest of the period. */
+export const changeItems = (world: SimulatorState, subscription: Thing, update: Update): Turn => {
   for (const given of update.items ?? []) only(given, ['id', 'price', 'quantity', 'metadata', 'deleted'], 'items')
   const now = world.clock.now()
   const before: Thing[] = movedTrial(subscription, update)
@@ -57,13 +57,13 @@ export const changeItems = (world: World, subscription: Thing, update: Update): 
 const isSameSale = (item: Thing | undefined, changed: Thing, given: ItemChange) =>
   item !== undefined && !given.deleted && item.price.id === changed.price.id && item.quantity === changed.quantity
 
-/** Items of a trial end with it. */
+/** The items of a trial end with it. */
 const movedTrial = (subscription: Thing, {patch}: Update): Thing[] => {
   const end = patch.trial_end
   return end === undefined ? subscription.items.data : subscription.items.data.map((item: Thing) => ({...item, current_period_end: end}))
 }
 
-/** Money is worked out as of this moment, within the period that runs. */
+/** The proration date: now, or a given time within the current period. */
 const dateOf = (subscription: Thing, {prorationDate}: Update, now: number): number => {
   if (prorationDate === null || prorationDate === undefined) return now
   const items: Thing[] = subscription.items.data
@@ -80,7 +80,7 @@ const findItem = (items: Thing[], {id}: ItemChange): Thing | undefined => {
   return item
 }
 
-const changedItem = (world: World, item: Thing, given: ItemChange): Thing => {
+const changedItem = (world: SimulatorState, item: Thing, given: ItemChange): Thing => {
   const price = given.price === undefined ? item.price : needRecurring(world, given.price, 'items[0][price]')
   if (price.currency !== item.price.currency)
     throw invalid('The price specified has another currency than the subscription.', {param: 'items'})
@@ -88,7 +88,7 @@ const changedItem = (world: World, item: Thing, given: ItemChange): Thing => {
   return {...withPrice(item, price, quantity), metadata: mergeMetadata(item.metadata, given.metadata)} as Thing
 }
 
-const addedItem = (world: World, subscription: Thing, given: ItemChange, now: number): Thing => {
+const addedItem = (world: SimulatorState, subscription: Thing, given: ItemChange, now: number): Thing => {
   if (given.price === undefined)
     throw invalid('Missing required param: items[0][price].', {code: 'parameter_missing', param: 'items[0][price]'})
   const price = needRecurring(world, given.price, 'items[0][price]')

@@ -2,16 +2,16 @@ import {complete} from './complete.ts'
 import {createLine, describeSale, nameOf, onDay, priceOf} from './lines.ts'
 import {addIntervals, nextBoundary} from './periods.ts'
 import {planOf} from './products.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** What was taken for an item, for a stretch of time: a credit gives back of this, not of today's price. */
+/** The amount charged for an item and a time span, from which credits are calculated. */
 export type Debit = {start: number; end: number; amount: number}
 
 type Span = {start: number; end: number; anchor: number}
 
 export const createItem = (
-  world: World,
+  world: SimulatorState,
   subscription: string,
   {price, quantity = 1, metadata = {}}: {price: Thing; quantity?: number; metadata?: Record<string, string>},
   {start, end, anchor}: Span,
@@ -35,7 +35,7 @@ export const createItem = (
   )
 }
 
-/** Metered items have no quantity: what was used is their quantity. */
+/** Metered items have no quantity, because their usage is measured. */
 export const withPrice = (item: Thing, price: Thing, quantity: number): Thing => {
   const {quantity: _, ...rest} = item
   return {...rest, id: item.id, object: item.object, plan: planOf(price), price, ...(isMetered(price) ? {} : {quantity})}
@@ -43,29 +43,29 @@ export const withPrice = (item: Thing, price: Thing, quantity: number): Thing =>
 
 export const isMetered = (price: Thing): boolean => price.recurring?.usage_type === 'metered'
 
-/** The item's own anchor, and what was debited for it. */
-export const booksOf = (world: World, item: string): {anchor: number; debits: Debit[]} =>
+/** The item's billing anchor and its debits. */
+export const booksOf = (world: SimulatorState, item: string): {anchor: number; debits: Debit[]} =>
   world.store.get('~books', item) as unknown as {anchor: number; debits: Debit[]}
 
-export const keepBooks = (world: World, item: string, books: {anchor: number; debits: Debit[]}) => {
+export const keepBooks = (world: SimulatorState, item: string, books: {anchor: number; debits: Debit[]}) => {
   world.store.put({id: item, object: '~books', ...books})
 }
 
-/** From one boundary to the next, from the item's anchor. */
-export const nextPeriod = (world: World, item: Thing): Thing => {
+/** The next period by the item's anchor. */
+export const nextPeriod = (world: SimulatorState, item: Thing): Thing => {
   const start = item.current_period_end
   const end = nextBoundary(booksOf(world, item.id).anchor, item.price.recurring, start)
   return {...item, current_period_start: start, current_period_end: end}
 }
 
-/** The item begins a period now, and counts from now on. */
-export const reanchored = (world: World, item: Thing, now: number): Thing => {
+/** Starts a new period of the item now. */
+export const reanchored = (world: SimulatorState, item: Thing, now: number): Thing => {
   keepBooks(world, item.id, {anchor: now, debits: booksOf(world, item.id).debits})
   return {...item, current_period_start: now, current_period_end: addIntervals(now, item.price.recurring, 1)}
 }
 
-/** The full price of the item's period; it is what later credits are worked out from. */
-export const chargePeriod = (world: World, item: Thing): Thing[] => {
+/** Charges the full price of the item's period, and records the debit for later credits. */
+export const chargePeriod = (world: SimulatorState, item: Thing): Thing[] => {
   if (isMetered(item.price)) return []
   const {current_period_start: start, current_period_end: end, quantity} = item
   const amount = priceOf(item.price, quantity)
@@ -74,8 +74,8 @@ export const chargePeriod = (world: World, item: Thing): Thing[] => {
   return [createLine(world, {subscription: item.subscription, item, amount, start, end, description, quantity})]
 }
 
-/** Gives back what was paid for the time after `at`. */
-export const creditUnused = (world: World, item: Thing, at: number): Thing[] => {
+/** Credits the amount paid for the time after `at`. */
+export const creditUnused = (world: SimulatorState, item: Thing, at: number): Thing[] => {
   const {anchor, debits} = booksOf(world, item.id)
   const left: Debit[] = []
   const lines: Thing[] = []
@@ -95,8 +95,8 @@ export const creditUnused = (world: World, item: Thing, at: number): Thing[] => 
   return lines
 }
 
-/** What the rest of the period costs at the item's price, from `at` on. */
-export const chargeRest = (world: World, item: Thing, at: number): Thing[] => {
+/** Charges the item's price for the rest of the period from `at`. */
+export const chargeRest = (world: SimulatorState, item: Thing, at: number): Thing[] => {
   if (isMetered(item.price)) return []
   const {current_period_start: start, current_period_end: end, quantity, subscription} = item
   const {anchor, debits} = booksOf(world, item.id)

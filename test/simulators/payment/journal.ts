@@ -1,4 +1,4 @@
-/** What callers asked, and what they got: for tests that count. */
+/** Calls and their answers, for tests that count them. */
 export type Entry = {
   at: number
   method: string
@@ -7,7 +7,7 @@ export type Entry = {
   version: string | null
   requestId: string
   body: string
-  /** Null: the connection was cut. */
+  /** Null if the connection was cut. */
   status: number | null
   fault: number | null
   isReplay: boolean

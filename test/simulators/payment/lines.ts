@@ -1,6 +1,6 @@
 import {complete} from './complete.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
 export type LineSpec = {
   subscription: string
@@ -11,13 +11,11 @@ export type LineSpec = {
   description: string
   quantity: number | null
   isProration?: boolean
-  /** The pending item it comes from. */
   pendingId?: string | null
   price?: Thing
 }
 
-/** A line of an invoice for an item of a subscription. */
-export const createLine = (world: World, spec: LineSpec): Thing => {
+export const createLine = (world: SimulatorState, spec: LineSpec): Thing => {
   const {subscription, item, amount, start, end, description, quantity, isProration = false, pendingId = null, price = item.price} = spec
   return complete('line_item', {
     id: world.newId('il'),
@@ -50,8 +48,7 @@ export const createLine = (world: World, spec: LineSpec): Thing => {
   })
 }
 
-/** A line for something sold once. */
-export const createSaleLine = (world: World, price: Thing, quantity: number): Thing => {
+export const createSaleLine = (world: SimulatorState, price: Thing, quantity: number): Thing => {
   const now = world.clock.now()
   return complete('line_item', {
     id: world.newId('il'),
@@ -73,13 +70,13 @@ export const createSaleLine = (world: World, price: Thing, quantity: number): Th
   })
 }
 
-/** In the currency's smallest unit; parts of it are rounded. */
+/** In the smallest unit of the currency, rounded. */
 export const priceOf = (price: Thing, quantity: number): number => Math.round(Number(price.unit_amount_decimal) * quantity)
 
-export const nameOf = (world: World, price: Thing): string => world.store.get('product', price.product)?.name ?? price.product
+export const nameOf = (world: SimulatorState, price: Thing): string => world.store.get('product', price.product)?.name ?? price.product
 
 /** `1 × Team (at $25.00 / month)` */
-export const describeSale = (world: World, price: Thing, quantity: number): string => {
+export const describeSale = (world: SimulatorState, price: Thing, quantity: number): string => {
   const each = (price.unit_amount ?? 0) / 100
   return `${quantity} × ${nameOf(world, price)} (at ${each.toFixed(2)} ${price.currency.toUpperCase()} / ${price.recurring.interval})`
 }

@@ -5,9 +5,9 @@ import {list} from './expand.ts'
 import {page} from './paging.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {usedIn} from './usage.ts'
-import type {World} from './world.ts'
 
 const minute = 60
 const day = 24 * 60 * minute
@@ -41,7 +41,7 @@ export const listMeters = (call: Call): any => {
   )
 }
 
-/** Taken at once, counted later: what is wrong with what it says is only found then. */
+/** Accepted at once and counted later, when errors in the event are found. */
 export const createMeterEvent = ({world, params}: Call): Thing => {
   const {event_name: name, payload, identifier = world.newId('mevt'), timestamp = world.clock.now()} = params
   const now = world.clock.now()
@@ -50,7 +50,7 @@ export const createMeterEvent = ({world, params}: Call): Thing => {
   const same = world.store.get('~usage', identifier)
   if (same && now - same.takenAt < day)
     throw invalid(`An event already exists with identifier ${identifier}.`, {code: 'duplicate_meter_event'})
-  // An identifier is known for a day: after it, this is another event, and both count.
+  // An identifier is known for a day; afterwards it is another event, and both count.
   if (same) world.store.put({...same, id: `${identifier}~${same.takenAt}`})
   const countedAt = now + world.settings.meterDelaySeconds
   const meter = world.store.all('billing.meter').find(one => one.event_name === name && one.status === 'active')
@@ -65,14 +65,17 @@ export const createMeterEvent = ({world, params}: Call): Thing => {
   return withoutId(complete('billing.meter_event', {id: identifier, created: now, event_name: name, identifier, payload, timestamp}))
 }
 
-const wrongOf = (world: World, {meter, customer, value}: {meter: Thing | undefined; customer: string | undefined; value: number}) => {
+const wrongOf = (
+  world: SimulatorState,
+  {meter, customer, value}: {meter: Thing | undefined; customer: string | undefined; value: number},
+) => {
   if (!meter) return 'no_meter'
   if (customer === undefined) return 'meter_event_no_customer_defined'
   if (!world.store.get('customer', customer)) return 'meter_event_customer_not_found'
   return Number.isInteger(value) && value >= 0 ? null : 'meter_event_invalid_value'
 }
 
-/** Takes back an event of the last 24 hours. */
+/** Cancels an event of the last 24 hours. */
 export const createAdjustment = ({world, params}: Call): Thing => {
   const {cancel, event_name: name, type} = params
   const usage = world.store.get('~usage', cancel?.identifier ?? '')
@@ -92,7 +95,7 @@ export const createAdjustment = ({world, params}: Call): Thing => {
 
 const withoutId = ({id: _, ...thing}: Thing) => thing as Thing
 
-/** One summary of the whole time asked for, or one for every day or hour of it. */
+/** One summary of the whole time range, or one per day or hour. */
 export const listSummaries = ({world, params, ids, path}: Call): any => {
   const meter = need(world, 'billing.meter', ids[0]!)
   const {customer, start_time: start, end_time: end, value_grouping_window: window} = params

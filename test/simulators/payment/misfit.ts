@@ -2,8 +2,8 @@ import {objectSchema} from './schemas/files.ts'
 import type {Schema} from './schemas/generate.ts'
 
 /**
- * Where a value is not as its schema says; null where it is. Of JSON Schema it knows what `schemas/generate.ts` writes, read as it goes: compiling
- * the schemas takes a test file longer than all it checks with them.
+ * The position at which a value violates its schema, or null. Supports only the parts of JSON Schema that `schemas/generate.ts`
+ * writes. Interprets the schemas, because compiling them takes longer than all checks of a test file.
  */
 export const misfitOf = (schema: Schema, value: unknown, at = 'it'): string | null => {
   const {$ref, type, enum: values, anyOf, items} = schema
@@ -24,7 +24,7 @@ const isOf: Record<string, (value: unknown) => boolean> = {
   object: value => typeof value === 'object' && value !== null && !Array.isArray(value),
 }
 
-/** A key without a value is not sent, but is one too many where no other is known. */
+/** A key with an undefined value is not sent, but is refused if the schema does not know it. */
 const misfitIn = ({properties = {}, required = [], additionalProperties: others}: Schema, value: Record<string, unknown>, at: string) =>
   first(required as string[], key => (value[key] === undefined ? `${at} has no ${key}` : null)) ??
   first(Object.keys(value), key => {

@@ -1,4 +1,4 @@
-/** Plain pages: no scripts, nothing from elsewhere, a person or a test can fill them in. */
+/** Plain pages without scripts and external resources, for people and tests. */
 export const layout = (title: string, content: string): string => `<!doctype html>
 <html lang="en">
 <head>
@@ -17,7 +17,7 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, fou
 export const money = (amount: number, currency: string): string => `${(amount / 100).toFixed(2)} ${currency.toUpperCase()}`
 export const day = (at: number): string => new Date(at * 1000).toISOString().slice(0, 10)
 
-/** A card's number, with those that work and those that do not to choose from. */
+/** A field for a card number, with a list of working and failing cards. */
 export const cardField = (numbers: Record<string, string>): string => `<label for="card">Card number</label>
 <input id="card" name="card" list="cards" inputmode="numeric" autocomplete="off" required value="4242424242424242">
 <datalist id="cards">${Object.entries(numbers)

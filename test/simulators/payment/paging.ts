@@ -3,7 +3,7 @@ import {list} from './expand.ts'
 import {missing} from './refusals.ts'
 import type {Thing} from './store.ts'
 
-/** Newest first, from `starting_after` or up to `ending_before`, as many as `limit`; `created` as an instant or a range. */
+/** Newest first, after `starting_after` or before `ending_before`, up to `limit`; `created` is a time or a range. */
 export const page = ({params, path}: Call, things: Thing[]): any => {
   const {limit = 10, starting_after: after, ending_before: before, created} = params
   const newest = things.filter(thing => isCreatedIn(created, thing.created)).toReversed()

@@ -2,16 +2,16 @@ import type {Raw} from './form.ts'
 import {invalid, type Refusal} from './refusals.ts'
 import type {Schema} from './schemas/generate.ts'
 
-/** A form as its schema means it: numbers and booleans are no texts any more, and nothing is there which the schema does not know. */
+/** Converts a form by its schema: numbers and booleans get their types, and unknown keys are refused. */
 export const readParams = (schema: Schema, raw: Record<string, Raw>): Record<string, any> => {
   const read = take(schema, raw, '')
   if (read.refusal) throw read.refusal
   return read.value
 }
 
-type Read = {value: any; refusal?: Refusal; depth?: number}
+type ReadParam = {value: any; refusal?: Refusal; depth?: number}
 
-const take = (schema: Schema, raw: Raw, at: string): Read => {
+const take = (schema: Schema, raw: Raw, at: string): ReadParam => {
   if (schema.anyOf) return takeAny(schema.anyOf, raw, at)
   if (schema.enum) return schema.enum.includes(raw) ? {value: raw} : wrong(at, `Invalid ${at}: must be one of ${words(schema.enum)}`)
   if ('const' in schema) return String(schema.const) === raw ? {value: schema.const} : wrong(at, `Invalid ${at}`)
@@ -38,9 +38,9 @@ const take = (schema: Schema, raw: Raw, at: string): Read => {
 const order = (schema: Schema) =>
   schema.enum || 'const' in schema ? 0 : ['null', 'string', 'number', 'boolean'].indexOf(schema.type) + 1 || 9
 
-/** The first that fits, fixed words before texts before numbers; else the refusal that got deepest. */
-const takeAny = (schemas: Schema[], raw: Raw, at: string): Read => {
-  let deepest: Read | null = null
+/** The first schema that fits: constants, then texts, then numbers; otherwise the most specific refusal. */
+const takeAny = (schemas: Schema[], raw: Raw, at: string): ReadParam => {
+  let deepest: ReadParam | null = null
   for (const schema of schemas.toSorted((a, b) => order(a) - order(b))) {
     const read = take(schema, raw, at)
     if (!read.refusal) return read
@@ -49,13 +49,13 @@ const takeAny = (schemas: Schema[], raw: Raw, at: string): Read => {
   return deepest!
 }
 
-const takeList = (items: Schema, raw: Raw, at: string): Read => {
+const takeList = (items: Schema, raw: Raw, at: string): ReadParam => {
   if (!Array.isArray(raw)) return wrong(at, 'Invalid array', 'parameter_invalid_empty')
   const reads = raw.map((one, index) => take(items, one, `${at}[${index}]`))
   return reads.find(read => read.refusal) ?? {value: reads.map(read => read.value)}
 }
 
-const takeObject = (schema: Schema, raw: Raw, at: string): Read => {
+const takeObject = (schema: Schema, raw: Raw, at: string): ReadParam => {
   if (typeof raw === 'string') return wrong(at, 'Invalid object')
   const value: Record<string, any> = {}
   for (const [name, part] of Object.entries(raw)) {
@@ -75,7 +75,7 @@ const takeObject = (schema: Schema, raw: Raw, at: string): Read => {
 const words = (all: unknown[]) => (all.length > 12 ? `${all.slice(0, 12).join(', ')}…` : all.join(', '))
 const depthOf = (path: string) => path.split('[').length
 const text = (raw: Raw) => (typeof raw === 'string' ? raw : JSON.stringify(raw))
-const wrong = (param: string, message: string, code?: string): Read => ({
+const wrong = (param: string, message: string, code?: string): ReadParam => ({
   value: undefined,
   refusal: invalid(message, {...(code ? {code} : {}), param}),
   depth: depthOf(param),

@@ -1,6 +1,6 @@
 import {type Decline, declined, Refusal} from './refusals.ts'
 
-/** What an update or a new subscription answers when it must be paid for and was not. */
+/** The answer to an unpaid update or new subscription. */
 export const refuseUnpaid = (failure: Decline | 'no card'): Refusal => {
   if (failure === 'no card') return noCard()
   return declined(failure === 'authentication_required' ? 'subscription_payment_intent_requires_action' : failure)

@@ -6,13 +6,13 @@ import {add, change} from './events.ts'
 import {page} from './paging.ts'
 import {need} from './products.ts'
 import {type Decline, declined, invalid, missing} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
 export const attachPaymentMethod = ({world, params, ids}: Call): Thing => attachCard(world, ids[0]!, params.customer)
 
-/** A test card's token becomes a card of this customer's; a card that is already somebody's stays theirs. */
-export const attachCard = (world: World, idOrToken: string, customer: string): Thing => {
+/** Attaches a test card's token as a new card; a card of a customer stays attached to them. */
+export const attachCard = (world: SimulatorState, idOrToken: string, customer: string): Thing => {
   needCustomer(world, customer)
   const card = world.store.get('payment_method', idOrToken) ?? newCard(world, idOrToken)
   if (card.customer === customer) return card
@@ -23,8 +23,7 @@ export const attachCard = (world: World, idOrToken: string, customer: string): T
   return change(world, card, {customer}, 'payment_method.attached')
 }
 
-/** A card nobody has yet. */
-export const newCard = (world: World, token: string): Thing => {
+export const newCard = (world: SimulatorState, token: string): Thing => {
   const card = testCards[token]
   if (!card) throw missing('payment_method', token, 'payment_method')
   const id = world.newId('pm')
@@ -90,10 +89,9 @@ export const listPaymentMethods = (call: Call): any => {
   )
 }
 
-/** From now on the bank answers like this. */
-export const setBehaviour = (world: World, card: string, behaviour: Behaviour) => {
+export const setBehaviour = (world: SimulatorState, card: string, behaviour: Behaviour) => {
   need(world, 'payment_method', card)
   world.store.put({id: card, object: '~card', behaviour, refusesAttach: false})
 }
 
-export const behaviourOf = (world: World, card: string): Behaviour => world.store.get('~card', card)!.behaviour
+export const behaviourOf = (world: SimulatorState, card: string): Behaviour => world.store.get('~card', card)!.behaviour

@@ -1,15 +1,15 @@
 import {collect} from './collect.ts'
 import {emit} from './events.ts'
 import {voidInvoice} from './invoices.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {changeSubscription} from './subscriptions.ts'
-import type {World} from './world.ts'
 
 const lifetime = 23 * 3600
 
-/** The update is kept beside the subscription, and lands when its invoice is paid. */
+/** Stores the update with the subscription; it applies once its invoice is paid. */
 export const waitForPayment = (
-  world: World,
+  world: SimulatorState,
   before: Thing,
   after: Thing,
   booksBefore: Thing[],
@@ -34,18 +34,18 @@ export const waitForPayment = (
   return {latest: {...before, pending_update: pending, latest_invoice: invoice.id}, invoice}
 }
 
-export const isWaiting = (world: World, subscription: string, invoice: string): boolean =>
+export const isWaiting = (world: SimulatorState, subscription: string, invoice: string): boolean =>
   world.store.get('~update', subscription)?.invoice === invoice
 
 /** Drops the subscription update that waits for this invoice to be paid. Called when the invoice is voided. */
-export const dropUpdateOf = (world: World, invoice: Thing) => {
+export const dropUpdateOf = (world: SimulatorState, invoice: Thing) => {
   const subscription = world.store.all('subscription').find(({id}) => isWaiting(world, id, invoice.id))
   if (!subscription) return
   world.store.drop('~update', subscription.id)
   changeSubscription(world, subscription, {pending_update: null})
 }
 
-export const landPendingUpdate = (world: World, subscription: Thing) => {
+export const landPendingUpdate = (world: SimulatorState, subscription: Thing) => {
   const {after, books} = world.store.get('~update', subscription.id)!
   world.store.drop('~update', subscription.id)
   for (const one of books) if (one) world.store.put(one)
@@ -54,7 +54,7 @@ export const landPendingUpdate = (world: World, subscription: Thing) => {
   emit(world, 'customer.subscription.pending_update_applied', changeSubscription(world, subscription, patch))
 }
 
-export const expirePendingUpdate = (world: World, subscription: Thing) => {
+export const expirePendingUpdate = (world: SimulatorState, subscription: Thing) => {
   const {invoice} = world.store.get('~update', subscription.id)!
   world.store.drop('~update', subscription.id)
   voidInvoice(world, world.store.get('invoice', invoice)!)

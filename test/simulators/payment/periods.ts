@@ -1,9 +1,8 @@
-/** How often a price comes due. */
 export type Interval = {interval: 'day' | 'week' | 'month' | 'year'; interval_count: number}
 
 const day = 24 * 3600
 
-/** So many intervals from the anchor; the 31st becomes the last day of a shorter month and is the 31st again in a longer one. */
+/** The anchor plus a number of intervals. The 31st becomes the last day of a shorter month, and the 31st again in a longer one. */
 export const addIntervals = (anchor: number, {interval, interval_count: count}: Interval, times: number): number => {
   if (interval === 'day') return anchor + times * count * day
   if (interval === 'week') return anchor + times * count * 7 * day
@@ -20,7 +19,6 @@ const addMonths = (anchor: number, months: number): number => {
   return date.getTime() / 1000
 }
 
-/** The first boundary after this moment. */
 export const nextBoundary = (anchor: number, every: Interval, after: number): number => {
   const shortest =
     (every.interval === 'day' ? 1 : every.interval === 'week' ? 7 : every.interval === 'month' ? 28 : 365) * every.interval_count

@@ -1,14 +1,14 @@
 import {booksOf, createItem, keepBooks, withPrice} from './items.ts'
 import {isSameInterval, nextBoundary} from './periods.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {changeSubscription, withItems} from './subscriptions.ts'
-import type {World} from './world.ts'
 
 /**
- * The subscription gets the phase's items and metadata. With `phase_start` its period begins anew and is asked for by the renewal of this
- * moment; without, an item with another interval keeps the old anchor, and nobody is asked for anything until that comes round.
+ * Applies the items and metadata of the phase. With `phase_start` a new period begins and is charged by the renewal of this
+ * moment. Otherwise an item with another interval keeps the old anchor, and nothing is charged until then.
  */
-export const enterPhase = (world: World, subscription: Thing, phase: Record<string, any>, now: number) => {
+export const enterPhase = (world: SimulatorState, subscription: Thing, phase: Record<string, any>, now: number) => {
   const isReset = phase.billing_cycle_anchor === 'phase_start'
   const unmatched: Thing[] = subscription.items.data.filter((item: Thing) => !phase.items.some((one: any) => one.price === item.price.id))
   const items = phase.items.map((given: any) => {
@@ -29,7 +29,7 @@ export const enterPhase = (world: World, subscription: Thing, phase: Record<stri
   })
 }
 
-const moved = (world: World, old: Thing, changed: Thing, {isReset, now}: {isReset: boolean; now: number}): Thing => {
+const moved = (world: SimulatorState, old: Thing, changed: Thing, {isReset, now}: {isReset: boolean; now: number}): Thing => {
   const books = booksOf(world, old.id)
   if (isReset) {
     keepBooks(world, old.id, {anchor: now, debits: books.debits})
@@ -39,7 +39,7 @@ const moved = (world: World, old: Thing, changed: Thing, {isReset, now}: {isRese
   return {...changed, current_period_start: now, current_period_end: nextBoundary(books.anchor, changed.price.recurring, now)}
 }
 
-const newItem = (world: World, subscription: Thing, given: any, price: Thing, now: number): Thing => {
+const newItem = (world: SimulatorState, subscription: Thing, given: any, price: Thing, now: number): Thing => {
   const anchor = subscription.billing_cycle_anchor
   const end = nextBoundary(anchor, price.recurring, now)
   return createItem(world, subscription.id, {price, quantity: given.quantity ?? 1, metadata: given.metadata}, {start: now, end, anchor})

@@ -2,10 +2,10 @@ import {only} from './only.ts'
 import {addIntervals} from './periods.ts'
 import {needRecurring} from './products.ts'
 import {invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** The phase a subscription is in: as it is, until its period ends. */
+/** The current state of a subscription as a phase until the end of its period. */
 export const phaseOf = (subscription: Thing): Record<string, any> => {
   const items: Thing[] = subscription.items.data
   return {
@@ -46,8 +46,8 @@ const phaseItem = (price: string, quantity: number | undefined, metadata: Record
   tax_rates: [],
 })
 
-/** The phases as given, each beginning where the one before ended; the one that runs must hold what is on the subscription now. */
-export const readPhases = (world: World, schedule: Thing, given: Record<string, any>[]): Record<string, any>[] => {
+/** The given phases, each beginning at the end of the one before; the current one must match the subscription. */
+export const readPhases = (world: SimulatorState, schedule: Thing, given: Record<string, any>[]): Record<string, any>[] => {
   const current = schedule.phases.findIndex((phase: any) => phase.start_date === schedule.current_phase?.start_date)
   const past: Record<string, any>[] = schedule.phases.slice(0, current)
   const [first, ...rest] = given.filter(one => !past.some(phase => phase.start_date === one.start_date))
@@ -58,10 +58,10 @@ export const readPhases = (world: World, schedule: Thing, given: Record<string, 
   return phases
 }
 
-const itemsNow = (world: World, schedule: Thing) =>
+const itemsNow = (world: SimulatorState, schedule: Thing) =>
   world.store.get('subscription', schedule.subscription)!.items.data.map((item: Thing) => phaseItem(item.price.id, item.quantity, {}))
 
-const readRunning = (world: World, current: any, given: Record<string, any>, items: Record<string, any>[]) => {
+const readRunning = (world: SimulatorState, current: any, given: Record<string, any>, items: Record<string, any>[]) => {
   if (given.start_date !== current.start_date) {
     throw invalid('You can not modify the start date of the current phase.', {param: 'phases[0][start_date]'})
   }
@@ -75,9 +75,10 @@ const readRunning = (world: World, current: any, given: Record<string, any>, ite
   return {...current, ...chosen(given), items, end_date: end}
 }
 
-const quantityOf = (world: World, price: string) => (needRecurring(world, price, 'phases').recurring.usage_type === 'metered' ? null : 1)
+const quantityOf = (world: SimulatorState, price: string) =>
+  needRecurring(world, price, 'phases').recurring.usage_type === 'metered' ? null : 1
 
-const readPhase = (world: World, schedule: Thing, given: Record<string, any>, start: number, index: number) => {
+const readPhase = (world: SimulatorState, schedule: Thing, given: Record<string, any>, start: number, index: number) => {
   const at = `phases[${index}]`
   if (given.start_date !== undefined && given.start_date !== start) {
     throw invalid('A phase must begin where the one before it ends.', {param: `${at}[start_date]`})

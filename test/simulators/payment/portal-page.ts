@@ -4,11 +4,11 @@ import {tokenOf} from './checkout-page.ts'
 import {cardField, day, escapeHtml, layout, money, problem} from './page-layout.ts'
 import {actAtPortal, type PortalAct} from './portal.ts'
 import {Refusal} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** Where a customer sees what they pay for, changes the card, cancels and takes that back. */
-export const answerPortalPage = (world: World, method: string, id: string, body: string): Answer => {
+/** The page on which a customer sees the subscription, changes the card, cancels and withdraws. */
+export const answerPortalPage = (world: SimulatorState, method: string, id: string, body: string): Answer => {
   const session = world.store.get('billing_portal.session', id)
   if (!session) return html(layout('Not found', '<h1>There is no such page</h1>'), 404)
   if (method === 'GET') return html(portalPage(world, session, null))
@@ -28,7 +28,7 @@ const readAct = (form: URLSearchParams): PortalAct => {
   throw new TypeError('The form does not say what to do')
 }
 
-const portalPage = (world: World, session: Thing, refusal: string | null): string => {
+const portalPage = (world: SimulatorState, session: Thing, refusal: string | null): string => {
   const {features} = world.store.get('billing_portal.configuration', session.configuration)!
   const subscriptions = world.store.all('subscription').filter(one => one.customer === session.customer && one.ended_at === null)
   const invoices = features.invoice_history.enabled ? world.store.all('invoice').filter(one => one.customer === session.customer) : []

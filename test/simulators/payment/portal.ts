@@ -7,10 +7,10 @@ import {page} from './paging.ts'
 import {attachCard} from './payment-methods.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
+import {attempt, type SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {cancelNow} from './subscription-end.ts'
 import {changeSubscription, earliestEnd} from './subscriptions.ts'
-import {attempt, type World} from './world.ts'
 
 export const createConfiguration = ({world, params}: Call): Thing => {
   const {business_profile: profile, default_return_url: url, features, metadata, name, login_page: login} = params
@@ -100,10 +100,9 @@ export const createPortal = ({world, params}: Call): Thing => {
   return add(world, session, 'billing_portal.session.created')
 }
 
-/** What the customer does at the portal. */
 export type PortalAct = {do: 'change card'; card: string} | {do: 'cancel' | 'take back'; subscription: string}
 
-export const actAtPortal = (world: World, sessionId: string, act: PortalAct): Thing =>
+export const actAtPortal = (world: SimulatorState, sessionId: string, act: PortalAct): Thing =>
   attempt(world, () => {
     const session = need(world, 'billing_portal.session', sessionId)
     const {features} = need(world, 'billing_portal.configuration', session.configuration)
@@ -120,8 +119,8 @@ export const actAtPortal = (world: World, sessionId: string, act: PortalAct): Th
     return features.subscription_cancel.mode === 'immediately' ? cancelNow(world, subscription) : cancel(world, subscription)
   })
 
-/** The new card pays for everything: the customer's own and every subscription's. */
-const changeCard = (world: World, customer: string, token: string): Thing => {
+/** The new card becomes the default of the customer and of every subscription. */
+const changeCard = (world: SimulatorState, customer: string, token: string): Thing => {
   const card = attachCard(world, token, customer)
   for (const subscription of world.store.all('subscription')) {
     const isTheirs = subscription.customer === customer && subscription.ended_at === null
@@ -135,7 +134,7 @@ const changeCard = (world: World, customer: string, token: string): Thing => {
  * In flexible billing mode, the portal sets `cancel_at` and not `cancel_at_period_end`. For items of mixed intervals, we assume the date to which the
  * flag resolves.
  */
-const cancel = (world: World, subscription: Thing): Thing => {
+const cancel = (world: SimulatorState, subscription: Thing): Thing => {
   const isFlag = subscription.billing_mode.type === 'classic'
   const details = {...subscription.cancellation_details, reason: 'cancellation_requested'}
   return changeSubscription(world, subscription, {
@@ -146,7 +145,7 @@ const cancel = (world: World, subscription: Thing): Thing => {
   })
 }
 
-const takeBack = (world: World, subscription: Thing): Thing => {
+const takeBack = (world: SimulatorState, subscription: Thing): Thing => {
   const details = {...subscription.cancellation_details, reason: null}
   return changeSubscription(world, subscription, {
     cancel_at: null,

@@ -5,8 +5,8 @@ import {mergeMetadata, orNull} from './metadata.ts'
 import {only} from './only.ts'
 import {page} from './paging.ts'
 import {invalid, missing} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
 export const createProduct = ({world, params}: Call): Thing => {
   const {id, name, description, metadata, active = true} = params
@@ -78,8 +78,8 @@ export const createPrice = ({world, params}: Call): Thing => {
   return add(world, price, 'price.created')
 }
 
-/** A lookup key belongs to one price; `transfer_lookup_key` takes it from the one that has it. */
-const takeLookupKey = (world: World, key: string, isTransferred: boolean) => {
+/** A lookup key belongs to one price; `transfer_lookup_key` moves it. */
+const takeLookupKey = (world: SimulatorState, key: string, isTransferred: boolean) => {
   const holder = world.store.all('price').find(price => price.lookup_key === key)
   if (!holder) return
   if (!isTransferred) throw invalid(`A price (\`${holder.id}\`) already uses that lookup key.`, {param: 'lookup_key'})
@@ -136,7 +136,7 @@ export const createCoupon = ({world, params}: Call): Thing => {
 }
 
 /** An active, recurring price, for a subscription. */
-export const needRecurring = (world: World, id: string, param: string): Thing => {
+export const needRecurring = (world: SimulatorState, id: string, param: string): Thing => {
   const price = need(world, 'price', id, param)
   if (!price.recurring) {
     throw invalid(`The price specified is set to \`type=one_time\` but this field only accepts prices with \`type=recurring\`.`, {param})
@@ -145,7 +145,7 @@ export const needRecurring = (world: World, id: string, param: string): Thing =>
   return price
 }
 
-export const need = (world: World, object: string, id: string, param = 'id'): Thing => {
+export const need = (world: SimulatorState, object: string, id: string, param = 'id'): Thing => {
   const found = world.store.get(object, id)
   if (!found) throw missing(object, id, param)
   return found
@@ -156,7 +156,7 @@ export const readOf =
   ({world, ids}: Call): Thing =>
     need(world, object, ids[0]!)
 
-/** Subscription items still carry the plan their price once was. */
+/** Subscription items still have a plan object that mirrors their price. */
 export const planOf = (price: Thing): Thing =>
   complete('plan', {
     id: price.id,

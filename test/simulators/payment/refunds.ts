@@ -3,8 +3,8 @@ import {complete} from './complete.ts'
 import {add, change} from './events.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
 export const createRefund = ({world, params}: Call): Thing => {
   const {charge, payment_intent: intent, amount, reason, metadata} = params
@@ -12,7 +12,7 @@ export const createRefund = ({world, params}: Call): Thing => {
   return refund(world, need(world, 'charge', id ?? '', 'charge'), {amount, reason, metadata})
 }
 
-export const refund = (world: World, charge: Thing, {amount, reason, metadata}: Record<string, any> = {}): Thing => {
+export const refund = (world: SimulatorState, charge: Thing, {amount, reason, metadata}: Record<string, any> = {}): Thing => {
   const left = charge.amount - charge.amount_refunded
   const given = amount ?? left
   if (!charge.paid) throw invalid('This charge has not succeeded and cannot be refunded.', {param: 'charge'})
@@ -38,8 +38,8 @@ export const refund = (world: World, charge: Thing, {amount, reason, metadata}: 
   return made
 }
 
-/** The customer's bank takes the money back, until somebody wins. */
-export const dispute = (world: World, charge: Thing, reason = 'fraudulent'): Thing => {
+/** Opens a dispute, in which the customer's bank withdraws the money until it is decided. */
+export const dispute = (world: SimulatorState, charge: Thing, reason = 'fraudulent'): Thing => {
   const evidence = {enhanced_evidence: {}}
   const made = complete('dispute', {
     id: world.newId('du'),
@@ -64,5 +64,5 @@ export const dispute = (world: World, charge: Thing, reason = 'fraudulent'): Thi
   return add(world, made, 'charge.dispute.created')
 }
 
-export const closeDispute = (world: World, id: string, outcome: 'won' | 'lost'): Thing =>
+export const closeDispute = (world: SimulatorState, id: string, outcome: 'won' | 'lost'): Thing =>
   change(world, need(world, 'dispute', id), {status: outcome, is_charge_refundable: false}, 'charge.dispute.closed')

@@ -1,6 +1,6 @@
 import type {Thing} from './store.ts'
 
-/** An answer that is an error, in the provider's envelope. `keep`: what was done before it stays done. */
+/** An error answer in the provider's envelope. `keep`: earlier effects of the call are not rolled back. */
 export class Refusal extends Error {
   status: number
   error: Record<string, unknown>
@@ -36,7 +36,6 @@ export const forbidden = () =>
     message: "The provided key 'rk_test_****' does not have the required permissions for this endpoint on account 'acct_stand_in'.",
   })
 
-/** What a bank says no with. */
 export const declined = (decline: Decline, more: {payment_intent?: Thing; payment_method?: Thing; charge?: string} = {}, keep = false) =>
   new Refusal(402, {type: 'card_error', ...declines[decline], ...more}, {keep})
 

@@ -1,6 +1,5 @@
 import type {IncomingHttpHeaders, IncomingMessage} from 'node:http'
 
-/** One HTTP request, read to its end. */
 export type Request = {method: string; path: string; query: string; headers: IncomingHttpHeaders; body: string}
 
 const longest = 1024 * 1024

@@ -18,7 +18,7 @@ import {resumeSubscription} from './subscription-resume.ts'
 import {updateSubscription} from './subscription-update.ts'
 import * as subscriptions from './subscriptions.ts'
 
-/** `params` names the generated schema of what the call may carry. */
+/** `params` names the generated schema of the call's parameters. */
 export type Route = {method: string; path: string[]; params: string; run: (call: Call) => unknown}
 
 const at = (method: string, path: string, params: string, run: Route['run']): Route => ({
@@ -113,7 +113,7 @@ const routes: Route[] = [
   at('DELETE', 'webhook_endpoints/{id}', 'Retrieve', endpoints.deleteEndpoint),
 ]
 
-/** The route of `/v1/…`, and the ids in its path. Fixed paths stand before those with an id where both would do. */
+/** The route of `/v1/…`, and the ids in its path. Fixed paths precede those with an id. */
 export const findRoute = (method: string, path: string): {route: Route; ids: string[]} | null => {
   const segments = path.replace(/^\/v1\//, '').split('/')
   if (!path.startsWith('/v1/')) return null

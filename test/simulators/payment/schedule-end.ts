@@ -1,9 +1,9 @@
 import {change} from './events.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** A subscription that ends takes its schedule with it: done when that was planned, cancelled when not. */
-export const endSchedule = (world: World, subscription: Thing) => {
+/** The end of a subscription ends its schedule: completed if planned, otherwise cancelled. */
+export const endSchedule = (world: SimulatorState, subscription: Thing) => {
   const schedule = subscription.schedule === null ? undefined : world.store.get('subscription_schedule', subscription.schedule)
   if (schedule?.status !== 'active') return
   world.clock.cancel(`schedule:${schedule.id}`)

@@ -7,12 +7,12 @@ import {enterPhase} from './phase-entry.ts'
 import {phaseOf, readPhases} from './phases.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {cancelNow} from './subscription-end.ts'
 import {changeSubscription} from './subscriptions.ts'
-import type {World} from './world.ts'
 
-/** A schedule is made from a subscription, and alone: its phases are given afterwards. */
+/** Makes a schedule from a subscription only; its phases are set afterwards. */
 export const createSchedule = ({world, params}: Call): Thing => {
   const {from_subscription: from, metadata} = params
   if (from === undefined) throw new TypeError('The stand-in makes schedules from a subscription only')
@@ -71,8 +71,8 @@ export const updateSchedule = ({world, params, ids}: Call): Thing => {
 export const releaseSchedule = ({world, params, ids}: Call): Thing =>
   release(world, needLive(world, ids[0]!, 'release'), params.preserve_cancel_date === true)
 
-/** The subscription goes on as it is, and its schedule's end date is gone with the schedule. */
-const release = (world: World, schedule: Thing, keepsDate: boolean): Thing => {
+/** The subscription continues unchanged; an end date set by the schedule is removed with it. */
+const release = (world: SimulatorState, schedule: Thing, keepsDate: boolean): Thing => {
   const now = world.clock.now()
   world.clock.cancel(`schedule:${schedule.id}`)
   const subscription = world.store.get('subscription', schedule.subscription)!
@@ -84,7 +84,7 @@ const release = (world: World, schedule: Thing, keepsDate: boolean): Thing => {
   return change(world, schedule, patch, 'subscription_schedule.released')
 }
 
-/** Ends the subscription too. */
+/** Cancels the subscription, too. */
 export const cancelSchedule = ({world, params, ids}: Call): Thing => {
   const schedule = needLive(world, ids[0]!, 'cancel')
   if (params.invoice_now || params.prorate) throw new TypeError('The stand-in does not carry invoice_now or prorate of a cancellation')
@@ -100,19 +100,19 @@ export const listSchedules = (call: Call): any => {
   )
 }
 
-const needLive = (world: World, id: string, verb: string): Thing => {
+const needLive = (world: SimulatorState, id: string, verb: string): Thing => {
   const schedule = need(world, 'subscription_schedule', id)
   if (['active', 'not_started'].includes(schedule.status)) return schedule
   throw invalid(`You cannot ${verb} a subscription schedule that is currently in the \`${schedule.status}\` status.`)
 }
 
-/** Before the renewal of the same moment: that one asks for the new phase's price. */
-const planSchedule = (world: World, schedule: Thing) => {
+/** Runs before the renewal of the same time, which then charges the price of the new phase. */
+const planSchedule = (world: SimulatorState, schedule: Thing) => {
   const before = 3
   world.clock.plan(`schedule:${schedule.id}`, schedule.current_phase.end_date, before)
 }
 
-export const advanceSchedule = (world: World, id: string) => {
+export const advanceSchedule = (world: SimulatorState, id: string) => {
   const schedule = world.store.get('subscription_schedule', id)!
   const now = world.clock.now()
   if (schedule.status !== 'active') return

@@ -10,17 +10,17 @@ import type {Spoiled} from './fault-course.ts'
 import {answerInvoicePage} from './invoice-page.ts'
 import {answerPortalPage} from './portal-page.ts'
 import {type Request, readRequest} from './request.ts'
-import type {StandIn} from './stand-in.ts'
+import type {Simulator} from './simulator.ts'
 
 export type ServerOptions = {
   host: string
   port: number
-  /** Looks at every answer before it leaves; what it throws is a mistake of the stand-in's. */
+  /** Checks every answer before it is sent; an error it throws is one of the stand-in. */
   check?: (body: unknown) => void
 }
 
-/** The API, its pages and the control on one port of this machine. */
-export const openServer = async (standIn: StandIn, {host, port, check}: ServerOptions): Promise<Server> => {
+/** The API, its pages and the control interface on one local port. */
+export const openServer = async (standIn: Simulator, {host, port, check}: ServerOptions): Promise<Server> => {
   if (!isLoopback(host)) throw new TypeError(`The stand-in listens on this machine only, not at ${host}`)
   const server = createServer((incoming, outgoing) => {
     serve(standIn, incoming, outgoing, check).catch(error => fail(outgoing, error))
@@ -33,7 +33,7 @@ export const openServer = async (standIn: StandIn, {host, port, check}: ServerOp
   return server
 }
 
-const serve = async (standIn: StandIn, incoming: IncomingMessage, outgoing: ServerResponse, check: ServerOptions['check']) => {
+const serve = async (standIn: Simulator, incoming: IncomingMessage, outgoing: ServerResponse, check: ServerOptions['check']) => {
   const request = await readRequest(incoming)
   if (request.path.startsWith('/_sim/')) return deliver(outgoing, {answer: await answerControl(standIn, request), end: 'answered'})
   const {world} = standIn
@@ -45,15 +45,14 @@ const serve = async (standIn: StandIn, incoming: IncomingMessage, outgoing: Serv
   await sendDue(world)
 }
 
-/** What people see, by the first part of its path. */
+/** The pages for people, by the first part of their path. */
 const pages = {'/c/pay/': answerCheckoutPage, '/p/session/': answerPortalPage, '/i/': answerInvoicePage}
 
-const answerPage = ({world}: StandIn, {method, path, body}: Request): Answer | null => {
+const answerPage = ({world}: Simulator, {method, path, body}: Request): Answer | null => {
   const [start, answer] = Object.entries(pages).find(([prefix]) => path.startsWith(prefix)) ?? []
   return start === undefined || !answer ? null : answer(world, method, path.slice(start.length), body)
 }
 
-/** Sends what is left of the answer. */
 const deliver = (outgoing: ServerResponse, {answer, end}: Spoiled) => {
   if (end === 'dropped') return void outgoing.socket?.destroy()
   const text = answer.text ?? (answer.body === undefined ? '' : JSON.stringify(answer.body))
@@ -63,7 +62,7 @@ const deliver = (outgoing: ServerResponse, {answer, end}: Spoiled) => {
   outgoing.write(text.slice(0, Math.floor(text.length / 2)), () => outgoing.socket?.destroy())
 }
 
-/** The stand-in's own mistakes are loud, and not what a provider would ever say. */
+/** An internal error of the stand-in gets an answer that no provider sends. */
 const fail = (outgoing: ServerResponse, error: unknown) => {
   console.error(error)
   if (outgoing.headersSent || outgoing.destroyed) return void outgoing.socket?.destroy()

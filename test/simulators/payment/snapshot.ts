@@ -1,14 +1,14 @@
 import {existsSync, readFileSync, renameSync, writeFileSync} from 'node:fs'
-import type {StandIn} from './stand-in.ts'
+import type {Simulator} from './simulator.ts'
 import type {Thing} from './store.ts'
 
 const version = 1
 const everyMs = 2000
 
-type Kept = {version: number; now: number; things: Thing[]; keys: any[]}
+type KeptContent = {version: number; now: number; things: Thing[]; keys: any[]}
 
-/** Keeps the state in a file: read at the start, written every two seconds, and at the end. One that cannot be read is put aside, not lost. */
-export const openSnapshot = (standIn: StandIn, file: string): {close: () => void} => {
+/** Keeps the state in a file: read at the start, written every two seconds and at the end. An unreadable file is renamed, not deleted. */
+export const openSnapshot = (standIn: Simulator, file: string): {close: () => void} => {
   if (existsSync(file)) load(standIn, file)
   let last = ''
   const save = () => {
@@ -27,18 +27,18 @@ export const openSnapshot = (standIn: StandIn, file: string): {close: () => void
   }
 }
 
-/** What was on its way is sent again: nobody knows whether it came. */
-const contentOf = ({world}: StandIn): Kept => ({
+/** Deliveries in flight are sent again, because their outcome is unknown. */
+const contentOf = ({world}: Simulator): KeptContent => ({
   version,
   now: world.clock.now(),
   things: world.store.list().map(thing => (thing.object === '~delivery' ? {...thing, isOut: false} : thing)),
   keys: world.keys.list(),
 })
 
-const load = (standIn: StandIn, file: string) => {
+const load = (standIn: Simulator, file: string) => {
   const {world} = standIn
   try {
-    const kept: Kept = JSON.parse(readFileSync(file, 'utf8'))
+    const kept: KeptContent = JSON.parse(readFileSync(file, 'utf8'))
     if (kept.version !== version) throw new Error(`version ${kept.version} is not ${version}`)
     for (const thing of kept.things) world.store.put(thing)
     world.store.commit()

@@ -1,9 +1,9 @@
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
 /**
- * Where the money went. What cards were charged, less what was given back, is what invoices and single payments took: `difference` is 0, or
- * somebody was charged for nothing or given something for nothing.
+ * Money totals. Charges less refunds must equal paid invoices plus single payments: `difference` is 0 unless a charge or a
+ * purchase has no counterpart.
  */
 export type Money = {charged: number; refunded: number; invoices: number; payments: number; difference: number}
 
@@ -11,7 +11,7 @@ export type State = {now: number; counts: Record<string, number>; money: Money; 
 
 const counted = ['customer', 'subscription', 'subscription_schedule', 'invoice', 'checkout.session', 'payment_intent', 'charge', 'event']
 
-export const describeState = (world: World): State => ({
+export const describeState = (world: SimulatorState): State => ({
   now: world.clock.now(),
   counts: Object.fromEntries(counted.map(object => [object, world.store.all(object).length])),
   money: countMoney(world),
@@ -20,8 +20,8 @@ export const describeState = (world: World): State => ({
   meterErrors: world.store.all('~usageError').filter(one => one.at <= world.clock.now()),
 })
 
-/** Charges on the one side; invoices, and intents of no invoice, on the other: each kept by its own code. */
-export const countMoney = (world: World, customer?: string): Money => {
+/** Compares charges with invoices and standalone intents, which separate code maintains. */
+export const countMoney = (world: SimulatorState, customer?: string): Money => {
   const isTheirs = (thing: Thing) => customer === undefined || thing.customer === customer
   const charges = world.store.all('charge').filter(charge => charge.paid && isTheirs(charge))
   const ofInvoices = new Set(world.store.all('invoice_payment').map(payment => payment.payment.payment_intent))

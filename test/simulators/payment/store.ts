@@ -1,21 +1,18 @@
-/** Anything with an id. Those whose `object` begins with `~` are the stand-in's own and never leave it. */
+/** Any object with an id. Those whose `object` begins with `~` are internal and never leave the stand-in. */
 export type Thing = {id: string; object: string; [name: string]: any}
 
 export type Store = {
   get: (object: string, id: string) => Thing | undefined
-  /** By the id alone, whatever it is. */
   find: (id: string) => Thing | undefined
   /** Oldest first. */
   all: (object: string) => Thing[]
-  /** Every thing there is, of each kind the oldest first. */
+  /** All objects, oldest first within each kind. */
   list: () => Thing[]
-  /** Things are values: a changed one is put in the place of the old one, so what others hold stays as it was. */
+  /** Objects are immutable: a change replaces the object, so references to the old one stay unchanged. */
   put: <T extends Thing>(thing: T) => T
   drop: (object: string, id: string) => void
   mark: () => number
-  /** Undoes everything since the mark. */
   restore: (mark: number) => void
-  /** Nothing before now can be undone any more. */
   commit: () => void
 }
 

@@ -5,10 +5,10 @@ import {dropPending} from './pending-lines.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
 import {endSchedule} from './schedule-end.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {openInvoices} from './subscription-life.ts'
 import {changeSubscription} from './subscriptions.ts'
-import type {World} from './world.ts'
 
 export const cancelSubscription = ({world, params, ids}: Call): Thing => {
   const subscription = need(world, 'subscription', ids[0]!)
@@ -19,14 +19,13 @@ export const cancelSubscription = ({world, params, ids}: Call): Thing => {
   return cancelNow(world, world.store.put(noted))
 }
 
-/** Ends at once, whatever was paid for. */
-export const cancelNow = (world: World, subscription: Thing, reason = 'cancellation_requested'): Thing => {
+export const cancelNow = (world: SimulatorState, subscription: Thing, reason = 'cancellation_requested'): Thing => {
   const details = {...subscription.cancellation_details, reason}
   return endSubscription(world, {...subscription, canceled_at: world.clock.now(), cancellation_details: details})
 }
 
-/** It is over: drafts are gone, nothing open is tried again, its schedule is done. */
-export const endSubscription = (world: World, subscription: Thing): Thing => {
+/** Ends the subscription: deletes drafts, stops retries and ends its schedule. */
+export const endSubscription = (world: SimulatorState, subscription: Thing): Thing => {
   const now = world.clock.now()
   dropPending(world, subscription.id)
   for (const invoice of openInvoices(world, subscription.id)) {

@@ -2,11 +2,11 @@ import type {Call} from './calls.ts'
 import {page} from './paging.ts'
 import {need} from './products.ts'
 import {invalid, missing} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {applyUpdate, readUpdate, type Update} from './subscription-update.ts'
-import type {World} from './world.ts'
 
-/** Items are changed through their subscription: these are its update in other words. */
+/** Item calls are updates of the subscription in another form. */
 export const createSubscriptionItem = ({world, params}: Call): Thing => {
   const {price, quantity, metadata} = params
   const subscription = need(world, 'subscription', params.subscription, 'subscription')
@@ -45,13 +45,18 @@ export const readSubscriptionItem = ({world, ids}: Call): Thing =>
 export const listSubscriptionItems = (call: Call): any =>
   page(call, need(call.world, 'subscription', call.params.subscription, 'subscription').items.data.toReversed())
 
-const update = (world: World, subscription: Thing, params: Record<string, any>, item: NonNullable<Update['items']>[number]): Thing => {
+const update = (
+  world: SimulatorState,
+  subscription: Thing,
+  params: Record<string, any>,
+  item: NonNullable<Update['items']>[number],
+): Thing => {
   const {proration_behavior, proration_date, payment_behavior} = params
   const asked = readUpdate({proration_behavior, proration_date, payment_behavior})
   return applyUpdate(world, subscription, {...asked, items: [item], patch: {}}).subscription
 }
 
-const ownerOf = (world: World, id: string): Thing => {
+const ownerOf = (world: SimulatorState, id: string): Thing => {
   const found = world.store.all('subscription').find(one => one.items.data.some((item: Thing) => item.id === id))
   if (!found) throw missing('subscription_item', id)
   refuseEnded(found)

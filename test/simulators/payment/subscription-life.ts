@@ -7,25 +7,24 @@ import {booksOf, chargePeriod, isMetered, keepBooks, nextPeriod} from './items.t
 import {createLine, nameOf, priceOf} from './lines.ts'
 import {takePending} from './pending-lines.ts'
 import {expirePendingUpdate} from './pending-updates.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {endSubscription} from './subscription-end.ts'
 import {changeSubscription, withItems} from './subscriptions.ts'
 import {usedIn} from './usage.ts'
-import type {World} from './world.ts'
 
 const hour = 3600
 const firstPaymentHours = 23
 const noticeDays = 3
 
-/** Sets when it is to be looked at next. */
-export const planSubscription = (world: World, subscription: Thing) => {
+export const planSubscription = (world: SimulatorState, subscription: Thing) => {
   const name = `subscription:${subscription.id}`
   const at = nextDue(world, subscription)
   if (at === null) world.clock.cancel(name)
   else world.clock.plan(name, at)
 }
 
-const nextDue = (world: World, subscription: Thing): number | null => {
+const nextDue = (world: SimulatorState, subscription: Thing): number | null => {
   const {status, items, cancel_at, trial_end, pending_update, created} = subscription
   if (['canceled', 'incomplete_expired'].includes(status)) return null
   if (status === 'incomplete') return created + firstPaymentHours * hour
@@ -36,10 +35,9 @@ const nextDue = (world: World, subscription: Thing): number | null => {
   return all.length === 0 ? null : Math.max(world.clock.now(), Math.min(...all))
 }
 
-const isTold = (world: World, {id, trial_end}: Thing) => world.store.get('~told', id)?.trial_end === trial_end
+const isTold = (world: SimulatorState, {id, trial_end}: Thing) => world.store.get('~told', id)?.trial_end === trial_end
 
-/** Whatever is due for it now, one after the other. */
-export const advanceSubscription = (world: World, id: string) => {
+export const advanceSubscription = (world: SimulatorState, id: string) => {
   const read = () => world.store.get('subscription', id)!
   const now = world.clock.now()
   if (read().status === 'incomplete') return expireFirst(world, read())
@@ -55,24 +53,24 @@ export const advanceSubscription = (world: World, id: string) => {
   planSubscription(world, read())
 }
 
-/** The first payment never came. */
-const expireFirst = (world: World, subscription: Thing) => {
+/** The first payment never arrived. */
+const expireFirst = (world: SimulatorState, subscription: Thing) => {
   for (const invoice of openInvoices(world, subscription.id)) voidInvoice(world, invoice)
   changeSubscription(world, subscription, {status: 'incomplete_expired', ended_at: world.clock.now()})
 }
 
-export const openInvoices = (world: World, subscription: string): Thing[] =>
+export const openInvoices = (world: SimulatorState, subscription: string): Thing[] =>
   world.store.all('invoice').filter(invoice => ['open', 'draft'].includes(invoice.status) && subscriptionOf(invoice) === subscription)
 
-/** What was used in the last period is still asked for. */
-const endAtLast = (world: World, subscription: Thing) => {
+/** Usage of the last period is still charged. */
+const endAtLast = (world: SimulatorState, subscription: Thing) => {
   const lines = subscription.items.data.flatMap((item: Thing) => usageLines(world, item, world.clock.now()))
   if (lines.length > 0) bill(world, subscription, lines)
   endSubscription(world, world.store.get('subscription', subscription.id)!)
 }
 
-/** False when there is nothing to go on with. */
-const endTrial = (world: World, subscription: Thing): boolean => {
+/** Returns false if there is nothing to continue with. */
+const endTrial = (world: SimulatorState, subscription: Thing): boolean => {
   const {trial_end, trial_settings, items} = subscription
   const missing = trial_settings.end_behavior.missing_payment_method
   const isBare = cardOf(world, {...subscription, default_payment_method: null, customer: subscription.customer}, subscription.id) === null
@@ -90,8 +88,8 @@ const endTrial = (world: World, subscription: Thing): boolean => {
   return true
 }
 
-/** Every item whose period is over begins the next one, and one invoice asks for all of them. */
-const renew = (world: World, subscription: Thing) => {
+/** Starts the next period of every item whose period has ended, with one invoice for all. */
+const renew = (world: SimulatorState, subscription: Thing) => {
   const now = world.clock.now()
   const due = (item: Thing) => item.current_period_end <= now
   if (!subscription.items.data.some(due) || subscription.status === 'paused') return
@@ -107,8 +105,8 @@ const renew = (world: World, subscription: Thing) => {
   emit(world, 'customer.subscription.updated', billed, before)
 }
 
-/** A renewal's invoice; an unpaid subscription's stay drafts. */
-const bill = (world: World, subscription: Thing, lines: Thing[]): Thing => {
+/** The invoice of a renewal; invoices of an unpaid subscription stay drafts. */
+const bill = (world: SimulatorState, subscription: Thing, lines: Thing[]): Thing => {
   const {customer, currency, status} = subscription
   const isCollected = status !== 'unpaid'
   const draftSeconds = isCollected ? world.settings.draftSeconds : null
@@ -118,8 +116,8 @@ const bill = (world: World, subscription: Thing, lines: Thing[]): Thing => {
   return invoice
 }
 
-/** What a metered item's customer used since the period began. */
-export const usageLines = (world: World, item: Thing, until: number): Thing[] => {
+/** The usage of a metered item since the start of its period. */
+export const usageLines = (world: SimulatorState, item: Thing, until: number): Thing[] => {
   if (!isMetered(item.price)) return []
   const {customer} = world.store.get('subscription', item.subscription)!
   const {current_period_start: start} = item

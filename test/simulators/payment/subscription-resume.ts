@@ -8,7 +8,7 @@ import {invalid} from './refusals.ts'
 import type {Thing} from './store.ts'
 import {changeSubscription, withItems} from './subscriptions.ts'
 
-/** A paused one begins anew now, and is paid for. */
+/** Starts a new period now, which is charged. */
 export const resumeSubscription = ({world, params, ids}: Call): Thing => {
   const subscription = need(world, 'subscription', ids[0]!)
   if (subscription.status !== 'paused') throw invalid('You can only resume a subscription that is paused.')

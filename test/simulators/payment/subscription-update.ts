@@ -4,12 +4,11 @@ import {mergeMetadata, orNull} from './metadata.ts'
 import {addPending} from './pending-lines.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {changeSubscription, earliestEnd, latestEnd, needCard, withItems} from './subscriptions.ts'
 import {askForMoney} from './update-payment.ts'
-import type {World} from './world.ts'
 
-/** What is to become of a subscription. */
 export type Update = {
   items?: ItemChange[]
   prorationBehaviour?: 'always_invoice' | 'create_prorations' | 'none'
@@ -17,7 +16,7 @@ export type Update = {
   paymentBehaviour?: string
   anchorNow?: boolean
   patch: Record<string, unknown>
-  /** Nobody is asked for money, only how much it would be. */
+  /** Calculates without charging. */
   isPreview?: boolean
 }
 
@@ -28,7 +27,7 @@ export const updateSubscription = ({world, params, ids}: Call): Thing => {
   return applyUpdate(world, subscription, {...readUpdate(params), patch: patchOf(world, subscription, params)}).subscription
 }
 
-/** The part that moves items and money; the same for the update and its preview. */
+/** The parameters that affect items and money, the same for an update and its preview. */
 export const readUpdate = (params: Record<string, any>): Omit<Update, 'patch'> => {
   const {items, proration_behavior, proration_date, payment_behavior, billing_cycle_anchor: anchor} = params
   if (anchor?.type === 'now' && proration_date !== undefined) {
@@ -43,8 +42,8 @@ export const readUpdate = (params: Record<string, any>): Omit<Update, 'patch'> =
   }
 }
 
-/** Items, money, fields, in one go: whoever catches a refusal finds everything as it was. */
-export const applyUpdate = (world: World, before: Thing, update: Update): {subscription: Thing; invoice: Thing | null} => {
+/** Applies items, money and fields together; a refusal changes nothing. */
+export const applyUpdate = (world: SimulatorState, before: Thing, update: Update): {subscription: Thing; invoice: Thing | null} => {
   const books = before.items.data.map((item: Thing) => world.store.get('~books', item.id)!)
   const turn = changeItems(world, before, update)
   const subscription = {...before, ...update.patch, ...turn.patch, items: withItems(before, turn.items)} as Thing
@@ -56,8 +55,7 @@ export const applyUpdate = (world: World, before: Thing, update: Update): {subsc
   return {subscription: land(world, before, latest), invoice}
 }
 
-/** One event tells of all that changed. */
-const land = (world: World, before: Thing, after: Thing): Thing => {
+const land = (world: SimulatorState, before: Thing, after: Thing): Thing => {
   world.store.put(before)
   return changeSubscription(world, before, after)
 }
@@ -92,7 +90,7 @@ const refuseBeyondPending = (params: Record<string, any>) => {
   }
 }
 
-const patchOf = (world: World, subscription: Thing, params: Record<string, any>): Record<string, unknown> => {
+const patchOf = (world: SimulatorState, subscription: Thing, params: Record<string, any>): Record<string, unknown> => {
   const {default_payment_method: card, description, metadata, cancellation_details: details, trial_settings: trial} = params
   if (card) needCard(world, subscription.customer, card)
   return {
@@ -106,8 +104,8 @@ const patchOf = (world: World, subscription: Thing, params: Record<string, any>)
   }
 }
 
-/** The flag and the date are two ways to say the same, and not both at once; a schedule has the say where there is one. */
-const cancelPatch = (world: World, subscription: Thing, params: Record<string, any>): Record<string, unknown> => {
+/** The flag and the date exclude each other, and an existing schedule decides instead of both. */
+const cancelPatch = (world: SimulatorState, subscription: Thing, params: Record<string, any>): Record<string, unknown> => {
   const {cancel_at: at, cancel_at_period_end: flag} = params
   if (at === undefined && flag === undefined) return {}
   if (at !== undefined && flag !== undefined) {
@@ -128,7 +126,7 @@ const cancelPatch = (world: World, subscription: Thing, params: Record<string, a
 
 const reasonOf = ({cancellation_details: details}: Thing, reason: string | null) => ({cancellation_details: {...details, reason}})
 
-const trialPatch = (world: World, subscription: Thing, {trial_end: end}: Record<string, any>): Record<string, unknown> => {
+const trialPatch = (world: SimulatorState, subscription: Thing, {trial_end: end}: Record<string, any>): Record<string, unknown> => {
   if (end === undefined) return {}
   if (subscription.status !== 'trialing' || end === 'now') throw new TypeError('The stand-in moves the end of a running trial only')
   if (end <= world.clock.now()) {

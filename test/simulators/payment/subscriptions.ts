@@ -14,9 +14,9 @@ import {refuseUnpaid} from './payment-behaviour.ts'
 import {addIntervals} from './periods.ts'
 import {need, needRecurring} from './products.ts'
 import {invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import {planSubscription} from './subscription-life.ts'
-import type {World} from './world.ts'
 
 export type SubscriptionSpec = {
   customer: string
@@ -60,8 +60,8 @@ const readItem = (given: SubscriptionSpec['items'][number]) => {
   return given
 }
 
-/** A new subscription with its first invoice; what becomes of it when that is not paid is the payment behaviour's to say. */
-export const startSubscription = (world: World, spec: SubscriptionSpec): Thing => {
+/** Makes a subscription with its first invoice; the payment behaviour decides if it is not paid. */
+export const startSubscription = (world: SimulatorState, spec: SubscriptionSpec): Thing => {
   const {behaviour = 'allow_incomplete', trialEnd = null, isPresent = false} = spec
   const prices = spec.items.map(item => needRecurring(world, item.price, 'items[0][price]'))
   if (prices.length === 0) throw invalid('Missing required param: items.', {code: 'parameter_missing', param: 'items'})
@@ -91,20 +91,20 @@ export const startSubscription = (world: World, spec: SubscriptionSpec): Thing =
   return begin(world, world.store.get('subscription', made.id)!)
 }
 
-const begin = (world: World, subscription: Thing): Thing => {
+const begin = (world: SimulatorState, subscription: Thing): Thing => {
   add(world, subscription, 'customer.subscription.created')
   planSubscription(world, subscription)
   return subscription
 }
 
-const trialLine = (world: World, item: Thing): Thing[] => {
+const trialLine = (world: SimulatorState, item: Thing): Thing[] => {
   if (isMetered(item.price)) return []
   const {current_period_start: start, current_period_end: end, quantity} = item
   const description = `Trial period for ${nameOf(world, item.price)}`
   return [createLine(world, {subscription: item.subscription, item, amount: 0, start, end, description, quantity})]
 }
 
-const blankSubscription = (world: World, spec: SubscriptionSpec, price: Thing): Thing => {
+const blankSubscription = (world: SimulatorState, spec: SubscriptionSpec, price: Thing): Thing => {
   const {customer, trialEnd = null, billingMode = 'flexible', missingCard = 'create_invoice'} = spec
   const now = world.clock.now()
   return complete('subscription', {
@@ -132,9 +132,9 @@ const blankSubscription = (world: World, spec: SubscriptionSpec, price: Thing): 
   })
 }
 
-/** Changes it, says so, and sets what is due next for it. */
+/** Changes the subscription, emits the event, and plans its next action. */
 export const changeSubscription = (
-  world: World,
+  world: SimulatorState,
   subscription: Thing,
   patch: Record<string, unknown>,
   event = 'customer.subscription.updated',
@@ -158,7 +158,7 @@ const flagEnd = (subscription: Thing) =>
 
 export const withItems = (subscription: Thing, items: Thing[]) => ({...subscription.items, data: items})
 
-export const needCard = (world: World, customer: string, card: string) => {
+export const needCard = (world: SimulatorState, customer: string, card: string) => {
   if (need(world, 'payment_method', card, 'default_payment_method').customer !== customer) {
     throw invalid(`The customer does not have a payment method with the ID ${card}. The payment method must be attached to the customer.`, {
       code: 'resource_missing',
@@ -167,7 +167,7 @@ export const needCard = (world: World, customer: string, card: string) => {
   }
 }
 
-/** Cancelled ones are left out unless they are asked for. */
+/** Cancelled subscriptions are omitted unless requested. */
 export const listSubscriptions = (call: Call): any => {
   const {customer, status, price} = call.params
   const isAsked = (one: Thing) =>

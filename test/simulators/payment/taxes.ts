@@ -1,17 +1,17 @@
 import {invalid} from './refusals.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
-import type {World} from './world.ts'
 
-/** In percent, by the country of the customer's address. Elsewhere nothing is collected. */
+/** Percentages by country of the customer's address. Elsewhere no tax is collected. */
 const rates: Record<string, number> = {DE: 19, FR: 20}
 
-/** Null where the customer's address is not known. */
+/** Null if the customer's address is unknown. */
 const rateOf = ({address}: Thing): number | null => (address?.country ? (rates[address.country] ?? 0) : null)
 
 export type Taxing = {isTaxed: boolean; customer: Thing; discount: number}
 
-/** The lines with their tax, after a discount that is spread over all of them. An inclusive price contains its tax. */
-export const withTaxes = (world: World, lines: Thing[], {isTaxed, customer, discount}: Taxing): Thing[] => {
+/** The lines with their tax, after a discount spread over all lines. An inclusive price contains its tax. */
+export const withTaxes = (world: SimulatorState, lines: Thing[], {isTaxed, customer, discount}: Taxing): Thing[] => {
   const rate = isTaxed ? rateOf(customer) : null
   if (rate === null) return lines
   const subtotal = lines.reduce((sum, line) => sum + line.amount, 0)
@@ -19,7 +19,7 @@ export const withTaxes = (world: World, lines: Thing[], {isTaxed, customer, disc
   return lines.map(line => ({...line, taxes: [taxOf(world, line, rate, share)]}))
 }
 
-const taxOf = (world: World, line: Thing, rate: number, share: number) => {
+const taxOf = (world: SimulatorState, line: Thing, rate: number, share: number) => {
   const price = world.store.get('price', line.pricing.price_details.price)!
   const behaviour = price.tax_behavior
   if (behaviour === 'unspecified') {
@@ -35,7 +35,7 @@ const taxEntry = (tax_behavior: string, amount: number, taxable_amount: number) 
   ...{taxable_amount, type: 'tax_rate_details'},
 })
 
-/** One entry for each way prices carry tax. */
+/** One entry per tax behaviour. */
 export const sumTaxes = (lines: Thing[]) => {
   const all: {amount: number; tax_behavior: string; taxable_amount: number}[] = lines.flatMap(line => line.taxes ?? [])
   return ['inclusive', 'exclusive'].flatMap(behaviour => {

@@ -1,19 +1,19 @@
 import {createHash} from 'node:crypto'
 import {matches} from './glob.ts'
 
-/** What happens to deliveries on their way; the first rule that matches an event and has times left. */
+/** A rule for deliveries; the first matching rule with uses left applies. */
 export type TrafficRule = {
-  /** A glob over the event's type: `customer.subscription.*`. */
+  /** A glob for the event type: `customer.subscription.*`. */
   type?: string
   times?: number
   action:
     | 'drop'
     | 'duplicate'
-    /** Told twice, the second time as another event. */
+    /** Sent twice, the second time under another event id. */
     | 'duplicate-with-new-id'
-    /** Sent while the call that caused it is still open. */
+    /** Sent during the call that caused the event. */
     | 'during'
-    /** Seconds of the stand-in's time. */
+    /** Seconds of the stand-in's clock. */
     | {delay: number}
 }
 
@@ -21,13 +21,13 @@ export type Traffic = {
   add: (rule: TrafficRule) => void
   clear: () => void
   take: (type: string) => TrafficRule['action'] | null
-  /** Shuffles what leaves together; the same order for the same seed. */
+  /** Shuffles deliveries of the same time, equally for equal seeds. */
   shuffle: (isOn: boolean) => void
   order: <T extends {id: string}>(things: T[]) => T[]
-  /** What leaves at the same time leaves at once, nobody waiting for the other's answer; one after the other unless told so. */
+  /** Sends deliveries of the same time in parallel; the default is one after the other. */
   together: (isOn: boolean) => void
   isTogether: () => boolean
-  /** Nothing leaves until it is let go. */
+  /** Holds all deliveries until released. */
   pause: (isOn: boolean) => void
   isPaused: () => boolean
 }

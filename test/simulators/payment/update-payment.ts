@@ -4,14 +4,19 @@ import {createInvoice, finalizeInvoice} from './invoices.ts'
 import {refuseUnpaid} from './payment-behaviour.ts'
 import {pendingOf, takePending} from './pending-lines.ts'
 import {waitForPayment} from './pending-updates.ts'
+import type {SimulatorState} from './simulator-state.ts'
 import type {Thing} from './store.ts'
 import type {Update} from './subscription-update.ts'
-import type {World} from './world.ts'
 
-type Asked = {latest: Thing; invoice: Thing}
+type MoneyRequest = {latest: Thing; invoice: Thing}
 
-/** The invoice of an update, asked for at once. When it is not paid, the payment behaviour says what becomes of the update. */
-export const askForMoney = (world: World, before: Thing, after: Thing, update: Update & {lines: Thing[]; books: Thing[]}): Asked => {
+/** Charges the invoice of an update at once. If it is not paid, the payment behaviour decides about the update. */
+export const askForMoney = (
+  world: SimulatorState,
+  before: Thing,
+  after: Thing,
+  update: Update & {lines: Thing[]; books: Thing[]},
+): MoneyRequest => {
   const {customer, currency} = after
   const {prorationDate = null, isPreview = false, paymentBehaviour, lines} = update
   const all = [...(pendingOf(world, after.id).length > 0 ? takePending(world, after.id) : []), ...lines]

@@ -1,7 +1,6 @@
-import type {World} from './world.ts'
+import type {SimulatorState} from './simulator-state.ts'
 
-/** What is counted of a customer's use, from one moment up to another. */
-export const usedIn = (world: World, meterId: string, customer: string, from: number, until: number): number => {
+export const usedIn = (world: SimulatorState, meterId: string, customer: string, from: number, until: number): number => {
   const meter = world.store.get('billing.meter', meterId)!
   const counted = world.store
     .all('~usage')

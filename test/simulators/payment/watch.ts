@@ -1,4 +1,4 @@
-/** Parameters that remember who was asked for: one that no handler looks at is one the stand-in does not carry. */
+/** Tracks which parameters a handler reads; an unread one is unsupported by the stand-in. */
 export const watch = (given: Record<string, any>): {params: Record<string, any>; unread: () => string[]} => {
   const read = new Set<string>(['expand'])
   const params = new Proxy(given, {

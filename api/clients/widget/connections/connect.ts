@@ -11,13 +11,13 @@ import {startDiscovery} from './discovery.ts'
 
 type ConnectProps = {isFirst: boolean; again: (id: string) => void}
 
-/** Connects a CRM account by its own consent page, then has its modules and fields read. */
+/** Connects a CRM account on its consent page, then starts a discovery. */
 export const Connect = ({isFirst, again}: ConnectProps) => {
   const [name, setName] = useState(isFirst ? 'CRM' : '')
   const [dc, setDc] = useState(usualDataCentre())
   const doing = useDoing(async () => {
     const id = await askForConnection(me.value!.org!.id, {dc, name})
-    say(`${name} is connected; its modules and fields are being read`)
+    say(`${name} is connected. Reading its modules and fields …`)
     await startDiscovery(id).finally(() => again(id))
   })
   const submit = (event: Event) => {
@@ -27,10 +27,10 @@ export const Connect = ({isFirst, again}: ConnectProps) => {
   return html`
     <form class="sheet settings-form" onSubmit=${submit}>
       <h2>${isFirst ? 'Connect your CRM' : 'Connect another CRM account'}</h2>
-      <${TextField} label="Name" hint="What people here call it" required maxlength="100" value=${name} onInput=${setName} />
+      <${TextField} label="Name" hint="Shown to members of your organisation" required maxlength="100" value=${name} onInput=${setName} />
       <${Select} label="Data centre" value=${dc} options=${dataCentreOptions} onChange=${setDc} />
       <${Problem} error=${doing.error} />
-      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${doing.isBusy ? 'Go on in the other window …' : 'Connect'}<//>
+      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${doing.isBusy ? 'Continue in the other window …' : 'Connect'}<//>
     </form>
   `
 }

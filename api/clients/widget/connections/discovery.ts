@@ -7,18 +7,18 @@ export type Discovery = {
   id: string
   createdAt: string
   seenAt: string
-  modules: {apiName: string; label?: string; [more: string]: Json}[]
+  modules: {apiName: string; label?: string; unread?: {message: string}; [more: string]: Json}[]
   diff: Json
 }
 
-/** Reads the modules and fields of a connection anew; answers the job, which takes seconds to minutes. */
+/** Starts a discovery and returns its job, which takes seconds to minutes. */
 export const startDiscovery = async (connectorId: string): Promise<Job> =>
   (await client.post<Json>(inOrg('/discovery/run'), {connectorId})).job
 
 export const runDiscovery = async (connectorId: string, following: Parameters<typeof untilDone>[1] = {}): Promise<void> =>
   untilDone((await startDiscovery(connectorId)).id, following)
 
-/** What was read last; null where nothing was read yet. */
+/** The latest discovery, or null if there is none. */
 export const readDiscovery = async (connector: string, signal?: AbortSignal): Promise<Discovery | null> => {
   try {
     return (await client.get<Json>(inOrg('/discovery/latest'), {connector}, signal)).discovery

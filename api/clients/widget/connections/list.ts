@@ -15,17 +15,18 @@ export type Connection = {
   state: 'connected' | 'ended' | 'disconnected'
   crmUserName: string
   writesPaused: boolean
+  warnings: {code: string; modules: string[]; message: string; remedy: string}[]
   createdAt: string
 }
 
-/** The CRMs this organisation writes to. */
+/** The connections of the org. */
 export const Connections = () => {
   const loaded = useLoad<Connection[]>(async signal => (await client.get<Json>(inOrg('/connectors'), {}, signal)).connectors, [])
   return html`
-    <${Page} title="Connections" lead="The CRM accounts rows are written to. A connection acts as the person who consented to it.">
+    <${Page} title="Connections" lead="The CRM accounts that imports write to. A connection acts as the person who gave consent.">
       <${Shown} of=${loaded}>
         ${(list: Connection[]) => html`
-          ${list.length === 0 && html`<p class="empty">${may('admin', 'access') ? 'There is none yet: connect your CRM, and its modules and fields are read.' : 'There is none yet: an admin connects the CRM.'}</p>`}
+          ${list.length === 0 && html`<p class="empty">${may('admin', 'access') ? 'No connections yet. Connect your CRM to read its modules and fields.' : 'No connections yet. Ask an admin to connect the CRM.'}</p>`}
           ${list.map(connection => html`<${ConnectionSheet} key=${connection.id} connection=${connection} again=${loaded.again} />`)}
           ${may('admin', 'access') && html`<${Connect} isFirst=${list.length === 0} again=${loaded.again} />`}
           <${Closed} role="admin" change="access" />

@@ -17,7 +17,7 @@ const tones: Record<Connection['state'], Tone> = {connected: 'good', ended: 'bad
 
 type SheetProps = {connection: Connection; again: () => void}
 
-/** One connection: whether it works, what of the CRM's day is left, what is known of its modules, and what may be done with it. */
+/** One connection: its state, CRM quota, modules and actions. */
 export const ConnectionSheet = ({connection, again}: SheetProps) => {
   const {id, name, state, crmUserName, createdAt, dc} = connection
   return html`
@@ -26,10 +26,11 @@ export const ConnectionSheet = ({connection, again}: SheetProps) => {
         <h2 class="grow" id=${id}>${name} <${Pill} tone=${tones[state]}>${state}<//></h2>
         ${may('admin') && state !== 'disconnected' && html`<${Deeds} connection=${connection} again=${again} />`}
       </div>
-      ${state === 'ended' && html`<${Notice} kind="warning" title="The CRM has taken the consent back">Connect it again: nothing is read or written until then.<//>`}
+      ${state === 'ended' && html`<${Notice} kind="warning" title="The CRM revoked the consent">Connect it again to resume reading and writing.<//>`}
+      ${state === 'connected' && connection.warnings.map(warning => html`<${Warning} key=${warning.code} warning=${warning} />`)}
       <dl class="facts">
         <dt>Acts as</dt>
-        <dd>${crmUserName || 'a plain destination'} (${dc}), since ${onDay(createdAt)}</dd>
+        <dd>${crmUserName || 'REST API'} (${dc}), since ${onDay(createdAt)}</dd>
         ${state === 'connected' && html`<${CreditFacts} id=${id} /><${DiscoveryFacts} id=${id} />`}
       </dl>
       ${state === 'connected' && may('admin') && html`<${Writing} connection=${connection} again=${again} />`}
@@ -37,20 +38,30 @@ export const ConnectionSheet = ({connection, again}: SheetProps) => {
   `
 }
 
+const Warning = ({warning: {message, modules, remedy}}: {warning: Connection['warnings'][number]}) => html`
+  <${Notice} kind="warning" title=${`${message}.`}>
+    ${modules.length > 0 && `Modules: ${modules.join(', ')}. `}${remedy}.
+  <//>
+`
+
 const CreditFacts = ({id}: {id: string}) => {
   const loaded = useLoad<Json>(async signal => (await client.get<Json>(inOrg(`/connectors/${id}/credits`), {}, signal)).credits, [id])
   const check = useDoing(async () => {
     const {credits, notAsked} = await client.post<Json>(inOrg(`/connectors/${id}/credits/check`))
-    say(notAsked === null ? `The CRM says ${count(credits.remaining)} are left` : 'It was asked moments ago')
+    say(
+      notAsked === null
+        ? `The CRM has ${count(credits.remaining)} API credits left`
+        : 'The quota was refreshed moments ago. Try again in a minute',
+    )
     loaded.again()
   })
   const credits = loaded.data
   return html`
-    <dt>API credits</dt>
+    <dt>API quota</dt>
     <dd>
-      ${credits && (credits.remaining === null ? 'not told yet' : `${count(credits.remaining)} left of ${credits.allowanceAtLeast ? 'at least ' : ''}${count(credits.allowance)}, told ${at(credits.remainingAt)}`)}
-      ${credits?.spent && html` <${Pill} tone="bad">used up for today<//>`}
-      ${may('operator') && html`<${Button} kind="quiet" isBusy=${check.isBusy} onClick=${() => check.run()}>Ask the CRM<//>`}
+      ${credits && (credits.remaining === null ? 'not known yet' : `${count(credits.remaining)} left of ${credits.allowanceAtLeast ? 'at least ' : ''}${count(credits.allowance)}, as of ${at(credits.remainingAt)}`)}
+      ${credits?.spent && html` <${Pill} tone="bad">used up today<//>`}
+      ${may('operator') && html`<${Button} kind="quiet" isBusy=${check.isBusy} onClick=${() => check.run()}>Refresh<//>`}
       <${Problem} error=${loaded.error ?? check.error} />
     </dd>
   `
@@ -60,7 +71,7 @@ const DiscoveryFacts = ({id}: {id: string}) => {
   const loaded = useLoad(signal => readDiscovery(id, signal), [id])
   const read = useDoing(async () => {
     await runDiscovery(id)
-    say('Modules and fields are read anew')
+    say('Modules and fields are up to date')
     loaded.again()
   })
   return html`
@@ -68,7 +79,12 @@ const DiscoveryFacts = ({id}: {id: string}) => {
     <dd>
       ${loaded.data === null && 'not read yet'}
       ${loaded.data && `${plural(loaded.data.modules.length, 'module')}, last read ${at(loaded.data.seenAt)}`}
-      ${may('admin') && html`<${Button} kind="quiet" isBusy=${read.isBusy} onClick=${() => read.run()}>Read them anew<//>`}
+      ${may('admin') && html`<${Button} kind="quiet" isBusy=${read.isBusy} onClick=${() => read.run()}>Refresh modules<//>`}
+      ${loaded.data?.modules.map(
+        ({apiName, label, unread}) =>
+          unread &&
+          html`<${Notice} key=${apiName} kind="warning" title=${`The fields of ${label ?? apiName} could not be read`}>${unread.message}. The last fields read stay in use. Refresh the modules to try again.<//>`,
+      )}
       <${Problem} error=${loaded.error ?? read.error} />
     </dd>
   `
@@ -77,13 +93,13 @@ const DiscoveryFacts = ({id}: {id: string}) => {
 const Writing = ({connection: {id, writesPaused}, again}: SheetProps) => {
   const change = useDoing(async (paused: boolean) => {
     await client.patch(`${inOrg('/config/writing')}?connector=${id}`, {paused})
-    say(paused ? 'Writing is paused: runs wait' : 'Writing goes on')
+    say(paused ? 'Writing paused. Runs will wait' : 'Writing resumed')
     again()
   })
   return html`
     <${Check}
       label="Pause writing"
-      hint="Nothing is written through this connection until it is lifted; runs under way wait"
+      hint="While paused, nothing is written through this connection, and active runs wait."
       checked=${writesPaused}
       onChange=${(paused: boolean) => change.run(paused)}
     />
@@ -121,7 +137,7 @@ const Deeds = ({connection, again}: SheetProps) => {
             again()
           }}
         >
-          Its consent is given back to the CRM. Runs and schedules on it stop; imports, results and the history stay.
+          The consent is revoked at the CRM. Runs and schedules of this connection stop. Imports, results and history stay.
         <//>
       `
     }

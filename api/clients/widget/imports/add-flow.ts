@@ -13,7 +13,7 @@ import {usualMappings} from './proposal.ts'
 
 type Props = {found: Imported; flows: Flow[]; modules: Module[]; allFields: FieldsOf; add: (flow: Flow) => void; onCancel?: () => void}
 
-/** From which file into which module: a flow begins so. Lines of a subform need the flow whose records have them. */
+/** A form to add a flow: a file and a module. Subform rows can be added only to the flow of their parent records. */
 export const AddFlow = ({found, flows, modules, allFields, add, onCancel}: Props) => {
   const [sourceId, setSource] = useState(
     found.sources.find(({id}) => !flows.some(flow => flow.sourceId === id))?.id ?? found.sources[0]?.id ?? '',
@@ -42,14 +42,14 @@ export const AddFlow = ({found, flows, modules, allFields, add, onCancel}: Props
         if (target) make.run()
       }}
     >
-      <h2>${flows.length === 0 ? 'Where do the rows go?' : 'Another flow'}</h2>
+      <h2>${flows.length === 0 ? 'Where should the rows go?' : 'Add another flow'}</h2>
       <div class="columns">
-        <${Select} label="From file" value=${sourceId} options=${found.sources.map(({id, label}) => ({value: id, label}))} onChange=${setSource} />
-        <${Select} label="Into module" value=${target} options=${[{value: '', label: 'Choose a module …'}, ...targets]} onChange=${setTarget} />
+        <${Select} label="File" value=${sourceId} options=${found.sources.map(({id, label}) => ({value: id, label}))} onChange=${setSource} />
+        <${Select} label="Module" value=${target} options=${[{value: '', label: 'Choose a module …'}, ...targets]} onChange=${setTarget} />
       </div>
       <${Problem} error=${make.error} />
       <div class="actions">
-        <${Button} kind="main" type="submit" isBusy=${make.isBusy} disabled=${!target || !source}>Propose a mapping<//>
+        <${Button} kind="main" type="submit" isBusy=${make.isBusy} disabled=${!target || !source}>Add flow<//>
         ${onCancel && html`<${Button} onClick=${onCancel}>Cancel<//>`}
       </div>
     </form>
@@ -64,7 +64,7 @@ const targetsFor = (modules: Module[], flows: Flow[], allFields: FieldsOf): Targ
     value: module.apiName,
     label: nameOfModule(module),
     module: module.apiName,
-    group: !own.some(({enabled}) => enabled) ? 'Modules' : module.enabled ? 'Modules in use' : 'Other modules',
+    group: !own.some(({enabled}) => enabled) ? 'Modules' : module.enabled ? 'Enabled modules' : 'Other modules',
   })
   const lines = flows
     .filter(({subform}) => !subform)
@@ -76,7 +76,7 @@ const targetsFor = (modules: Module[], flows: Flow[], allFields: FieldsOf): Targ
           {
             value: `${flow.id} ${field.apiName}`,
             label: `${field.label} of ${flow.id}`,
-            group: 'Lines of a subform',
+            group: 'Subforms',
             module: field.subform.module,
             subform,
           },

@@ -4,12 +4,12 @@ import {untilDone} from '../state/jobs.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
-import type {Known} from './known.ts'
+import type {LoadedImport} from './known.ts'
 
 const lookEveryMs = 2000
 
-/** Starts a check and follows it, also after a reload; one that somebody else began is waited for. When it has ended the import is read anew. */
-export const useCheck = ({import: {id}, checks, again}: Known) => {
+/** Starts a check and follows it, also after a reload. A check that another member started is polled. The import is reloaded when the check ends. */
+export const useCheck = ({import: {id}, checks, again}: LoadedImport) => {
   const [jobId, setJob, forget] = useKept<string | null>(`check ${id}`, null)
   const [progress, setProgress] = useState<Job['progress']>(null)
   const [failed, setFailed] = useState<unknown>(null)

@@ -3,24 +3,24 @@ import type {CheckProblem} from './import.ts'
 const severities = ['error', 'warning', 'info'] as const
 type Severity = (typeof severities)[number]
 
-export const sayGroup = (severity: Severity, count: number): string => {
+export const describeProblemGroup = (severity: Severity, count: number): string => {
   const one = count === 1
-  if (severity === 'error') return one ? '1 problem: rows fail or are refused' : `${count} problems: rows fail or are refused`
-  if (severity === 'warning') return one ? '1 warning: look at it' : `${count} warnings: look at them`
-  return one ? '1 thing to know' : `${count} things to know`
+  if (severity === 'error') return one ? '1 error: rows will fail' : `${count} errors: rows will fail`
+  if (severity === 'warning') return one ? '1 warning' : `${count} warnings`
+  return one ? '1 note' : `${count} notes`
 }
 
-/** Problems by severity, those without any left out. */
+/** Groups problems by severity. Groups without problems are omitted. */
 export const groupsOf = (problems: readonly CheckProblem[]): {severity: Severity; problems: CheckProblem[]}[] =>
   severities.flatMap(severity => {
     const found = problems.filter(problem => problem.severity === severity)
     return found.length > 0 ? [{severity, problems: found}] : []
   })
 
-/** Where a problem stands: "leads.csv › E-Mail › Leads.Email". */
+/** Formats the place of a problem: "leads.csv › E-Mail › Leads.Email". */
 export const sayPlace = ({source, column, module, field, place}: CheckProblem, labels: ReadonlyMap<string, string>): string =>
   [
-    source && (labels.get(source) ?? 'a file that is gone'),
+    source && (labels.get(source) ?? 'a deleted file'),
     column && `column ${column}`,
     module && (field ? `${module}.${field}` : module),
     place && `line ${place.line}, column ${place.column} of the expression`,
@@ -32,17 +32,17 @@ const ofColumns = ['ambiguous', 'ambiguous_value', 'lost', 'ragged', 'merged', '
 const ofFiles = ['file_gone', 'source_missing', 'sheet', 'encoding', 'undecodable']
 
 const fixes: Record<string, string> = {
-  ambiguous: 'Decide there how the column is read.',
-  ambiguous_value: 'Decide there how the column is read.',
-  encoding: 'Choose the encoding there.',
-  undecodable: 'Accept these bytes there, choose another encoding, or send a corrected file.',
-  not_in_picklist: 'Say which values the words stand for, correct them, or let them pass.',
+  ambiguous: 'Choose how to read the column.',
+  ambiguous_value: 'Choose how to read the column.',
+  encoding: 'Choose the encoding.',
+  undecodable: 'Accept these bytes, choose another encoding, or upload a corrected file.',
+  not_in_picklist: 'Match the words to options, correct them, or allow other values.',
 }
 
-/** What to do about it. The API says it to programs too, by the names of its own options. */
+/** Describes how to fix a problem. The API's texts name options of the API, so some kinds have a text of their own here. */
 export const sayFix = ({kind, fix}: Pick<CheckProblem, 'kind' | 'fix'>): string => fixes[kind] ?? `${fix}.`
 
-/** The page where a problem is mended, and what of it. */
+/** Returns the step, and the query of its page, where a person can fix the problem. */
 export const mendAt = ({
   kind,
   source,

@@ -9,58 +9,58 @@ import {at, count, plural} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Progress} from '../ui/progress.ts'
 import {useCheck} from './check-job.ts'
-import {groupsOf, mendAt, sayFix, sayGroup, sayPlace} from './check-words.ts'
+import {describeProblemGroup, groupsOf, mendAt, sayFix, sayPlace} from './check-words.ts'
 import {ImportFrame, NextStep} from './frame.ts'
 import type {CheckProblem, Imported} from './import.ts'
-import type {Known} from './known.ts'
+import type {LoadedImport} from './known.ts'
 
-/** What would fail in a run, found in every row without asking the CRM. */
+/** The check step: finds rows that would fail, without calling the CRM. */
 export const Check = ({params: {id}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="check" lead="Every row is read as a run would read it. The CRM is asked nothing, and nothing is written.">
-    ${(known: Known) => html`<${CheckOf} known=${known} />`}
+  <${ImportFrame} id=${id} step="check" lead="Find problems in every row before you write anything to the CRM.">
+    ${(loadedImport: LoadedImport) => html`<${CheckOf} known=${loadedImport} />`}
   <//>
 `
 
-const CheckOf = ({known}: {known: Known}) => {
-  const {import: found, checks} = known
-  const {isBusy, progress, failed, start} = useCheck(known)
+const CheckOf = ({known: loadedImport}: {known: LoadedImport}) => {
+  const {import: found, checks} = loadedImport
+  const {isBusy, progress, failed, start} = useCheck(loadedImport)
   if (found.flows.length === 0)
     return html`<p class="empty">Nothing is mapped yet. <a href=${to('imports', found.id, 'mapping')}>Map the columns first</a>.</p>`
   const ended = checks?.checks.endedAt ? checks : null
   return html`
     ${isBusy && html`<${Progress} label="Checking rows" done=${progress?.done ?? 0} total=${progress?.total ?? null} text=${progress ? `${count(progress.done)} of ${progress.total === null ? 'all' : count(progress.total)} rows checked` : 'Checking …'} />`}
-    <${Problem} error=${failed} title="The check did not end" />
-    <${Problem} error=${start.error} title="The check was not begun" />
-    ${ended?.checks.stale && !isBusy && html`<${Notice} kind="warning" title="Out of date">Files, mappings or the CRM’s fields have changed since this check: check again.<//>`}
+    <${Problem} error=${failed} title="The check failed" />
+    <${Problem} error=${start.error} title="Could not start the check" />
+    ${ended?.checks.stale && !isBusy && html`<${Notice} kind="warning" title="Out of date">Files, mappings or CRM fields have changed since this check. Check again.<//>`}
     <div class="row check-head">
-      <p class="grow" role="status">${ended ? sayResult(known) : isBusy ? '' : 'Not checked yet.'}</p>
-      ${found.state !== 'expired' && may('operator') && html`<${Button} kind=${ended && !ended.checks.stale ? 'plain' : 'main'} isBusy=${isBusy} onClick=${() => start.run()}>${ended ? 'Check again' : 'Check every row'}<//>`}
+      <p class="grow" role="status">${ended ? sayResult(loadedImport) : isBusy ? '' : 'Not checked yet.'}</p>
+      ${found.state !== 'expired' && may('operator') && html`<${Button} kind=${ended && !ended.checks.stale ? 'plain' : 'main'} isBusy=${isBusy} onClick=${() => start.run()}>${ended ? 'Check again' : 'Check all rows'}<//>`}
     </div>
     ${ended && html`<${Problems} key=${ended.checks.endedAt} found=${found} first=${ended} />`}
-    ${ended && !ended.checks.stale && html`<${NextStep} id=${found.id} step="try">Go on to try<//>`}
+    ${ended && !ended.checks.stale && html`<${NextStep} id=${found.id} step="try">Continue to dry run<//>`}
   `
 }
 
-const sayResult = ({checks}: Known) => {
+const sayResult = ({checks}: LoadedImport) => {
   const {checks: check, problems} = checks!
   const errors = problems.filter(({severity}) => severity === 'error').length
   const said =
     errors > 0
-      ? `${plural(errors, 'problem')} found`
+      ? `${plural(errors, 'error')}`
       : problems.some(({severity}) => severity === 'warning')
-        ? 'No problem found; look at the warnings'
-        : 'No problem found'
+        ? 'No errors, but warnings'
+        : 'No errors'
   return `${said} in ${plural(check.rows ?? 0, 'row')}, ${at(check.endedAt)}.`
 }
 
-type Listed = {problems: CheckProblem[]; nextCursor?: string | null}
+type ListedProblem = {problems: CheckProblem[]; nextCursor?: string | null}
 
-/** Hundreds of problems come page by page, errors first. */
-const Problems = ({found, first}: {found: Imported; first: Listed}) => {
-  const [more, setMore] = useState<Listed[]>([])
+/** Lists problems, errors first. They are loaded page by page. */
+const Problems = ({found, first}: {found: Imported; first: ListedProblem}) => {
+  const [more, setMore] = useState<ListedProblem[]>([])
   const last = more.at(-1) ?? first
   const read = useDoing(async () => {
-    const page: Listed = await client.get(inOrg(`/imports/${found.id}/checks`), {limit: 200, cursor: last.nextCursor})
+    const page: ListedProblem = await client.get(inOrg(`/imports/${found.id}/checks`), {limit: 200, cursor: last.nextCursor})
     setMore([...more, page])
   })
   const labels = new Map(found.sources.map(({id, label}) => [id, label]))
@@ -68,8 +68,8 @@ const Problems = ({found, first}: {found: Imported; first: Listed}) => {
   return html`
     ${groupsOf(problems).map(
       ({severity, problems: list}) => html`
-        <section key=${severity} aria-label=${sayGroup(severity, list.length)}>
-          <h2>${sayGroup(severity, list.length)}</h2>
+        <section key=${severity} aria-label=${describeProblemGroup(severity, list.length)}>
+          <h2>${describeProblemGroup(severity, list.length)}</h2>
           <ul class=${`plain found ${severity}`}>
             ${list.map((problem, at) => html`<li key=${at}><${OneProblem} id=${found.id} problem=${problem} labels=${labels} /></li>`)}
           </ul>

@@ -13,7 +13,7 @@ import type {CleaningStep, Source} from './import.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
 
-/** What is done to a file's rows before they are mapped, in order. Each change reads the file anew. */
+/** Edits the cleaning steps, which apply to the rows in order before mapping. After each change the server reads the file again. */
 export const CleaningEditor = ({importId, source, again}: Props) => {
   const save = useDoing(async (cleaning: CleaningStep[], said: string) => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {cleaning})
@@ -32,19 +32,19 @@ export const CleaningEditor = ({importId, source, again}: Props) => {
       <div class="row">
         <h2 class="grow">Cleaning</h2>
         ${save.isBusy && html`<span class="quiet"><span class="spinner" aria-hidden="true"></span>Reading the file again …</span>`}
-        ${struck > 0 && html`<${Pill} tone="warning">${plural(struck, 'row')} struck<//>`}
+        ${struck > 0 && html`<${Pill} tone="warning">${plural(struck, 'row')} excluded<//>`}
       </div>
-      ${steps.length === 0 && html`<p class="quiet">Cells are taken as they stand in the file. Add steps to trim, replace, split or fill cells, or to strike rows; no step removes a row, and struck rows are not imported.</p>`}
+      ${steps.length === 0 && html`<p class="quiet">Cells are imported as they are in the file. Add steps to trim, replace, split or fill cells, or to exclude rows. Excluded rows stay in the file but are not imported.</p>`}
       <ol class="plain steps-list" ref=${list}>
         ${steps.map((step, at) => html`<li key=${at}><${OneStep} step=${step} at=${at} last=${steps.length - 1} move=${(by: 1 | -1) => move(at, by)} remove=${() => save.run(steps.toSpliced(at, 1), 'Step removed')} /></li>`)}
       </ol>
-      <${Problem} error=${save.error} title="The cleaning stays as it was" />
+      <${Problem} error=${save.error} title="Could not save the cleaning" />
       <${AddStep} columns=${source.columns.map(({name}) => name)} known=${steps.length} isBusy=${save.isBusy} add=${(step: CleaningStep) => save.run([...steps, step], 'Step added')} />
     </section>
   `
 }
 
-/** A step that was moved takes the focus along: to the button that was pressed, or to the other where it can go no further. */
+/** Moves the focus along with a moved step: to the same button or, if that is disabled at the end of the list, to the other one. */
 const useMovedFocus = (steps: string) => {
   const list = useRef<HTMLOListElement>(null)
   const wanted = useRef<{at: number; by: 1 | -1} | null>(null)
@@ -75,7 +75,7 @@ const OneStep = ({step, at, last, move, remove}: StepProps) => {
 
 type AddProps = {columns: string[]; known: number; isBusy: boolean; add: (step: CleaningStep) => void}
 
-/** What was typed stays until the step is there. */
+/** A form to add a cleaning step. It keeps the typed values until the step is saved. */
 const AddStep = ({columns, known, isBusy, add}: AddProps) => {
   const form = useRef<HTMLFormElement>(null)
   const sent = useRef<StepDraft | null>(null)
@@ -108,7 +108,7 @@ const AddStep = ({columns, known, isBusy, add}: AddProps) => {
         <${StepFields} draft=${draft} asks=${kindOf(draft.step).asks} columns=${columns} change=${(changes: Partial<StepDraft>) => setDraft({...draft, ...changes})} />
         ${missing && html`<p class="wrong" role="alert">${missing}</p>`}
         <div class="actions">
-          <${Button} kind="main" type="submit" isBusy=${isBusy}>Add the step<//>
+          <${Button} kind="main" type="submit" isBusy=${isBusy}>Add step<//>
           <${Button} onClick=${() => choose('')}>Cancel<//>
         </div>
       `

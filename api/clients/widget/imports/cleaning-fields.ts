@@ -5,14 +5,14 @@ import {ColumnsField} from './columns-field.ts'
 
 type Props = {draft: StepDraft; asks: StepKind['asks']; columns: string[]; change: (changes: Partial<StepDraft>) => void}
 
-/** What a cleaning step of this kind has to be told. */
+/** The input fields of a cleaning step. */
 export const StepFields = ({draft, asks, columns, change}: Props) =>
   asks.map(ask => html`<${fields[ask]} key=${ask} draft=${draft} columns=${columns} change=${change} />`)
 
 type FieldProps = Omit<Props, 'asks'>
 
 const Columns = ({draft, columns, change}: FieldProps) => html`
-  <${ColumnsField} label="Columns" hint="None chosen: all of them" columns=${columns} chosen=${draft.columns} onChange=${(chosen: string[]) => change({columns: chosen})} />
+  <${ColumnsField} label="Columns" hint="Choose none for all columns" columns=${columns} chosen=${draft.columns} onChange=${(chosen: string[]) => change({columns: chosen})} />
 `
 
 const SomeColumns = ({draft, columns, change}: FieldProps) => html`
@@ -22,30 +22,30 @@ const SomeColumns = ({draft, columns, change}: FieldProps) => html`
 const Replace = ({draft, change}: FieldProps) => html`
   <div class="columns">
     <${TextField} label="Find" value=${draft.find} onInput=${(find: string) => change({find})} />
-    <${TextField} label="Put in its place" value=${draft.with} onInput=${(text: string) => change({with: text})} />
+    <${TextField} label="Replace with" value=${draft.with} onInput=${(text: string) => change({with: text})} />
   </div>
-  <${Check} label="It is a regular expression" hint="RE2’s syntax; $1 is what its first group found" checked=${draft.regex} onChange=${(regex: boolean) => change({regex})} />
+  <${Check} label="Regular expression" hint="RE2 syntax. $1 is the first group" checked=${draft.regex} onChange=${(regex: boolean) => change({regex})} />
   <${IgnoreCase} draft=${draft} columns=${[]} change=${change} />
 `
 
 const IgnoreCase = ({draft, change}: FieldProps) => html`
-  <${Check} label="Small and capital letters are the same" checked=${draft.ignoreCase} onChange=${(ignoreCase: boolean) => change({ignoreCase})} />
+  <${Check} label="Ignore case" checked=${draft.ignoreCase} onChange=${(ignoreCase: boolean) => change({ignoreCase})} />
 `
 
 const Split = ({draft, columns, change}: FieldProps) => html`
   <div class="columns">
     <${Select} label="Column" value=${draft.column} options=${[{value: '', label: 'Choose …'}, ...columns.map(name => ({value: name, label: name}))]} onChange=${(column: string) => change({column})} />
-    <${TextField} label="Between the parts" hint="A space, a comma, any text" value=${draft.separator} onInput=${(separator: string) => change({separator})} />
-    <${TextField} label="New columns" hint="Names with commas between; the last has all that is left" value=${draft.into} onInput=${(into: string) => change({into})} />
+    <${TextField} label="Separator" hint="A space, a comma or any text" value=${draft.separator} onInput=${(separator: string) => change({separator})} />
+    <${TextField} label="New columns" hint="Names separated by commas. The last column gets the rest" value=${draft.into} onInput=${(into: string) => change({into})} />
   </div>
 `
 
 const Rows = ({draft, change}: FieldProps) => html`
-  <${TextField} label="Rows" hint="Numbers and ranges, counted without the header: 3, 10-20" value=${draft.rows} onInput=${(rows: string) => change({rows})} />
+  <${TextField} label="Rows" hint="Numbers and ranges, without the header: 3, 10-20" value=${draft.rows} onInput=${(rows: string) => change({rows})} />
 `
 
 const Expression = ({draft, change}: FieldProps) => html`
-  <${TextArea} label="Strike rows for which this is true" hint="A JavaScript expression over the row, such as row['Status'] === 'closed'" value=${draft.expression} onInput=${(expression: string) => change({expression})} />
+  <${TextArea} label="Exclude rows for which this is true" hint="A JavaScript expression, such as row['Status'] === 'closed'" value=${draft.expression} onInput=${(expression: string) => change({expression})} />
 `
 
 const fields = {

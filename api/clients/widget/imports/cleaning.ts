@@ -1,24 +1,24 @@
 import type {CleaningStep} from './import.ts'
 
-/** The kinds of cleaning steps, as they are offered. `asks`: what a step of the kind has to be told. */
+/** An input of a cleaning step. The `asks` of a step list its inputs. */
 type Ask = 'columns' | 'someColumns' | 'replace' | 'split' | 'rows' | 'expression' | 'ignoreCase'
 export type StepKind = {step: string; label: string; group: string; asks: Ask[]}
 
 export const stepKinds: StepKind[] = [
-  {step: 'trim', label: 'Trim blanks at both ends', group: 'Change cells', asks: ['columns']},
-  {step: 'collapseSpaces', label: 'Make one space of several', group: 'Change cells', asks: ['columns']},
+  {step: 'trim', label: 'Trim spaces', group: 'Change cells', asks: ['columns']},
+  {step: 'collapseSpaces', label: 'Collapse multiple spaces', group: 'Change cells', asks: ['columns']},
   {step: 'replace', label: 'Replace text', group: 'Change cells', asks: ['replace', 'columns']},
   {step: 'fillDown', label: 'Fill empty cells from above', group: 'Change cells', asks: ['someColumns']},
   {step: 'split', label: 'Split a column', group: 'Change cells', asks: ['split']},
-  {step: 'strikeEmpty', label: 'Strike empty rows', group: 'Strike rows', asks: ['columns']},
-  {step: 'strikeDuplicates', label: 'Strike repeated rows', group: 'Strike rows', asks: ['someColumns', 'ignoreCase']},
-  {step: 'strikeRows', label: 'Strike rows by number', group: 'Strike rows', asks: ['rows']},
-  {step: 'strikeWhere', label: 'Strike rows by an expression', group: 'Strike rows', asks: ['expression']},
+  {step: 'strikeEmpty', label: 'Exclude empty rows', group: 'Exclude rows', asks: ['columns']},
+  {step: 'strikeDuplicates', label: 'Exclude duplicate rows', group: 'Exclude rows', asks: ['someColumns', 'ignoreCase']},
+  {step: 'strikeRows', label: 'Exclude rows by number', group: 'Exclude rows', asks: ['rows']},
+  {step: 'strikeWhere', label: 'Exclude rows by expression', group: 'Exclude rows', asks: ['expression']},
 ]
 
 export const kindOf = (step: string): StepKind => stepKinds.find(kind => kind.step === step) ?? {step, label: step, group: '', asks: []}
 
-/** What a person has typed of a step; `makeStep` makes one of it, or says what is missing. */
+/** The typed values of a cleaning step. `makeStep` converts them to a step, or returns what is missing. */
 export type StepDraft = {
   step: string
   columns: string[]
@@ -33,8 +33,17 @@ export type StepDraft = {
   expression: string
 }
 export const newDraft = (step: string): StepDraft => ({
-  ...{step, columns: [], find: '', with: '', regex: false, ignoreCase: false},
-  ...{column: '', separator: ' ', into: '', rows: '', expression: ''},
+  step,
+  columns: [],
+  find: '',
+  with: '',
+  regex: false,
+  ignoreCase: false,
+  column: '',
+  separator: ' ',
+  into: '',
+  rows: '',
+  expression: '',
 })
 
 export const makeStep = (draft: StepDraft): {step: CleaningStep} | {missing: string} => {
@@ -43,20 +52,20 @@ export const makeStep = (draft: StepDraft): {step: CleaningStep} | {missing: str
   switch (step) {
     case 'replace': {
       const {find, regex, ignoreCase} = draft
-      return find ? {step: {step, ...over, find, with: draft.with, regex, ignoreCase}} : {missing: 'Say what is looked for'}
+      return find ? {step: {step, ...over, find, with: draft.with, regex, ignoreCase}} : {missing: 'Enter the text to find'}
     }
     case 'fillDown':
       return columns.length > 0 ? {step: {step, columns}} : {missing: 'Choose the columns'}
     case 'strikeDuplicates':
-      return columns.length > 0 ? {step: {step, columns, ignoreCase: draft.ignoreCase}} : {missing: 'Choose the columns that are compared'}
+      return columns.length > 0 ? {step: {step, columns, ignoreCase: draft.ignoreCase}} : {missing: 'Choose the columns to compare'}
     case 'split':
       return makeSplit(draft)
     case 'strikeRows': {
       const rows = readRanges(draft.rows)
-      return rows ? {step: {step, rows}} : {missing: 'Write row numbers and ranges, such as 3, 10-20'}
+      return rows ? {step: {step, rows}} : {missing: 'Enter row numbers or ranges, such as 3, 10-20'}
     }
     case 'strikeWhere':
-      return draft.expression.trim() ? {step: {step, expression: draft.expression}} : {missing: 'Write an expression'}
+      return draft.expression.trim() ? {step: {step, expression: draft.expression}} : {missing: 'Enter an expression'}
     default:
       return {step: {step, ...over}}
   }
@@ -64,13 +73,13 @@ export const makeStep = (draft: StepDraft): {step: CleaningStep} | {missing: str
 
 const makeSplit = ({step, column, separator, into}: StepDraft): {step: CleaningStep} | {missing: string} => {
   const names = into.split(',').map(name => name.trim())
-  if (!column) return {missing: 'Choose the column that is split'}
-  if (!separator) return {missing: 'Say what stands between the parts'}
-  if (names.length < 2 || names.some(name => !name)) return {missing: 'Name two new columns or more, with commas between'}
+  if (!column) return {missing: 'Choose the column to split'}
+  if (!separator) return {missing: 'Enter the separator'}
+  if (names.length < 2 || names.some(name => !name)) return {missing: 'Enter at least two column names, separated by commas'}
   return {step: {step, column, separator, into: names}}
 }
 
-/** "3, 10-20" as ranges of rows; null where it is none. */
+/** Parses ranges of rows such as "3, 10-20". Returns null for other texts. */
 export const readRanges = (text: string): {from: number; to: number}[] | null => {
   const ranges = text.split(',').map(part => {
     const [, from, to = from] = /^\s*(\d{1,9})\s*(?:[-–]\s*(\d{1,9}))?\s*$/.exec(part) ?? []
@@ -85,30 +94,30 @@ const listed = (columns: unknown): string => {
   return names.length > 4 ? `${names.slice(0, 4).join(', ')} and ${names.length - 4} more` : names.join(', ')
 }
 
-/** A step in words: "Replace “;” with “,” in Notes". */
+/** Describes a step in words: "Replace “;” with “,” in Notes". */
 export const sayStep = (step: CleaningStep): string => {
   const {label} = kindOf(step.step)
   switch (step.step) {
     case 'replace':
-      return `Replace ${step.regex ? 'what fits ' : ''}“${step.find}” with “${step.with}” in ${listed(step.columns)}`
+      return `Replace ${step.regex ? 'matches of ' : ''}“${step.find}” with “${step.with}” in ${listed(step.columns)}`
     case 'split':
       return `Split ${step.column} at “${step.separator}” into ${(step.into as string[]).join(', ')}`
     case 'strikeRows': {
       const rows = (step.rows as {from: number; to: number}[]).map(({from, to}) => (from === to ? String(from) : `${from}–${to}`))
-      return `Strike row${rows.length === 1 && !rows[0]!.includes('–') ? '' : 's'} ${rows.join(', ')}`
+      return `Exclude row${rows.length === 1 && !rows[0]!.includes('–') ? '' : 's'} ${rows.join(', ')}`
     }
     case 'strikeWhere':
-      return `Strike rows where ${step.expression}`
+      return `Exclude rows where ${step.expression}`
     case 'strikeDuplicates':
-      return `Strike rows that repeat one before in ${listed(step.columns)}`
+      return `Exclude rows that repeat an earlier one in ${listed(step.columns)}`
     case 'strikeEmpty':
-      return step.columns ? `Strike rows that are empty in ${listed(step.columns)}` : 'Strike empty rows'
+      return step.columns ? `Exclude rows that are empty in ${listed(step.columns)}` : 'Exclude empty rows'
     default:
       return `${label} in ${listed(step.columns)}`
   }
 }
 
-/** The steps with the one at `at` moved by one place up or down. */
+/** Returns the list with the step at `at` moved up or down by one place. */
 export const moved = <T>(list: readonly T[], at: number, by: 1 | -1): T[] => {
   const next = [...list]
   const to = at + by

@@ -5,20 +5,20 @@ import {Button} from '../ui/button.ts'
 import {TextField} from '../ui/field.ts'
 import {count, percent, plural} from '../ui/format.ts'
 import {type Column, Table} from '../ui/table.ts'
-import type {Choice, Numbers, Source, SourceColumn} from './import.ts'
+import type {Choice, NumberMode, Source, SourceColumn} from './import.ts'
 import {kindsOf, nameOfKind} from './reading.ts'
 
 const pageColumns = 50
 type Props = {source: Source; decide: (column: string, choice: Choice | null) => void}
 
-/** What was seen in each column of a file, page by page. */
+/** Shows the statistics of each column, page by page. */
 export const ColumnTable = ({source, decide}: Props) => {
   const [part, setPart] = useState('')
   const [most, setMost] = useState(pageColumns)
   const fitting = source.columns.filter(({name}) => name.toLowerCase().includes(part.toLowerCase()))
   return html`
     ${source.columns.length > 20 && html`<${TextField} label="Find a column" value=${part} onInput=${setPart} />`}
-    <${Table} caption=${`Columns of ${source.label}`} columns=${columnsFor(source, decide)} rows=${fitting.slice(0, most)} keyOf=${({name}: SourceColumn) => name} empty="No column has that in its name." />
+    <${Table} caption=${`Columns of ${source.label}`} columns=${columnsFor(source, decide)} rows=${fitting.slice(0, most)} keyOf=${({name}: SourceColumn) => name} empty="No matching columns." />
     ${fitting.length > most && html`<p><${Button} onClick=${() => setMost(most + pageColumns)}>Show ${Math.min(pageColumns, fitting.length - most)} more<//></p>`}
   `
 }
@@ -33,7 +33,7 @@ const columnsFor = (source: Source, decide: Props['decide']): Column<SourceColum
       empties === 0 ? '–' : html`<span class="unbroken">${count(empties)} (${percent(empties / Math.max(1, source.rows))})</span>`,
   },
   {
-    head: 'Different',
+    head: 'Distinct',
     isNumber: true,
     cell: ({distinct}) => (distinct.more ? `about ${count(distinct.about ?? distinct.count)}` : count(distinct.count)),
   },
@@ -47,7 +47,7 @@ const columnsFor = (source: Source, decide: Props['decide']): Column<SourceColum
 
 const sayKinds = (column: SourceColumn) => {
   const [first, ...others] = kindsOf(column)
-  if (!first) return html`<span class="quiet">nothing</span>`
+  if (!first) return html`<span class="quiet">empty</span>`
   return html`
     ${nameOfKind(first.kind)}
     ${
@@ -63,32 +63,32 @@ const sayKinds = (column: SourceColumn) => {
 
 const orderNames = {dmy: 'day, month, year', mdy: 'month, day, year', ymd: 'year, month, day'}
 
-/** What bears on how the values are read. */
+/** Describes the evidence in the values of a column for how to read them. */
 const sayEvidence = ({dates, leadingZeros, beyond53}: SourceColumn): string[] => [
   ...(['dmy', 'mdy', 'ymd'] as const).flatMap(order =>
-    dates[order] > 0 ? [`${plural(dates[order], 'date proves', 'dates prove')} ${orderNames[order]}`] : [],
+    dates[order] > 0 ? [`${plural(dates[order], 'date is', 'dates are')} clearly ${orderNames[order]}`] : [],
   ),
   ...(leadingZeros ? [`${count(leadingZeros.count)} with leading zeros, first in row ${leadingZeros.firstRow}`] : []),
   ...(beyond53 ? [`${count(beyond53.count)} with too many digits for a number, first in row ${beyond53.firstRow}`] : []),
 ]
 
-/** With what was decided of it, which can be taken back, and what cannot be decided but should be known. */
+/** Shows the column's name, its findings, and the choices made, each with a button to undo it. */
 const Name = ({column, source, decide}: {column: SourceColumn; source: Source; decide: Props['decide']}) => {
   const choice = source.choices[column.name]
   const told = source.problems.filter(one => one.column === column.name && one.kind !== 'ambiguous')
   return html`
     <span class="column-name">
       ${column.name}
-      ${choice && html`<span class="decided">${sayChoice(choice)} ${may('operator') && html`<${Button} kind="quiet" onClick=${() => decide(column.name, null)} label=${`Decide again: ${column.name}`}>Decide again<//>`}</span>`}
+      ${choice && html`<span class="decided">${sayChoice(choice)} ${may('operator') && html`<${Button} kind="quiet" onClick=${() => decide(column.name, null)} label=${`Change: ${column.name}`}>Change<//>`}</span>`}
       ${column.numbers && html`<${FormattedNumbers} column=${column} numbers=${column.numbers} decide=${decide} />`}
       ${told.map(({message, fix}) => html`<span class="decided wrong">${message}. ${fix}.</span>`)}
     </span>
   `
 }
 
-type NumbersProps = {column: SourceColumn; numbers: Numbers; decide: Props['decide']}
+type NumbersProps = {column: SourceColumn; numbers: NumberMode; decide: Props['decide']}
 
-/** Which value of formatted numbers is read, and a button for the other one. */
+/** Shows whether the displayed or the stored numbers are read, with a button to switch. */
 const FormattedNumbers = ({column: {name, formatted}, numbers, decide}: NumbersProps) => {
   const other = numbers === 'displayed' ? 'stored' : 'displayed'
   const example = formatted && ` (${formatted[numbers]}, ${other}: ${formatted[other]})`

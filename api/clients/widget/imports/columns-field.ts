@@ -5,7 +5,7 @@ import {Check, TextField} from '../ui/field.ts'
 type Props = {label: string; hint?: string; columns: string[]; chosen: string[]; onChange: (columns: string[]) => void}
 const mostShown = 100
 
-/** Some of a file's columns; with many of them, found by a part of their name. */
+/** A field to choose columns. It has a search if there are many. */
 export const ColumnsField = ({label, hint, columns, chosen, onChange}: Props) => {
   const [part, setPart] = useState('')
   const fitting = columns.filter(name => name.toLowerCase().includes(part.toLowerCase()))
@@ -19,7 +19,7 @@ export const ColumnsField = ({label, hint, columns, chosen, onChange}: Props) =>
       <div class="choices">
         ${shown.map(name => html`<${Check} key=${name} label=${name} checked=${chosen.includes(name)} onChange=${(on: boolean) => onChange(on ? [...chosen, name] : chosen.filter(one => one !== name))} />`)}
       </div>
-      ${fitting.length > mostShown && html`<p class="hint">${fitting.length - mostShown} more: write a part of the name.</p>`}
+      ${fitting.length > mostShown && html`<p class="hint">${fitting.length - mostShown} more. Search by name.</p>`}
     </fieldset>
   `
 }

@@ -13,14 +13,14 @@ import {EncodingQuestion, isOfText} from './encoding-question.ts'
 import {ImportFrame, NextStep} from './frame.ts'
 import {HeaderProposal} from './header-proposal.ts'
 import type {Choice, Imported, Source} from './import.ts'
-import type {Known} from './known.ts'
+import type {LoadedImport} from './known.ts'
 import {Question} from './question.ts'
 import {RowsPreview} from './rows-preview.ts'
 
-/** What the files hold, column by column; what can be read in several ways is asked. */
+/** The columns step: statistics of each column, and questions about ambiguous values. */
 export const Columns = ({params: {id}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="columns" lead="What was seen in every row. Nothing ambiguous is guessed: it is asked here.">
-    ${(known: Known) => html`<${ColumnsOf} found=${known.import} again=${known.again} />`}
+  <${ImportFrame} id=${id} step="columns" lead="Review the columns of each file, and choose how to read ambiguous values.">
+    ${(loadedImport: LoadedImport) => html`<${ColumnsOf} found=${loadedImport.import} again=${loadedImport.again} />`}
   <//>
 `
 
@@ -29,7 +29,7 @@ type Props = {found: Imported; again: () => Promise<void>}
 const ColumnsOf = ({found, again}: Props) => {
   const wanted = place.value.query.get('source')
   const source = found.sources.find(({id}) => id === wanted) ?? found.sources[0]
-  if (!source) return html`<p class="empty">There is no file yet. <a href=${to('imports', found.id, 'files')}>Send one first</a>.</p>`
+  if (!source) return html`<p class="empty">No files yet. <a href=${to('imports', found.id, 'files')}>Upload a file first</a>.</p>`
   const tabs = found.sources.map(({id, label}) => ({
     href: to('imports', found.id, 'columns', {source: id}),
     label,
@@ -47,11 +47,11 @@ type OneProps = {importId: string; source: Source; again: () => Promise<void>}
 const OneFile = ({importId, source, again}: OneProps) => {
   const heading = useRef<HTMLHeadingElement>(null)
   const decide = useDoing(async (column: string, choice: Choice | null) => {
-    const known = choice && {...source.choices[column], ...choice}
-    await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {choices: {[column]: known}})
+    const loadedImport = choice && {...source.choices[column], ...choice}
+    await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {choices: {[column]: loadedImport}})
     await again()
     heading.current?.focus()
-    say(choice ? `${column} is decided` : `${column} is open again`)
+    say(choice ? `Saved the choice for ${column}` : `Removed the choice for ${column}`)
   })
   const wide = source.problems.filter(problem => problem.column === null && !isOfText(problem))
   return html`
@@ -77,7 +77,7 @@ const Questions = ({source, isBusy, decide}: AskProps) => {
   if (open.length === 0) return null
   return html`
     <section class="sheet questions" aria-label="Questions">
-      <h2>${open.length === 1 ? 'One question' : `${count(open.length)} questions`}</h2>
+      <h2>${open.length === 1 ? '1 question' : `${count(open.length)} questions`}</h2>
       <ul class="plain">
         ${open.slice(0, mostAsked).map(problem => {
           const column = source.columns.find(({name}) => name === problem.column)
@@ -87,7 +87,7 @@ const Questions = ({source, isBusy, decide}: AskProps) => {
           )
         })}
       </ul>
-      ${open.length > mostAsked && html`<p class="quiet">${count(open.length - mostAsked)} more follow when these are decided.</p>`}
+      ${open.length > mostAsked && html`<p class="quiet">${count(open.length - mostAsked)} more after these.</p>`}
     </section>
   `
 }

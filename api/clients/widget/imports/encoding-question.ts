@@ -9,12 +9,12 @@ import {nameOfEncoding} from './reading.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
 
-/** Whether a problem is one of the file's text, which is decided where the file is shown. */
+/** Whether a problem concerns the encoding of the file. The page that shows the file asks about it. */
 export const isOfText = ({kind}: SourceProblem) => kind === 'encoding' || kind === 'undecodable'
 
 const mostShown = 6
 
-/** Asks for the encoding of a file that does not show it, and whether bytes that cannot be decoded are accepted. */
+/** Asks for the encoding if it could not be detected, and whether to accept undecodable bytes. */
 export const EncodingQuestion = ({importId, source, again}: Props) => {
   const [isAll, setAll] = useState(false)
   const decide = useDoing(async (reader: {encoding: string} | {badBytes: 'replace'}) => {
@@ -22,7 +22,7 @@ export const EncodingQuestion = ({importId, source, again}: Props) => {
     await again()
     say(
       'encoding' in reader
-        ? `${source.label} is read as ${nameOfEncoding(reader.encoding)}`
+        ? `Reading ${source.label} as ${nameOfEncoding(reader.encoding)}`
         : `Unreadable characters in ${source.label} will be imported as �`,
     )
   })
@@ -48,12 +48,12 @@ export const EncodingQuestion = ({importId, source, again}: Props) => {
             `,
           )}
         </div>
-        ${candidates.length > mostShown && !isAll && html`<p><${Button} onClick=${() => setAll(true)}>Show ${candidates.length - mostShown} more encodings<//></p>`}
-        ${!isQuestion && html`<p><${Button} isBusy=${decide.isBusy} onClick=${() => decide.run({badBytes: 'replace'})}>Accept and import them as �<//></p>`}
+        ${candidates.length > mostShown && !isAll && html`<p class="more-answers"><${Button} onClick=${() => setAll(true)}>Show ${candidates.length - mostShown} more encodings<//></p>`}
+        ${!isQuestion && html`<p class="more-answers"><${Button} isBusy=${decide.isBusy} onClick=${() => decide.run({badBytes: 'replace'})}>Import them as �<//></p>`}
       `
-          : html`<p class="quiet">A member who may edit imports decides this.</p>`
+          : html`<p class="quiet">You need permission to edit imports to choose.</p>`
       }
-      <${Problem} error=${decide.error} title="The file is still read as before" />
+      <${Problem} error=${decide.error} title="Could not change the encoding" />
     </section>
   `
 }

@@ -7,11 +7,11 @@ import {client, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {TextArea, TextField} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
-import {type Trying, useTried} from './expression-test.ts'
+import {type ExpressionTest, useTried} from './expression-test.ts'
 import type {Sample} from './sample.ts'
 import {sayTested, sayTried} from './tried.ts'
 
-/** The field that is written, and where its import, file and module are. */
+/** The field that an expression fills, with its import, file and module. */
 export type Target = {importId: string; sourceId: string; connectorId: string; module: string; field: string}
 
 type Props = {
@@ -21,13 +21,13 @@ type Props = {
   value: string
   onInput: (expression: string) => void
   sample: Sample
-  /** The column whose cell is `value`. */
+  /** The column that the expression reads as `value`. */
   source?: string | null
-  /** Whether the field takes what comes out is told too, and the expression may be described in words. */
+  /** If set, the preview also checks that the field accepts the result, and the person can describe the expression in words. */
   target?: Target
 }
 
-/** An expression, with what it gives on some rows of the file while it is written. */
+/** An expression editor with a live preview on sample rows. */
 export const ExpressionField = ({label, hint, error, value, onInput, sample, source, target}: Props) => {
   const {connectorId, module, field} = target ?? {}
   const into = connectorId && module && field ? {connectorId, module, field} : undefined
@@ -42,20 +42,20 @@ export const ExpressionField = ({label, hint, error, value, onInput, sample, sou
 }
 
 const usualHint = (source: string | null | undefined) => html`
-  JavaScript. <code>row['Column']</code> is a cell of the row${source ? html`, <code>value</code> the cell of ${source}` : ''}; <code>helpers</code> and your libraries are there.
+  JavaScript. <code>row['Column']</code> is a cell of the row${source ? html`, <code>value</code> the cell of ${source}` : ''}. You can use <code>helpers</code> and your libraries.
 `
 const shownRows = 5
 
-const Preview = ({trying: {tested, error, isBusy}}: {trying: Trying}) => {
+const Preview = ({trying: {tested, error, isBusy}}: {trying: ExpressionTest}) => {
   const said = tested && sayTested(tested)
   return html`
     <div class="preview" aria-busy=${isBusy ? 'true' : 'false'}>
-      <p role="status" class=${said?.isWrong ? 'wrong' : 'quiet'}>${said ? said.text : isBusy ? 'Trying it on sample rows …' : ''}</p>
+      <p role="status" class=${said?.isWrong ? 'wrong' : 'quiet'}>${said ? said.text : isBusy ? 'Testing on sample rows …' : ''}</p>
       ${
         tested &&
         tested.results.length > 0 &&
         html`
-        <ol class="results" aria-label="What it gives on sample rows">
+        <ol class="results" aria-label="Results on sample rows">
           ${tested.results.slice(0, shownRows).map(one => html`<li class=${'error' in one || one.problem ? 'wrong' : ''}>${sayTried(one).slice(0, 200)}</li>`)}
         </ol>
       `
@@ -65,7 +65,7 @@ const Preview = ({trying: {tested, error, isBusy}}: {trying: Trying}) => {
   `
 }
 
-/** Known once somebody asked: then nothing is offered that cannot be had. */
+/** True once the API has reported that no AI model is configured. The description in words is then hidden. */
 const hasNoModel = signal(false)
 
 type WordsProps = {target: Target; sample: Sample; source: string | null; onAnswer: (expression: string) => void}
@@ -89,8 +89,8 @@ const InWords = ({target, sample, source, onAnswer}: WordsProps) => {
     <details class="in-words">
       <summary>Describe it in words</summary>
       <div class="opened">
-        <${TextField} label="What the value should be" hint="Such as: the first name in capitals, or “Unknown” where there is none" maxlength="4000" value=${question} onInput=${setQuestion} />
-        <${Button} isBusy=${ask.isBusy} disabled=${!question.trim() || sample.columns.length === 0} onClick=${() => ask.run()}>Write the expression<//>
+        <${TextField} label="Describe the value" hint="For example: the first name in capitals, or “Unknown” if it is empty" maxlength="4000" value=${question} onInput=${setQuestion} />
+        <${Button} isBusy=${ask.isBusy} disabled=${!question.trim() || sample.columns.length === 0} onClick=${() => ask.run()}>Write expression<//>
         ${explanation && html`<p class="quiet" role="status">${explanation}</p>`}
         <${Problem} error=${ask.error} />
       </div>

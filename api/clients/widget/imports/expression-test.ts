@@ -1,21 +1,21 @@
 import {useEffect, useState} from 'preact/hooks'
 import {client, inOrg} from '../state/session.ts'
 import type {Sample} from './sample.ts'
-import type {Tested} from './tried.ts'
+import type {TestedExpression} from './tried.ts'
 
-export type Trying = {tested: Tested | null; error: unknown; isBusy: boolean}
+export type ExpressionTest = {tested: TestedExpression | null; error: unknown; isBusy: boolean}
 
 const quietMs = 400
-type Asked = {
+type ExpressionTestInput = {
   expression: string
   source?: string | null
   sample: Sample
   target?: {connectorId: string; module: string; field: string} | undefined
 }
 
-/** What an expression gives on the sample rows, asked for when nobody has typed for a moment; what was asked before is then given up. */
-export const useTried = ({expression, source, sample, target}: Asked): Trying => {
-  const [trying, setTrying] = useState<Trying>({tested: null, error: null, isBusy: false})
+/** Tests an expression on sample rows, after a pause in typing. A new test aborts the previous one. */
+export const useTried = ({expression, source, sample, target}: ExpressionTestInput): ExpressionTest => {
+  const [trying, setTrying] = useState<ExpressionTest>({tested: null, error: null, isBusy: false})
   useEffect(() => {
     if (!expression.trim() || sample.rows.length === 0) return setTrying({tested: null, error: null, isBusy: false})
     const gone = new AbortController()

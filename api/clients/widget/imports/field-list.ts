@@ -25,7 +25,7 @@ type Props = {
   change: (flow: Flow) => void
 }
 
-/** The fields that are written, each with what it is written from; those a record cannot be without stand on top. */
+/** Lists the mapped fields with their sources. Missing required fields come first. */
 export const FieldList = (props: Props) => {
   const {flow, fields, issues, change} = props
   const [opened, setOpened] = useState<string | null>(place.value.query.get('field'))
@@ -39,12 +39,12 @@ export const FieldList = (props: Props) => {
   const taken = new Set(flow.fields.map(({field}) => field))
   const free = fields.filter(field => isFillable(field) && !taken.has(field.apiName) && flow.parent?.field !== field.apiName)
   return html`
-    <section aria-label="Fields that are written">
-      <h2>${plural(flow.fields.filter(({mode}) => mode !== 'skip').length, 'field')} written</h2>
+    <section aria-label="Mapped fields">
+      <h2>${plural(flow.fields.filter(({mode}) => mode !== 'skip').length, 'field')} mapped</h2>
       ${
         missing.length > 0 &&
         html`
-        <${Notice} kind="warning" title=${missing.length === 1 ? 'A field that every record needs is not mapped yet' : 'Fields that every record needs are not mapped yet'}>
+        <${Notice} kind="warning" title=${missing.length === 1 ? 'A required field is not mapped' : 'Required fields are not mapped'}>
           <div class="actions">${missing.map(({apiName, label}) => html`<${Button} onClick=${() => add(apiName)}>Map ${label}<//>`)}</div>
         <//>
       `
@@ -53,7 +53,7 @@ export const FieldList = (props: Props) => {
       <ul class="plain mappings">
         ${flow.fields.map((mapping, at) => html`<li key=${mapping.field}><${OneMapping} ...${props} mapping=${mapping} issues=${issuesAt(issues, 'fields', at)} isOpened=${opened === mapping.field} /></li>`)}
       </ul>
-      ${free.length > 0 && html`<div class="add-field"><${Select} label="Write another field" value="" options=${[{value: '', label: 'Choose a field …'}, ...free.map(fieldOption)]} onChange=${add} /></div>`}
+      ${free.length > 0 && html`<div class="add-field"><${Select} label="Add a field" value="" options=${[{value: '', label: 'Choose a field …'}, ...free.map(fieldOption)]} onChange=${add} /></div>`}
     </section>
   `
 }
@@ -65,7 +65,7 @@ const fieldOption = ({apiName, label, required}: Field) => ({
 
 type OneProps = Props & {mapping: Mapping; isOpened: boolean}
 
-/** What is wrong with it opens it. */
+/** One mapping of the list. It stays expanded while it has issues. */
 const OneMapping = ({mapping, isOpened, issues, ...props}: OneProps) => {
   const {flow, fields, change} = props
   const [isOpen, setOpen] = useState(isOpened)
@@ -89,7 +89,7 @@ const OneMapping = ({mapping, isOpened, issues, ...props}: OneProps) => {
         (isOpen || issues.length > 0) &&
         html`
         <div class="opened">
-          ${field ? html`<${MappingEditor} ...${props} mapping=${mapping} field=${field} issues=${issues} />` : html`<p class="wrong">The module has no field ${mapping.field} any more.</p>`}
+          ${field ? html`<${MappingEditor} ...${props} mapping=${mapping} field=${field} issues=${issues} />` : html`<p class="wrong">The field ${mapping.field} no longer exists in this module.</p>`}
           <${Button} onClick=${() => change(dropMapping(flow, mapping.field))} label=${`Remove ${label}`}>Remove<//>
         </div>
       `
@@ -110,7 +110,7 @@ const MappingEditor = ({flow, source, allFields, sample, target, mapping, field,
   return html`
     <p class="hint">${field.apiName}, ${field.type}${field.length ? `, at most ${field.length} characters` : ''}${field.annotation?.description ? `. ${field.annotation.description}` : ''}</p>
     ${errorAt(issues, 'field') && html`<p class="wrong">${errorAt(issues, 'field')}</p>`}
-    <${Select} label="Where the value comes from" error=${errorAt(issues, 'mode')} value=${mapping.mode} options=${modesFor(field)} onChange=${(mode: string) => set({mode: mode as Mapping['mode']})} />
+    <${Select} label="Source" error=${errorAt(issues, 'mode')} value=${mapping.mode} options=${modesFor(field)} onChange=${(mode: string) => set({mode: mode as Mapping['mode']})} />
     <${Mode} mapping=${mapping} field=${field} columns=${columns} sample=${sample} seen=${seen} target=${place} issues=${issues} linked=${linked} change=${set} />
     ${mapping.mode !== 'skip' && html`<${Later} mapping=${mapping} issues=${issues} change=${set} />`}
   `
@@ -118,9 +118,9 @@ const MappingEditor = ({flow, source, allFields, sample, target, mapping, field,
 
 const usualPatch = {when: ['created', 'updated'], overwrite: 'always' as const}
 
-/** For a link to a record that another row makes, say. */
+/** An option to write the field after all rows, for example a lookup to a record that another row creates. */
 const Later = ({mapping, issues, change}: {mapping: Mapping; issues: Issue[]; change: (changes: Partial<Mapping>) => void}) => html`
-  <${Check} label="Write it after all rows" hint="When all records are there" checked=${Boolean(mapping.patch)} onChange=${(on: boolean) => change({patch: on ? usualPatch : null})} />
+  <${Check} label="Write after all rows" hint="When all records exist" checked=${Boolean(mapping.patch)} onChange=${(on: boolean) => change({patch: on ? usualPatch : null})} />
   ${errorAt(issues, 'patch') && html`<p class="wrong">${errorAt(issues, 'patch')}</p>`}
-  ${mapping.patch && html`<${Check} label="Only where the record has no value in it" checked=${mapping.patch.overwrite === 'if-absent'} onChange=${(on: boolean) => change({patch: {...mapping.patch!, overwrite: on ? 'if-absent' : 'always'}})} />`}
+  ${mapping.patch && html`<${Check} label="Only if the field is empty in the record" checked=${mapping.patch.overwrite === 'if-absent'} onChange=${(on: boolean) => change({patch: {...mapping.patch!, overwrite: on ? 'if-absent' : 'always'}})} />`}
 `

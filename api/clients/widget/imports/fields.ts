@@ -1,6 +1,6 @@
 import type {Mapping} from './import.ts'
 
-/** A module as the list of modules has it, and a field with what the org says of it. */
+/** A module of the connection. */
 export type Module = {
   connectorId: string
   apiName: string
@@ -14,13 +14,13 @@ export type Module = {
 }
 export type Option = {display: string; actual: string; unused?: true}
 
-/** The choices for a picklist field. Options that no layout offers any more come last. */
+/** Returns the options of a picklist field. Options on no layout come last. */
 export const choicesOf = ({picklist}: {picklist: Option[]}) =>
   [...picklist]
     .sort((one, other) => Number(one.unused ?? false) - Number(other.unused ?? false))
     .map(({display, unused}) => ({value: display, label: unused ? `${display} (no longer offered)` : display}))
 
-/** The choice a stored value stands for: an earlier version stored actual values. */
+/** Returns the display value for a stored value of a picklist. Earlier versions of Lading stored the actual value. */
 export const chosenOf = ({picklist}: {picklist: Option[]}, value: string) =>
   (picklist.find(({display}) => display === value) ?? picklist.find(({actual}) => actual === value))?.display ?? value
 export type Field = {
@@ -40,20 +40,38 @@ export type Field = {
 }
 
 const computed = ['formula', 'rollup_summary', 'autonumber']
-const texts = ['text', 'textarea', 'richtext', 'richtextarea', 'phone', 'email', 'website', 'picklist', 'date', 'datetime', 'time']
-const numbers = ['integer', 'bigint', 'long', 'double', 'percent', 'currency', 'boolean']
+const writable = [
+  'text',
+  'textarea',
+  'richtext',
+  'richtextarea',
+  'phone',
+  'email',
+  'website',
+  'picklist',
+  'multiselectpicklist',
+  'boolean',
+  'integer',
+  'bigint',
+  'long',
+  'double',
+  'percent',
+  'currency',
+  'date',
+  'datetime',
+  'time',
+]
 const userTypes = ['ownerlookup', 'userlookup']
 
-/** Whether a mapping may write it at all. */
+/** Whether a mapping may write the field. */
 export const isFillable = (field: Field): boolean =>
   field.creatable && !field.readOnly && !computed.includes(field.type) && isWritable(field)
 
-/** Whether the import knows in which shape the CRM takes the field. The API decides the same when it checks a flow. */
-const isWritable = ({type, jsonType, lookup}: Field): boolean => {
-  if (type === 'multiselectpicklist') return true
-  if (jsonType === 'jsonarray') return false
+/** Whether the import can write values of the field's type. The API applies the same rule. */
+const isWritable = ({apiName, type, jsonType, lookup}: Field): boolean => {
+  if (jsonType === 'jsonarray') return type === 'multiselectpicklist' || (apiName === 'Tag' && type === 'text')
   if (type === 'lookup' || userTypes.includes(type)) return lookup?.module !== 'se_module'
-  return jsonType !== 'jsonobject' && (texts.includes(type) || numbers.includes(type))
+  return jsonType !== 'jsonobject' && writable.includes(type)
 }
 export const isUserLink = ({type}: Field): boolean => userTypes.includes(type)
 export const isLink = (field: Field): boolean => field.type === 'lookup' || isUserLink(field)

@@ -1,11 +1,12 @@
 import {html} from '../html.ts'
+import {to} from '../state/place.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
-import {Problem} from '../ui/notice.ts'
+import {Notice, Problem} from '../ui/notice.ts'
 import {FieldList} from './field-list.ts'
 import {FlowLinks} from './flow-links.ts'
 import {MatchFields, RowConditions} from './flow-options.ts'
-import {type Issue, issuesAt, sayIssue} from './flows.ts'
+import {findMissingSubforms, type Issue, issuesAt, sayIssue} from './flows.ts'
 import type {Flow, Imported, Source} from './import.ts'
 import type {Draft} from './mapping-draft.ts'
 import {type FieldsOf, useSample} from './module-data.ts'
@@ -14,7 +15,7 @@ import type {Sample} from './sample.ts'
 
 type Props = {found: Imported; draft: Draft; at: number; allFields: FieldsOf}
 
-/** One flow: a file's rows into one module. */
+/** Edits one flow: the rows of a file into one module. */
 export const FlowEditor = ({found, draft, at, allFields}: Props) => {
   const flow = draft.flows[at]!
   const issues = issuesAt(draft.issues, at)
@@ -27,7 +28,7 @@ export const FlowEditor = ({found, draft, at, allFields}: Props) => {
     ${
       source
         ? html`<${OverSource} key=${source.id} found=${found} draft=${draft} flow=${flow} source=${source} allFields=${allFields} issues=${issues} change=${change} />`
-        : html`<p class="wrong">The file this flow read is gone. Choose another one above.</p>`
+        : html`<p class="wrong">The file of this flow was deleted. Choose another one above.</p>`
     }
   `
 }
@@ -46,12 +47,12 @@ type OverProps = {
 
 const OverSource = ({found, draft, flow, source, allFields, issues, change}: OverProps) => {
   const loaded = useSample(found.id, source)
-  // What needs no rows need not wait for them: a long file takes seconds.
+  // The editor renders before the sample is loaded, because loading a long file takes seconds.
   const sample = loaded.data ?? noSample
   const fields = allFields.get(flow.module) ?? []
   const target = {importId: found.id, sourceId: source.id, connectorId: found.connectorId, module: flow.module}
   return html`
-    <${Problem} error=${loaded.error} again=${loaded.again} title="The file’s rows could not be read" />
+    <${Problem} error=${loaded.error} again=${loaded.again} title="Could not read the rows of the file" />
     <${Proposals}
       found=${found}
       flow=${flow}
@@ -62,6 +63,13 @@ const OverSource = ({found, draft, flow, source, allFields, issues, change}: Ove
       change=${change}
       leaveOut=${(columns: string[]) => draft.leaveOut(flow.id, columns)}
     />
+    ${findMissingSubforms(flow, draft.flows, fields).map(
+      ({apiName, label}) => html`
+        <div key=${apiName} class="gap-above"><${Notice} kind="warning" title=${`A new record needs a row in ${label}`}>
+          <p>Add a flow from the file with these rows into “${label} of ${flow.id}”. Each new record is created together with its rows.</p>
+          <div class="actions"><a class="button" href=${to('imports', found.id, 'mapping', {flow: ' new'})}>Add flow for ${label}</a></div>
+        <//></div>`,
+    )}
     <${FieldList} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} />
     <section class="gap-above" aria-label="How rows become records">
       ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} issues=${issues} change=${change} />`}
@@ -71,7 +79,7 @@ const OverSource = ({found, draft, flow, source, allFields, issues, change}: Ove
   `
 }
 
-/** The order of the flows is the order in which their records are made. */
+/** The heading of a flow, with buttons to reorder flows, because records are written in their order. */
 const FlowHead = ({found, draft, at}: Omit<Props, 'allFields'>) => {
   const {flows, set} = draft
   const flow = flows[at]!
@@ -79,13 +87,13 @@ const FlowHead = ({found, draft, at}: Omit<Props, 'allFields'>) => {
   const remove = () => set(flows.toSpliced(at, 1))
   const isMissing = !found.sources.some(({id}) => id === flow.sourceId)
   if (flows.length === 1 && !isMissing && found.sources.length === 1)
-    return html`<div class="row flow-head"><p class="grow"><strong>${found.sources[0]!.label}</strong> into <strong>${flow.module}</strong></p><${Button} onClick=${remove}>Choose another module<//></div>`
+    return html`<div class="row flow-head"><p class="grow"><strong>${found.sources[0]!.label}</strong> into <strong>${flow.module}</strong></p><${Button} onClick=${remove}>Change module<//></div>`
   return html`
     <div class="row flow-head">
-      <${Select} label="From file" value=${flow.sourceId} options=${[...(isMissing ? [{value: flow.sourceId, label: 'a file that is gone'}] : []), ...found.sources.map(({id, label}) => ({value: id, label}))]} onChange=${(sourceId: string) => set(flows.with(at, {...flow, sourceId}))} />
+      <${Select} label="File" value=${flow.sourceId} options=${[...(isMissing ? [{value: flow.sourceId, label: 'Deleted file'}] : []), ...found.sources.map(({id, label}) => ({value: id, label}))]} onChange=${(sourceId: string) => set(flows.with(at, {...flow, sourceId}))} />
       <p class="grow">into <strong>${flow.module}</strong>${flow.subform ? `, lines of ${flow.subform.parentFlow}` : ''}</p>
       <div class="actions">
-        ${flows.length > 1 && html`<${Button} disabled=${at === 0} onClick=${() => move(-1)}>Earlier<//><${Button} disabled=${at === flows.length - 1} onClick=${() => move(1)}>Later<//>`}
+        ${flows.length > 1 && html`<${Button} disabled=${at === 0} onClick=${() => move(-1)}>Move up<//><${Button} disabled=${at === flows.length - 1} onClick=${() => move(1)}>Move down<//>`}
         <${Button} onClick=${remove} label=${`Remove flow ${flow.id}`}>Remove<//>
       </div>
     </div>

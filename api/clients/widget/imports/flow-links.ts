@@ -11,16 +11,16 @@ const asOptions = (names: string[]) => [{value: '', label: 'Choose a column …'
 
 type KeyProps = {value: RowKey | null | undefined; parent: Flow; flow: Flow; sources: Source[]; set: (key: RowKey | null) => void}
 
-/** By what a row and its parent belong together: the same row of the file, or two columns that say the same. */
+/** The fields by which a row finds its parent: the same row of the file, or equal values in two columns. */
 const KeyFields = ({value, parent, flow, sources, set}: KeyProps) => {
   const canBeSame = parent.sourceId === flow.sourceId && parent.id !== flow.id
   const key = value ?? {parentColumn: '', childColumn: ''}
   const ways = [
     {value: 'same', label: 'the same row of the file'},
-    {value: 'key', label: 'the row where two columns say the same'},
+    {value: 'key', label: 'the row with the same value in two columns'},
   ]
   return html`
-    ${canBeSame && html`<${Select} label="Its parent is" value=${value ? 'key' : 'same'} options=${ways} onChange=${(way: string) => set(way === 'key' ? key : null)} />`}
+    ${canBeSame && html`<${Select} label="Parent row" value=${value ? 'key' : 'same'} options=${ways} onChange=${(way: string) => set(way === 'key' ? key : null)} />`}
     ${
       (value || !canBeSame) &&
       html`
@@ -31,7 +31,7 @@ const KeyFields = ({value, parent, flow, sources, set}: KeyProps) => {
   `
 }
 
-/** Rows that are linked to the records of another flow's rows, or are lines of a subform of theirs. */
+/** Links rows to records of another flow, by a lookup or as rows of a subform. */
 export const FlowLinks = (props: Props) => (props.flow.subform ? html`<${SubformLink} ...${props} />` : html`<${ParentLink} ...${props} />`)
 
 const whenMissing = [
@@ -63,13 +63,13 @@ const ParentLink = ({flow, flows, sources, fields, issues, change}: Props) => {
     <fieldset>
       <legend>Linked to another flow</legend>
       <div class="columns">
-        <${Select} label="Rows are linked" value=${chosen < 0 ? '' : String(chosen)} options=${[{value: '', label: 'to no other flow’s records'}, ...links.map(({other, field}, at) => ({value: String(at), label: `to ${other.id}, by ${field.label}`}))]} onChange=${choose} />
+        <${Select} label="Link rows" value=${chosen < 0 ? '' : String(chosen)} options=${[{value: '', label: 'not to another flow'}, ...links.map(({other, field}, at) => ({value: String(at), label: `to ${other.id}, by ${field.label}`}))]} onChange=${choose} />
         ${
           parent &&
           of &&
           html`
           <${KeyFields} value=${parent.key} parent=${of} flow=${flow} sources=${sources} set=${(key: RowKey | null) => change({...flow, parent: {...parent, key}})} />
-          <${Select} label="The parent has no record" value=${parent.onMissing} options=${whenMissing} onChange=${(onMissing: string) => change({...flow, parent: {...parent, onMissing: onMissing as typeof parent.onMissing}})} />
+          <${Select} label="If the parent has no record" value=${parent.onMissing} options=${whenMissing} onChange=${(onMissing: string) => change({...flow, parent: {...parent, onMissing: onMissing as typeof parent.onMissing}})} />
         `
         }
       </div>
@@ -78,7 +78,7 @@ const ParentLink = ({flow, flows, sources, fields, issues, change}: Props) => {
   `
 }
 
-/** The link is written by the parent, and by no mapping. */
+/** Returns the flow without the mapping of the lookup, because the link to the parent fills it. */
 const dropped = (flow: Flow, field: string): Flow => ({...flow, fields: flow.fields.filter(one => one.field !== field)})
 
 const SubformLink = ({flow, flows, sources, issues, change}: Props) => {
@@ -86,8 +86,8 @@ const SubformLink = ({flow, flows, sources, issues, change}: Props) => {
   const of = flows.find(({id}) => id === subform.parentFlow)
   return html`
     <fieldset>
-      <legend>Lines of a subform</legend>
-      <p class="hint">The rows replace what ${subform.field} of the records of ${subform.parentFlow} holds. A row whose parent has no record is left out.</p>
+      <legend>Subform</legend>
+      <p class="hint">The rows replace the contents of ${subform.field} in the records of ${subform.parentFlow}. Rows whose parent has no record are skipped.</p>
       ${of && html`<div class="columns"><${KeyFields} value=${subform.key} parent=${of} flow=${flow} sources=${sources} set=${(key: RowKey | null) => change({...flow, subform: {...subform, key}})} /></div>`}
       ${issuesAt(issues, 'subform').map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
     </fieldset>

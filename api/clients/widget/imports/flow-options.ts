@@ -10,7 +10,7 @@ import type {Sample} from './sample.ts'
 type Props = {flow: Flow; fields: Field[]; sample: Sample; issues: Issue[]; change: (flow: Flow) => void}
 type Match = NonNullable<Flow['match']>
 
-/** How a row finds the record that is there already; without it every row makes one. */
+/** The fields by which a row finds an existing record. Without match fields, every row creates a record. */
 export const MatchFields = ({flow, fields, issues, change}: Omit<Props, 'sample'>) => {
   const {match: _, ...rest} = flow
   const set = (match: Match | null) => change(match && match.by.length > 0 ? {...flow, match} : rest)
@@ -22,8 +22,8 @@ export const MatchFields = ({flow, fields, issues, change}: Omit<Props, 'sample'
   const wrong = issuesAt(issues, 'match')
   return html`
     <fieldset>
-      <legend>Records that are there already</legend>
-      <p class="hint">A row and a record belong together when they agree in all of the fields that are ticked. None ticked: every row makes a record.</p>
+      <legend>Existing records</legend>
+      <p class="hint">A row matches a record if all selected fields are equal. If you select none, every row creates a record.</p>
       <div class="choices-row">
         ${known.map(({apiName, label, unique}) => html`<${Check} key=${apiName} label=${`${label}${unique ? ' (unique)' : ''}`} checked=${match.by.includes(apiName)} disabled=${isFull && !match.by.includes(apiName)} onChange=${(on: boolean) => toggle(apiName, on)} />`)}
       </div>
@@ -32,9 +32,10 @@ export const MatchFields = ({flow, fields, issues, change}: Omit<Props, 'sample'
         match.by.length > 0 &&
         html`
         <div class="columns">
-          <${Select} label="One record is found" value=${match.onOne} options=${whenOne} onChange=${(value: string) => set({...match, onOne: value as Match['onOne']})} />
-          <${Select} label="Several are found" value=${match.onMany} options=${whenMany} onChange=${(value: string) => set({...match, onMany: value as Match['onMany']})} />
+          <${Select} label="If one record matches" value=${match.onOne} options=${whenOne} onChange=${(value: string) => set({...match, onOne: value as Match['onOne']})} />
+          <${Select} label="If several match" value=${match.onMany} options=${whenMany} onChange=${(value: string) => set({...match, onMany: value as Match['onMany']})} />
         </div>
+        ${match.onOne === 'update' && html`<${Check} label="Skip rows that change nothing" hint="A row is skipped if its record already holds every value. Otherwise it is updated all the same" checked=${match.unchanged !== 'write'} onChange=${(on: boolean) => set({...match, unchanged: on ? 'skip' : 'write'})} />`}
       `
       }
     </fieldset>
@@ -44,21 +45,21 @@ export const MatchFields = ({flow, fields, issues, change}: Omit<Props, 'sample'
 const whenOne = [
   {value: 'update', label: 'update it'},
   {value: 'skip', label: 'skip the row'},
-  {value: 'create', label: 'make another record'},
+  {value: 'create', label: 'create another record'},
 ]
 const whenMany = [
-  {value: 'ask', label: 'hold the row back and ask'},
-  {value: 'first', label: 'take the oldest'},
+  {value: 'ask', label: 'ask me'},
+  {value: 'first', label: 'use the oldest'},
   {value: 'skip', label: 'skip the row'},
 ]
 
-/** Which rows of the file the flow is about. */
+/** The conditions that limit the flow to some rows of the file. */
 export const RowConditions = ({flow, sample, issues, change}: Props) => html`
   <details open=${Boolean(flow.filter || flow.guard)}>
-    <summary>Only some of the rows</summary>
+    <summary>Import only some rows</summary>
     <div class="opened">
-      <${ExpressionField} label="Filter" hint="A row for which it is not true is no row of this flow: it is only counted" error=${errorAt(issues, 'filter')} value=${flow.filter ?? ''} sample=${sample} onInput=${(filter: string) => change({...flow, filter})} />
-      <${ExpressionField} label="Guard" hint="A row for which it is not true is skipped, and the results say so" error=${errorAt(issues, 'guard')} value=${flow.guard ?? ''} sample=${sample} onInput=${(guard: string) => change({...flow, guard})} />
+      <${ExpressionField} label="Filter" hint="Rows for which this is not true are ignored and only counted" error=${errorAt(issues, 'filter')} value=${flow.filter ?? ''} sample=${sample} onInput=${(filter: string) => change({...flow, filter})} />
+      <${ExpressionField} label="Guard" hint="Rows for which this is not true are skipped and listed in the results" error=${errorAt(issues, 'guard')} value=${flow.guard ?? ''} sample=${sample} onInput=${(guard: string) => change({...flow, guard})} />
     </div>
   </details>
 `

@@ -1,7 +1,7 @@
 import {type Field, isFillable} from './fields.ts'
 import type {Flow, Mapping, Source} from './import.ts'
 
-/** An id no other flow has, from the module's name. */
+/** Creates a unique flow id from the name of the module. */
 export const newFlowId = (flows: readonly Flow[], module: string): string => {
   const plain =
     module
@@ -15,26 +15,32 @@ export const newFlowId = (flows: readonly Flow[], module: string): string => {
   }
 }
 
-/** Puts a field's mapping where it is, or after the others. */
+/** Replaces the mapping of a field. A new mapping goes to the end. */
 export const putMapping = (flow: Flow, mapping: Mapping): Flow => {
   const at = flow.fields.findIndex(({field}) => field === mapping.field)
   return {...flow, fields: at < 0 ? [...flow.fields, mapping] : flow.fields.with(at, mapping)}
 }
 
-/** What matched by the field does so no more. */
+/** Removes the mapping of a field, and the field from the match fields. */
 export const dropMapping = (flow: Flow, field: string): Flow => {
   const {match, ...rest} = {...flow, fields: flow.fields.filter(one => one.field !== field)}
   const by = match?.by.filter(name => name !== field) ?? []
   return by.length > 0 ? {...rest, match: {...match!, by}} : rest
 }
 
-/** Fields a record cannot be created without, and that nothing writes yet. */
+/** Returns the required fields without a mapping. */
 export const missingFields = ({fields, parent}: Flow, known: readonly Field[]): Field[] => {
   const written = new Set(fields.filter(({mode}) => mode !== 'skip').map(({field}) => field))
   return known.filter(field => field.required && isFillable(field) && !written.has(field.apiName) && parent?.field !== field.apiName)
 }
 
-/** Columns of the file that nothing reads as a cell of their own: an expression may read more of the row. */
+/** Returns the required subforms of the flow's module that no flow fills. */
+export const findMissingSubforms = ({id, subform}: Flow, flows: readonly Flow[], known: readonly Field[]): Field[] => {
+  const filled = new Set(flows.flatMap(flow => (flow.subform?.parentFlow === id ? [flow.subform.field] : [])))
+  return subform ? [] : known.filter(field => field.required && field.creatable && field.subform && !filled.has(field.apiName))
+}
+
+/** Returns the columns that no mapping and no key reads. An expression may still read them as part of the row. */
 export const unusedColumns = ({fields, parent, subform}: Flow, {columns}: Pick<Source, 'columns'>): string[] => {
   const keys = [parent?.key?.childColumn, subform?.key?.childColumn]
   const used = new Set([...fields.map(({mode, source}) => (mode === 'skip' ? null : source)), ...keys])
@@ -51,7 +57,7 @@ const keysOf: Record<Mapping['mode'], readonly (keyof Mapping)[]> = {
   skip: ['field', 'mode'],
 }
 
-/** A mapping with what its mode reads and nothing else: what was typed for another mode is not sent. */
+/** Keeps only the keys that the mode of a mapping uses, so that values typed for another mode are not sent. */
 const tidyMapping = (mapping: Mapping): Mapping => {
   const kept = keysOf[mapping.mode].flatMap(key => {
     const value = mapping[key]
@@ -70,15 +76,15 @@ export const tidyFlow = ({filter, guard, ...flow}: Flow): Flow => ({
 
 export type Issue = {path: (string | number)[]; message: string; line?: number; column?: number}
 
-/** The issues of one place, with what of their path is below it. */
+/** Returns the issues at or below a path, with paths relative to it. */
 export const issuesAt = (issues: readonly Issue[], ...place: (string | number)[]): Issue[] =>
   issues.filter(({path}) => place.every((part, at) => path[at] === part)).map(issue => ({...issue, path: issue.path.slice(place.length)}))
 
-/** "Line 2, column 5: …" where the place is one in an expression. */
+/** Formats an issue. If it is in an expression, its position comes first: "Line 2, column 5: …". */
 export const sayIssue = ({message, line, column}: Pick<Issue, 'message' | 'line' | 'column'>): string =>
   line === undefined ? message : `Line ${line}, column ${column}: ${message}`
 
-/** Words of a column that the picklist does not have and the map does not know yet. */
+/** Returns the values of a column that are neither options of the picklist nor mapped to one. */
 export const strangeWords = (cells: readonly string[], {picklist}: Pick<Field, 'picklist'>, map: Record<string, string>): string[] => {
   const known = new Set([...picklist.flatMap(({actual, display}) => [actual, display]), ...Object.keys(map)].map(fold))
   const found = new Map(cells.map(cell => [fold(cell), cell.trim()]))
@@ -86,11 +92,11 @@ export const strangeWords = (cells: readonly string[], {picklist}: Pick<Field, '
 }
 const fold = (text: string) => text.trim().toLowerCase()
 
-/** What a mapping does, in a few words. */
+/** Describes in a few words what fills the field. */
 export const sayMapping = ({mode, source, staticValue, transform, searchField}: Mapping): string => {
   switch (mode) {
     case 'column':
-      return source ? `column ${source}${transform ? ', by an expression' : ''}` : 'no column yet'
+      return source ? `column ${source}${transform ? ', changed by an expression' : ''}` : 'no column yet'
     case 'static':
       return staticValue ? `always “${staticValue}”` : 'no value yet'
     case 'expression':

@@ -3,14 +3,14 @@ import {html, type Markup} from '../html.ts'
 import {to} from '../state/place.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Page} from '../ui/page.ts'
-import {type Known, useImport} from './known.ts'
+import {type LoadedImport, useImport} from './known.ts'
 import {type Step, type StepKey, stepKeys, stepLabels, stepsOf} from './steps.ts'
 
-type FrameProps = {id: string; step: StepKey; title?: string; lead?: Markup; actions?: Markup; children: (known: Known) => Markup}
+type FrameProps = {id: string; step: StepKey; title?: string; lead?: Markup; actions?: Markup; children: (known: LoadedImport) => Markup}
 
 /**
- * The frame of every page of one import: where one is, how each step stands, and the page itself, which is handed what is known.
- * `html`<${ImportFrame} id=${id} step="run">${(known: Known) => …}<//>``
+ * The frame of the pages of an import: breadcrumb, steps and the page, which receives the loaded import. `html`<${ImportFrame} id=${id}
+ * step="run">${(known: Known) => …}<//>``
  */
 export const ImportFrame = ({id, step, title = stepLabels[step], lead, actions, children}: FrameProps) => {
   const {known, error, again} = useImport(id)
@@ -19,7 +19,7 @@ export const ImportFrame = ({id, step, title = stepLabels[step], lead, actions, 
     <${Page} title=${title} trail=${trail} lead=${lead} actions=${known && actions}>
       <${Steps} id=${id} here=${step} steps=${known ? stepsOf(known) : null} />
       <${Problem} error=${error} again=${again} />
-      ${known?.import.state === 'expired' && html`<${Notice} kind="warning" title="This import has expired">Its files and mappings are gone; what its runs came to is still told. Make a new import to send the file again.<//>`}
+      ${known?.import.state === 'expired' && html`<${Notice} kind="warning" title="This import has expired">Its files and mappings were deleted. The results of its runs remain. Create a new import to upload the file again.<//>`}
       ${known ? children(known) : !error && html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> Loading …</p>`}
     <//>
   `
@@ -27,7 +27,7 @@ export const ImportFrame = ({id, step, title = stepLabels[step], lead, actions, 
 
 type StepsProps = {id: string; here: StepKey; steps: Step[] | null}
 
-/** While the states are not known the links are there already, so that nothing jumps. On a phone the step one is at is moved into sight. */
+/** Links are shown before the states are loaded, so that the layout does not jump. On a phone, the current step is scrolled into view. */
 const Steps = ({id, here, steps}: StepsProps) => {
   const list = useRef<HTMLOListElement>(null)
   useEffect(() => {
@@ -57,7 +57,7 @@ const OneStep = ({id, name, isHere, step}: OneStepProps) => html`
 
 const marks = {done: '✓', todo: '', busy: '…', problems: '!'}
 
-/** What to do next, at the foot of a page: one step on. */
+/** The button to the next step, at the end of a page. */
 export const NextStep = ({id, step, children}: {id: string; step: StepKey; children?: Markup}) => html`
-  <p class="next-step"><a class="button main" href=${to('imports', id, step)}>${children ?? `Go on to ${stepLabels[step].toLowerCase()}`}</a></p>
+  <p class="next-step"><a class="button main" href=${to('imports', id, step)}>${children ?? `Continue to ${stepLabels[step].toLowerCase()}`}</a></p>
 `

@@ -7,20 +7,20 @@ import type {Source} from './import.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
 
-/** A row that looks like the header below a title, and a button that makes it the header. */
+/** Offers a later row as the header row, if the first row looks like a title. */
 export const HeaderProposal = ({importId, source, again}: Props) => {
   const take = useDoing(async () => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader: source.header!.reader})
     await again()
-    say(`${source.label} was read again`)
+    say(`Changed the header of ${source.label}`)
   })
   if (!source.header) return null
   const {title, columns} = source.header
-  const actions = may('operator') && html`<${Button} isBusy=${take.isBusy} onClick=${() => take.run()}>Use that row as the header<//>`
+  const actions = may('operator') && html`<${Button} isBusy=${take.isBusy} onClick=${() => take.run()}>Use this row as the header<//>`
   return html`
     <${Notice} kind="warning" title="The first row looks like a title" actions=${actions}>
       <p>The row “${title}” is used as the header. A row below looks more like the header: ${columns.slice(0, 8).join(', ')}${columns.length > 8 ? ' …' : ''}</p>
     <//>
-    <${Problem} error=${take.error} title="The file is still read as before" />
+    <${Problem} error=${take.error} title="Could not change the header" />
   `
 }

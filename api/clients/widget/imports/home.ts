@@ -6,7 +6,7 @@ import {Problem} from '../ui/notice.ts'
 import {useImport} from './known.ts'
 import {stepsOf} from './steps.ts'
 
-/** An import is opened where it is to be gone on with: at the first step that is not done, at its results when all are. */
+/** Opens an import at its first unfinished step, or at its results after a run. */
 export const ImportHome = ({params: {id}}: PageProps) => {
   const {known, error, again} = useImport(id!)
   useEffect(() => {

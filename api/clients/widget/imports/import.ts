@@ -1,6 +1,6 @@
-export type {CheckProblem} from '../../../../shared/checks/problem.ts'
+export type {CheckProblem} from '../../../../shared/mapping/checks/problem.ts'
 
-/** What the API answers of an import, as far as these pages look at it. */
+/** An import, with the fields that these pages use. */
 export type Imported = {
   id: string
   name: string
@@ -9,7 +9,7 @@ export type Imported = {
   version: number
   templateId: string | null
   templateVersion: number | null
-  /** A person's id; null where they were deleted. */
+  /** A person's id, or null if the person was deleted. */
   createdBy: string | null
   createdAt: string
   expiredAt: string | null
@@ -20,9 +20,9 @@ export type Imported = {
 
 export type Slot = {slot: string; label: string; flows: string[]; sourceId: string | null; columns: string[]}
 
-export type DateOrder = 'dmy' | 'mdy' | 'ymd'
-export type Numbers = 'displayed' | 'stored'
-export type Choice = {dateOrder?: DateOrder; decimalMark?: 'point' | 'comma'; as?: 'text' | 'number'; numbers?: Numbers}
+type DateOrder = 'dmy' | 'mdy' | 'ymd'
+export type NumberMode = 'displayed' | 'stored'
+export type Choice = {dateOrder?: DateOrder; decimalMark?: 'point' | 'comma'; as?: 'text' | 'number'; numbers?: NumberMode}
 
 export type Source = {
   id: string
@@ -34,7 +34,7 @@ export type Source = {
   cleaning: CleaningStep[]
   choices: Record<string, Choice>
   reader: Reader
-  sniffed?: Sniffed
+  sniffed?: SniffedReader
   text?: SourceText
   columns: SourceColumn[]
   fileColumns?: string[]
@@ -45,8 +45,8 @@ export type Source = {
   createdAt: string
 }
 
-/** `candidates`: where the file does not show its encoding, those it may be, each with cells of the file. */
-export type SourceText = {
+/** How the text of a source was decoded. If the encoding could not be detected, `candidates` holds possible ones with sample cells. */
+type SourceText = {
   bad: {places: number; rows: number; firstRows: number[]; header: boolean} | null
   candidates?: {encoding: string; samples: string[]}[]
 }
@@ -66,7 +66,7 @@ export type CsvReader = {
 export type WorkbookReader = {format: 'xlsx'; sheet: string; headerRow: boolean; range: string | null}
 export type Reader = CsvReader | WorkbookReader
 
-export type Sniffed =
+export type SniffedReader =
   | {encoding: string; how: string; delimiter: string; delimiterHow: string; skipRows: number}
   | {sheet: string; how: string; sheets: {name: string; state: string}[]}
 
@@ -82,11 +82,11 @@ export type SourceColumn = {
   beyond53: {count: number; firstRow: number} | null
   replaced: {count: number; firstRow: number} | null
   samples: string[]
-  /** Of a workbook: the first number that is displayed otherwise than it is stored, and which of the two is read. */
+  /** For a workbook: the first number whose displayed and stored values differ, and which one is read. */
   formatted?: {displayed: string; stored: string}
-  numbers?: Numbers
+  numbers?: NumberMode
 }
-/** `reader`: the options that solve it. */
+/** A problem of reading a source. `reader` holds the reader options that fix it. */
 export type SourceProblem = {kind: string; column: string | null; message: string; fix: string; reader?: Partial<Reader>}
 
 export type CleaningStep = {step: string; columns?: string[]; [key: string]: unknown}
@@ -117,7 +117,7 @@ export type Flow = {
   module: string
   filter?: string | null
   guard?: string | null
-  match?: {by: string[]; onOne: 'update' | 'skip' | 'create'; onMany: 'ask' | 'first' | 'skip'}
+  match?: {by: string[]; onOne: 'update' | 'skip' | 'create'; onMany: 'ask' | 'first' | 'skip'; unchanged?: 'skip' | 'write'}
   fields: Mapping[]
   parent?: {field: string; flow: string; key?: RowKey | null; onMissing: 'fail' | 'leave' | 'skip'}
   subform?: {field: string; child: string; parentFlow: string; key?: RowKey | null}
@@ -125,7 +125,7 @@ export type Flow = {
 
 export type Checks = {state: string; startedAt: string | null; endedAt: string | null; rows: number | null; stale: boolean}
 
-/** A run as far as a list of imports and the steps tell of it. */
+/** The fields of a run that lists and steps use. */
 export type RunOutline = {
   id: string
   state: string

@@ -2,18 +2,18 @@ import {signal} from '@preact/signals'
 import {useEffect} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {client, inOrg} from '../state/session.ts'
-import type {Standing} from './steps.ts'
+import type {ImportProgress} from './steps.ts'
 
-/** What is known of the import somebody is at: kept from one of its pages to the next, and read anew by each. */
-export type Known = Standing & {again(): Promise<void>}
-type Held = {id: string; standing: Standing | null; error: unknown}
+/** The loaded import, kept between its pages and reloaded by each. */
+export type LoadedImport = ImportProgress & {again(): Promise<void>}
+type HeldImport = {id: string; standing: ImportProgress | null; error: unknown}
 
-const held = signal<Held>({id: '', standing: null, error: null})
+const held = signal<HeldImport>({id: '', standing: null, error: null})
 let reading: AbortController | null = null
-/** The import whose pages are looked at. Something that ends when they were left is not to take the place of another. */
+/** Id of the import on display. A late response for another import is ignored. */
 let shown: string | null = null
 
-/** Reads the import with its last check and its runs; answers when it is read. What is known stays until then. */
+/** Loads the import, its last check and its runs. The pages show the old data until then. */
 const read = async (id: string): Promise<void> => {
   if (id !== shown) return
   reading?.abort()
@@ -35,8 +35,8 @@ const read = async (id: string): Promise<void> => {
   }
 }
 
-/** `again` reads it anew, after a change: await it, or let it come. */
-export const useImport = (id: string): {known: Known | null; error: unknown; again(): Promise<void>} => {
+/** Loads an import and returns it. Call `again` after a change to reload it. */
+export const useImport = (id: string): {known: LoadedImport | null; error: unknown; again(): Promise<void>} => {
   const again = () => read(id)
   useEffect(() => {
     shown = id

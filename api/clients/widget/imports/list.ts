@@ -17,11 +17,11 @@ import type {Column} from '../ui/table.ts'
 import type {Imported} from './import.ts'
 import {DeleteImport, RenameImport} from './rename.ts'
 
-type Listed = Omit<Imported, 'sources' | 'slots'>
-/** `runs`: the newest of the org, by import. What is older is not told in the list. */
-type Beside = {connections: Connection[]; runs: Map<string, Run>}
+type ListedImport = Omit<Imported, 'sources' | 'slots'>
+/** Data that the list shows beside the imports. `runs` holds the newest runs of the org by import; older runs are not shown. */
+type ListContext = {connections: Connection[]; runs: Map<string, Run>}
 
-const readBeside = async (signal: AbortSignal): Promise<Beside> => {
+const readBeside = async (signal: AbortSignal): Promise<ListContext> => {
   const [{connectors}, {runs}] = await Promise.all([
     client.get<Json>(inOrg('/connectors'), {}, signal),
     client.get<Json>(inOrg('/runs'), {limit: 100, dryRun: 'false'}, signal),
@@ -31,16 +31,16 @@ const readBeside = async (signal: AbortSignal): Promise<Beside> => {
   return {connections: connectors, runs: newest}
 }
 
-/** Everything that was imported here, the newest first. */
+/** Lists all imports, newest first. */
 export const Imports = () => {
-  const imports = usePages<Listed>('/imports', 'imports', {limit: 25})
-  const beside = useLoad<Beside>(readBeside, [])
-  const [asked, setAsked] = useState<{what: 'rename' | 'delete'; found: Listed} | null>(null)
+  const imports = usePages<ListedImport>('/imports', 'imports', {limit: 25})
+  const beside = useLoad<ListContext>(readBeside, [])
+  const [asked, setAsked] = useState<{what: 'rename' | 'delete'; found: ListedImport} | null>(null)
   const columns = columnsFor(beside.data, (what, found) => setAsked({what, found}))
   return html`
-    <${Page} title="Imports" lead="Each carries the rows of one or more files into your CRM." actions=${may('operator') && html`<a class="button main" href=${to('imports', 'new')}>New import</a>`}>
+    <${Page} title="Imports" lead="An import writes the rows of one or more files to your CRM." actions=${may('operator') && html`<a class="button main" href=${to('imports', 'new')}>New import</a>`}>
       <${PagedTable} of=${imports} caption="Imports, newest first" columns=${columns} empty=${html`<${Empty} />`} />
-      <${Problem} error=${beside.error} title="Connections and last runs could not be read" again=${beside.again} />
+      <${Problem} error=${beside.error} title="Could not load connections and last runs" again=${beside.again} />
       ${asked?.what === 'rename' && html`<${RenameImport} found=${asked.found} onClose=${() => setAsked(null)} onDone=${imports.again} />`}
       ${asked?.what === 'delete' && html`<${DeleteImport} found=${asked.found} onClose=${() => setAsked(null)} onDone=${imports.again} />`}
     <//>
@@ -48,12 +48,12 @@ export const Imports = () => {
 }
 
 const Empty = () => html`
-  <p><strong>Nothing was imported yet</strong></p>
-  <p>Send a file, see what is in it, say where each column goes, try it without writing, then run it. Every row’s outcome is told.</p>
-  ${may('operator') && html`<p><a class="button main" href=${to('imports', 'new')}>Make the first import</a></p>`}
+  <p><strong>No imports yet</strong></p>
+  <p>Upload a file, map its columns, preview the result with a dry run, then start the import. You get a result for every row.</p>
+  ${may('operator') && html`<p><a class="button main" href=${to('imports', 'new')}>Create an import</a></p>`}
 `
 
-const states: Record<Listed['state'], {word: string; tone: Tone}> = {
+const states: Record<ListedImport['state'], {word: string; tone: Tone}> = {
   draft: {word: 'Draft', tone: 'neutral'},
   ready: {word: 'Ready', tone: 'info'},
   running: {word: 'Running', tone: 'info'},
@@ -61,12 +61,15 @@ const states: Record<Listed['state'], {word: string; tone: Tone}> = {
   expired: {word: 'Expired', tone: 'warning'},
 }
 
-const columnsFor = (beside: Beside | undefined, ask: (what: 'rename' | 'delete', found: Listed) => void): Column<Listed>[] => [
+const columnsFor = (
+  beside: ListContext | undefined,
+  ask: (what: 'rename' | 'delete', found: ListedImport) => void,
+): Column<ListedImport>[] => [
   {head: 'Name', isName: true, cell: ({id, name}) => html`<a href=${to('imports', id)}>${name}</a>`},
-  {head: 'Connection', cell: ({connectorId}) => (beside ? (beside.connections.find(({id}) => id === connectorId)?.name ?? 'gone') : '')},
+  {head: 'Connection', cell: ({connectorId}) => (beside ? (beside.connections.find(({id}) => id === connectorId)?.name ?? 'deleted') : '')},
   {head: 'State', cell: ({state}) => html`<${Pill} tone=${states[state].tone}>${states[state].word}<//>`},
   {head: 'Last run', cell: ({id, state}) => html`<${LastRun} run=${beside?.runs.get(id)} hasRun=${state === 'done'} id=${id} />`},
-  {head: 'Made', cell: ({createdAt}) => at(createdAt)},
+  {head: 'Created', cell: ({createdAt}) => at(createdAt)},
   {
     head: '',
     label: 'Actions',
@@ -81,11 +84,11 @@ const columnsFor = (beside: Beside | undefined, ask: (what: 'rename' | 'delete',
   },
 ]
 
-/** Whoever made it, and admins; while nothing runs in it. */
-const mayDelete = ({state, createdBy}: Listed) => state !== 'running' && (createdBy === me.value?.user.id || may('admin'))
+/** Whether the person may delete the import: its creator and admins may, unless a run is active. */
+const mayDelete = ({state, createdBy}: ListedImport) => state !== 'running' && (createdBy === me.value?.user.id || may('admin'))
 
 const LastRun = ({run, hasRun, id}: {run: Run | undefined; hasRun: boolean; id: string}) => {
   const address = run && addressOf(run)
   if (run) return html`${address ? html`<a href=${address}>${sayCounts(run)}</a>` : sayCounts(run)}`
-  return hasRun ? html`<a href=${to('imports', id, 'results')}>See its results</a>` : '–'
+  return hasRun ? html`<a href=${to('imports', id, 'results')}>View results</a>` : '–'
 }

@@ -7,16 +7,16 @@ import {plural} from '../ui/format.ts'
 import {say} from '../ui/notice.ts'
 import {type Issue, tidyFlow} from './flows.ts'
 import type {Flow, Imported} from './import.ts'
-import type {Known} from './known.ts'
+import type {LoadedImport} from './known.ts'
 
-/** `base`: the flows it began with, as JSON. */
-type Kept = {flows: Flow[]; base: string}
+/** A mapping that is not saved yet. `base` is the JSON of the flows from which it started. */
+type StoredDraft = {flows: Flow[]; base: string}
 export type Draft = {
   flows: Flow[]
-  /** Columns somebody said go nowhere, by flow. */
+  /** Columns that a person chose not to import, by flow. */
   leftOut: Record<string, string[]>
   isChanged: boolean
-  /** The import has other flows by now than those this draft began with. */
+  /** True if the flows of the import have changed since the draft started. */
   isBehind: boolean
   issues: Issue[]
   set: (flows: Flow[]) => void
@@ -25,9 +25,9 @@ export type Draft = {
   save: Doing<[]>
 }
 
-/** The flows as somebody edits them: kept over a reload until they are saved. What the server finds wrong with them stays until they are changed there. */
-export const useDraft = ({import: found, again}: Known): Draft => {
-  const [kept, setKept, forget] = useKept<Kept | null>(`mapping ${found.id}`, null)
+/** Returns the edited flows, which survive a reload until saved. An issue that the server found stays until its place is changed. */
+export const useDraft = ({import: found, again}: LoadedImport): Draft => {
+  const [kept, setKept, forget] = useKept<StoredDraft | null>(`mapping ${found.id}`, null)
   const [leftOut, setLeftOut] = useKept<Record<string, string[]>>(`left out ${found.id}`, {})
   const [issues, setIssues] = useState<Issue[]>([])
   const saved = JSON.stringify(found.flows)
@@ -35,19 +35,23 @@ export const useDraft = ({import: found, again}: Known): Draft => {
   const isChanged = JSON.stringify(flows) !== saved
   const save = useDoing(async () => {
     const refused = await putFlows(found, flows)
-    // By somebody else, or by this person in another window: that is shown before it is replaced.
+    // Another member or window changed the import. The person sees its new state before the draft can replace it.
     if (refused === 'stale') {
       await again()
-      return say('Not saved: the import was changed meanwhile')
+      return say('Not saved: the import has changed. Review it, then save again')
     }
     setIssues(refused)
     if (refused.length > 0) return say(`Not saved: ${plural(refused.length, 'problem')}`)
     await again()
     forget()
-    say('The mapping is saved')
+    say('Mapping saved')
   })
   return {
-    ...{flows, leftOut, isChanged, issues, save},
+    flows,
+    leftOut,
+    isChanged,
+    issues,
+    save,
     isBehind: isChanged && base !== saved,
     set: next => {
       setIssues(left(issues, flows, next))
@@ -61,7 +65,7 @@ export const useDraft = ({import: found, again}: Known): Draft => {
   }
 }
 
-/** What the server finds wrong with them; nothing when they are saved. `stale`: the import is not as it was read any more. */
+/** Saves the flows. Returns the issues, or `stale` if the import has changed. */
 const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<Issue[] | 'stale'> => {
   try {
     await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow), {'if-match': `"${version}"`})
@@ -73,7 +77,7 @@ const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<Issue[]
   }
 }
 
-/** Issues name places by number: they hold for the flows and mappings that are what and where they were. */
+/** Returns the issues of unchanged flows and mappings. The others are dropped, because an issue names its place by position. */
 const left = (issues: Issue[], before: Flow[], after: Flow[]): Issue[] =>
   issues.filter(({path: [at, part, field]}) => {
     const [was, is] = [before[Number(at)], after[Number(at)]]

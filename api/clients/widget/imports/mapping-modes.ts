@@ -12,11 +12,11 @@ export type ModeProps = {
   field: Field
   columns: string[]
   sample: Sample
-  /** Some of the column's values, each once. */
+  /** Distinct sample values of the column. */
   seen: string[]
   target: Target
   issues: Issue[]
-  /** Fields of the module a link leads to. */
+  /** Fields of the module that a lookup refers to. */
   linked: Field[]
   change: (changes: Partial<Mapping>) => void
 }
@@ -45,7 +45,7 @@ const FromColumn = (props: ModeProps) => {
   return html`
     <${SourceField} ...${props} />
     <details open=${Boolean(mapping.transform)}>
-      <summary>Change the cell by an expression</summary>
+      <summary>Change the value with an expression</summary>
       <div class="opened">
         <${ExpressionField} label="Expression" error=${errorAt(issues, 'transform')} value=${mapping.transform ?? ''} source=${mapping.source} sample=${sample} target=${target} onInput=${(transform: string) => change({transform: transform || null})} />
       </div>
@@ -61,7 +61,7 @@ const Static = (props: ModeProps) => {
   const set = (staticValue: string) => change({staticValue})
   return options
     ? html`<${Select} label="Value" error=${errorAt(issues, 'staticValue')} value=${chosenOf(field, value)} options=${[{value: '', label: 'Choose a value …'}, ...options]} onChange=${set} />`
-    : html`<${TextField} label="Value" hint="Every row gets it" error=${errorAt(issues, 'staticValue')} value=${value} onInput=${set} />`
+    : html`<${TextField} label="Value" hint="Written to every row" error=${errorAt(issues, 'staticValue')} value=${value} onInput=${set} />`
 }
 const booleans = [
   {value: 'true', label: 'Yes (true)'},
@@ -83,11 +83,11 @@ const Search = (props: ModeProps) => {
   const isMany = (value: string) => change({onMany: value as NonNullable<Mapping['onMany']>})
   return html`
     <div class="columns">
-      <${SourceField} ...${props} label="Look for the cell of" />
-      <${Select} label=${`In which field of ${isUser ? 'the users' : (field.lookup?.module ?? 'the module')}`} error=${errorAt(issues, 'searchField')} value=${mapping.searchField ?? ''} options=${[{value: '', label: isUser ? 'E-mail address' : 'The field records are called by'}, ...fields]} onChange=${(searchField: string) => change({searchField: searchField || null})} />
-      ${!isUser && html`<${Select} label="How" error=${errorAt(issues, 'searchMethod')} value=${mapping.searchMethod ?? 'equals'} options=${methods} onChange=${(value: string) => change({searchMethod: value === 'word' ? 'word' : null})} />`}
-      <${Select} label="When none is found" value=${mapping.onNone ?? 'leave'} options=${whenNone} onChange=${(value: string) => change({onNone: value as NonNullable<Mapping['onNone']>})} />
-      <${Select} label="When several are found" error=${errorAt(issues, 'onMany')} value=${mapping.onMany ?? (isUser ? 'leave' : 'ask')} options=${isUser ? whenMany.filter(({value}) => value !== 'ask') : whenMany} onChange=${isMany} />
+      <${SourceField} ...${props} label="Search for the value of" />
+      <${Select} label=${`In field of ${isUser ? 'users' : (field.lookup?.module ?? 'the module')}`} error=${errorAt(issues, 'searchField')} value=${mapping.searchField ?? ''} options=${[{value: '', label: isUser ? 'E-mail address' : 'Name of the record'}, ...fields]} onChange=${(searchField: string) => change({searchField: searchField || null})} />
+      ${!isUser && html`<${Select} label="Method" error=${errorAt(issues, 'searchMethod')} value=${mapping.searchMethod ?? 'equals'} options=${methods} onChange=${(value: string) => change({searchMethod: value === 'word' ? 'word' : null})} />`}
+      <${Select} label="If none is found" value=${mapping.onNone ?? 'leave'} options=${whenNone} onChange=${(value: string) => change({onNone: value as NonNullable<Mapping['onNone']>})} />
+      <${Select} label="If several are found" error=${errorAt(issues, 'onMany')} value=${mapping.onMany ?? (isUser ? 'leave' : 'ask')} options=${isUser ? whenMany.filter(({value}) => value !== 'ask') : whenMany} onChange=${isMany} />
     </div>
     <${SearchExpression} ...${props} />
     <${EmptyCell} mapping=${mapping} change=${change} />
@@ -95,31 +95,31 @@ const Search = (props: ModeProps) => {
 }
 const userFields = [{value: 'full_name', label: 'Full name'}]
 const methods = [
-  {value: 'equals', label: 'equals it'},
-  {value: 'word', label: 'has it as a word'},
+  {value: 'equals', label: 'is equal'},
+  {value: 'word', label: 'contains the word'},
 ]
 const whenNone = [
-  {value: 'leave', label: 'leave the link empty'},
+  {value: 'leave', label: 'leave the lookup empty'},
   {value: 'fail', label: 'fail the row'},
   {value: 'skip', label: 'skip the row'},
 ]
 const whenMany = [
-  {value: 'ask', label: 'hold the row back and ask'},
-  {value: 'leave', label: 'leave the link empty'},
-  {value: 'first', label: 'take the oldest'},
+  {value: 'ask', label: 'ask me'},
+  {value: 'leave', label: 'leave the lookup empty'},
+  {value: 'first', label: 'use the oldest'},
   {value: 'skip', label: 'skip the row'},
 ]
 
 const SearchExpression = ({mapping, sample, issues, change}: ModeProps) => html`
   <details open=${Boolean(mapping.searchExpression)}>
-    <summary>Look for what an expression makes of the row</summary>
+    <summary>Search with an expression</summary>
     <div class="opened">
       <${ExpressionField} label="Expression" error=${errorAt(issues, 'searchExpression')} value=${mapping.searchExpression ?? ''} source=${mapping.source} sample=${sample} onInput=${(text: string) => change({searchExpression: text || null})} />
     </div>
   </details>
 `
 
-/** What becomes of a text on its way into the field, as far as the field's type leaves it open. */
+/** Options that convert text to the type of the field. */
 const Conversion = (props: ModeProps) => {
   const {mapping, field, issues, change} = props
   const isDate = field.type === 'date' || field.type === 'datetime'
@@ -128,8 +128,8 @@ const Conversion = (props: ModeProps) => {
       isDate &&
       html`
       <div class="columns">
-        <${TextField} label="How dates are written" hint="Nothing: ISO 8601, or the order chosen for the column. Such as dd/MM/yyyy" error=${errorAt(issues, 'format')} maxlength="60" value=${mapping.format ?? ''} onInput=${(format: string) => change({format: format || null})} />
-        ${field.type === 'datetime' && html`<${TextField} label="Time zone" hint="Of times without an offset, such as Europe/Berlin" error=${errorAt(issues, 'zone')} maxlength="100" value=${mapping.zone ?? ''} onInput=${(zone: string) => change({zone: zone || null})} />`}
+        <${TextField} label="Date format" hint="For example dd/MM/yyyy. Leave empty for ISO 8601 or the order chosen for the column" error=${errorAt(issues, 'format')} maxlength="60" value=${mapping.format ?? ''} onInput=${(format: string) => change({format: format || null})} />
+        ${field.type === 'datetime' && html`<${TextField} label="Time zone" hint="For times without an offset, for example Europe/Berlin" error=${errorAt(issues, 'zone')} maxlength="100" value=${mapping.zone ?? ''} onInput=${(zone: string) => change({zone: zone || null})} />`}
       </div>
     `
     }
@@ -139,16 +139,16 @@ const Conversion = (props: ModeProps) => {
 }
 
 const EmptyCell = ({mapping, change}: Pick<ModeProps, 'mapping' | 'change'>) => html`
-  <${Check} label="An empty cell clears the field" hint="Otherwise the field is left as it is; a cell \\N always clears" checked=${mapping.empty === 'clear'} onChange=${(on: boolean) => change({empty: on ? 'clear' : 'leave'})} />
+  <${Check} label="Empty cells clear the field" hint="Otherwise the field stays unchanged. A cell with \\N always clears it" checked=${mapping.empty === 'clear'} onChange=${(on: boolean) => change({empty: on ? 'clear' : 'leave'})} />
 `
 
 export const modeFields = {column: FromColumn, static: Static, expression: Expression, search: Search, skip: () => null}
 
 const allModes = [
-  {value: 'column', label: 'From a column'},
-  {value: 'static', label: 'The same in every row'},
-  {value: 'expression', label: 'By an expression'},
-  {value: 'search', label: 'A record found by a search'},
-  {value: 'skip', label: 'Not written'},
+  {value: 'column', label: 'Column'},
+  {value: 'static', label: 'Fixed value'},
+  {value: 'expression', label: 'Expression'},
+  {value: 'search', label: 'Search for a record'},
+  {value: 'skip', label: 'Do not write'},
 ]
 export const modesFor = (field: Field) => allModes.filter(({value}) => value !== 'search' || isLink(field))

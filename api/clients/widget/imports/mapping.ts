@@ -11,21 +11,21 @@ import {FlowEditor} from './flow-editor.ts'
 import {issuesAt} from './flows.ts'
 import {ImportFrame} from './frame.ts'
 import type {Flow} from './import.ts'
-import type {Known} from './known.ts'
+import type {LoadedImport} from './known.ts'
 import {type Draft, useDraft} from './mapping-draft.ts'
 import {type FieldsOf, useFields, useModules} from './module-data.ts'
 import {SaveBar} from './save-bar.ts'
 
-/** Which column goes into which field, and how. */
+/** The mapping step: which columns go into which fields. */
 export const Mapping = ({params: {id}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="mapping" lead="Which column goes into which field, and how. Nothing is written by saving it.">
-    ${(known: Known) => html`<${MappingOf} known=${known} />`}
+  <${ImportFrame} id=${id} step="mapping" lead="Choose the field for each column. Saving writes nothing to the CRM.">
+    ${(loadedImport: LoadedImport) => html`<${MappingOf} known=${loadedImport} />`}
   <//>
 `
 
-const MappingOf = ({known}: {known: Known}) => {
-  const {import: found} = known
-  const draft = useDraft(known)
+const MappingOf = ({known: loadedImport}: {known: LoadedImport}) => {
+  const {import: found} = loadedImport
+  const draft = useDraft(loadedImport)
   const modules = useModules(found.connectorId)
   const own = useFields(
     found.connectorId,
@@ -34,16 +34,16 @@ const MappingOf = ({known}: {known: Known}) => {
   const linked = linkedModules(draft.flows, own.data)
   const fields = useFields(found.connectorId, [...draft.flows.map(({module}) => module), ...linked])
   if (found.sources.length === 0)
-    return html`<p class="empty">There is no file to map from yet. <a href=${to('imports', found.id, 'files')}>Send one first</a>.</p>`
+    return html`<p class="empty">No files yet. <a href=${to('imports', found.id, 'files')}>Upload a file first</a>.</p>`
   return html`
-    ${found.state === 'running' && html`<${Notice}>A run is under way. The mapping can be saved when it has ended.<//>`}
+    ${found.state === 'running' && html`<${Notice}>A run is active. You can save the mapping when it has ended.<//>`}
     <${Shown} of=${modules}>
-      ${(list: Module[]) => html`<${Shown} of=${fields}>${(allFields: FieldsOf) => html`<${Flows} known=${known} draft=${draft} modules=${list} allFields=${allFields} />`}<//>`}
+      ${(list: Module[]) => html`<${Shown} of=${fields}>${(allFields: FieldsOf) => html`<${Flows} known=${loadedImport} draft=${draft} modules=${list} allFields=${allFields} />`}<//>`}
     <//>
   `
 }
 
-/** Where searches look: the modules of the links that are mapped so. */
+/** Returns the modules to which lookups refer that are mapped by a search. */
 const linkedModules = (flows: Flow[], fields: FieldsOf | undefined): string[] =>
   flows.flatMap(flow =>
     flow.fields.flatMap(({mode, field}) => {
@@ -52,7 +52,7 @@ const linkedModules = (flows: Flow[], fields: FieldsOf | undefined): string[] =>
     }),
   )
 
-type FlowsProps = {known: Known; draft: Draft; modules: Module[]; allFields: FieldsOf}
+type FlowsProps = {known: LoadedImport; draft: Draft; modules: Module[]; allFields: FieldsOf}
 
 const Flows = ({known: {import: found}, draft, modules, allFields}: FlowsProps) => {
   const {flows} = draft
@@ -73,7 +73,7 @@ const Flows = ({known: {import: found}, draft, modules, allFields}: FlowsProps) 
   }
   const tabs = [
     ...flows.map((flow, n) => ({href: address(flow.id), label: label(flow, n), isHere: !isAdding && n === at})),
-    {href: address(' new'), label: '+ Another flow', isHere: isAdding},
+    {href: address(' new'), label: '+ Add flow', isHere: isAdding},
   ]
   return html`
     ${flows.length > 0 && html`<${Tabs} label="Flows" tabs=${tabs} />`}

@@ -7,7 +7,7 @@ import {type Sample, sampleOf} from './sample.ts'
 
 export type FieldsOf = ReadonlyMap<string, Field[]>
 
-/** Modules of a connection that can be written, those of subforms among them. */
+/** Loads the writable modules of a connection, subforms included. */
 export const useModules = (connector: string): Loaded<Module[]> =>
   useLoad(
     async signal => {
@@ -17,7 +17,7 @@ export const useModules = (connector: string): Loaded<Module[]> =>
     [connector],
   )
 
-/** The fields of some modules; what was read stays, so that one more module costs one request. */
+/** Loads the fields of modules. Loaded fields are kept, so that one more module costs one request. */
 export const useFields = (connector: string, names: readonly string[]): Loaded<FieldsOf> => {
   const read = useRef(new Map<string, Field[]>())
   const wanted = [...new Set(names)].toSorted()

@@ -18,7 +18,7 @@ import {Progress} from '../ui/progress.ts'
 
 type Ground = {connections: Connection[]; templates: TemplateOutline[]}
 
-/** An import begins with a name and the CRM it writes to, or with a template, which says the rest. */
+/** A form that creates an import from a name and a connection, or from a template. */
 export const NewImport = () => {
   const loaded = useLoad<Ground>(async signal => {
     const [{connectors}, {templates}] = await Promise.all([
@@ -28,11 +28,11 @@ export const NewImport = () => {
     return {connections: (connectors as Connection[]).filter(({state}) => state === 'connected'), templates}
   }, [])
   return html`
-    <${Page} title="New import" trail=${[{label: 'Imports', href: to('imports')}]} lead="Next you send files, see what is in them, and say where each column goes. Nothing is written before you start a run.">
+    <${Page} title="New import" trail=${[{label: 'Imports', href: to('imports')}]} lead="Next, upload files and map their columns. Nothing is written to the CRM until you start a run.">
       <${Shown} of=${loaded}>
         ${({connections, templates}: Ground) =>
           !may('operator')
-            ? html`<${Notice}>You can change nothing here, and so make no import.<//>`
+            ? html`<${Notice}>You have read-only access, so you cannot create imports.<//>`
             : connections.length === 0
               ? html`<${NoConnection} again=${loaded.again} />`
               : html`<${ImportForm} connections=${connections} templates=${templates} />`}
@@ -46,12 +46,12 @@ const NoConnection = ({again}: {again: () => void}) => {
   if (connected) return html`<${AwaitDiscovery} connection=${connected} onRead=${again} />`
   if (!may('admin', 'access')) return html`<p class="empty">No CRM is connected yet. Ask an admin of your organisation to connect it.</p>`
   return html`
-    <${Notice} title="First connect the CRM that is written to">You sign in to it in a window of its own, and consent there.<//>
+    <${Notice} title="Connect your CRM first">A new window opens, where you sign in and give consent.<//>
     <${Connect} isFirst=${true} again=${setConnected} />
   `
 }
 
-/** Modules and fields are read right after a connection is made, in seconds to minutes: asked for again, it is the same job that is followed. */
+/** Waits for the discovery of a new connection, which takes seconds to minutes. A retry follows the same job. */
 const AwaitDiscovery = ({connection, onRead}: {connection: string; onRead: () => void}) => {
   const [round, setRound] = useState(0)
   const [error, setError] = useState<unknown>(null)
@@ -62,17 +62,17 @@ const AwaitDiscovery = ({connection, onRead}: {connection: string; onRead: () =>
     return () => gone.abort()
   }, [connection, round])
   if (error)
-    return html`<${Problem} error=${error} title="The CRM’s modules and fields could not be read" again=${() => setRound(round + 1)} />`
-  return html`<${Progress} label="Reading the CRM’s modules and fields" done=${0} total=${null} text="Connected. The CRM’s modules and fields are being read …" />`
+    return html`<${Problem} error=${error} title="Could not read the modules and fields of the CRM" again=${() => setRound(round + 1)} />`
+  return html`<${Progress} label="Reading the CRM’s modules and fields" done=${0} total=${null} text="Connected. Reading the modules and fields of the CRM …" />`
 }
 
 const usualName = () => `Import of ${onDay(new Date().toISOString())}`
 
-type Kept = {name: string; connectorId: string; templateId: string}
+type StoredForm = {name: string; connectorId: string; templateId: string}
 
 const ImportForm = ({connections, templates}: Ground) => {
   const wanted = place.value.query.get('template') ?? ''
-  const [draft, setDraft, forget] = useKept<Kept>('new import', {name: '', connectorId: '', templateId: ''})
+  const [draft, setDraft, forget] = useKept<StoredForm>('new import', {name: '', connectorId: '', templateId: ''})
   const templateId = wanted || draft.templateId
   const template = templates.find(({id}) => id === templateId)
   const connectorId = draft.connectorId || template?.connectorId || connections[0]!.id
@@ -81,10 +81,10 @@ const ImportForm = ({connections, templates}: Ground) => {
     const name = draft.name.trim() || (template ? '' : usualName())
     const {import: made} = await client.post(inOrg('/imports'), {connectorId, ...(name && {name}), ...(template && {templateId})})
     forget()
-    say(`${made.name} is made`)
+    say(`Created ${made.name}`)
     goOn(to('imports', made.id, 'files'), {replace: true})
   })
-  const change = (changes: Partial<Kept>) => setDraft({...draft, templateId, ...changes})
+  const change = (changes: Partial<StoredForm>) => setDraft({...draft, templateId, ...changes})
   const chooseTemplate = (id: string) => {
     if (wanted) go(to('imports', 'new'), {replace: true})
     change({templateId: id, connectorId: ''})
@@ -95,18 +95,18 @@ const ImportForm = ({connections, templates}: Ground) => {
   }
   return html`
     <form class="sheet new-import" onSubmit=${submit}>
-      <${TextField} label="Name" hint=${`What you will find it by. Where you leave it empty: ${template ? 'the template’s name' : usualName()}`} maxlength="200" value=${draft.name} onInput=${(name: string) => change({name})} />
-      ${(templates.length > 0 || wanted) && html`<${Select} label="Template" hint="Files like those of another import, mapped already" value=${template?.id ?? ''} options=${[{value: '', label: 'None: map the columns here'}, ...templates.map(({id, name}) => ({value: id, label: name}))]} onChange=${chooseTemplate} />`}
-      ${wanted && !template && html`<${Notice} kind="warning">The template you came with is not there, or not shared with you. Choose another one, or none.<//>`}
-      <${Select} label="Connection" hint="The CRM rows are written to" value=${connectorId} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: `${name} (as ${crmUserName})`}))} onChange=${(id: string) => change({connectorId: id})} />
+      <${TextField} label="Name" hint=${`Default: ${template ? 'the name of the template' : usualName()}`} maxlength="200" value=${draft.name} onInput=${(name: string) => change({name})} />
+      ${(templates.length > 0 || wanted) && html`<${Select} label="Template" hint="For files like those of an earlier import, with columns already mapped" value=${template?.id ?? ''} options=${[{value: '', label: 'None'}, ...templates.map(({id, name}) => ({value: id, label: name}))]} onChange=${chooseTemplate} />`}
+      ${wanted && !template && html`<${Notice} kind="warning">This template was deleted or is not shared with you. Choose another one, or none.<//>`}
+      <${Select} label="Connection" hint="The CRM to write to" value=${connectorId} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: `${name} (as ${crmUserName})`}))} onChange=${(id: string) => change({connectorId: id})} />
       <${Undiscovered} key=${connectorId} connection=${connectorId} />
-      <${Problem} error=${make.error} title="The import was not made" />
-      <${Button} kind="main" type="submit" isBusy=${make.isBusy}>Make the import<//>
+      <${Problem} error=${make.error} title="Could not create the import" />
+      <${Button} kind="main" type="submit" isBusy=${make.isBusy}>Create import<//>
     </form>
   `
 }
 
-/** A connection whose modules nobody has read yet: nothing could be mapped. */
+/** Warns that the connection has no discovery yet, so nothing can be mapped. */
 const Undiscovered = ({connection}: {connection: string}) => {
   const {data, again} = useLoad<number>(
     async signal => (await client.get<Json>(inOrg('/config/modules'), {connector: connection}, signal)).modules.length,
@@ -118,7 +118,7 @@ const Undiscovered = ({connection}: {connection: string}) => {
   })
   if (data === undefined || data > 0) return null
   return html`
-    <${Notice} kind="warning" title="Its modules and fields were not read yet">${may('admin') ? html`<${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>Read them now<//>` : 'Ask an admin to read them.'}<//>
+    <${Notice} kind="warning" title="The modules and fields of this connection are not read yet">${may('admin') ? html`<${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>Read now<//>` : 'Ask an admin to read them.'}<//>
     <${Problem} error=${read.error} />
   `
 }

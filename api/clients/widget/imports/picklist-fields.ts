@@ -7,12 +7,12 @@ import {issuesAt, sayIssue, strangeWords} from './flows.ts'
 import type {ModeProps} from './mapping-modes.ts'
 
 const strangers = [
-  {value: 'reject', label: 'fails the row'},
-  {value: 'map', label: 'stands for a value, as said below'},
-  {value: 'pass', label: 'is given to the CRM as it is'},
+  {value: 'reject', label: 'fail the row'},
+  {value: 'map', label: 'map it to an option'},
+  {value: 'pass', label: 'send it to the CRM unchanged'},
 ]
 
-/** What becomes of words the field's list does not have. */
+/** The options for values that the picklist does not have. */
 export const PicklistFields = ({mapping, field, sample, seen, issues, change}: ModeProps) => {
   const mode = mapping.picklist ?? 'reject'
   const map = mapping.map ?? {}
@@ -22,12 +22,12 @@ export const PicklistFields = ({mapping, field, sample, seen, issues, change}: M
   const set = (word: string, value: string) => change({map: value ? {...map, [word]: value} : without(map, word)})
   const wrong = issuesAt(issues, 'map')
   return html`
-    <${Select} label="A word the list does not have" hint=${open.length > 0 && mode === 'reject' ? `In the file among others: ${open.slice(0, 5).join(', ')}` : null} value=${mode} options=${strangers} onChange=${(value: string) => change({picklist: value as 'reject' | 'map' | 'pass'})} />
+    <${Select} label="Values that are not options" hint=${open.length > 0 && mode === 'reject' ? `In the file, for example: ${open.slice(0, 5).join(', ')}` : null} value=${mode} options=${strangers} onChange=${(value: string) => change({picklist: value as 'reject' | 'map' | 'pass'})} />
     ${
       mode === 'map' &&
       html`
       <fieldset>
-        <legend>Words of the file and what they stand for</legend>
+        <legend>Map values to options</legend>
         ${[...Object.keys(map), ...open].slice(0, 200).map(
           word =>
             html`<${OneWord} key=${word} word=${word} value=${map[word] ?? ''} field=${field} set=${set} error=${wrong
@@ -47,14 +47,14 @@ const without = (map: Record<string, string>, word: string) => Object.fromEntrie
 type WordProps = {word: string; value: string; field: ModeProps['field']; set: (word: string, value: string) => void; error: string}
 
 const OneWord = ({word, value, field, set, error}: WordProps) => html`
-  <${Select} label=${word} error=${error || null} value=${chosenOf(field, value)} options=${[{value: '', label: 'nothing: it fails the row'}, ...choicesOf(field)]} onChange=${(chosen: string) => set(word, chosen)} />
+  <${Select} label=${word} error=${error || null} value=${chosenOf(field, value)} options=${[{value: '', label: 'No option: fail the row'}, ...choicesOf(field)]} onChange=${(chosen: string) => set(word, chosen)} />
 `
 
 const AddWord = ({add}: {add: (word: string) => void}) => {
   const [word, setWord] = useState('')
   return html`
     <div class="row add-word">
-      <${TextField} label="Another word" maxlength="300" value=${word} onInput=${setWord} />
+      <${TextField} label="Another value" maxlength="300" value=${word} onInput=${setWord} />
       <${Button}
         disabled=${!word.trim()}
         onClick=${() => {

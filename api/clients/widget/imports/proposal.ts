@@ -2,7 +2,7 @@ import type {Field} from './fields.ts'
 import {dropMapping, putMapping} from './flows.ts'
 import type {Flow, Mapping} from './import.ts'
 
-/** What the server proposes for a column. `confidence` is from 0 to 1. */
+/** A proposed field for a column. `confidence` is from 0 to 1. */
 export type Candidate = {field: string; module: string | null; confidence: number; why: string[]}
 export type Proposal = Omit<Candidate, 'field'> & {
   column: string
@@ -14,34 +14,32 @@ export type Proposal = Omit<Candidate, 'field'> & {
 export type Proposals = {proposals: Proposal[]; model: string; samples: string; credits: number}
 
 const reasons: Record<string, string> = {
-  accepted: 'taken here before',
-  label: 'the same name as the field’s label',
-  apiName: 'the same name as the field',
-  localLabel: 'a name the field has here',
-  alias: 'a word known for the field',
+  accepted: 'accepted before',
+  label: 'same as the label',
+  apiName: 'same as the API name',
+  localLabel: 'a local name of the field',
+  alias: 'a known alias',
   similar: 'a similar name',
-  fingerprint: 'values look like it',
-  options: 'values are options of the field',
-  model: 'chosen by the model',
+  fingerprint: 'values look alike',
+  options: 'values match its options',
+  model: 'chosen by AI',
 }
 
-/** Why a field is proposed, in words. */
+/** Formats the reasons for a proposal in words. */
 export const sayWhy = ({why, note}: {why: readonly string[]; note?: string | null}): string =>
-  note?.trim() || why.map(one => reasons[one] ?? one).join(', ') || 'no particular reason'
+  note?.trim() || why.map(one => reasons[one] ?? one).join(', ') || 'no reason given'
 
-/** What became of a model with these proposals, where a person should know. */
+/** Explains to people why the AI model was not used. Returns null if it was. */
 export const sayModel = (model: string): string | null => {
-  if (model === 'no_credits') return 'The AI credits of this period are used up: these are the proposals by names and values alone.'
-  return model === 'unavailable'
-    ? 'The model did not answer, and nothing was charged: these are the proposals by names and values alone.'
-    : null
+  if (model === 'no_credits') return 'The AI credits of this period are used up. These proposals use only names and values.'
+  return model === 'unavailable' ? 'The AI model is unavailable, and nothing was charged. These proposals use only names and values.' : null
 }
 
-/** Whether a column's proposal may be taken: its field is there and nothing writes it yet. */
+/** Whether nothing fills the field yet: no mapping and no link to a parent. */
 const isFree = (flow: Flow, field: string) =>
   flow.parent?.field !== field && !flow.fields.some(one => one.field === field && one.mode !== 'skip')
 
-/** A link is looked for by what people call its record; into everything else goes the cell. */
+/** Returns the mapping for an accepted proposal. A lookup is mapped by a search for the record name, any other field by the column. */
 const mappingFor = ({apiName, type}: Field, column: string): Mapping => ({
   field: apiName,
   mode: type === 'lookup' ? 'search' : 'column',
@@ -49,7 +47,7 @@ const mappingFor = ({apiName, type}: Field, column: string): Mapping => ({
   empty: 'leave',
 })
 
-/** What the org says a new import begins with, as far as the file has the columns. */
+/** Returns the org's default mappings whose columns exist in the file. */
 export const usualMappings = (fields: readonly Field[], columns: readonly string[]): Mapping[] =>
   fields.flatMap(({apiName, annotation}) => {
     const {mode, source, ...rest} = annotation?.defaultMapping ?? {}
@@ -58,13 +56,13 @@ export const usualMappings = (fields: readonly Field[], columns: readonly string
     return [{...told, field: apiName, mode, ...(source && {source})}]
   })
 
-/** A column goes into a field, and into no other: where it went before it goes no more. */
+/** Maps a column to a field and removes its previous mapping. */
 export const takeColumn = (flow: Flow, column: string, field: Field): Flow => {
   const before = flow.fields.find(one => one.mode === 'column' && one.source === column && one.field !== field.apiName && !one.transform)
   return putMapping(before ? dropMapping(flow, before.field) : flow, mappingFor(field, column))
 }
 
-/** The proposals that are at least so sure and still open, each with its field. */
+/** Returns the proposals that are still open and have at least the given confidence, with their fields. */
 export const sureProposals = (
   flow: Flow,
   {proposals, fields, unused, least}: {proposals: readonly Proposal[]; fields: readonly Field[]; unused: readonly string[]; least: number},
@@ -78,7 +76,7 @@ export const sureProposals = (
 export const acceptAll = (flow: Flow, sure: readonly {proposal: Proposal; field: Field}[]): Flow =>
   sure.reduce((made, {proposal, field}) => takeColumn(made, proposal.column, field), flow)
 
-/** What a column may go into, the likeliest first: of the proposal, then its other candidates, as far as they are free. */
+/** Returns the candidate fields of a column that are not filled yet, likeliest first. */
 export const choicesFor = (
   flow: Flow,
   proposal: Proposal | undefined,

@@ -26,7 +26,7 @@ type Props = {
 }
 const pageColumns = 30
 
-/** Columns that go nowhere yet, each with what is proposed for it and why. Nothing is taken before somebody says so. */
+/** Lists the unmapped columns with proposals and reasons. No proposal is applied until a person accepts it. */
 export const Proposals = ({found, flow, source, fields, sample, leftOut, change, leaveOut}: Props) => {
   const [proposed, setProposed] = useKept<Proposed | null>(`proposals ${found.id} ${source.id} ${flow.module}`, null)
   const [most, setMost] = useState(pageColumns)
@@ -39,30 +39,30 @@ export const Proposals = ({found, flow, source, fields, sample, leftOut, change,
   const unused = unusedColumns(flow, source)
   const open = unused.filter(name => !leftOut.includes(name))
   const list = useNextFocus(open)
-  const sayLeft = open.length === 0 ? 'Every column is mapped or left out' : `${plural(open.length, 'column')} to decide`
+  const sayLeft = open.length === 0 ? 'All columns are mapped or skipped' : `${plural(open.length, 'unmapped column')}`
   const one = (column: string) => {
     const proposal = proposed?.proposals.find(found => found.column === column)
     const take = (field: Field) => change(takeColumn(flow, column, field))
     return html`<${OneColumn} key=${column} column=${column} source=${source} flow=${flow} proposal=${proposal} fields=${writable} take=${take} leave=${() => leaveOut([...leftOut, column])} />`
   }
   return html`
-    <section class="sheet" aria-label="Columns to decide">
+    <section class="sheet" aria-label="Unmapped columns">
       <div class="row">
         <h2 class="grow" tabindex="-1">${sayLeft}</h2>
         <${AcceptSure} flow=${flow} proposals=${proposed?.proposals ?? []} fields=${writable} unused=${open} change=${change} />
-        ${may('operator', 'money') && html`<${Button} isBusy=${ask.isBusy} disabled=${!hasSample} onClick=${() => ask.run()}>${proposed ? 'Propose again' : 'Propose a mapping'}<//>`}
+        ${may('operator', 'money') && html`<${Button} isBusy=${ask.isBusy} disabled=${!hasSample} onClick=${() => ask.run()}>${proposed ? 'Suggest again' : 'Suggest mapping'}<//>`}
       </div>
       <${Closed} role="operator" change="money" />
-      <${Problem} error=${ask.error} title="No proposals came" />
+      <${Problem} error=${ask.error} title="Could not get suggestions" />
       ${proposed && sayModel(proposed.model) && html`<p class="quiet">${sayModel(proposed.model)}</p>`}
       <ul class="plain columns-open" ref=${list}>${open.slice(0, most).map(one)}</ul>
       ${open.length > most && html`<p><${Button} onClick=${() => setMost(most + pageColumns)}>Show ${Math.min(pageColumns, open.length - most)} more<//></p>`}
-      ${leftOut.length > 0 && html`<p class="quiet">${plural(leftOut.length, 'column')} left out. <${Button} kind="quiet" onClick=${() => leaveOut([])}>Show them again<//></p>`}
+      ${leftOut.length > 0 && html`<p class="quiet">${plural(leftOut.length, 'column')} skipped. <${Button} kind="quiet" onClick=${() => leaveOut([])}>Show<//></p>`}
     </section>
   `
 }
 
-/** When the column that had the focus is decided, the one that took its place has it, or the heading. */
+/** After the focused column is decided, moves the focus to the next one, or to the heading. */
 const useNextFocus = (open: string[]) => {
   const list = useRef<HTMLUListElement>(null)
   const before = useRef(open)
@@ -78,9 +78,9 @@ const useNextFocus = (open: string[]) => {
   return list
 }
 
-type Asking = Pick<Props, 'found' | 'flow' | 'source' | 'sample'>
+type ProposalRequest = Pick<Props, 'found' | 'flow' | 'source' | 'sample'>
 
-const useAsk = ({found, flow, source, sample}: Asking, onAnswer: (answer: Proposed) => void) =>
+const useAsk = ({found, flow, source, sample}: ProposalRequest, onAnswer: (answer: Proposed) => void) =>
   useDoing(async () => {
     const body = {
       connectorId: found.connectorId,
@@ -91,7 +91,7 @@ const useAsk = ({found, flow, source, sample}: Asking, onAnswer: (answer: Propos
     }
     const {proposals, model, samples, credits} = await client.post('/ai/auto-map', body)
     onAnswer({proposals, model, samples, credits})
-    say(`Proposals for ${plural((proposals as Proposal[]).filter(({field}) => field !== null).length, 'column')}`)
+    say(`Suggestions for ${plural((proposals as Proposal[]).filter(({field}) => field !== null).length, 'column')}`)
   })
 
 const thresholds = [0.95, 0.9, 0.8, 0.7, 0.6]
@@ -104,13 +104,13 @@ const AcceptSure = ({flow, proposals, fields, unused, change}: AcceptProps) => {
   const sure = sureProposals(flow, {proposals, fields, unused, least})
   return html`
     <div class="accept row">
-      <${Select} label="At least so sure" isHidden=${true} value=${String(least)} options=${thresholds.map(value => ({value: String(value), label: `${percent(value)} and over`}))} onChange=${(value: string) => setLeast(Number(value))} />
+      <${Select} label="Minimum confidence" isHidden=${true} value=${String(least)} options=${thresholds.map(value => ({value: String(value), label: `${percent(value)} and over`}))} onChange=${(value: string) => setLeast(Number(value))} />
       <${Button}
         kind="main"
         disabled=${sure.length === 0}
         onClick=${() => {
           change(acceptAll(flow, sure))
-          say(`${plural(sure.length, 'proposal')} accepted`)
+          say(`${plural(sure.length, 'suggestion')} accepted`)
         }}
       >
         Accept ${sure.length}
@@ -154,11 +154,11 @@ const OneColumn = ({column, source, flow, proposal, fields, take, leave}: OnePro
               <//>
             `,
           )}
-          ${choices.length === 0 && html`<p class="quiet">${proposal ? 'Nothing fits well.' : 'No proposal yet.'}</p>`}
+          ${choices.length === 0 && html`<p class="quiet">${proposal ? 'No good match.' : 'No suggestion yet.'}</p>`}
         </div>
         <div class="row">
           <${Select} label=${`Field for ${column}`} isHidden=${true} value="" options=${[{value: '', label: 'Another field …'}, ...free.map(({apiName, label}) => ({value: apiName, label: label === apiName ? label : `${label} (${apiName})`}))]} onChange=${choose} />
-          <${Button} onClick=${leave} label=${`Leave out ${column}`}>Leave out<//>
+          <${Button} onClick=${leave} label=${`Skip ${column}`}>Skip<//>
         </div>
       </div>
     </li>

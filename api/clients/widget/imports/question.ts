@@ -6,7 +6,7 @@ import {readDay} from './reading.ts'
 type Answer = {choice: Choice; label: string; example: string | null}
 type Props = {problem: SourceProblem; column: SourceColumn; isBusy: boolean; decide: (choice: Choice) => void}
 
-/** What a column's values leave open, with the answers there are and what each would make of a cell of the file. */
+/** A question about ambiguous values, with answers and an example of each. */
 export const Question = ({problem, column, isBusy, decide}: Props) => html`
   <li class="question">
     <p><strong>${column.name}</strong>: ${problem.message}.</p>
@@ -24,25 +24,25 @@ export const Question = ({problem, column, isBusy, decide}: Props) => html`
 
 const day = new Intl.DateTimeFormat(navigator.language, {dateStyle: 'long', timeZone: 'UTC'})
 
-/** The fix names the choice that is asked for. */
+/** Returns the possible answers. The text of the fix names the choice that the question is about. */
 const answersTo = ({fix}: SourceProblem, column: SourceColumn): Answer[] => {
   if (fix.includes('dateOrder')) return dateAnswers(column)
   if (fix.includes('decimalMark')) return markAnswers(column)
   if (fix.includes('"numbers"')) return numbersAnswers(column)
   return [
     {choice: {as: 'text'}, label: 'As text', example: 'Cells stay as displayed, with zeros and long digits'},
-    {choice: {as: 'number'}, label: 'As a number', example: 'The loss is accepted'},
+    {choice: {as: 'number'}, label: 'As a number', example: 'Zeros, signs and long digits may be lost'},
   ]
 }
 
-/** A cell that tells the orders apart, where there is one among the samples. */
+/** Returns the date orders as answers. The example is a sample cell that the orders read differently, if there is one. */
 const dateAnswers = ({samples}: SourceColumn): Answer[] => {
   const orders = ['dmy', 'mdy', 'ymd'] as const
   const tells = (cell: string) => new Set(orders.map(order => readDay(cell, order)).filter(Boolean)).size
   const [sample = null] = samples.filter(cell => tells(cell) > 0).toSorted((a, b) => tells(b) - tells(a))
   const example = (order: (typeof orders)[number]) => {
     const read = sample && readDay(sample, order)
-    return read ? `${sample} is ${day.format(new Date(read))}` : sample && `${sample} is no date then`
+    return read ? `${sample} is ${day.format(new Date(read))}` : sample && `${sample} is not a date`
   }
   return [
     {choice: {dateOrder: 'dmy'}, label: 'Day, month, year', example: example('dmy')},
@@ -59,8 +59,8 @@ const markAnswers = ({samples}: SourceColumn): Answer[] => {
     return Number.isNaN(number) ? null : `${sample} is ${number.toLocaleString(navigator.language)}`
   }
   return [
-    {choice: {decimalMark: 'point'}, label: 'A point is the decimal mark', example: read('.')},
-    {choice: {decimalMark: 'comma'}, label: 'A comma is the decimal mark', example: read(',')},
+    {choice: {decimalMark: 'point'}, label: 'Decimal point', example: read('.')},
+    {choice: {decimalMark: 'comma'}, label: 'Decimal comma', example: read(',')},
   ]
 }
 

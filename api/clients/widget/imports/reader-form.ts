@@ -10,14 +10,14 @@ import {nameOfDelimiter, sheetsOf} from './reading.ts'
 
 type Props = {importId: string; source: Source; onRead: () => Promise<void>}
 
-/** How the file is to be read, where what was found out is wrong. */
+/** A form for the reader options. */
 export const ReaderForm = ({importId, source, onRead}: Props) => {
   const [reader, setReader] = useState<Reader>(source.reader)
   const change = (changes: Partial<CsvReader> & Partial<WorkbookReader>) => setReader({...reader, ...changes} as Reader)
   const save = useDoing(async () => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader: changesOf(source.reader, reader)})
     await onRead()
-    say(`${source.label} was read again`)
+    say(`Updated ${source.label}`)
   })
   const isChanged = JSON.stringify(reader) !== JSON.stringify(source.reader)
   return html`
@@ -32,13 +32,13 @@ export const ReaderForm = ({importId, source, onRead}: Props) => {
           ? html`<${CsvFields} reader=${reader} change=${change} />`
           : html`<${WorkbookFields} reader=${reader} change=${change} sheets=${sheetsOf(source.sniffed)} />`
       }
-      <${Problem} error=${save.error} title="The file is still read as before" />
-      <${Button} type="submit" isBusy=${save.isBusy} disabled=${!isChanged}>Read it again so<//>
+      <${Problem} error=${save.error} title="Could not change the options" />
+      <${Button} type="submit" isBusy=${save.isBusy} disabled=${!isChanged}>Apply<//>
     </form>
   `
 }
 
-/** Only what was changed: an encoding that is sent along would count as chosen. */
+/** Returns the changed options only, because the server takes a sent encoding as a person's choice. */
 const changesOf = (before: Reader, after: Reader): Partial<Reader> =>
   Object.fromEntries(Object.entries(after).filter(([key, value]) => value !== before[key as keyof Reader]))
 
@@ -66,24 +66,24 @@ const withOwn = (known: string[], own: string, label: (value: string) => string)
 const CsvFields = ({reader, change}: {reader: CsvReader; change: Change<CsvReader>}) => html`
   <div class="columns">
     <${Select} label="Encoding" value=${reader.encoding} options=${withOwn(encodings, reader.encoding, value => value)} onChange=${(encoding: string) => change({encoding})} />
-    <${Select} label="Between cells" value=${reader.delimiter} options=${withOwn(delimiters, reader.delimiter, nameOfDelimiter)} onChange=${(delimiter: string) => change({delimiter})} />
+    <${Select} label="Delimiter" value=${reader.delimiter} options=${withOwn(delimiters, reader.delimiter, nameOfDelimiter)} onChange=${(delimiter: string) => change({delimiter})} />
     <${Select}
-      label="Around cells"
+      label="Quote character"
       value=${reader.quote ?? ''}
-      options=${[{value: '"', label: 'double quote'}, {value: "'", label: 'single quote'}, {value: '', label: 'nothing: quotes are characters'}]}
+      options=${[{value: '"', label: 'double quote'}, {value: "'", label: 'single quote'}, {value: '', label: 'none'}]}
       onChange=${(quote: string) => change({quote: quote || null})}
     />
-    <${TextField} label="Lines left out above the header" type="number" min="0" max="1000" value=${String(reader.skipRows)} onInput=${(text: string) => change({skipRows: Math.max(0, Math.min(1000, Math.trunc(Number(text)) || 0))})} />
-    <${TextField} label="Comment lines begin with" maxlength="8" placeholder="nothing" value=${reader.comment ?? ''} onInput=${(comment: string) => change({comment: comment || null})} />
+    <${TextField} label="Lines to skip above the header" type="number" min="0" max="1000" value=${String(reader.skipRows)} onInput=${(text: string) => change({skipRows: Math.max(0, Math.min(1000, Math.trunc(Number(text)) || 0))})} />
+    <${TextField} label="Comment lines start with" maxlength="8" placeholder="None" value=${reader.comment ?? ''} onInput=${(comment: string) => change({comment: comment || null})} />
     <${Select}
       label="Rows with too few cells"
       value=${reader.shortRows}
-      options=${[{value: 'refuse', label: 'fail as ragged'}, {value: 'fill', label: 'are filled with empty cells'}]}
+      options=${[{value: 'refuse', label: 'reject them'}, {value: 'fill', label: 'fill them with empty cells'}]}
       onChange=${(shortRows: string) => change({shortRows: shortRows as CsvReader['shortRows']})}
     />
   </div>
-  <${Check} label="The first row names the columns" checked=${reader.headerRow} onChange=${(headerRow: boolean) => change({headerRow})} />
-  <${Check} label="Refuse quotes that are out of place" hint="Otherwise they are read as they stand" checked=${reader.strictQuotes} onChange=${(strictQuotes: boolean) => change({strictQuotes})} />
+  <${Check} label="First row is the header" checked=${reader.headerRow} onChange=${(headerRow: boolean) => change({headerRow})} />
+  <${Check} label="Reject misplaced quotes" hint="Otherwise they are read as characters" checked=${reader.strictQuotes} onChange=${(strictQuotes: boolean) => change({strictQuotes})} />
 `
 
 type WorkbookProps = {reader: WorkbookReader; change: Change<WorkbookReader>; sheets: {name: string; state: string}[]}
@@ -96,7 +96,7 @@ const WorkbookFields = ({reader, change, sheets}: WorkbookProps) => html`
       options=${(sheets.length > 0 ? sheets : [{name: reader.sheet, state: 'visible'}]).map(({name, state}) => ({value: name, label: state === 'visible' ? name : `${name} (${state})`}))}
       onChange=${(sheet: string) => change({sheet})}
     />
-    <${TextField} label="Range" hint="Such as B3:F200 or B:F; nothing: all of the sheet" value=${reader.range ?? ''} onInput=${(range: string) => change({range: range.trim() || null})} />
+    <${TextField} label="Range" hint="For example B3:F200 or B:F. Leave empty for the whole sheet" value=${reader.range ?? ''} onInput=${(range: string) => change({range: range.trim() || null})} />
   </div>
-  <${Check} label="The first row names the columns" checked=${reader.headerRow} onChange=${(headerRow: boolean) => change({headerRow})} />
+  <${Check} label="First row is the header" checked=${reader.headerRow} onChange=${(headerRow: boolean) => change({headerRow})} />
 `

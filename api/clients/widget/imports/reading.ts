@@ -1,26 +1,26 @@
 import {ApiError} from '../../http.ts'
-import type {Reader, Sniffed, SourceColumn} from './import.ts'
+import type {Reader, SniffedReader, SourceColumn} from './import.ts'
 
 const delimiters: Record<string, string> = {',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'vertical bar', ' ': 'space'}
 export const nameOfDelimiter = (delimiter: string): string => delimiters[delimiter] ?? `“${delimiter}”`
 
-/** How a file is read, in a line: "CSV, utf-8, semicolon between cells, header in the first row". */
+/** Formats the reader options in one line: "CSV, utf-8, semicolon-delimited, header in first row". */
 export const sayReader = (reader: Reader): string => {
-  const header = reader.headerRow ? 'first row names the columns' : 'no header row'
+  const header = reader.headerRow ? 'header in first row' : 'no header row'
   if (reader.format === 'xlsx') return `Workbook, sheet “${reader.sheet}”${reader.range ? `, range ${reader.range}` : ''}, ${header}`
-  const skipped = reader.skipRows > 0 ? `, ${reader.skipRows} line${reader.skipRows === 1 ? '' : 's'} left out above` : ''
-  return `CSV, ${reader.encoding}, ${nameOfDelimiter(reader.delimiter)} between cells, ${header}${skipped}`
+  const skipped = reader.skipRows > 0 ? `, ${reader.skipRows} line${reader.skipRows === 1 ? '' : 's'} skipped above` : ''
+  return `CSV, ${reader.encoding}, ${nameOfDelimiter(reader.delimiter)}-delimited, ${header}${skipped}`
 }
 
 const encodingReasons: Record<string, string> = {
-  stated: 'as you said',
-  'content type': 'the file was sent with it',
-  template: 'the template says so',
-  'byte order mark': 'the file begins with a mark that says so',
-  'utf-8': 'its bytes are valid UTF-8',
-  ascii: 'it has plain letters only',
-  'zero bytes': 'two bytes stand for each character',
-  fallback: 'a proposal, because the file does not show its encoding',
+  stated: 'chosen by you',
+  'content type': 'from the content type of the upload',
+  template: 'from the template',
+  'byte order mark': 'from the byte order mark of the file',
+  'utf-8': 'the file is valid UTF-8',
+  ascii: 'the file is plain ASCII',
+  'zero bytes': 'the file has two bytes per character',
+  fallback: 'a guess, because the encoding could not be detected',
 }
 const encodingNames: Record<string, string> = {
   'utf-8': 'Unicode (UTF-8)',
@@ -50,20 +50,20 @@ const encodingNames: Record<string, string> = {
 export const nameOfEncoding = (encoding: string): string => encodingNames[encoding] ?? encoding
 
 const delimiterReasons: Record<string, string> = {
-  stated: 'as you said',
-  'sep line': 'a line of the file says so',
-  counted: 'it parts most rows into the same number of cells',
-  'single column': 'no character parts the rows evenly',
+  stated: 'chosen by you',
+  'sep line': 'from the sep= line of the file',
+  counted: 'it splits most rows into the same number of cells',
+  'single column': 'no character splits the rows evenly',
 }
 const sheetReasons: Record<string, string> = {
-  stated: 'as you said',
-  only: 'the workbook has no other',
-  'first visible': 'it is the first one that is not hidden',
-  'first with rows': 'it is the first visible one that has rows',
+  stated: 'chosen by you',
+  only: 'the only sheet of the workbook',
+  'first visible': 'the first visible sheet',
+  'first with rows': 'the first visible sheet with rows',
 }
 
-/** Why a file is read as it is, one reason for each thing that was found out. */
-export const sayReasons = (sniffed: Sniffed | undefined): string[] => {
+/** Returns the reasons for each detected reader option. */
+export const sayReasons = (sniffed: SniffedReader | undefined): string[] => {
   if (!sniffed) return []
   if ('sheets' in sniffed) return [`Sheet “${sniffed.sheet}”: ${sheetReasons[sniffed.how] ?? sniffed.how}`]
   return [
@@ -72,10 +72,10 @@ export const sayReasons = (sniffed: Sniffed | undefined): string[] => {
   ]
 }
 
-export const sheetsOf = (sniffed: Sniffed | undefined): {name: string; state: string}[] =>
+export const sheetsOf = (sniffed: SniffedReader | undefined): {name: string; state: string}[] =>
   sniffed && 'sheets' in sniffed ? sniffed.sheets : []
 
-/** The sheets that a refusal names. */
+/** Returns the sheets that an error lists. */
 export const sheetsIn = (error: unknown): {name: string; state: string}[] =>
   error instanceof ApiError && Array.isArray(error.body?.sheets) ? error.body.sheets : []
 
@@ -91,7 +91,7 @@ const kindNames: Record<string, [one: string, many: string]> = {
 }
 export const nameOfKind = (kind: string, count = 2): string => kindNames[kind]?.[count === 1 ? 0 : 1] ?? kind
 
-/** The kinds of a column's values, the most frequent first. */
+/** Returns the kinds of values in a column, most frequent first. */
 export const kindsOf = ({kinds}: Pick<SourceColumn, 'kinds'>): {kind: string; count: number}[] =>
   Object.entries(kinds)
     .map(([kind, count]) => ({kind, count}))
@@ -99,7 +99,7 @@ export const kindsOf = ({kinds}: Pick<SourceColumn, 'kinds'>): {kind: string; co
 
 type Order = 'dmy' | 'mdy' | 'ymd'
 
-/** The day a cell such as `03/04/2024` is in this order, as `2024-04-03`; null where it is none. */
+/** Reads a cell such as `03/04/2024` in the given order, as `2024-04-03`, or returns null. */
 export const readDay = (cell: string, order: Order): string | null => {
   const found = /^\s*(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})/.exec(cell)
   if (!found) return null

@@ -10,13 +10,13 @@ import type {Imported} from './import.ts'
 
 type Props = {found: Pick<Imported, 'id' | 'name' | 'version'>; onClose: () => void; onDone: () => unknown}
 
-/** Refused where somebody changed the import since it was read: then it is read again first. */
+/** A dialog to rename the import. Saving fails if the import has changed since it was loaded. */
 export const RenameImport = ({found, onClose, onDone}: Props) => {
   const [name, setName] = useState(found.name)
   const save = useDoing(async () => {
     await client.patch(inOrg(`/imports/${found.id}`), {name: name.trim()}, {'if-match': `"${found.version}"`})
     await onDone()
-    say(`It is called ${name.trim()} now`)
+    say(`Renamed to ${name.trim()}`)
     onClose()
   })
   const submit = (event: Event) => {
@@ -28,7 +28,7 @@ export const RenameImport = ({found, onClose, onDone}: Props) => {
     <${Button} kind="main" isBusy=${save.isBusy} disabled=${!name.trim()} onClick=${() => save.run()}>Rename<//>
   `
   return html`
-    <${Dialog} title="Rename the import" onClose=${onClose} actions=${actions}>
+    <${Dialog} title="Rename import" onClose=${onClose} actions=${actions}>
       <form onSubmit=${submit}><${TextField} label="Name" maxlength="200" value=${name} onInput=${setName} /></form>
       <${Problem} error=${save.error} />
     <//>
@@ -39,11 +39,11 @@ export const DeleteImport = ({found, onClose, onDone}: Props) => {
   const remove = async () => {
     await client.delete(inOrg(`/imports/${found.id}`))
     await onDone()
-    say(`${found.name} is deleted`)
+    say(`Deleted ${found.name}`)
   }
   return html`
     <${Confirm} title=${`Delete ${found.name}?`} action="Delete" isDangerous=${true} work=${remove} onClose=${onClose}>
-      <p>Its files, mappings and results go for good. What its runs wrote into the CRM stays there.</p>
+      <p>Its files, mappings and results are deleted permanently. Records written to the CRM stay there.</p>
     <//>
   `
 }

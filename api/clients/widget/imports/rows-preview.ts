@@ -12,10 +12,10 @@ import type {Source} from './import.ts'
 type Row = {rowNumber: number; values: string[]; raw: string[]; ragged: boolean; struck: string | null}
 type Rows = {columns: string[]; rows: Row[]; nextFrom: number | null}
 const pageRows = 20
-/** A file may have thousands of columns, and a browser none of the patience for it. */
+/** Limit on the columns that are shown, because a file may have thousands. */
 const shownColumns = 30
 
-/** Rows as they are read and cleaned, page by page; what the file itself holds stands beside what was made of it. */
+/** Shows the rows after reading and cleaning, page by page. A changed cell has its original value beside it. */
 export const RowsPreview = ({importId, source}: {importId: string; source: Source}) => {
   const [from, setFrom] = useState(1)
   const read = JSON.stringify([source.reader, source.cleaning])
@@ -26,8 +26,8 @@ export const RowsPreview = ({importId, source}: {importId: string; source: Sourc
       <${Shown} of=${loaded}>${(page: Rows) => html`<${OnePage} page=${page} label=${source.label} />`}<//>
       <div class="row">
         <span class="quiet grow">Rows ${count(from)} to ${count(Math.min(from + pageRows - 1, source.rows))} of ${count(source.rows)}</span>
-        <${Button} disabled=${from === 1} onClick=${() => setFrom(Math.max(1, from - pageRows))} label="Rows before">Before<//>
-        <${Button} disabled=${!loaded.data?.nextFrom} onClick=${() => setFrom(loaded.data!.nextFrom!)} label="Rows after">After<//>
+        <${Button} disabled=${from === 1} onClick=${() => setFrom(Math.max(1, from - pageRows))} label="Previous rows">Previous<//>
+        <${Button} disabled=${!loaded.data?.nextFrom} onClick=${() => setFrom(loaded.data!.nextFrom!)} label="Next rows">Next<//>
       </div>
     </div>
   `
@@ -47,12 +47,12 @@ const OnePage = ({page, label}: {page: Rows; label: string}) => {
       .map((name, at) => ({head: name, cell: (row: Row) => html`<${Cell} value=${row.values[at] ?? ''} raw=${row.raw[at]} />`})),
   ]
   return html`
-    <${Table} isWide=${true} caption=${`Rows of ${label}`} columns=${columns} rows=${page.rows} keyOf=${(row: Row) => String(row.rowNumber)} empty="The file has no rows here." />
+    <${Table} isWide=${true} caption=${`Rows of ${label}`} columns=${columns} rows=${page.rows} keyOf=${(row: Row) => String(row.rowNumber)} empty="No rows." />
     ${page.columns.length > most && html`<p class="row"><span class="quiet">${plural(page.columns.length - most, 'more column')}</span> <${Button} onClick=${() => setMost(most + shownColumns)}>Show more columns<//></p>`}
   `
 }
 
-/** `raw` undefined: cleaning made the column. */
+/** A cell of the preview. `raw` is undefined for columns that cleaning added. */
 const Cell = ({value, raw}: {value: string; raw: string | undefined}) => html`
   <span title=${value.length > 60 ? value : undefined}>${value === '' ? html`<span class="quiet">empty</span>` : cut(value)}</span>
   ${raw !== undefined && raw !== value && html`<br /><span class="was"><span class="unseen">in the file: </span>${raw === '' ? 'empty' : cut(raw)}</span>`}

@@ -1,15 +1,15 @@
-/** Some rows of a file, for proposals and previews. */
+/** Sample rows of a file, for suggestions and previews. */
 export type Sample = {columns: string[]; rows: string[][]}
 export type FileRow = {values: string[]; struck: string | null; ragged: boolean}
 
-/** What the API takes of a sample; a file may have more of each. */
+/** Limits of the API for a sample. */
 const mostRows = 20
 const longestCell = 1000
 const mostColumns = 500
 const longestName = 500
 const mostCharacters = 500_000
 
-/** Whole rows alone, as many as may be sent. A column whose name is too long to be sent is left out, and nothing is proposed for it. */
+/** Builds a sample of whole rows within the limits. Columns whose name is too long are omitted, so they get no suggestions. */
 export const sampleOf = (columns: readonly string[], rows: readonly FileRow[]): Sample => {
   const sent = [...columns.keys()].filter(at => columns[at]!.length <= longestName).slice(0, mostColumns)
   const whole = rows.filter(({struck, ragged}) => struck === null && !ragged).slice(0, mostRows)

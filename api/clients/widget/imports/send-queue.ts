@@ -5,13 +5,13 @@ import {client, inOrg} from '../state/session.ts'
 import {sendFile} from './send.ts'
 import {sendByXhr} from './xhr.ts'
 
-/** A file on its way. It goes on while the person looks at other pages; a reload leaves what the server keeps of it. */
-export type Sending = {
+/** An upload. It continues while the person visits other pages. After a reload, only the parts on the server remain. */
+export type QueuedFile = {
   key: number
   importId: string
   file: File
   slot: string | undefined
-  /** Of a workbook, the sheet that is read; the first one with rows where none is chosen. */
+  /** The sheet of a workbook. Default: the first one with rows. */
   sheet?: string | undefined
   upload: Upload | undefined
   sent: number
@@ -19,14 +19,14 @@ export type Sending = {
   error: unknown
 }
 
-export const sendings = signal<Sending[]>([])
+export const sendings = signal<QueuedFile[]>([])
 const mostAtOnce = 2
 let lastKey = 0
 const stops = new Map<number, AbortController>()
 type OnTaken = (answer: Json) => void
 const taken = new Map<number, OnTaken>()
 
-const change = (key: number, changes: Partial<Sending>) => {
+const change = (key: number, changes: Partial<QueuedFile>) => {
   sendings.value = sendings.value.map(one => (one.key === key ? {...one, ...changes} : one))
 }
 const forget = (key: number) => {
@@ -36,7 +36,7 @@ const forget = (key: number) => {
 
 type Chosen = {importId: string; file: File; slot?: string | undefined; upload?: Upload | undefined}
 
-/** Puts a file into the line; two are sent at once. `onTaken` is told when the server has read it. */
+/** Queues a file for upload; two files upload at once. Calls `onTaken` when the server has read the file. */
 export const addFile = ({importId, file, slot, upload}: Chosen, onTaken: OnTaken): void => {
   const key = ++lastKey
   const sent = upload?.offset ?? 0
@@ -45,14 +45,14 @@ export const addFile = ({importId, file, slot, upload}: Chosen, onTaken: OnTaken
   beginNext()
 }
 
-const isUnderWay = ({state}: Sending) => state === 'sending' || state === 'reading'
+const isUnderWay = ({state}: QueuedFile) => state === 'sending' || state === 'reading'
 
 const beginNext = () => {
   const free = mostAtOnce - sendings.value.filter(isUnderWay).length
   for (const waiting of sendings.value.filter(({state}) => state === 'waiting').slice(0, Math.max(0, free))) send(waiting)
 }
 
-const send = async ({key, importId, file, slot, sheet, upload}: Sending) => {
+const send = async ({key, importId, file, slot, sheet, upload}: QueuedFile) => {
   const stop = new AbortController()
   stops.set(key, stop)
   change(key, {state: 'sending', error: null})
@@ -78,13 +78,13 @@ const send = async ({key, importId, file, slot, sheet, upload}: Sending) => {
   }
 }
 
-/** What the server keeps by now is known to it alone: whoever goes on asks. */
+/** Pauses an upload. To resume, the server is first asked which offset it has stored. */
 export const pauseSending = (key: number): void => {
   stops.get(key)?.abort()
   change(key, {state: 'paused'})
 }
 
-export const resumeSending = async (one: Sending): Promise<void> => {
+export const resumeSending = async (one: QueuedFile): Promise<void> => {
   if (one.upload) {
     const {upload} = await client.get(inOrg(`/imports/${one.importId}/uploads/${one.upload.id}`))
     change(one.key, {upload, sent: upload.offset})
@@ -93,14 +93,14 @@ export const resumeSending = async (one: Sending): Promise<void> => {
   beginNext()
 }
 
-/** Has another sheet of a refused workbook read. A file that went in one request is sent again; one sent in parts is still there. */
-export const sendSheet = ({key}: Sending, sheet: string): void => {
+/** Reads another sheet of a workbook whose sheet was refused. A small file is uploaded again; parts of a large one are still stored. */
+export const sendSheet = ({key}: QueuedFile, sheet: string): void => {
   change(key, {sheet, state: 'waiting', error: null})
   beginNext()
 }
 
-/** What came of it is removed at the server too. */
-export const cancelSending = async (one: Sending): Promise<void> => {
+/** Cancels an upload and deletes its parts on the server. */
+export const cancelSending = async (one: QueuedFile): Promise<void> => {
   stops.get(one.key)?.abort()
   forget(one.key)
   beginNext()

@@ -2,19 +2,19 @@ import type {Client, Json} from '../../http.ts'
 import type {Pause} from '../../pause.ts'
 import {beginUpload, type Part, sendUpload, type Upload} from '../../send-file.ts'
 
-/** Files past this are sent in parts, which can be paused and gone on with. */
+/** Larger files are uploaded in parts, which can be paused and resumed. */
 export const smallBytes = 8 * 1024 ** 2
 
-type Told = {signal: AbortSignal; onSent: (bytes: number) => void}
-/** One request with a body that is sent: how much of it has gone is told meanwhile. */
-export type Send = (method: string, path: string, body: Blob, told: Told) => Promise<Json>
+type SendCallbacks = {signal: AbortSignal; onSent: (bytes: number) => void}
+/** A function that sends a request body and reports its progress. */
+export type Send = (method: string, path: string, body: Blob, told: SendCallbacks) => Promise<Json>
 type Means = {client: Client; send: Send; pause?: Pause}
 
-/** `sheet`: the one of a workbook that is read. */
+/** A chosen file and the import to which it goes. `sheet` names the sheet to read if the file is a workbook. */
 type Chosen = {path: string; file: File; slot?: string | undefined; sheet?: string | undefined; upload?: Upload | undefined}
 type Telling = {signal: AbortSignal; onUpload: (upload: Upload) => void; onSent: (bytes: number) => void; onRead: () => void}
 
-/** Sends a file to the import at `path` and answers `{source, filled?}`. What was begun as `upload` is gone on with. */
+/** Uploads a file to the import at `path`, or resumes `upload`. Returns `{source, filled?}`. */
 export const sendFile = async (
   {client, send, pause}: Means,
   {path, file, slot, sheet, upload}: Chosen,
@@ -39,6 +39,6 @@ const sendWhole = (send: Send, {path, file, slot, sheet}: Chosen, {signal, onSen
   return send('POST', `${path}/sources?${query}`, file, {signal, onSent: tell})
 }
 
-/** Whether a file somebody chose is the one an unfinished upload was begun with, as far as that can be told. */
+/** Whether a chosen file is probably the one of an unfinished upload. Name and size must be equal. */
 export const isSameFile = ({name, size}: Pick<Upload, 'name' | 'size'>, file: {name: string; size: number}): boolean =>
   name === file.name && size === file.size

@@ -9,11 +9,11 @@ import {Progress} from '../ui/progress.ts'
 import {ChooseFile} from './drop-zone.ts'
 import {sheetsIn} from './reading.ts'
 import {isSameFile, smallBytes} from './send.ts'
-import {addFile, cancelSending, pauseSending, resumeSending, type Sending, sendings, sendSheet} from './send-queue.ts'
+import {addFile, cancelSending, pauseSending, type QueuedFile, resumeSending, sendings, sendSheet} from './send-queue.ts'
 
 type Props = {importId: string; onTaken: (answer: {source: {name: string}}) => void}
 
-/** Files on their way to this import, and those whose way was broken off by a reload. */
+/** Lists the active uploads of this import, and the uploads that a reload interrupted. */
 export const Sendings = ({importId, onTaken}: Props) => {
   const mine = sendings.value.filter(one => one.importId === importId)
   return html`
@@ -22,28 +22,28 @@ export const Sendings = ({importId, onTaken}: Props) => {
   `
 }
 
-const OneSending = ({one}: {one: Sending}) => {
+const OneSending = ({one}: {one: QueuedFile}) => {
   const {key, file, sent, state, error} = one
   const resume = useDoing(() => resumeSending(one))
   const cancel = useDoing(() => cancelSending(one))
   const canPause = file.size > smallBytes
   return html`
-    <section class="sheet sending" aria-label=${`Sending ${file.name}`}>
+    <section class="sheet sending" aria-label=${`Uploading ${file.name}`}>
       <div class="row">
         <strong class="grow">${file.name}</strong>
         ${state === 'sending' && canPause && html`<${Button} onClick=${() => pauseSending(key)} label=${`Pause ${file.name}`}>Pause<//>`}
-        ${(state === 'paused' || state === 'failed') && html`<${Button} kind="main" isBusy=${resume.isBusy} onClick=${() => resume.run()} label=${`${state === 'failed' ? 'Try again' : 'Go on'}: ${file.name}`}>${state === 'failed' ? 'Try again' : 'Go on'}<//>`}
+        ${(state === 'paused' || state === 'failed') && html`<${Button} kind="main" isBusy=${resume.isBusy} onClick=${() => resume.run()} label=${`${state === 'failed' ? 'Try again' : 'Resume'}: ${file.name}`}>${state === 'failed' ? 'Try again' : 'Resume'}<//>`}
         ${state !== 'reading' && html`<${Button} onClick=${() => cancel.run()} label=${`Cancel ${file.name}`}>Cancel<//>`}
       </div>
-      <${Progress} label=${`${file.name}, sent`} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />
-      <${Problem} error=${error ?? resume.error ?? cancel.error} title=${`${file.name} could not be taken in`} />
+      <${Progress} label=${`${file.name}, uploaded`} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />
+      <${Problem} error=${error ?? resume.error ?? cancel.error} title=${`Could not import ${file.name}`} />
       <${OtherSheets} one=${one} />
     </section>
   `
 }
 
-/** Of a workbook that was refused for its sheet. */
-const OtherSheets = ({one}: {one: Sending}) => {
+/** Offers the other sheets of a workbook whose sheet was refused. */
+const OtherSheets = ({one}: {one: QueuedFile}) => {
   const sheets = sheetsIn(one.error)
   if (sheets.length === 0) return null
   return html`
@@ -54,22 +54,22 @@ const OtherSheets = ({one}: {one: Sending}) => {
   `
 }
 
-const sayState = ({state, sent, file}: Sending) => {
+const sayState = ({state, sent, file}: QueuedFile) => {
   const far = `${bytes(sent)} of ${bytes(file.size)} (${percent(file.size ? sent / file.size : 1)})`
-  if (state === 'waiting') return 'Waits for the files before it'
-  if (state === 'reading') return 'All sent. The server is reading it …'
+  if (state === 'waiting') return 'Waiting for other uploads'
+  if (state === 'reading') return 'Uploaded. The server is reading the file …'
   return state === 'sending' ? far : `${state === 'paused' ? 'Paused at' : 'Stopped at'} ${far}`
 }
 
-/** A page that was left holds no file any more, so the same one has to be chosen again; what was sent of it is not sent twice. */
-const Unfinished = ({importId, onTaken, mine}: Props & {mine: Sending[]}) => {
+/** Lists uploads that a reload interrupted. The browser no longer has the file, so the person chooses it again. Stored parts are not uploaded again. */
+const Unfinished = ({importId, onTaken, mine}: Props & {mine: QueuedFile[]}) => {
   const path = inOrg(`/imports/${importId}/uploads`)
   const {data, again} = useLoad<Upload[]>(async signal => (await client.get(path, {}, signal)).uploads, [importId])
   const known = new Set(mine.map(({upload}) => upload?.id))
   const goOn = (upload: Upload) => (files: FileList | null) => {
     const file = files?.[0]
     if (!file) return
-    if (!isSameFile(upload, file)) return say(`This is another file. Choose ${upload.name}, of ${bytes(upload.size)}`)
+    if (!isSameFile(upload, file)) return say(`This is a different file. Choose ${upload.name} (${bytes(upload.size)})`)
     addFile({importId, file, slot: upload.slot ?? undefined, upload}, answer => {
       again()
       onTaken(answer as never)
@@ -90,10 +90,10 @@ const OneUnfinished = ({path, upload, goOn, again}: OneProps) => {
     <section class="sheet sending" aria-label=${`Unfinished: ${upload.name}`}>
       <div class="row">
         <strong class="grow">${upload.name}</strong>
-        <${ChooseFile} kind="main" label="Choose the same file to go on" onFiles=${goOn} />
-        <${Button} isBusy=${remove.isBusy} onClick=${() => remove.run()} label=${`Give up ${upload.name}`}>Give up<//>
+        <${ChooseFile} kind="main" label="Choose the same file to resume" onFiles=${goOn} />
+        <${Button} isBusy=${remove.isBusy} onClick=${() => remove.run()} label=${`Discard ${upload.name}`}>Discard<//>
       </div>
-      <${Progress} label=${`${upload.name}, sent`} done=${upload.offset} total=${upload.size} text=${`Broken off at ${bytes(upload.offset)} of ${bytes(upload.size)}; kept until ${at(upload.expiresAt)}`} />
+      <${Progress} label=${`${upload.name}, uploaded`} done=${upload.offset} total=${upload.size} text=${`Stopped at ${bytes(upload.offset)} of ${bytes(upload.size)}. Kept until ${at(upload.expiresAt)}`} />
       <${Problem} error=${remove.error} />
     </section>
   `

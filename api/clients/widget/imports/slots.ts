@@ -9,19 +9,19 @@ import type {Imported, Slot} from './import.ts'
 
 type Props = {found: Imported; again: () => Promise<void>; onFile: (file: File, slot: string) => void}
 
-/** The files the import's template expects: which of those that are here is which, or a file for each. */
+/** Lists the slots of the template. For each, the person chooses an uploaded file or uploads one. */
 export const Slots = ({found, again, onFile}: Props) => {
   const fill = useDoing(async (slot: string, sourceId: string) => {
     await client.put(inOrg(`/imports/${found.id}/slots`), {[slot]: sourceId})
     await again()
   })
   return html`
-    <section class="sheet" aria-label="Files the template expects">
-      <h2>Files the template expects</h2>
+    <section class="sheet" aria-label="Files for the template">
+      <h2>Files for the template</h2>
       <ul class="plain slots">
         ${found.slots.map(slot => html`<li key=${slot.slot}><${OneSlot} slot=${slot} found=${found} fill=${(id: string) => fill.run(slot.slot, id)} onFile=${(file: File) => onFile(file, slot.slot)} /></li>`)}
       </ul>
-      <${Problem} error=${fill.error} title="This file does not fit there" />
+      <${Problem} error=${fill.error} title="This file does not fit this slot" />
     </section>
   `
 }
@@ -36,7 +36,7 @@ const OneSlot = ({slot, found, fill, onFile}: OneProps) => {
   return html`
     <div class="row">
       <div class="grow">
-        <strong>${slot.label}</strong> <${Pill} tone=${slot.sourceId ? 'good' : 'warning'}>${slot.sourceId ? 'filled' : 'waits for a file'}<//>
+        <strong>${slot.label}</strong> <${Pill} tone=${slot.sourceId ? 'good' : 'warning'}>${slot.sourceId ? 'filled' : 'file needed'}<//>
         <p class="hint">${slot.columns.length > 0 ? `Columns: ${slot.columns.slice(0, 8).join(', ')}${slot.columns.length > 8 ? ` and ${slot.columns.length - 8} more` : ''}` : 'Any columns'}</p>
       </div>
       ${
@@ -46,12 +46,12 @@ const OneSlot = ({slot, found, fill, onFile}: OneProps) => {
           label=${`File for ${slot.label}`}
           isHidden=${true}
           value=${slot.sourceId ?? ''}
-          options=${[{value: '', label: 'Choose one that is here …', disabled: true}, ...found.sources.map(({id, label}) => ({value: id, label}))]}
+          options=${[{value: '', label: 'Choose an uploaded file …', disabled: true}, ...found.sources.map(({id, label}) => ({value: id, label}))]}
           onChange=${fill}
         />
       `
       }
-      <${ChooseFile} label=${slot.sourceId ? 'Send another file' : 'Send a file'} onFiles=${choose} />
+      <${ChooseFile} label=${slot.sourceId ? 'Upload another file' : 'Upload file'} onFiles=${choose} />
     </div>
   `
 }

@@ -17,7 +17,7 @@ import {RowsPreview} from './rows-preview.ts'
 
 type Props = {found: Imported; source: Source; again: () => Promise<void>}
 
-/** One file of an import: what it is, how it is read and why, its first rows, and what can be done with it. */
+/** One file of an import: its size, reader options, rows and actions. */
 export const SourceCard = ({found, source, again}: Props) => {
   const [isRemoving, setRemoving] = useState(false)
   const open = source.problems.filter(({kind}) => kind === 'ambiguous').length
@@ -29,12 +29,12 @@ export const SourceCard = ({found, source, again}: Props) => {
         ${may('operator') && html`<${Button} onClick=${() => setRemoving(true)} label=${`Remove ${source.label}`}>Remove<//>`}
       </div>
       <p>${plural(source.rows, 'row')}, ${plural(source.columns.length, 'column')}, ${bytes(source.bytes)}. <span class="quiet">${sayReader(source.reader)}.</span></p>
-      ${source.ragged.count > 0 && html`<p><${Pill} tone="bad">${plural(source.ragged.count, 'ragged row')}<//> <span class="quiet">with more or fewer cells than the header, the first is row ${source.ragged.firstRow}. Another delimiter may mend that.</span></p>`}
+      ${source.ragged.count > 0 && html`<p><${Pill} tone="bad">${plural(source.ragged.count, 'uneven row')}<//> <span class="quiet">with more or fewer cells than the header, first in row ${source.ragged.firstRow}. Another delimiter may fix this.</span></p>`}
       <${EncodingQuestion} importId=${found.id} source=${source} again=${again} />
       <${HeaderProposal} importId=${found.id} source=${source} again=${again} />
       ${source.problems.filter(({kind}) => kind === 'sheet').map(({message}) => html`<p class="wrong">${message}. You can add the other sheets below.</p>`)}
       <details>
-        <summary>How it is read</summary>
+        <summary>File options</summary>
         <div class="opened">
           <ul>${sayReasons(source.sniffed).map(reason => html`<li>${reason}</li>`)}</ul>
           ${may('operator') && html`<${ReaderForm} key=${JSON.stringify(source.reader)} importId=${found.id} source=${source} onRead=${again} />`}
@@ -47,7 +47,7 @@ export const SourceCard = ({found, source, again}: Props) => {
   `
 }
 
-/** Read when it is opened: a file of a million rows is not looked into for nothing. */
+/** A preview of the rows. It loads when opened, because reading a file of a million rows takes time. */
 const Preview = ({importId, source}: {importId: string; source: Source}) => {
   const [isOpen, setOpen] = useState(false)
   return html`
@@ -66,7 +66,7 @@ const OtherSheets = ({found, source, again}: Props) => {
       label: `${source.name}: ${sheet}`.slice(0, 255),
     })
     await again()
-    say(`Sheet ${sheet} was added`)
+    say(`Added sheet ${sheet}`)
   })
   const here = found.sources.flatMap(({sha256, reader}) => (sha256 === source.sha256 && reader.format === 'xlsx' ? [reader.sheet] : []))
   const others = sheetsOf(source.sniffed).filter(({name}) => !here.includes(name))
@@ -85,12 +85,12 @@ const RemoveSource = ({found, source, again, onClose}: Props & {onClose: () => v
   const remove = async () => {
     await client.delete(inOrg(`/imports/${found.id}/sources/${source.id}`))
     await again()
-    say(`${source.label} was removed`)
+    say(`Removed ${source.label}`)
   }
   const used = found.flows.some(({sourceId}) => sourceId === source.id)
   return html`
     <${Confirm} title=${`Remove ${source.label}?`} action="Remove" isDangerous=${true} work=${remove} onClose=${onClose}>
-      <p>${used ? 'Its mappings stay, and have to be put onto another file before the import can run.' : 'Nothing is mapped from it yet.'} Results of runs that were read from it stay.</p>
+      <p>${used ? 'Its mappings stay. Choose another file for them before you run the import.' : 'It has no mappings yet.'} Results of earlier runs stay.</p>
     <//>
   `
 }

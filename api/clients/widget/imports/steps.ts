@@ -1,6 +1,6 @@
 import type {CheckProblem, Checks, Imported, RunOutline} from './import.ts'
 
-/** The way of an import, in order; each is an address below the import's own. */
+/** The steps of an import in order. Each is a path below the import. */
 export const stepKeys = ['files', 'columns', 'mapping', 'check', 'try', 'run', 'results'] as const
 export type StepKey = (typeof stepKeys)[number]
 
@@ -9,35 +9,35 @@ export const stepLabels: Record<StepKey, string> = {
   columns: 'Columns',
   mapping: 'Mapping',
   check: 'Check',
-  try: 'Try',
+  try: 'Dry run',
   run: 'Run',
   results: 'Results',
 }
 
-/** `problems`: what a person has to decide or mend there. `said`: how it stands, in words that are read out too. */
+/** A step of an import. `problems` counts what a person must decide or fix. `said` is the state in words, also for screen readers. */
 export type Step = {key: StepKey; label: string; state: 'done' | 'todo' | 'busy' | 'problems'; problems: number; said: string}
 
-export type Standing = {import: Imported; checks: {checks: Checks; problems: CheckProblem[]} | null; runs: RunOutline[] | null}
+export type ImportProgress = {import: Imported; checks: {checks: Checks; problems: CheckProblem[]} | null; runs: RunOutline[] | null}
 
-/** How each step of an import stands, from what is known of it. */
-export const stepsOf = (standing: Standing): Step[] =>
+/** Returns the state of each step of an import. */
+export const stepsOf = (importProgress: ImportProgress): Step[] =>
   stepKeys.map(key => {
-    const {problems = 0, ...found} = judges[key](standing)
+    const {problems = 0, ...found} = judges[key](importProgress)
     return {key, label: stepLabels[key], problems, ...found}
   })
 
-type Judged = Pick<Step, 'state' | 'said'> & {problems?: number}
+type StepState = Pick<Step, 'state' | 'said'> & {problems?: number}
 
-const todo: Judged = {state: 'todo', said: 'to do'}
-const done: Judged = {state: 'done', said: 'done'}
-const busy: Judged = {state: 'busy', said: 'under way'}
-const withProblems = (problems: number, what: string): Judged => ({
+const todo: StepState = {state: 'todo', said: 'to do'}
+const done: StepState = {state: 'done', said: 'done'}
+const busy: StepState = {state: 'busy', said: 'in progress'}
+const withProblems = (problems: number, what: string): StepState => ({
   state: 'problems',
   problems,
   said: `${problems} ${what}${problems === 1 ? '' : 's'}`,
 })
 
-const judgeFiles = ({import: {sources, slots}}: Standing): Judged => {
+const judgeFiles = ({import: {sources, slots}}: ImportProgress): StepState => {
   if (sources.length === 0) return todo
   const open = slots.filter(({sourceId}) => sourceId === null).length
   if (open > 0) return withProblems(open, 'missing file')
@@ -45,31 +45,31 @@ const judgeFiles = ({import: {sources, slots}}: Standing): Judged => {
   return questions > 0 ? withProblems(questions, 'question') : done
 }
 
-const judgeColumns = ({import: {sources}}: Standing): Judged => {
+const judgeColumns = ({import: {sources}}: ImportProgress): StepState => {
   if (sources.length === 0) return todo
   const open = sources.flatMap(({problems}) => problems.filter(({kind}) => kind === 'ambiguous')).length
   return open > 0 ? withProblems(open, 'question') : done
 }
 
-const judgeMapping = ({import: {state, flows}}: Standing): Judged => (state === 'draft' || flows.length === 0 ? todo : done)
+const judgeMapping = ({import: {state, flows}}: ImportProgress): StepState => (state === 'draft' || flows.length === 0 ? todo : done)
 
-const judgeCheck = ({checks}: Standing): Judged => {
+const judgeCheck = ({checks}: ImportProgress): StepState => {
   if (!checks || checks.checks.state === 'none') return todo
   const {state, stale, endedAt} = checks.checks
   if (state === 'queued' || state === 'running') return busy
-  if (endedAt === null) return {state: 'todo', said: 'did not end'}
+  if (endedAt === null) return {state: 'todo', said: 'failed'}
   if (stale) return {state: 'todo', said: 'out of date'}
   const errors = checks.problems.filter(({severity}) => severity === 'error').length
   return errors > 0 ? withProblems(errors, 'problem') : done
 }
 
-const judgeRun = (run: RunOutline | undefined): Judged => {
+const judgeRun = (run: RunOutline | undefined): StepState => {
   if (!run) return todo
   if (run.endedAt === null) return run.state === 'paused' ? {state: 'busy', said: 'paused'} : busy
   return run.stop ? {state: 'todo', said: 'stopped'} : done
 }
 
-const judges: Record<StepKey, (standing: Standing) => Judged> = {
+const judges: Record<StepKey, (importProgress: ImportProgress) => StepState> = {
   files: judgeFiles,
   columns: judgeColumns,
   mapping: judgeMapping,

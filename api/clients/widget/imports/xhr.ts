@@ -2,10 +2,10 @@ import {ApiError, Unreachable} from '../../http.ts'
 import {bearer, leave} from '../state/session.ts'
 import type {Send} from './send.ts'
 
-/** With nothing heard and nothing sent for so long, nobody answers. Reading a large workbook takes the server a minute or two. */
+/** Time without progress after which a request is aborted. The server takes a minute or two for a large workbook. */
 const silenceMs = 5 * 60_000
 
-/** By XMLHttpRequest: `fetch` does not tell how much of a body has gone. */
+/** Sends a request by XMLHttpRequest, because `fetch` does not report upload progress. */
 export const sendByXhr: Send = (method, path, body, {signal, onSent}) =>
   new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
@@ -23,8 +23,8 @@ export const sendByXhr: Send = (method, path, body, {signal, onSent}) =>
       onSent(Math.min(loaded, body.size))
     }
     request.onload = () => answer(request, resolve, reject)
-    request.onerror = () => reject(new Unreachable('The connection broke off'))
-    request.onabort = () => reject(signal.aborted ? signal.reason : new Unreachable('The server did not answer in time'))
+    request.onerror = () => reject(new Unreachable('The connection was lost'))
+    request.onabort = () => reject(signal.aborted ? signal.reason : new Unreachable('The server did not respond in time'))
     request.onloadend = () => {
       clearTimeout(timer)
       signal.removeEventListener('abort', stop)

@@ -1,4 +1,4 @@
-/** What is chosen for one question: one of its candidates, or what to do without. */
+/** The answer to a question: a candidate, or what to do without one. */
 export type Choice = {recordId: string} | {choice: 'create' | 'skip'}
 export type Candidate = {id: string; $display_name?: string} & Record<string, unknown>
 export type Question = {
@@ -16,11 +16,11 @@ export type Question = {
 export type Rule = {flowId: string; kind: 'match' | 'lookup'; choice: 'create' | 'skip' | 'first' | 'ask'}
 export type Answers = Record<string, Choice>
 
-/** Answers as the API takes them. */
+/** Converts answers to the form of the API. */
 export const answersOf = (answers: Answers): ({key: string} & Choice)[] =>
   Object.entries(answers).map(([key, choice]) => ({key, ...choice}))
 
-/** What is chosen now: the person's draft before what is saved; null while nothing is. */
+/** Returns the current answer: the unsaved draft, else the saved answer, else null. */
 export const chosenOf = ({answer}: Question, draft: Choice | undefined): Choice | null => {
   if (draft) return draft
   if (answer?.choice === 'record' && answer.recordId !== null) return {recordId: answer.recordId}
@@ -29,7 +29,7 @@ export const chosenOf = ({answer}: Question, draft: Choice | undefined): Choice 
 
 export const isSame = (a: Choice | null, b: Choice): boolean => JSON.stringify(a) === JSON.stringify(b)
 
-/** "rows 7, 507 and 4 more". */
+/** Lists the rows of a question: "rows 7, 507 and 4 more". */
 export const sayRows = ({rows, rowNumbers}: Pick<Question, 'rows' | 'rowNumbers'>, most = 6): string => {
   const shown = rowNumbers.slice(0, most).map(number => number.toLocaleString())
   if (rows === 1) return `row ${shown[0] ?? ''}`
@@ -39,7 +39,7 @@ export const sayRows = ({rows, rowNumbers}: Pick<Question, 'rows' | 'rowNumbers'
     : `rows ${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
 }
 
-/** Fields by which candidates differ stand first: they are what one chooses by. Links and people are told by their name. */
+/** Returns the fields of the candidates. Fields with different values come first, because they help to choose. */
 export const fieldsOf = (candidates: Candidate[]): {field: string; isSame: boolean}[] => {
   const names = [...new Set(candidates.flatMap(candidate => Object.keys(candidate)))].filter(name => name !== 'id' && !name.startsWith('$'))
   return names
@@ -54,11 +54,14 @@ export const sayValue = (value: unknown): string => {
   return String(value)
 }
 
-/** Those who ask, each flow and kind once. */
+/** Groups questions by flow and kind. */
 export const askersOf = (
   questions: Question[],
 ): {flowId: string; kind: Question['kind']; module: string; questions: number; rows: number}[] =>
   [...Map.groupBy(questions, ({flowId, kind}) => `${kind} ${flowId}`).values()].map(of => ({
-    ...{flowId: of[0]!.flowId, kind: of[0]!.kind, module: of[0]!.module, questions: of.length},
+    flowId: of[0]!.flowId,
+    kind: of[0]!.kind,
+    module: of[0]!.module,
+    questions: of.length,
     rows: of.reduce((sum, {rows}) => sum + rows, 0),
   }))

@@ -6,10 +6,7 @@ import {chartParts, type Sample, stack} from './rate.ts'
 
 const height = 180
 
-/**
- * Rows by outcome over time, stacked. A picture of what the table beside it says in figures, so it is hidden from screen readers; the
- * legend beneath names its colours.
- */
+/** A stacked chart of rows by outcome over time. Screen readers skip it, because the table beside it has the same numbers. */
 export const OutcomeChart = ({samples}: {samples: Sample[]}) => {
   const frame = useRef<HTMLDivElement>(null)
   const legend = useRef<HTMLUListElement>(null)
@@ -46,7 +43,7 @@ export const OutcomeChart = ({samples}: {samples: Sample[]}) => {
   `
 }
 
-/** The parts above are drawn first, and each covers what lies below its own line. */
+/** Draws the chart. Upper parts are drawn first, because each covers the area of the parts below it. */
 const openChart = (frame: HTMLElement, legend: HTMLElement, samples: Sample[]): uPlot => {
   const colours = [...legend.children].map(item => getComputedStyle(item).borderInlineStartColor)
   const {color: text, borderTopColor: edge} = getComputedStyle(frame)

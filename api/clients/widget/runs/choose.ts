@@ -1,28 +1,30 @@
-import type {Known} from '../imports/known.ts'
+import type {LoadedImport} from '../imports/known.ts'
 import {place} from '../state/place.ts'
 import {filterIn, sourceWith} from './rows-query.ts'
 import {isUnderWay, type Run} from './run.ts'
 import type {Source, Tally} from './use-tally.ts'
 
-/** The runs of an import as far as its frame has read them: the newest 20. */
-export const runsOf = ({runs}: Known): Run[] => (runs ?? []) as unknown as Run[]
+/** Returns the newest 20 runs of the import, as the frame of its pages has loaded them. */
+export const runsOf = ({runs}: LoadedImport): Run[] => (runs ?? []) as unknown as Run[]
 
-/** The run a page shows: the one its address names, else the one under way, else the newest. */
-export const chooseRun = (known: Known, {dryRun}: {dryRun: boolean}): string | null => {
+/** Returns the id of the run to show: the run that the URL names, else the active one, else the newest. Null if there is none. */
+export const chooseRun = (loadedImport: LoadedImport, {dryRun}: {dryRun: boolean}): string | null => {
   const named = place.value.query.get('run')
   if (named) return named
-  const mine = runsOf(known).filter(run => run.dryRun === dryRun && run.state !== 'authorised')
+  const mine = runsOf(loadedImport).filter(run => run.dryRun === dryRun && run.state !== 'authorised')
   return (mine.find(isUnderWay) ?? mine[0])?.id ?? null
 }
 
-/** By flow the file it reads, as a run would now. */
-export const readByFlows = ({import: {flows, sources}}: Known): {rows: number; struck: number}[] =>
+/** Returns, for each flow, how many rows its file has and how many of them are excluded. */
+export const readByFlows = ({import: {flows, sources}}: LoadedImport): {rows: number; struck: number}[] =>
   flows.flatMap(({sourceId}) => {
     const source = sources.find(({id}) => id === sourceId)
     return source ? [{rows: source.rows, struck: source.struck?.count ?? 0}] : []
   })
 
-/** The file whose rows a page shows: the one its address names, else the first with rows that fit. Undefined where the run read but one. */
+/**
+ * Returns the file whose rows to show: the file that the URL names, else the first with matching rows. Undefined if the run has one file.
+ */
 export const chooseSource = ({sources, groups}: Pick<Tally, 'sources' | 'groups'>): Source | undefined => {
   if (sources.length < 2) return undefined
   const filter = filterIn(place.value.query)

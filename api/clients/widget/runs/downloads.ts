@@ -11,7 +11,7 @@ import {saveStream} from './save.ts'
 
 type DownloadProps = {importId: string; run: string; kind: 'results' | 'failed' | 'plan'; source?: string | undefined; children: Markup}
 
-/** A file of a run, fetched with the session's bearer and written to disk as it comes. */
+/** A button that downloads a file of a run with the session's token and streams it to disk. */
 export const Download = ({importId, run, kind, source, children}: DownloadProps) => {
   const [got, setGot] = useState<string | null>(null)
   const stop = useRef<AbortController | null>(null)
@@ -41,14 +41,14 @@ export const Download = ({importId, run, kind, source, children}: DownloadProps)
   `
 }
 
-/** Excel takes a file for UTF-8 only by its byte order mark. failed.csv always has one. */
+/** Opens a file of a run. It requests a byte order mark where the file has none, because Excel detects UTF-8 by nothing else. */
 const openFile = (path: string, kind: DownloadProps['kind'], sent: {query: Query; signal: AbortSignal; timeoutMs: number}) =>
   kind === 'results' ? openResults(client, path, {...sent, query: {...sent.query, bom: 1}}) : client.open('GET', path, sent)
 
-/** What is too large for one file, and what is being moved, have a way on of their own. */
+/** Shows why a download failed. Some errors have advice of their own. */
 const DownloadProblem = ({error, again}: {error: unknown; again: () => void}) => {
   const code = error instanceof ApiError ? error.code : null
   if (code === 'RESULTS_TOO_LARGE')
-    return html`<${Notice} kind="warning" title="The file would be too large to be made at once">${(error as ApiError).message}. Every row is told in the table of rows, which can be filtered; or run the import in parts, by row numbers, and take the file of each. <code class="code">${code}</code><//>`
-  return html`<${Problem} error=${error} again=${again} title=${code === 'RECORDS_MOVING' ? 'The records of this run are being moved to storage' : undefined} />`
+    return html`<${Notice} kind="warning" title="The file is too large">${(error as ApiError).message}. Filter the table of rows instead, or run the import in parts by row numbers and download each result. <code class="code">${code}</code><//>`
+  return html`<${Problem} error=${error} again=${again} title=${code === 'RECORDS_MOVING' ? 'The records of this run are being archived' : undefined} />`
 }

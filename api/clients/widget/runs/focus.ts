@@ -1,15 +1,15 @@
 import {useEffect, useRef} from 'preact/hooks'
 
-/** Longer than that nobody waits for it, and then it would be taken from something else. */
+/** Time within which the focus is moved. Later the person may be elsewhere on the page. */
 const patienceMs = 30_000
 let until = 0
 
-/** What a person has just done takes away what they did it with: what comes in its place is to have the focus. */
+/** Lets the next replacement element take the focus. Call it when an action removes the focused element. */
 export const expectFocus = (): void => {
   until = Date.now() + patienceMs
 }
 
-/** For what may come in such a place: it has the focus as it appears, where one is expected. Its element needs `tabindex="-1"`. */
+/** Focuses an element when it appears, if `expectFocus` was called shortly before. The element needs `tabindex="-1"`. */
 export const useExpectedFocus = <T extends HTMLElement>() => {
   const element = useRef<T>(null)
   useEffect(() => {

@@ -1,16 +1,13 @@
 import {html, type Markup} from '../html.ts'
-import type {Known} from '../imports/known.ts'
+import type {LoadedImport} from '../imports/known.ts'
 import {Problem} from '../ui/notice.ts'
 import {useRun} from './live.ts'
 import {LiveSheet} from './live-sheet.ts'
 import {isOver, type Run} from './run.ts'
 
-type FollowedProps = {id: string; runId: string; known: Known; isAlways?: boolean; children: (run: Run) => Markup}
+type FollowedProps = {id: string; runId: string; known: LoadedImport; isAlways?: boolean; children: (run: Run) => Markup}
 
-/**
- * A run while it is loaded and under way; what it came to is its children's, with `isAlways` also what it is coming to. For another run, give it a
- * `key`.
- */
+/** Shows an active run. The children render an ended run, or any run if `isAlways` is set. Use a `key` per run. */
 export const Followed = ({id, runId, known, isAlways = false, children}: FollowedProps) => {
   const live = useRun(id, runId, () => known.again())
   const {run} = live

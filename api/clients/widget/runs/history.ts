@@ -13,7 +13,7 @@ type RunPage = {runs: Run[]; nextCursor: string | null}
 
 const states: Record<string, {label: string; query: Record<string, string>}> = {
   '': {label: 'Any', query: {}},
-  underway: {label: 'Under way', query: {state: 'queued,writing,paused,closing'}},
+  underway: {label: 'Active', query: {state: 'queued,writing,paused,closing'}},
   paused: {label: 'Paused', query: {state: 'paused'}},
   done: {label: 'Done', query: {state: 'ended', stopped: 'false'}},
   stopped: {label: 'Stopped or cancelled', query: {state: 'ended', stopped: 'true'}},
@@ -26,7 +26,7 @@ const kinds: Record<string, {label: string; query: Record<string, string>}> = {
 
 const optionsOf = (choices: Record<string, {label: string}>) => Object.entries(choices).map(([value, {label}]) => ({value, label}))
 
-/** Every run of the organisation, the newest first. */
+/** All runs of the org, newest first. */
 export const History = () => {
   const {query} = place.value
   const [state, kind] = [query.get('state') ?? '', query.get('kind') ?? '']
@@ -36,8 +36,8 @@ export const History = () => {
   const set = (changes: Record<string, string>) => setQuery({...changes, cursor: undefined})
   const isFiltered = state !== '' || kind !== '' || ofImport !== undefined
   return html`
-    <${Page} title="Runs" lead="What was written, tried and stopped, over all imports." actions=${html`<${Button} isBusy=${page.isLoading && page.data !== undefined} onClick=${page.again}>Refresh<//>`}>
-      <div class="run-filters" role="search" aria-label="Filter the runs">
+    <${Page} title="Runs" lead="Runs and dry runs of all imports." actions=${html`<${Button} isBusy=${page.isLoading && page.data !== undefined} onClick=${page.again}>Refresh<//>`}>
+      <div class="run-filters" role="search" aria-label="Filter runs">
         <${Select} label="State" value=${state} options=${optionsOf(states)} onChange=${(value: string) => set({state: value})} />
         <${Select} label="Kind" value=${kind} options=${optionsOf(kinds)} onChange=${(value: string) => set({kind: value})} />
         <${ImportChoice} value=${ofImport} onChange=${(value: string) => set({import: value})} />
@@ -50,14 +50,14 @@ export const History = () => {
 
 const mostImports = 100
 
-/** The newest imports; one that is older is there while it is chosen. */
+/** A choice among the newest imports, and the selected one if it is older. */
 const ImportChoice = ({value, onChange}: {value: string | undefined; onChange: (value: string) => void}) => {
   const {data = []} = useLoad<{id: string; name: string}[]>(
     async signal => (await client.get(inOrg('/imports'), {limit: mostImports}, signal)).imports,
     [],
   )
   const known = data.map(({id, name}) => ({value: id, label: name}))
-  const other = value && !known.some(one => one.value === value) ? [{value, label: 'The chosen one'}] : []
+  const other = value && !known.some(one => one.value === value) ? [{value, label: 'Selected import'}] : []
   return html`<${Select} label="Import" value=${value ?? ''} options=${[{value: '', label: 'Any'}, ...other, ...known]} onChange=${onChange} />`
 }
 
@@ -68,7 +68,7 @@ const columns: Column<Run>[] = runColumns([
     cell: run =>
       run.importId
         ? html`<a href=${to('imports', run.importId, 'runs')}>${run.importName}</a>`
-        : html`<span class="quiet">of no import</span>`,
+        : html`<span class="quiet">No import</span>`,
   },
   {head: 'Kind', cell: run => html`<${RunName} run=${run} />`},
 ])
@@ -77,10 +77,10 @@ const RunsTable = ({data, isFiltered, isFirst}: {data: RunPage; isFiltered: bool
   const {path, query} = place.value
   const turn = (cursor: string | undefined) => go(to(...path, {...Object.fromEntries(query), cursor}))
   const empty = isFiltered
-    ? html`<p>No run fits these filters.</p>`
-    : html`<p>Nothing has run yet.</p><a class="button" href=${to('imports')}>Go to the imports</a>`
+    ? html`<p>No runs match these filters.</p>`
+    : html`<p>No runs yet.</p><a class="button" href=${to('imports')}>Go to imports</a>`
   return html`
-    <${Table} caption="Runs, the newest first" columns=${columns} rows=${data.runs} keyOf=${({id}: Run) => id} empty=${empty} />
+    <${Table} caption="Runs, newest first" columns=${columns} rows=${data.runs} keyOf=${({id}: Run) => id} empty=${empty} />
     <div class="run-pager">
       ${!isFirst && html`<${Button} onClick=${() => turn(undefined)}>Newest<//>`}
       ${data.nextCursor !== null && html`<${Button} onClick=${() => turn(data.nextCursor!)}>Older<//>`}

@@ -1,6 +1,6 @@
 import {html} from '../html.ts'
 import {ImportFrame} from '../imports/frame.ts'
-import type {Known} from '../imports/known.ts'
+import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
@@ -12,10 +12,10 @@ import {RunName, runColumns} from './run-list.ts'
 
 const most = 200
 
-/** Every run of one import: each with the retries that carried it on. */
+/** All runs of an import, with their retries. */
 export const ImportRuns = ({params: {id = ''}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="run" title="Runs" lead="Every run of this import, the newest first, with the retries that carried it on.">
-    ${(_: Known) => html`<${Chains} id=${id} />`}
+  <${ImportFrame} id=${id} step="run" title="Runs" lead="All runs of this import, newest first, with their retries.">
+    ${(_: LoadedImport) => html`<${Chains} id=${id} />`}
   <//>
 `
 
@@ -35,12 +35,12 @@ const Chains = ({id}: {id: string}) => {
     async signal => (await client.get<{runs: Run[]}>(inOrg(`/imports/${id}/runs`), {limit: most}, signal)).runs,
     [id],
   )
-  const empty = html`<p>Nothing has run yet.</p><a class="button" href=${to('imports', id, 'run')}>Go to the run</a>`
+  const empty = html`<p>No runs yet.</p><a class="button" href=${to('imports', id, 'run')}>Start a run</a>`
   return html`
     <${Shown} of=${loaded}>
       ${(runs: Run[]) => html`
         <${Table} caption="Runs of this import" columns=${columns} rows=${chainsOf(runs).flatMap(chain => chain.map((run, depth): Line => ({...run, depth})))} keyOf=${({id: one}: Line) => one} empty=${empty} />
-        ${runs.length === most && html`<p class="hint">The newest ${most}. <a href=${to('runs', {import: id})}>All of them</a></p>`}
+        ${runs.length === most && html`<p class="hint">The newest ${most}. <a href=${to('runs', {import: id})}>Show all</a></p>`}
       `}
     <//>
   `

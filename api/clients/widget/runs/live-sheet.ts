@@ -16,24 +16,24 @@ import {etaOf} from './rate.ts'
 import {kindOf, type Run, sayRange, sayState} from './run.ts'
 import {whyOf} from './why.ts'
 
-/** What a run is and how it stands, in one line. */
+/** Shows the kind, state and times of a run in one line. */
 export const RunLine = ({run}: {run: Run}) => {
   const {word, tone} = sayState(run)
   const range = sayRange(run.rows)
   const took = run.startedAt && run.endedAt ? Date.parse(run.endedAt) - Date.parse(run.startedAt) : null
   const facts = [
     range && `${range} of every file`,
-    // When it began is not told by its events: one that is followed from its start has begun without a time.
-    run.startedAt ? `began ${at(run.startedAt)}` : run.state === 'authorised' || run.state === 'queued' ? 'not begun yet' : null,
+    // Events carry no start time, so a run followed from its start has none yet.
+    run.startedAt ? `started ${at(run.startedAt)}` : run.state === 'authorised' || run.state === 'queued' ? 'not started' : null,
     took !== null && `took ${sayTook(took)}`,
   ]
   return html`<p class="run-line"><strong>${kindOf(run)}</strong> <${Pill} tone=${tone}>${word}<//> <span class="quiet">${facts.filter(Boolean).join(' · ')}</span></p>`
 }
 
-/** Faster than a person looks is told as that. */
-export const sayTook = (ms: number): string => (ms < 1000 ? 'less than a second' : duration(ms))
+/** Formats a duration. Less than a second is not shown exactly. */
+const sayTook = (ms: number): string => (ms < 1000 ? 'less than a second' : duration(ms))
 
-/** Why it waits or has stopped, and what to do. */
+/** A notice of why a run is paused or stopped, and what to do. */
 export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
   const why = whyOf(run)
   if (!why) return null
@@ -46,7 +46,7 @@ export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
   `
 }
 
-/** A run under way: how far, how fast, how long, and what becomes of the rows. */
+/** An active run: progress, speed, remaining time and outcomes. */
 export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; live: Live}) => {
   const {progress} = run
   const focused = useExpectedFocus()
@@ -55,14 +55,14 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
     `${sayState(run).word}. ${progress ? `${count(done)} of ${plural(progress.total, 'row')}, ${percent(done / Math.max(1, progress.total))}` : ''}`,
   )
   return html`
-    <section ref=${focused} tabindex="-1" class="sheet live-run" aria-label=${`${kindOf(run)} under way`}>
+    <section ref=${focused} tabindex="-1" class="sheet live-run" aria-label=${`${kindOf(run)} in progress`}>
       <div class="live-head"><${RunLine} run=${run} /> <${Cancel} importId=${importId} run=${run} /></div>
       <p class="unseen" role="status">${spoken}</p>
       <${Progress} label="Rows done" done=${done} total=${progress?.total ?? null} text=${sayProgress(run, live)} />
-      ${live.isPolled && html`<p class="hint">Live events do not come through here, so the run is asked for every few seconds.</p>`}
+      ${live.isPolled && html`<p class="hint">Live updates are not available, so this page refreshes every few seconds.</p>`}
       <${WhyNotice} run=${run} />
       <div class="live-picture">
-        ${live.samples.some(({parts}) => parts.some(rows => rows > 0)) ? html`<${OutcomeChart} samples=${live.samples} />` : html`<p class="chart-frame quiet">The chart begins with the first rows.</p>`}
+        ${live.samples.some(({parts}) => parts.some(rows => rows > 0)) ? html`<${OutcomeChart} samples=${live.samples} />` : html`<p class="chart-frame quiet">The chart starts with the first rows.</p>`}
         <${Outcomes} run=${run} importId=${null} />
       </div>
     </section>
@@ -70,7 +70,7 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
 }
 
 const sayProgress = (run: Run, {rate}: Live) => {
-  if (!run.progress) return 'How many rows there are is not known here'
+  if (!run.progress) return 'The number of rows is not known'
   const {done, total} = run.progress
   const isWriting = run.state === 'writing' && !run.stop
   const eta = isWriting ? etaOf(run, rate) : null
@@ -90,19 +90,19 @@ const Cancel = ({importId, run}: {importId: string; run: Run}) => {
   const cancel = async () => {
     await client.post(inOrg(`/imports/${importId}/runs/${run.id}/cancel`))
     expectFocus()
-    say('The run is being cancelled')
+    say('Cancelling the run')
   }
   if (run.stop || !may('operator')) return null
   return html`
-    <${Button} kind="danger" onClick=${() => setAsking(true)}>Cancel ${run.dryRun ? 'the dry run' : 'the run'}<//>
+    <${Button} kind="danger" onClick=${() => setAsking(true)}>Cancel ${run.dryRun ? 'dry run' : 'run'}<//>
     ${
       isAsking &&
       html`
-        <${Confirm} title=${run.dryRun ? 'Cancel the dry run?' : 'Cancel the run?'} action=${run.dryRun ? 'Cancel the dry run' : 'Stop writing rows'} back="Let it go on" isDangerous work=${cancel} onClose=${() => setAsking(false)}>
+        <${Confirm} title=${run.dryRun ? 'Cancel the dry run?' : 'Cancel the run?'} action=${run.dryRun ? 'Cancel dry run' : 'Cancel run'} back="Keep running" isDangerous work=${cancel} onClose=${() => setAsking(false)}>
           ${
             run.dryRun
-              ? html`<p>Nothing was written. What is planned so far stays to be looked at.</p>`
-              : html`<p>What is written stays written: nothing is undone. Rows on their way to the CRM are waited for. A retry carries on from there, and writes no row a second time.</p>`
+              ? html`<p>Nothing was written. The plan so far stays available.</p>`
+              : html`<p>Rows already written stay in the CRM. Batches in flight finish first. You can retry the run later; it writes no row twice.</p>`
           }
         <//>
       `

@@ -8,7 +8,7 @@ import {isOver, type Run, withEvent} from './run.ts'
 
 export type Live = {run: Run | null; error: unknown; samples: Sample[]; rate: number | null; isPolled: boolean}
 
-/** A run followed until it ends; for another one, use another component (`key`). What the chart has so far survives a reload; `onEnd` hears of an end that was seen here. */
+/** Follows a run until it ends. Use a `key` per run. The chart data survives a reload. `onEnd` is called if the run ends while it is followed. */
 export const useRun = (importId: string, runId: string, onEnd: () => void): Live => {
   const [state, setState] = useState<{run: Run | null; error: unknown; isPolled: boolean}>({run: null, error: null, isPolled: false})
   const [samples, setSamples] = useKept<Sample[]>(`run ${runId}`, [])
@@ -35,7 +35,7 @@ export const useRun = (importId: string, runId: string, onEnd: () => void): Live
   return {...state, samples, rate: rateOf(samples, Date.now())}
 }
 
-/** Events tell a part of it each. */
+/** Passes the run to `tell` after each event. An event carries only a part of the run, so it is merged into the rest. */
 const tellRun = async (path: string, signal: AbortSignal, tell: (run: Run, isPolled: boolean) => void) => {
   let {run} = await client.get<{run: Run}>(path, {}, signal)
   tell(run, false)
@@ -46,14 +46,14 @@ const tellRun = async (path: string, signal: AbortSignal, tell: (run: Run, isPol
   }
 }
 
-/** Where the chart begins: with nothing, when the run did. */
+/** Returns the first point of the chart: zero rows at the start of the run. */
 const begun = ({startedAt, counts, progress}: Run): Sample[] => {
   if (startedAt === null) return []
   const nothing = sampleOf({counts: {}, progress: progress && {...progress, done: 0}}, Date.parse(startedAt))
   return counts ? [nothing] : []
 }
 
-/** What a screen reader is told of something that changes all the time: the newest words, but not more often than every so many ms. */
+/** Returns the text, updated at most once per `everyMs`, because screen readers announce each change. */
 export const useSpoken = (words: string, everyMs = 10_000): string => {
   const [spoken, setSpoken] = useState('')
   const newest = useRef(words)

@@ -6,19 +6,19 @@ import {type Account, accountOf, outcomeWords} from './tally.ts'
 
 const share = (rows: number, total: number) => (total > 0 ? rows / total : 0)
 
-/** A share as people read it: what is not nothing is never 0 %, and what is not all never 100 %. */
+/** Formats a percentage. Only nothing is 0 %, and only everything is 100 %. */
 const sayShare = (part: number) => {
   if (part > 0 && part < 0.01) return '< 1%'
   return part < 1 && part > 0.99 ? '> 99%' : percent(part)
 }
 
-/** How the rows of a run ended, as a table whose lines are bars; beside each the way to its rows. */
+/** The outcomes of a run as a table with bars, linked to the rows. */
 export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) => {
   const account = accountOf(run)
   const total = account.total ?? account.told
   return html`
     <table class="run-outcomes">
-      <caption class="unseen">Rows by what became of them</caption>
+      <caption class="unseen">Rows by outcome</caption>
       <thead class="unseen"><tr><th scope="col">Outcome</th><th scope="col">Rows</th><th scope="col">Share</th></tr></thead>
       <tbody>
         ${account.lines.map(({key, rows, byModule}) => {
@@ -28,7 +28,7 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
             <tr key=${key}>
               <th scope="row">
                 ${canShow ? html`<a href=${to('imports', importId, 'results', {run: run.id, outcome: key})}>${word}</a>` : word}
-                <span class="hint">${means}${account.modules.length > 1 && ` · ${sayModules(account, byModule)}`}</span>
+                <span class="hint">${means}${account.modules.length > 1 && ` · ${sayModules(account, byModule)}`}${key === 'skipped' && sayUnchanged(run)}</span>
               </th>
               <td class="number">${count(rows)}</td>
               <td class="bar-cell"><${Bar} tone=${tone} part=${share(rows, total)} /></td>
@@ -39,7 +39,7 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
           account.notReached > 0 &&
           html`
             <tr>
-              <th scope="row">${run.state === 'ended' ? 'Not reached' : 'Still to do'}<span class="hint">${run.state === 'ended' ? 'the run ended before it came to them' : 'the run has not come to them yet'}</span></th>
+              <th scope="row">${run.state === 'ended' ? 'Not reached' : 'Remaining'}<span class="hint">${run.state === 'ended' ? 'the run ended before these rows' : 'not processed yet'}</span></th>
               <td class="number">${count(account.notReached)}</td>
               <td class="bar-cell"><${Bar} tone="todo" part=${share(account.notReached, total)} /></td>
             </tr>
@@ -47,11 +47,15 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
         }
       </tbody>
       <tfoot>
-        <tr><th scope="row">Rows in all</th><td class="number">${count(total)}</td><td></td></tr>
+        <tr><th scope="row">Total</th><td class="number">${count(total)}</td><td></td></tr>
       </tfoot>
     </table>
   `
 }
+
+/** Describes how many of the skipped rows were unchanged, and the CRM quota that this saved. */
+const sayUnchanged = ({unchanged = 0, creditsSaved = 0}: Run) =>
+  unchanged > 0 && ` · ${count(unchanged)} unchanged${creditsSaved > 0 ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}`
 
 const sayModules = ({modules}: Account, byModule: number[]) =>
   modules.flatMap((name, at) => (byModule[at] ? `${name} ${count(byModule[at])}` : [])).join(', ')
@@ -61,7 +65,7 @@ const Bar = ({part, tone}: {part: number; tone: string}) => html`
   <span class="bar-said">${sayShare(part)}</span>
 `
 
-/** That every row is told of, in one sentence that adds up. */
+/** Adds up all outcomes, to show that no row is missing. */
 export const EveryRow = ({run}: {run: Run}) => {
   const {lines, told, total, notReached} = accountOf(run)
   if (total === null || lines.length === 0) return null

@@ -9,7 +9,7 @@ import type {Run} from './run.ts'
 import {type ActionKey, actionKeys, actionWords, type PlanLine, planOf} from './tally.ts'
 import type {Tally} from './use-tally.ts'
 
-/** How many rows of each module a run would create, update, skip … Each figure leads to its rows. */
+/** Shows the planned actions by module. Each number links to its rows. */
 export const PlanCounts = ({tally, run, importId}: {tally: Tally; run: Run; importId: string}) => {
   const lines = planOf(tally.groups)
   const used = actionKeys.filter(key => lines.some(({actions}) => actions[key] > 0))
@@ -28,7 +28,7 @@ export const PlanCounts = ({tally, run, importId}: {tally: Tally; run: Run; impo
   ]
   return html`
     <${Problem} error=${tally.error} again=${tally.again} />
-    ${lines.length > 0 && html`<${Table} caption="Rows by module and what a run would do" columns=${columns} rows=${lines} keyOf=${({module}: PlanLine) => module} />`}
+    ${lines.length > 0 && html`<${Table} caption="Planned actions by module" columns=${columns} rows=${lines} keyOf=${({module}: PlanLine) => module} />`}
     ${!tally.isWhole && !tally.error && html`<p class="loading" role="status">Counting …</p>`}
     <${EveryRow} run=${run} />
   `

@@ -6,7 +6,7 @@ import {type Candidate, type Choice, chosenOf, fieldsOf, isSame, type Question, 
 
 type QuestionProps = {question: Question; draft: Choice | undefined; onChoose: (choice: Choice) => void}
 
-/** One question: its candidates side by side, as a group of radio buttons. */
+/** A question with its candidates as radio buttons. */
 export const QuestionSheet = ({question, draft, onChoose}: QuestionProps) => {
   const {kind, module, field, found, candidates, answer} = question
   const chosen = chosenOf(question, draft)
@@ -17,17 +17,17 @@ export const QuestionSheet = ({question, draft, onChoose}: QuestionProps) => {
   return html`
     <fieldset class="run-question sheet">
       <legend>
-        ${kind === 'match' ? `Which record in ${module} ${verb} ${sayRows(question)} mean?` : `Which record in ${module} ${verb} ${sayRows(question)} link to${field ? ` by ${field}` : ''}?`}
+        ${kind === 'match' ? `Which record in ${module} ${verb} ${sayRows(question)} match?` : `Which record in ${module} ${verb} ${sayRows(question)} link to${field ? ` by ${field}` : ''}?`}
       </legend>
       <p class="quiet">
-        ${count(found)} records fit${candidates.length < found ? `; the CRM shows ${count(candidates.length)} of them here` : ''}.
+        ${count(found)} records match${candidates.length < found ? `; ${count(candidates.length)} are shown` : ''}.
         ${' '}${draft ? html`<${Pill} tone="warning">Not saved yet<//>` : answer && html`<${Pill} tone="good">Answered ${at(answer.at)}<//>`}
       </p>
       <div class="candidates">
         ${candidates.map(candidate => html`<${CandidateCard} key=${candidate.id} candidate=${candidate} fields=${fields} ...${option({recordId: candidate.id})} />`)}
       </div>
       <div class="row run-otherwise">
-        <${Plain} ...${option({choice: 'create'})}>${kind === 'match' ? 'None of them: make a new record' : 'None of them: write the row without the link'}<//>
+        <${Plain} ...${option({choice: 'create'})}>${kind === 'match' ? 'None of these: create a new record' : 'None of these: leave the lookup empty'}<//>
         <${Plain} ...${option({choice: 'skip'})}>Skip ${question.rows === 1 ? 'this row' : 'these rows'}<//>
       </div>
     </fieldset>

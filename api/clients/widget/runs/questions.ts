@@ -1,7 +1,7 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {ImportFrame} from '../imports/frame.ts'
-import type {Known} from '../imports/known.ts'
+import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing, useLoad} from '../state/load.ts'
@@ -21,23 +21,23 @@ import type {Run} from './run.ts'
 
 type QuestionPage = {questions: Question[]; rules: Rule[]; nextCursor: string | null}
 
-/** Rows that wait for somebody to say which record they mean. */
+/** The page of a run's questions: rows whose match or lookup is ambiguous. */
 export const Questions = ({params: {id = ''}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="results" title="Questions" lead="Some rows match several records, or their links do. Say what is meant; a retry then writes them.">
-    ${(known: Known) => html`<${QuestionsOf} id=${id} known=${known} />`}
+  <${ImportFrame} id=${id} step="results" title="Questions" lead="Some rows match several records. Choose the right ones, then retry the run to write them.">
+    ${(loadedImport: LoadedImport) => html`<${QuestionsOf} id=${id} known=${loadedImport} />`}
   <//>
 `
 
-const QuestionsOf = ({id, known}: {id: string; known: Known}) => {
-  const runId = chooseRun(known, {dryRun: false})
+const QuestionsOf = ({id, known: loadedImport}: {id: string; known: LoadedImport}) => {
+  const runId = chooseRun(loadedImport, {dryRun: false})
   const loaded = useLoad<Run | null>(
     async signal => (runId === null ? null : (await client.get<{run: Run}>(inOrg(`/imports/${id}/runs/${runId}`), {}, signal)).run),
     [id, runId],
   )
-  return html`<${Shown} of=${loaded}>${(run: Run | null) => (run ? html`<${RunQuestions} key=${run.id} id=${id} run=${run} known=${known} />` : html`<div class="empty">Nothing has run yet, so nothing is asked.</div>`)}<//>`
+  return html`<${Shown} of=${loaded}>${(run: Run | null) => (run ? html`<${RunQuestions} key=${run.id} id=${id} run=${run} known=${loadedImport} />` : html`<div class="empty">No runs yet, so there are no questions.</div>`)}<//>`
 }
 
-const RunQuestions = ({id, run, known}: {id: string; run: Run; known: Known}) => {
+const RunQuestions = ({id, run, known: loadedImport}: {id: string; run: Run; known: LoadedImport}) => {
   const path = inOrg(`/imports/${id}/runs/${run.id}/questions`)
   const cursor = place.value.query.get('cursor') ?? undefined
   const page = useLoad<QuestionPage>(signal => client.get(path, {cursor, limit: 20}, signal), [run.id, cursor])
@@ -47,7 +47,7 @@ const RunQuestions = ({id, run, known}: {id: string; run: Run; known: Known}) =>
     await client.post(path, {answers: answersOf(drafts), rules})
     forget()
     setSaved(true)
-    say('Your answers are saved')
+    say('Answers saved')
     page.again()
   })
   const answer = (key: string, choice: Choice) => setDrafts(before => ({...before, [key]: choice}))
@@ -58,7 +58,7 @@ const RunQuestions = ({id, run, known}: {id: string; run: Run; known: Known}) =>
     <${RunLine} run=${run} />
     <${Shown} of=${page}>
       ${({questions, rules, nextCursor}: QuestionPage) => html`
-        ${questions.length === 0 && !cursor && html`<div class="empty"><p>This run asks nothing.</p><a class="button" href=${to('imports', id, 'results', {run: run.id})}>Go to its rows</a></div>`}
+        ${questions.length === 0 && !cursor && html`<div class="empty"><p>This run has no questions.</p><a class="button" href=${to('imports', id, 'results', {run: run.id})}>View rows</a></div>`}
         ${questions.length > 0 && may('operator') && html`<${Rules} questions=${questions} rules=${rules} onRule=${(rule: Rule) => saving.run([rule])} />`}
         ${questions.map(question => html`<${QuestionSheet} key=${question.key} question=${question} draft=${drafts[question.key]} onChoose=${(choice: Choice) => answer(question.key, choice)} />`)}
         <div class="run-pager">
@@ -66,10 +66,10 @@ const RunQuestions = ({id, run, known}: {id: string; run: Run; known: Known}) =>
           ${nextCursor !== null && html`<${Button} onClick=${() => setQuery({cursor: nextCursor})}>Next questions<//>`}
         </div>
         <${Problem} error=${saving.error} />
-        ${questions.length > 0 && may('operator') && html`<div class="run-save"><span class="grow quiet" role="status">${waiting === 0 ? 'Nothing to save' : `${plural(waiting, 'answer')} not saved yet`}</span><${Button} kind="main" disabled=${waiting === 0} isBusy=${saving.isBusy} onClick=${() => saving.run()}>Save ${waiting > 0 ? plural(waiting, 'answer') : 'answers'}<//></div>`}
-        ${hasSaved && waiting === 0 && html`<${Notice} kind="good" title="Saved">Nothing is written by that alone: a retry applies the answers to the ${count(questions.reduce((sum, {rows}) => sum + rows, 0))} rows that wait.<//>`}
+        ${questions.length > 0 && may('operator') && html`<div class="run-save"><span class="grow quiet" role="status">${waiting === 0 ? 'No unsaved answers' : `${plural(waiting, 'unsaved answer')}`}</span><${Button} kind="main" disabled=${waiting === 0} isBusy=${saving.isBusy} onClick=${() => saving.run()}>Save ${waiting > 0 ? plural(waiting, 'answer') : 'answers'}<//></div>`}
+        ${hasSaved && waiting === 0 && html`<${Notice} kind="good" title="Answers saved">Retry the run to write the ${count(questions.reduce((sum, {rows}) => sum + rows, 0))} waiting rows.<//>`}
       `}
     <//>
-    <${Retry} importId=${id} run=${run} known=${known} onStarted=${started} />
+    <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${started} />
   `
 }

@@ -1,20 +1,20 @@
 import type {Run} from './run.ts'
 import {type OutcomeKey, sumCounts} from './tally.ts'
 
-/** How a run stood at a moment: `at` in ms since 1970, rows by what the chart tells apart. */
+/** A point of the chart: `at` in ms since 1970, and the rows of each part of the chart. */
 export type Sample = {at: number; done: number; parts: number[]}
 
-/** What the chart tells apart, from the ground up. */
+/** The parts of the chart, from the bottom up. */
 export const chartParts: {label: string; of: OutcomeKey[]; tone: string}[] = [
   {label: 'Created', of: ['created', 'planned'], tone: 'good'},
   {label: 'Updated', of: ['updated'], tone: 'info'},
-  {label: 'Skipped or written before', of: ['skipped', 'inherited', 'filtered'], tone: 'neutral'},
+  {label: 'Skipped or already written', of: ['skipped', 'inherited', 'filtered'], tone: 'neutral'},
   {label: 'Failed or refused', of: ['failed', 'refused'], tone: 'bad'},
   {label: 'No answer', of: ['unanswered'], tone: 'warning'},
 ]
 
 const mostSamples = 240
-/** The rate is that of the last so many ms: long enough to be calm, short enough to see a pause. */
+/** Time span for the rate. It is long enough for a stable rate, and short enough to show a pause. */
 const windowMs = 20_000
 
 export const sampleOf = (run: Pick<Run, 'counts' | 'progress'>, at: number): Sample => {
@@ -22,7 +22,7 @@ export const sampleOf = (run: Pick<Run, 'counts' | 'progress'>, at: number): Sam
   return {at, done: run.progress?.done ?? 0, parts: chartParts.map(({of}) => of.reduce((rows, key) => rows + sum[key], 0))}
 }
 
-/** One more sample. Of too many every second one goes, but for the first and the last, so that a long run keeps its shape. */
+/** Adds a sample. At the limit, every second sample is dropped, but never the first and the last, so that the chart of a long run keeps its shape. */
 export const addSample = (samples: Sample[], next: Sample): Sample[] => {
   const last = samples.at(-1)
   if (last && next.at <= last.at) return samples
@@ -30,7 +30,7 @@ export const addSample = (samples: Sample[], next: Sample): Sample[] => {
   return all.length <= mostSamples ? all : all.filter((_, at) => at === 0 || at === all.length - 1 || at % 2 === 1)
 }
 
-/** Rows per second of late; null before there is anything to say it from. */
+/** Returns the recent rate in rows per second, or null without enough data. */
 export const rateOf = (samples: Sample[], now: number): number | null => {
   const last = samples.at(-1)
   const from = samples.findLast(({at}) => at <= now - windowMs) ?? samples[0]
@@ -38,13 +38,13 @@ export const rateOf = (samples: Sample[], now: number): number | null => {
   return ((last.done - from.done) / (now - from.at)) * 1000
 }
 
-/** Ms to go at that rate; null where it cannot be told. */
+/** Returns the remaining time at that rate, in ms, or null if it is not known. */
 export const etaOf = (run: Pick<Run, 'progress'>, rate: number | null): number | null => {
   if (!run.progress || !rate) return null
   return (Math.max(0, run.progress.total - run.progress.done) / rate) * 1000
 }
 
-/** For a stacked chart: seconds since 1970, and for each part the rows of it and of all below it. */
+/** Returns the data of a stacked chart: seconds since 1970, and cumulative rows per part. */
 export const stack = (samples: Sample[]): number[][] => [
   samples.map(({at}) => at / 1000),
   ...chartParts.map((_, part) => samples.map(({parts}) => parts.slice(0, part + 1).reduce((sum, rows) => sum + rows, 0))),

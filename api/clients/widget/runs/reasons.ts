@@ -9,7 +9,7 @@ import {adviceOf} from './why.ts'
 
 const mostShown = 8
 
-/** Why rows were not written, each reason once, with what to do and the way to its rows. */
+/** Lists the reasons why rows were not written, each with advice and a link to its rows. */
 export const Reasons = ({tally, importId, run}: {tally: Tally; importId: string; run: Run}) => {
   const reasons = reasonsOf(tally.groups)
   if (reasons.length === 0) return null
@@ -18,7 +18,7 @@ export const Reasons = ({tally, importId, run}: {tally: Tally; importId: string;
     <ul class="plain run-reasons">
       ${reasons.slice(0, mostShown).map(group => html`<${Reason} key=${`${group.source} ${group.module} ${group.outcome} ${group.code} ${group.field} ${group.phase}`} group=${group} file=${tally.sources.length > 1 ? tally.sources.find(({id}) => id === group.source)?.label : undefined} importId=${importId} run=${run} isOneModule=${new Set(reasons.map(({module}) => module)).size === 1} />`)}
     </ul>
-    ${reasons.length > mostShown && html`<p class="hint">And ${plural(reasons.length - mostShown, 'further reason')}, which the table of rows can be filtered by.</p>`}
+    ${reasons.length > mostShown && html`<p class="hint">And ${plural(reasons.length - mostShown, 'more reason')}. Filter the table of rows by reason to see them.</p>`}
   `
 }
 
@@ -45,9 +45,9 @@ const Reason = ({
   const advice = adviceOf(group)
   return html`
     <li>
-      <span class="reason-rows"><a href=${to('imports', importId, run.dryRun ? 'try' : 'results', filter)} aria-label=${`${plural(rows, 'row')}, show them`}>${count(rows)}</a></span>
+      <span class="reason-rows"><a href=${to('imports', importId, run.dryRun ? 'try' : 'results', filter)} aria-label=${`${plural(rows, 'row')}, show rows`}>${count(rows)}</a></span>
       <div>
-        <p>${!isOneModule && `${moduleLabel}: `}${message ?? 'The CRM did not answer, so this may or may not have been written'} <span class="quiet">such as row ${count(firstRow)}${file && ` of ${file}`}</span> ${codeBeside(code, message) && html`<code class="code">${code}</code>`}</p>
+        <p>${!isOneModule && `${moduleLabel}: `}${message ?? 'The CRM did not answer, so the row may or may not be written'} <span class="quiet">first in row ${count(firstRow)}${file && ` of ${file}`}</span> ${codeBeside(code, message) && html`<code class="code">${code}</code>`}</p>
         ${advice && html`<p class="hint">${advice}</p>`}
       </div>
     </li>

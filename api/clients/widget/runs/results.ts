@@ -1,6 +1,6 @@
 import {html} from '../html.ts'
 import {ImportFrame} from '../imports/frame.ts'
-import type {Known} from '../imports/known.ts'
+import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {go, to} from '../state/place.ts'
 import {Select} from '../ui/field.ts'
@@ -16,36 +16,36 @@ import {isUnderWay, kindOf, type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
 import {useTally} from './use-tally.ts'
 
-/** What became of each row of a run. */
+/** The results step: the outcome of each row of a run. */
 export const Results = ({params: {id = ''}}: PageProps) => html`
   <${ImportFrame} id=${id} step="results" actions=${html`<a class="button" href=${to('imports', id, 'runs')}>All runs</a>`}>
-    ${(known: Known) => html`<${ResultsBody} id=${id} known=${known} />`}
+    ${(loadedImport: LoadedImport) => html`<${ResultsBody} id=${id} known=${loadedImport} />`}
   <//>
 `
 
-const ResultsBody = ({id, known}: {id: string; known: Known}) => {
-  const runId = chooseRun(known, {dryRun: false})
+const ResultsBody = ({id, known: loadedImport}: {id: string; known: LoadedImport}) => {
+  const runId = chooseRun(loadedImport, {dryRun: false})
   if (runId === null)
-    return html`<div class="empty"><p>Nothing has run yet.</p><a class="button" href=${to('imports', id, 'run')}>Go to the run</a></div>`
-  return html`<${Followed} key=${runId} id=${id} runId=${runId} known=${known} isAlways>${(run: Run) => html`<${RunResults} id=${id} run=${run} known=${known} />`}<//>`
+    return html`<div class="empty"><p>No runs yet.</p><a class="button" href=${to('imports', id, 'run')}>Start a run</a></div>`
+  return html`<${Followed} key=${runId} id=${id} runId=${runId} known=${loadedImport} isAlways>${(run: Run) => html`<${RunResults} id=${id} run=${run} known=${loadedImport} />`}<//>`
 }
 
-const RunResults = ({id, run, known}: {id: string; run: Run; known: Known}) => {
+const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known: LoadedImport}) => {
   const tally = useTally(id, run.expiredAt || run.dryRun ? null : run.id, isUnderWay(run))
   const {failed, refused} = sumCounts(run.counts)
-  const runs = runsOf(known).filter(({dryRun, state}) => !dryRun && state !== 'authorised')
+  const runs = runsOf(loadedImport).filter(({dryRun, state}) => !dryRun && state !== 'authorised')
   const source = chooseSource(tally)
   if (run.dryRun)
-    return html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>Look at what it would have done</a><//>`
+    return html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>View its plan</a><//>`
   return html`
     <div class="results-head">
       <div class="grow"><${RunLine} run=${run} /><${EveryRow} run=${run} /></div>
       ${runs.length > 1 && html`<${Select} label="Run" value=${run.id} options=${runs.map(one => ({value: one.id, label: `${kindOf(one)}, ${at(one.authorisedAt)}, ${sayState(one).word.toLowerCase()}`}))} onChange=${(value: string) => go(to('imports', id, 'results', {run: value}))} />`}
     </div>
-    ${isUnderWay(run) && html`<${Notice} title="This run is under way" actions=${html`<a class="button" href=${to('imports', id, 'run', {run: run.id})}>Watch it</a>`}>Rows are told as far as it has come, and anew every few seconds.<//>`}
+    ${isUnderWay(run) && html`<${Notice} title="This run is in progress" actions=${html`<a class="button" href=${to('imports', id, 'run', {run: run.id})}>View run</a>`}>The rows below are updated every few seconds.<//>`}
     ${
       run.expiredAt
-        ? html`<${Notice} title="The rows of this run are gone">They went at the end of the plan's history window, on ${at(run.expiredAt)}. Its counts are left.<//>`
+        ? html`<${Notice} title="The rows of this run were deleted">The history window of your plan ended on ${at(run.expiredAt)}. The counts remain.<//>`
         : html`
           <div class="actions">
             <${Download} importId=${id} run=${run.id} kind="results" source=${source?.id}>Download results.csv${source && ` of ${source.label}`}<//>

@@ -1,7 +1,7 @@
 import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
-import type {Known} from '../imports/known.ts'
+import type {LoadedImport} from '../imports/known.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
@@ -12,20 +12,20 @@ import {laterOf, type Run} from './run.ts'
 import {StartProblem} from './start-problem.ts'
 import {leftOf, sumCounts} from './tally.ts'
 
-type RetryProps = {importId: string; run: Run; known: Known; onStarted: (run: string) => void}
+type RetryProps = {importId: string; run: Run; known: LoadedImport; onStarted: (run: string) => void}
 
-/** Carries an ended run on: what it is about to do, said before it is done. */
+/** Offers to retry an ended run, and explains what the retry will do. */
 export const Retry = ({importId, run, known, onStarted}: RetryProps) => {
   const [isAsking, setAsking] = useState(false)
   const left = leftOf(run)
   const later = laterOf(runsOf(known)).get(run.id)
   if (run.dryRun || run.engine === 'outside' || run.expiredAt || known.import.state === 'expired' || left === 0) return null
   if (later)
-    return html`<p class="carried-on">This run was carried on by a retry. <a href=${to('imports', importId, 'run', {run: later.id})}>Go to it</a></p>`
+    return html`<p class="carried-on">This run was retried. <a href=${to('imports', importId, 'run', {run: later.id})}>View the retry</a></p>`
   return html`
     <section class="sheet" aria-labelledby="retry">
-      <h2 id="retry">Carry it on</h2>
-      <p>${plural(left, 'row')} of this run ${left === 1 ? 'has' : 'have'} no record yet. A retry does those again, and no others:</p>
+      <h2 id="retry">Retry</h2>
+      <p>${plural(left, 'row')} of this run ${left === 1 ? 'has' : 'have'} no record yet. A retry writes only ${left === 1 ? 'this row' : 'these rows'}:</p>
       <${WhatRetryDoes} run=${run} />
       ${may('operator') && html`<${Button} kind="main" onClick=${() => setAsking(true)}>Retry ${plural(left, 'row')}<//>`}
       ${isAsking && html`<${AskRetry} importId=${importId} run=${run} left=${left} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}
@@ -38,10 +38,10 @@ const WhatRetryDoes = ({run}: {run: Run}) => {
   const written = created + updated + inherited
   return html`
     <ul>
-      ${written > 0 && html`<li>The ${plural(written, 'row')} with a record ${written === 1 ? 'is' : 'are'} not written again: ${written === 1 ? 'it is' : 'they are'} told as “written before”.</li>`}
-      ${unanswered > 0 && html`<li>${plural(unanswered, 'row')} the CRM did not answer for ${unanswered === 1 ? 'is' : 'are'} looked for first, so no record is made twice.</li>`}
-      ${run.questions > 0 && html`<li>Your answers to the run's questions are applied.</li>`}
-      <li>Mapping, cleaning and filters may have changed since; the file and how it is read may not.</li>
+      ${written > 0 && html`<li>The ${plural(written, 'row')} with a record ${written === 1 ? 'is' : 'are'} not written again and ${written === 1 ? 'is' : 'are'} listed as “Already written”.</li>`}
+      ${unanswered > 0 && html`<li>${plural(unanswered, 'row')} without an answer ${unanswered === 1 ? 'is' : 'are'} searched in the CRM first, so that no record is created twice.</li>`}
+      ${run.questions > 0 && html`<li>Your answers to questions are applied.</li>`}
+      <li>You may have changed mapping, cleaning and filters since, but not the file or its options.</li>
     </ul>
   `
 }
@@ -62,8 +62,8 @@ const AskRetry = ({importId, run, left, onStarted, onClose}: AskProps) => {
   }
   const said = refused === null ? null : html`<${StartProblem} error=${refused} importId=${importId} />`
   return html`
-    <${Confirm} title="Retry the rows that are left?" action=${`Write up to ${plural(left, 'row')}`} work=${work} onClose=${onClose} problem=${said}>
-      <p>Records are made and changed in the CRM for up to ${plural(left, 'row')}. Rows that are written already stay as they are.</p>
+    <${Confirm} title="Retry the remaining rows?" action=${`Write up to ${plural(left, 'row')}`} work=${work} onClose=${onClose} problem=${said}>
+      <p>This creates and updates records in the CRM for up to ${plural(left, 'row')}. Rows already written do not change.</p>
     <//>
   `
 }

@@ -11,7 +11,7 @@ import type {Source} from './use-tally.ts'
 type DetailProps = {importId: string; run: Run; row: RunRow; source: Source}
 type Detail = {log: LogRecord[] | null; cells: {column: string; value: string}[] | null}
 
-/** All that is known of one row: what the file says, and every attempt with the CRM's answer. */
+/** The details of one row: its cells, and every attempt with the CRM's answer. */
 export const RowDetail = ({importId, run, row, source}: DetailProps) => {
   const detail = useLoad<Detail>(signal => readDetail({importId, run, row, source}, signal), [run.id, row.rowNumber, source.id])
   return html`
@@ -20,11 +20,11 @@ export const RowDetail = ({importId, run, row, source}: DetailProps) => {
         <div class="row-detail">
           <section aria-label=${`Row ${row.rowNumber} of ${source.label}`}>
             <h3>In the file</h3>
-            ${cells === null ? html`<p class="quiet">The file is no longer here, or is read otherwise now.</p>` : html`<dl class="row-cells">${cells.map(({column, value}) => html`<div><dt>${column}</dt><dd>${value === '' ? html`<span class="quiet">empty</span>` : value}</dd></div>`)}</dl>`}
+            ${cells === null ? html`<p class="quiet">The file was deleted, or its options have changed.</p>` : html`<dl class="row-cells">${cells.map(({column, value}) => html`<div><dt>${column}</dt><dd>${value === '' ? html`<span class="quiet">empty</span>` : value}</dd></div>`)}</dl>`}
           </section>
           <section aria-label="Attempts">
             <h3>${run.dryRun ? 'What the dry run found' : 'Attempts'}</h3>
-            ${log === null && html`<p class="quiet">The log of this run is too long to be looked through for one row.</p>`}
+            ${log === null && html`<p class="quiet">The log of this run is too long to search for one row.</p>`}
             <ol class="plain row-attempts">${log?.map(record => html`<${Attempt} key=${record.seq} record=${record} />`)}</ol>
           </section>
         </div>
@@ -46,7 +46,7 @@ const readDetail = async ({importId, run, row, source}: DetailProps, signal: Abo
   const path = inOrg(`/imports/${importId}`)
   const [{log}, cells] = await Promise.all([
     client.get<{log: LogRecord[] | null}>(`${path}/runs/${run.id}/rows/log`, {row: row.rowNumber, source: source.id}, signal),
-    // The file may be gone or read otherwise; what became of the row is told all the same.
+    // The file may be deleted, or its reader options changed. The log of the row is then shown without cells.
     readCells(`${path}/sources/${source.id}/rows`, row.rowNumber, signal).catch(() => null),
   ])
   return {log, cells}
@@ -54,7 +54,7 @@ const readDetail = async ({importId, run, row, source}: DetailProps, signal: Abo
 
 type FileRows = {fileColumns: string[]; rows: {rowNumber: number; raw: string[]}[]}
 
-/** As the file has them, not as cleaned. */
+/** Reads the original cells of a row, before cleaning. */
 const readCells = async (path: string, row: number, signal: AbortSignal): Promise<Detail['cells']> => {
   const {fileColumns, rows} = await client.get<FileRows>(path, {from: row, limit: 1}, signal)
   const found = rows.find(({rowNumber}) => rowNumber === row)

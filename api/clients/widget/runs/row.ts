@@ -1,4 +1,4 @@
-/** What became of a row in one module, or what a dry run would make of it. */
+/** The outcome of a row in one module, or its plan in a dry run. */
 export type Entry = {
   module: string
   moduleLabel: string
@@ -29,7 +29,7 @@ export type LogRecord = {
   at: string
 }
 
-/** The lines a row has in the table: its records, patches and questions. Links are told with the record they belong to, unless that says the same. */
+/** Returns the table lines of a row: records, patches and questions. Lookups are shown with their record, unless the text is the same. */
 export const linesOf = ({entries}: RunRow): {entry: Entry; links: Entry[]}[] => {
   const links = entries.filter(({outcome}) => outcome === 'lookup')
   const lines = entries.filter(({outcome}) => outcome !== 'lookup')
@@ -42,15 +42,15 @@ export const linesOf = ({entries}: RunRow): {entry: Entry; links: Entry[]}[] => 
 
 const steps = new Set(['create', 'update', 'replace'])
 
-/** Why it ended so, in words; null where there is nothing to say beyond the outcome. */
+/** Returns the reason of an outcome, or null if there is none. */
 export const whyOfEntry = ({message, outcome, phase, fieldLabel, mayExistTwice}: Entry): string | null => {
   const said = message && steps.has(message) ? null : message
-  const words = said ?? (outcome === 'unanswered' ? 'The CRM did not answer, so this may or may not have been written' : null)
+  const words = said ?? (outcome === 'unanswered' ? 'The CRM did not answer, so the row may or may not be written' : null)
   const place = phase !== 'write' && fieldLabel && words && !words.includes(fieldLabel) ? `${fieldLabel}: ` : ''
-  const twice = mayExistTwice ? 'A create was sent and never answered, so the record may exist twice' : null
+  const twice = mayExistTwice ? 'A create got no answer, so the record may exist twice' : null
   return [words && place + words, twice].filter(Boolean).join('. ') || null
 }
 
-/** A code that the words hold already is not told a second time. */
+/** Returns the code to show beside a text, or null if the text already contains it. */
 export const codeBeside = (code: string | null, words: string | null): string | null =>
   code !== null && words?.includes(code) ? null : code

@@ -19,13 +19,13 @@ type PanelProps = {importId: string; run: Run; tally: Tally}
 const perPage = 50
 const typedMs = 400
 
-/** The rows of a run with their filters, one page at a time. Filters and page stand in the address. */
+/** Shows the rows of a run with filters and pages. The URL keeps both. */
 export const RowsPanel = ({importId, run, tally}: PanelProps) => {
   const {query} = place.value
   const filter = filterIn(query)
   const cursor = query.get('cursor') ?? undefined
   const source = filter.source ?? sourceWith(tally.groups, filter)
-  // Which of several files has such rows is known when they are counted.
+  // With several files, the first one with matching rows is known only after counting.
   const isReady = source !== undefined || Object.keys(filter).length === 0 || tally.isWhole || tally.error !== null
   const asked = JSON.stringify([run.id, filter, isReady && source, cursor])
   const page = useLoad<RowsPage | undefined>(
@@ -50,10 +50,10 @@ export const RowsPanel = ({importId, run, tally}: PanelProps) => {
 }
 
 const sayEmpty = (filter: Filter, {reached, nextCursor}: RowsPage) => {
-  if (nextCursor !== null) return `None among the rows up to ${count(reached)}: look on.`
+  if (nextCursor !== null) return `No matches up to row ${count(reached)}. Search further.`
   return Object.keys(filter).some(key => key !== 'source')
-    ? 'No row fits these filters.'
-    : 'No row of this file is told of: a filter of the mapping kept them back, or the run did not come to them.'
+    ? 'No rows match these filters.'
+    : 'No rows of this file: a filter excluded them, or the run ended before.'
 }
 
 const Pager = ({data, isFirst, isLoading}: {data: RowsPage; isFirst: boolean; isLoading: boolean}) => {
@@ -67,7 +67,7 @@ const Pager = ({data, isFirst, isLoading}: {data: RowsPage; isFirst: boolean; is
     <div class="run-pager">
       <p class="quiet" role="status">${first === undefined ? '' : `Rows ${count(first)} to ${count(last)}: ${plural(data.rows.length, 'row')} shown`}</p>
       ${!isFirst && html`<${Button} onClick=${() => turn(undefined)}>First page<//>`}
-      ${data.nextCursor !== null && html`<${Button} isBusy=${isLoading} onClick=${() => turn(data.nextCursor!)}>${data.rows.length < perPage ? 'Look on' : 'Next page'}<//>`}
+      ${data.nextCursor !== null && html`<${Button} isBusy=${isLoading} onClick=${() => turn(data.nextCursor!)}>${data.rows.length < perPage ? 'Search further' : 'Next page'}<//>`}
     </div>
   `
 }
@@ -83,12 +83,12 @@ const Filters = ({filter, run, tally}: {filter: Filter; run: Run; tally: Tally})
   const files = tally.sources.map(({id, label}) => ({value: id, label}))
   const used = filterKeys.filter(key => key !== 'source' && filter[key] !== undefined)
   return html`
-    <div class="run-filters" role="search" aria-label="Filter the rows">
+    <div class="run-filters" role="search" aria-label="Filter rows">
       ${files.length > 1 && html`<${Select} label="File" value=${filter.source ?? files[0]!.value} options=${files} onChange=${(source: string) => set({source, from: ''})} />`}
-      ${run.dryRun ? select('action', 'Would', choices.action) : select('outcome', 'Outcome', choices.outcome)}
+      ${run.dryRun ? select('action', 'Action', choices.action) : select('outcome', 'Outcome', choices.outcome)}
       ${select('module', 'Module', choices.module)}
       ${select('code', 'Reason', choices.code)}
-      <${Typed} label="Text" value=${filter.text ?? ''} placeholder=${run.dryRun ? 'in old, new or why' : 'in reason or record'} onTyped=${(text: string) => set({text})} />
+      <${Typed} label="Text" value=${filter.text ?? ''} placeholder=${run.dryRun ? 'Old, new or reason' : 'Reason or record'} onTyped=${(text: string) => set({text})} />
       <${Typed} label="From row" value=${filter.from ?? ''} inputmode="numeric" isNumber onTyped=${(from: string) => set({from})} />
       ${used.length > 0 && html`<${Button} kind="quiet" onClick=${() => set(Object.fromEntries(used.map(key => [key, ''])))}>Clear filters<//>`}
     </div>
@@ -104,7 +104,7 @@ type TypedProps = {
   onTyped: (text: string) => void
 }
 
-/** Asked for when nothing is typed for a moment. */
+/** An input that applies its text after a pause in typing. */
 const Typed = ({value, onTyped, isNumber = false, ...rest}: TypedProps) => {
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])
@@ -114,5 +114,5 @@ const Typed = ({value, onTyped, isNumber = false, ...rest}: TypedProps) => {
     const timer = setTimeout(() => onTyped(text.trim()), typedMs)
     return () => clearTimeout(timer)
   }, [text])
-  return html`<${TextField} ...${rest} value=${text} onInput=${setText} error=${isWrong && 'A whole number from 1'} />`
+  return html`<${TextField} ...${rest} value=${text} onInput=${setText} error=${isWrong && 'Enter a whole number from 1'} />`
 }

@@ -1,14 +1,14 @@
 import type {Run} from './run.ts'
 import {type ActionKey, actionKeys, actionWords, type Group, outcomeKeys, outcomeWords} from './tally.ts'
 
-/** What stands in the address of a table of rows. */
+/** The filters of a table of rows, which the URL keeps. */
 export const filterKeys = ['source', 'module', 'outcome', 'action', 'code', 'text', 'from'] as const
 export type Filter = Partial<Record<(typeof filterKeys)[number], string>>
 
 export const filterIn = (query: URLSearchParams): Filter =>
   Object.fromEntries(filterKeys.flatMap(key => (query.get(key) ? [[key, query.get(key)!]] : [])))
 
-/** Of several files the first that has rows which fit, as far as they are counted; undefined where none is known to. */
+/** Returns the first file with matching rows among those counted so far, or undefined. */
 export const sourceWith = (groups: Group[], {outcome, action, module, code}: Filter): string | undefined =>
   groups.find(
     group =>
@@ -20,7 +20,7 @@ export const sourceWith = (groups: Group[], {outcome, action, module, code}: Fil
 
 export type Option = {value: string; label: string}
 
-/** Choices of each list: what there is among the rows of this run, with how many; and what is chosen, though nothing of it be there. */
+/** Returns the options of each filter with row counts. The selected value is an option even if it has no rows. */
 export const choicesIn = (groups: Group[], filter: Filter, {dryRun}: Pick<Run, 'dryRun'>) => {
   const count = (of: (group: Group) => string | null) => {
     const rows = new Map<string, number>()
@@ -73,14 +73,14 @@ export const choicesIn = (groups: Group[], filter: Filter, {dryRun}: Pick<Run, '
   }
 }
 
-/** One outcome or several, as people call them. */
+/** Returns the label of one or several outcomes. */
 export const sayOutcome = (value: string): string =>
   value
     .split(',')
     .map(one => outcomeWords[one as keyof typeof outcomeWords]?.word ?? otherOutcomes[one] ?? one)
     .join(' or ')
 
-const otherOutcomes: Record<string, string> = {lookup: 'Link', would_ask: 'Would ask', made_after_no_answer: 'Made after no answer'}
+const otherOutcomes: Record<string, string> = {lookup: 'Lookup', would_ask: 'Would ask', made_after_no_answer: 'Created after no answer'}
 
 const sayAction = (value: string): string =>
   value

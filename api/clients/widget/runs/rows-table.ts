@@ -12,17 +12,17 @@ import {adviceOf} from './why.ts'
 
 type TableProps = {importId: string; run: Run; rows: RunRow[]; source: Source; isNew: boolean; empty: Markup}
 
-/** One line for each record of a row; more of the row beneath it, when it is asked for. On a phone each line is a card. */
+/** A table with one line per record of a row, and details on request. On a phone each line is a card. */
 export const RowsTable = ({importId, run, rows, source, isNew, empty}: TableProps) => {
   const [open, setOpen] = useState<number | null>(null)
   if (rows.length === 0) return html`<div class="empty">${empty}</div>`
   const hasModules = new Set(rows.flatMap(({entries}) => entries.map(({module}) => module))).size > 1
   const heads = [
     'Row',
-    run.dryRun ? 'Would' : 'Outcome',
+    run.dryRun ? 'Action' : 'Outcome',
     ...(hasModules ? ['Module'] : []),
     'Record',
-    run.dryRun ? 'Old → new' : 'Why, and what to do',
+    run.dryRun ? 'Old → new' : 'Reason and advice',
   ]
   const lines = rows.flatMap(row =>
     linesOf(row).map((line, at) => ({...line, row, isFirst: at === 0, isLast: at === linesOf(row).length - 1})),
@@ -30,7 +30,7 @@ export const RowsTable = ({importId, run, rows, source, isNew, empty}: TableProp
   return html`
     <div class="table-frame rows-table" aria-busy=${isNew ? 'true' : undefined}>
       <table class="cards">
-        <caption class="unseen">${run.dryRun ? 'What a run would do, row by row' : 'What became of each row'}</caption>
+        <caption class="unseen">${run.dryRun ? 'Planned actions by row' : 'Results by row'}</caption>
         <thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead>
         <tbody>
           ${lines.map(({entry, links, row, isFirst, isLast}) => {
@@ -69,10 +69,10 @@ const Said = ({entry}: {entry: Entry}) => {
 
 const mostChanges = 6
 
-/** Old and new of every field that would change. */
-export const Changes = ({changes, isNew}: {changes: Change[]; isNew: boolean}) => {
+/** Shows the old and new values of changed fields. */
+const Changes = ({changes, isNew}: {changes: Change[]; isNew: boolean}) => {
   const [isAll, setAll] = useState(false)
-  if (changes.length === 0) return html`<span class="quiet">Nothing changes</span>`
+  if (changes.length === 0) return html`<span class="quiet">No changes</span>`
   const shown = isAll ? changes : changes.slice(0, mostChanges)
   return html`
     <dl class=${`plan-changes ${isNew ? 'all-new' : ''}`}>

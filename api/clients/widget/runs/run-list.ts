@@ -6,18 +6,18 @@ import type {Column} from '../ui/table.ts'
 import {kindOf, type Run, sayRange, sayState} from './run.ts'
 import {type OutcomeKey, outcomeKeys, outcomeWords, sumCounts} from './tally.ts'
 
-/** Where a run is looked at; null of one that belongs to no import. */
+/** Returns the URL of a run's page, or null for a run without an import. */
 export const addressOf = ({id, importId, dryRun}: Run): string | null =>
   importId === null ? null : to('imports', importId, dryRun ? 'try' : 'run', {run: id})
 
 const short: Partial<Record<OutcomeKey, string>> = {
   planned: 'would be written',
-  inherited: 'written before',
+  inherited: 'already written',
   filtered: 'filtered out',
   unanswered: 'without answer',
 }
 
-/** What it came to, in a few words; what is nought is left out. */
+/** Formats the outcomes of a run in short, without zeros. */
 export const sayCounts = (run: Pick<Run, 'counts'>): string => {
   const sum = sumCounts(run.counts)
   const parts = outcomeKeys
@@ -29,7 +29,7 @@ export const sayCounts = (run: Pick<Run, 'counts'>): string => {
 const sayTook = ({startedAt, endedAt}: Run) =>
   startedAt && endedAt ? duration(Math.max(1000, Date.parse(endedAt) - Date.parse(startedAt))) : '–'
 
-/** What every list of runs shows; `first` stands before it. */
+/** Returns the columns of every list of runs. Those of `first` come first. */
 export const runColumns = (first: Column<Run>[]): Column<Run>[] => [
   ...first,
   {
@@ -44,11 +44,11 @@ export const runColumns = (first: Column<Run>[]): Column<Run>[] => [
     cell: run =>
       html`${sayCounts(run)}${run.progress && run.state !== 'ended' && html`<span class="hint"> of ${plural(run.progress.total, 'row')}</span>`}${run.questions > 0 && run.importId && !run.dryRun && html` · <a href=${to('imports', run.importId, 'questions', {run: run.id})}>${plural(run.questions, 'question')}</a>`}`,
   },
-  {head: 'Began', cell: run => at(run.startedAt ?? run.authorisedAt)},
-  {head: 'Took', cell: sayTook},
+  {head: 'Started', cell: run => at(run.startedAt ?? run.authorisedAt)},
+  {head: 'Duration', cell: sayTook},
 ]
 
-/** The run's name in a list: what kind it is, with its range. */
+/** Shows the label of a run in a list: its kind and row range. */
 export const RunName = ({run}: {run: Run}) => {
   const address = addressOf(run)
   const range = sayRange(run.rows)

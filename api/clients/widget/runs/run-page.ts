@@ -1,6 +1,6 @@
 import {html} from '../html.ts'
 import {ImportFrame} from '../imports/frame.ts'
-import type {Known} from '../imports/known.ts'
+import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {goIfHere, place, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
@@ -18,33 +18,33 @@ import type {Run} from './run.ts'
 import {sumCounts} from './tally.ts'
 import {useTally} from './use-tally.ts'
 
-/** Before a run, while it is under way, and what it came to. */
+/** The run step: before, during and after a run. */
 export const RunPage = ({params: {id = ''}}: PageProps) => html`
   <${ImportFrame} id=${id} step="run" actions=${html`<a class="button" href=${to('imports', id, 'runs')}>All runs</a>`}>
-    ${(known: Known) => html`<${RunBody} id=${id} known=${known} />`}
+    ${(loadedImport: LoadedImport) => html`<${RunBody} id=${id} known=${loadedImport} />`}
   <//>
 `
 
-const RunBody = ({id, known}: {id: string; known: Known}) => {
+const RunBody = ({id, known: loadedImport}: {id: string; known: LoadedImport}) => {
   const isNew = place.value.query.get('new') !== null
-  const runId = isNew ? null : chooseRun(known, {dryRun: false})
+  const runId = isNew ? null : chooseRun(loadedImport, {dryRun: false})
   const goOn = goIfHere()
   const started = async (next: string) => {
     expectFocus()
     goOn(to('imports', id, 'run', {run: next}))
-    await known.again()
+    await loadedImport.again()
   }
-  if (runId === null) return html`<${Before} id=${id} known=${known} onStarted=${started} />`
+  if (runId === null) return html`<${Before} id=${id} known=${loadedImport} onStarted=${started} />`
   return html`
-    <${Followed} key=${runId} id=${id} runId=${runId} known=${known}>
-      ${(run: Run) => html`<${Summary} id=${id} run=${run} known=${known} onStarted=${started} />`}
+    <${Followed} key=${runId} id=${id} runId=${runId} known=${loadedImport}>
+      ${(run: Run) => html`<${Summary} id=${id} run=${run} known=${loadedImport} onStarted=${started} />`}
     <//>
   `
 }
 
-type SummaryProps = {id: string; run: Run; known: Known; onStarted: (run: string) => void}
+type SummaryProps = {id: string; run: Run; known: LoadedImport; onStarted: (run: string) => void}
 
-const Summary = ({id, run, known, onStarted}: SummaryProps) => {
+const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
   const tally = useTally(id, run.expiredAt ? null : run.id)
   const {failed, refused, unanswered} = sumCounts(run.counts)
   const several = tally.sources.length > 1
@@ -54,34 +54,34 @@ const Summary = ({id, run, known, onStarted}: SummaryProps) => {
       <h2 id="summary" ref=${focused} tabindex="-1">${titleOf(run)}</h2>
       <${RunLine} run=${run} />
       <${WhyNotice} run=${run} actions=${null} />
-      ${run.dryRun && html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>Look at what it would have done</a><//>`}
+      ${run.dryRun && html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>View its plan</a><//>`}
       <${Outcomes} run=${run} importId=${id} />
       <${EveryRow} run=${run} />
-      ${run.overageRows > 0 && html`<p class="hint">${run.overageRows.toLocaleString()} of them were beyond the plan and are billed one by one.</p>`}
-      ${run.expiredAt && html`<p class="quiet">Its rows and files went at the end of the plan's history window; its counts are left.</p>`}
+      ${run.overageRows > 0 && html`<p class="hint">${run.overageRows.toLocaleString()} of them are beyond the plan and billed per row.</p>`}
+      ${run.expiredAt && html`<p class="quiet">Its rows and files were deleted at the end of your plan's history window. The counts remain.</p>`}
       ${
         !run.expiredAt &&
         html`
           <div class="actions">
-            <a class="button main" href=${to('imports', id, 'results', {run: run.id})}>Look at the rows</a>
+            <a class="button main" href=${to('imports', id, 'results', {run: run.id})}>View rows</a>
             ${!several && failed + refused > 0 && html`<${Download} importId=${id} run=${run.id} kind="failed">Download failed.csv<//>`}
             ${!several && html`<${Download} importId=${id} run=${run.id} kind="results">Download results.csv<//>`}
             ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
           </div>
-          ${several && html`<p class="hint">The run read several files: results.csv and failed.csv of each are with its rows.</p>`}
+          ${several && html`<p class="hint">This run has several files. Download results.csv and failed.csv of each on the results page.</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />
           <${Reasons} tally=${tally} importId=${id} run=${run} />
-          ${unanswered > 0 && html`<${Notice} kind="warning" title="Some rows had no answer">The CRM did not say whether it wrote them. A retry looks for each before it sends it again, so nothing is made twice.<//>`}
+          ${unanswered > 0 && html`<${Notice} kind="warning" title="Some rows had no answer">The CRM did not confirm whether it wrote them. A retry searches for each record first, so nothing is created twice.<//>`}
         `
       }
     </section>
-    <${Retry} importId=${id} run=${run} known=${known} onStarted=${onStarted} />
-    ${known.import.state !== 'expired' && may('operator') && html`<p class="begin-anew"><a href=${to('imports', id, 'run', {new: 'yes'})}>Start another run over all rows</a></p>`}
+    <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} />
+    ${loadedImport.import.state !== 'expired' && may('operator') && html`<p class="begin-anew"><a href=${to('imports', id, 'run', {new: 'yes'})}>Start a new run with all rows</a></p>`}
   `
 }
 
 const titleOf = (run: Run) => {
-  if (run.stop) return 'What it came to before it ended'
+  if (run.stop) return 'Results before the run stopped'
   const {failed, refused, unanswered} = sumCounts(run.counts)
-  return failed + refused + unanswered === 0 ? 'Done: no row failed' : 'Done: some rows were not written'
+  return failed + refused + unanswered === 0 ? 'Done: no rows failed' : 'Done: some rows were not written'
 }

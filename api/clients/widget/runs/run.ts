@@ -1,4 +1,4 @@
-/** A run as the API answers it: `GET /orgs/{org}/imports/{id}/runs/{run}`. */
+/** A run, as `GET /orgs/{org}/imports/{id}/runs/{run}` returns it. */
 export type Run = {
   id: string
   importId: string | null
@@ -14,6 +14,9 @@ export type Run = {
   rowsWritten: number
   overageRows: number
   counts: Counts
+  /** Skipped rows whose record already held every value. Earlier versions of Lading do not send it. */
+  unchanged?: number
+  creditsSaved?: number
   questions: number
   progress: Progress | null
   stop: Stop | null
@@ -26,10 +29,10 @@ export type Run = {
   expiredAt: string | null
 }
 export type Counts = Record<string, Record<string, number>>
-export type Progress = {done: number; total: number; rowsPerSecond: number | null; etaSeconds: number | null}
-export type Stop = {stopped: string; message: string; rowsPerRun?: number; stoppedBy?: 'plan' | 'declaration'; rowsWrittenTotal?: number}
+type Progress = {done: number; total: number; rowsPerSecond: number | null; etaSeconds: number | null}
+type Stop = {stopped: string; message: string; rowsPerRun?: number; stoppedBy?: 'plan' | 'declaration'; rowsWrittenTotal?: number}
 
-/** A run told again by its events; what they do not tell stays as it was. */
+/** Merges an event into a run. A field that the event lacks keeps its value. */
 export const withEvent = (run: Run, {event, data}: {event: string; data: unknown}): Run => {
   if (event === 'end' || event === 'asked') return {...run, ...(data as {run: Run}).run}
   return event === 'state' || event === 'progress' ? {...run, ...(data as Partial<Run>)} : run
@@ -41,21 +44,21 @@ export const isUnderWay = ({state}: Pick<Run, 'state'>): boolean => state !== 'e
 type Tone = 'neutral' | 'info' | 'good' | 'warning' | 'bad'
 
 const stateWords: Record<Run['state'], string> = {
-  authorised: 'Not begun',
-  queued: 'Waiting for its turn',
-  writing: 'Under way',
+  authorised: 'Not started',
+  queued: 'Queued',
+  writing: 'Running',
   paused: 'Paused',
-  closing: 'Ending',
+  closing: 'Finishing',
   ended: 'Done',
 }
 
-/** How a run stands, in a word or two. */
+/** Returns the label of a run's state, with its colour. */
 export const sayState = ({state, stop, dryRun}: Pick<Run, 'state' | 'stop' | 'dryRun'>): {word: string; tone: Tone} => {
   if (state === 'ended' && stop?.stopped === 'CANCELLED') return {word: 'Cancelled', tone: 'neutral'}
   if (state === 'ended' && stop && !dryRun) return {word: 'Stopped', tone: 'bad'}
   if (state === 'ended') return {word: 'Done', tone: 'good'}
   if (stop) return {word: 'Stopping', tone: 'warning'}
-  if (state === 'writing' && dryRun) return {word: 'Trying', tone: 'info'}
+  if (state === 'writing' && dryRun) return {word: 'Running', tone: 'info'}
   return {word: stateWords[state], tone: state === 'paused' ? 'warning' : 'info'}
 }
 
@@ -64,19 +67,19 @@ export const kindOf = ({dryRun, retryOf}: Pick<Run, 'dryRun' | 'retryOf'>): stri
   return retryOf ? 'Retry' : 'Run'
 }
 
-/** The rows of every file it was given, in words; null where that is all of them. */
+/** Describes the row range of a run. Returns null for all rows. */
 export const sayRange = (rows: Run['rows']): string | null => {
   if (!rows || (rows.from === undefined && rows.to === undefined)) return null
   const {from = 1, to} = rows
-  if (to === undefined) return `from row ${from} on`
-  return from === to ? `row ${from} alone` : `rows ${from} to ${to}`
+  if (to === undefined) return `from row ${from}`
+  return from === to ? `row ${from}` : `rows ${from} to ${to}`
 }
 
-/** What carries each run on, by the id of the one that is carried on. */
+/** Maps the id of each retried run to the run that retries it. */
 export const laterOf = (runs: Run[]): Map<string, Run> =>
   new Map(runs.flatMap(run => (run.retryOf && !run.dryRun ? [[run.retryOf, run]] : [])))
 
-/** Runs with those that carry them on behind them, the newest chain first; dry runs are chains of their own. */
+/** Groups runs into retry chains, newest first. A dry run forms a separate chain. */
 export const chainsOf = (runs: Run[]): Run[][] => {
   const later = laterOf(runs)
   const known = new Set(runs.map(({id}) => id))

@@ -1,16 +1,16 @@
 type Picker = (options: {
   suggestedName: string
 }) => Promise<{createWritable(): Promise<WritableStream<Uint8Array> & {abort(reason?: unknown): Promise<void>}>}>
-type Told = (sent: number, total: number | null) => void
+type SaveCallbacks = (sent: number, total: number | null) => void
 
-/** Safari and Firefox have no picker: there the file is held by the browser until it is whole. */
+/** Returns the browser's file picker. Safari and Firefox have none, and hold the whole file in memory instead. */
 const picker = () => (globalThis as {showSaveFilePicker?: Picker}).showSaveFilePicker
 
 /**
- * Writes an answer to a file of the person's choice, and tells how far it is; answers its bytes, null where the person chose none. The
- * file is chosen first, in the click: a browser lets nobody ask later.
+ * Saves a response to a file that the person chooses, and reports progress. Returns its size, or null if the person cancelled. Call it
+ * within the click event, because browsers open the picker only there.
  */
-export const saveStream = async (name: string, open: () => Promise<Response>, tell: Told): Promise<number | null> => {
+export const saveStream = async (name: string, open: () => Promise<Response>, tell: SaveCallbacks): Promise<number | null> => {
   const choose = picker()
   if (!choose) return saveWhole(name, await open(), tell)
   const chosen = await choose({suggestedName: name}).catch((error: unknown) => {
@@ -24,9 +24,11 @@ export const saveStream = async (name: string, open: () => Promise<Response>, te
   return counted.sent()
 }
 
-const saveWhole = async (name: string, response: Response, tell: Told) => {
+const saveWhole = async (name: string, response: Response, tell: SaveCallbacks) => {
   const counted = countBytes(response, tell)
-  const blob = await new Response(response.body!.pipeThrough(counted.through), {headers: {'content-type': 'text/csv'}}).blob()
+  const blob = await new Response(response.body!.pipeThrough(counted.through), {
+    headers: {'content-type': response.headers.get('content-type') ?? ''},
+  }).blob()
   const link = document.createElement('a')
   link.href = URL.createObjectURL(blob)
   link.download = name
@@ -35,7 +37,7 @@ const saveWhole = async (name: string, response: Response, tell: Told) => {
   return blob.size
 }
 
-const countBytes = (response: Response, tell: Told) => {
+const countBytes = (response: Response, tell: SaveCallbacks) => {
   const length = response.headers.get('content-length')
   const total = length === null || response.headers.get('content-encoding') ? null : Number(length)
   let sent = 0

@@ -21,7 +21,7 @@ type FormProps = {
   onStarted: (run: string) => void
 }
 
-/** Which rows, and how many at most; a run that writes is asked about once more. */
+/** The form to start a run: row range and maximum. A run that writes asks for confirmation. */
 export const StartForm = ({importId, sources, dryRun, target, isHindered = false, onStarted}: FormProps) => {
   const [draft, setDraft, forget] = useKept<Draft>(`start ${importId} ${dryRun ? 'dry' : 'real'}`, noDraft)
   const [isAsking, setAsking] = useState(false)
@@ -44,16 +44,16 @@ export const StartForm = ({importId, sources, dryRun, target, isHindered = false
     else setAsking(true)
   }
   if (!may('operator')) return null
-  const label = dryRun ? `Try ${plural(planned, 'row')}` : `Write ${plural(planned, 'row')} to ${target}`
+  const label = dryRun ? `Start dry run of ${plural(planned, 'row')}` : `Write ${plural(planned, 'row')} to ${target}`
   return html`
     <form class="start-form" onSubmit=${submit} novalidate>
       <div class="start-fields">
         <${TextField} label="From row" value=${draft.from} onInput=${set('from')} error=${problems.from} inputmode="numeric" placeholder="1" />
-        <${TextField} label="To row" value=${draft.to} onInput=${set('to')} error=${problems.to} inputmode="numeric" placeholder="last" />
-        ${!dryRun && html`<${TextField} label="Write at most" value=${draft.most} onInput=${set('most')} error=${problems.most} inputmode="numeric" placeholder="all of them" />`}
+        <${TextField} label="To row" value=${draft.to} onInput=${set('to')} error=${problems.to} inputmode="numeric" placeholder="Last" />
+        ${!dryRun && html`<${TextField} label="Maximum rows" value=${draft.most} onInput=${set('most')} error=${problems.most} inputmode="numeric" placeholder="All" />`}
       </div>
-      <p class="hint">${dryRun ? 'Leave them empty to try every row.' : 'Leave them empty to write every row. A run that reaches the most it may write stops, and can be carried on.'}</p>
-      ${planned === 0 && html`<p class="wrong">No file of this import has rows with these numbers.</p>`}
+      <p class="hint">${dryRun ? 'Leave empty for all rows.' : 'Leave empty to write all rows. A run that reaches the maximum stops, and you can retry it to continue.'}</p>
+      ${planned === 0 && html`<p class="wrong">No file of this import has these rows.</p>`}
       <${StartProblem} error=${starting.error} importId=${importId} />
       <${Button} kind="main" type="submit" isBusy=${starting.isBusy} disabled=${isHindered || planned === 0}>${label}<//>
     </form>
@@ -91,8 +91,8 @@ const AskFirst = ({rows, target, label, importId, start, onFewer, onClose}: AskP
   const said = refused === null ? null : html`<${StartProblem} error=${refused} importId=${importId} onFewer=${onFewer} />`
   return html`
     <${Confirm} title=${`Write to ${target}?`} action=${label} work=${work} onClose=${onClose} problem=${said}>
-      <p>Up to ${plural(rows, 'row')} ${rows === 1 ? 'is' : 'are'} sent to ${target} as the mapping says: records are made and changed there. It cannot be undone here; a run can be cancelled, and what is written by then stays.</p>
-      <p>Each row that is written counts in your plan.</p>
+      <p>Up to ${plural(rows, 'row')} ${rows === 1 ? 'is' : 'are'} sent to ${target} to create and update records. You can cancel the run, but you cannot undo rows already written.</p>
+      <p>Each written row counts against your plan.</p>
     <//>
   `
 }

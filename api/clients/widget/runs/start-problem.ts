@@ -18,7 +18,7 @@ type Lift =
 
 type RefusedProps = {error: unknown; importId: string; again?: () => void; onFewer?: ((rows: number) => void) | undefined}
 
-/** Why a run could not begin, with every way on there is. */
+/** Explains why a run could not start, with possible next steps. */
 export const StartProblem = ({error, importId, again, onFewer}: RefusedProps) => {
   if (!(error instanceof ApiError)) return html`<${Problem} error=${error} again=${again} />`
   if (error.status === 402) return html`<${NoRoom} error=${error} onFewer=${onFewer} />`
@@ -28,15 +28,13 @@ export const StartProblem = ({error, importId, again, onFewer}: RefusedProps) =>
 
 const wayOn = ({code, body}: ApiError, importId: string): Markup => {
   const run = typeof body?.run === 'string' ? body.run : undefined
-  if (code === 'RUN_RETRIED')
-    return html`<a class="button" href=${to('imports', importId, 'run', {run})}>Go to the run that carried it on</a>`
-  if (code === 'IMPORT_RUNNING')
-    return html`<a class="button" href=${to('imports', importId, 'run', {run})}>Go to the run that is under way</a>`
+  if (code === 'RUN_RETRIED') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>View the retry</a>`
+  if (code === 'IMPORT_RUNNING') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>View the active run</a>`
   if (code === 'SNAPSHOT_CHANGED')
-    return html`A retry needs the file and its reading as the run had them. Set them back under <a href=${to('imports', importId, 'files')}>Files</a>, or <a href=${to('imports', importId, 'run', {new: 'yes'})}>start a new run</a>: rows that match are changed, not made again.`
-  if (code === 'WRITES_PAUSED') return html`<a class="button" href=${to('connections')}>Go to the connections</a>`
-  if (code === 'FILE_GONE') return html`<a class="button" href=${to('imports')}>Make a new import</a>`
-  if (code === 'NOT_READY') return html`<a class="button" href=${to('imports', importId, 'mapping')}>Go to the mapping</a>`
+    return html`A retry needs the same file and file options as the run. Restore them under <a href=${to('imports', importId, 'files')}>Files</a>, or <a href=${to('imports', importId, 'run', {new: 'yes'})}>start a new run</a>, which updates matching records.`
+  if (code === 'WRITES_PAUSED') return html`<a class="button" href=${to('connections')}>Go to connections</a>`
+  if (code === 'FILE_GONE') return html`<a class="button" href=${to('imports')}>Create a new import</a>`
+  if (code === 'NOT_READY') return html`<a class="button" href=${to('imports', importId, 'mapping')}>Go to mapping</a>`
   return null
 }
 
@@ -44,8 +42,8 @@ const NoRoom = ({error, onFewer}: {error: ApiError; onFewer?: ((rows: number) =>
   const {limit, used, reserved, remaining, lift = []} = error.body
   return html`
     <${Notice} kind="warning" title=${error.message}>
-      ${typeof remaining === 'number' && html`<p>${plural(remaining, 'row')} left of ${count(limit)} in this period; ${count(used)} used${reserved ? `, ${count(reserved)} held by runs under way` : ''}.</p>`}
-      ${lift.length > 0 && html`<p>What you can do:</p><ul>${(lift as Lift[]).map(one => html`<li>${sayLift(one, onFewer)}</li>`)}</ul>`}
+      ${typeof remaining === 'number' && html`<p>${plural(remaining, 'row')} left of ${count(limit)} in this period; ${count(used)} used${reserved ? `, ${count(reserved)} reserved by active runs` : ''}.</p>`}
+      ${lift.length > 0 && html`<p>To continue:</p><ul>${(lift as Lift[]).map(one => html`<li>${sayLift(one, onFewer)}</li>`)}</ul>`}
       <code class="code">${error.code}</code>
     <//>
   `
@@ -57,21 +55,21 @@ const sayLift = (lift: Lift, onFewer?: (rows: number) => void): Markup => {
   switch (lift.by) {
     case 'fewer':
       return onFewer
-        ? html`<${Button} onClick=${() => onFewer(lift.rows)}>Write ${plural(lift.rows, 'row')} at most<//>`
-        : `Write ${plural(lift.rows, 'row')} at most`
+        ? html`<${Button} onClick=${() => onFewer(lift.rows)}>Write at most ${plural(lift.rows, 'row')}<//>`
+        : `Write at most ${plural(lift.rows, 'row')}`
     case 'trial':
-      return html`${may('owner') ? plan('Start the trial') : 'An owner may start the trial'}${lift.limit !== null && `: it has room for ${count(lift.limit)}`}`
+      return html`${may('owner') ? plan('Start the trial') : 'Ask an owner to start the trial'}${lift.limit !== null && ` (limit ${count(lift.limit)})`}`
     case 'plan':
-      return html`${plan(`Change to ${lift.name}`)}${lift.limit !== null && `: it has room for ${count(lift.limit)}`}`
+      return html`${plan(`Change to ${lift.name}`)}${lift.limit !== null && ` (limit ${count(lift.limit)})`}`
     case 'pack':
       return plan(`Buy ${lift.name}`)
     case 'overage':
-      return plan('Let rows beyond the plan through, at a price')
+      return plan('Enable overage')
     case 'period':
       return `Wait until ${onDay(lift.at)}, when the next period begins`
     case 'payment':
-      return plan('See to the payment that is late')
+      return plan('Pay the overdue invoice')
     default:
-      return 'Write to support'
+      return 'Contact support'
   }
 }

@@ -1,24 +1,24 @@
-/** What a person has typed: texts, empty where they leave it to us. */
+/** The typed values of the start form. An empty one means the default. */
 export type Draft = {from: string; to: string; most: string}
 export const noDraft: Draft = {from: '', to: '', most: ''}
 
 export type StartBody = {rows?: {from?: number; to?: number}; declaredRows?: number}
 type Problems = Partial<Record<keyof Draft, string>>
 
-/** The request of it, or what is wrong with each field. */
+/** Converts the typed values to a request, with a problem for each invalid one. */
 export const draftOf = ({from, to, most}: Draft): {body: StartBody; problems: Problems} => {
   const [first, last, declared] = [readWhole(from), readWhole(to), readWhole(most)]
   const problems: Problems = {}
-  const wrong = 'Type a whole number from 1, or nothing'
+  const wrong = 'Enter a whole number from 1, or leave empty'
   if (first === null) problems.from = wrong
   if (last === null) problems.to = wrong
   if (declared === null) problems.most = wrong
-  if (first && last && first > last) problems.to = `It is before row ${first}: the range would be empty`
+  if (first && last && first > last) problems.to = `Enter a row from ${first}`
   const rows = {...(first && {from: first}), ...(last && {to: last})}
   return {body: {...(Object.keys(rows).length > 0 && {rows}), ...(declared && {declaredRows: declared})}, problems}
 }
 
-/** Undefined where nothing is typed; null where it is no whole number from 1. Spaces, dots and commas between thousands are passed over. */
+/** Parses a whole number from 1. Returns undefined for an empty text, null for an invalid one. Thousands separators are ignored. */
 const readWhole = (text: string): number | null | undefined => {
   const digits = text.trim().replace(/(?<=\d)[\s.,'’](?=\d{3})/g, '')
   if (digits === '') return undefined
@@ -26,6 +26,6 @@ const readWhole = (text: string): number | null | undefined => {
   return /^\d{1,10}$/.test(digits) && value >= 1 ? value : null
 }
 
-/** Rows of a file that a run of these numbers reads, at most: which of the struck ones lie in the range is not known before. */
+/** Returns the most rows that a range can have. The exact number is unknown here, because the positions of excluded rows are. */
 export const rowsIn = ({rows, struck}: {rows: number; struck: number}, {from = 1, to = rows}: {from?: number; to?: number} = {}): number =>
   Math.min(rows - struck, Math.max(0, Math.min(to, rows) - from + 1))

@@ -1,27 +1,25 @@
 import type {Counts, Run} from './run.ts'
 
-/** A word for something, what it means in half a sentence, and the tone it is told in. */
-type Said = {word: string; means: string; tone: 'good' | 'info' | 'neutral' | 'bad' | 'warning'}
+/** The label, explanation and colour of an outcome. */
+type OutcomeWords = {word: string; means: string; tone: 'good' | 'info' | 'neutral' | 'bad' | 'warning'}
 
-/** Every way a row can end, in the order it is told, with the word for it. */
-export const outcomeKeys = [
-  ...(['created', 'updated', 'planned', 'inherited', 'skipped', 'filtered', 'failed', 'refused', 'unanswered'] as const),
-] as const
+/** All outcomes of a row, in display order. */
+export const outcomeKeys = ['created', 'updated', 'planned', 'inherited', 'skipped', 'filtered', 'failed', 'refused', 'unanswered'] as const
 export type OutcomeKey = (typeof outcomeKeys)[number]
 
-export const outcomeWords: Record<OutcomeKey, Said> = {
-  created: {word: 'Created', means: 'a record was made', tone: 'good'},
-  updated: {word: 'Updated', means: 'a record was changed', tone: 'info'},
-  planned: {word: 'Would be written', means: 'a record would be made or changed', tone: 'good'},
-  inherited: {word: 'Written before', means: 'an earlier run of this chain had written it', tone: 'neutral'},
-  skipped: {word: 'Skipped', means: 'left as it is, as the mapping says, or until you answer', tone: 'neutral'},
-  filtered: {word: 'Filtered out', means: 'a filter of the mapping kept it back', tone: 'neutral'},
-  failed: {word: 'Failed', means: 'not sent: a value or a link did not come out', tone: 'bad'},
-  refused: {word: 'Refused', means: 'sent, and the CRM declined it', tone: 'bad'},
-  unanswered: {word: 'No answer', means: 'sent, and the CRM did not answer: it may or may not be written', tone: 'warning'},
+export const outcomeWords: Record<OutcomeKey, OutcomeWords> = {
+  created: {word: 'Created', means: 'a record was created', tone: 'good'},
+  updated: {word: 'Updated', means: 'a record was updated', tone: 'info'},
+  planned: {word: 'Would be written', means: 'a record would be created or updated', tone: 'good'},
+  inherited: {word: 'Already written', means: 'an earlier run wrote it', tone: 'neutral'},
+  skipped: {word: 'Skipped', means: 'left unchanged by the mapping, or waiting for your answer', tone: 'neutral'},
+  filtered: {word: 'Filtered out', means: 'excluded by a filter', tone: 'neutral'},
+  failed: {word: 'Failed', means: 'not sent, because a value or lookup failed', tone: 'bad'},
+  refused: {word: 'Refused', means: 'refused by the CRM', tone: 'bad'},
+  unanswered: {word: 'No answer', means: 'the CRM did not answer, so it may or may not be written', tone: 'warning'},
 }
 
-/** Rows by outcome, of all modules together or of one. */
+/** Sums the rows of each outcome, of all modules or of one. */
 export const sumCounts = (counts: Counts, module?: string): Record<OutcomeKey, number> => {
   const sum = Object.fromEntries(outcomeKeys.map(key => [key, 0])) as Record<OutcomeKey, number>
   for (const [name, of] of Object.entries(counts))
@@ -29,19 +27,19 @@ export const sumCounts = (counts: Counts, module?: string): Record<OutcomeKey, n
   return sum
 }
 
-export const totalOf = (sum: Record<OutcomeKey, number>): number => outcomeKeys.reduce((total, key) => total + sum[key], 0)
+const totalOf = (sum: Record<OutcomeKey, number>): number => outcomeKeys.reduce((total, key) => total + sum[key], 0)
 
 export type Account = {
   lines: {key: OutcomeKey; rows: number; byModule: number[]}[]
   modules: string[]
   told: number
   total: number | null
-  /** Rows of the files that nothing is told of: a run that was stopped did not come to them. */
+  /** Rows without an outcome, because the run stopped before them. */
   notReached: number
   isWhole: boolean
 }
 
-/** Every row of a run's files, by what became of it: what is told and what was not reached add up to what there is. */
+/** Accounts for all rows of a run by outcome. Reported rows and unreached rows add up to the total. */
 export const accountOf = ({counts, progress}: Pick<Run, 'counts' | 'progress'>): Account => {
   const sum = sumCounts(counts)
   const modules = Object.keys(counts)
@@ -54,14 +52,13 @@ export const accountOf = ({counts, progress}: Pick<Run, 'counts' | 'progress'>):
   return {lines, modules, told, total, notReached, isWhole: total !== null && told === total}
 }
 
-/** Rows a retry would do again. */
-export const leftOf = (run: Pick<Run, 'counts' | 'progress'>): number => {
+/** Returns how many rows a retry would write. */
+export const leftOf = (run: Pick<Run, 'counts' | 'progress' | 'unchanged'>): number => {
   const {failed, refused, unanswered, skipped} = sumCounts(run.counts)
-  return failed + refused + unanswered + skipped + accountOf(run).notReached
+  return failed + refused + unanswered + skipped - (run.unchanged ?? 0) + accountOf(run).notReached
 }
 
 export type Group = {
-  /** The file. */
   source: string
   module: string
   moduleLabel: string
@@ -79,7 +76,7 @@ export type Group = {
 const nameOf = ({source, module, phase, outcome, action, code, field}: Group) =>
   JSON.stringify([source, module, phase, outcome, action, code, field])
 
-/** Groups of several pages or files as one list, the largest first. */
+/** Merges groups of several pages or files, and sorts them by size, largest first. */
 export const mergeGroups = (before: Group[], more: Group[]): Group[] => {
   const merged = new Map(before.map(group => [nameOf(group), group]))
   for (const group of more) {
@@ -91,25 +88,27 @@ export const mergeGroups = (before: Group[], more: Group[]): Group[] => {
 
 const problems = new Set(['failed', 'refused', 'unanswered'])
 
-/** Why rows were not written, the most frequent reason first. `skipped` with a code is a reason too: the row waits for somebody, or was refused by a rule. */
+/** Returns the reasons why rows were not written, most frequent first. A skipped row with a code counts too: it waits for an answer, or a rule refused it. */
 export const reasonsOf = (groups: Group[]): Group[] =>
-  groups.filter(({outcome, code}) => problems.has(outcome) || (outcome === 'skipped' && code !== null)).toSorted((a, b) => b.rows - a.rows)
+  groups
+    .filter(({outcome, code}) => problems.has(outcome) || (outcome === 'skipped' && code !== null && code !== 'UNCHANGED'))
+    .toSorted((a, b) => b.rows - a.rows)
 
 export const actionKeys = ['create', 'update', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
 export type ActionKey = (typeof actionKeys)[number]
-export const actionWords: Record<ActionKey, Said> = {
-  create: {word: 'Create', means: 'a record would be made', tone: 'good'},
-  update: {word: 'Update', means: 'a record would be changed', tone: 'info'},
+export const actionWords: Record<ActionKey, OutcomeWords> = {
+  create: {word: 'Create', means: 'a record would be created', tone: 'good'},
+  update: {word: 'Update', means: 'a record would be updated', tone: 'info'},
   replace: {word: 'Replace', means: 'the rows of a subform would be replaced', tone: 'info'},
-  patch: {word: 'Patch', means: 'single fields would be changed afterwards', tone: 'info'},
-  ask: {word: 'Ask', means: 'several records match: you would be asked which', tone: 'warning'},
-  skip: {word: 'Skip', means: 'it would be left as it is', tone: 'neutral'},
+  patch: {word: 'Patch', means: 'some fields would be updated afterwards', tone: 'info'},
+  ask: {word: 'Ask', means: 'several records match, so you would be asked', tone: 'warning'},
+  skip: {word: 'Skip', means: 'it would be left unchanged', tone: 'neutral'},
   fail: {word: 'Fail', means: 'it could not be sent', tone: 'bad'},
 }
 
 export type PlanLine = {module: string; label: string; actions: Record<ActionKey, number>}
 
-/** What a dry run would do, rows by module and action. */
+/** Returns the number of planned rows by module and action. */
 export const planOf = (groups: Group[]): PlanLine[] => {
   const lines = new Map<string, PlanLine>()
   for (const {module, moduleLabel, action, rows} of groups) {

@@ -5,18 +5,19 @@ import {type Group, mergeGroups} from './tally.ts'
 
 export type Source = {id: string; label: string; rows: number}
 type Page = {sources: Source[]; source: string; groups: Omit<Group, 'source'>[]; reached: number; nextCursor: string | null}
-/** `recounts`: how often it was counted anew. */
+/** The rows of a run by outcome. `recounts` is how many times they were counted again. */
 export type Tally = {groups: Group[]; sources: Source[]; isWhole: boolean; recounts: number; error: unknown; again(): void}
 type State = Omit<Tally, 'again'>
 
 const nothing: State = {groups: [], sources: [], isWhole: false, recounts: 0, error: null}
 const leastPauseMs = 10_000
-/** Counting a large run takes the server a while: it is left alone for so many times as long. */
+/** Length of the pause after a count, in durations of that count, because counting a large run is expensive. */
 const pausePerCount = 10
 
 /**
- * How a run's rows ended, all its files together; of large ones what is counted so far, until it is whole. Null: nothing is to be counted. While the
- * run goes on it is counted anew now and then, as long as somebody looks, and once more when it has ended: what was counted stays until then.
+ * Counts the rows of a run by outcome, all files together, and returns partial results until the count is complete. With a null `runId` it
+ * counts nothing. While the run is active and the page visible, it recounts regularly, and once more at the end. The old counts stay until
+ * then.
  */
 export const useTally = (importId: string, runId: string | null, isGoing = false): Tally => {
   const [state, setState] = useState<State>(nothing)

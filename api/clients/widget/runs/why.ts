@@ -1,39 +1,39 @@
 import type {Run} from './run.ts'
 
-/** What keeps a run from going on, and what a person can do about it. `go`: where that is done, as parts of an address. */
-export type Why = {title: string; message: string; todo: string; go?: {label: string; parts: string[]}}
+/** Why a run is paused or stopped, and what to do. `go` is a link to the page for it. */
+export type ReasonOfRow = {title: string; message: string; todo: string; go?: {label: string; parts: string[]}}
 
-type Words = Pick<Why, 'title' | 'todo' | 'go'>
+type Words = Pick<ReasonOfRow, 'title' | 'todo' | 'go'>
 
 const pauses: Record<string, Words> = {
   DAILY_ALLOWANCE_SPENT: {
-    title: "The CRM's daily allowance is used up",
-    todo: 'Nothing to do: the run goes on by itself. Cancel it if you would rather not wait.',
+    title: "The CRM's daily API quota is exhausted",
+    todo: 'The run resumes automatically. Cancel it if you do not want to wait.',
   },
-  RATE_LIMITED: {title: 'The CRM asks to slow down', todo: 'Nothing to do: the run goes on by itself in a moment.'},
-  CRM_UNAVAILABLE: {title: 'The CRM does not answer', todo: 'Nothing to do: the run goes on by itself.'},
+  RATE_LIMITED: {title: "The CRM's rate limit was reached", todo: 'The run resumes automatically in a moment.'},
+  CRM_UNAVAILABLE: {title: 'The CRM is not responding', todo: 'The run resumes automatically.'},
   CONNECTION_UNAVAILABLE: {
     title: 'The CRM refuses the connection',
-    todo: 'The run tries again by itself. If this lasts, connect the CRM again under Connections.',
+    todo: 'The run retries automatically. If this lasts, connect the CRM again under Connections.',
     go: {label: 'Connections', parts: ['connections']},
   },
-  CONNECTION_THROTTLED: {title: 'The CRM limits how often access is renewed', todo: 'Nothing to do: the run continues by itself.'},
+  CONNECTION_THROTTLED: {title: 'The CRM limits how often access is renewed', todo: 'The run resumes automatically.'},
   WRITES_PAUSED: {
-    title: 'Writes on this connection are paused',
-    todo: 'An administrator lifts the pause under Connections; the run then goes on by itself.',
+    title: 'Writing is paused',
+    todo: 'Ask an admin to resume writing under Connections. The run then resumes automatically.',
     go: {label: 'Connections', parts: ['connections']},
   },
-  ORG_CLOSED: {title: 'This organisation is closed', todo: 'The run goes on when the organisation is opened again.'},
-  FROM_FUTURE: {title: 'The service is being updated', todo: 'The run goes on when its workers are updated. Nothing is lost.'},
-  SANDBOX_UNAVAILABLE: {title: 'Expressions cannot be run just now', todo: 'Nothing to do: the run looks again in half a minute.'},
-  UNAVAILABLE: {title: 'A part of the service is away', todo: 'Nothing to do: the run looks again in half a minute.'},
+  ORG_CLOSED: {title: 'This organisation is closed', todo: 'The run resumes when the organisation is reopened.'},
+  FROM_FUTURE: {title: 'The service is being updated', todo: 'The run resumes after the update. Nothing is lost.'},
+  SANDBOX_UNAVAILABLE: {title: 'Expressions are temporarily unavailable', todo: 'The run retries automatically.'},
+  UNAVAILABLE: {title: 'A part of the service is unavailable', todo: 'The run retries automatically.'},
 }
 
 const stops: Record<string, Words> = {
-  CANCELLED: {title: 'The run was cancelled', todo: 'Retry it to carry on: rows it has written are not written again.'},
+  CANCELLED: {title: 'The run was cancelled', todo: 'Retry it to continue. Rows already written are not written again.'},
   LIMIT_ROWS_PER_RUN: {
-    title: 'The run has written all the rows it may',
-    todo: 'Retry it to carry on with the rows that are left, or look at what your plan has room for.',
+    title: 'The run reached its row limit',
+    todo: 'Retry it to write the remaining rows, or check the limits of your plan.',
     go: {label: 'Plan and usage', parts: ['settings', 'plan']},
   },
   GRANT_ENDED: {
@@ -41,32 +41,32 @@ const stops: Record<string, Words> = {
     todo: 'Connect the CRM again, then retry the run.',
     go: {label: 'Connections', parts: ['connections']},
   },
-  CRM_REFUSED: {title: 'The CRM refuses this run', todo: 'Correct in the CRM what the message names, then retry the run.'},
-  LAPSED: {title: 'The run was paused for too long', todo: 'See that the CRM can be reached, then retry the run.'},
+  CRM_REFUSED: {title: 'The CRM refused this run', todo: 'Fix the problem in the CRM, then retry the run.'},
+  LAPSED: {title: 'The run was paused for too long', todo: 'Check that the CRM is reachable, then retry the run.'},
   FILE_GONE: {
-    title: 'The file is no longer here',
-    todo: 'Make a new import and add the file again.',
+    title: 'The file was deleted',
+    todo: 'Create a new import and upload the file again.',
     go: {label: 'Imports', parts: ['imports']},
   },
-  EXPRESSION_TIMEOUT: {title: 'An expression takes too long', todo: 'Make the expression of the mapping simpler, then retry the run.'},
+  EXPRESSION_TIMEOUT: {title: 'An expression takes too long', todo: 'Simplify the expression in the mapping, then retry the run.'},
   ENGINE_FAILED: {
-    title: 'The service could not carry the run',
-    todo: 'Retry it later. If it happens again, tell whoever runs this service.',
+    title: 'The run failed because of an internal error',
+    todo: 'Retry it later. If it happens again, contact support.',
   },
 }
 
-/** Why it waits or has ended early; null where it does neither. The server's own words stand between. */
-export const whyOf = ({pause, stop, state, dryRun}: Pick<Run, 'pause' | 'stop' | 'state' | 'dryRun'>): Why | null => {
+/** Returns why a run is paused or stopped, or null. The page shows the server's message between title and advice. */
+export const whyOf = ({pause, stop, state, dryRun}: Pick<Run, 'pause' | 'stop' | 'state' | 'dryRun'>): ReasonOfRow | null => {
   if (stop && dryRun && stop.stopped === 'LIMIT_ROWS_PER_RUN')
     return {
       title: 'A run would stop before its end',
       message: stop.message,
-      todo: 'Narrow the rows, or look at what your plan has room for.',
+      todo: 'Choose fewer rows, or check the limits of your plan.',
     }
   if (stop) {
-    const known = stops[stop.stopped] ?? {title: 'The run was stopped', todo: 'Mend what is said here, then retry the run.'}
+    const known = stops[stop.stopped] ?? {title: 'The run was stopped', todo: 'Fix the problem, then retry the run.'}
     const isEnding = state !== 'ended' && stop.stopped === 'CANCELLED'
-    const title = isEnding ? 'The run is being cancelled: what is on its way is waited for' : known.title
+    const title = isEnding ? 'Cancelling: waiting for batches in flight' : known.title
     return {
       ...known,
       title: dryRun ? title.replace('The run', 'The dry run') : title,
@@ -75,64 +75,66 @@ export const whyOf = ({pause, stop, state, dryRun}: Pick<Run, 'pause' | 'stop' |
     }
   }
   if (!pause || state === 'ended') return null
-  const known = pauses[pause.code] ?? {title: 'The run is paused', todo: 'It goes on by itself as soon as it can.'}
+  const known = pauses[pause.code] ?? {title: 'The run is paused', todo: 'It resumes automatically.'}
   return {...known, message: pause.message}
 }
 
-/** The server's words mostly end with how to carry on: it is not said twice. */
+/** Returns the advice to show below the server's message, or an empty text if the message already ends with advice. */
 const leftToSay = (todo: string, message: string, dryRun: boolean): string => {
   if (/retry this run|start another dry run|authorise another run/i.test(message)) return ''
-  return dryRun ? 'Nothing was written: start another dry run when that is mended.' : todo
+  return dryRun ? 'Nothing was written. Fix the problem, then start another dry run.' : todo
 }
 
-const lookedFor = 'Retry: the record is looked for first, so it is not made twice.'
-const lookYourself = "Look for the row's record in the CRM. Write the row again only if it is not there."
+const lookedFor = 'Retry the run. It searches for the record first, so it is not created twice.'
+const lookYourself = "Search for the row's record in the CRM. Import the row again only if it is not there."
 
-/** What to do about rows that were sent and not answered, by the code they ended with. */
+/** Advice for unanswered rows, by code. */
 const unansweredAdvice: Record<string, string> = {
-  RESEND_SAFE: 'Retry: a unique field keeps the CRM from making the record twice.',
-  KEY_UNANSWERED: 'Another row with the same match value has no answer. Look for its record in the CRM, then retry.',
-  RECORD_HELD: "The CRM named another row's record for this row. Look for this row's record in the CRM, then retry the run.",
-  MAYBE_MADE:
-    'Records in the CRM equal this row, and none is certainly its own. Choose in the CRM, and write the row again only if none is.',
+  RESEND_SAFE: 'Retry the run. A unique field prevents a duplicate record.',
+  KEY_UNANSWERED: 'Another row with the same match value has no answer. Search for its record in the CRM, then retry.',
+  RECORD_HELD: "The CRM returned another row's record for this row. Search for this row's record in the CRM, then retry the run.",
+  MAYBE_MADE: 'Several CRM records equal this row. Check them in the CRM, and import the row again only if none belongs to it.',
   SENT_BEFORE: lookYourself,
   PAYLOAD_CHANGED: 'Set the mapping back to what it was when the row was sent, then retry.',
 }
 
-/** What to do about other rows that ended with this code, by the service's own codes and the CRM's most frequent ones. */
+/** Advice for other rows, by codes of the service and frequent codes of the CRM. */
 const advice: Record<string, string> = {
-  INVALID_VALUE: 'Change the value in the file, or how the mapping reads it.',
-  AMBIGUOUS_VALUE: 'Say under Columns how such values are read.',
-  TOO_LONG: 'Shorten the value in the file or by an expression.',
-  NOT_IN_PICKLIST: 'Map the value to one the CRM knows, or add it to the list at the CRM.',
-  MANDATORY_NOT_FOUND: 'The CRM asks for a field the row does not have: fill it in the file, or map it.',
-  INVALID_DATA: 'The CRM does not take a value of the row: change it in the file, or how it is mapped.',
-  DUPLICATE_DATA: 'A record with this value is there already: match by that field to change it instead.',
-  MATCH_MANY: 'Several records match: answer the questions, then retry.',
-  MATCH_ONE: 'A record is there already, and the mapping leaves it as it is.',
-  MATCH_SKIPPED: 'You chose to skip it. Answer otherwise and retry, if you want it written.',
-  MATCH_REFUSED: 'The CRM cannot search by this value: change it, or match by another field.',
-  LOOKUP_MANY: 'Several records fit the link: answer the questions, then retry.',
-  LOOKUP_NONE: 'No record fits the link: import those first, or correct the value.',
-  LOOKUP_REFUSED: 'The CRM cannot search for this link: correct the value.',
-  PARENT_FAILED: 'The row it belongs to was not written: mend that one first, then retry.',
-  PARENT_MANY: 'Several rows or records fit as what it belongs to: make that plain in the file.',
+  INVALID_VALUE: 'Change the value in the file, or the mapping.',
+  AMBIGUOUS_VALUE: 'Choose under Columns how to read such values.',
+  TOO_LONG: 'Shorten the value in the file or with an expression.',
+  NOT_IN_PICKLIST: 'Map the value to an option, or add the option in the CRM.',
+  MANDATORY_NOT_FOUND: 'A required field is empty. Fill it in the file, or map it.',
+  INVALID_DATA: 'The CRM does not accept a value. Change it in the file, or change the mapping.',
+  DUPLICATE_DATA: 'A record with this value already exists. Match by this field to update it.',
+  MATCH_MANY: 'Several records match. Answer the questions, then retry.',
+  MATCH_ONE: 'A record already exists, and the mapping skips such rows.',
+  UNCHANGED: 'The record already holds these values. No action is needed.',
+  MATCH_SKIPPED: 'You chose to skip this row. To write it, change your answer and retry.',
+  MATCH_REFUSED: 'The CRM cannot search for this value. Change it, or match by another field.',
+  LOOKUP_MANY: 'Several records match the lookup. Answer the questions, then retry.',
+  LOOKUP_NONE: 'No record matches the lookup. Import the missing records first, or correct the value.',
+  LOOKUP_REFUSED: 'The CRM cannot search for this lookup value. Correct the value.',
+  PARENT_FAILED: 'The parent row was not written. Fix the parent row, then retry.',
+  PARENT_MANY: 'Several parents match this row. Make the parent unique in the file.',
   PAYLOAD_CHANGED: 'Set the mapping back to what it was when the row was sent, then retry.',
   MAYBE_MADE: lookYourself,
   SENT_BEFORE: lookYourself,
-  ROW_RAGGED: 'The row has more or fewer cells than the header: mend it in the file.',
-  ROW_EMPTY: 'Nothing to do: there is nothing in the row.',
+  ROW_RAGGED: 'The row has more or fewer cells than the header. Fix the row in the file.',
+  ROW_EMPTY: 'The row is empty. No action is needed.',
+  ROWS_MISSING: 'A new record needs at least one subform row. Add one to the file of the subform rows, then retry.',
+  ROWS_FAILED: 'A subform row of this record has an error. Fix that row, then retry.',
   ROWS_APART: 'Put the rows of one record next to each other in the file.',
-  ROW_OF_SAME_PARENT: 'Mend the other row of the same record, then retry.',
-  BATCH_SIZE: 'Split the rows of this record: the CRM takes fewer at once.',
-  NO_PERMISSION: "The connection's CRM user may not write this: ask the CRM's administrator.",
+  ROW_OF_SAME_PARENT: 'Fix the other row of the same record, then retry.',
+  BATCH_SIZE: 'The record has too many rows for the CRM. Split them.',
+  NO_PERMISSION: "The connection's CRM user lacks permission. Ask the CRM administrator.",
 }
 
 export const adviceOf = ({code, outcome, message}: {code: string | null; outcome: string; message?: string | null}): string | null => {
   if (outcome === 'unanswered') return unansweredAdvice[code ?? ''] ?? lookedFor
   if (code !== null && advice[code]) return advice[code]
-  if (code?.startsWith('EXPRESSION')) return 'The expression fails with the values of this row: mend it under Mapping.'
+  if (code?.startsWith('EXPRESSION')) return 'The expression fails for this row. Fix it under Mapping.'
   if (message?.includes('may exist')) return lookYourself
-  if (outcome === 'refused') return 'Mend at the CRM or in the file what it says, then retry.'
-  return outcome === 'failed' ? 'Mend it in the file or under Mapping, then retry.' : null
+  if (outcome === 'refused') return 'Fix the problem in the CRM or in the file, then retry.'
+  return outcome === 'failed' ? 'Fix the problem in the file or under Mapping, then retry.' : null
 }

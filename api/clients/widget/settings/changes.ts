@@ -5,6 +5,7 @@ import {client, inOrg} from '../state/session.ts'
 import {Select} from '../ui/field.ts'
 import {at} from '../ui/format.ts'
 import {PagedTable, usePages} from '../ui/paged-table.ts'
+import {AuditDownload} from './audit.ts'
 import {SettingsFrame} from './frame.ts'
 
 type Change = {
@@ -22,18 +23,19 @@ type Change = {
 }
 type Connector = {id: string; name: string}
 
-/** Who changed which setting, from what to what; a page more at a time. */
+/** The history of the settings, page by page. */
 export const Changes = () => {
   const connector = place.value.query.get('connection') ?? ''
   const connectors = useLoad<Connector[]>(async signal => (await client.get(inOrg('/connectors'), {}, signal)).connectors, [])
   const changes = usePages<Change>('/config/changes', 'changes', {limit: 50, connector: connector || null})
-  const options = [{value: '', label: 'The organisation’s own'}, ...(connectors.data ?? []).map(({id, name}) => ({value: id, label: name}))]
+  const options = [{value: '', label: 'None'}, ...(connectors.data ?? []).map(({id, name}) => ({value: id, label: name}))]
   return html`
-    <${SettingsFrame} title="Changes" lead="Every changed setting, with who changed it, from what and to what.">
+    <${SettingsFrame} title="Changes" lead="The history of all settings: who changed what, and when.">
       <div class="settings-filter">
-        <${Select} label="Also of the connection" value=${connector} options=${options} onChange=${(id: string) => setQuery({connection: id})} />
+        <${Select} label="Include changes of a connection" value=${connector} options=${options} onChange=${(id: string) => setQuery({connection: id})} />
       </div>
-      <${PagedTable} of=${changes} caption="Changes, newest first" columns=${columns} empty="Nothing has been changed yet." />
+      <${AuditDownload} />
+      <${PagedTable} of=${changes} caption="Changes, newest first" columns=${columns} empty="No changes yet." />
     <//>
   `
 }
@@ -43,13 +45,13 @@ const columns = [
   {
     head: 'Who',
     cell: ({userName, via, tokenName}: Change) =>
-      html`${userName ?? 'Nobody signed in'}<br /><span class="quiet">${tokenName ? `token ${tokenName}` : via}</span>`,
+      html`${userName ?? 'No signed-in user'}<br /><span class="quiet">${tokenName ? `token ${tokenName}` : via}</span>`,
   },
   {
     head: 'What',
     isName: true,
     cell: ({subject, target, proposedBy}: Change) =>
-      html`${subject}${target && html`<br /><span class="quiet">${target}</span>`}${proposedBy && html`<br /><span class="quiet">proposed by ${proposedBy}</span>`}`,
+      html`<span class="unbroken">${subject}</span>${target && html`<br /><span class="quiet">${target}</span>`}${proposedBy && html`<br /><span class="quiet">proposed by ${proposedBy}</span>`}`,
   },
   {head: 'Before', cell: ({before}: Change) => html`<${Value} value=${before} />`},
   {head: 'After', cell: ({after}: Change) => html`<${Value} value=${after} />`},
@@ -57,7 +59,7 @@ const columns = [
 
 const shortest = 80
 
-/** Short values stand in the row; longer ones open. */
+/** Shows a value. A long one can be expanded. */
 const Value = ({value}: {value: unknown}) => {
   if (value === null || value === undefined) return html`<span class="quiet">none</span>`
   if (typeof value !== 'object' && String(value).length <= shortest) return html`<code>${String(value)}</code>`

@@ -9,7 +9,7 @@ import {annotationChange, type ConfiguredField, type ConfiguredModule, linesOf, 
 
 type FieldDialogProps = {module: ConfiguredModule; version: number; field: ConfiguredField; again: () => void; onClose: () => void}
 
-/** What the organisation says of a field: for people, for proposals, and for what may leave the server. */
+/** Edits the annotation of a field. */
 export const FieldDialog = ({module, version, field, again, onClose}: FieldDialogProps) => {
   const {annotation, apiName, label} = field
   const [draft, setDraft] = useState({
@@ -26,20 +26,20 @@ export const FieldDialog = ({module, version, field, again, onClose}: FieldDialo
     const after = {...draft, aliases: linesOf(draft.aliases), examples: linesOf(draft.examples)}
     const changed = annotationChange(annotation, after)
     if (Object.keys(changed).length) await patchField(module, version, {apiName, changed})
-    say(`${label ?? apiName} is saved`)
+    say(`Saved ${label ?? apiName}`)
     onClose()
     again()
   })
   const actions = html`<${Button} onClick=${onClose}>Cancel<//><${Button} kind="main" isBusy=${save.isBusy} onClick=${() => save.run()}>Save<//>`
   return html`
     <${Dialog} title=${label ?? apiName} onClose=${onClose} actions=${actions}>
-      <${TextArea} label="Description" hint="What the field is for, in your words" rows="2" value=${draft.description} onInput=${(description: string) => set({description})} />
-      <${TextField} label="Format" hint="How its values are written" value=${draft.format} onInput=${(format: string) => set({format})} />
-      <${TextArea} label="Also called" hint="Names of columns that belong here, one to a line" value=${draft.aliases} onInput=${(aliases: string) => set({aliases})} />
-      <${TextArea} label="Examples" hint="Values it may have, one to a line; they never leave the server" value=${draft.examples} onInput=${(examples: string) => set({examples})} />
-      <${Check} label="Personal data" hint="Its values never leave the server as they are" checked=${draft.pii} onChange=${(pii: boolean) => set({pii})} />
-      <${Check} label="Derived" hint="It is made from other fields: no column belongs here" checked=${draft.derived} onChange=${(derived: boolean) => set({derived})} />
-      <${Check} label="Not offered" hint="Imports do not offer it, and nothing is proposed for it" checked=${draft.excluded} onChange=${(excluded: boolean) => set({excluded})} />
+      <${TextArea} label="Description" hint="What the field is for" rows="2" value=${draft.description} onInput=${(description: string) => set({description})} />
+      <${TextField} label="Format" hint="How values are written" value=${draft.format} onInput=${(format: string) => set({format})} />
+      <${TextArea} label="Aliases" hint="Names of columns that belong to this field, one per line" value=${draft.aliases} onInput=${(aliases: string) => set({aliases})} />
+      <${TextArea} label="Examples" hint="Sample values, one per line. They never leave the server" value=${draft.examples} onInput=${(examples: string) => set({examples})} />
+      <${Check} label="Personal data" hint="Values are never sent to AI unmasked" checked=${draft.pii} onChange=${(pii: boolean) => set({pii})} />
+      <${Check} label="Derived" hint="Computed from other fields, so no column belongs here" checked=${draft.derived} onChange=${(derived: boolean) => set({derived})} />
+      <${Check} label="Hidden" hint="Not available in imports or suggestions" checked=${draft.excluded} onChange=${(excluded: boolean) => set({excluded})} />
       <${Problem} error=${save.error} />
     <//>
   `

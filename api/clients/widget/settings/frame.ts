@@ -18,7 +18,7 @@ const tabs: {key: string; label: string; role?: Role}[] = [
 
 type FrameProps = {title: string; lead?: Markup; actions?: Markup; children?: Markup; trail?: {label: string; href: string}[]}
 
-/** A page of the settings, under the list of all of them that this role may see. */
+/** A settings page, with tabs for the pages that the role may see. */
 export const SettingsFrame = ({title, lead, actions, children, trail = []}: FrameProps) => html`
   <${Tabs}
     label="Settings"

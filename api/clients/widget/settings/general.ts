@@ -16,32 +16,32 @@ type Settings = {
   aiSamplePolicy: string
   followsCrmRoles: boolean
 }
-type Read = {settings: Settings; registryVersion: number}
+type GeneralInput = {settings: Settings; registryVersion: number}
 
 const policies = [
-  {value: 'allow', label: 'Values may leave'},
-  {value: 'masked', label: 'Personal values leave as shapes only'},
-  {value: 'deny', label: 'No values leave'},
+  {value: 'allow', label: 'Send values'},
+  {value: 'masked', label: 'Mask personal values'},
+  {value: 'deny', label: 'Send no values'},
 ]
 const dateFormats = ['yyyy-MM-dd', 'dd.MM.yyyy', 'dd/MM/yyyy', 'MM/dd/yyyy', 'd.M.yyyy']
 
-/** What holds for the whole organisation. What is saved is held against the version it was read at. */
+/** General settings of the org. Saving fails if they have changed since they were loaded. */
 export const General = () => {
-  const loaded = useLoad<Read>(signal => client.get(inOrg('/config/settings'), {}, signal), [])
+  const loaded = useLoad<GeneralInput>(signal => client.get(inOrg('/config/settings'), {}, signal), [])
   return html`
-    <${SettingsFrame} title="General" lead="What holds for the whole organisation.">
-      <${Shown} of=${loaded}>${(read: Read) => html`<${SettingsForm} key=${read.registryVersion} read=${read} again=${loaded.again} />`}<//>
+    <${SettingsFrame} title="General" lead="Settings for the whole organisation.">
+      <${Shown} of=${loaded}>${(read: GeneralInput) => html`<${SettingsForm} key=${read.registryVersion} read=${read} again=${loaded.again} />`}<//>
     <//>
   `
 }
 
-const SettingsForm = ({read: {settings, registryVersion}, again}: {read: Read; again: () => void}) => {
+const SettingsForm = ({read: {settings, registryVersion}, again}: {read: GeneralInput; again: () => void}) => {
   const [draft, setDraft] = useState(settings)
   const [context, setContext] = useState(JSON.stringify(settings.expressionContext, null, 2))
   const save = useDoing(async () => {
     const changed = {...draft, expressionContext: readJson(context)}
     await client.patch(inOrg('/config/settings'), changed, {'if-match': `"${registryVersion}"`})
-    say('The settings are saved')
+    say('Settings saved')
     again()
   })
   const set = (change: Partial<Settings>) => setDraft({...draft, ...change})
@@ -55,13 +55,13 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: Read; a
       <fieldset class="bare" disabled=${!mayChange}>
         <${Formats} draft=${draft} set=${set} />
         <${Select}
-          label="What AI help may see of your files"
-          hint="What leaves this server for a language model, where one is configured. Fields marked as personal never leave as they are."
+          label="Data sent to AI"
+          hint="Sample values sent to an AI model, if one is configured. Fields marked as personal data are always masked."
           value=${draft.aiSamplePolicy}
           options=${policies}
           onChange=${(aiSamplePolicy: string) => set({aiSamplePolicy})}
         />
-        <${TextArea} label="Context of expressions" hint="JSON that every expression sees as “context”, such as a rate or a list of codes" rows="4" value=${context} onInput=${setContext} />
+        <${TextArea} label="Expression context" hint="JSON available to every expression as “context”, for example a rate or a list of codes" rows="4" value=${context} onInput=${setContext} />
         <${Check}
           label="Roles follow the CRM"
           hint="Each sign-in and renewal reads a member’s profile in the CRM. Roles set by hand or by an invitation stay; people deactivated in the CRM lose access"
@@ -69,7 +69,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: Read; a
           onChange=${(followsCrmRoles: boolean) => set({followsCrmRoles})}
         />
         <${Problem} error=${save.error} again=${isStale(save.error) ? again : undefined} />
-        ${mayChange ? html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>` : html`<${Notice}>Admins change these.<//>`}
+        ${mayChange ? html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>` : html`<${Notice}>Only admins can change these settings.<//>`}
       </fieldset>
     </form>
   `
@@ -77,14 +77,14 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: Read; a
 
 const Formats = ({draft, set}: {draft: Settings; set: (change: Partial<Settings>) => void}) => html`
   <${Select}
-    label="Dates are shown as"
+    label="Date format"
     value=${draft.dateFormat}
     options=${[...new Set([draft.dateFormat, ...dateFormats])].map(value => ({value, label: value}))}
     onChange=${(dateFormat: string) => set({dateFormat})}
   />
   <${TextField}
     label="Time zone"
-    hint="By its name in the IANA’s list: dates and times in files without one of their own are read in it"
+    hint="IANA name. Used for dates and times in files that have no time zone"
     list="time-zones"
     required
     value=${draft.timezone}
@@ -99,6 +99,6 @@ const readJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new Error(`The context of expressions is not JSON: ${(error as Error).message}`)
+    throw new Error(`The expression context is not JSON: ${(error as Error).message}`)
   }
 }

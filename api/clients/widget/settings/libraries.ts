@@ -24,16 +24,16 @@ export type Library = {
   updatedAt: string
 }
 
-/** Functions of the organisation's own, for its expressions. */
+/** The helper libraries of the org. */
 export const Libraries = () => {
   const loaded = useLoad<Library[]>(async signal => (await client.get<Json>(inOrg('/libraries'), {}, signal)).libraries, [])
   const [isNew, setNew] = useState(false)
-  const actions = may('admin') && html`<${Button} kind="main" onClick=${() => setNew(true)}>Publish a library<//>`
+  const actions = may('admin') && html`<${Button} kind="main" onClick=${() => setNew(true)}>Publish library<//>`
   return html`
-    <${SettingsFrame} title="Libraries" lead="Functions of your own that expressions may call by the library’s name, such as names.full(row.First, row.Last)." actions=${actions}>
+    <${SettingsFrame} title="Libraries" lead="Your own functions for expressions, called by the name of the library, for example names.full(row.First, row.Last)." actions=${actions}>
       ${isNew && html`<${Publish} again=${loaded.again} onClose=${() => setNew(false)} />`}
       <${Shown} of=${loaded}>
-        ${(list: Library[]) => html`<${Table} caption="Libraries" columns=${columns} rows=${list} keyOf=${({namespace}: Library) => namespace} empty="There are none yet. A library is a small JavaScript module: publish one, and every expression may call it." />`}
+        ${(list: Library[]) => html`<${Table} caption="Libraries" columns=${columns} rows=${list} keyOf=${({namespace}: Library) => namespace} empty="No libraries yet. A library is a small JavaScript module whose functions every expression can call." />`}
       <//>
     <//>
   `
@@ -41,7 +41,7 @@ export const Libraries = () => {
 
 const columns = [
   {head: 'Library', isName: true, cell: ({namespace}: Library) => html`<a href=${to('settings', 'libraries', namespace)}>${namespace}</a>`},
-  {head: 'What it does', cell: ({manifest}: Library) => manifest.description ?? '–'},
+  {head: 'Description', cell: ({manifest}: Library) => manifest.description ?? '–'},
   {head: 'Functions', isNumber: true, cell: ({manifest}: Library) => manifest.functions.length},
   {head: 'Version', cell: ({version, versionNumber}: Library) => `${version} (v${versionNumber})`},
   {

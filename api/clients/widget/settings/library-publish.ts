@@ -17,7 +17,7 @@ const firstManifest = {
   functions: [
     {
       name: 'full',
-      description: 'First and last name with one blank between',
+      description: 'First and last name, separated by a space',
       parameters: [{name: 'first'}, {name: 'last'}],
       returns: 'text',
       examples: [{arguments: ['Ana', 'Ruiz'], result: 'Ana Ruiz'}],
@@ -28,7 +28,7 @@ const firstSource = `export const full = (first, last) => [first, last].filter(B
 
 type PublishProps = {library?: Library; again: () => void; onClose: () => void}
 
-/** A new library, or the next version of one. The server loads it, runs its examples, and publishes it only when they come out. */
+/** A dialog that publishes a new library or the next version. The server first loads it and runs its examples. */
 export const Publish = ({library, again, onClose}: PublishProps) => {
   const about = library ? `library.${library.namespace}.${library.versionNumber}` : 'library.new'
   const [manifest, setManifest, forgetManifest] = useKept(`${about}.manifest`, JSON.stringify(library?.manifest ?? firstManifest, null, 2))
@@ -39,7 +39,7 @@ export const Publish = ({library, again, onClose}: PublishProps) => {
     setWrong(typeof read === 'string' ? read : null)
     if (typeof read === 'string') return
     await client.put(inOrg(`/libraries/${encodeURIComponent(read.namespace)}`), {manifest: read, source})
-    say(`${read.namespace} ${read.version} is published`)
+    say(`Published ${read.namespace} ${read.version}`)
     forgetManifest()
     forgetSource()
     onClose()
@@ -47,7 +47,7 @@ export const Publish = ({library, again, onClose}: PublishProps) => {
   })
   const actions = html`<${Button} onClick=${onClose}>Cancel<//><${Button} kind="main" isBusy=${publish.isBusy} onClick=${() => publish.run()}>Publish<//>`
   return html`
-    <${Dialog} title=${library ? `Next version of ${library.namespace}` : 'Publish a library'} onClose=${onClose} actions=${actions}>
+    <${Dialog} title=${library ? `Publish new version of ${library.namespace}` : 'Publish library'} onClose=${onClose} actions=${actions}>
       <${TextArea} label="Manifest" hint="JSON: the library’s name, version and functions with their examples" rows="10" error=${isWrong} value=${manifest} onInput=${setManifest} />
       <${TextArea} label="Source" hint="A JavaScript module that exports these functions" rows="8" value=${source} onInput=${setSource} />
       <${Problem} error=${publish.error} />
@@ -58,7 +58,7 @@ export const Publish = ({library, again, onClose}: PublishProps) => {
 const readManifest = (text: string): {namespace: string; version: string} | string => {
   try {
     const read = JSON.parse(text)
-    return typeof read?.namespace === 'string' ? read : 'It names no namespace'
+    return typeof read?.namespace === 'string' ? read : 'Add a namespace'
   } catch (error) {
     return (error as Error).message
   }

@@ -17,7 +17,7 @@ import {Publish} from './library-publish.ts'
 
 type Version = {versionNumber: number; version: string; restoredFrom: number | null; publishedBy: string | null; publishedAt: string}
 
-/** One library: its functions, its source, and the versions before, each of which can be brought back. */
+/** Shows one library: its functions, its source, and its versions, each with a button to restore it. */
 export const LibraryPage = ({params}: PageProps) => {
   const {namespace} = params as {namespace: string}
   const address = inOrg(`/libraries/${encodeURIComponent(namespace)}`)
@@ -31,7 +31,7 @@ export const LibraryPage = ({params}: PageProps) => {
     <${SettingsFrame} title=${namespace} trail=${[{label: 'Libraries', href: to('settings', 'libraries')}]} lead=${library.data?.manifest.description}>
       <${Shown} of=${library}>
         ${(one: Library) => html`
-          ${one.managedBy === 'sdk' && html`<${Notice}>This library is published from your configuration’s repository: change it there.<//>`}
+          ${one.managedBy === 'sdk' && html`<${Notice}>This library is managed by your configuration repository. Change it there.<//>`}
           ${may('admin') && one.managedBy === null && html`<${Deeds} library=${one} address=${address} again=${again} />`}
           <${Functions} library=${one} />
           <h2>Source</h2>
@@ -55,7 +55,7 @@ const Functions = ({library: {namespace, manifest}}: {library: Library}) => html
         isName: true,
         cell: ({name, parameters}: Json) => html`<code>${namespace}.${name}(${parameters.map((one: Json) => one.name).join(', ')})</code>`,
       },
-      {head: 'What it does', cell: ({description}: Json) => description},
+      {head: 'Description', cell: ({description}: Json) => description},
       {
         head: 'Example',
         cell: ({examples = []}: Json) =>
@@ -72,7 +72,7 @@ const Deeds = ({library, address, again}: DeedsProps) => {
   const [asks, setAsks] = useState<'publish' | 'remove' | null>(null)
   return html`
     <div class="actions">
-      <${Button} onClick=${() => setAsks('publish')}>Publish the next version<//>
+      <${Button} onClick=${() => setAsks('publish')}>Publish new version<//>
       <${Button} kind="danger" onClick=${() => setAsks('remove')}>Remove<//>
     </div>
     <br />
@@ -87,11 +87,11 @@ const Deeds = ({library, address, again}: DeedsProps) => {
           onClose=${() => setAsks(null)}
           work=${async () => {
             await client.delete(address)
-            say(`${library.namespace} is removed`)
+            say(`Removed ${library.namespace}`)
             go(to('settings', 'libraries'))
           }}
         >
-          Expressions that call it fail from the next run on. Its versions go with it.
+          Expressions that use it fail from the next run on. All its versions are deleted.
         <//>
       `
     }
@@ -101,7 +101,7 @@ const Deeds = ({library, address, again}: DeedsProps) => {
 const Versions = ({list, address, again, mayRestore}: {list: Version[]; address: string; again: () => void; mayRestore: boolean}) => {
   const restore = useDoing(async (versionNumber: number) => {
     await client.post(`${address}/versions/${versionNumber}/restore`)
-    say(`v${versionNumber} is back, as the newest version`)
+    say(`Restored v${versionNumber} as the newest version`)
     again()
   })
   const columns = [
@@ -109,17 +109,17 @@ const Versions = ({list, address, again, mayRestore}: {list: Version[]; address:
       head: 'Version',
       isName: true,
       cell: ({version, versionNumber, restoredFrom}: Version) =>
-        `v${versionNumber}: ${version}${restoredFrom ? ` (v${restoredFrom} brought back)` : ''}`,
+        `v${versionNumber}: ${version}${restoredFrom ? ` (restored from v${restoredFrom})` : ''}`,
     },
     {head: 'Published', cell: ({publishedAt}: Version) => at(publishedAt)},
-    {head: 'By', cell: ({publishedBy}: Version) => publishedBy ?? 'somebody who was deleted'},
+    {head: 'By', cell: ({publishedBy}: Version) => publishedBy ?? 'Deleted user'},
     {
       head: '',
       label: 'Actions',
       cell: ({versionNumber}: Version) =>
         mayRestore &&
         versionNumber !== list[0]!.versionNumber &&
-        html`<${Button} kind="quiet" isBusy=${restore.isBusy} onClick=${() => restore.run(versionNumber)}>Bring back<span class="unseen"> v${versionNumber}</span><//>`,
+        html`<${Button} kind="quiet" isBusy=${restore.isBusy} onClick=${() => restore.run(versionNumber)}>Restore<span class="unseen"> v${versionNumber}</span><//>`,
     },
   ]
   return html`<${Problem} error=${restore.error} /><${Table} caption="Versions" columns=${columns} rows=${list} keyOf=${({versionNumber}: Version) => String(versionNumber)} />`

@@ -6,7 +6,7 @@ import {Button} from '../ui/button.ts'
 import {Closed} from '../ui/closed.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {Select, TextField} from '../ui/field.ts'
-import {onDay} from '../ui/format.ts'
+import {onDay, plural} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
@@ -25,22 +25,25 @@ type Member = {
 type Invitation = {id: string; email: string; role: Role; state: 'pending' | 'expired' | 'withdrawn' | 'used'; expiresAt: string}
 
 const duties: Record<Role, string> = {
-  operator: 'Operator: imports and runs',
-  builder: 'Builder: templates and schedules too',
-  admin: 'Admin: settings, connections, billing too',
-  owner: 'Owner: everything',
+  operator: 'imports and runs',
+  builder: 'also templates and schedules',
+  admin: 'also settings, connections and billing',
+  owner: 'everything',
 }
 
 const followRule = 'Roles follow the CRM at each sign-in. A role set here, or by an invitation, is marked “manual” and stays.'
 
-/** Nobody grants a role above their own. */
-const rolesToGive = () => (Object.keys(duties) as Role[]).filter(isAtLeast).map(value => ({value, label: duties[value]}))
+const nameOfRole = (role: Role) => `${role[0]!.toUpperCase()}${role.slice(1)}`
+
+/** Returns the roles that a member may grant. No role is above the member's own. */
+const rolesToGive = (labelOf: (role: Role) => string) =>
+  (Object.keys(duties) as Role[]).filter(isAtLeast).map(value => ({value, label: labelOf(value)}))
 
 export const Members = () => {
   const members = useLoad<Member[]>(async signal => (await client.get(inOrg('/members'), {}, signal)).members, [])
   const org = useLoad<{followsCrmRoles: boolean}>(async signal => (await client.get(inOrg(), {}, signal)).org, [])
   return html`
-    <${SettingsFrame} title="Members" lead="Who belongs to this organisation, and what each may do.">
+    <${SettingsFrame} title="Members" lead="The members of this organisation and their roles.">
       <${Shown} of=${org}>${({followsCrmRoles}: {followsCrmRoles: boolean}) => followsCrmRoles && html`<${Notice}>${followRule}<//>`}<//>
       <${Shown} of=${members}>${(list: Member[]) => html`<${MemberTable} members=${list} again=${members.again} />`}<//>
       ${isAtLeast('admin') && html`<${Invitations} />`}
@@ -69,8 +72,8 @@ const MemberTable = ({members, again}: {members: Member[]; again: () => void}) =
       head: 'Role',
       cell: (member: Member) =>
         mayChange(member)
-          ? html`<${Select} label=${`Role of ${member.name}`} isHidden value=${member.role} options=${rolesToGive()} onChange=${(role: Role) => change.run(member, role)} />${mark(member)}`
-          : html`${member.role}${mark(member)}`,
+          ? html`<${Select} label=${`Role of ${member.name}`} isHidden value=${member.role} options=${rolesToGive(nameOfRole)} onChange=${(role: Role) => change.run(member, role)} />${mark(member)}`
+          : html`${nameOfRole(member.role)}${mark(member)}`,
     },
     {head: 'Since', cell: ({createdAt}: Member) => onDay(createdAt)},
     {
@@ -95,11 +98,11 @@ const MemberTable = ({members, again}: {members: Member[]; again: () => void}) =
           onClose=${() => setLeaving(null)}
           work=${async () => {
             await client.delete(inOrg(`/members/${leaving.id}`))
-            say(`${leaving.name} was removed`)
+            say(`Removed ${leaving.name}`)
             again()
           }}
         >
-          Their sessions and API tokens here end at once, and schedules they made stop. Their imports and the history stay.
+          Their sessions and API tokens in this organisation end at once, and their schedules stop. Their imports and history stay.
         <//>
       `
     }
@@ -113,7 +116,7 @@ const isLower = (role: Role, than: Role) => Object.keys(duties).indexOf(role) < 
 const nameOf = ({name, personId}: Member) => html`${name}${personId === me.value?.user.id && html` <span class="quiet">(you)</span>`}`
 const mark = ({roleSource}: Member) => roleSource === 'manual' && html` <${Pill}>manual<//>`
 
-/** After a demotion: API tokens keep the admin role. */
+/** Offers, after a demotion, to revoke the member's API tokens, because these keep the admin role. */
 const RevokeTokens = ({member: {id, name, role, activeTokens}, onClose}: {member: Demoted; onClose: () => void}) => html`
   <${Confirm}
     title=${`Revoke the API tokens of ${name}?`}
@@ -122,11 +125,11 @@ const RevokeTokens = ({member: {id, name, role, activeTokens}, onClose}: {member
     onClose=${onClose}
     work=${async () => {
       await client.patch(inOrg(`/members/${id}`), {role, revokeTokens: true})
-      say(`The API tokens of ${name} are revoked`)
+      say(`Revoked the API tokens of ${name}`)
     }}
   >
-    ${name} created ${activeTokens} API ${activeTokens === 1 ? 'token that still works' : 'tokens that still work'} as an admin. Programs that use
-    ${activeTokens === 1 ? ' it' : ' them'} stop when you revoke.
+    ${name} created ${plural(activeTokens, 'API token')} with the admin role. Programs stop working with a token that you revoke.
+    ${` If you cancel, ${activeTokens === 1 ? 'the token keeps' : 'the tokens keep'} working. You can revoke tokens later under “API tokens”.`}
   <//>
 `
 
@@ -137,14 +140,14 @@ const Invitations = () => {
   }, [])
   const withdraw = useDoing(async (id: string) => {
     await client.delete(inOrg(`/invitations/${id}`))
-    say('The invitation was withdrawn')
+    say('Invitation withdrawn')
     invitations.again()
   })
   const columns = [
     {head: 'E-mail', isName: true, cell: ({email}: Invitation) => email},
     {head: 'Role', cell: ({role}: Invitation) => role},
     {
-      head: 'Good until',
+      head: 'Valid until',
       cell: ({expiresAt, state}: Invitation) =>
         html`${onDay(expiresAt)} ${state === 'expired' && html`<${Pill} tone="warning">expired<//>`}`,
     },
@@ -172,7 +175,7 @@ const Invite = ({again}: {again: () => void}) => {
   const [role, setRole] = useState<string>('operator')
   const doing = useDoing(async () => {
     await client.post(inOrg('/invitations'), {email, role})
-    say(`${email} is invited: they see it when they sign in`)
+    say(`Invited ${email}. They see the invitation when they sign in`)
     setEmail('')
     again()
   })
@@ -182,9 +185,9 @@ const Invite = ({again}: {again: () => void}) => {
   }
   return html`
     <form class="sheet settings-form" onSubmit=${submit}>
-      <h3>Invite somebody</h3>
-      <${TextField} label="E-mail" hint="The address they sign in to the CRM with" type="email" required autocomplete="off" value=${email} onInput=${setEmail} />
-      <${Select} label="Role" value=${role} options=${rolesToGive()} onChange=${setRole} />
+      <h3>Invite a member</h3>
+      <${TextField} label="E-mail" hint="Their sign-in address at the CRM" type="email" required autocomplete="off" value=${email} onInput=${setEmail} />
+      <${Select} label="Role" value=${role} options=${rolesToGive(role => `${nameOfRole(role)}: ${duties[role]}`)} onChange=${setRole} />
       <${Problem} error=${doing.error} />
       <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>Invite<//>
     </form>

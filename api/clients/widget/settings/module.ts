@@ -14,13 +14,13 @@ import {FieldDialog} from './field-dialog.ts'
 import {SettingsFrame} from './frame.ts'
 import {type ConfiguredField, type ConfiguredModule, linesOf, patchModule} from './registry.ts'
 
-type Read = {module: ConfiguredModule; fields: ConfiguredField[]; registryVersion: number}
-type Part = {read: Read; again: () => void}
+type ModuleInput = {module: ConfiguredModule; fields: ConfiguredField[]; registryVersion: number}
+type Part = {read: ModuleInput; again: () => void}
 
-/** One module: how its records are found, and what the organisation says of its fields. */
+/** One module: how records are matched, and the annotations of its fields. */
 export const Module = ({params}: PageProps) => {
   const {connection, module} = params as {connection: string; module: string}
-  const loaded = useLoad<Read>(
+  const loaded = useLoad<ModuleInput>(
     signal => client.get(inOrg(`/config/fields/${encodeURIComponent(module)}`), {connector: connection, all: 1}, signal),
     [connection, module],
   )
@@ -28,7 +28,7 @@ export const Module = ({params}: PageProps) => {
   return html`
     <${SettingsFrame} title=${loaded.data?.module.label ?? module} trail=${trail}>
       <${Shown} of=${loaded}>
-        ${(read: Read) => html`
+        ${(read: ModuleInput) => html`
           <${Values} key=${read.registryVersion} read=${read} again=${loaded.again} />
           <${Fields} read=${read} again=${loaded.again} />
         `}
@@ -43,8 +43,8 @@ const onOne = [
   {value: 'create', label: 'Create another'},
 ]
 const onMany = [
-  {value: 'ask', label: 'Hold the row back and ask'},
-  {value: 'first', label: 'Take the oldest'},
+  {value: 'ask', label: 'Ask me'},
+  {value: 'first', label: 'Use the oldest'},
   {value: 'skip', label: 'Skip the row'},
 ]
 
@@ -77,12 +77,12 @@ const Values = ({read: {module, registryVersion}, again}: Part) => {
     <form class="sheet" onSubmit=${submit}>
       <fieldset class="bare" disabled=${!may('admin')}>
         <div class="columns">
-          <${TextField} label="One record is called" hint="Empty: as the CRM calls it" value=${draft.singular} onInput=${(singular: string) => set({singular})} />
-          <${TextArea} label="A row finds its record by" hint="API names of fields, one to a line" value=${draft.by} onInput=${(by: string) => set({by})} />
-          <${Select} label="Where one record is found" value=${draft.onOne} options=${onOne} onChange=${(value: string) => set({onOne: value})} />
-          <${Select} label="Where several are found" value=${draft.onMany} options=${onMany} onChange=${(value: string) => set({onMany: value})} />
-          <${TextArea} label="No two records share" hint="API names of fields, one to a line" value=${draft.unique} onInput=${(unique: string) => set({unique})} />
-          <${TextArea} label="Imports do not offer" hint="API names of fields, one to a line" value=${draft.exclusions} onInput=${(exclusions: string) => set({exclusions})} />
+          <${TextField} label="Singular name" hint="Leave empty to use the name from the CRM" value=${draft.singular} onInput=${(singular: string) => set({singular})} />
+          <${TextArea} label="Match fields" hint="API names of fields, one per line" value=${draft.by} onInput=${(by: string) => set({by})} />
+          <${Select} label="If one record matches" value=${draft.onOne} options=${onOne} onChange=${(value: string) => set({onOne: value})} />
+          <${Select} label="If several match" value=${draft.onMany} options=${onMany} onChange=${(value: string) => set({onMany: value})} />
+          <${TextArea} label="Unique fields" hint="API names of fields, one per line" value=${draft.unique} onInput=${(unique: string) => set({unique})} />
+          <${TextArea} label="Hidden fields" hint="API names of fields, one per line" value=${draft.exclusions} onInput=${(exclusions: string) => set({exclusions})} />
         </div>
         <${Problem} error=${save.error} again=${again} />
         ${may('admin') && html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>`}
@@ -99,7 +99,7 @@ const Fields = ({read, again}: Part) => {
   return html`
     <h2>Fields</h2>
     <div class="settings-filter"><${TextField} label="Find a field" type="search" value=${text} onInput=${setText} /></div>
-    <${Table} caption="Fields" columns=${columnsOf(setEdited)} rows=${rows} keyOf=${({apiName}: ConfiguredField) => apiName} empty="No field is called that." />
+    <${Table} caption="Fields" columns=${columnsOf(setEdited)} rows=${rows} keyOf=${({apiName}: ConfiguredField) => apiName} empty="No matching fields." />
     ${edited && html`<${FieldDialog} module=${read.module} version=${read.registryVersion} field=${edited} again=${again} onClose=${() => setEdited(null)} />`}
   `
 }
@@ -112,15 +112,15 @@ const columnsOf = (edit: (field: ConfiguredField) => void) => [
   },
   {head: 'Type', cell: ({type}: ConfiguredField) => type ?? '–'},
   {
-    head: 'Of the CRM',
+    head: 'CRM properties',
     cell: ({required, unique, readOnly, removed}: ConfiguredField) => html`
-      ${required && html`<${Pill} tone="info">required<//> `}${unique && html`<${Pill}>unique<//> `}${readOnly && html`<${Pill}>read only<//> `}${removed && html`<${Pill} tone="warning">gone<//>`}
+      ${required && html`<${Pill} tone="info">required<//> `}${unique && html`<${Pill}>unique<//> `}${readOnly && html`<${Pill}>read only<//> `}${removed && html`<${Pill} tone="warning">deleted<//>`}
     `,
   },
   {
-    head: 'Said here',
+    head: 'Annotation',
     cell: ({annotation}: ConfiguredField) => html`
-      ${annotation?.pii && html`<${Pill} tone="warning">personal<//> `}${annotation?.excluded && html`<${Pill}>not offered<//> `}${annotation?.description ?? (annotation?.aliases?.length ? `also ${annotation.aliases.join(', ')}` : null)}
+      ${annotation?.pii && html`<${Pill} tone="warning">personal<//> `}${annotation?.excluded && html`<${Pill}>hidden<//> `}${annotation?.description ?? (annotation?.aliases?.length ? `aliases: ${annotation.aliases.join(', ')}` : null)}
     `,
   },
   {

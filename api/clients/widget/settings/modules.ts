@@ -14,17 +14,17 @@ import {SettingsFrame} from './frame.ts'
 import {type ConfiguredModule, ifVersion, patchModule} from './registry.ts'
 
 type Connector = {id: string; name: string; state: string}
-type Read = {modules: ConfiguredModule[]; registryVersion: number}
+type ModulesInput = {modules: ConfiguredModule[]; registryVersion: number}
 
-/** Which modules imports write, in which order their records are made, and what is said of their fields. */
+/** The modules that imports can write to, and their writing order. */
 export const Modules = () => {
   const connectors = useLoad<Connector[]>(async signal => (await client.get<Json>(inOrg('/connectors'), {}, signal)).connectors, [])
   return html`
-    <${SettingsFrame} title="Modules" lead="Which modules your organisation imports into, and the order their records are made in: a module others point at comes first.">
+    <${SettingsFrame} title="Modules" lead="Enable the modules to import into, and set their order. A module that others refer to comes first.">
       <${Shown} of=${connectors}>
         ${(list: Connector[]) =>
           list.length === 0
-            ? html`<p class="empty">Modules are a CRM’s: <a href=${to('connections')}>connect one</a> first.</p>`
+            ? html`<p class="empty">No modules yet. <a href=${to('connections')}>Connect a CRM</a> first.</p>`
             : html`<${OfConnection} connectors=${list} />`}
       <//>
     <//>
@@ -35,7 +35,7 @@ const OfConnection = ({connectors}: {connectors: Connector[]}) => {
   const asked = place.value.query.get('connection')
   const connection = connectors.find(({id}) => id === asked) ?? connectors.find(({state}) => state === 'connected') ?? connectors[0]!
   const [text, setText] = useState('')
-  const loaded = useLoad<Read>(signal => client.get(inOrg('/config/modules'), {connector: connection.id}, signal), [connection.id])
+  const loaded = useLoad<ModulesInput>(signal => client.get(inOrg('/config/modules'), {connector: connection.id}, signal), [connection.id])
   const shows = ({apiName, label, key}: ConfiguredModule) =>
     [apiName, label ?? '', key ?? ''].some(name => name.toLowerCase().includes(text.trim().toLowerCase()))
   return html`
@@ -44,15 +44,15 @@ const OfConnection = ({connectors}: {connectors: Connector[]}) => {
       <${TextField} label="Find a module" type="search" value=${text} onInput=${setText} />
     </div>
     <${Shown} of=${loaded}>
-      ${(read: Read) => html`<${ModuleTable} read=${{...read, modules: read.modules.filter(shows)}} all=${read.modules} again=${loaded.again} />`}
+      ${(read: ModulesInput) => html`<${ModuleTable} read=${{...read, modules: read.modules.filter(shows)}} all=${read.modules} again=${loaded.again} />`}
     <//>
   `
 }
 
-const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Read; all: ConfiguredModule[]; again: () => void}) => {
+const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: ModulesInput; all: ConfiguredModule[]; again: () => void}) => {
   const change = useDoing(async (module: ConfiguredModule, enabled: boolean) => {
     await patchModule(module, registryVersion, {enabled})
-    say(`${module.label ?? module.apiName} ${enabled ? 'may be imported into' : 'is offered no more'}`)
+    say(`${module.label ?? module.apiName} ${enabled ? 'enabled' : 'disabled'}`)
     again()
   })
   const ordered = all.filter(({key}) => key !== null)
@@ -61,7 +61,7 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Read
     const from = keys.indexOf(module.key!)
     keys.splice(from + by, 0, ...keys.splice(from, 1))
     await client.put(`${inOrg('/config/modules/order')}?connector=${module.connectorId}`, {modules: keys}, ifVersion(registryVersion))
-    say(`${module.label ?? module.apiName} is number ${from + by + 1} now`)
+    say(`${module.label ?? module.apiName} moved to position ${from + by + 1}`)
     again()
   })
   const mayChange = may('admin')
@@ -71,16 +71,16 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Read
       isName: true,
       cell: (module: ConfiguredModule) => html`
         <a href=${to('settings', 'modules', module.connectorId, module.apiName)}>${module.label ?? module.apiName}</a>
-        ${module.removed && html` <${Pill} tone="warning">gone from the CRM<//>`}
+        ${module.removed && html` <${Pill} tone="warning">deleted in the CRM<//>`}
       `,
     },
     {head: 'API name', cell: ({apiName}: ConfiguredModule) => html`<code>${apiName}</code>`},
     {
       head: 'Enabled',
       cell: (module: ConfiguredModule) =>
-        html`<${Check} label=${html`<span class="unseen">Imports may write ${module.label ?? module.apiName}</span>`} checked=${module.enabled} disabled=${!mayChange} onChange=${(enabled: boolean) => change.run(module, enabled)} />`,
+        html`<${Check} label=${html`<span class="unseen">Enable ${module.label ?? module.apiName}</span>`} checked=${module.enabled} disabled=${!mayChange} onChange=${(enabled: boolean) => change.run(module, enabled)} />`,
     },
-    {head: 'Found by', cell: ({match}: ConfiguredModule) => match?.by.join(' + ') ?? html`<span class="quiet">not said</span>`},
+    {head: 'Matched by', cell: ({match}: ConfiguredModule) => match?.by.join(' + ') ?? html`<span class="quiet">not set</span>`},
     ...(mayChange && ordered.length > 1
       ? [
           {
@@ -92,7 +92,7 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Read
   ]
   return html`
     <${Problem} error=${change.error ?? move.error} again=${again} />
-    <${Table} caption="Modules" columns=${columns} rows=${modules} keyOf=${({apiName}: ConfiguredModule) => apiName} empty="No module is called that, or none was read yet: read them anew under Connections." />
+    <${Table} caption="Modules" columns=${columns} rows=${modules} keyOf=${({apiName}: ConfiguredModule) => apiName} empty="No matching modules. If modules are missing, refresh them under Connections." />
   `
 }
 

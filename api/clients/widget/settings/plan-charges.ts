@@ -5,11 +5,11 @@ import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
-import {at, count, money} from '../ui/format.ts'
+import {count, money} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {taxNote} from './plan-change.ts'
 
-/** What can be bought besides the plan: AI credits once, or by themselves as they run out, and rows beyond the plan's. */
+/** Purchases in addition to the plan: AI credits, automatic top-up and overage. */
 export const Charges = ({summary, again}: {summary: Json; again: () => void}) => html`
   <${Packs} packs=${summary.packs.filter(({purchasable}: Json) => purchasable)} />
   <${Topup} summary=${summary} again=${again} />
@@ -44,7 +44,7 @@ const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
   })
   const save = useDoing(async () => {
     await client.post('/billing/autotopup', {...draft, threshold: Number(draft.threshold), monthlyCap: Number(draft.monthlyCap)})
-    say('Kept')
+    say('Automatic top-up saved')
     again()
   })
   const set = (change: Partial<typeof draft>) => setDraft({...draft, ...change})
@@ -54,12 +54,12 @@ const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
   }
   return html`
     <form class="sheet settings-form" aria-labelledby="plan-topup" onSubmit=${submit}>
-      <h2 id="plan-topup">Top up by itself</h2>
-      ${autotopup.stopped && html`<${Notice} kind="warning" title="It was switched off">${autotopup.stopped.message} (${at(autotopup.stopped.at)})<//>`}
-      <${Check} label="Buy credits whenever few are left" checked=${draft.enabled} onChange=${(enabled: boolean) => set({enabled})} />
-      <${Select} label="What is bought" value=${draft.packKey} options=${packs.map(({key, name}: Json) => ({value: key, label: name}))} onChange=${(packKey: string) => set({packKey})} />
-      <${TextField} label="When fewer credits are left than" type="number" min="1" required value=${draft.threshold} onInput=${(threshold: string) => set({threshold})} />
-      <${TextField} label="At most so many credits a month" type="number" min="1" required value=${draft.monthlyCap} onInput=${(monthlyCap: string) => set({monthlyCap})} />
+      <h2 id="plan-topup">Automatic top-up</h2>
+      ${autotopup.stopped && html`<${Notice} kind="warning" title="Automatic top-up was turned off">${autotopup.stopped.message}<//>`}
+      <${Check} label="Buy a credit pack when credits run low" checked=${draft.enabled} onChange=${(enabled: boolean) => set({enabled})} />
+      <${Select} label="Credit pack" value=${draft.packKey} options=${packs.map(({key, name}: Json) => ({value: key, label: name}))} onChange=${(packKey: string) => set({packKey})} />
+      <${TextField} label="Buy when the balance falls below" type="number" min="1" required value=${draft.threshold} onInput=${(threshold: string) => set({threshold})} />
+      <${TextField} label="Maximum credits per month" type="number" min="1" required value=${draft.monthlyCap} onInput=${(monthlyCap: string) => set({monthlyCap})} />
       <p class="hint">Bought this month: ${count(autotopup.month.used)} credits.</p>
       <${Problem} error=${save.error} />
       <${Button} type="submit" isBusy=${save.isBusy}>Save<//>
@@ -70,15 +70,15 @@ const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
 const Overage = ({isOn, again}: {isOn: boolean; again: () => void}) => {
   const change = useDoing(async (enabled: boolean) => {
     await client.post('/billing/overage', {enabled})
-    say(enabled ? 'Rows beyond the plan are let through, and paid for' : 'Rows beyond the plan are refused')
+    say(enabled ? 'Overage enabled' : 'Overage disabled')
     again()
   })
   return html`
     <section class="sheet" aria-labelledby="plan-overage">
       <h2 id="plan-overage">Rows beyond the plan</h2>
       <${Check}
-        label="Let them through, each paid for"
-        hint="They are on the next invoice; a run says how many it had"
+        label="Import rows beyond the plan and pay per row"
+        hint="Additional rows are on the next invoice. Each run shows its number of additional rows."
         checked=${isOn}
         onChange=${(enabled: boolean) => change.run(enabled)}
       />

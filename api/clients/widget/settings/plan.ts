@@ -4,7 +4,7 @@ import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Closed} from '../ui/closed.ts'
-import {at, bytes, count, onDay} from '../ui/format.ts'
+import {at, count, onDay} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
@@ -16,14 +16,14 @@ import {Charges} from './plan-charges.ts'
 
 const tones: Record<string, Tone> = {active: 'good', trialing: 'info', past_due: 'warning', suspended: 'bad'}
 
-/** What the organisation may do, what it has used of that, and what it pays for. */
+/** The plan of the org, its usage and billing. */
 export const Plan = () => {
   const loaded = useLoad<Json>(async signal => {
     const [summary, usage] = await Promise.all([client.get('/billing/summary', {}, signal), client.get('/entitlements/usage', {}, signal)])
     return {summary, usage}
   }, [])
   return html`
-    <${SettingsFrame} title="Plan & usage" lead="What the plan has room for in this period, and what is used of it.">
+    <${SettingsFrame} title="Plan & usage" lead="The limits of your plan and your usage in this period.">
       <${Shown} of=${loaded}>${({summary, usage}: Json) => html`<${Standing} summary=${summary} usage=${usage} again=${loaded.again} />`}<//>
     <//>
   `
@@ -39,7 +39,7 @@ const Standing = ({summary, usage, again}: {summary: Json; usage: Json; again: (
 const Current = ({summary, again}: {summary: Json; again: () => void}) => {
   const trial = useDoing(async () => {
     await client.post(inOrg('/trial'))
-    say('The trial has begun')
+    say('Trial started')
     again()
   })
   const portal = useDoing(async () => {
@@ -52,11 +52,11 @@ const Current = ({summary, again}: {summary: Json; again: () => void}) => {
       <h2 id="plan-now">${plan.name} <${Pill} tone=${tones[status] ?? 'neutral'}>${status.replace('_', ' ')}<//></h2>
       <p>This period: ${onDay(period.start)} to ${onDay(period.end)}.</p>
       ${summary.trial?.endsAt && html`<p>The trial ends ${at(summary.trial.endsAt)}.</p>`}
-      ${pastDue && html`<${Notice} kind="warning" title="A payment is late">Pay before it closes what is metered: see to the card below.<//>`}
-      ${cancelsAt && html`<${Notice} kind="warning">The plan ends ${onDay(cancelsAt)}.<//>`}
+      ${pastDue && html`<${Notice} kind="warning" title="A payment is overdue">Open “Invoices and card”, then pay the invoice or update the card. ${pastDue.graceEndsAt ? `New runs are refused from ${at(pastDue.graceEndsAt)} if the invoice stays unpaid.` : 'New runs are refused until the invoice is paid.'}<//>`}
+      ${cancelsAt && html`<${Notice} kind="warning">The plan ends on ${onDay(cancelsAt)}.<//>`}
       ${pendingChange && html`<${Notice}>The plan changes to ${pendingChange.planKey} on ${onDay(pendingChange.at)}.<//>`}
       <div class="actions">
-        ${plan.key === 'free' && !summary.trial && may('owner') && html`<${Button} isBusy=${trial.isBusy} onClick=${() => trial.run()}>Start the trial<//>`}
+        ${plan.key === 'free' && !summary.trial && may('owner') && html`<${Button} isBusy=${trial.isBusy} onClick=${() => trial.run()}>Start trial<//>`}
         ${summary.customer && may('admin', 'money') && html`<${Button} isBusy=${portal.isBusy} onClick=${() => portal.run()}>Invoices and card<//>`}
       </div>
       <${Problem} error=${trial.error ?? portal.error} />
@@ -69,7 +69,7 @@ const Usage = ({usage}: {usage: Json}) => {
   const given = credits.included + credits.purchased + credits.spent
   return html`
     <section class="sheet" aria-labelledby="plan-usage">
-      <h2 id="plan-usage">Used of it</h2>
+      <h2 id="plan-usage">Usage</h2>
       <div class="columns">
         <${Meter} label="Rows written" used=${rows.used} limit=${rows.limit} note=${rows.reserved > 0 ? `${count(rows.reserved)} reserved by runs` : null} />
         <${Meter} label="Modules" used=${modules.used} limit=${modules.limit} />
@@ -83,7 +83,7 @@ const Usage = ({usage}: {usage: Json}) => {
           keyOf=${({feature}: Json) => feature}
           rows=${credits.byFeature}
           columns=${[
-            {head: 'AI help', isName: true, cell: ({feature}: Json) => feature},
+            {head: 'AI feature', isName: true, cell: ({feature}: Json) => feature},
             {head: 'Credits', isNumber: true, cell: ({spent, credits: used}: Json) => count(spent ?? used)},
           ]}
         />`
@@ -99,14 +99,3 @@ const Meter = ({label, used, limit, note}: {label: string; used: number; limit: 
     ${note && html`<p class="hint">${note}</p>`}
   </div>
 `
-
-/** What a plan has room for, in a line. */
-export const roomOf = ({limits}: Json): string =>
-  [
-    `${count(limits.rowsPerPeriod)} rows a month`,
-    `${count(limits.modules)} modules`,
-    `${count(limits.schedules)} schedules`,
-    `files to ${bytes(limits.fileBytes)}`,
-    `${count(limits.historyDays)} days of history`,
-    `${count(limits.aiCredits)} AI credits`,
-  ].join(' · ')

@@ -1,7 +1,7 @@
 import type {Json} from '../../http.ts'
 import {client, inOrg} from '../state/session.ts'
 
-/** A module as the configuration and the newest discovery have it. */
+/** A module of the latest discovery, with its configuration. */
 export type ConfiguredModule = {
   key: string | null
   apiName: string
@@ -40,7 +40,7 @@ export type ConfiguredField = {
   removed: boolean
 }
 
-/** Under the version it was read at: what somebody else has changed meanwhile is a conflict, and nothing is lost. */
+/** Returns the header that makes a write conditional on the version read, so that concurrent changes are not overwritten. */
 export const ifVersion = (registryVersion: number) => ({'if-match': `"${registryVersion}"`})
 
 const moduleAddress = ({apiName, connectorId}: Pick<ConfiguredModule, 'apiName' | 'connectorId'>, path: string) =>
@@ -56,7 +56,7 @@ export const patchField = (module: ConfiguredModule, version: number, {apiName, 
     ifVersion(version),
   )
 
-/** One to a line, blanks and empty lines left out. */
+/** Splits a text into trimmed, distinct, non-empty lines. */
 export const linesOf = (text: string): string[] => [
   ...new Set(
     text
@@ -66,7 +66,7 @@ export const linesOf = (text: string): string[] => [
   ),
 ]
 
-/** What a form changed of an annotation: null takes a value back, and what is as before is left out. */
+/** Returns the changed values of an annotation. Null removes a value; unchanged values are omitted. */
 export const annotationChange = (before: Annotation | null, after: Omit<Annotation, 'apiName'>): Record<string, unknown> => {
   const changed: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(after)) {

@@ -25,7 +25,7 @@ const columns = [
   {
     head: 'Device',
     isName: true,
-    cell: ({device, isCurrent}: SignIn) => html`${device ?? 'Unknown'} ${isCurrent && html`<${Pill} tone="good">this one<//>`}`,
+    cell: ({device, isCurrent}: SignIn) => html`${device ?? 'Unknown'} ${isCurrent && html`<${Pill} tone="good">this session<//>`}`,
   },
   {head: 'Address', cell: ({address}: SignIn) => address ?? 'Unknown'},
   {head: 'Organisation', cell: ({org}: SignIn) => org?.name ?? 'None'},
@@ -33,7 +33,7 @@ const columns = [
   {head: 'Last renewed', cell: ({refreshedAt}: SignIn) => onDay(refreshedAt)},
 ]
 
-/** Where a person is signed in, in every organisation. */
+/** Lists the sign-ins of the person in every org. */
 export const Sessions = () => {
   const [isEnding, setEnding] = useState(false)
   const sessions = useLoad<SignIn[]>(async signal => (await client.get('/auth/sessions', {}, signal)).sessions, [])
@@ -42,7 +42,7 @@ export const Sessions = () => {
       <${Shown} of=${sessions}>
         ${(list: SignIn[]) => html`
           <${Table} caption="Your sessions" columns=${columns} rows=${list} keyOf=${({id}: SignIn) => id} />
-          ${list.length > 1 && html`<${Button} onClick=${() => setEnding(true)}>End all other sessions<//>`}
+          ${list.length > 1 && html`<p class="gap-above"><${Button} onClick=${() => setEnding(true)}>End all other sessions<//></p>`}
         `}
       <//>
       ${
@@ -59,7 +59,7 @@ export const Sessions = () => {
               sessions.again()
             }}
           >
-            Every other device is signed out at once. API tokens keep working.
+            You are signed out everywhere else at once. API tokens keep working.
           <//>
         `
       }

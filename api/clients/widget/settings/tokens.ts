@@ -28,8 +28,8 @@ type Token = {
 const terms = [
   {value: '30', label: '30 days'},
   {value: '90', label: '90 days'},
-  {value: '365', label: 'A year'},
-  {value: '', label: 'No end'},
+  {value: '365', label: '1 year'},
+  {value: '', label: 'No expiry'},
 ]
 const dayMs = 86_400_000
 
@@ -37,12 +37,12 @@ export const Tokens = () => {
   const tokens = useLoad<Token[]>(async signal => (await client.get(inOrg('/tokens'), {}, signal)).tokens, [])
   const [revoking, setRevoking] = useState<Token | null>(null)
   return html`
-    <${SettingsFrame} title="API tokens" lead="For the command line, CI and other programs. A token acts as whoever made it, with an admin’s rights in this organisation.">
+    <${SettingsFrame} title="API tokens" lead="For the command line, CI and other programs. A token acts as its creator, with the admin role in this organisation.">
       ${may('admin', 'person') && html`<${Mint} again=${tokens.again} />`}
       <${Closed} role="admin" change="person" />
       <h2>Tokens</h2>
       <${Shown} of=${tokens}>
-        ${(list: Token[]) => html`<${Table} caption="API tokens" columns=${columnsOf(setRevoking)} rows=${list} keyOf=${({id}: Token) => id} empty="There are no tokens yet." />`}
+        ${(list: Token[]) => html`<${Table} caption="API tokens" columns=${columnsOf(setRevoking)} rows=${list} keyOf=${({id}: Token) => id} empty="No tokens yet." />`}
       <//>
       ${
         revoking &&
@@ -54,11 +54,11 @@ export const Tokens = () => {
             onClose=${() => setRevoking(null)}
             work=${async () => {
               await client.delete(inOrg(`/tokens/${revoking.id}`))
-              say(`${revoking.name} is revoked`)
+              say(`Revoked ${revoking.name}`)
               tokens.again()
             }}
           >
-            Programs that use it are refused from their next request on. This cannot be taken back.
+            Programs that use it are refused from their next request on. This cannot be undone.
           <//>
         `
       }
@@ -68,8 +68,8 @@ export const Tokens = () => {
 
 const columnsOf = (revoke: (token: Token) => void) => [
   {head: 'Name', isName: true, cell: ({name}: Token) => name},
-  {head: 'Begins with', cell: ({prefix}: Token) => html`<code>${prefix}…</code>`},
-  {head: 'Made', cell: ({createdAt}: Token) => onDay(createdAt)},
+  {head: 'Prefix', cell: ({prefix}: Token) => html`<code>${prefix}…</code>`},
+  {head: 'Created', cell: ({createdAt}: Token) => onDay(createdAt)},
   {head: 'Last used', cell: ({lastUsedAt}: Token) => (lastUsedAt ? at(lastUsedAt) : 'Never')},
   {head: 'State', cell: stateOf},
   {
@@ -85,7 +85,7 @@ const columnsOf = (revoke: (token: Token) => void) => [
 const stateOf = ({revokedAt, expiresAt}: Token) => {
   if (revokedAt) return html`<${Pill} tone="bad">Revoked ${onDay(revokedAt)}<//>`
   if (expiresAt && Date.parse(expiresAt) < Date.now()) return html`<${Pill} tone="bad">Expired ${onDay(expiresAt)}<//>`
-  return html`<${Pill} tone="good">${expiresAt ? `Until ${onDay(expiresAt)}` : 'No end'}<//>`
+  return html`<${Pill} tone="good">${expiresAt ? `Until ${onDay(expiresAt)}` : 'No expiry'}<//>`
 }
 
 const Mint = ({again}: {again: () => void}) => {
@@ -106,16 +106,16 @@ const Mint = ({again}: {again: () => void}) => {
     ${
       secret &&
       html`
-        <${Notice} kind="good" title="Your new token: copy it now, it is not shown again">
+        <${Notice} kind="good" title="Copy your new token now. It is not shown again">
           <${Copy} text=${secret} label="the token" />
         <//>
       `
     }
     <form class="sheet settings-form" onSubmit=${submit}>
-      <${TextField} label="Name" hint="What it is for, such as “nightly CI”" required maxlength="100" value=${name} onInput=${setName} />
-      <${Select} label="Good for" value=${days} options=${terms} onChange=${setDays} />
+      <${TextField} label="Name" hint="The purpose of the token, for example “nightly CI”" required maxlength="100" value=${name} onInput=${setName} />
+      <${Select} label="Expires after" value=${days} options=${terms} onChange=${setDays} />
       <${Problem} error=${doing.error} />
-      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>Make a token<//>
+      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>Create token<//>
     </form>
   `
 }

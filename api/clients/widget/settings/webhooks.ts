@@ -25,7 +25,7 @@ type Delivery = {
 }
 type ListProps = {list: Endpoint[]; again: () => void}
 
-/** Where programs are told of what happens here. */
+/** The webhook endpoints of the org. */
 export const Webhooks = ({list, again}: ListProps) => {
   const [shown, setShown] = useState<Endpoint | null>(null)
   const [leaving, setLeaving] = useState<Endpoint | null>(null)
@@ -47,7 +47,7 @@ export const Webhooks = ({list, again}: ListProps) => {
             again()
           }}
         >
-          ${leaving.url} is told nothing any more; what is on its way to it is dropped.
+          Lading stops sending notices to ${leaving.url} and drops pending deliveries.
         <//>
       `
     }
@@ -59,7 +59,7 @@ type TableProps = ListProps & {show: (endpoint: Endpoint) => void; remove: (endp
 const EndpointTable = ({list, again, show, remove}: TableProps) => {
   const test = useDoing(async ({id}: Endpoint) => {
     await client.post(inOrg(`/webhooks/${id}/test`))
-    say('A test is on its way')
+    say('Test sent')
   })
   const turn = useDoing(async ({id, enabled}: Endpoint) => {
     await client.patch(inOrg(`/webhooks/${id}`), {enabled: !enabled})
@@ -67,7 +67,7 @@ const EndpointTable = ({list, again, show, remove}: TableProps) => {
   })
   const columns = [
     {
-      head: 'Address',
+      head: 'URL',
       isName: true,
       cell: ({url, description}: Endpoint) => html`${url}${description && html`<br /><span class="quiet">${description}</span>`}`,
     },
@@ -78,18 +78,18 @@ const EndpointTable = ({list, again, show, remove}: TableProps) => {
       cell: (endpoint: Endpoint) => html`
         <${Button} kind="quiet" onClick=${() => show(endpoint)}>Deliveries${of(endpoint)}<//>
         ${may('admin') && endpoint.enabled && html`<${Button} kind="quiet" isBusy=${test.isBusy} onClick=${() => test.run(endpoint)}>Test${of(endpoint)}<//>`}
-        ${may('admin') && html`<${Button} kind="quiet" isBusy=${turn.isBusy} onClick=${() => turn.run(endpoint)}>${endpoint.enabled ? 'Switch off' : 'Switch on'}${of(endpoint)}<//>`}
+        ${may('admin') && html`<${Button} kind="quiet" isBusy=${turn.isBusy} onClick=${() => turn.run(endpoint)}>${endpoint.enabled ? 'Disable' : 'Enable'}${of(endpoint)}<//>`}
         ${may('admin') && html`<${Button} kind="quiet" onClick=${() => remove(endpoint)}>Remove${of(endpoint)}<//>`}
       `,
     },
   ]
   return html`
     <${Problem} error=${test.error ?? turn.error} />
-    <${Table} caption="Webhooks" columns=${columns} rows=${list} keyOf=${({id}: Endpoint) => id} empty="There are none yet." />
+    <${Table} caption="Webhooks" columns=${columns} rows=${list} keyOf=${({id}: Endpoint) => id} empty="No webhooks yet." />
   `
 }
 
-/** Which of them a button is about, for whoever hears it alone. */
+/** Names the webhook endpoint that a button is for, to screen readers only. */
 const of = ({url}: Endpoint) => html`<span class="unseen"> ${url}</span>`
 
 const stateOf = ({enabled, disabledReason, failingSince}: Endpoint) => {
@@ -111,10 +111,10 @@ const Add = ({again}: {again: () => void}) => {
   }
   return html`
     <br />
-    ${secret && html`<${Notice} kind="good" title="What signs: copy it now, it is not shown again"><${Copy} text=${secret} label="the secret" /><//>`}
+    ${secret && html`<${Notice} kind="good" title="Copy the signing secret now. It is not shown again"><${Copy} text=${secret} label="the secret" /><//>`}
     <form class="sheet settings-form" onSubmit=${submit}>
       <h3>Add a webhook</h3>
-      <${TextField} label="Address" hint="It is told by POST, signed as Standard Webhooks has it" type="url" required value=${url} onInput=${setUrl} />
+      <${TextField} label="URL" hint="Receives POST requests signed according to Standard Webhooks" type="url" required value=${url} onInput=${setUrl} />
       <${Problem} error=${add.error} />
       <${Button} type="submit" isBusy=${add.isBusy}>Add<//>
     </form>
@@ -132,7 +132,7 @@ const Deliveries = ({endpoint, onClose}: {endpoint: Endpoint; onClose: () => voi
   })
   const columns = [
     {head: 'When', isName: true, cell: ({createdAt}: Delivery) => at(createdAt)},
-    {head: 'About', cell: ({kind}: Delivery) => kind},
+    {head: 'Event', cell: ({kind}: Delivery) => kind},
     {
       head: 'State',
       cell: ({state, attempts, lastStatus, lastError}: Delivery) =>
@@ -144,13 +144,13 @@ const Deliveries = ({endpoint, onClose}: {endpoint: Endpoint; onClose: () => voi
       cell: ({id, state}: Delivery) =>
         state === 'failed' &&
         may('admin') &&
-        html`<${Button} kind="quiet" isBusy=${redeliver.isBusy} onClick=${() => redeliver.run(id)}>Send again<//>`,
+        html`<${Button} kind="quiet" isBusy=${redeliver.isBusy} onClick=${() => redeliver.run(id)}>Redeliver<//>`,
     },
   ]
   return html`
-    <${Dialog} title=${`Told to ${endpoint.url}`} onClose=${onClose}>
+    <${Dialog} title=${`Deliveries to ${endpoint.url}`} onClose=${onClose}>
       <${Problem} error=${redeliver.error} />
-      <${Shown} of=${loaded}>${(list: Delivery[]) => html`<${Table} caption="Deliveries" columns=${columns} rows=${list} keyOf=${({id}: Delivery) => id} empty="It was told nothing in the last 30 days." />`}<//>
+      <${Shown} of=${loaded}>${(list: Delivery[]) => html`<${Table} caption="Deliveries" columns=${columns} rows=${list} keyOf=${({id}: Delivery) => id} empty="No deliveries in the last 30 days." />`}<//>
     <//>
   `
 }

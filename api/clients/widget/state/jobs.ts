@@ -3,9 +3,9 @@ import {client, inOrg} from './session.ts'
 
 const mostMs = 30 * 60_000
 
-/** Follows a job until it is done; one that came to nothing is thrown with its reason. */
+/** Follows a job until it is done. Throws its error if it was refused, failed or was cancelled. */
 export const untilDone = async (id: string, following: {signal?: AbortSignal; tell?: (job: Job) => void} = {}): Promise<void> => {
   const job = await followJob({client, path: inOrg(`/jobs/${id}`), mostMs, ...following})
-  if (job === null) throw new Error('It takes longer than half an hour: look again later')
-  if (job.state !== 'done') throw new Error(job.error?.error ?? `It was ${job.state}`)
+  if (job === null) throw new Error('The job takes longer than 30 minutes. Check again later')
+  if (job.state !== 'done') throw new Error(job.error?.error ?? `The job was ${job.state}. Try again`)
 }

@@ -2,7 +2,9 @@ import {useEffect, useState} from 'preact/hooks'
 
 const prefix = 'lading.kept.'
 
-/** Like `useState`, and still there after a reload of this tab. `key` names what it is about, ids included. */
+/**
+ * Keeps a value like `useState`, but also over a reload of the tab. `key` identifies the value and includes the ids to which it belongs.
+ */
 export const useKept = <T>(key: string, initial: T): [T, (next: T | ((before: T) => T)) => void, () => void] => {
   const [value, setValue] = useState<T>(() => readKept(key) ?? initial)
   useEffect(() => sessionStorage.setItem(prefix + key, JSON.stringify(value)), [key, value])
@@ -13,7 +15,7 @@ export const useKept = <T>(key: string, initial: T): [T, (next: T | ((before: T)
   return [value, setValue as (next: T | ((before: T) => T)) => void, forget]
 }
 
-/** Everything kept goes with the session it was kept in. */
+/** Deletes all kept values. Call it when the session ends. */
 export const forgetKept = (): void => {
   for (const key of Object.keys(sessionStorage)) if (key.startsWith(prefix)) sessionStorage.removeItem(key)
 }

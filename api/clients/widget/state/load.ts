@@ -2,7 +2,7 @@ import {type Inputs, useCallback, useEffect, useRef, useState} from 'preact/hook
 
 export type Loaded<T> = {data: T | undefined; error: unknown; isLoading: boolean; again(): void}
 
-/** What a page shows, asked for when it appears and whenever `inputs` change; what was asked for before is then not waited for. */
+/** Loads data on mount and whenever `inputs` change. A new load aborts the previous one. */
 export const useLoad = <T>(ask: (signal: AbortSignal) => Promise<T>, inputs: Inputs): Loaded<T> => {
   const [state, setState] = useState<{data: T | undefined; error: unknown; isLoading: boolean}>({
     data: undefined,
@@ -25,7 +25,7 @@ export const useLoad = <T>(ask: (signal: AbortSignal) => Promise<T>, inputs: Inp
 
 export type Doing<A extends unknown[]> = {run(...given: A): Promise<void>; isBusy: boolean; error: unknown; clear(): void}
 
-/** Something a person does: busy while it lasts, its failure kept to be shown. A second press while it is busy does nothing. */
+/** Wraps an action with a busy and an error state. Calls while the action runs are ignored. */
 export const useDoing = <A extends unknown[]>(work: (...given: A) => Promise<unknown>): Doing<A> => {
   const [state, setState] = useState<{isBusy: boolean; error: unknown}>({isBusy: false, error: null})
   const busy = useRef(false)

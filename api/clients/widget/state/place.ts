@@ -1,14 +1,14 @@
 import {signal} from '@preact/signals'
 
-/** Where the person is: the address after `#`, so that a reload, a bookmark and the back button come to the same place. */
-export type Place = {path: string[]; query: URLSearchParams}
+/** The address of the current page. It is in the URL after `#`, for reloads, bookmarks and the back button. */
+export type PageAddress = {path: string[]; query: URLSearchParams}
 
-const readPlace = (): Place => {
+const readPlace = (): PageAddress => {
   const [path = '', query = ''] = location.hash.slice(1).split('?')
   return {path: path.split('/').filter(Boolean).map(readPart), query: new URLSearchParams(query)}
 }
 
-/** An address somebody has mistyped is one of no page, not an end of everything. */
+/** Decodes a part of the URL. A malformed part stays as it is, so that a mistyped URL leads to "page not found". */
 const readPart = (part: string) => {
   try {
     return decodeURIComponent(part)
@@ -17,12 +17,12 @@ const readPart = (part: string) => {
   }
 }
 
-export const place = signal<Place>(readPlace())
+export const place = signal<PageAddress>(readPlace())
 addEventListener('hashchange', () => {
   place.value = readPlace()
 })
 
-/** `to('imports', id, 'run')`: an address for a link; parts are encoded. */
+/** Builds an encoded link: `to('imports', id, 'run')`. */
 export const to = (...parts: (string | Record<string, string | undefined>)[]): string => {
   const last = parts.at(-1)
   const query = typeof last === 'object' ? last : {}
@@ -31,7 +31,7 @@ export const to = (...parts: (string | Record<string, string | undefined>)[]): s
   return `#/${path.join('/')}${given.length ? `?${new URLSearchParams(given)}` : ''}`
 }
 
-/** Goes there; `replace` leaves no step to come back to. */
+/** Navigates to an address. With `replace` it adds no history entry. */
 export const go = (address: string, {replace = false} = {}): void => {
   if (!replace) {
     location.hash = address
@@ -41,7 +41,7 @@ export const go = (address: string, {replace = false} = {}): void => {
   place.value = readPlace()
 }
 
-/** For when something has been done that took a while: goes there if the person is still on the page where they asked for it. */
+/** Returns a function that navigates only if the person is still on the same page. Use it after a slow action. */
 export const goIfHere = (): typeof go => {
   const from = place.value.path.join('/')
   return (address, how) => {
@@ -49,7 +49,7 @@ export const goIfHere = (): typeof go => {
   }
 }
 
-/** Changes what stands after `?` here and leaves the rest; filters are kept so. */
+/** Changes query parameters and keeps the rest. */
 export const setQuery = (changes: Record<string, string | undefined>): void => {
   const {path, query} = place.value
   const next = {...Object.fromEntries(query), ...changes}

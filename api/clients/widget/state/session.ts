@@ -15,33 +15,33 @@ export type Me = {
 export type {Role}
 
 const key = 'lading.session'
-/** A session lasts eight hours; it is renewed long before, as long as the page is open. */
+/** Interval of renewal. A session lasts eight hours. */
 const renewEveryMs = 60 * 60_000
 
 const token = signal<string | null>(sessionStorage.getItem(key))
-/** Who is signed in; null while nobody is, undefined until that is known. */
+/** The signed-in person. Null without a session, undefined while loading. */
 export const me = signal<Me | null | undefined>(token.value === null ? null : undefined)
-/** Why the person has to sign in again, where it was not their own doing. */
+/** The reason why the session ended. Null if the person signed out. */
 export const ended = signal<string | null>(null)
 
-/** For what `fetch` cannot do, such as telling how much was sent. */
+/** Returns the session's token, for requests by XMLHttpRequest. */
 export const bearer = (): string | null => token.value
 
 const bare: Client = openClient({base: location.origin, bearer: () => token.value})
 
-/** The API under this session. A 401 ends the session, and the page asks the person to sign in where they are. */
+/** The API client of this session. A 401 ends the session and shows the sign-in. */
 export const client: Client = wrap(bare)
 
-/** The path of the org that is signed in to: `inOrg('/imports')`. */
+/** Returns a path below the current org: `inOrg('/imports')`. */
 export const inOrg = (path = ''): string => `/orgs/${me.value?.org?.id}${path}`
 
-/** Whether the person may see what asks for this role: what they may not is not offered, and the server refuses it besides. */
+/** Whether the person has the role. Pages hide what the role cannot use, and the server enforces it. */
 export const isAtLeast = (role: Role): boolean => hasRank(me.value, role)
 
-/** Whether they may change what asks for this role, which a staff member's view of an org may be closed to. */
+/** Whether the person may make a change. Staff views are limited. */
 export const may = (role: Role, change: Change = 'write'): boolean => mayChange(me.value, role, change)
 
-/** Why a staff view may not; null where nothing has to be told. */
+/** Returns why a staff view may not make the change, or null. */
 export const whyNot = (role: Role, change: Change): string | null => whyClosed(me.value, role, change)
 
 export const openSession = async (given: string): Promise<void> => {
@@ -52,11 +52,11 @@ export const openSession = async (given: string): Promise<void> => {
 
 const lastKey = 'lading.last'
 
-/** What somebody else left in this tab goes: the drafts, and with a reload whatever pages hold in memory and files on their way. */
+/** Deletes the drafts that another person or org left in this tab, and reloads the page to clear the memory. Returns whether it did. */
 const leaveFormer = ({user, org}: Me): boolean => {
   const [former, now] = [sessionStorage.getItem(lastKey), `${user.id} ${org?.id ?? ''}`]
   sessionStorage.setItem(lastKey, now)
-  // Somebody without an org, who has one now, is nobody else.
+  // A person who now has a first org is still the same person, so the drafts stay.
   if (former === null || former === now || former === `${user.id} `) return false
   forgetKept()
   location.replace('#/')
@@ -64,7 +64,7 @@ const leaveFormer = ({user, org}: Me): boolean => {
   return true
 }
 
-/** No session here any more: by the person's own doing, or for a reason they are told. */
+/** Ends the session in this tab. `reason` is null if the person signed out. */
 export const leave = (reason: string | null): void => {
   token.value = null
   sessionStorage.removeItem(key)
@@ -73,11 +73,11 @@ export const leave = (reason: string | null): void => {
   me.value = null
 }
 
-/** Out at once; the server is told to end the session wherever else it is. */
+/** Signs out at once and ends the session on the server. */
 export const signOut = (): void => {
   bare.delete('/auth/session').catch(error => {
     if (!(error instanceof ApiError && error.status === 401))
-      say('Signed out here. The server was not told: there the session ends within eight hours')
+      say('Signed out here. The server could not be reached, so the session expires there within eight hours')
   })
   leave(null)
 }
@@ -89,15 +89,15 @@ export const readMe = async (): Promise<void> => {
   ended.value = null
 }
 
-/** After a role or an org has changed: a session knows of neither until it is renewed. */
+/** Renews the session, because only a renewal gives it a new role or org. */
 export const renewSession = async (): Promise<void> => {
   const before = token.value
   const {token: next} = await client.post('/auth/session/refresh')
-  // Whoever signed out meanwhile has signed out.
+  // If the person has signed out or in since, the renewed token is dropped.
   if (token.value === before) await openSession(next)
 }
 
-// One that fails is tried again in an hour, and a session that is over says so at the next call.
+// A failed renewal is retried after the interval. An expired session is reported by the next request.
 setInterval(() => {
   if (token.value !== null) renewSession().catch(() => {})
 }, renewEveryMs)
@@ -110,7 +110,7 @@ function wrap(inner: Client): Client {
       try {
         return await call(...sent)
       } catch (error) {
-        // A late answer to the session before says nothing of this one.
+        // A late response to the previous session does not end this one.
         if (error instanceof ApiError && error.status === 401 && token.value === asked) leave(error.message)
         throw error
       }

@@ -1,4 +1,4 @@
 export type Settings = {dataCentres: string[]}
 
-/** What the server told this page of itself as it was made. */
+/** The settings that the server embeds into the page. */
 export const settings: Settings = JSON.parse(document.getElementById('settings')!.textContent!)

@@ -8,7 +8,7 @@ const readTheme = (): Theme => themes.find(known => known === localStorage.getIt
 
 export const theme = signal<Theme>(readTheme())
 
-/** What the page looks like follows the system until a person says otherwise; kept for this browser. */
+/** Applies a theme and stores it in the browser. The default follows the system. */
 export const applyTheme = (wanted: Theme = theme.value): void => {
   theme.value = wanted
   localStorage.setItem(key, wanted)

@@ -3,7 +3,7 @@ import {html} from '../html.ts'
 import {to} from '../state/place.ts'
 import {adviceFor} from './frequency.ts'
 
-/** Beside a refusal: what to do if the plan does not allow the schedule. */
+/** Shows advice if the plan does not allow so frequent a schedule. */
 export const FrequencyAdvice = ({code}: {code: string | null}) => {
   const advice = adviceFor(code)
   return advice && html`<p>${advice} <a href=${to('settings', 'plan')}>Plan and usage</a></p>`

@@ -19,12 +19,12 @@ export type TemplateOutline = {
   mayEdit: boolean
   updatedAt: string
 }
-/** What is done with files of one kind, kept to be done again. */
+/** The templates of the org. */
 export const Templates = () => {
   const templates = usePages<TemplateOutline>('/templates', 'templates', {limit: 50})
-  const empty = html`There are none yet. <a href=${to('imports', 'new')}>Make an import</a>, and save it as a template under its mapping.`
+  const empty = html`No templates yet. <a href=${to('imports', 'new')}>Create an import</a>, then save it as a template on the mapping page.`
   return html`
-    <${Page} title="Templates" lead="What is done with files of one kind: their columns, where each goes, and how. Import with one, or let a schedule do it.">
+    <${Page} title="Templates" lead="Reuse a mapping for similar files, manually or on a schedule.">
       <${PagedTable} of=${templates} caption="Templates, newest first" columns=${columns} empty=${empty} />
     <//>
   `
@@ -38,11 +38,11 @@ const columns = [
       html`<a href=${to('templates', id)}>${name}</a>${description && html`<br /><span class="quiet">${description}</span>`}`,
   },
   {
-    head: 'Used by',
+    head: 'Visible to',
     cell: ({shared, mine}: TemplateOutline) =>
-      shared ? html`<${Pill} tone="info">everybody<//>` : mine ? 'you and admins' : 'its creator and admins',
+      shared ? html`<${Pill} tone="info">everyone<//>` : mine ? 'you and admins' : 'its creator and admins',
   },
-  {head: 'Made by', cell: ({createdBy}: TemplateOutline) => createdBy ?? 'somebody who was deleted'},
+  {head: 'Created by', cell: ({createdBy}: TemplateOutline) => createdBy ?? 'Deleted user'},
   {head: 'Changed', cell: ({updatedAt}: TemplateOutline) => onDay(updatedAt)},
   {
     head: '',

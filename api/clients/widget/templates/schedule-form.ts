@@ -6,14 +6,14 @@ import {Select, TextField} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
 import {codeOf, FrequencyAdvice} from './frequency-advice.ts'
 import type {Schedule} from './schedules.ts'
-import {draftOf, type SourceDraft, sourceOf} from './source-draft.ts'
+import {draftOf, type SourceDraft, toSourceRequest} from './source-draft.ts'
 import {SourceFields} from './source-fields.ts'
 
 type FormProps = {schedule: Schedule | null; save: (body: object) => Promise<unknown>}
 
 const drifts = [
-  {value: 'stop', label: 'Run nothing, and tell'},
-  {value: 'warn', label: 'Run what still fits, and tell'},
+  {value: 'stop', label: 'Do not run, and notify'},
+  {value: 'warn', label: 'Run the parts that still fit, and notify'},
 ]
 
 const fieldsOf = (schedule: Schedule | null) => ({
@@ -24,7 +24,7 @@ const fieldsOf = (schedule: Schedule | null) => ({
   onDrift: schedule?.onDrift ?? 'stop',
 })
 
-/** When it fires, what it fetches, and what it does with a file that is not as it was. */
+/** The form of a schedule: time, source file, and handling of changes. */
 export const ScheduleForm = ({schedule, save}: FormProps) => {
   const [draft, setDraft] = useState(fieldsOf(schedule))
   const [source, setSource] = useState<SourceDraft>(draftOf(schedule?.source ?? null))
@@ -33,7 +33,7 @@ export const ScheduleForm = ({schedule, save}: FormProps) => {
     save({
       ...draft,
       declaredRows: draft.declaredRows === '' ? null : Number(draft.declaredRows),
-      source: sourceOf(source, kept),
+      source: toSourceRequest(source, kept),
       ...(schedule && {connectorId: schedule.connectorId, notify: schedule.notify}),
     }),
   )
@@ -45,15 +45,15 @@ export const ScheduleForm = ({schedule, save}: FormProps) => {
   return html`
     <form class="sheet settings-form" onSubmit=${submit}>
       <${TextField} label="Name" required maxlength="200" value=${draft.name} onInput=${(name: string) => set({name})} />
-      <${TextField} label="When" hint="Minute, hour, day of the month, month, day of the week: “0 5 * * 1-5” is at five on workdays" required value=${draft.cron} onInput=${(cron: string) => set({cron})} />
-      <${TextField} label="By the clocks of" hint="A time zone of the IANA’s list" list="zones" required value=${draft.timezone} onInput=${(timezone: string) => set({timezone})} />
+      <${TextField} label="Schedule (cron)" hint="Minute, hour, day of month, month, day of week. For example “0 5 * * 1-5”: 5 a.m. on workdays" required value=${draft.cron} onInput=${(cron: string) => set({cron})} />
+      <${TextField} label="Time zone" hint="IANA name, for example Europe/Berlin" list="zones" required value=${draft.timezone} onInput=${(timezone: string) => set({timezone})} />
       <datalist id="zones">${Intl.supportedValuesOf('timeZone').map(zone => html`<option value=${zone}></option>`)}</datalist>
       <${SourceFields} draft=${source} kept=${kept} set=${(change: Partial<SourceDraft>) => setSource({...source, ...change})} />
-      <${TextField} label="At most so many rows a run" hint="Empty: as many as the file has" type="number" min="1" value=${draft.declaredRows} onInput=${(declaredRows: string) => set({declaredRows})} />
-      <${Select} label="Where the file or the CRM is not as the template has it" value=${draft.onDrift} options=${drifts} onChange=${(onDrift: string) => set({onDrift: onDrift as 'stop' | 'warn'})} />
+      <${TextField} label="Maximum rows per run" hint="Leave empty for all rows" type="number" min="1" value=${draft.declaredRows} onInput=${(declaredRows: string) => set({declaredRows})} />
+      <${Select} label="If the file or the CRM no longer matches the template" value=${draft.onDrift} options=${drifts} onChange=${(onDrift: string) => set({onDrift: onDrift as 'stop' | 'warn'})} />
       <${Problem} error=${doing.error} />
       <${FrequencyAdvice} code=${codeOf(doing.error)} />
-      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${schedule ? 'Save' : 'Make the schedule'}<//>
+      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${schedule ? 'Save' : 'Create schedule'}<//>
     </form>
   `
 }

@@ -7,13 +7,13 @@ import {say} from '../ui/notice.ts'
 import {Page} from '../ui/page.ts'
 import {ScheduleForm} from './schedule-form.ts'
 
-/** It is on as soon as it is made. */
+/** The page that creates a schedule. A new schedule is on at once. */
 export const NewSchedule = ({params}: PageProps) => {
   const {id} = params as {id: string}
   const save = async (body: object) => {
     const goOn = goIfHere()
     const {schedule} = await client.post<Json>(inOrg(`/templates/${id}/schedules`), body)
-    say('The schedule is on')
+    say('Schedule created')
     goOn(to('templates', id, 'schedules', schedule.id))
   }
   const trail = [
@@ -21,7 +21,7 @@ export const NewSchedule = ({params}: PageProps) => {
     {label: 'Template', href: to('templates', id)},
   ]
   return html`
-    <${Page} title="New schedule" trail=${trail} lead="It fetches the file by itself, holds it against the template, and imports it. It acts as you.">
+    <${Page} title="New schedule" trail=${trail} lead="A schedule fetches a file, checks it against the template and imports it. It acts with your permissions.">
       <${ScheduleForm} schedule=${null} save=${save} />
     <//>
   `

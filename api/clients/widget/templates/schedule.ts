@@ -18,7 +18,7 @@ import {type Firing, OutcomePill, type Schedule} from './schedules.ts'
 
 type Part = {address: string; schedule: Schedule; again: () => void}
 
-/** One schedule: when it fires next, what came of the times before, and what it does. */
+/** One schedule: its next and past firings, and its form. */
 export const SchedulePage = ({params}: PageProps) => {
   const {id, schedule: scheduleId} = params as {id: string; schedule: string}
   const address = inOrg(`/templates/${id}/schedules/${scheduleId}`)
@@ -29,7 +29,7 @@ export const SchedulePage = ({params}: PageProps) => {
   ]
   const save = async (body: object) => {
     await client.put(address, body, {'if-match': `"${loaded.data!.version}"`})
-    say('The schedule is saved')
+    say('Schedule saved')
     loaded.again()
   }
   return html`
@@ -38,7 +38,7 @@ export const SchedulePage = ({params}: PageProps) => {
         ${(schedule: Schedule) => html`
           <${Standing} address=${address} schedule=${schedule} again=${loaded.again} />
           <${Firings} address=${address} schedule=${schedule} />
-          ${may('builder') && html`<h2>What it does</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} save=${save} />`}
+          ${may('builder') && html`<h2>Settings</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} save=${save} />`}
         `}
       <//>
     <//>
@@ -50,16 +50,16 @@ const Standing = ({address, schedule, again}: Part) => {
   const [isLeaving, setLeaving] = useState(false)
   const turn = useDoing(async () => {
     await client.patch(address, {enabled: !enabled}, {'if-match': `"${version}"`})
-    say(enabled ? 'It is off' : 'It is on')
+    say(enabled ? 'Schedule turned off' : 'Schedule turned on')
     again()
   })
   const fire = useDoing(async () => {
     await client.post(`${address}/run`, {})
-    say('It is fetching its file')
+    say('Fetching the file')
     again()
   })
   return html`
-    ${stopped && html`<${Notice} kind="bad" title="It was turned off">${stopped.message} <code>${stopped.code}</code><${FrequencyAdvice} code=${stopped.code} /><//>`}
+    ${stopped && html`<${Notice} kind="bad" title="The schedule was turned off">${stopped.message} <code>${stopped.code}</code><${FrequencyAdvice} code=${stopped.code} /><//>`}
     <p>
       <${Pill} tone=${enabled ? 'good' : 'neutral'}>${enabled ? 'on' : 'off'}<//>
       ${
@@ -93,7 +93,7 @@ const Standing = ({address, schedule, again}: Part) => {
             go(to('templates', templateId))
           }}
         >
-          What it imported stays; its history goes.
+          Its history is deleted. Imported records stay.
         <//>
       `
     }
@@ -106,9 +106,9 @@ const Firings = ({address, schedule}: {address: string; schedule: Schedule}) => 
     [address, schedule.lastFiring?.id],
   )
   return html`
-    <div class="row"><h2 class="grow">What came of it</h2><${Button} kind="quiet" onClick=${loaded.again}>Look again<//></div>
+    <div class="row"><h2 class="grow">History</h2><${Button} kind="quiet" onClick=${loaded.again}>Refresh<//></div>
     <${Shown} of=${loaded}>
-      ${(list: Firing[]) => html`<${Table} caption="Firings, newest first" columns=${columns} rows=${list} keyOf=${({id}: Firing) => id} empty="It has not fired yet." />`}
+      ${(list: Firing[]) => html`<${Table} caption="Firings, newest first" columns=${columns} rows=${list} keyOf=${({id}: Firing) => id} empty="This schedule has not fired yet." />`}
     <//>
   `
 }
@@ -118,12 +118,12 @@ const columns = [
     head: 'Due',
     isName: true,
     cell: ({dueAt, missed}: Firing) =>
-      html`${at(dueAt)}${missed > 0 && html`<br /><span class="quiet">${count(missed)} missed before it</span>`}`,
+      html`${at(dueAt)}${missed > 0 && html`<br /><span class="quiet">${count(missed)} missed before</span>`}`,
   },
   {head: 'By', cell: ({by}: Firing) => by},
-  {head: 'Came to', cell: (firing: Firing) => html`<${OutcomePill} firing=${firing} />`},
+  {head: 'Outcome', cell: (firing: Firing) => html`<${OutcomePill} firing=${firing} />`},
   {head: 'Rows written', isNumber: true, cell: ({counts}: Firing) => count(counts?.rowsWritten)},
-  {head: 'Why', cell: ({reason}: Firing) => reason?.message ?? ''},
+  {head: 'Reason', cell: ({reason}: Firing) => reason?.message ?? ''},
   {
     head: '',
     label: 'Import',

@@ -52,7 +52,7 @@ const tones: Record<string, Tone> = {
 export const OutcomePill = ({firing}: {firing: Firing}) =>
   html`<${Pill} tone=${tones[firing.outcome ?? ''] ?? 'info'}>${firing.outcome ?? firing.state}<//>`
 
-/** The schedules that run this template by itself. */
+/** The schedules of a template. */
 export const Schedules = ({template}: {template: Template}) => {
   const loaded = useLoad<Schedule[]>(
     async signal => (await client.get<Json>(inOrg(`/templates/${template.id}/schedules`), {limit: 200}, signal)).schedules,
@@ -64,18 +64,18 @@ export const Schedules = ({template}: {template: Template}) => {
       ${may('builder') && html`<a class="button" href=${to('templates', template.id, 'schedules', 'new')}>New schedule</a>`}
     </div>
     <${Shown} of=${loaded}>
-      ${(list: Schedule[]) => html`<${Table} caption="Schedules" columns=${columns} rows=${list} keyOf=${({id}: Schedule) => id} empty="None runs it yet. A schedule fetches the file by itself and imports it." />`}
+      ${(list: Schedule[]) => html`<${Table} caption="Schedules" columns=${columns} rows=${list} keyOf=${({id}: Schedule) => id} empty="No schedules yet. A schedule fetches a file and imports it at set times." />`}
     <//>
   `
 }
 
 const columns = [
   {
-    head: 'Schedule',
+    head: 'Name',
     isName: true,
     cell: ({id, templateId, name}: Schedule) => html`<a href=${to('templates', templateId, 'schedules', id)}>${name}</a>`,
   },
-  {head: 'When', cell: ({cron, timezone}: Schedule) => html`<code>${cron}</code><br /><span class="quiet">${timezone}</span>`},
+  {head: 'Schedule (cron)', cell: ({cron, timezone}: Schedule) => html`<code>${cron}</code><br /><span class="quiet">${timezone}</span>`},
   {
     head: 'State',
     cell: ({enabled, stopped}: Schedule) =>

@@ -1,4 +1,4 @@
-/** What a form holds of the place a schedule fetches its file from; every value a text, empty for none. */
+/** The typed values of a schedule's source. An empty text means no value. */
 export type SourceDraft = {
   kind: 'https' | 's3' | 'sftp'
   url: string
@@ -20,16 +20,31 @@ export type SourceDraft = {
   hostKey: string
 }
 
-type Shown = {kind: SourceDraft['kind']; credentials: string[]; [name: string]: unknown}
+type ShownSource = {kind: SourceDraft['kind']; credentials: string[]; [name: string]: unknown}
 
 const blank: SourceDraft = {
-  ...{kind: 'https', url: '', letIn: 'open', bearer: '', user: '', password: ''},
-  ...{endpoint: '', region: 'eu-central-1', bucket: '', key: '', accessKeyId: '', secretAccessKey: ''},
-  ...{host: '', port: '22', path: '', privateKey: '', passphrase: '', hostKey: ''},
+  kind: 'https',
+  url: '',
+  letIn: 'open',
+  bearer: '',
+  user: '',
+  password: '',
+  endpoint: '',
+  region: 'eu-central-1',
+  bucket: '',
+  key: '',
+  accessKeyId: '',
+  secretAccessKey: '',
+  host: '',
+  port: '22',
+  path: '',
+  privateKey: '',
+  passphrase: '',
+  hostKey: '',
 }
 
-/** From what the API tells of a source, which is everything but what lets one in. */
-export const draftOf = (source: Shown | null): SourceDraft => {
+/** Converts a source of the API to typed values. The API does not return credentials. */
+export const draftOf = (source: ShownSource | null): SourceDraft => {
   if (!source) return blank
   const {kind, credentials, ...open} = source
   const texts = Object.fromEntries(Object.entries(open).map(([name, value]) => [name, String(value ?? '')]))
@@ -38,10 +53,10 @@ export const draftOf = (source: Shown | null): SourceDraft => {
 }
 
 /**
- * What is sent. With `kept`, those of the credentials there are already: one that was left empty is left out and stays, and one of another way in
- * is taken away.
+ * Converts typed values to a request. `kept` lists the stored credentials. An empty credential is omitted, so the stored one stays. For
+ * https, a stored credential of another sign-in method is removed.
  */
-export const sourceOf = (draft: SourceDraft, kept: readonly string[] = []): Record<string, unknown> => {
+export const toSourceRequest = (draft: SourceDraft, kept: readonly string[] = []): Record<string, unknown> => {
   if (draft.kind === 'https') return httpsOf(draft, kept)
   const given = <N extends keyof SourceDraft>(...names: N[]) =>
     Object.fromEntries(names.filter(name => draft[name] !== '').map(name => [name, draft[name]]))

@@ -18,7 +18,7 @@ type Slot = {slot: string; label: string; columns: string[]}
 type Flow = {id: string; sourceId: string; module: string; match?: {by: string[]}; fields: {field: string; mode: string; source?: string}[]}
 export type Template = TemplateOutline & {sources: Slot[]; flows: Flow[]}
 
-/** One template: the files it takes, where they go, whether it still fits the CRM, and the schedules that run it. */
+/** One template: its files, flows, check against the CRM and schedules. */
 export const TemplatePage = ({params}: PageProps) => {
   const {id} = params as {id: string}
   const loaded = useLoad<Template>(async signal => (await client.get<Json>(inOrg(`/templates/${id}`), {}, signal)).template, [id])
@@ -28,7 +28,7 @@ export const TemplatePage = ({params}: PageProps) => {
       title=${template?.name ?? 'Template'}
       trail=${[{label: 'Templates', href: to('templates')}]}
       lead=${template?.description}
-      actions=${template && may('operator') && html`<a class="button main" href=${to('imports', 'new', {template: id})}>Import with it</a>`}
+      actions=${template && may('operator') && html`<a class="button main" href=${to('imports', 'new', {template: id})}>New import</a>`}
     >
       <${Shown} of=${loaded}>
         ${(one: Template) => html`
@@ -43,7 +43,7 @@ export const TemplatePage = ({params}: PageProps) => {
 }
 
 const Contents = ({template: {sources, flows}}: {template: Template}) => html`
-  <h2>Files it takes</h2>
+  <h2>Files</h2>
   <${Table}
     caption="Files"
     rows=${sources}
@@ -53,7 +53,7 @@ const Contents = ({template: {sources, flows}}: {template: Template}) => html`
       {head: 'Columns', cell: ({columns}: Slot) => columns.join(', ')},
     ]}
   />
-  <h2>Where they go</h2>
+  <h2>Flows</h2>
   <${Table}
     caption="Flows"
     rows=${flows}
@@ -61,7 +61,7 @@ const Contents = ({template: {sources, flows}}: {template: Template}) => html`
     columns=${[
       {head: 'Module', isName: true, cell: ({module}: Flow) => module},
       {head: 'From', cell: ({sourceId}: Flow) => sources.find(({slot}) => slot === sourceId)?.label ?? sourceId},
-      {head: 'Found by', cell: ({match}: Flow) => match?.by.join(' + ') || 'every row is new'},
+      {head: 'Matched by', cell: ({match}: Flow) => match?.by.join(' + ') || 'not matched'},
       {
         head: 'Fields',
         cell: ({fields}: Flow) =>
@@ -79,8 +79,8 @@ const Check = ({template}: {template: Template}) => {
   })
   return html`
     <div class="row">
-      <${Button} isBusy=${check.isBusy} onClick=${() => check.run()}>Does it still fit the CRM?<//>
-      ${found?.length === 0 && html`<span role="status">It does: nothing has changed that it needs.</span>`}
+      <${Button} isBusy=${check.isBusy} onClick=${() => check.run()}>Check against CRM<//>
+      ${found?.length === 0 && html`<span role="status">The template fits the CRM.</span>`}
     </div>
     <br />
     <${Problem} error=${check.error} />
@@ -88,8 +88,8 @@ const Check = ({template}: {template: Template}) => {
       found &&
       found.length > 0 &&
       html`
-        <${Notice} kind=${found.some(({stops}) => stops) ? 'bad' : 'warning'} title=${`${plural(found.length, 'thing is', 'things are')} not as when it was saved`}>
-          <ul>${found.map(({message, stops}) => html`<li>${message}${stops ? '' : ' (worth knowing, nothing stops)'}</li>`)}</ul>
+        <${Notice} kind=${found.some(({stops}) => stops) ? 'bad' : 'warning'} title=${`${plural(found.length, 'difference')} since the template was saved`}>
+          <ul>${found.map(({message, stops}) => html`<li>${message}${stops ? '' : ' (does not stop imports)'}</li>`)}</ul>
         <//>
       `
     }
@@ -101,13 +101,13 @@ const Deeds = ({template, again}: {template: Template; again: () => void}) => {
   const [isLeaving, setLeaving] = useState(false)
   const share = useDoing(async () => {
     await client.post(inOrg(`/templates/${id}/share`), {shared: !shared})
-    say(shared ? 'Only its creator and admins see it now' : 'Everybody of the organisation may use it')
+    say(shared ? 'Template is private' : 'Template shared with the organisation')
     again()
   })
   if (!may('builder')) return null
   return html`
     <div class="actions">
-      <${Button} isBusy=${share.isBusy} onClick=${() => share.run()}>${shared ? 'Stop sharing' : 'Share with everybody'}<//>
+      <${Button} isBusy=${share.isBusy} onClick=${() => share.run()}>${shared ? 'Make private' : 'Share with organisation'}<//>
       <${Button} kind="danger" onClick=${() => setLeaving(true)}>Delete<//>
     </div>
     <br />
@@ -122,11 +122,11 @@ const Deeds = ({template, again}: {template: Template; again: () => void}) => {
           onClose=${() => setLeaving(false)}
           work=${async () => {
             await client.delete(inOrg(`/templates/${id}`), {'if-match': `"${version}"`})
-            say(`${name} is deleted`)
+            say(`Deleted ${name}`)
             go(to('templates'))
           }}
         >
-          Its schedules go with it. Imports that were made with it stay as they are.
+          Its schedules are deleted too. Imports created with it stay.
         <//>
       `
     }

@@ -12,7 +12,7 @@ type ButtonProps = {
   [attribute: string]: unknown
 }
 
-/** A busy button says so, keeps its place and its focus, and does nothing. `label` is for one that shows a sign only. */
+/** A button. While busy, it keeps its place and focus and ignores clicks. `label` is for buttons with only a symbol. */
 export const Button = ({
   children,
   kind = 'plain',

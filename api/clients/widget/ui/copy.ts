@@ -3,16 +3,16 @@ import {html} from '../html.ts'
 import {Button} from './button.ts'
 import {say} from './notice.ts'
 
-/** A text to take along, with a button that copies it. */
+/** A text with a copy button. */
 export const Copy = ({text, label}: {text: string; label: string}) => {
   const [isDone, setDone] = useState(false)
   const copy = async () => {
-    // Not given to a page that came without TLS, nor where the person has said no.
+    // The clipboard is unavailable without TLS or without permission.
     const isTaken = await navigator.clipboard?.writeText(text).then(
       () => true,
       () => false,
     )
-    if (!isTaken) return say('Your browser does not let it be copied: select it, and copy it by hand')
+    if (!isTaken) return say('The browser blocked copying. Select the text and copy it manually')
     setDone(true)
     say(`${label} copied`)
   }

@@ -6,7 +6,7 @@ import {Problem} from './notice.ts'
 
 type DialogProps = {title: string; onClose: () => void; children?: Markup; actions?: Markup}
 
-/** The platform's own modal: the focus stays in it, Escape closes it, and what had the focus before has it again. */
+/** A native modal dialog. The focus stays inside. Escape closes the dialog, and the focus then returns to where it was. */
 export const Dialog = ({title, onClose, children, actions}: DialogProps) => {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -14,7 +14,7 @@ export const Dialog = ({title, onClose, children, actions}: DialogProps) => {
     const before = document.activeElement
     dialog.current?.showModal()
     return () => {
-      // By now it is gone from the page, and a browser gives the focus back only where it is closed while it is there.
+      // Browsers restore the focus only if the dialog is closed while still in the page, so it is restored here.
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
   }, [])
@@ -38,16 +38,16 @@ type ConfirmProps = {
   title: string
   children?: Markup
   action: string
-  /** What leaves things as they are; where the question is about cancelling, "Cancel" would say either. */
+  /** The label of the button that changes nothing. "Cancel" is ambiguous if the action itself is a cancellation. */
   back?: string
   isDangerous?: boolean
-  /** Told in place of the failure itself, where more is to be said of it. */
+  /** Replaces the usual display of the error, to give more advice. */
   problem?: Markup
   work: () => Promise<unknown>
   onClose: () => void
 }
 
-/** Asks before what cannot be taken back, does it, and stays with the reason where it fails. */
+/** Asks for confirmation, runs the action, and shows its error if it fails. */
 export const Confirm = ({title, children, action, back = 'Cancel', isDangerous = false, problem, work, onClose}: ConfirmProps) => {
   const doing = useDoing(async () => {
     await work()

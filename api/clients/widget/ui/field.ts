@@ -4,7 +4,7 @@ import {html, type Markup} from '../html.ts'
 type Labelled = {label: Markup; hint?: Markup; error?: Markup; isHidden?: boolean}
 type Attributes = {[attribute: string]: unknown}
 
-/** A control with its label, a hint and what is wrong with it, tied together for screen readers. `isHidden`: the label is read out only. */
+/** A control with label, hint and error, linked for screen readers. `isHidden` hides the label visually. */
 const Field = ({label, hint, error, isHidden = false, control}: Labelled & {control: (tied: Attributes) => Markup}) => {
   const id = useId()
   const told = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
@@ -38,10 +38,10 @@ export const TextArea = ({onInput, ...given}: Texted) => html`
   />
 `
 
-export type Option = {value: string; label: string; group?: string; disabled?: boolean}
+type Option = {value: string; label: string; group?: string; disabled?: boolean}
 type Chosen = Labelled & Attributes & {value: string; options: Option[]; onChange: (value: string) => void}
 
-/** The platform's own list: it works with every keyboard, reader and phone. Options of one `group` stand together. */
+/** A native select, which works with every keyboard, screen reader and phone. Options with the same `group` are shown together. */
 export const Select = ({options, value, onChange, ...given}: Chosen) => {
   const groups = [...new Set(options.map(option => option.group))]
   const list = (group: string | undefined) =>

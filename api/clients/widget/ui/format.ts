@@ -6,12 +6,12 @@ const day = new Intl.DateTimeFormat(language, {dateStyle: 'medium'})
 
 export const count = (value: number | null | undefined): string => (value === null || value === undefined ? '–' : whole.format(value))
 
-/** `plural(3, 'row')`: "3 rows". */
+/** Formats a number with its noun. `plural(3, 'row')` returns "3 rows". */
 export const plural = (value: number, one: string, many = `${one}s`): string => `${whole.format(value)} ${value === 1 ? one : many}`
 
 export const percent = (part: number): string => new Intl.NumberFormat(language, {style: 'percent', maximumFractionDigits: 0}).format(part)
 
-/** From ISO 8601 to the person's own clock and language. */
+/** Formats an ISO 8601 time in local time and language. */
 export const at = (iso: string | null | undefined): string => (iso ? moment.format(new Date(iso)) : '–')
 export const onDay = (iso: string | null | undefined): string => (iso ? day.format(new Date(iso)) : '–')
 
@@ -21,7 +21,7 @@ export const bytes = (value: number): string => {
   return `${new Intl.NumberFormat(language, {maximumFractionDigits: step === 0 || shown >= 100 ? 0 : 1}).format(shown)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][step]}`
 }
 
-/** "45 s", "3 min 20 s", "2 h 5 min". */
+/** Formats a duration: "45 s", "3 min 20 s", "2 h 5 min". */
 export const duration = (ms: number): string => {
   const seconds = Math.max(0, Math.round(ms / 1000))
   if (seconds < 60) return `${seconds} s`
@@ -30,7 +30,7 @@ export const duration = (ms: number): string => {
   return `${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${minutes % 60} min` : ''}`
 }
 
-/** An amount in the currency's smallest unit, as the API has money. */
+/** Formats an amount in the smallest unit of its currency. */
 export const money = (amount: number, currency: string): string => {
   const format = new Intl.NumberFormat(language, {style: 'currency', currency})
   return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))

@@ -1,9 +1,9 @@
 import {useEffect} from 'preact/hooks'
 
-/** Whoever knows better where the focus goes on, such as to the next of a list, has it there by then. */
+/** Time in which other code may still set the focus itself. */
 const patienceMs = 120
 
-/** When what had the focus has gone from the page, its heading has it, so that a keyboard goes on from there and a reader says where that is. */
+/** Moves the focus to the heading if the focused element was removed from the page. */
 export const useLostFocus = (): void => {
   useEffect(() => {
     let last: Element | null = null

@@ -1,11 +1,13 @@
 import {signal} from '@preact/signals'
+import {useState} from 'preact/hooks'
 import {ApiError, Unreachable} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
+import {signInAgain} from '../state/sign-in-again.ts'
 import {duration} from './format.ts'
 
 type Kind = 'info' | 'good' | 'warning' | 'bad'
 
-/** A box that says something about what stands below it. */
+/** A notice box. */
 export const Notice = ({
   kind = 'info',
   title,
@@ -26,16 +28,44 @@ export const Notice = ({
   </div>
 `
 
-/** What went wrong, in the server's words, with its code, and when to try again. Nothing where `error` is null. */
+/** Shows an error with its code and the time to wait. It renders nothing if `error` is null. */
 export const Problem = ({error, again, title}: {error: unknown; again?: () => void; title?: string}) => {
   if (!error) return null
   const {message, code, wait, issues} = describe(error)
+  if (code === 'RECENT_SIGN_IN_REQUIRED') return html`<${SignInAgain} message=${message} code=${code} again=${again} />`
   const actions = again && html`<button type="button" class="button" onClick=${again}>Try again</button>`
   return html`
     <${Notice} kind="bad" title=${title ?? null} actions=${actions}>
       <p>${message}${wait}${code && html` <code class="code">${code}</code>`}</p>
       ${issues.length > 0 && html`<ul>${issues.map(issue => html`<li>${issue}</li>`)}</ul>`}
     <//>
+  `
+}
+
+/** Asks for a new sign-in if an action needs a recent one, and then retries the action. */
+const SignInAgain = ({message, code, again}: {message: string; code: string; again?: () => void}) => {
+  const [failure, setFailure] = useState<unknown>(null)
+  const [isDone, setDone] = useState(false)
+  const act = async () => {
+    setFailure(null)
+    try {
+      await signInAgain()
+      setDone(true)
+      again?.()
+    } catch (error) {
+      setFailure(error)
+    }
+  }
+  if (isDone) return html`<${Notice} kind="good">You are signed in again.${!again && ' Submit the form again.'}<//>`
+  return html`
+    <${Notice}
+      kind="warning"
+      title="Sign in again to continue"
+      actions=${html`<button type="button" class="button" onClick=${act}>Sign in again</button>`}
+    >
+      <p>${message} <code class="code">${code}</code></p>
+    <//>
+    <${Problem} error=${failure} />
   `
 }
 
@@ -56,7 +86,7 @@ const toasts = signal<{id: number; text: string}[]>([])
 const shownMs = 6000
 let last = 0
 
-/** A short word that something was done, shown for some seconds and read out. */
+/** Shows a short message for some seconds, also to screen readers. */
 export const say = (text: string): void => {
   const id = ++last
   toasts.value = [...toasts.value.slice(-2), {id, text}]

@@ -6,7 +6,7 @@ import {Problem} from './notice.ts'
 
 type PageProps = {title: string; trail?: {label: string; href: string}[]; lead?: Markup; actions?: Markup; children?: Markup}
 
-/** One page: its name in the window's title, and the focus on its heading when the person comes from another, so that a reader says where they are. */
+/** A page. It sets the window title, and focuses the heading after navigation for screen readers. */
 export const Page = ({title, trail = [], lead, actions, children}: PageProps) => {
   const heading = useRef<HTMLHeadingElement>(null)
   const path = place.value.path.join('/')
@@ -36,7 +36,7 @@ const hasMoved = (path: string) => {
   return moved
 }
 
-/** What was loaded, or that it is being loaded, or why it was not. What was there before stays while it is loaded anew. */
+/** Renders loaded data, a loading message or an error. Old data stays visible during a reload. */
 export const Shown = <T>({of, children}: {of: Loaded<T>; children: (data: T) => Markup}) => {
   if (of.error) return html`<${Problem} error=${of.error} again=${of.again} />`
   if (of.data === undefined) return html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> Loading …</p>`

@@ -9,10 +9,10 @@ import {Shown} from './page.ts'
 import {type Column, Table} from './table.ts'
 
 type PageOf<T> = {rows: T[]; nextCursor: string | null}
-type Paged<T> = {first: Loaded<PageOf<T>>; older: PageOf<T> | null; readOlder(): Promise<void>; again(): void}
+type PagedRows<T> = {first: Loaded<PageOf<T>>; older: PageOf<T> | null; readOlder(): Promise<void>; again(): void}
 
-/** What comes in pages, the newest first; `name` is what its rows stand under. Pages after the first are added as they are asked for. */
-export const usePages = <T>(path: string, name: string, query: Query): Paged<T> => {
+/** Loads a paged list, newest first. `name` is the key of the items. Further pages are appended on request. */
+export const usePages = <T>(path: string, name: string, query: Query): PagedRows<T> => {
   const [older, setOlder] = useState<PageOf<T> | null>(null)
   const read = async (cursor?: string, signal?: AbortSignal): Promise<PageOf<T>> => {
     const {[name]: rows, nextCursor}: Json = await client.get(inOrg(path), {...query, cursor}, signal)
@@ -32,7 +32,7 @@ export const usePages = <T>(path: string, name: string, query: Query): Paged<T> 
   return {first, older, readOlder, again: first.again}
 }
 
-type Props<T extends {id: string}> = {of: Paged<T>; caption: string; columns: Column<T>[]; empty: Markup}
+type Props<T extends {id: string}> = {of: PagedRows<T>; caption: string; columns: Column<T>[]; empty: Markup}
 
 export const PagedTable = <T extends {id: string}>({of: {first, older, readOlder}, ...table}: Props<T>) => {
   const more = useDoing(readOlder)

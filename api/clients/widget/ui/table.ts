@@ -3,17 +3,17 @@ import {html, type Markup} from '../html.ts'
 export type Column<T> = {
   head: Markup
   cell: (row: T) => Markup
-  /** Numbers stand to the right, in figures of one width. */
+  /** True for a column of numbers, which are right-aligned. */
   isNumber?: boolean
-  /** The row's own name: read out before its other cells. */
+  /** True for the column that is the header of its row. */
   isName?: boolean
-  /** For a head that is a sign or empty: what it says on a phone, where each cell stands under its head. */
+  /** The name of the column on phones, if `head` is a symbol or empty. */
   label?: string
 }
 
 type TableProps<T> = {caption: string; columns: Column<T>[]; rows: T[]; keyOf: (row: T) => string; empty?: Markup; isWide?: boolean}
 
-/** On a phone each row is a card of its own. `isWide` keeps it a table there too, which is moved sideways: for cells of a file. */
+/** A table whose rows become cards on a phone. `isWide` keeps a scrollable table there, for cells of a file. */
 export const Table = <T>({caption, columns, rows, keyOf, empty, isWide = false}: TableProps<T>) => {
   if (rows.length === 0 && empty) return html`<div class="empty">${empty}</div>`
   return html`

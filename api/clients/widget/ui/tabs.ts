@@ -3,13 +3,13 @@ import {html, type Markup} from '../html.ts'
 
 type Tab = {href: string; label: Markup; isHere: boolean}
 
-/** Links, since each tab is a place with an address of its own. */
+/** A row of tabs. They are links, because each tab has its own URL. */
 export const Tabs = ({label, tabs, class: shape = 'tabs'}: {label: string; tabs: Tab[]; class?: string}) => {
   const list = useRef<HTMLUListElement>(null)
   const here = tabs.findIndex(({isHere}) => isHere)
   useEffect(() => {
     const link = list.current?.querySelector<HTMLElement>('[aria-current]')
-    // On a phone the list is moved sideways. Only that: the page itself stays where it is.
+    // On a phone, scrolls the list to the current tab without scrolling the page.
     if (link) list.current!.scrollLeft = link.offsetLeft - (list.current!.clientWidth - link.clientWidth) / 2
   }, [here])
   return html`

@@ -1,10 +1,10 @@
-/** The longest text a helper takes. A cell may be longer; then say which part of it you want. */
+/** Maximum length of a text that a helper accepts. For a longer cell, pass a part of it. */
 export const LONGEST_TEXT = 100_000
 
-/** No number is written longer, by anybody: more is looked at by no pattern that goes back and forth in it. */
+/** Maximum length of a written number. Patterns that backtrack are not applied to longer text. */
 export const LONGEST_WRITTEN = 1000
 
-/** What a cell holds as text; null for nothing. A list or an object is a mistake and said as one. */
+/** Returns a cell as text, or null for an empty value. Refuses lists and objects. */
 export const asText = (value, helper) => {
   if (value === null || value === undefined) return null
   if (typeof value === 'object' || typeof value === 'function' || typeof value === 'symbol')
@@ -16,7 +16,7 @@ export const asText = (value, helper) => {
 
 const isBlank = code => /[\s\u200b-\u200d\u2060]/.test(code)
 
-/** Without what looks empty at both ends: blanks of every script, no-break and zero-width ones too. In one pass. */
+/** Removes white space of every script from both ends, including no-break and zero-width characters, in one pass. */
 export const strip = text => {
   let from = 0
   let to = text.length
@@ -25,11 +25,11 @@ export const strip = text => {
   return text.slice(from, to)
 }
 
-/** Stripped text, or null when nothing is left: what the helpers that read a value take as "no value". */
+/** Returns stripped text, or null if it is empty. Helpers treat null as "no value". */
 export const filled = (value, helper) => {
   const text = asText(value, helper)
   return text === null ? null : strip(text.normalize('NFC')) || null
 }
 
-/** A value in a message: short, so that a message never carries a whole cell. */
+/** Quotes a value for a message, shortened so that no message contains a whole cell. */
 export const shown = text => `"${text.length > 40 ? `${text.slice(0, 40)}…` : text}"`

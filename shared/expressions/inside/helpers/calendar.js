@@ -1,11 +1,14 @@
 import {shown} from './as-text.js'
 
-/** The civil calendar (proleptic Gregorian, years 1 to 9999) without a zone, and the ISO texts the helpers read and write. */
+/** The proleptic Gregorian calendar, years 1 to 9999, without a zone, and the ISO texts that helpers read and write. */
 const DAY = 86_400_000
 
 export const daysIn = (year, month) => new Date(utc({year, month: month + 1, day: 0})).getUTCDate()
 
-/** Milliseconds of a civil time as if it were UTC. `Date.UTC` reads years below 100 as 19xx, so they go the long way. */
+/**
+ * Returns the milliseconds of a local time as if the time were UTC. Uses `setUTCFullYear`, because `Date.UTC` reads years below 100 as
+ * 19xx.
+ */
 export const utc = ({year, month, day, hour = 0, minute = 0, second = 0, millisecond = 0}) => {
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
@@ -38,7 +41,7 @@ export const isReal = ({year, month, day, hour = 0, minute = 0, second = 0}) =>
 
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?)?$/i
 
-/** An ISO date or date-time as parts: `{…civil, timed, offset}`; the offset in minutes, null where the text has none. */
+/** Parses an ISO date or date-time to `{…civil, timed, offset}`. `offset` is in minutes, or null if the text has none. */
 export const readIso = (text, helper) => {
   const found = ISO.exec(text)
   const parts = found && {
@@ -62,7 +65,7 @@ export const pad = (value, length = 2) => String(value).padStart(length, '0')
 
 export const writeOffset = minutes => `${minutes < 0 ? '-' : '+'}${pad(Math.trunc(Math.abs(minutes) / 60))}:${pad(Math.abs(minutes) % 60)}`
 
-/** ISO again, in the shape it came: a date alone, with a time, with an offset. Milliseconds only where there are any. */
+/** Writes ISO text in the original form: date only, with time, or with offset. Milliseconds are written only if there are any. */
 export const writeIso = ({timed, offset, ...parts}) => {
   const date = `${pad(parts.year, 4)}-${pad(parts.month)}-${pad(parts.day)}`
   if (!timed) return date
@@ -71,7 +74,7 @@ export const writeIso = ({timed, offset, ...parts}) => {
   return `${date}T${pad(parts.hour)}:${pad(parts.minute)}:${pad(parts.second)}${thousandths}${end}`
 }
 
-/** Later by whole units; months and years keep the day where the month has it, else its last (31 January + 1 month: 28 February). */
+/** Adds whole units. If the new month does not have the day, its last day is used (31 January + 1 month is 28 February). */
 export const later = (parts, amount, unit) => {
   if (unit === 'months' || unit === 'years') {
     const months = parts.year * 12 + parts.month - 1 + amount * (unit === 'years' ? 12 : 1)

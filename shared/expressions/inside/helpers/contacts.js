@@ -1,8 +1,8 @@
 import {filled, LONGEST_WRITTEN, shown} from './as-text.js'
 
 /**
- * `phone(text, callingCode?, trunk = '0')`: +4930123456, as E.164 writes it. A national number needs the calling code ("49") and loses
- * its trunk digit (Italy has none: ''). An extension stays, as " x12". Nothing is null; too few or too many digits are an error.
+ * `phone(text, callingCode?, trunk = '0')`: +4930123456 in E.164. A national number needs the calling code ("49") and loses its trunk digit
+ * (Italy has none: ''). An extension stays, as " x12". Empty gives null; too few or too many digits are an error.
  */
 export const phone = (value, callingCode, trunk = '0') => {
   const text = filled(value, 'phone')
@@ -25,7 +25,7 @@ export const phone = (value, callingCode, trunk = '0') => {
 const LOCAL = /^[\p{L}\p{N}!#$%&'*+/=?^_`{|}~-]+(\.[\p{L}\p{N}!#$%&'*+/=?^_`{|}~-]+)*$/u
 const HOST = /^(?=.{1,253}$)([\p{L}\p{N}]([\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+\p{L}[\p{L}\p{N}-]{0,61}[\p{L}\p{N}]$/u
 
-/** `email(text)`: the address alone, in small letters, out of `mailto:` and `Name <address>`. Nothing is null; else an error. */
+/** `email(text)`: the address alone, in lower case, from `mailto:` and `Name <address>`. Empty gives null; anything else is an error. */
 export const email = value => {
   const text = filled(value, 'email')
   if (text === null) return null
@@ -41,7 +41,9 @@ export const email = value => {
   return address
 }
 
-/** `url(text)`: with `https://` where no scheme is given, host in small letters. Only http and https. Nothing is null; else an error. */
+/**
+ * `url(text)`: adds `https://` if there is no scheme, host in lower case. Only http and https. Empty gives null; anything else is an error.
+ */
 export const url = value => {
   const text = filled(value, 'url')
   if (text === null) return null

@@ -1,16 +1,16 @@
 /*
- * The language of date formats, the same in mappings, settings and helpers. Two spellings: YYYY or yyyy, YY or yy, DD or dd, D or d, A or a
- * (AM, PM), Z or XXX (+02:00). Besides MMMM MMM MM M, HH H (0-23), hh h (1-12), mm m ss s SSS, dddd ddd (name of the day). [text] stands for
- * itself. Names are English. YY is 1970 to 2069.
+ * The syntax of date formats, the same in mappings, settings and helpers. Some tokens have two spellings: YYYY or yyyy, YY or yy, DD or dd,
+ * D or d, A or a (AM, PM), Z or XXX (+02:00). The others are MMMM MMM MM M, HH H (0-23), hh h (1-12), mm m ss s SSS, dddd ddd (name of the
+ * day). [text] is literal text. Names are English. YY means 1970 to 2069.
  */
 const TOKEN = /YYYY|yyyy|YY|yy|MMMM|MMM|MM|M|dddd|ddd|DD|dd|D|d|HH|H|hh|h|mm|m|SSS|ss|s|A|a|Z|XXX/g
-/** The tokens that a word of other letters may hold: `D de MMMM` has two tokens. */
+/** Matches the tokens of a word that also has other letters: `D de MMMM` has two tokens. */
 const CERTAIN = /YYYY|YY|MMMM|MMM|MM|M|dddd|ddd|DD|D|HH|H|hh|h|mm|m|SSS|ss|s|A|Z/g
 const PART = /\[([^\]]*)\]|[A-Za-z]+/g
 
 const SAME = {yyyy: 'YYYY', yy: 'YY', dd: 'DD', d: 'D', a: 'A', XXX: 'Z'}
 
-/** A format as tokens and literal texts, in order. `word`: the literal is a word outside brackets. */
+/** Splits a format into tokens and literal texts, in order. `word`: the literal is a word outside brackets. */
 const readFormat = format => {
   const parts = []
   const say = (text, word = false) => {

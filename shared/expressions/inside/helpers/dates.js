@@ -11,7 +11,7 @@ const twoDigits = text => (Number(text) < 70 ? 2000 : 1900) + Number(text)
 const named = names => text => names.findIndex(name => name.slice(0, 3).toLowerCase() === text.slice(0, 3).toLowerCase()) + 1
 const anyOf = (names, length) => `(${names.map(name => name.slice(0, length)).join('|')})`
 
-/** Per token: what it matches, the part it gives, how to read it, how to write it. */
+/** The tokens of date formats. Each has its pattern, the part of the date that it sets, and functions that parse and write it. */
 const TOKENS = {
   YYYY: ['(\\d{4})', 'year', Number, parts => pad(parts.year, 4)],
   YY: ['(\\d{2})', 'year', twoDigits, parts => pad(parts.year % 100)],
@@ -56,7 +56,7 @@ const parse = (text, format, helper) => {
 
 const quote = text => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&').replace(/\s+/g, '\\s+')
 
-/** Null where two tokens contradict each other, or the hour of a half day is none. */
+/** Returns the parts of a date. Returns null if two tokens contradict each other or the 12-hour value is invalid. */
 const partsOf = (reads, matched) => {
   const parts = {hour: 0, minute: 0, second: 0, millisecond: 0, offset: null}
   const given = {}
@@ -74,17 +74,17 @@ const partsOf = (reads, matched) => {
   return {...parts, ...rest, timed: rest.hour !== undefined}
 }
 
-/** A day's name that is not the date's means that something else was read as day, month or year. */
+/** Whether the weekday fits the date. If not, the day, month or year was read wrongly. */
 const isNamedDay = parts =>
   parts.dayName === undefined || DAYS[civil(utc(parts)).weekday].slice(0, 3).toLowerCase() === parts.dayName.slice(0, 3).toLowerCase()
 
-/** `date(text, format)`: 2024-02-29 out of a text in exactly that format; a day that does not exist is an error, nothing is null. */
+/** `date(text, format)`: 2024-02-29 from a text in exactly that format. A day that does not exist is an error; empty gives null. */
 export const date = (value, format) => {
   const text = filled(value, 'date')
   return text === null ? null : writeIso({...parse(text, format, 'date'), timed: false})
 }
 
-/** `dateTime(text, format, zone?)`: 2024-02-29T13:05:00, with an offset where the format has Z or a zone is named ("Europe/Berlin"). */
+/** `dateTime(text, format, zone?)`: 2024-02-29T13:05:00, with an offset if the format has Z or a zone is given ("Europe/Berlin"). */
 export const dateTime = (value, format, zone) => {
   const text = filled(value, 'dateTime')
   if (text === null) return null
@@ -92,7 +92,7 @@ export const dateTime = (value, format, zone) => {
   return zone === undefined || parts.offset !== null ? writeIso(parts) : fromZone(writeIso(parts), zone)
 }
 
-/** `addDate(iso, amount, unit)`: whole years, months, weeks, days, hours, minutes or seconds later (or earlier). The offset stays. */
+/** `addDate(iso, amount, unit)`: adds whole years, months, weeks, days, hours, minutes or seconds (or subtracts). The offset stays. */
 export const addDate = (value, amount, unit) => {
   const text = filled(value, 'addDate')
   if (text === null) return null
@@ -115,7 +115,7 @@ export const formatDate = (value, format) => {
     .join('')
 }
 
-/** `toZone(iso, zone)`: the same moment by a zone's clock: 2024-07-01T12:00:00Z in "Europe/Berlin" is 2024-07-01T14:00:00+02:00. */
+/** `toZone(iso, zone)`: the same moment in another zone: 2024-07-01T12:00:00Z in "Europe/Berlin" is 2024-07-01T14:00:00+02:00. */
 export const toZone = (value, zone) => {
   const text = filled(value, 'toZone')
   if (text === null) return null
@@ -128,8 +128,8 @@ export const toZone = (value, zone) => {
 }
 
 /**
- * `fromZone(iso, zone, which?)`: a clock's reading with its offset. At a change of the clock a reading may have happened twice, or
- * never: an error, unless `which` says "earlier" or "later". For one that never was, the clock then shows the hour before or after.
+ * `fromZone(iso, zone, which?)`: adds the offset to a local time. When clocks change, a local time may occur twice or never: an error,
+ * unless `which` is "earlier" or "later". One that never occurs is moved before or after the gap.
  */
 export const fromZone = (value, zone, which) => {
   const text = filled(value, 'fromZone')
@@ -151,7 +151,10 @@ export const fromZone = (value, zone, which) => {
   return writeIso({...moved, timed: true, offset: actual})
 }
 
-/** Minutes east of UTC. `zoneOffset` is the host's: QuickJS has no time zones. A fixed offset, "+05:30", needs no host. */
+/**
+ * Returns minutes east of UTC. A zone needs the host function `zoneOffset`, because QuickJS has no time zones. A fixed offset such as
+ * "+05:30" does not.
+ */
 const offsetAt = (moment, zone, helper) => {
   if (typeof zone !== 'string' || zone.length > 64) throw new TypeError(`helpers.${helper} needs a zone: "Europe/Berlin" or "+02:00"`)
   if (/^(Z|[+-]\d\d:?\d\d)$/i.test(zone)) return readOffset(zone)

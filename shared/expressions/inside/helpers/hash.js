@@ -57,7 +57,7 @@ const absorb = (state, schedule, bytes, from) => {
   for (let at = 0; at < 8; at++) state[at] += rounds[at]
 }
 
-/** The first 32 bits of a root's fraction: FIPS 180-4 defines its constants so, by the first primes. */
+/** Returns the first 32 bits of a root's fractional part. FIPS 180-4 defines its constants by these bits. */
 const fraction = root => Math.floor((root - Math.floor(root)) * 2 ** 32) | 0
 
 const primes = count => {

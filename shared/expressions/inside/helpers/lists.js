@@ -2,7 +2,7 @@ import {asText, filled, shown} from './as-text.js'
 
 const MOST_PARTS = 10_000
 
-/** `split(text, separator = ',', at?)`: the stripped parts as a list; with `at` that one part (-1 the last), null where there is none. */
+/** `split(text, separator = ',', at?)`: the trimmed parts as a list; with `at` only that part (-1 is the last), null if there is none. */
 export const split = (value, separator = ',', at) => {
   const text = asText(value, 'split')
   if (text === null) return at === undefined ? [] : null
@@ -12,7 +12,7 @@ export const split = (value, separator = ',', at) => {
   return at === undefined ? parts : (parts.at(at) ?? null)
 }
 
-/** `join(list, separator = ', ')`: what is not empty, in one text. */
+/** `join(list, separator = ', ')`: the values that are not empty, in one text. */
 export const join = (list, separator = ', ') => {
   if (!Array.isArray(list)) throw new TypeError('helpers.join takes a list: [row.street, row.city]')
   if (list.length > MOST_PARTS) throw new RangeError(`helpers.join takes at most ${MOST_PARTS} parts`)
@@ -29,8 +29,8 @@ export const coalesce = (...values) => {
 }
 
 /**
- * `lookup(value, table, otherwise?)`: what the table has under the value, exactly, else stripped and whatever its case. Not found:
- * `otherwise` where it is given, else an error, so that a new value in the file is not written as nothing.
+ * `lookup(value, table, otherwise?)`: the table's entry for the value, exact or else trimmed and in any case. If not found: `otherwise` if
+ * given, else an error, so that a new value in the file is not lost.
  */
 export const lookup = (value, table, ...otherwise) => {
   if (typeof table !== 'object' || table === null) throw new TypeError('helpers.lookup takes a table: {DE: "Germany"}')
@@ -44,7 +44,7 @@ export const lookup = (value, table, ...otherwise) => {
   const key = keys.find(name => fold(name) === folded)
   if (key !== undefined) return table[key]
   if (otherwise.length) return otherwise[0]
-  throw new RangeError(`helpers.lookup: ${shown(text)} is not in the table; add it, or give a third value to use instead`)
+  throw new RangeError(`helpers.lookup: ${shown(text)} is not in the table. Add it, or pass a third value as the default`)
 }
 
 const fold = text => text.normalize('NFC').trim().toLowerCase()
@@ -52,14 +52,16 @@ const fold = text => text.normalize('NFC').trim().toLowerCase()
 const YES = new Set('1 y yes true t on x ja j wahr oui o vrai si sí s verdadero vero sim verdadeiro waar ✓ ✔'.split(' '))
 const NO = new Set('0 n no false f off - nein falsch non faux falso não nao nee onwaar ✗ ✘'.split(' '))
 
-/** `bool(text, {yes, no}?)`: true or false by word in seven languages, or by your lists; nothing is null; any other word is an error. */
+/**
+ * `bool(text, {yes, no}?)`: true or false from words in seven languages, or from your lists. Empty gives null; any other word is an error.
+ */
 export const bool = (value, {yes, no} = {}) => {
   if (typeof value === 'boolean') return value
   const text = filled(value, 'bool')?.toLowerCase() ?? null
   if (text === null) return null
   if (yes ? yes.some(word => fold(String(word)) === text) : YES.has(text)) return true
   if (no ? no.some(word => fold(String(word)) === text) : NO.has(text)) return false
-  throw new RangeError(`helpers.bool: ${shown(text)} is neither yes nor no; give your words: {yes: [...], no: [...]}`)
+  throw new RangeError(`helpers.bool: ${shown(text)} is neither yes nor no. Pass your own words: {yes: [...], no: [...]}`)
 }
 
 const LONGEST_SEARCHED = 20_000
@@ -67,8 +69,8 @@ const LONGEST_PATTERN = 500
 const MOST_REPLACED = 10_000
 
 /**
- * `replace(text, pattern, replacement, flags = 'g')`: a regular expression over at most 20,000 characters and 10,000 places. A
- * repetition inside a repetition, `(a+)+`, and a back reference are refused: they can take for ever. `$1` is the first group.
+ * `replace(text, pattern, replacement, flags = 'g')`: a regular expression over at most 20,000 characters and 10,000 matches. A repetition
+ * inside a repetition, `(a+)+`, and a back reference are refused, because they may never end. `$1` is the first group.
  */
 export const replace = (value, pattern, replacement, flags = 'g') => {
   const text = asText(value, 'replace')
@@ -78,7 +80,7 @@ export const replace = (value, pattern, replacement, flags = 'g') => {
   if (source.length > LONGEST_PATTERN) throw new RangeError(`helpers.replace takes a pattern of at most ${LONGEST_PATTERN} characters`)
   refuseSlow(source)
   const regex = new RegExp(source, pattern instanceof RegExp ? pattern.flags : flags)
-  if (typeof replacement === 'function') throw new TypeError('helpers.replace takes text to put in place')
+  if (typeof replacement === 'function') throw new TypeError('helpers.replace takes a text as the replacement')
   let steps = 0
   return text.replace(regex, (...found) => {
     if (++steps > MOST_REPLACED) throw new RangeError(`helpers.replace replaces at most ${MOST_REPLACED} places`)
@@ -93,7 +95,10 @@ const expand = (template, found) =>
     return typeof group === 'string' ? group : name === '&' || group === undefined ? '' : whole
   })
 
-/** Star height at most one: walks the pattern once, remembering per open group whether something in it repeats without bound. */
+/**
+ * Refuses a pattern with a repetition inside a repetition. Scans the pattern once and tracks for each open group whether it contains an
+ * unbounded repetition.
+ */
 const refuseSlow = source => {
   const open = [false]
   for (let at = 0; at < source.length; at++) {
@@ -113,7 +118,7 @@ const refuseSlow = source => {
   }
 }
 
-/** `*`, `+`, `{3,}` and `{3,1000}` alike: all but `?` and small fixed counts. */
+/** Whether an unbounded or large repetition follows, such as `*`, `+`, `{3,}` or `{3,1000}`. `?` and small fixed counts do not count. */
 const isRepeated = (source, at) => {
   if (source[at] === '*' || source[at] === '+') return true
   const counted = /^\{(\d+)(,(\d*))?\}/.exec(source.slice(at, at + 20))

@@ -3,9 +3,9 @@ import {filled, LONGEST_WRITTEN, shown} from './as-text.js'
 const MOST_DIGITS = 15
 
 /**
- * `number(text, decimalMark)`: the mark is "." or "," and must be said, since 1.234 means two things. The other mark, spaces and
- * apostrophes may group thousands; a currency sign or code, a trailing minus and (1.00) for minus are read. Nothing is null; what is
- * no number, or has more than 15 digits that count (a computer's number would lose the rest), is an error.
+ * `number(text, decimalMark)`: the mark is "." or "," and is required, because 1.234 is ambiguous. The other mark, spaces and apostrophes
+ * may group thousands; a currency sign or code, a trailing minus and (1.00) for minus are accepted. Empty gives null; text that is not a
+ * number, or has more than 15 significant digits, is an error.
  */
 export const number = (value, decimalMark) => {
   if (typeof value === 'number') return value
@@ -26,7 +26,10 @@ export const number = (value, decimalMark) => {
   return minus && amount !== 0 ? -amount : amount
 }
 
-/** "1.234,50" as "1234.50"; null when the groups are not groups. Groups of three, or of two before three (1,00,000). */
+/**
+ * Removes the grouping: "1.234,50" becomes "1234.50". Groups have three digits, or two digits before a last group of three (1,00,000).
+ * Returns null if the groups are invalid.
+ */
 const plainDigits = (text, decimalMark) => {
   const [whole, fraction, ...more] = text.split(decimalMark)
   if (more.length || (fraction !== undefined && !/^\d*$/.test(fraction)) || `${whole}${fraction ?? ''}` === '') return null
@@ -39,7 +42,7 @@ const plainDigits = (text, decimalMark) => {
   return `${groups.join('') || '0'}${fraction ? `.${fraction}` : ''}`
 }
 
-/** `formatNumber(number, places, decimalMark = '.', group = '')`: rounded half away from zero, as it is written, not as it is stored. */
+/** `formatNumber(number, places, decimalMark = '.', group = '')`: rounded half away from zero, by its decimal digits. */
 export const formatNumber = (value, places, decimalMark = '.', group = '') => {
   if (value === null || value === undefined || value === '') return null
   const amount = Number(value)
@@ -51,7 +54,7 @@ export const formatNumber = (value, places, decimalMark = '.', group = '') => {
   return `${minus}${whole.replace(/\B(?=(\d{3})+$)/g, String(group))}${fraction ? `${decimalMark}${fraction}` : ''}`
 }
 
-/** By the shortest decimal that names the number: 1.005 to two places is 1.01. */
+/** Rounds a number by its shortest decimal text: 1.005 to two places is 1.01. */
 const roundText = (amount, places) => {
   const [mantissa, exponent = '0'] = String(amount).split('e')
   const shifted = Math.round(Number(`${mantissa}e${Number(exponent) + places}`))

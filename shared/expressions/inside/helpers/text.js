@@ -6,7 +6,7 @@ export const trim = value => {
   return text === null ? null : strip(text.normalize('NFC'))
 }
 
-/** `collapse(text)`: trimmed, and every run of blanks inside is one space. */
+/** `collapse(text)`: trimmed, with each sequence of blanks inside replaced by one space. */
 export const collapse = value => {
   const text = trim(value)
   return text === null ? null : text.split(/[\s\u200b\u2060]+/).join(' ')
@@ -18,15 +18,15 @@ export const upper = value => asText(value, 'upper')?.toUpperCase() ?? null
 /** `lower(text)`: jürgen. */
 export const lower = value => asText(value, 'lower')?.toLowerCase() ?? null
 
-/** `sentence(text)`: the first letter large, the rest small. */
+/** `sentence(text)`: the first letter in upper case, the rest in lower case. */
 export const sentence = value => {
   const text = filled(value, 'sentence')
   return text === null ? null : largeFirst(text.toLowerCase())
 }
 
 /**
- * `title(text, asWritten = [])`: every word large, after a hyphen or an apostrophe too (Jean-Luc, O'Neil, but Don't); particles small
- * unless they begin (Ludwig van Beethoven). Words of `asWritten` are written as they stand there: `['GmbH', 'IBM']`.
+ * `title(text, asWritten = [])`: every word capitalised, after a hyphen or an apostrophe too (Jean-Luc, O'Neil, but Don't); particles in
+ * lower case unless they come first (Ludwig van Beethoven). Words of `asWritten` keep their spelling: `['GmbH', 'IBM']`.
  */
 export const title = (value, asWritten = []) => {
   const text = filled(value, 'title')
@@ -39,13 +39,16 @@ export const title = (value, asWritten = []) => {
     .join('')
 }
 
-/** One letter after an apostrophe is an ending (don't, anna's), more are a name (o'neil, d'artagnan). */
+/**
+ * Capitalises a word and its parts after apostrophes. A single letter there is an ending (don't, anna's); more letters are a name (o'neil,
+ * d'artagnan).
+ */
 const largeWord = word => {
   const parts = word.split(/(['’])/)
   return parts.map((part, at) => (at > 0 && [...part].length < 2 ? part : largeFirst(part))).join('')
 }
 
-/** The first letter, which need not come first: (acme) is (Acme). */
+/** Capitalises the first letter, which may follow other characters: (acme) becomes (Acme). */
 const largeFirst = text => {
   const at = text.search(/[\p{L}\p{N}]/u)
   if (at < 0) return text
@@ -62,8 +65,8 @@ const PREFIXES = words('mr mrs ms mx miss dr prof sir dame herr frau hr fr mme m
 const SUFFIXES = words('jr sr ii iii iv v phd md mba esq ph.d m.d')
 
 /**
- * `splitName(text)`: `{prefix, first, middle, last, suffix}`, each text or null. Takes "First Middle Last" and "Last, First Middle";
- * particles belong to the last name; one word alone is a last name. A guess by form, so look at the result of unusual names.
+ * `splitName(text)`: `{prefix, first, middle, last, suffix}`, each text or null. Accepts "First Middle Last" and "Last, First Middle";
+ * particles belong to the last name; a single word is a last name. A guess by form, so check unusual names.
  */
 export const splitName = value => {
   const text = collapse(filled(value, 'splitName'))
@@ -81,7 +84,7 @@ export const splitName = value => {
   return {prefix: joined(prefix), first: first ?? null, middle: joined(middle), last: last || null, suffix: joined(endings)}
 }
 
-/** The last word with the particles before it; a particle that comes first of all is a first name (Van Morrison). */
+/** Takes the last word and the particles before it. A particle at the very beginning is a first name (Van Morrison). */
 const takeLast = given => {
   let from = given.length - 1
   while (from > 1 && PARTICLES.has(given[from - 1].toLowerCase())) from--

@@ -10,7 +10,6 @@ const read = (path: string): Schema => {
   return schema
 }
 
-/** The generated schema of a call's parameters. */
 export const requestSchema = (name: string): Schema => read(`requests/${name}`)
 export const objectSchema = (name: string): Schema => read(`objects/${name}`)
 export const objectNames = (): string[] =>
@@ -18,7 +17,7 @@ export const objectNames = (): string[] =>
     .map(file => file.replace('.json', ''))
     .toSorted()
 
-/** The schema of what stands in `object`, as the wire names it. */
+/** The schema name for each value of `object` on the wire. */
 export const schemaNames: Record<string, string> = {
   customer: 'Customer',
   product: 'Product',

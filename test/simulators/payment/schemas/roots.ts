@@ -1,6 +1,6 @@
 import type {Stripe} from 'stripe'
 
-/** What a call may carry: one closed schema each is generated from these. */
+/** The supported parameters; one closed schema per call is generated from these. */
 export type Requests = {
   CustomerCreate: Stripe.CustomerCreateParams
   CustomerUpdate: Stripe.CustomerUpdateParams
@@ -64,7 +64,7 @@ export type Requests = {
   Retrieve: {expand?: string[]}
 }
 
-/** What an answer may hold. Objects that are not named here are known by their id alone. */
+/** The objects in answers. Other objects appear only by id. */
 export type Objects = {
   Customer: Stripe.Customer
   Product: Stripe.Product

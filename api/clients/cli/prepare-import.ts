@@ -1,0 +1,206 @@
+import {ApiError, type Json, Unreachable} from '../http.ts'
+import {decideText} from './decide-text.ts'
+import {EXIT} from './exit-codes.ts'
+import {Failure, usage} from './failure.ts'
+import {findConnection, findTemplate} from './find.ts'
+import {bindFlows, fillSlots, type LocalFile, readFlows, readInputs} from './inputs.ts'
+import {Interrupted, interrupted} from './interrupt.ts'
+import {type KeptImport, openKept} from './kept-imports.ts'
+import {clean, plural, size} from './phrases.ts'
+import {openProgress, uploadProgress} from './progress.ts'
+import type {Cli, Session} from './session.ts'
+import {sendFile} from './upload.ts'
+
+export type PrepareInput = {
+  files: string[]
+  template?: string
+  flow?: string
+  connection?: string
+  name?: string
+  dryRun?: boolean
+  declaredRows?: number
+  rows?: {from?: number; to?: number}
+  /** The encoding of the CSV files. It replaces the detected one. */
+  encoding?: string
+  acceptBadBytes?: boolean
+  fresh?: boolean
+  resume?: boolean
+  /** Whether to print an event for each file. */
+  streams?: boolean
+}
+
+/**
+ * An import that is ready to run. `run` is set if an earlier identical command started it. Call `forget` once the run has ended, to delete
+ * the stored state.
+ */
+export type PreparedImport = {importId: string; sources: Json[]; run: Json | null; forget(): Promise<void>}
+
+type Plan = {files: LocalFile[]; flows: Json[] | null; slots: boolean; body: {name?: string; templateId?: string; connectorId?: string}}
+
+/** Creates an import, or resumes an interrupted one, and uploads its files until it is ready to run. */
+export const prepareImport = async (cli: Cli, session: Session, input: PrepareInput): Promise<PreparedImport> => {
+  const plan = await planImport(session, input)
+  const {dryRun = false, declaredRows, rows} = input
+  const how = {...plan.body, flows: plan.flows, dryRun, declaredRows, rows}
+  const kept = await openKept(cli.settings, {server: session.server, org: session.org, how, files: plan.files}, cli.out.warn)
+  const before = input.fresh ? null : await findBefore(session, await kept.read())
+  if (input.resume && !before) throw usage('There is no interrupted import of these files', 'Omit --resume to start a new import')
+  const known: KeptImport = before?.kept ?? {
+    import: (await session.client.post(session.path('imports'), plan.body)).import.id,
+    files: plan.files.map(() => null),
+  }
+  if (before) cli.out.note(`Resuming ${known.import}`)
+  if (before?.run) return {importId: known.import, sources: before.import.sources, run: before.run, forget: kept.forget}
+  const keep = () =>
+    kept
+      .write(known)
+      .catch(error => cli.out.warn(`Could not save the state of the upload, so it cannot be resumed: ${clean(error.message)}`))
+  await keep()
+  try {
+    const sent = await sendFiles(cli, session, {plan, known, streams: Boolean(input.streams), keep})
+    const sources = await decideText(session, {importId: known.import, sources: sent, ...input})
+    await assignFiles(session, known.import, plan, sources)
+    assertGoingOn(cli.interrupt())
+    return {importId: known.import, sources, run: null, forget: kept.forget}
+  } catch (error) {
+    // A repeated command would get the same refusal, so the stored state is deleted.
+    if (error instanceof ApiError && [400, 410, 413, 422].includes(error.status)) await kept.forget()
+    if (!(error instanceof Unreachable)) throw error
+    const next = 'Uploaded parts are kept for a day. Once the server responds, run the same command again to resume'
+    throw new Failure(error.message, {exit: EXIT.unreachable, code: 'UNREACHABLE', next})
+  }
+}
+
+/** Throws if the person pressed Ctrl-C before the start of the run, because then no run is wanted. */
+const assertGoingOn = ({aborted, reason}: AbortSignal) => {
+  if (aborted)
+    throw interrupted(reason, 'Interrupted before the run started', 'The files are uploaded. Run the same command again to start the run')
+}
+
+/** Prepares the import, and checks before the upload everything that can be checked without the files on the server. */
+const planImport = async (
+  session: Session,
+  {files: given, template: templateName, flow, connection, name}: PrepareInput,
+): Promise<Plan> => {
+  const files = await readInputs(given)
+  if (templateName !== undefined && flow !== undefined) throw usage('Use either --template or --flow, not both')
+  if (flow !== undefined) {
+    const flows = await readFlows(flow)
+    bindFlows(flows, files, [])
+    const connectorId = (await chooseConnection(session, connection)).id
+    return {files, flows, slots: false, body: {name: name ?? nameOf(files), connectorId}}
+  }
+  if (templateName === undefined)
+    throw usage('No template or flows given', 'Add --template NAME (lading templates lists them) or --flow FILE.json')
+  const {template} = await findTemplate(session, templateName)
+  const slots = template.sources.map(({slot}: Json) => slot)
+  const connectorId = connection === undefined && template.connectorId ? null : (await chooseConnection(session, connection)).id
+  const body = {name: name ?? nameOf(files), templateId: template.id, ...(connectorId && {connectorId})}
+  return {files: fillSlots(files, slots), flows: null, slots: true, body}
+}
+
+const nameOf = (files: readonly LocalFile[]) =>
+  files
+    .map(({name}) => name)
+    .join(', ')
+    .slice(0, 200)
+
+export const chooseConnection = async (session: Session, named: string | undefined): Promise<Json> => {
+  if (named !== undefined) return findConnection(session, named)
+  const {connectors} = await session.client.get(session.path('connectors'))
+  const open = connectors.filter(({state}: Json) => state === 'connected')
+  if (open.length === 1) return open[0]
+  throw open.length === 0
+    ? usage('The org has no connected CRM', 'Ask an admin to connect one in the browser. lading connections lists connections')
+    : usage(
+        `The org has ${open.length} connections`,
+        `Choose one with --connection: ${open.map((one: Json) => clean(one.name)).join(', ')}`,
+      )
+}
+
+/** Returns the import that an earlier command left, or null if there is none or it no longer exists on the server. */
+const findBefore = async (session: Session, kept: KeptImport | null) => {
+  if (!kept) return null
+  try {
+    const at = session.path(`imports/${kept.import}`)
+    const {import: found} = await session.client.get(at)
+    if (found.state === 'expired') return null
+    const {runs} = await session.client.get(`${at}/runs`, {limit: 1})
+    return {kept, import: found, run: (runs[0] as Json) ?? null}
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null
+    throw error
+  }
+}
+
+type SentFiles = {plan: Plan; known: KeptImport; streams: boolean; keep(): Promise<void>}
+
+const sendFiles = async (cli: Cli, session: Session, {plan, known, streams, keep}: SentFiles): Promise<Json[]> => {
+  const sources: Json[] = []
+  for (const [at, file] of plan.files.entries()) {
+    const before = known.files[at]
+    if (before && 'source' in before) {
+      sources.push((await session.client.get(session.path(`imports/${known.import}/sources/${before.source}`))).source)
+      continue
+    }
+    const {source} = await sendOne(cli, session, {
+      importId: known.import,
+      file,
+      slot: plan.slots ? file.slot : null,
+      begun: before?.upload ?? null,
+      async remember(upload) {
+        known.files[at] = {upload}
+        await keep()
+      },
+    })
+    sources.push(source)
+    known.files[at] = {source: source.id}
+    await keep()
+    if (streams)
+      cli.out.event({
+        event: 'source',
+        import: known.import,
+        source: {id: source.id, name: source.name, bytes: source.bytes, rows: source.rows},
+      })
+    cli.out.note(`${clean(file.name)}: ${size(file.bytes)}, ${plural(source.rows, 'row')}`)
+  }
+  return sources
+}
+
+type One = Pick<Parameters<typeof sendFile>[0], 'importId' | 'file' | 'slot' | 'begun' | 'remember'>
+
+const sendOne = async ({out, interrupt}: Cli, session: Session, one: One): Promise<Json> => {
+  const progress = openProgress(out)
+  const signal = interrupt()
+  let since: {at: number; sent: number} | null = null
+  const onSent = (sent: number) => {
+    since ??= {at: Date.now(), sent}
+    progress.show(uploadProgress({name: one.file.name, sent, bytes: one.file.bytes, since}))
+  }
+  try {
+    return await sendFile({session, ...one, onSent, signal})
+  } catch (error) {
+    if (error instanceof Interrupted || signal.aborted)
+      throw interrupted(
+        signal.reason,
+        'Interrupted during the upload',
+        'Uploaded parts are kept for a day. Run the same command again to resume',
+      )
+    throw error
+  } finally {
+    progress.clear()
+  }
+}
+
+const assignFiles = async (session: Session, importId: string, {flows, files}: Plan, sources: readonly Json[]) => {
+  if (!flows) return assertFilled(session, importId, files, sources)
+  const ids = sources.map(({id}) => id)
+  await session.client.put(session.path(`imports/${importId}/flows`), bindFlows(flows, files, ids))
+}
+
+/** Throws if a file does not fit its slot. The import is then still a draft, and setting the slots again returns the issues. */
+const assertFilled = async ({client, path}: Session, importId: string, files: readonly LocalFile[], sources: readonly Json[]) => {
+  const {import: found} = await client.get(path(`imports/${importId}`))
+  if (found.state === 'ready') return
+  await client.put(path(`imports/${importId}/slots`), Object.fromEntries(files.map(({slot}, at) => [slot, sources[at].id])))
+}

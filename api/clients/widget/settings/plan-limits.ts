@@ -1,0 +1,13 @@
+import type {Json} from '../../http.ts'
+import {bytes, count} from '../ui/format.ts'
+
+/** Describes the limits of a plan in one line. */
+export const describeLimits = ({limits}: Json): string =>
+  [
+    `${count(limits.rowsPerPeriod)} rows a month`,
+    `${count(limits.modules)} modules`,
+    `${count(limits.schedules)} schedules`,
+    `files to ${bytes(limits.fileBytes)}`,
+    `${count(limits.historyDays)} days of history`,
+    `${count(limits.aiCredits)} AI credits`,
+  ].join(' · ')

@@ -1,0 +1,61 @@
+import {mintSecret} from '../../shared/accounts/api-token.ts'
+import {hashOf} from '../../shared/accounts/sign-in.ts'
+import {readSignedId} from '../../shared/accounts/signed.ts'
+import type {Config} from '../../shared/config.ts'
+import {Refusal} from '../../shared/errors.ts'
+import type {Pool} from '../../sql/database.ts'
+import {noteClientUse} from '../../sql/oauth-clients.ts'
+import {allowRequest, denyRequest, findRequest, listOpenOrgs, lockRequest, type OAuthRequest} from '../../sql/oauth-requests.ts'
+import {isBanned} from '../../sql/people.ts'
+import {answerTo} from './authorise.ts'
+
+/** Lifetime of an authorisation code. */
+const codeSeconds = 60
+
+type ConsentDeps = {db: Pool; config: Pick<Config, 'PUBLIC_URL' | 'SESSION_KEYS'>}
+/** What identifies an authorisation request: `request` comes from the page, `browser` from the cookie. Both are needed. */
+type Visit = {request: string | undefined; browser: string | null}
+
+/** The data of the consent page: the request, the person, and the orgs to choose from. */
+export type OAuthConsent = {request: OAuthRequest & {person: string}; orgs: {id: string; name: string}[]}
+
+export const readConsent = async ({db, config}: ConsentDeps, visit: Visit): Promise<OAuthConsent> => {
+  const of = await identify(config, visit)
+  const request = of && (await findRequest(db, of))
+  if (!request?.person) throw expired()
+  return {request: {...request, person: request.person}, orgs: [...(await listOpenOrgs(db, request.person))]}
+}
+
+type Decision = {allow: boolean; org: string | undefined}
+
+/**
+ * Records the person's decision, which is possible once per request. Returns the redirect to the client, with a code or `access_denied`.
+ */
+export const decide = async ({db, config}: ConsentDeps, visit: Visit, {allow, org}: Decision): Promise<string> => {
+  const of = await identify(config, visit)
+  if (!of) throw expired()
+  return db.transaction(async tx => {
+    const request = await lockRequest(tx, of)
+    if (!request?.person) throw expired()
+    const {redirectUri, clientState: state} = request
+    if (!allow) {
+      await denyRequest(tx, request.id)
+      return answerTo(config, redirectUri, {error: 'access_denied', error_description: 'The person denied access', state})
+    }
+    const chosen = (await listOpenOrgs(tx, request.person)).find(({id}) => id === org)
+    if (!chosen) throw new Refusal('NOT_FOUND', 'You are no longer in that org. Start again from the client')
+    if (await isBanned(tx, request.person)) throw new Refusal('BANNED', 'This account has been blocked. Contact support')
+    const {secret, hash} = mintSecret('lading-code_')
+    await allowRequest(tx, {id: request.id, org: chosen.id, codeHash: hash, seconds: codeSeconds})
+    await noteClientUse(tx, request.clientId)
+    return answerTo(config, redirectUri, {code: secret, state})
+  })
+}
+
+const identify = async ({SESSION_KEYS}: Pick<Config, 'SESSION_KEYS'>, {request, browser}: Visit) => {
+  const id = request === undefined ? null : await readSignedId(SESSION_KEYS, 'consent', request)
+  return id !== null && browser !== null ? {id, browserHash: hashOf(browser)} : null
+}
+
+const expired = () =>
+  new Refusal('SIGN_IN_EXPIRED', 'This request expired, was already answered, or began in another browser. Start again from the client')

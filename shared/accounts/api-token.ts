@@ -1,0 +1,39 @@
+import {createHash, randomBytes} from 'node:crypto'
+import {crc32} from 'node:zlib'
+
+const PREFIX = 'lading_'
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** The base62 digits of a secret (256 bits) and of its checksum (32 bits). */
+const SECRET_LENGTH = 43
+const CHECKSUM_LENGTH = 6
+const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`)
+
+/**
+ * Creates a secret that is shown once. Only its `hash` is stored. Users recognise the secret by its `prefix`. `start` marks the kind of secret.
+ * `bits`: 32 random bytes.
+ */
+export const mintSecret = (start = PREFIX, bits = randomBytes(32)) => {
+  const body = base62(BigInt(`0x${bits.toString('hex')}`), SECRET_LENGTH)
+  const secret = start + body + checksumOf(body)
+  return {secret, hash: hashSecret(secret), prefix: secret.slice(0, start.length + 4)}
+}
+
+/** Hashes a secret for storage and lookup. A fast hash suffices for 256 random bits. A lookup by hash reveals nothing by its response time. */
+export const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+
+export const looksLikeSecret = (bearer: string): boolean => bearer.startsWith(PREFIX)
+
+/** Checks the form and the checksum of a secret. The checksum rejects typing errors and lets secret scanners recognise a secret of this service. */
+export const isWellFormed = (secret: string): boolean => {
+  if (!SHAPE.test(secret)) return false
+  const body = secret.slice(PREFIX.length, -CHECKSUM_LENGTH)
+  return checksumOf(body) === secret.slice(-CHECKSUM_LENGTH)
+}
+
+const checksumOf = (body: string) => base62(BigInt(crc32(body)), CHECKSUM_LENGTH)
+
+const base62 = (value: bigint, length: number) => {
+  let text = ''
+  for (let rest = value; rest > 0n; rest /= 62n) text = ALPHABET[Number(rest % 62n)] + text
+  return text.padStart(length, '0')
+}

@@ -1,0 +1,28 @@
+import type {Pool, Tx} from '../../sql/database.ts'
+import {lockClosing, type OrgClosing, setClosed} from '../../sql/org-closing.ts'
+import {Refusal} from '../errors.ts'
+import {endBilling} from '../jobs.ts'
+import {enqueue, type Queue} from '../queue.ts'
+import {recordStaffAction, type Staff} from './staff-action.ts'
+
+type CloseOrgInput = {org: string; closed: boolean; reason: string | undefined}
+
+/**
+ * Closes an org, or opens it again. A closed org refuses its members' requests, pauses its runs, and ends its subscription with the paid period.
+ * Opening the org does not undo the cancellation, but its admins can undo it. A call without a change is not recorded.
+ */
+export const setOrgClosed = (db: Pool, queue: Queue, by: Staff, {org, closed, reason}: CloseOrgInput): Promise<OrgClosing> =>
+  db.transaction(async tx => {
+    const found = await lockOpenable(tx, org)
+    if ((found.closedAt !== null) === closed) return found
+    await recordStaffAction(tx, by, {kind: closed ? 'close' : 'reopen', org, reason})
+    if (closed) await enqueue(queue, endBilling, {org}, {tx, track: false})
+    return setClosed(tx, {id: org, closed})
+  })
+
+/** Locks the org's row. Throws NOT_FOUND if the org is missing or is being erased. */
+export const lockOpenable = async (tx: Tx, org: string): Promise<OrgClosing> => {
+  const found = await lockClosing(tx, org)
+  if (!found || found.erasingAt !== null) throw new Refusal('NOT_FOUND', 'No such org')
+  return found
+}

@@ -1,0 +1,85 @@
+import type {Pool, Tx} from '../../sql/database.ts'
+import {deleteMember, findMember, hasOwner, type MemberRow, readMember, setRole} from '../../sql/members.ts'
+import {lockOrg} from '../../sql/orgs.ts'
+import {countActiveTokens} from '../../sql/tokens.ts'
+import {type Author, recordChanges} from '../configuration/change.ts'
+import {Refusal} from '../errors.ts'
+import {isAtLeast, lowerOf, type Role} from './roles.ts'
+import {endTokensOf} from './token.ts'
+
+/** The author of a membership change, with the role of the request. A staff view of the org needs no membership. */
+export type Actor = Author & {person: string; role: Role; staffView?: object | null}
+
+type RoleInput = {id: string; role: Role; roleSource: MemberRow['roleSource']; revokeTokens: boolean}
+
+/**
+ * Changes a member's role. An actor can neither grant a role above their own nor change a higher member. A demoted member's API tokens keep the admin
+ * role until they are revoked: `activeTokens` counts them.
+ */
+export const changeRole = (
+  db: Pool,
+  actor: Actor,
+  {id, role, roleSource, revokeTokens}: RoleInput,
+): Promise<{member: MemberRow; activeTokens: number}> =>
+  db.transaction(async tx => {
+    const {member, rank} = await holdMember(tx, actor, id)
+    if (!isAtLeast(rank, role)) throw new Refusal('ROLE_REQUIRED', `Only an owner with a session can grant the role ${role}`)
+    await setRole(tx, {id, role, isManual: roleSource === 'manual'})
+    if (member.role !== role) await settle(tx, actor, member, role)
+    const creator = {org: actor.org, person: member.personId}
+    if (revokeTokens) await revokeTokensFor(tx, actor, creator)
+    return {member: {...member, role, roleSource}, activeTokens: await countActiveTokens(tx, creator)}
+  })
+
+/** Revokes all API tokens of a member. The caller needs the same rights as for revoking a single token. */
+const revokeTokensFor = async (tx: Tx, actor: Actor, {person}: {org: string; person: string}) => {
+  const {via, staffView} = actor
+  if (via !== 'session') throw new Refusal('SESSION_REQUIRED', 'An API token cannot revoke API tokens. Sign in')
+  if (staffView) throw new Refusal('STAFF_VIEW', 'A staff view cannot revoke API tokens. Ask an admin of the org')
+  await endTokensOf(tx, actor, person)
+}
+
+/** Removes a member. The member's sessions and API tokens end with the membership. */
+export const removeMember = (db: Pool, actor: Actor, id: string): Promise<MemberRow> =>
+  db.transaction(async tx => {
+    const {member} = await holdMember(tx, actor, id)
+    await deleteMember(tx, id)
+    await settle(tx, actor, member, null)
+    return member
+  })
+
+/** Throws LAST_OWNER if the org has no owner left. Call this under the org's row lock after an owner lost the role. */
+export const assertOwned = async (tx: Tx, org: string): Promise<void> => {
+  if (!(await hasOwner(tx, org))) throw new Refusal('LAST_OWNER', 'This is the only owner of the org. Make another member an owner first')
+}
+
+type RoleChange = {person: string; before: Role | null; after: Role | null}
+
+export const recordRole = (tx: Tx, author: Author, {person, before, after}: RoleChange): Promise<void> =>
+  recordChanges(tx, author, [{page: 'members', subject: 'member.role', targetPerson: person, before, after}])
+
+/**
+ * Returns the role with which an actor may change members. The role is read under the org's row lock: if two members change each other, the second
+ * change is checked against the first. An API token counts only with the present role of its creator.
+ */
+export const rankNow = async (tx: Tx, {org, person, role, staffView}: Actor): Promise<Role> => {
+  if (staffView) return role
+  const now = await findMember(tx, {org, person})
+  if (!now) throw new Refusal('MEMBERSHIP_GONE', 'The member of this bearer is gone')
+  if (!isAtLeast(now.role, 'admin')) throw new Refusal('ROLE_REQUIRED', 'This needs the admin role, which you no longer have')
+  return lowerOf(role, now.role)
+}
+
+const holdMember = async (tx: Tx, actor: Actor, id: string) => {
+  await lockOrg(tx, actor.org)
+  const rank = await rankNow(tx, actor)
+  const member = await readMember(tx, {org: actor.org, id})
+  if (!member) throw new Refusal('NOT_FOUND', 'No such member')
+  if (!isAtLeast(rank, member.role)) throw new Refusal('ROLE_REQUIRED', 'Only an owner with a session can change or remove an owner')
+  return {member, rank}
+}
+
+const settle = async (tx: Tx, actor: Actor, {personId: person, role: before}: MemberRow, after: Role | null) => {
+  if (before === 'owner') await assertOwned(tx, actor.org)
+  await recordRole(tx, actor, {person, before, after})
+}

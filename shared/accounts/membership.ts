@@ -1,0 +1,65 @@
+import type {Tx} from '../../sql/database.ts'
+import {findInvited, findMember, hasMembers, isMemberAt, keepMember} from '../../sql/members.ts'
+import {keepOrg} from '../../sql/orgs.ts'
+import {keepPerson} from '../../sql/people.ts'
+import {deleteSessionsIn} from '../../sql/sessions.ts'
+import type {Config} from '../config.ts'
+import {Refusal} from '../errors.ts'
+import {newId} from '../ids.ts'
+import type {Identity} from './identity-provider.ts'
+import {assertOwned, recordRole} from './member.ts'
+import type {Role} from './roles.ts'
+import {isStaffNow} from './staff.ts'
+import {endTokensOf} from './token.ts'
+
+/** The result of a sign-in. `isGuest`: the CRM did not admit the person, who is a member by invitation or has no org. */
+export type SignedIn = {person: string; org: string | null; role: Role | null; isGuest: boolean; isStaff: boolean}
+
+/**
+ * Finds or creates the person of an identity, and the membership in the org of the identity's CRM org. Without a CRM org, the person gets an org that
+ * invited them, or none. The same applies to staff who are not members, because a CRM user for support is no request for membership. A membership
+ * through a CRM ends when that CRM no longer admits the person.
+ */
+export const admitPerson = async (
+  tx: Tx,
+  {DEFAULT_PLAN: plan}: Pick<Config, 'DEFAULT_PLAN'>,
+  {dc, subject, email, name, crmOrg, isAdministrator}: Identity,
+): Promise<SignedIn> => {
+  const person = await keepPerson(tx, {id: newId('per'), subject, email, name})
+  if (person.bannedAt !== null) throw new Refusal('BANNED', 'This account has been blocked. Contact support if you think that is a mistake')
+  const isStaff = await isStaffNow(tx, person)
+  if (!crmOrg || (isStaff && !(await isMemberAt(tx, {dc, crmOrgId: crmOrg.id, person: person.id}))))
+    return {person: person.id, ...((await findInvited(tx, person.id)) ?? {org: null, role: null}), isGuest: true, isStaff}
+  const {id: crmOrgId, name: orgName, sandbox} = crmOrg
+  const org = await keepOrg(tx, {id: newId('org'), name: orgName, dc, crmOrgId, sandbox, plan})
+  const role = await roleIn(tx, {org, person: person.id, isAdministrator})
+  await giveRole(tx, {org: org.id, person: person.id, role})
+  return {person: person.id, org: org.id, role, isGuest: false, isStaff}
+}
+
+/**
+ * Makes a person a member, or updates the role, after a sign-in, a refresh or an invitation. The person is the author of the change. The caller holds
+ * the org's row lock. Sessions and API tokens of a former membership stay invalid.
+ */
+export const giveRole = async (tx: Tx, {org, person, role}: {org: string; person: string; role: Role}): Promise<void> => {
+  const before = (await findMember(tx, {org, person}))?.role ?? null
+  if (before === role) return
+  if (before === null) {
+    await endTokensOf(tx, {org, via: 'session', person}, person)
+    await deleteSessionsIn(tx, {org, person})
+  }
+  await keepMember(tx, {id: newId('mem'), org, person, role})
+  if (before === 'owner') await assertOwned(tx, org)
+  await recordRole(tx, {org, via: 'session', person}, {person, before, after: role})
+}
+
+/** Chooses a member's role. The first member becomes the owner. Owners and roles set in Lading stay. Other roles follow the CRM if the org does. */
+const roleIn = async (
+  tx: Tx,
+  {org, person, isAdministrator}: {org: {id: string; followsCrmRoles: boolean}; person: string; isAdministrator: boolean},
+) => {
+  const member = await findMember(tx, {org: org.id, person})
+  if (member?.role === 'owner' || !(await hasMembers(tx, org.id))) return 'owner'
+  if (org.followsCrmRoles && !member?.isManual) return isAdministrator ? 'admin' : 'operator'
+  return member?.role ?? 'operator'
+}

@@ -1,0 +1,61 @@
+import type {Db, Pool, Tx} from '../../sql/database.ts'
+import {holdMember} from '../../sql/members.ts'
+import {lockPerson} from '../../sql/people.ts'
+import {type Device, deleteOtherSignIns, deleteSignIn, insertRefreshed, insertSession} from '../../sql/sessions.ts'
+import type {Config} from '../config.ts'
+import type {Crm} from '../crm/crm.ts'
+import {Refusal} from '../errors.ts'
+import {newId} from '../ids.ts'
+import type {Log} from '../telemetry/log.ts'
+import {followCrmUser} from './follow.ts'
+import type {Role} from './roles.ts'
+import {signId} from './signed.ts'
+
+const lifeHours = 8
+/** A sign-in ends after this time, however often its session is refreshed. */
+const signInDays = 30
+
+type NewSession = {person: string; org: string | null; role: Role | null; device?: Device | undefined}
+
+/** Creates a session and a signed token with its id. `role` limits the session's rights until the session is refreshed. */
+export const openSession = async (
+  db: Db,
+  config: Pick<Config, 'SESSION_KEYS'>,
+  {person, org, role, device}: NewSession,
+): Promise<string> => {
+  const session = await insertSession(db, {id: newId('ses'), person, org, role, hours: lifeHours, device})
+  return signId(config.SESSION_KEYS, 'session', session)
+}
+
+type SessionDeps = {db: Pool; config: Pick<Config, 'SESSION_KEYS'>; crm: Crm; log: Log}
+type RefreshInput = {person: string; org: string | null; session: string; device: Device; signal: AbortSignal}
+
+/** Creates a new session of the same sign-in, with the member's current role. Throws if the person is not an active user in the CRM. */
+export const refreshSession = async (
+  {db, config, crm, log}: SessionDeps,
+  {person, org, session, device, signal}: RefreshInput,
+): Promise<string> => {
+  if (org !== null && !(await followCrmUser({db, crm, log}, {org, person, signal})).isActive)
+    throw new Refusal('AUTH_REQUIRED', 'Your CRM account is not active. Ask a CRM administrator to activate it, then sign in again')
+  const refreshed = await withSignIns(db, person, async tx => {
+    const role = org === null ? null : ((await holdMember(tx, {org, person}))?.role ?? null)
+    return insertRefreshed(tx, {id: newId('ses'), from: session, org, role, hours: lifeHours, chainDays: signInDays, device})
+  })
+  if (!refreshed) throw new Refusal('AUTH_REQUIRED', 'The session has ended. Sign in again')
+  return signId(config.SESSION_KEYS, 'session', refreshed)
+}
+
+type SessionOwner = {person: string; session: string}
+
+export const signOut = (db: Pool, own: SessionOwner) => withSignIns(db, own.person, tx => deleteSignIn(tx, own))
+
+/** Ends the person's other sign-ins. Returns their number. */
+export const endOtherSignIns = (db: Pool, own: SessionOwner): Promise<number> =>
+  withSignIns(db, own.person, tx => deleteOtherSignIns(tx, own))
+
+/** Serialises refreshes and sign-outs of one person, so that no refresh survives a sign-out. */
+const withSignIns = <T>(db: Pool, person: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  db.transaction(async tx => {
+    await lockPerson(tx, person)
+    return work(tx)
+  })

@@ -1,0 +1,32 @@
+import {createHash} from 'node:crypto'
+import {z} from 'zod'
+import {type KeyRing, open, seal} from '../security/secrets.ts'
+
+const Visit = z.object({
+  id: z.string(),
+  purpose: z.enum(['session', 'connect', 'grant']),
+  dc: z.string(),
+  /** The PKCE code verifier. */
+  verifier: z.string(),
+  returnOrigin: z.string(),
+  org: z.string().nullable(),
+  person: z.string().nullable(),
+  connectionName: z.string().nullable(),
+  asked: z.object({client: z.string(), redirectUri: z.string(), clientState: z.string().nullable(), challenge: z.string()}).nullable(),
+  expiresAt: z.string(),
+})
+export type Visit = z.output<typeof Visit>
+
+/** Encrypts a visit as the `state` of the sign-in URL. Only this service can read it, and only in the browser that began the visit. */
+export const sealVisit = (ring: KeyRing, visit: Visit, browser: string): string => seal(ring, JSON.stringify(visit), placeOf(browser))
+
+/** Decrypts a state. Returns null if it was not sealed for this browser. The caller checks its expiry and single use. */
+export const openVisit = (ring: KeyRing, state: string, browser: string): Visit | null => {
+  try {
+    return Visit.parse(JSON.parse(open(ring, state, placeOf(browser))))
+  } catch {
+    return null
+  }
+}
+
+const placeOf = (browser: string) => `sign-in ${createHash('sha256').update(browser).digest('base64url')}`

@@ -1,0 +1,85 @@
+import {z} from 'zod'
+import {findCheck, listCheckProblems} from '../../../sql/checks.ts'
+import {countFailures} from '../../../sql/conversations.ts'
+import type {Pool} from '../../../sql/database.ts'
+import {listRuns} from '../../../sql/runs.ts'
+import {Refusal} from '../../errors.ts'
+import type {CheckProblem} from '../../mapping/checks/problem.ts'
+import {describeRun} from '../../runs/describe.ts'
+import {readRun} from '../../runs/names.ts'
+import {fieldTest} from '../personal-columns.ts'
+import type {ChatContext} from './context.ts'
+import {chatTool, takeFitting} from './tool.ts'
+
+const mostLookedAt = 2_000
+const mostTold = 30
+const mostFailures = 20
+/** Maximum of entries of a run's log that are counted, newest first. */
+const mostEntries = 100_000
+const nowhere = 'Nothing of the kind was found'
+
+/** Returns kinds, counts and fixes. Cells are masked; the CRM's own messages, which quote records, are not sent. */
+export const explainIssue = (db: Pool) =>
+  chatTool({
+    name: 'explain_issue',
+    description:
+      'Tells what the last check of the import found and how its last run failed: kinds, counts, what to do about each, and some cells or their shapes.',
+    input: z.object({
+      kind: z.string().max(100).nullish().describe('The kind of a problem, such as invalid_value; null for all'),
+      module: z.string().max(200).nullish(),
+      field: z.string().max(200).nullish(),
+    }),
+    async run(context, asked) {
+      const {import: found} = context
+      if (!found) throw new Refusal('INVALID', 'No import is named here. Ask the user which import is meant')
+      const check = await findCheck(db, {importNo: found.no, connector: found.connectorId})
+      const listed = check ? await listCheckProblems(db, {check: check.no, after: 0, limit: mostLookedAt}) : []
+      const problems = listed.map(({problem}) => problem as CheckProblem).filter(one => matchesQuery(one, asked))
+      const {some, more} = takeFitting(await describeProblems(context, problems), 4_000)
+      return {
+        checked: check ? {at: check.endedAt, rows: check.rows} : null,
+        ...{problems: some, more, ...(problems.length === 0 && {note: nowhere})},
+        run: await describeRunProblems(db, found.no, asked),
+      }
+    },
+  })
+
+type IssueQuery = {kind?: string | null | undefined; module?: string | null | undefined; field?: string | null | undefined}
+
+const matchesQuery = (problem: CheckProblem, {kind, module, field}: IssueQuery) =>
+  (!kind || problem.kind === kind) && (!module || problem.module === module) && (!field || problem.field === field)
+
+/**
+ * Masks the cells of problems by the rules of their columns. If no file has the column, it counts as personal. Messages are left out,
+ * because they may quote cells of any column.
+ */
+const describeProblems = async ({files, personal, out}: ChatContext, problems: readonly CheckProblem[]) => {
+  const isPersonal = fieldTest(personal)
+  const first = problems.slice(0, mostTold)
+  const known = first.map(({source, column, module, field, samples}) => {
+    const own = files.get(source ?? '')?.find(({name}) => name === column)
+    return {name: column ?? '', samples: [...samples], pii: own?.pii !== false || isPersonal(module, field)}
+  })
+  const masked = await out.sample(known)
+  return first.map(({severity, kind, column, module, field, count, fix}, at) => {
+    const {name, samples, personal: isShapes} = masked[at]!
+    // Some fixes quote the column name, which in a file without a header is a cell.
+    const told = column === null ? fix : fix.replaceAll(`"${column}"`, () => `"${name}"`)
+    return {
+      ...{severity, kind, module, field, column: name || null, rows: count, fix: told},
+      ...(samples.length > 0 && {[isShapes ? 'shapes' : 'values']: samples}),
+    }
+  })
+}
+
+const describeRunProblems = async (db: Pool, importNo: number, {module}: IssueQuery) => {
+  const [run] = await listRuns(db, {importNo, limit: 1})
+  if (!run) return null
+  const read = await readRun(db, run)
+  const {state, outcome, counts, stop} = describeRun({run, importId: null, ...read})
+  const failures = await countFailures(db, {run: run.no, most: mostEntries, limit: mostFailures})
+  const told = failures.map(({module: no, outcome: what, code, count}) => ({
+    ...{module: read.names.modules.find(one => one.no === no)?.apiName ?? null, outcome: what, code, count},
+  }))
+  return {state, outcome, counts, stop: stop?.message ?? null, failures: told.filter(one => !module || one.module === module)}
+}

@@ -1,0 +1,91 @@
+import {mapYielding} from '../../concurrency/map-yielding.ts'
+import type {AiSamplePolicy} from '../../configuration/settings.ts'
+import {type MaskedColumn, maskSamples, openTextMask, type SampledColumn, type SentSamples, sentOf} from '../sample-masking.ts'
+
+/** Masks all data that a conversation sends: questions, tool results and earlier turns. */
+export type OutputMask = {
+  policy: AiSamplePolicy
+  /** Masked columns of the file that the question is about. */
+  columns: MaskedColumn[]
+  text(text: string): string
+  /** Masks a user's text. Unlike in other texts, single words of personal values are redacted too. */
+  said(text: string): string
+  value(value: unknown): unknown
+  /** Masks further columns and records that their data is sent. */
+  sample(columns: readonly SampledColumn[]): Promise<MaskedColumn[]>
+  /** The most revealing level of data sent so far. */
+  sent(): SentSamples
+}
+
+const TELLING: SentSamples[] = ['none', 'masked', 'values', 'allow']
+
+/**
+ * Opens the mask of a conversation. `beside` has columns that are not sent, but whose personal values are redacted everywhere, like those
+ * of `judged`.
+ */
+export const openOutputMask = async (
+  policy: AiSamplePolicy,
+  judged: readonly SampledColumn[],
+  beside: readonly SampledColumn[] = [],
+): Promise<OutputMask> => {
+  const known = [...judged, ...beside]
+  const masked = (await maskSamples(policy, known)).columns
+  const own = masked.slice(0, judged.length)
+  let sent = sentOf(policy, own)
+  const text = await openTextMask(policy, known)
+  const said = await openTextMask(policy, [...known, {name: '', samples: await wordsOf(known, masked), pii: true}])
+  const value = (whole: unknown): unknown => {
+    const parts = new Set<string>()
+    gather(whole, parts)
+    const together = [...parts].join('\n').normalize('NFC')
+    // Usually nothing needs to be redacted, and checking all texts at once is as fast as checking one.
+    return text(together) === together ? whole : replace(whole, {text, value})
+  }
+  const sample = async (columns: readonly SampledColumn[]) => {
+    const outgoing = (await maskSamples(policy, [...columns, ...known])).columns.slice(0, columns.length)
+    const told = sentOf(policy, outgoing)
+    if (TELLING.indexOf(told) > TELLING.indexOf(sent)) sent = told
+    return outgoing
+  }
+  return {policy, columns: own, text, said, value, sample, sent: () => sent}
+}
+
+/** Minimum length of a redacted word. Shorter words occur by chance, except in scripts whose words are short. */
+const fewestShared = 4
+
+/** Returns the words of personal values, without words that are sent anyway in headers and values of other columns. */
+const wordsOf = async (known: readonly SampledColumn[], masked: readonly MaskedColumn[]): Promise<string[]> => {
+  const split = (text: string) => text.normalize('NFC').match(/[\p{L}\p{N}\p{M}]+/gu) ?? []
+  const leaving = masked.flatMap(({name, samples, personal}) => (personal ? [name] : [name, ...samples]))
+  const usual = new Set<string>()
+  await mapYielding(leaving, text => {
+    for (const word of split(text)) usual.add(word.toLowerCase())
+  })
+  const words = new Set<string>()
+  await mapYielding(known, ({samples}, at) => {
+    if (masked[at]!.personal)
+      for (const word of samples.flatMap(split)) if (revealsValue(word) && !usual.has(word.toLowerCase())) words.add(word)
+  })
+  return [...words]
+}
+
+const revealsValue = (word: string) => word.length >= fewestShared || /\p{Lo}/u.test(word)
+
+const gather = (value: unknown, into: Set<string>): void => {
+  if (typeof value === 'string') into.add(value)
+  else if (typeof value === 'number') into.add(String(value))
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, part] of Object.entries(value)) {
+      if (!Array.isArray(value)) into.add(name)
+      gather(part, into)
+    }
+}
+
+const replace = (whole: unknown, {text, value}: Pick<OutputMask, 'text' | 'value'>): unknown => {
+  if (typeof whole === 'string') return text(whole)
+  // A long number can identify a person as well as the same digits in a text.
+  if (typeof whole === 'number') return text(String(whole)) === String(whole) ? whole : text(String(whole))
+  if (Array.isArray(whole)) return whole.map(value)
+  if (typeof whole !== 'object' || whole === null) return whole
+  return Object.fromEntries(Object.entries(whole).map(([name, part]) => [text(name), value(part)]))
+}

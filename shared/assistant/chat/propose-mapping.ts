@@ -1,0 +1,35 @@
+import {z} from 'zod'
+import type {Pool} from '../../../sql/database.ts'
+import {Refusal} from '../../errors.ts'
+import type {Parsing} from '../../files/parser/pool.ts'
+import {mapLocally} from '../local-mapping.ts'
+import {readTargets} from '../targets.ts'
+import {chatTool, takeFitting} from './tool.ts'
+
+/** Runs the matcher on the unmasked file. Only the mapping and its confidence are sent. */
+export const proposeMapping = ({db, parsing}: {db: Pool; parsing: Parsing}) =>
+  chatTool({
+    name: 'propose_mapping',
+    description:
+      'Proposes a field for every column of the file, by names, values and earlier imports. From 0.8 a proposal is sure, from 0.5 worth checking.',
+    input: z.object({modules: z.array(z.string().max(200)).max(5).describe('The modules to write to; empty for those of the import')}),
+    async run({org, connectorId, modules, judged, out}, asked) {
+      const named = asked.modules.length > 0 ? asked.modules : modules
+      if (judged.length === 0) throw new Refusal('INVALID', 'No file is named here. Ask the user for the columns')
+      if (named.length === 0) throw new Refusal('INVALID', 'Name at least one module. get_schema lists the modules')
+      const known = await readTargets(db, {org, connectorId, modules: named.slice(0, 5)})
+      const columns = judged.map(({name, samples}) => ({name, samples: [...samples]}))
+      const proposals = await mapLocally({db, parsing}, org, columns, known)
+      const {some, more} = takeFitting(
+        proposals.map(({module, field, confidence}, at) => ({
+          column: out.columns[at]!.name,
+          module,
+          field,
+          confidence: rounded(confidence),
+        })),
+      )
+      return {proposals: some, more}
+    },
+  })
+
+const rounded = (value: number) => Math.round(value * 100) / 100

@@ -1,0 +1,82 @@
+import {z} from 'zod'
+import type {Pool} from '../../../sql/database.ts'
+import {listLibraryRows} from '../../../sql/libraries.ts'
+import {Refusal} from '../../errors.ts'
+import {shapeLibrary} from '../../mapping/flows/libraries.ts'
+import {outgoingRows} from '../outgoing-rows.ts'
+import {shapeOf} from '../shape.ts'
+import {readTargets} from '../targets.ts'
+import {type TriedRow, tryExpression} from '../try-expression.ts'
+import type {ChatContext} from './context.ts'
+import {chatTool, takeFitting} from './tool.ts'
+
+const mostRows = 10
+const mostCell = 60
+const mostResult = 300
+
+/**
+ * Runs the expression on masked rows, because its result for an unmasked personal cell could no longer be masked. Texts of the org's
+ * context are sent as shapes too.
+ */
+export const testExpression = (db: Pool) =>
+  chatTool({
+    name: 'test_expression',
+    description:
+      'Compiles a JavaScript mapping expression and runs it on sample rows. Personal cells are replaced by shapes in them (A, a and 9 for letters and digits), and texts of `context` too. Where no samples may leave it only compiles.',
+    input: z.object({
+      expression: z.string().min(1).max(4_000),
+      value: z.string().max(500).nullish().describe('The column whose cell is `value`'),
+      module: z.string().max(200).nullish().describe('With `field`: also says whether the field takes what comes out'),
+      field: z.string().max(200).nullish(),
+    }),
+    async run(context, {expression, value, module, field}, signal) {
+      const {out, registry} = context
+      const columns = out.columns.map(({name}) => name)
+      if (value != null && !columns.includes(value))
+        throw new Refusal('INVALID', 'The file has no such column. Use the exact name of a column')
+      const target = module != null && field != null ? await findField(db, context, {module, field}) : null
+      const libraries = (await listLibraryRows(db, context.org)).map(shapeLibrary)
+      const rows = leavingRows(context)
+      const expressionContext = shapesIn(registry.settings.expressionContext)
+      const place = {columns, rows, source: value ?? null, field: target, libraries, context: expressionContext, signal}
+      const outcome = await tryExpression(expression, place)
+      if ('issue' in outcome) {
+        const {message, line, column} = outcome.issue
+        return {compiles: false, issue: {message, line, column}}
+      }
+      return {compiles: true, results: takeFitting(outcome.tried.map(describe)).some}
+    },
+  })
+
+/** Describes the result of one row for the model. Errors are sent as codes and positions, because sandbox messages quote cells. */
+const describe = (one: TriedRow) => {
+  if ('error' in one) return {row: one.row, failed: one.error.code, line: one.error.line, column: one.error.column}
+  return {row: one.row, value: cut(one.value), ...(one.problem && {notTakenByTheField: one.problem.code})}
+}
+
+const findField = async (db: Pool, {org, connectorId}: ChatContext, {module, field}: {module: string; field: string}) => {
+  const {targets} = await readTargets(db, {org, connectorId, modules: [module]})
+  const found = targets.find(one => one.field.apiName === field)
+  if (!found) throw new Refusal('INVALID', 'The module has no such writable field. get_schema lists its fields')
+  return found.field
+}
+
+/** Returns the masked rows to send, with each cell cut to the length of the column samples. */
+const leavingRows = ({judged, rows, out}: ChatContext): Record<string, string>[] =>
+  outgoingRows(rows.slice(0, mostRows), judged, out).map(row =>
+    Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, cell.slice(0, mostCell)])),
+  )
+
+const shapesIn = (value: unknown): unknown => {
+  if (typeof value === 'string') return shapeOf(value)
+  if (typeof value === 'number') return 0
+  if (typeof value === 'boolean') return false
+  if (Array.isArray(value)) return value.map(shapesIn)
+  if (typeof value !== 'object' || value === null) return null
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, shapesIn(part)]))
+}
+
+const cut = (value: unknown) => {
+  const text = JSON.stringify(value) ?? 'null'
+  return text.length > mostResult ? `${text.slice(0, mostResult)}…` : value
+}

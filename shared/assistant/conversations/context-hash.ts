@@ -1,0 +1,14 @@
+import {createHash} from 'node:crypto'
+import type {Db} from '../../../sql/database.ts'
+import {listCuratedModules} from '../../../sql/registry.ts'
+import {readSamplePolicy} from '../sample-masking.ts'
+
+/** Returns a digest of the org's settings that decide what may be sent: the sample policy and the personal fields. */
+export const readContextHash = async (db: Db, org: string): Promise<string> => {
+  const policy = await readSamplePolicy(db, org)
+  const personal = (await listCuratedModules(db, org)).flatMap(({connectorId, apiName, annotations}) =>
+    (annotations as {apiName: string; pii?: boolean}[]).flatMap(one => (one.pii === true ? [[connectorId, apiName, one.apiName]] : [])),
+  )
+  const said = JSON.stringify([policy, personal.map(field => JSON.stringify(field)).toSorted()])
+  return createHash('sha256').update(said).digest('base64url').slice(0, 22)
+}

@@ -1,0 +1,109 @@
+import {type AiFeature, addAiUsage} from '../../sql/ai-usage.ts'
+import type {Pool, Tx} from '../../sql/database.ts'
+import type {Balance} from '../billing/credits/balance.ts'
+import {raiseReservation, releaseCredits, reserveCredits, settleCredits} from '../billing/credits/reserve.ts'
+import type {Config} from '../config.ts'
+import {newId} from '../ids.ts'
+import type {Queue} from '../queue.ts'
+import {nothing, type Usage} from './model.ts'
+import {ModelFailure} from './model-failure.ts'
+
+/**
+ * Credits per 1,000 tokens. Output costs more, because every provider charges more for output. A request costs whole credits, at least one:
+ * mapping the uncertain columns of a file costs one to four, a formula one or two.
+ */
+export const PRICES: Record<AiFeature, {input: number; output: number}> = {
+  auto_map: {input: 0.25, output: 1},
+  formula: {input: 0.25, output: 1},
+  chat: {input: 0.25, output: 1},
+}
+
+/** Returns the price of a usage in whole credits. An empty usage is free. */
+const priceOf = (feature: AiFeature, {inputTokens, outputTokens}: Usage): number => {
+  const {input, output} = PRICES[feature]
+  return Math.ceil((inputTokens * input + outputTokens * output) / 1000)
+}
+
+type HeldCredits = {
+  org: string
+  feature: AiFeature
+  /** The usage reserved at the start. Usage beyond the reservation is not charged. */
+  hold: Usage
+  /** The caller's signal. If it aborts, the usage reported to `spent` is charged. */
+  signal: AbortSignal
+}
+type CreditsDeps = {db: Pool; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>}
+
+/**
+ * The result of work that costs credits. `keep` runs in the settling transaction, so its writes are committed only if the work is charged.
+ */
+type CreditedWork<T> = {value: T; usage: Usage; keep?: (tx: Tx) => Promise<unknown>}
+
+type ChargedWork<T> = {value: T; usage: Usage; credits: number; balance: Balance}
+
+/**
+ * Runs work of a model in three steps: reserves and commits credits, runs the work, settles the actual cost. Work with several steps calls
+ * `mayCost` before each further step and stops if it returns false. Failed work costs nothing. After a crash, the reservation expires once
+ * no answer can arrive any more. Throws CREDITS_EXHAUSTED before the model is called.
+ */
+export const withCredits = async <T>(
+  deps: CreditsDeps,
+  heldCredits: HeldCredits,
+  work: (spent: (usage: Usage) => void, mayCost: (total: Usage) => Promise<boolean>) => Promise<CreditedWork<T>>,
+): Promise<ChargedWork<T>> => {
+  const {db, queue} = deps
+  const {org, feature} = heldCredits
+  const ref = newId('aiu')
+  const amount = Math.max(1, priceOf(feature, heldCredits.hold))
+  const {balance} = await db.transaction(tx => reserveCredits(tx, queue, {org, feature, amount, ref, seconds: longest(deps)}))
+  const open = {...heldCredits, ref, periodStart: balance.periodStart}
+  let seen = nothing
+  const failed = async (error: unknown): Promise<never> => {
+    await end(deps, open, {error, seen})
+    throw error
+  }
+  const spent = (usage: Usage) => {
+    seen = usage
+  }
+  const mayCost = (total: Usage) => db.transaction(tx => raiseReservation(tx, queue, {org, ref, amount: priceOf(feature, total)}))
+  const {value, usage, keep} = await work(spent, mayCost).catch(failed)
+  seen = usage
+  const settling = db.transaction(async tx => {
+    await keep?.(tx)
+    const {spent: credits, balance} = await settle(tx, queue, open, {usage, credits: priceOf(feature, usage), failed: false})
+    return {value, usage, credits, balance}
+  })
+  return settling.catch(failed)
+}
+
+/** Returns the lifetime of a reservation in seconds: the maximum time of a conversation plus a minute. */
+const longest = ({config}: CreditsDeps) => Math.ceil(config.MODEL_TIMEOUT_SECONDS * 5) + 60
+
+/** An open reservation. It counts as used in the period of its start. */
+type Open = HeldCredits & {ref: string; periodStart: string}
+type SettledUse = {usage: Usage; credits: number; failed: boolean}
+
+/** Settles a reservation. If nothing is charged, releases it completely. */
+const settle = async (tx: Tx, queue: Queue, {org, feature, ref, periodStart}: Open, {usage, credits, failed}: SettledUse) => {
+  const ended =
+    credits === 0 ? {spent: 0, balance: await releaseCredits(tx, {org, ref})} : await settleCredits(tx, queue, {org, ref, amount: credits})
+  await addAiUsage(tx, {org, periodStart, feature, failed, ...usage, credits: ended.spent})
+  return ended
+}
+
+/**
+ * Settles failed work. If the caller aborted, the used tokens are charged, because the provider charges for them. Other failures are free.
+ * The tokens of both are counted.
+ */
+const end = ({db, queue}: CreditsDeps, open: Open, {error, seen}: {error: unknown; seen: Usage}) => {
+  const isBrokenOff = open.signal.aborted
+  const usage = error instanceof ModelFailure && !isBrokenOff ? larger(error.usage, seen) : seen
+  const credits = isBrokenOff ? priceOf(open.feature, usage) : 0
+  return db.transaction(tx => settle(tx, queue, open, {usage, credits, failed: true}))
+}
+
+/** Returns the larger of two usages, because a failure may report only the usage of its last step. */
+const larger = (one: Usage, other: Usage): Usage => ({
+  inputTokens: Math.max(one.inputTokens, other.inputTokens),
+  outputTokens: Math.max(one.outputTokens, other.outputTokens),
+})

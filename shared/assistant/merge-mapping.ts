@@ -1,0 +1,63 @@
+import type {ChosenField} from './ask-column.ts'
+import type {MatchCandidate as LocalCandidate, LocalProposal, MatchReason} from './matcher/propose.ts'
+import {keyOf, type MappingTarget} from './targets.ts'
+
+type Candidate = Omit<LocalCandidate, 'why'> & {why: (MatchReason | 'model')[]}
+/** A proposal for one column. `why` has the reasons for the field. `note` is the model's own sentence, if the model made the proposal. */
+export type MappingProposal = Omit<LocalProposal, 'candidates'> & {
+  why: Candidate['why']
+  by: 'local' | 'model'
+  note: string | null
+  candidates: Candidate[]
+}
+
+/** Choices of the model below this confidence are ignored. */
+const least = 0.5
+const mostCandidates = 4
+
+/**
+ * Merges the model's choices into the matcher's proposals. Each field goes to one column. If the model made no choice for a column, the
+ * column's field is not given to another column. If the model chooses one field for two columns, the column that the matcher prefers gets
+ * it, or neither. So the cells of one column cannot change the field of another column.
+ */
+export const mergeProposals = (local: readonly LocalProposal[], chosen: ReadonlyMap<number, ChosenField>): MappingProposal[] => {
+  const wanted = new Map([...chosen].filter(([, {target, confidence}]) => target !== null && confidence >= least) as [number, SureMatch][])
+  const kept = new Set(local.flatMap((proposal, at) => (wanted.has(at) ? [] : fieldsOf(proposal))))
+  const granted = new Map([...wanted].filter(([at, {target}]) => !kept.has(keyOf(target)) && isFirst(local, wanted, at)))
+  const taken = new Set([...granted.values()].map(({target}) => keyOf(target)))
+  return local.map((proposal, at) => {
+    const choice = granted.get(at)
+    if (choice) return byModel(proposal, choice)
+    return byMatcher(
+      proposal,
+      fieldsOf(proposal).some(key => taken.has(key)),
+    )
+  })
+}
+
+type SureMatch = ChosenField & {target: MappingTarget}
+
+const fieldsOf = ({module, field}: LocalProposal): string[] => (field === null ? [] : [`${module}.${field}`])
+
+const isFirst = (local: readonly LocalProposal[], wanted: ReadonlyMap<number, SureMatch>, at: number): boolean => {
+  const key = keyOf(wanted.get(at)!.target)
+  const thoughtOf = (other: number) => local[other]!.candidates.find(({module, field}) => `${module}.${field}` === key)?.confidence ?? 0
+  return [...wanted].every(([other, {target}]) => other === at || keyOf(target) !== key || thoughtOf(other) < thoughtOf(at))
+}
+
+const byModel = ({column, candidates}: LocalProposal, {target, confidence, note}: SureMatch): MappingProposal => {
+  const field = {field: target.field.apiName, module: target.module, confidence}
+  const others = candidates.filter(one => one.field !== field.field || one.module !== field.module)
+  return {
+    ...{column, ...field, why: ['model'], by: 'model', note},
+    candidates: [{...field, why: ['model'] as ['model']}, ...others].slice(0, mostCandidates),
+  }
+}
+
+/** Returns the matcher's proposal for a column. `isGone`: the model gave the proposed field to another column. */
+const byMatcher = (proposal: LocalProposal, isGone: boolean): MappingProposal => {
+  const {column, candidates} = proposal
+  const {field, module, confidence} = isGone ? {field: null, module: null, confidence: 0} : proposal
+  const why = candidates.find(one => one.field === field && one.module === module)?.why ?? []
+  return {column, field, module, confidence, why, by: 'local', note: null, candidates}
+}

@@ -1,0 +1,22 @@
+import type {OutputMask} from './chat/output-mask.ts'
+import type {SampledColumn} from './sample-masking.ts'
+import {OTHER, shapeOf} from './shape.ts'
+
+type Row = Record<string, string>
+
+/**
+ * Masks rows for sending, under the masked column names. If only one value has a shape, the shape is sent as `other`, as in the columns.
+ */
+export const outgoingRows = (rows: readonly Row[], judged: readonly SampledColumn[], out: OutputMask): Row[] => {
+  if (out.policy === 'deny') return []
+  const masked = rows.map(row =>
+    out.columns.map(({samples, personal}, at) => {
+      const cell = row[judged[at]!.name] ?? ''
+      if (!personal || cell.trim() === '') return cell
+      const shape = shapeOf(cell)
+      return samples.includes(shape) ? shape : OTHER
+    }),
+  )
+  const struck = out.value(masked) as string[][]
+  return struck.map(cells => Object.fromEntries(cells.map((cell, at) => [out.columns[at]!.name, cell])))
+}

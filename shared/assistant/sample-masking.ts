@@ -1,0 +1,101 @@
+import {z} from 'zod'
+import type {Db} from '../../sql/database.ts'
+import {findSettings, listCuratedModules} from '../../sql/registry.ts'
+import {mapYielding} from '../concurrency/map-yielding.ts'
+import {AI_SAMPLE_POLICIES, type AiSamplePolicy, usualSettings} from '../configuration/settings.ts'
+import {isCalledPersonal, looksLikeNames, looksPersonal, shapePersonal} from './personal.ts'
+import {openRedaction, REDACTED} from './redact.ts'
+import {shapeOf, shapesOf} from './shape.ts'
+
+/** A column with sample values. `pii`: the column is annotated as personal, or is or may be mapped to a personal field. */
+export type SampledColumn = {name: string; samples: readonly string[]; pii: boolean}
+
+/** The part of a column that is sent. `personal`: only shapes are sent. */
+export type MaskedColumn = {name: string; samples: string[]; personal: boolean}
+
+/**
+ * The most revealing level of data that was sent from a file: all values (`allow`), values of columns that are not personal (`values`),
+ * only shapes (`masked`), or nothing (`none`).
+ */
+export type SentSamples = 'allow' | 'values' | 'masked' | 'none'
+
+const Policy = z.enum(AI_SAMPLE_POLICIES)
+/** Parses the part of an annotation that decides what may be sent. */
+const Readable = z.array(z.looseObject({apiName: z.string(), pii: z.boolean().optional()}))
+
+/** Reads the org's sample policy. If the org's privacy annotations cannot be read, the policy is to send nothing. */
+export const readSamplePolicy = async (db: Db, org: string): Promise<AiSamplePolicy> => {
+  const policy = Policy.safeParse(((await findSettings(db, org)) ?? usualSettings).aiSamplePolicy)
+  const modules = await listCuratedModules(db, org)
+  const isReadable = modules.every(({annotations}) => Readable.safeParse(annotations).success)
+  return policy.success && isReadable ? policy.data : 'deny'
+}
+
+/** Limits on samples per column, characters per value and characters per header. */
+const mostSamples = 20
+const mostCharacters = 60
+const mostHeader = 100
+/** Characters of a long text that are read before it is cut. */
+const mostRead = 400
+/** A value of more words is prose, which may be about a person. */
+const mostWords = 6
+
+/**
+ * Masks columns for sending to a model, an MCP client or a log. Under every policy, personal data is sent as shapes at most. A column is
+ * personal if it is marked as personal or one of its values looks personal. `allow` sends the rest unchanged. `masked` sends distinct
+ * values of columns whose names and values do not look personal and that contain no prose. `deny` sends only column names. Values of
+ * personal columns are redacted wherever else they occur.
+ */
+export const maskSamples = async (
+  policy: AiSamplePolicy,
+  columns: readonly SampledColumn[],
+): Promise<{columns: MaskedColumn[]; samples: SentSamples}> => {
+  const judged = await mapYielding(columns, column => ({...column, personal: isPersonal(policy, column)}))
+  const strike = await openRedaction(judged)
+  const isHeader = await hasHeader(columns)
+  const outgoing = await mapYielding(judged, ({name, samples, personal}) => ({
+    name: isHeader && !looksPersonal(name) ? cut(strike(name.slice(0, mostRead).normalize('NFC')), mostHeader) : shapeOf(name),
+    samples: policy === 'deny' ? [] : personal ? shapesOf(filled(samples)) : valuesOf(samples, strike),
+    personal,
+  }))
+  return {columns: outgoing, samples: sentOf(policy, outgoing)}
+}
+
+/**
+ * Returns a function that masks other texts, such as questions. It redacts the values of personal columns and the parts of a text that look
+ * personal.
+ */
+export const openTextMask = async (policy: AiSamplePolicy, columns: readonly SampledColumn[]): Promise<(text: string) => string> => {
+  const strike = await openRedaction(await mapYielding(columns, column => ({...column, personal: isPersonal(policy, column)})))
+  return text => strike(text.normalize('NFC')).split(REDACTED).map(shapePersonal).join(REDACTED)
+}
+
+const isPersonal = (policy: AiSamplePolicy, {name, samples, pii}: SampledColumn) =>
+  pii ||
+  samples.some(looksPersonal) ||
+  (policy !== 'allow' && (isCalledPersonal(name) || looksLikeNames(name, samples) || samples.some(isProse)))
+
+const isProse = (text: string) => text.length > mostCharacters || text.trim().split(/\s+/, mostWords + 1).length > mostWords
+
+/** Whether the file has a header. If not, the column names are cells of the first row. */
+const hasHeader = async (columns: readonly SampledColumn[]): Promise<boolean> => {
+  const seen = await mapYielding(columns, ({name}) => ({called: isCalledPersonal(name), looks: looksPersonal(name)}))
+  return seen.some(({called}) => called) || !seen.some(({looks}) => looks)
+}
+
+const filled = (samples: readonly string[]) => samples.filter(text => text.trim() !== '').slice(0, mostSamples)
+
+const valuesOf = (samples: readonly string[], strike: (text: string) => string) => [
+  // Values are redacted before they are cut, so that no half of a value remains.
+  ...new Set(filled(samples).map(text => cut(strike(text.slice(0, mostRead).normalize('NFC')), mostCharacters))),
+]
+
+const cut = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1)}…` : text)
+
+/** Returns the level of data that a selection of the columns of `maskSamples` reveals. */
+export const sentOf = (policy: AiSamplePolicy, columns: readonly MaskedColumn[]): SentSamples => {
+  const sent = columns.filter(({samples}) => samples.length > 0)
+  if (sent.length === 0) return 'none'
+  if (sent.every(({personal}) => personal)) return 'masked'
+  return policy === 'allow' ? 'allow' : 'values'
+}

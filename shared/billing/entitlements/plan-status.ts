@@ -1,0 +1,33 @@
+import type {Db} from '../../../sql/database.ts'
+import {findPlanStatus, type PlanStatusRow} from '../../../sql/plans.ts'
+import {Refusal} from '../../errors.ts'
+import {type UsageWindow, windowAt} from './window.ts'
+
+export const TRIAL = 'trial'
+
+/** How long an org keeps its plan after a failed payment. */
+const graceDays = 7
+const dayMs = 86_400_000
+
+/** The plan status of an org at a moment. `graceEndsAt`: when a failed payment stops metered work. */
+export type PlanStatus = PlanStatusRow & {org: string; window: UsageWindow; graceEndsAt: string | null}
+
+export const readPlanStatus = async (db: Db, org: string): Promise<PlanStatus> => {
+  const found = await findPlanStatus(db, org)
+  if (!found) throw new Refusal('NOT_FOUND', 'No such org')
+  const {pastDueSince: since} = found
+  const graceEndsAt = since === null ? null : new Date(Date.parse(since) + graceDays * dayMs).toISOString()
+  return {...found, org, window: windowOf(found), graceEndsAt}
+}
+
+/** Returns the current period. The last period of a trial ends with the trial. */
+const windowOf = ({anchor, now, plan, trialEndsAt}: PlanStatusRow): UsageWindow => {
+  const window = windowAt(anchor, now)
+  return plan.key === TRIAL && trialEndsAt! < window.endsAt ? {...window, endsAt: trialEndsAt!} : window
+}
+
+/** Returns why an org may not start metered work, independent of the plan's limits. Null if it may. */
+export const obstacleOf = ({status, graceEndsAt, now}: PlanStatus): 'STATUS_SUSPENDED' | 'STATUS_PAST_DUE' | null => {
+  if (status === 'suspended') return 'STATUS_SUSPENDED'
+  return status === 'past_due' && graceEndsAt! <= now ? 'STATUS_PAST_DUE' : null
+}

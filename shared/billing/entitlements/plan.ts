@@ -1,0 +1,61 @@
+import {endPlanGrants, findBasis, insertGrant, lowerGrant, postEntry} from '../../../sql/ai-credits.ts'
+import type {Tx} from '../../../sql/database.ts'
+import {type PlanVersion, type Status, setOrgPlan} from '../../../sql/plans.ts'
+import {holdPeriod, setRowsLimit} from '../../../sql/usage.ts'
+import {type Author, recordChanges} from '../../configuration/change.ts'
+import {expire, holdCurrent} from '../credits/balance.ts'
+import {type PlanStatus, readPlanStatus} from './plan-status.ts'
+import {leftOf} from './window.ts'
+
+/**
+ * A move to another plan. `anchor`: the new start of the periods; null if it stays. `isRenewed`: the anchor stays, and the org pays the new plan for
+ * the whole current period.
+ */
+type PlanMove = {to: PlanVersion; status: Status; anchor: string | null; isRenewed?: boolean}
+
+/**
+ * Moves an org to another plan. The caller holds the org's row lock. With a new anchor, a new period begins and the old plan's grants end. Otherwise
+ * the period continues. A higher plan adds the difference for the rest of the period. A lower plan applies its row limit and, if `isRenewed`, its
+ * credits.
+ */
+export const movePlan = async (tx: Tx, {org, to, status, anchor, isRenewed = false}: PlanMove & {org: string}): Promise<PlanStatus> => {
+  const before = await readPlanStatus(tx, org)
+  if (anchor === null) await moveRows(tx, before, to)
+  await holdCurrent(tx, org)
+  if (anchor !== null) await endPlanGrants(tx, org)
+  else if (isRenewed && to.limits.aiCredits < before.plan.limits.aiCredits) await lowerCredits(tx, before, to)
+  else await addCredits(tx, before, to)
+  await setOrgPlan(tx, {org, plan: to.id, status, anchor: anchor ?? before.anchor})
+  await expire(tx, org)
+  return readPlanStatus(tx, org)
+}
+
+/** Sets the row limit of the current period. An upgrade adds rows in proportion to the rest of the period. */
+const moveRows = async (tx: Tx, {org, plan, window, now}: PlanStatus, to: PlanVersion) => {
+  const {rowsLimit} = await holdPeriod(tx, {org, ...window, rowsLimit: plan.limits.rowsPerPeriod})
+  const more = to.limits.rowsPerPeriod - plan.limits.rowsPerPeriod
+  const next = more > 0 ? rowsLimit + Math.round(more * leftOf(window, now)) : to.limits.rowsPerPeriod
+  await setRowsLimit(tx, {org, startsAt: window.startsAt, rowsLimit: Math.min(next, to.limits.rowsPerPeriod)})
+}
+
+/** Grants the credits of an upgrade, compared with the highest plan of the period. So a downgrade and a new upgrade grant nothing twice. */
+const addCredits = async (tx: Tx, {org, window, now}: PlanStatus, to: PlanVersion) => {
+  const level = to.limits.aiCredits
+  const more = level - (await findBasis(tx, {org, expiresAt: window.endsAt}))
+  const credits = Math.round(more * leftOf(window, now))
+  const ref = `upgrade:${window.startsAt}:${to.id}`
+  if (credits < 1 || !(await insertGrant(tx, {org, ref, pool: 'included', credits, basis: level, expiresAt: window.endsAt}))) return
+  await postEntry(tx, {org, kind: 'grant', ref, included: credits})
+}
+
+/** Lowers the period's grant, which was made for the higher plan before the downgrade was known. Reserved and spent credits stay. */
+const lowerCredits = async (tx: Tx, {org, window}: PlanStatus, to: PlanVersion) => {
+  const ref = `period:${window.startsAt}`
+  const less = await lowerGrant(tx, {org, ref, credits: to.limits.aiCredits})
+  if (less > 0) await postEntry(tx, {org, kind: 'expire', ref, included: -less})
+}
+
+const logPlanMove = ({plan, status}: Pick<PlanStatus, 'plan' | 'status'>) => ({plan: plan.key, version: plan.version, status})
+
+export const recordPlan = (tx: Tx, author: Author, subject: string, before: PlanStatus, after: PlanStatus): Promise<void> =>
+  recordChanges(tx, author, [{page: 'plan', subject, before: logPlanMove(before), after: logPlanMove(after)}])

@@ -1,0 +1,99 @@
+import type {Db, Tx} from '../../../sql/database.ts'
+import {findNewestPlan, type Limits, listPacks, listSold} from '../../../sql/plans.ts'
+import {type Code, Refusal} from '../../errors.ts'
+import {type Balance, holdCurrent} from '../credits/balance.ts'
+import {obstacleOf, type PlanStatus, TRIAL} from './plan-status.ts'
+
+/**
+ * One way to make the same request succeed. `fewer`: request at most this many rows. `plan`: choose a plan with room or with the feature. `trial`: an
+ * owner starts a trial that has it. `period`: wait for the next period.
+ */
+export type Lift =
+  | {by: 'fewer'; rows: number}
+  | {by: 'trial'; limit: number | null}
+  | {by: 'plan'; planKey: string; name: string; limit: number | null}
+  | {by: 'pack'; packKey: string; name: string; credits: number}
+  | {by: 'overage'}
+  | {by: 'period'; at: string}
+  | {by: 'payment'}
+  | {by: 'support'}
+
+type LimitRefusal = {code: Code; message: string; lift: Lift[]; extra?: Record<string, unknown>}
+
+/** Builds a refusal with status 402. It contains the credit balance and the ways to lift the limit, the nearest one first. */
+export const limitRefusal = (balance: Balance, {code, message, lift, extra = {}}: LimitRefusal): Refusal =>
+  new Refusal(code, message, {...extra, lift, balance})
+
+/** Returns the ways to lift a numeric limit: the trial, if the org may still start it, then the lowest plan with room for `wanted`. */
+export const findRoom = async (
+  db: Db,
+  {plan, trialStartedAt, sandbox}: PlanStatus,
+  limit: keyof Limits,
+  wanted: number,
+): Promise<Lift[]> => {
+  const trial = await findNewestPlan(db, TRIAL)
+  const mayTry = trialStartedAt === null && !sandbox && plan.rank < trial.rank && trial.limits[limit] >= wanted
+  const room = (await listSold(db)).find(({rank, limits}) => rank > plan.rank && limits[limit] >= wanted)
+  return [
+    ...(mayTry ? [{by: 'trial', limit: trial.limits[limit]} as const] : []),
+    ...(room ? [{by: 'plan', planKey: room.key, name: room.name, limit: room.limits[limit]} as const] : []),
+  ]
+}
+
+/** Returns the ways to get a missing feature: the trial, if the org may still start it, then the lowest plan with the feature. */
+export const findPlanWith = async (db: Db, {plan, trialStartedAt, sandbox}: PlanStatus, feature: string): Promise<Lift[]> => {
+  const trial = await findNewestPlan(db, TRIAL)
+  const mayTry = trialStartedAt === null && !sandbox && plan.rank < trial.rank && trial.features.includes(feature)
+  const having = (await listSold(db)).find(({rank, features}) => rank > plan.rank && features.includes(feature))
+  return [
+    ...(mayTry ? [{by: 'trial', limit: null} as const] : []),
+    ...(having ? [{by: 'plan', planKey: having.key, name: having.name, limit: null} as const] : []),
+  ]
+}
+
+/** Finds the smallest pack for sale with at least `missing` credits, otherwise the largest pack for sale. */
+export const findPack = async (db: Db, missing: number): Promise<Lift[]> => {
+  const packs = (await listPacks(db)).filter(({paymentPriceId}) => paymentPriceId !== null)
+  const pack = packs.find(({credits}) => credits >= missing) ?? packs.at(-1)
+  return pack ? [{by: 'pack', packKey: pack.key, name: pack.name, credits: pack.credits}] : []
+}
+
+/** Refuses metered work of an org that is suspended, or past due for longer than the grace period. */
+export const assertGoodStatus = async (tx: Tx, planStatus: PlanStatus): Promise<void> => {
+  const code = obstacleOf(planStatus)
+  if (code === null) return
+  const {balance} = await holdCurrent(tx, planStatus.org)
+  throw statusRefusal(code, balance, planStatus)
+}
+
+export const statusRefusal = (code: 'STATUS_SUSPENDED' | 'STATUS_PAST_DUE', balance: Balance, {unpaid}: {unpaid: boolean}): Refusal => {
+  if (code === 'STATUS_SUSPENDED' && !unpaid)
+    return limitRefusal(balance, {code, message: 'This org is suspended. Contact support', lift: [{by: 'support'}]})
+  return code === 'STATUS_SUSPENDED'
+    ? limitRefusal(balance, {
+        code,
+        message: 'All attempts to collect the payment for this plan failed. Pay the invoice or change the card in the billing portal',
+        lift: [{by: 'payment'}],
+      })
+    : limitRefusal(balance, {
+        code,
+        message: 'The last payment for this plan failed more than a week ago. Pay the invoice or change the card in the billing portal',
+        lift: [{by: 'payment'}],
+      })
+}
+
+type CountRefusalInput = {
+  org: string
+  code: 'LIMIT_MODULES' | 'LIMIT_SCHEDULES'
+  limit: 'modules' | 'schedules'
+  wanted: number
+  used: number
+  says: string
+}
+
+/** Builds the refusal for a limit on existing objects, such as modules or schedules. */
+export const countRefusal = async (tx: Tx, {org, code, limit, wanted, used, says: message}: CountRefusalInput): Promise<Refusal> => {
+  const {standing: planStatus, balance} = await holdCurrent(tx, org)
+  const lift = await findRoom(tx, planStatus, limit, wanted)
+  return limitRefusal(balance, {code, message, lift, extra: {limit: planStatus.plan.limits[limit], used}})
+}

@@ -1,0 +1,34 @@
+/** Runs `each` over the items, at most `width` at once, and returns the results in order. After the first failure, no further item starts. */
+export const mapConcurrent = async <T, R>(items: readonly T[], width: number, each: (item: T) => Promise<R>): Promise<R[]> => {
+  const results: R[] = []
+  let next = 0
+  const lane = async () => {
+    while (next < items.length) {
+      const index = next++
+      try {
+        results[index] = await each(items[index]!)
+      } catch (error) {
+        next = items.length
+        throw error
+      }
+    }
+  }
+  await Promise.all(Array.from({length: Math.min(width, items.length)}, lane))
+  return results
+}
+
+export const openGate = (width: number) => {
+  const waiting: (() => void)[] = []
+  let inside = 0
+  return async <R>(work: () => Promise<R>): Promise<R> => {
+    if (inside === width) await new Promise<void>(resolve => waiting.push(resolve))
+    else inside++
+    try {
+      return await work()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else inside--
+    }
+  }
+}

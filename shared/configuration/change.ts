@@ -1,0 +1,31 @@
+import {insertChanges, type NewConfigurationChange, type Via} from '../../sql/changes.ts'
+import type {Tx} from '../../sql/database.ts'
+import {newId} from '../ids.ts'
+
+/** The org and the author of a change: a member as the API describes one, or `{org, via: 'schedule'}` for a schedule. */
+export type Author = {org: string; via: Via; person?: string | null; token?: string | null}
+
+/**
+ * A change. `before` is null if the earlier value is unknown. `target` and `targetPerson` are absent for a setting of the org. Changes of members and
+ * connections create no version of the registry and name none.
+ */
+export type Change = Pick<NewConfigurationChange, 'page' | 'subject' | 'before' | 'after'> &
+  Partial<Pick<NewConfigurationChange, 'target' | 'targetPerson' | 'proposedBy' | 'registryVersion' | 'connectorId'>>
+
+const isPerson = (via: Via) => via === 'session' || via === 'oauth'
+
+/**
+ * Stores changes in the settings history, in the transaction that makes them. Pass all changes of one request together, so that their ids sort in the
+ * given order.
+ */
+export const recordChanges = async (tx: Tx, {org, via, person = null, token = null}: Author, changes: Change[]): Promise<void> => {
+  if (changes.length === 0) return
+  const author = {via, userId: isPerson(via) ? person : null, tokenId: via === 'token' ? token : null}
+  const ids = changes.map(() => newId('chg')).sort()
+  const blank = {target: null, targetPerson: null, proposedBy: null, registryVersion: null, connectorId: null}
+  await insertChanges(
+    tx,
+    org,
+    changes.map((change, at) => ({...blank, ...change, ...author, id: ids[at]!})),
+  )
+}

@@ -1,0 +1,84 @@
+import {listConnectors} from '../../sql/connectors.ts'
+import type {Pool, Tx} from '../../sql/database.ts'
+import {findPlan} from '../../sql/plans.ts'
+import {countRefusal} from '../billing/entitlements/refusal.ts'
+import {Refusal} from '../errors.ts'
+import {type Author, type Change, recordChanges} from './change.ts'
+import {diffRegistry, type ValueChange} from './diff.ts'
+import {type Registry, registryBytes} from './document.ts'
+import {loadRegistry, storeRegistry} from './store.ts'
+import {type Condition, holdVersion, logVersion, raiseVersion, type VersionReply} from './version.ts'
+
+/** The condition of a write. `proposedBy`: `ai` if the person accepted a value that an AI proposed. */
+export type RegistryEditInput = {condition: Condition; proposedBy?: 'ai' | null | undefined}
+
+type EditResult = {
+  registry: Registry
+  /** Further changes already made in this transaction, which are recorded together with the registry. */
+  also?: Change[]
+  /** True if a document replaces the whole registry. Its author may not know the earlier registry, so no change records the value before. */
+  whole?: boolean
+}
+
+/**
+ * Edits an org's registry; no other code changes it. `edit` receives the current registry under a lock and returns the new one. All differences are
+ * stored, recorded in the history one by one, and create one version together. Without a difference, nothing happens.
+ */
+export const editRegistry = async <E extends EditResult>(
+  db: Pool,
+  author: Author,
+  {condition, proposedBy = null}: RegistryEditInput,
+  edit: (registry: Registry, tx: Tx) => Promise<E> | E,
+): Promise<E & {told: VersionReply; made: number | null}> =>
+  db.transaction(async tx => {
+    await holdVersion(tx, author.org, condition)
+    const before = await loadRegistry(tx, author.org)
+    const edited = await edit(before, tx)
+    const values = diffRegistry(before, edited.registry)
+    const also = edited.also ?? []
+    if (values.length + also.length === 0) return {...edited, made: null, told: logVersion(condition, null)}
+    // A change that only pauses writing must succeed even if the registry is too large.
+    if (values.some(({page}) => page !== 'writing')) assertFits(edited.registry)
+    if (values.length > 0) await assertRoom(tx, author.org, before, edited.registry)
+    const changes = await nameConnections(tx, author.org, values)
+    await storeRegistry(tx, author.org, before, edited.registry)
+    const made = await raiseVersion(tx, author.org)
+    const known = edited.whole ? changes.map(change => ({...change, before: null})) : changes
+    await recordChanges(
+      tx,
+      author,
+      [...known, ...also].map(change => ({...change, proposedBy, registryVersion: made})),
+    )
+    return {...edited, made, told: logVersion(condition, made)}
+  })
+
+const assertFits = (registry: Registry) => {
+  const bytes = Buffer.byteLength(JSON.stringify(registry))
+  if (bytes > registryBytes)
+    throw new Refusal(
+      'INVALID',
+      `The configuration would be ${bytes} bytes. Shorten descriptions or examples to at most ${registryBytes} bytes`,
+      {
+        issues: [{code: 'too_big', path: [], message: `At most ${registryBytes} bytes`}],
+      },
+    )
+}
+
+/** Throws if more modules are enabled than the plan allows. Modules that were enabled before a downgrade stay enabled. */
+const assertRoom = async (tx: Tx, org: string, before: Registry, after: Registry) => {
+  const [used, wanted] = [enabledIn(before), enabledIn(after)]
+  if (wanted <= used) return
+  const {limits} = await findPlan(tx, org)
+  if (wanted <= limits.modules) return
+  const says = `The plan allows ${limits.modules} enabled module${limits.modules === 1 ? '' : 's'}. Disable one, or choose a plan with more`
+  throw await countRefusal(tx, {org, code: 'LIMIT_MODULES', limit: 'modules', wanted, used, says})
+}
+
+const enabledIn = ({modules}: Registry) => modules.filter(({enabled}) => enabled).length
+
+/** Adds the connection's name to each change of a write pause. */
+const nameConnections = async (tx: Tx, org: string, values: ValueChange[]): Promise<Change[]> => {
+  if (!values.some(({page}) => page === 'writing')) return values
+  const names = new Map((await listConnectors(tx, org)).map(({id, name}) => [id, name]))
+  return values.map(value => (value.page === 'writing' ? {...value, target: names.get(value.connectorId!) ?? null} : value))
+}

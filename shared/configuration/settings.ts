@@ -1,0 +1,42 @@
+import {z} from 'zod'
+import {isZone} from '../expressions/zone-offset.ts'
+
+export const AI_SAMPLE_POLICIES = ['allow', 'masked', 'deny'] as const
+/** What a model may see of an org's rows: values, their shapes, or nothing. */
+export type AiSamplePolicy = (typeof AI_SAMPLE_POLICIES)[number]
+
+const contextCharacters = 64 * 1024
+
+/** A date format with day, month and year, each once and in any order: `yyyy-MM-dd`, `dd.MM.yyyy`, `M/d/yy`. */
+const DateFormat = z
+  .string()
+  .max(20)
+  .refine(format => {
+    const parts = format.split(/[./\- ]/)
+    return (
+      parts.length === 3 && [/^(d{1,2}|D{1,2})$/, /^M{1,2}$/, /^(yy|yyyy|YY|YYYY)$/].every(part => parts.some(given => part.test(given)))
+    )
+  }, 'Use day (d, dd), month (M, MM) and year (yy, yyyy) once each, with . / - or a space between. D and Y may be capitals')
+
+const Timezone = z.string().max(100).refine(isZone, 'Name a time zone, such as Europe/Berlin')
+
+/** The object `context` of expressions, which contains only JSON values. */
+const ExpressionContext = z
+  .record(z.string(), z.unknown() as z.ZodType<z.core.util.JSONType>)
+  .refine(context => JSON.stringify(context).length <= contextCharacters, `At most ${contextCharacters} characters of JSON`)
+
+export const Settings = z.strictObject({
+  dateFormat: DateFormat.describe(
+    'The format of dates: day (d, dd), month (M, MM) and year (yy, yyyy) once each, with . / - or a space between. `DD.MM.YYYY` is the same as `dd.MM.yyyy`',
+  ),
+  timezone: Timezone.describe('An IANA time zone, such as `Europe/Berlin`'),
+  expressionContext: ExpressionContext.describe(`The object \`context\` of expressions: any JSON, at most ${contextCharacters} characters`),
+  aiSamplePolicy: z
+    .enum(AI_SAMPLE_POLICIES)
+    .describe(
+      'The parts of the org’s rows that may reach a model. `allow`: values that are not personal; `masked`: values of columns whose name and content do not look personal; `deny`: only column names. Personal data leaves at most as shapes',
+    ),
+})
+export type Settings = z.output<typeof Settings>
+
+export const usualSettings: Settings = {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked'}

@@ -1,0 +1,21 @@
+import {findConnector} from '../../../sql/connectors.ts'
+import type {Db} from '../../../sql/database.ts'
+import {Refusal} from '../../errors.ts'
+
+/**
+ * Refuses a write through a paused connection before it begins. Active runs need no such check: the intent transaction (T1) blocks their batches once
+ * the pause is committed. A missing connection is not refused here, but by other checks.
+ */
+export const assertWritable = async (db: Db, {org, connector}: {org: string; connector: string}): Promise<void> => {
+  const found = await findConnector(db, {org, id: connector})
+  if (found?.writesPaused) throw writesPaused()
+}
+
+export const writesPaused = () =>
+  new Refusal(
+    'WRITES_PAUSED',
+    'Writes on this connection are paused, so nothing was written. An administrator can resume them in the connection settings',
+    {
+      written: false,
+    },
+  )

@@ -1,0 +1,162 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import type {Capabilities, DoctorReport, ProbeResult} from '../../../sql/doctor-reports.ts'
+import {Refusal} from '../../errors.ts'
+import type {CrmResponse} from '../client.ts'
+import type {ProbeOptions} from '../crm.ts'
+import {asObject, CrmError, codeOf, isTokenRefused, refusalOf} from '../error.ts'
+import type {Json} from '../metadata.ts'
+import {readProblem} from '../outcome.ts'
+import type {SendCrmRequest} from '../request.ts'
+import {accessProbes} from './access-probes.ts'
+import type {Finding, ProbeAnswer, ProbeCall, ProbeContext} from './probe.ts'
+import {queryProbes} from './query-probes.ts'
+import {readProbes} from './read-probes.ts'
+import {findSample} from './sample.ts'
+import {clearProbe, deleteTestRecords, findTestModule, type WriteProbe, writeProbes} from './write-probes.ts'
+
+const longestMs = 4 * 60_000
+/** The time after the last probe for deleting the test records. */
+const clearMs = 20_000
+const mostTries = 4
+
+/**
+ * Runs the probes against one CRM org. Each call costs one API credit: about 60 calls, and about 25 more with `write`. When the time is up, the
+ * remaining facts are unknown. Throws a Refusal if the org has no credits left, if the user has no API access, or if `write` is set outside a
+ * sandbox.
+ */
+export const runProbes = async (
+  sendCrmRequest: SendCrmRequest,
+  {write, capabilities, signal, timeUp = AbortSignal.timeout(longestMs), onProgress}: ProbeOptions & {capabilities: Capabilities},
+): Promise<DoctorReport> => {
+  const counter = {calls: 0}
+  const context = await openContext(sendCrmRequest, counter, signal ? AbortSignal.any([signal, timeUp]) : timeUp)
+  if (write && !isSandbox(context.org))
+    throw new Refusal(
+      'NOT_A_SANDBOX',
+      'The CRM org is not a sandbox, so nothing was written to it. Connect a sandbox org to run the writing probes',
+    )
+  const report: DoctorReport = {write, credits: 0, probes: [], capabilities: {...capabilities}}
+  const reading = [...accessProbes, ...queryProbes, ...readProbes]
+  const total = reading.length + (write ? writeProbes.length + 1 : 0)
+  const isLate = () => timeUp.aborted && !signal?.aborted
+  const note: RecordFinding = async (probe, run) => {
+    await runProbe(report, probe, () =>
+      run().catch(error => {
+        if (isLate()) return {seen: 'Not within the time of the doctor', isExpected: null}
+        return findingOf(error)
+      }),
+    )
+    await onProgress?.(report.probes.length, total)
+  }
+  for (const probe of reading) await note(probe, () => probe.run(context))
+  const clearing = () => ({...context, ask: askBy(sendCrmRequest, counter, AbortSignal.timeout(clearMs))})
+  if (write && !timeUp.aborted) await runWriteProbes(context, clearing, note)
+  return {...report, credits: counter.calls}
+}
+
+type ProbeDescription = Pick<WriteProbe, 'id' | 'fact' | 'expected' | 'consequence'>
+
+type RecordFinding = (probe: ProbeDescription, run: () => Promise<Finding>) => Promise<void>
+
+const runWriteProbes = async (context: ProbeContext, clearing: () => ProbeContext, note: RecordFinding) => {
+  const scratch = await findTestModule(context)
+  if (!scratch) {
+    for (const probe of writeProbes)
+      await note(probe, async () => ({seen: 'No module can be filled with text fields alone', isExpected: null}))
+    return
+  }
+  try {
+    for (const probe of writeProbes) await note(probe, () => probe.run(context, scratch))
+  } catch (error) {
+    await deleteTestRecords(clearing(), scratch)
+    throw error
+  }
+  await note(clearProbe, () => deleteTestRecords(clearing(), scratch))
+}
+
+const runProbe = async (report: DoctorReport, {id, fact, expected, consequence}: ProbeDescription, run: () => Promise<Finding>) => {
+  const {seen, isExpected, capabilities = {}} = await run()
+  const verdict: ProbeResult['verdict'] = isExpected === null ? 'unknown' : isExpected ? 'expected' : 'different'
+  const follows =
+    verdict === 'different' ? consequence : verdict === 'expected' ? 'None' : 'The connection keeps its earlier finding, or the default'
+  report.probes.push({id, fact, expected, seen, verdict, consequence: follows})
+  Object.assign(report.capabilities, capabilities)
+}
+
+/** Converts an error of one call to the finding of its probe. An error that would stop every call is thrown and ends all probes. */
+const findingOf = (error: unknown): Finding => {
+  if (!(error instanceof CrmError)) throw error
+  if (error.crm.quotaSpent || isTokenRefused(error.crm)) throw refusalOf(error)
+  return {seen: error.message, isExpected: null}
+}
+
+const isSandbox = ({type}: Json) => ['sandbox', 'developer'].includes(String(type).toLowerCase())
+
+const openContext = async (sendCrmRequest: SendCrmRequest, counter: {calls: number}, signal: AbortSignal): Promise<ProbeContext> => {
+  const ask = askBy(sendCrmRequest, counter, signal)
+  const select = (select_query: string) => ask({method: 'POST', path: '/crm/v8/coql', json: {select_query}})
+  // These calls run in sequence: while the quota is exhausted, one call a minute passes, and its answer shows the problem.
+  const org = await readFirst(ask, {path: '/crm/v8/org'})
+  const user = await readFirst(ask, {path: '/crm/v8/users', query: {type: 'CurrentUser'}})
+  const {rows: modules} = await ask({path: '/crm/v8/settings/modules'})
+  const context = {ask, select, modules, org, user, sample: null, signal}
+  return {...context, sample: await findSample(context)}
+}
+
+const askBy = (sendCrmRequest: SendCrmRequest, counter: {calls: number}, signal: AbortSignal) => (call: ProbeCall) =>
+  readWithRetry(sendCrmRequest, counter, {call, signal})
+
+const readFirst = async (ask: ProbeContext['ask'], call: ProbeCall): Promise<Json> => {
+  const {rows, ...answer} = await ask(call)
+  if (answer.status === 200 && rows[0]) return rows[0]
+  const problem = readProblem({...answer, retryAfterMs: null, clockOffsetMs: null})
+  throw problem
+    ? refusalOf(new CrmError(problem))
+    : new Refusal('CRM_REFUSED', `The CRM did not answer ${call.path}. Run the doctor again later`)
+}
+
+/**
+ * Sends a call and returns any answer of the CRM. Repeats a call after a rate limit, and a read or delete without an answer. Creates and updates are
+ * sent once.
+ */
+const readWithRetry = async (
+  sendCrmRequest: SendCrmRequest,
+  counter: {calls: number},
+  {call, signal}: {call: ProbeCall; signal: AbortSignal},
+): Promise<ProbeAnswer> => {
+  const {method = 'GET', json, ...rest} = call
+  const operation =
+    method === 'DELETE'
+      ? 'delete'
+      : method === 'PUT'
+        ? 'update'
+        : call.path.endsWith('/coql')
+          ? 'query'
+          : method === 'POST'
+            ? 'create'
+            : 'read'
+  for (let tried = 1; ; tried++) {
+    counter.calls++
+    const outcome = await sendCrmRequest({
+      ...rest,
+      method,
+      operation,
+      signal,
+      large: operation === 'query',
+      ...(json !== undefined && {json: JSON.stringify(json)}),
+    })
+    const problem = readProblem(outcome)
+    const isAnswer = !problem || (!problem.unanswered && !problem.rateLimited && !isTokenRefused(problem))
+    if (isAnswer) return describeResult(outcome as CrmResponse)
+    const mayRepeat = problem.retryable && !problem.quotaSpent && (problem.rateLimited || ['read', 'query', 'delete'].includes(operation))
+    if (!mayRepeat || tried === mostTries) throw new CrmError(problem)
+    await sleep(Math.min(problem.retryAfterMs ?? 500 * 2 ** tried, 10_000), undefined, {signal})
+  }
+}
+
+const describeResult = ({status, json, creditsRemaining}: CrmResponse): ProbeAnswer => {
+  const body = asObject(json)
+  const list = Object.values(body ?? {}).find(Array.isArray) ?? []
+  const rows = list.map(asObject).filter(row => row !== null)
+  return {status, json, creditsRemaining, rows, code: codeOf(body) ?? (status >= 400 ? codeOf(rows[0]) : null)}
+}

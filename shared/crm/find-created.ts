@@ -1,0 +1,140 @@
+import type {Capabilities} from '../../sql/doctor-reports.ts'
+import {mostEmptyResults} from './controls.ts'
+import {quoteName} from './coql-names.ts'
+import {pagesPerQuery, readPage, recordsPerPage, writeLiteral} from './coql-page.ts'
+import type {MadeAnswer, MadeControl, MadeQuery, ReadOptions} from './crm.ts'
+import {isRefusedForGood} from './error.ts'
+import type {SendCrmRequest} from './request.ts'
+
+type MadeSearchResult = MadeAnswer | 'many'
+
+/** The clock difference up to which two clocks count as equal. The CRM's clock is known to the second, and answers take time to arrive. */
+const toleranceMs = 2_000
+
+type Options = ReadOptions & {capabilities: Capabilities}
+
+/**
+ * Finds the records that a user created in a time window. The vendor does not document whether a query can filter by creator, or by which value. So a
+ * refused query is repeated without the field, and then without the user. The window is by our clock. If the first answer shows another clock, the
+ * query is repeated with the CRM's time. A query that misses the control is repeated up to six times.
+ */
+export const searchMade = async (sendCrmRequest: SendCrmRequest, query: MadeQuery, options: Options): Promise<MadeSearchResult | null> => {
+  const found = await searchInForms(sendCrmRequest, query, options)
+  // The window that reaches back to the control may hold too many records, so the search is repeated without it.
+  return found === 'many' && query.control ? searchInForms(sendCrmRequest, {...query, control: null}, options) : found
+}
+
+const searchInForms = async (sendCrmRequest: SendCrmRequest, query: MadeQuery, options: Options): Promise<MadeSearchResult | null> => {
+  const by = [`Created_By = '${query.user}'`]
+  const byFields = (count: number) =>
+    query.groups.map(group => [...by, ...group.slice(0, count).map(one => conditionOn(one, query.control, options.capabilities))])
+  const oneField = byFields(1)
+  for (const conditions of [...(oneField.length ? [oneField] : []), [by], [[]]]) {
+    const found = await queryAll(sendCrmRequest, query, conditions, options).catch(orUndefined)
+    // The other fields may have changed since the create. So they narrow the search only if it finds too many records.
+    if (found !== 'many' || conditions !== oneField) {
+      if (found) return found
+      continue
+    }
+    return (await queryAll(sendCrmRequest, query, byFields(query.groups[0]!.length), options).catch(orUndefined)) ?? found
+  }
+  return null
+}
+
+const conditionOn = (
+  {field, values}: {field: string; values: string[]},
+  control: MadeControl | null | undefined,
+  capabilities: Capabilities,
+) => {
+  const literals = [...new Set([...values, ...(control ? [control.values[field]!] : [])])].flatMap(value =>
+    writeLiteral(value, capabilities),
+  )
+  const most = capabilities.coqlInSize
+  if (literals.length > most) throw new RangeError(`A query takes ${most} values, not ${literals.length}`)
+  return `${quoteName(field)} in (${literals.map(({text}) => text).join(',')})`
+}
+
+/** For `catch`: returns undefined if the CRM does not accept this form of the query. */
+const orUndefined = (error: unknown) => {
+  if (!isRefusedForGood(error)) throw error
+}
+
+/** Sends every query and combines the answers. `asked`: the conditions of each query besides the time window. */
+const queryAll = async (
+  sendCrmRequest: SendCrmRequest,
+  query: MadeQuery,
+  asked: readonly string[][],
+  options: Options,
+): Promise<MadeSearchResult> => {
+  const {control} = query
+  const ids = new Set<string>()
+  let offsetMs = 0
+  let isProven = Boolean(control)
+  for (const conditions of asked) {
+    let found = await readIds(sendCrmRequest, query, {...options, conditions, offsetMs})
+    if (isImplausible(found.clockOffsetMs, offsetMs)) {
+      offsetMs = found.clockOffsetMs!
+      found = await readIds(sendCrmRequest, query, {...options, conditions, offsetMs})
+    }
+    const isDue = control && control.createdMs + control.lagMs < Date.now() + offsetMs
+    for (let tried = 1; isDue && lacksControl(found, control) && tried < mostEmptyResults; tried++) {
+      for (const id of found.ids) ids.add(id)
+      found = await readIds(sendCrmRequest, query, {...options, conditions, offsetMs})
+    }
+    if (control && lacksControl(found, control)) isProven = false
+    for (const id of found.ids) ids.add(id)
+    if (found.more || ids.size > recordsPerPage * pagesPerQuery) return 'many'
+  }
+  if (control) ids.delete(control.id)
+  return {ids: [...ids], clockOffsetMs: offsetMs, isProven}
+}
+
+const lacksControl = ({ids, more}: {ids: string[]; more: boolean}, {id}: MadeControl) => !more && !ids.includes(id)
+
+const isImplausible = (toldMs: number | null, assumedMs: number) => toldMs !== null && Math.abs(toldMs - assumedMs) > toleranceMs
+
+type MadeConditions = Options & {conditions: string[]; offsetMs: number}
+
+/**
+ * Returns the ids that one query finds. The default form is `between` with offsets. Public programs use it against live orgs, and some report a
+ * SYNTAX_ERROR for a pair of comparisons.
+ */
+const readIds = async (
+  sendCrmRequest: SendCrmRequest,
+  {module, fromMs, toMs, control}: MadeQuery,
+  {conditions, offsetMs, capabilities, signal}: MadeConditions,
+) => {
+  const from = Math.floor(Math.min(fromMs + offsetMs, control?.createdMs ?? Number.POSITIVE_INFINITY) / 1000)
+  const to = Math.ceil(Math.max(toMs + offsetMs, control?.createdMs ?? 0) / 1000)
+  const where = nestConditions([...windowOf(capabilities.coqlWindow, from, to), ...conditions])
+  const ids: string[] = []
+  let clockOffsetMs: number | null = null
+  for (let page = 0; page < pagesPerQuery; page++) {
+    const read = await readPage(
+      sendCrmRequest,
+      {module, columns: ['id'], signal},
+      `${where} limit ${page * recordsPerPage}, ${recordsPerPage}`,
+    )
+    ids.push(...read.rows.map(({id}) => id))
+    clockOffsetMs ??= read.clockOffsetMs
+    if (!read.more || isImplausible(clockOffsetMs, offsetMs)) return {ids, more: false, clockOffsetMs}
+  }
+  return {ids, more: true, clockOffsetMs}
+}
+
+/** Nests conditions in pairs, because COQL requires brackets around more than two. Source: zoho.com/crm/developer/docs/api/v8/COQL-Overview.html. */
+const nestConditions = (conditions: string[]): string => {
+  if (conditions.length === 1) return conditions[0]!
+  const pairs = Array.from({length: Math.ceil(conditions.length / 2)}, (_, n) => conditions.slice(2 * n, 2 * n + 2))
+  return nestConditions(pairs.map(pair => (pair.length === 2 ? `(${pair.join(' and ')})` : pair[0]!)))
+}
+
+/** Returns the COQL conditions that limit `Created_Time` to a time range. `from`, `to`: seconds since 1970. */
+export const windowOf = (form: Capabilities['coqlWindow'], from: number, to: number): string[] => {
+  const [first, last] = [from, to].map(seconds => writeMoment(seconds, form.endsWith('z') ? 'Z' : '+00:00'))
+  return form.startsWith('between')
+    ? [`Created_Time between '${first}' and '${last}'`]
+    : [`Created_Time >= '${first}'`, `Created_Time <= '${last}'`]
+}
+
+const writeMoment = (seconds: number, zone: string) => new Date(seconds * 1000).toISOString().replace('.000Z', zone)

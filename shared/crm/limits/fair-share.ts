@@ -1,0 +1,78 @@
+/** The slots of one share. Large calls may use `large` of its `total`. */
+export type SlotCounts = {total: number; large: number}
+/** The calls that a share would have in flight without a limit. */
+export type SlotDemand = {large: number; small: number}
+export type SlotClaim = {key: string; demand: SlotDemand; held: SlotCounts}
+/**
+ * The slots of one share after an allocation. `held`: until the next renewal. `limit`: the slots it may use, fewer than `held` while its calls end.
+ * `target`: its fair share.
+ */
+export type SlotAllocation = {held: SlotCounts; limit: SlotCounts; target: SlotCounts}
+
+/**
+ * The most large calls at once in any edition: queries, and writes of more than ten records. Source:
+ * zoho.com/crm/developer/docs/api/v8/api-limits.html.
+ */
+const mostLarge = 10
+
+/**
+ * Allocates the budget's slots to the shares in `mine`. Every share has a target, and a share below its target takes free slots. A slot is free only
+ * after its holder has returned it, so the shares never exceed the budget together.
+ */
+export const allocateSlots = (budget: {total: number; turn: number}, others: SlotClaim[], mine: SlotClaim[]): SlotAllocation[] => {
+  const claims = [...others, ...mine].toSorted((a, b) => (a.key < b.key ? -1 : 1))
+  const targets = new Map(setTargets(budget, claims).map((target, at) => [claims[at]!, target]))
+  let free = budget.total - sum(claims.map(({held}) => held.total))
+  let freeLarge = Math.min(budget.total, mostLarge) - sum(claims.map(({held}) => held.large))
+  return mine.map(claim => {
+    const target = targets.get(claim)!
+    const held = {
+      total: raiseToTarget(claim.held.total, target.total, free),
+      large: raiseToTarget(claim.held.large, target.large, freeLarge),
+    }
+    free -= held.total - claim.held.total
+    freeLarge -= held.large - claim.held.large
+    return {held, limit: {total: Math.min(held.total, target.total), large: Math.min(held.large, target.large)}, target}
+  })
+}
+
+const raiseToTarget = (held: number, target: number, free: number) => held + Math.max(0, Math.min(target - held, free))
+
+/** Sets the target of every share. Large calls come first: a share's total demand counts only the large calls that it may make. */
+const setTargets = ({total, turn}: {total: number; turn: number}, claims: SlotClaim[]): SlotCounts[] => {
+  const large = divideFairly(
+    Math.min(total, mostLarge),
+    claims.map(({demand: want}) => want.large),
+    turn,
+  )
+  const all = divideFairly(
+    total,
+    claims.map(({demand: want}, at) => large[at]! + want.small),
+    turn,
+  )
+  return all.map((slots, at) => ({total: slots, large: Math.min(slots, large[at]!)}))
+}
+
+/**
+ * Divides slots by max-min fairness: no share gets more than it wants, and a share gets more only if no smaller share wants more. If more shares want
+ * slots than slots exist, the shares take turns with one slot each.
+ */
+export const divideFairly = (slots: number, wants: number[], turn: number): number[] => {
+  const got = wants.map(() => 0)
+  const wanting = wants.flatMap((want, at) => (want > 0 ? [at] : []))
+  if (wanting.length > slots) {
+    for (let n = 0; n < slots; n++) got[wanting[(turn * slots + n) % wanting.length]!] = 1
+    return got
+  }
+  for (let left = slots, open = wanting; left > 0 && open.length; open = open.filter(at => got[at]! < wants[at]!)) {
+    const each = Math.max(1, Math.floor(left / open.length))
+    for (const at of open) {
+      const more = Math.min(each, wants[at]! - got[at]!, left)
+      got[at]! += more
+      left -= more
+    }
+  }
+  return got
+}
+
+const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0)

@@ -1,0 +1,162 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {
+  type CrmOrg,
+  clearQuotaExhausted,
+  isQuotaExhausted,
+  keepQuotaExhausted,
+  keepRemainingQuota,
+  takeProbe,
+} from '../../../sql/crm-quota.ts'
+import {Refusal} from '../../errors.ts'
+import type {CrmResponse} from '../client.ts'
+import type {CrmDeps} from '../crm.ts'
+import type {CrmProblem} from '../error.ts'
+import {type CrmCallOutcome, listIn, readProblem} from '../outcome.ts'
+
+/** While the quota of a CRM org is exhausted, one probe call a minute is sent. Source: the specification's States and Limits. */
+const probeSeconds = 60
+/** The interval at which this process reads what other processes stored. Within it, the CRM itself refuses. */
+const lookAgainMs = 5_000
+/** The interval at which the remaining credits are stored, because they change with every call. */
+const countAgainMs = 10_000
+/** The time for which calls of this process wait for the probe call. Otherwise active work would be refused while a probe is in flight. */
+const waitForProbeMs = 5_000
+
+type QuotaRequest = {
+  /** A background call, which never becomes the probe call. */
+  upkeep: boolean
+  /** Stores the remaining credits that the answer names immediately. */
+  exact: boolean
+  /** The call is sent only if it is the probe call. */
+  onlyAsProbe: boolean
+}
+export type QuotaPass = {note(outcome: CrmCallOutcome): Promise<void>; leave(): void}
+export type CrmQuotas = {
+  /** Reads the state that other processes stored. */
+  look(org: CrmOrg): Promise<void>
+  /**
+   * Throws DAILY_ALLOWANCE_SPENT if the CRM call must not be sent. Call this before each CRM call. Pass every answer to `note`, then call `leave`.
+   */
+  enter(org: CrmOrg, quotaRequest: QuotaRequest): Promise<QuotaPass>
+}
+
+type CachedQuota = {
+  spent: boolean
+  changes: number
+  lookedAt: number
+  written: number | null
+  writtenAt: number
+  probe: Promise<void> | null
+}
+type QuotaDeps = Pick<CrmDeps, 'db' | 'log'>
+
+/**
+ * Opens the quotas of all CRM orgs; each is a rolling window of 24 hours. Connections to one org share its state, which Postgres stores and this
+ * process caches. A 429 whose header is zero or below marks the quota as exhausted. The first call that is sent afterwards and accepted clears the
+ * mark. A call that was already in flight proves nothing.
+ */
+export const openCrmQuotas = (deps: QuotaDeps): CrmQuotas => {
+  const orgs = new Map<string, CachedQuota>()
+  const knownOf = ({dc, crmOrgId}: CrmOrg) => {
+    const key = `${dc}.${crmOrgId}`
+    const cachedQuota = orgs.get(key) ?? {spent: false, changes: 0, lookedAt: -Infinity, written: null, writtenAt: -Infinity, probe: null}
+    orgs.set(key, cachedQuota)
+    return cachedQuota
+  }
+  const look = async (org: CrmOrg) => {
+    const cachedQuota = knownOf(org)
+    const {changes} = cachedQuota
+    cachedQuota.lookedAt = performance.now()
+    const spent = await isQuotaExhausted(deps.db, org)
+    // If this process learned something during the query, that state is newer.
+    if (cachedQuota.changes === changes) cachedQuota.spent = spent
+  }
+  const enter = async (org: CrmOrg, quotaRequest: QuotaRequest): Promise<QuotaPass> => {
+    const cachedQuota = knownOf(org)
+    // If Postgres is unavailable for a moment, the cached state is used. Every sender needs Postgres for other reasons anyway.
+    if (performance.now() - cachedQuota.lookedAt > lookAgainMs)
+      await look(org).catch(err => deps.log.warn({err}, 'could not read the CRM quota'))
+    const probe = cachedQuota.spent ? await probeOrRefuse(deps, org, cachedQuota, quotaRequest) : null
+    if (quotaRequest.onlyAsProbe && !probe) throw quotaExhausted()
+    const pass = {isProbe: probe !== null, exact: quotaRequest.exact}
+    return {note: outcome => recordSafely(deps, org, cachedQuota, {...pass, outcome}), leave: () => probe?.resolve()}
+  }
+  return {look, enter}
+}
+
+type Probe = PromiseWithResolvers<void>
+
+/**
+ * Returns the probe call; null if the quota is no longer exhausted, or if `onlyAsProbe` is set and another call is the probe. Other callers wait for
+ * that call, and background calls are refused.
+ */
+const probeOrRefuse = async (
+  {db}: QuotaDeps,
+  org: CrmOrg,
+  cachedQuota: CachedQuota,
+  {upkeep, onlyAsProbe}: QuotaRequest,
+): Promise<Probe | null> => {
+  if (upkeep) cachedQuota.spent = await isQuotaExhausted(db, org)
+  if (upkeep && cachedQuota.spent) throw quotaExhausted()
+  const answer = cachedQuota.spent ? await takeProbe(db, org, {seconds: probeSeconds}) : 'not spent'
+  if (answer === 'wait' && !onlyAsProbe) return waitForProbe(cachedQuota)
+  if (answer === 'not spent') cachedQuota.spent = false
+  return answer === 'go' ? beginProbe(cachedQuota) : null
+}
+
+const beginProbe = (cachedQuota: CachedQuota): Probe => {
+  const probe = Promise.withResolvers<void>()
+  cachedQuota.probe = probe.promise
+  void probe.promise.then(() => {
+    if (cachedQuota.probe === probe.promise) cachedQuota.probe = null
+  })
+  return probe
+}
+
+const waitForProbe = async (cachedQuota: CachedQuota): Promise<null> => {
+  const waited = new AbortController()
+  const enough = sleep(waitForProbeMs, undefined, {signal: waited.signal}).catch(() => {})
+  if (cachedQuota.probe) await Promise.race([cachedQuota.probe, enough])
+  waited.abort()
+  if (cachedQuota.spent) throw quotaExhausted()
+  return null
+}
+
+type QuotaObservation = {outcome: CrmCallOutcome; isProbe: boolean; exact: boolean}
+
+/** Stores the quota of an answer. A failure is only logged, because the call was made and the caller needs its answer. */
+const recordSafely = (deps: QuotaDeps, org: CrmOrg, cachedQuota: CachedQuota, noted: QuotaObservation) =>
+  recordOutcome(deps.db, org, cachedQuota, noted).catch(err => deps.log.warn({err}, 'could not store the CRM quota'))
+
+const recordOutcome = async (db: QuotaDeps['db'], org: CrmOrg, cachedQuota: CachedQuota, {outcome, isProbe, exact}: QuotaObservation) => {
+  if (!('json' in outcome)) return
+  const problem = readProblem(outcome)
+  if (outcome.status === 429 && problem?.quotaSpent) {
+    Object.assign(cachedQuota, {spent: true, changes: cachedQuota.changes + 1})
+    await keepQuotaExhausted(db, org)
+    return
+  }
+  if (isProbe && (!problem || isJudged(outcome, problem))) {
+    Object.assign(cachedQuota, {spent: false, changes: cachedQuota.changes + 1})
+    await clearQuotaExhausted(db, org)
+  }
+  const remaining = outcome.creditsRemaining
+  const isDue = exact || (remaining !== cachedQuota.written && performance.now() - cachedQuota.writtenAt > countAgainMs)
+  if (remaining === null || !isDue) return
+  Object.assign(cachedQuota, {written: remaining, writtenAt: performance.now()})
+  await keepRemainingQuota(db, org, Math.max(0, remaining))
+}
+
+/**
+ * Returns whether the CRM accepted the call and refused only its records, one by one. Otherwise a run that always begins with such a batch would
+ * never clear the exhausted quota.
+ */
+const isJudged = (answer: CrmResponse, {rateLimited}: CrmProblem) =>
+  answer.status === 400 && !rateLimited && !!listIn(answer, 'data')?.length
+
+/** Builds the refusal, without a retry time: the quota is a rolling window, and the CRM sends no time. */
+const quotaExhausted = () =>
+  new Refusal(
+    'DAILY_ALLOWANCE_SPENT',
+    'The CRM org has used all its API credits of the last 24 hours. One call a minute is sent, and calls resume when the CRM accepts one',
+  )

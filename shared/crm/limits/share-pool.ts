@@ -1,0 +1,54 @@
+import type {CrmOrg} from '../../../sql/crm-quota.ts'
+import type {Budget, SlotShare} from './budget.ts'
+
+/** Budget shares for calls that belong to no run. There is one share per org, so that ten such callers compete with a run as one. */
+export type SharePool = {
+  enter(org: CrmOrg): {share: SlotShare; leave(): void}
+  /** Returns idle shares now, and every other share when its last caller leaves. */
+  drain(): void
+  /** Returns all shares now. Their calls must have ended. */
+  close(): Promise<void>
+}
+
+type PooledShare = {share: SlotShare; inside: number; idle: NodeJS.Timeout | undefined}
+
+/**
+ * Opens a pool. A share is opened at its first use and returned after `idleMs` without use, because open shares are renewed several times a second.
+ */
+export const openSharePool = (budget: Pick<Budget, 'open'>, {idleMs = 5_000}: {idleMs?: number} = {}): SharePool => {
+  const rooms = new Map<string, PooledShare>()
+  const closing = new Set<Promise<void>>()
+  let draining = false
+  let closed = false
+
+  const shut = (key: string, {share, idle}: PooledShare) => {
+    clearTimeout(idle)
+    rooms.delete(key)
+    const shutting = share.close().finally(() => closing.delete(shutting))
+    closing.add(shutting)
+  }
+  return {
+    enter({dc, crmOrgId}) {
+      const key = `${dc}.${crmOrgId}`
+      const room = rooms.get(key) ?? {share: budget.open({dc, crmOrgId}, null), inside: 0, idle: undefined}
+      rooms.set(key, room)
+      clearTimeout(room.idle)
+      room.inside++
+      const leave = () => {
+        if (--room.inside > 0 || closed) return
+        if (draining) shut(key, room)
+        else room.idle = setTimeout(() => shut(key, room), idleMs)
+      }
+      return {share: room.share, leave}
+    },
+    drain() {
+      draining = true
+      for (const [key, room] of rooms) if (room.inside === 0) shut(key, room)
+    },
+    async close() {
+      closed = true
+      for (const [key, room] of rooms) shut(key, room)
+      await Promise.all(closing)
+    },
+  }
+}

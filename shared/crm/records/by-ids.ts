@@ -1,0 +1,79 @@
+import type {Db} from '../../../sql/database.ts'
+import {noteQuota} from '../../../sql/runs.ts'
+import {mapConcurrent} from '../../concurrency/map-concurrent.ts'
+import {Refusal} from '../../errors.ts'
+import {CrmError, type CrmRecord} from '../crm.ts'
+import type {DiscoveredModule} from '../discovered.ts'
+import {withName} from './display-name.ts'
+import type {OpenModule} from './module.ts'
+
+export const idsAtOnce = 100
+/** The most fields of one read; the CRM refuses more. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
+const fieldsPerCall = 50
+const callsAtOnce = 3
+
+type Names = {fields: string[]; check: string[]}
+
+/**
+ * Returns one record or null per id, in the order of `ids`. Each call reads up to 50 fields of all ids. `dropped`: the names that the answer cannot
+ * contain.
+ */
+export const readByIds = async (
+  {module, connection}: OpenModule,
+  {ids, ...names}: Names & {ids: string[]},
+  options: {signal: AbortSignal},
+): Promise<{records: (CrmRecord | null)[]; dropped: string[]}> => {
+  const {asked, dropped} = chooseFields(module, names)
+  const known = [...new Set(ids.filter(connection.isRecordId))]
+  const calls = known.length === 0 ? [] : chunksOf(asked)
+  const parts = await mapConcurrent(calls, callsAtOnce, fields =>
+    connection.readRecords({module: module.apiName, ids: known, fields}, options),
+  )
+  const records = merge(parts)
+  const naming = {namingField: asked.includes(module.namingField ?? '') ? module.namingField : null}
+  return {records: ids.map(id => (records.has(id) ? withName(records.get(id)!, naming) : null)), dropped}
+}
+
+/** Field types that a list of records never contains, so they would look empty. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
+const neverListed = ['subform', 'multiselectlookup', 'multiuserlookup']
+
+const chooseFields = (module: DiscoveredModule, {fields, check}: Names) => {
+  const listed = new Set(module.fields.filter(({type}) => !neverListed.includes(type)).map(({apiName}) => apiName))
+  const missing = (names: string[]) => [...new Set(names)].filter(name => name !== 'id' && !listed.has(name))
+  if (fields.length === 0) return {asked: [...listed], dropped: missing(check)}
+  return {asked: [...new Set(fields)].filter(name => listed.has(name)), dropped: missing(fields)}
+}
+
+/** Splits the fields into calls. Without fields, reads `id`, because the CRM refuses a read without fields. Every answer contains the id. */
+const chunksOf = (fields: string[]) =>
+  fields.length === 0
+    ? [['id']]
+    : Array.from({length: Math.ceil(fields.length / fieldsPerCall)}, (_, at) => fields.slice(at * fieldsPerCall, (at + 1) * fieldsPerCall))
+
+/** Merges the answers per record. A record that is missing from one of them was deleted meanwhile and is dropped. */
+const merge = (parts: CrmRecord[][]): Map<string, CrmRecord> => {
+  const [first = [], ...others] = parts.map(records => new Map(records.map(record => [record.id, record])))
+  return new Map(
+    [...first].flatMap(([id, record]) =>
+      others.every(part => part.has(id)) ? [[id, Object.assign({}, record, ...others.map(part => part.get(id)))] as const] : [],
+    ),
+  )
+}
+
+type QuotaNoteInput = {org: string; connector: string; run: string | undefined}
+
+/**
+ * Reads for a run. If the read is refused because the daily quota is exhausted, stores a note on the run. The run must be open and of this
+ * connection.
+ */
+export const withQuotaNote = async <T>(db: Db, {run, ...place}: QuotaNoteInput, read: () => Promise<T>): Promise<T> => {
+  try {
+    return await read()
+  } catch (error) {
+    if (run !== undefined && isSpent(error)) await noteQuota(db, {...place, id: run})
+    throw error
+  }
+}
+
+const isSpent = (error: unknown) =>
+  (error instanceof CrmError && error.crm.quotaSpent) || (error instanceof Refusal && error.code === 'DAILY_ALLOWANCE_SPENT')

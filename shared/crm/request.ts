@@ -1,0 +1,128 @@
+import type {CrmOrg} from '../../sql/crm-quota.ts'
+import {Refusal} from '../errors.ts'
+import type {Call, Client, CrmResponse} from './client.ts'
+import {CrmError, type CrmProblem, isCrowded} from './error.ts'
+import type {AccessToken, GrantHolder, Grants} from './grant.ts'
+import {callCancelled, type RateLimiter} from './limits/adhoc-limiter.ts'
+import type {CrmQuotas, QuotaPass} from './limits/quota.ts'
+import {type CrmCallOutcome, listIn, readProblem, type ThrottledRenewal, unanswered204, waitOf} from './outcome.ts'
+
+type CrmRequest = Pick<Call, 'operation' | 'method' | 'path' | 'query' | 'headers' | 'signal' | 'mayLeave'> & {
+  json?: string
+  /** Marks a large call: a query, or a write of more than ten records. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
+  large?: boolean
+  /** Stores the remaining credits that the answer names immediately. */
+  exact?: boolean
+  /** While the quota is exhausted, the call is sent only if it is the probe call. */
+  onlyAsProbe?: boolean
+}
+/** Sends one call with the connection's access token. Throws Refusal if the call cannot be sent. */
+export type SendCrmRequest = (crmRequest: CrmRequest) => Promise<CrmCallOutcome>
+
+type RequestContext = GrantHolder & {apiDomain: string; crmOrg: CrmOrg; upkeep: boolean; limiter: RateLimiter}
+
+/** Errors that a new access token cures. A missing scope (`OAUTH_SCOPE_MISMATCH`) is no such error. */
+const deadTokenCodes = ['INVALID_TOKEN', 'AUTHENTICATION_FAILURE']
+/** The most tokens of one call: the cached one, one that another process stored, and a new one. */
+const mostTokens = 3
+
+/**
+ * Returns the function that sends every call of a connection. It takes the token, then a slot, then checks the quota, so that a call that cannot be
+ * sent never uses up the probe call. If the CRM refuses the token, the call is repeated with another one, because a 401 means that nothing was done.
+ * A token that another process stored is tried before a renewal.
+ */
+export const openCrmRequest = (
+  {client, grants, allowances}: {client: Client; grants: Grants; allowances: CrmQuotas},
+  requestContext: RequestContext,
+): SendCrmRequest => {
+  const send = async (
+    {json, exact: _, onlyAsProbe: __, large: ___, mayLeave, ...crmRequest}: CrmRequest,
+    token: string,
+    pass: QuotaPass,
+  ) => {
+    let isTooLate = false
+    const answer = await client.call({
+      ...crmRequest,
+      ...(mayLeave && {mayLeave: () => !(isTooLate = !mayLeave())}),
+      origin: requestContext.apiDomain,
+      authorization: `Zoho-oauthtoken ${token}`,
+      ...(json !== undefined && {body: {type: 'application/json', text: json}}),
+    })
+    if (isTooLate) throw callCancelled()
+    await pass.note(answer)
+    return answer
+  }
+  const sendOrRenew = async (crmRequest: CrmRequest, token: string, pass: QuotaPass, tries = 1): Promise<CrmCallOutcome> => {
+    const answer = await send(crmRequest, token, pass)
+    if (answer.status !== 401 || tries === mostTokens) return answer
+    const refused = readProblem(answer)!
+    if (!deadTokenCodes.includes(refused.code ?? '')) {
+      grants.forget(requestContext.connector)
+      return answer
+    }
+    const access = await renewAndResend(grants, requestContext, token, refused)
+    if ('problem' in access) return access
+    return access.minted ? send(crmRequest, access.token, pass) : sendOrRenew(crmRequest, access.token, pass, tries + 1)
+  }
+  return async crmRequest => {
+    const token = await grants.token(requestContext)
+    assertWanted(crmRequest)
+    const {exact = false, onlyAsProbe = false, large = false, signal} = crmRequest
+    const slot = await requestContext.limiter.enter({large, signal})
+    try {
+      const pass = await allowances.enter(requestContext.crmOrg, {upkeep: requestContext.upkeep, exact, onlyAsProbe})
+      const outcome = await sendWith(pass, () => sendOrRenew(crmRequest, token, pass), crmRequest)
+      const problem = readProblem(outcome)
+      if (problem && isCrowded(problem)) await slot.crowded()
+      return outcome
+    } finally {
+      slot.leave()
+    }
+  }
+}
+
+const sendWith = async (pass: QuotaPass, send: () => Promise<CrmCallOutcome>, crmRequest: CrmRequest): Promise<CrmCallOutcome> => {
+  try {
+    assertWanted(crmRequest)
+    return await send()
+  } finally {
+    pass.leave()
+  }
+}
+
+const assertWanted = ({signal}: CrmRequest) => {
+  if (signal?.aborted) throw callCancelled()
+}
+
+/**
+ * Renews the token after a refused call and repeats the call. If the CRM throttles the renewal, the outcome is the CRM's first refusal, and the
+ * connection stays connected. This service chooses `retryAfterMs`, because the CRM names no time.
+ */
+const renewAndResend = async (
+  grants: Grants,
+  requestContext: RequestContext,
+  dead: string,
+  refused: CrmProblem,
+): Promise<AccessToken | ThrottledRenewal> => {
+  try {
+    return await grants.replace(requestContext, dead)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'CONNECTION_THROTTLED') throw error
+    return {problem: {...refused, retryable: true, rateLimited: true}, retryAfterMs: Number(error.extra.retryAfterMs)}
+  }
+}
+
+/** Returns the answer to a read. Throws CrmError if there is a problem. */
+export const answerOf = (outcome: CrmCallOutcome): CrmResponse => {
+  const problem = readProblem(outcome)
+  if (problem) throw new CrmError(problem, waitOf(outcome))
+  return outcome as CrmResponse
+}
+
+/** Returns the list under `key` in the answer to a read; empty for 204. Throws CrmError. */
+export const listOf = (outcome: CrmCallOutcome, key: string): unknown[] => {
+  const answer = answerOf(outcome)
+  const list = listIn(answer, key)
+  if (!list) throw new CrmError(unanswered204(answer))
+  return list
+}

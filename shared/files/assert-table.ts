@@ -1,0 +1,107 @@
+import {Refusal} from '../errors.ts'
+import {sampleBytes} from './text/sniff.ts'
+
+/**
+ * Refuses a web page, XML or JSON instead of a table, by the structure of the file's first bytes. If the content type names such a format,
+ * broken markup and a single JSON string are refused too. The content type alone decides nothing, because servers also label CSV as HTML.
+ */
+export const assertTable = (sample: Uint8Array, contentType = ''): void => {
+  const text = asciiOf(sample)
+  const isCut = sample.length >= sampleBytes
+  if (isMarkup(text, isCut) || (/\b(html|xml)\b/i.test(contentType) && LABELLED_MARKUP.test(text))) throw notATable(markupOf(text))
+  if (isJson(text, isCut) || (/\bjson\b/i.test(contentType) && JSON_STRING.test(text))) throw notATable('JSON')
+}
+
+const notATable = (kind: string) =>
+  new Refusal(
+    'NOT_A_TABLE',
+    `The file is ${kind}, not a table. Check the address or the export: it may be a sign-in or error page. If a spreadsheet program opens it as a table, save it there as .xlsx or CSV (UTF-8) and send that`,
+  )
+
+/**
+ * Returns the ASCII characters of a sample. The structure of a file is ASCII in every encoding, so byte order marks and the NULs of UTF-16
+ * and UTF-32 are dropped.
+ */
+const asciiOf = (sample: Uint8Array) =>
+  Buffer.from(sample.buffer, sample.byteOffset, sample.byteLength)
+    .toString('latin1')
+    .replaceAll('\0', '')
+    .replace(/^(\u00ef\u00bb\u00bf|\u00ff\u00fe|\u00fe\u00ff)/, '')
+    .trim()
+
+const markupOf = (text: string) => {
+  if (/^<\?xml\b/i.test(text) && !/<html\b/i.test(text)) return 'XML'
+  return /<(!doctype\s+html|html|head|body|table|script|style|meta|title|h\d|p|div|center|br|b)\b/i.test(text) ? 'an HTML page' : 'XML'
+}
+
+const LABELLED_MARKUP = /^<([!?]|[a-z][^<>]*>\s*[^,;|\s])/i
+/** Matches what may precede the first element: comments, declarations, and void elements. */
+const PROLOGUE = /^\s*<(!--[\s\S]*?-->|!doctype[^<>]*>|\?[a-z][^<>]*>|(meta|link|base|br|hr|img|input)\b[^<>]*>)/i
+const ELEMENT = /^\s*<([a-z_][^\s<>/=,;|"']*)((\s[^<>]*)?\/?)>/i
+
+/**
+ * Whether a text is markup, in which all text is inside elements. A cell such as `<b>Name</b>` or `<a@example.org>` is not markup, because
+ * a delimiter or text follows it. In a page that is cut off, the first element has no end tag.
+ */
+const isMarkup = (text: string, isCut: boolean): boolean => {
+  if (!text.startsWith('<')) return false
+  let rest = text
+  for (let found = PROLOGUE.exec(rest); found; found = PROLOGUE.exec(rest)) rest = rest.slice(found[0].length)
+  for (let elements = 0; ; elements++) {
+    if (rest.trim() === '') return true
+    if (elements > 0 && PROLOGUE.test(rest)) return true
+    const [tag, name, attributes = ''] = ELEMENT.exec(rest) ?? []
+    if (tag === undefined || name === undefined) return false
+    const inside = rest.slice(tag.length)
+    const end = attributes.endsWith('/') ? 0 : endOf(inside, name)
+    if (end === null) return isUnclosed(inside, name, isCut)
+    rest = inside.slice(end)
+  }
+}
+
+/** Returns the end of the element, or null if it has none. Nested elements of the same name are skipped. */
+const endOf = (text: string, name: string): number | null => {
+  const tags = new RegExp(`<(/?)${name.replace(/[^\w:-]/g, '\\$&')}(\\s[^<>]*)?>`, 'gi')
+  let open = 1
+  for (const {0: tag, 1: isEnd, index} of text.matchAll(tags)) {
+    if (tag.endsWith('/>')) continue
+    open += isEnd ? -1 : 1
+    if (open === 0) return index + tag.length
+  }
+  return null
+}
+
+const isUnclosed = (inside: string, name: string, isCut: boolean) => {
+  if (/^\s*[,;|\t]/.test(inside)) return false
+  return /^(html|head|body)$/i.test(name) || (isCut && /^\s*</.test(inside) && inside.includes('</'))
+}
+
+const JSON_START = /^(\{\s*("[^"\\]*(\\.[^"\\]*)*"\s*:|\})|\[)/
+const JSON_STRING = /^"[^"\\]*(\\.[^"\\]*)*"$/
+const JSON_TOKEN = /\s*("[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d[\d.eE+-]*|true|false|null|[[\]{}:,])/y
+
+/**
+ * Whether a text is one JSON document, or one object per line (JSON Lines). If a document is cut off at 64 KiB, the part before the cut
+ * must be JSON.
+ */
+const isJson = (text: string, isCut: boolean): boolean => {
+  if (!JSON_START.test(text)) return false
+  let depth = 0
+  JSON_TOKEN.lastIndex = 0
+  for (;;) {
+    const at = JSON_TOKEN.lastIndex
+    const token = JSON_TOKEN.exec(text)?.[1]
+    if (token === undefined) return isCut && depth > 0 && isCutToken(text.slice(at).trimStart())
+    if (token === '{' || token === '[') depth++
+    if (token === '}' || token === ']') depth--
+    if (depth > 0) continue
+    const after = text.slice(JSON_TOKEN.lastIndex)
+    if (after.trim() === '') return true
+    const next = after.trimStart()
+    const isNewLine = after.slice(0, after.length - next.length).includes('\n')
+    if (token !== '}' || !isNewLine || !next.startsWith('{') || !JSON_START.test(next)) return false
+  }
+}
+
+/** Whether the sample ends inside a JSON token: an open string, or the start of a literal such as `true`. */
+const isCutToken = (rest: string) => /^"[^"\\]*(\\.[^"\\]*)*\\?$/.test(rest) || /^[a-z-]{0,4}$/.test(rest)

@@ -1,0 +1,45 @@
+import {Refusal} from '../errors.ts'
+
+/** Maximum bytes of a file made from a run. */
+const fileLimit = 64 * 1024 * 1024
+
+export type TextPiece = {
+  rows: number
+  text: string
+}
+
+/**
+ * Options of `bounded`. If `onCut` is given, the file ends before the piece that exceeds the limit, and `onCut` gets the number of rows in
+ * the file. `otherwise` is the advice at the end of the refusal.
+ */
+type Options = {limit?: number | undefined; onCut?: ((rows: number) => void) | undefined; otherwise?: string | undefined}
+
+/**
+ * Encodes the pieces of a file. Once the limit is exceeded, it yields nothing more, counts the remaining rows and bytes, and throws
+ * `RESULTS_TOO_LARGE` with both counts.
+ */
+export async function* bounded(
+  pieces: AsyncIterable<TextPiece>,
+  {limit = fileLimit, onCut, otherwise}: Options = {},
+): AsyncGenerator<Buffer, void, undefined> {
+  const total = {rows: 0, bytes: 0}
+  for await (const {rows, text} of pieces) {
+    if (onCut && total.rows > 0 && total.bytes + Buffer.byteLength(text) > limit) return onCut(total.rows)
+    total.rows += rows
+    const chunk = total.bytes > limit ? null : Buffer.from(text)
+    total.bytes += chunk ? chunk.length : Buffer.byteLength(text)
+    if (chunk?.length && total.bytes <= limit) yield chunk
+  }
+  if (total.bytes > limit) throw tooLarge({...total, limit}, otherwise)
+}
+
+const tooLarge = (extra: {rows: number; bytes: number; limit: number}, otherwise = pageByPage) => {
+  const [rows, bytes, limit] = [extra.rows, extra.bytes, extra.limit].map(count => count.toLocaleString('en'))
+  return new Refusal(
+    'RESULTS_TOO_LARGE',
+    `The file would take ${bytes} bytes for ${rows} rows, more than the limit of ${limit} bytes. ${otherwise}`,
+    extra,
+  )
+}
+
+const pageByPage = "Read the run's records page by page, or import the file in parts"

@@ -1,0 +1,97 @@
+import {z} from 'zod'
+import type {DateOrder} from './cell-kind.ts'
+import type {ColumnEvidence} from './evidence.ts'
+import type {Numbers} from './xlsx/cell.ts'
+import type {StoredWorkbook} from './xlsx/xlsx-file.ts'
+
+const Choice = z
+  .strictObject({
+    dateOrder: z.enum(['dmy', 'mdy', 'ymd']).optional().describe('Order of day, month and year in its dates'),
+    decimalMark: z.enum(['point', 'comma']).optional().describe('Decimal mark of its numbers'),
+    as: z
+      .enum(['text', 'number'])
+      .optional()
+      .describe('`text` keeps leading zeros and digits that a number would lose; `number` accepts the loss'),
+    numbers: z
+      .enum(['displayed', 'stored'])
+      .optional()
+      .describe('Only for a workbook. Where the number format displays 25 %, `displayed` reads 25 and `stored` reads 0.25 as in the file'),
+  })
+  .refine(choice => Object.keys(choice).length > 0, 'Set at least one of dateOrder, decimalMark, as and numbers')
+export type Choice = z.infer<typeof Choice>
+
+/**
+ * How a column is read: the user's choice, and the date order and decimal mark that its values prove. Without `numbers`, all its numbers
+ * are read as stored.
+ */
+export type ColumnReading = Omit<Choice, 'numbers'> & {numbers?: Numbers | undefined}
+
+export const Choices = z.record(z.string(), Choice).describe('By column: the choices of a user where its values are ambiguous')
+export type Choices = z.infer<typeof Choices>
+
+/** Changes of choices as a request sends them. Null removes the choice of a column. */
+export const ChoiceChanges = z
+  .record(z.string(), Choice.nullable())
+  .refine(changes => Object.keys(changes).length <= 1000, 'At most 1,000 columns')
+  .describe('By column: the new choice; null removes the choice')
+export type ChoiceChanges = z.infer<typeof ChoiceChanges>
+
+type Column = Pick<ColumnEvidence, 'name' | 'dates' | 'marks'> & {stored?: StoredWorkbook}
+
+/**
+ * Returns how each column's values are read. A choice takes precedence over what the values prove. Columns without a reading are left out.
+ */
+export const readingsOf = (columns: Column[], choices: Choices): Record<string, ColumnReading> =>
+  Object.fromEntries(
+    columns.flatMap(column => {
+      const choice = choices[column.name]
+      const [dateOrder, decimalMark] = [dateOrderOf(column, choice), decimalMarkOf(column, choice)]
+      const numbers = isFormatted(column) ? (choice?.numbers ?? 'auto') : undefined
+      const reading: ColumnReading = {
+        ...choice,
+        ...(dateOrder && {dateOrder}),
+        ...(decimalMark && {decimalMark}),
+        ...(numbers && {numbers}),
+      }
+      return Object.keys(reading).length ? [[column.name, reading]] : []
+    }),
+  )
+
+type Dates = Pick<ColumnEvidence, 'dates'>
+
+/** Returns the order of a column's dates. It is the chosen order, or the only order that its values prove; else null. */
+export const dateOrderOf = ({dates}: Dates, choice?: Choice): DateOrder | null => {
+  if (choice?.dateOrder) return choice.dateOrder
+  const proved = (['dmy', 'mdy', 'ymd'] as const).filter(order => dates[order] > 0)
+  return proved.length === 1 ? proved[0]! : null
+}
+
+/**
+ * Returns the decimal mark of a column's numbers. It is the chosen mark, or the only mark that the values prove; else null. The numbers of
+ * a workbook are stored with a point.
+ */
+export const decimalMarkOf = ({marks, stored}: Pick<Column, 'marks' | 'stored'>, choice?: Choice): 'point' | 'comma' | null => {
+  if (choice?.decimalMark) return choice.decimalMark
+  if (stored && !stored.text && marks.ambiguous && !marks.comma) return 'point'
+  const proved = (['point', 'comma'] as const).filter(mark => marks[mark] > 0)
+  return proved.length === 1 ? proved[0]! : null
+}
+
+/** Whether the number format displays some numbers of a workbook's column differently from the file. */
+const isFormatted = ({stored}: Pick<Column, 'stored'>) => Boolean(stored?.percent || stored?.padded || stored?.scaled)
+
+/**
+ * Returns whether displayed or stored values are read, or null for a column where they do not differ. Without a choice, displayed values
+ * are read, but numbers displayed in thousands are read as stored.
+ */
+export const numbersOf = (column: Pick<Column, 'stored'>, choice?: Choice): 'displayed' | 'stored' | null => {
+  if (!isFormatted(column)) return null
+  const {percent, padded} = column.stored!
+  return choice?.numbers ?? (percent || (padded && choice?.as !== 'number') ? 'displayed' : 'stored')
+}
+
+/** Returns how the numbers of a column are read, for a file that is read again. Only the choices are known yet. */
+export const numbersChosen = (choices: Choices) => (column: string) => {
+  const {numbers = 'auto', as} = choices[column] ?? {}
+  return {numbers, as} as const
+}

@@ -1,0 +1,111 @@
+import {z} from 'zod'
+import {patternFault} from './pattern.ts'
+import {rowFilterIssue} from './row-filter.ts'
+
+const Column = z.string().min(1).max(1000)
+const columns = z.array(Column).min(1).max(1000).optional().describe('The columns to change. Default: all')
+const Text = z.string().max(1000)
+
+const Replace = z
+  .strictObject({
+    step: z.literal('replace').describe('Replaces every occurrence of a text in a cell'),
+    columns,
+    find: Text.min(1).max(500).describe('The text to find'),
+    with: Text.describe('The replacement text'),
+    regex: z
+      .boolean()
+      .default(false)
+      .describe('Whether `find` is a regular expression in RE2 syntax; `$1` in `with` inserts the first group'),
+    ignoreCase: z.boolean().default(false).describe('Whether to ignore upper and lower case'),
+  })
+  .superRefine((step, ctx) => {
+    const fault = patternFault(step)
+    if (fault) ctx.addIssue({code: 'custom', path: ['find'], message: fault})
+  })
+
+const rowNumber = z
+  .int()
+  .min(1)
+  .max(2 ** 31)
+const Rows = z
+  .strictObject({
+    from: rowNumber.describe('The first row, counted from 1 without the header'),
+    to: rowNumber.describe('The last row, inclusive'),
+  })
+  .refine(({from, to}) => from <= to, {path: ['to'], message: 'The last row of a range cannot be before its first row'})
+
+export const CleaningStep = z
+  .discriminatedUnion('step', [
+    z.strictObject({step: z.literal('trim').describe('Removes white space from both ends of each cell'), columns}),
+    z.strictObject({
+      step: z
+        .literal('collapseSpaces')
+        .describe('Replaces each sequence of white space, including line ends and no-break spaces, by one space'),
+      columns,
+    }),
+    Replace,
+    z.strictObject({
+      step: z.literal('fillDown').describe('Fills an empty cell with the last value above it. Excluded and ragged rows are skipped'),
+      columns: z.array(Column).min(1).max(1000).describe('The columns to change'),
+    }),
+    z.strictObject({
+      step: z.literal('split').describe('Splits the cells of a column into new columns, added after the others'),
+      column: Column.describe('The column to split'),
+      separator: z.string().min(1).max(100).describe('The text between the parts'),
+      into: z
+        .array(z.string().trim().min(1).max(255))
+        .min(2)
+        .max(50)
+        .describe('Names of the new columns; the last gets the rest of the cell'),
+    }),
+    z.strictObject({
+      step: z.literal('strikeEmpty').describe('Excludes rows whose cells in these columns are blank. Default: all columns'),
+      columns,
+    }),
+    z.strictObject({
+      step: z
+        .literal('strikeDuplicates')
+        .describe(
+          'Excludes rows whose cells in these columns equal those of an earlier row. Rows that are blank in all these columns are kept',
+        ),
+      columns: z.array(Column).min(1).max(100).describe('The columns to compare'),
+      ignoreCase: z.boolean().default(false).describe('Whether to ignore upper and lower case'),
+    }),
+    z.strictObject({
+      step: z.literal('strikeRows').describe('Excludes rows by number'),
+      rows: z.array(Rows).min(1).max(1000).describe('Ranges of rows'),
+    }),
+    z.strictObject({
+      step: z.literal('strikeWhere').describe('Excludes rows for which the expression is true'),
+      expression: z.string().min(1).max(10_000).describe('A JavaScript expression over the row'),
+    }),
+  ])
+  .meta({
+    id: 'CleaningStep',
+    description: 'One change of the rows before they are mapped. Excluded rows keep their numbers and are not written',
+  })
+export type CleaningStep = z.infer<typeof CleaningStep>
+
+/** The cleaning steps of a source. Each step runs on the output of the previous steps. No step changes row numbers. */
+export const Cleaning = z.array(CleaningStep).max(100).describe('Steps in order: each runs on the output of the previous ones')
+export type Cleaning = z.infer<typeof Cleaning>
+
+type CleaningIssue = {path: (string | number)[]; message: string}
+
+export const cleaningIssues = (steps: Cleaning, columns: string[]): CleaningIssue[] => {
+  const known = new Set(columns)
+  return steps.flatMap((step, at): CleaningIssue[] => {
+    if (step.step === 'strikeWhere') {
+      const message = rowFilterIssue(step.expression, [...known])
+      return message === null ? [] : [{path: [at, 'expression'], message}]
+    }
+    const named = step.step === 'split' ? [step.column] : 'columns' in step ? (step.columns ?? []) : []
+    const issues = named.filter(name => !known.has(name)).map(name => ({path: [at], message: `The file has no column "${name}"`}))
+    if (step.step !== 'split') return issues
+    for (const name of step.into) {
+      if (known.has(name)) issues.push({path: [at], message: `There is a column "${name}" already`})
+      known.add(name)
+    }
+    return issues
+  })
+}

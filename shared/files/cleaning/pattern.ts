@@ -1,0 +1,121 @@
+import {RE2JS} from 're2js'
+import {Refusal} from '../../errors.ts'
+import {maxRowCharacters} from '../row.ts'
+
+/** Maximum length of a cell that is searched. Longer cells are refused. */
+const longestSearched = 65_536
+/** Maximum of instructions of a compiled pattern. RE2 limits a single repetition to 1,000; this limits all repetitions together. */
+const mostInstructions = 1_000
+/** Maximum of instructions times characters. It is the worst case of one search, about 0.1 s. */
+const mostSteps = 2_000_000
+/** Time limit for all searches in a cell. Each search may scan to the end and match one character, so their total time is quadratic. */
+const longestMs = 2_000
+
+type ReplaceInput = {find: string; with: string; regex: boolean; ignoreCase: boolean}
+
+/**
+ * Returns a function that replaces every match in a cell. RE2 does not backtrack, so one search takes linear time. A cell that would exceed
+ * the row limit is refused with `tooLong` before it is built.
+ */
+export const replacing = (
+  {find, with: replacement, regex, ignoreCase}: ReplaceInput,
+  tooLong: (row: number) => Refusal,
+): ((cell: string, row: number) => string) => {
+  if (!regex && !ignoreCase) return replacingText(find, replacement, tooLong)
+  const pattern = compile({find, regex, ignoreCase})
+  const text = regex ? replacement : RE2JS.quoteReplacement(replacement)
+  const limit = regex ? Math.min(longestSearched, Math.floor(mostSteps / pattern.programSize())) : longestSearched
+  return (cell, row) => {
+    if (cell.length <= limit) {
+      assertSoon(pattern, cell, row)
+      return cell === '' ? cell : replaceMatches(pattern.matcher(cell), text, () => tooLong(row))
+    }
+    throw new Refusal(
+      'UNREADABLE',
+      `Row ${row} has a cell of ${cell.length.toLocaleString('en')} characters, but this pattern can search at most ${limit.toLocaleString('en')}. Name the columns to search, or replace plain text`,
+      {row, limit},
+    )
+  }
+}
+
+const replacingText = (find: string, replacement: string, tooLong: (row: number) => Refusal) => (cell: string, row: number) => {
+  let made = cell.length
+  for (let at = cell.indexOf(find); at >= 0; at = cell.indexOf(find, at + find.length)) made += replacement.length - find.length
+  if (made > maxRowCharacters) throw tooLong(row)
+  return cell.replaceAll(find, () => replacement)
+}
+
+type Matcher = ReturnType<RE2JS['matcher']>
+
+/** Replaces every match like `matcher.replaceAll`, but checks the length of the text after each match. */
+const replaceMatches = (matcher: Matcher, text: string, tooLong: () => Refusal) => {
+  let made = ''
+  while (matcher.find()) {
+    // biome-ignore lint/complexity/useLiteralKeys: the library's public methods replace all matches at once or one alone.
+    made += matcher['appendReplacement'](text)
+    if (made.length > maxRowCharacters) throw tooLong()
+  }
+  return made + matcher.appendTail()
+}
+
+/**
+ * Refuses a cell if the search alone takes longer than `longestMs`, because the replacement repeats the search. Short cells are not
+ * checked.
+ */
+const assertSoon = (pattern: RE2JS, cell: string, row: number) => {
+  if (cell.length ** 2 * pattern.programSize() <= mostSteps * 10) return
+  const matcher = pattern.matcher(cell)
+  for (const end = performance.now() + longestMs; matcher.find(); )
+    if (performance.now() > end)
+      throw new Refusal(
+        'UNREADABLE',
+        `In a cell of row ${row}, this pattern takes longer than ${longestMs / 1_000} s. Make the pattern more specific`,
+        {row},
+      )
+}
+
+export const patternFault = ({find, with: replacement, regex, ignoreCase}: ReplaceInput): string | null => {
+  if (!regex) return null
+  if (lengthOf(find) > mostInstructions) return 'The pattern is too long with its repetitions written out: at most 1,000 characters'
+  try {
+    const pattern = compile({find, regex, ignoreCase})
+    for (const [, group] of replacement.matchAll(/(?<!\\)\$(\d+)/g))
+      if (Number(group) > pattern.groupCount()) return `The pattern has no group ${group}`
+    // Finds other errors of the replacement by applying it to a match on an empty text.
+    RE2JS.compile('')
+      .matcher('')
+      .replaceAll(replacement.replace(/(?<!\\)\$\d+/g, ''))
+    return null
+  } catch (error) {
+    return `${(error as Error).message}. Look-around and back-references are not supported`
+  }
+}
+
+const compile = ({find, regex, ignoreCase}: Omit<ReplaceInput, 'with'>) =>
+  RE2JS.compile(regex ? find : RE2JS.quote(find), ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
+
+/**
+ * Returns the length of a pattern with its repetitions written out. It is computed before compilation, because a long pattern takes long to
+ * compile.
+ */
+const lengthOf = (find: string): number => {
+  const groups = [0]
+  let last = 0
+  for (const [part, most] of find.matchAll(parts)) {
+    const [at, times] = [groups.length - 1, most === undefined ? 1 : Number(most)]
+    if (part.startsWith('(')) groups.push(0)
+    else if (most !== undefined) groups[at]! += last * Math.max(0, times - 1)
+    else {
+      last = part === ')' && at > 0 ? groups.pop()! : 1
+      groups[groups.length - 1]! += last
+    }
+    last *= times
+  }
+  return groups.reduce((sum, length) => sum + length, 0)
+}
+
+/**
+ * Matches the parts of a pattern: the start of a group, a repetition with its highest count, an escape, a class, or one character.
+ * Quantifier marks and anchors are left out.
+ */
+const parts = /\((?:\?(?:[a-zA-Z-]*:|P?<\w+>))?|\{(?:\d+,)?(\d+),?\}|\\(?:[pP]\{\w+\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]?|[^*+?|^$]/gs

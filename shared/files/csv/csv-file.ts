@@ -1,0 +1,106 @@
+import {Refusal} from '../../errors.ts'
+import {unguardCell} from '../../runs/results/formula-guard.ts'
+import type {CsvReader} from '../reader.ts'
+import {chunkRows, columnsOf, type FileRow, maxFilledCells, type Table} from '../row.ts'
+import {type BadBytes, openBadBytes} from '../text/bad-bytes.ts'
+import {recordsOf} from './csv-records.ts'
+import {proposeCsvHeader} from './header-row.ts'
+
+/**
+ * Reads the file up to the header. `rows` streams chunks of at most 500 rows with back-pressure. It must be read to its end or closed with
+ * `return()`, which closes `bytes`. Bytes that are not in the encoding are recorded in `bad` and read as U+FFFD. Without `bad`, such bytes
+ * are refused unless the reader accepts them.
+ */
+export const openCsv = async (
+  bytes: AsyncIterable<Uint8Array>,
+  reader: CsvReader,
+  bad: BadBytes | null = reader.badBytes ? openBadBytes() : null,
+): Promise<Table> => {
+  let columns: string[] = []
+  const start: Buffer[] = []
+  let bytesKept = 0
+  const keepStart = (piece: Buffer) => {
+    if (bytesKept >= startBytes) return
+    start.push(piece.subarray(0, startBytes - bytesKept))
+    bytesKept += piece.length
+  }
+  const rows = rowsOf(recordsOf(bytes, reader, bad?.addPlaces, keepStart), reader, bad, header => (columns = header))
+  // The first step ends at the header. So the generator has started when `return()` is called, and `return()` closes `bytes`.
+  await rows.next()
+  return {columns, rows, proposeHeader: () => proposeCsvHeader(Buffer.concat(start).toString(), reader)}
+}
+
+const startBytes = 65_536
+
+async function* rowsOf(
+  pieces: AsyncIterable<string[][]>,
+  reader: CsvReader,
+  bad: BadBytes | null,
+  onColumns: (columns: string[]) => void,
+): AsyncGenerator<FileRow[], void, undefined> {
+  let fit: ((cells: string[], rowNumber: number) => FileRow) | undefined
+  let rowNumber = 0
+  const unguarded = (cells: string[]) => (reader.apostrophes === 'remove' ? cells.map(unguardCell) : cells)
+  const restored = (cells: string[], row: number) => unguarded(bad?.restore(cells, row) ?? cells)
+  for await (const records of pieces) {
+    let from = 0
+    if (!fit) {
+      const header = reader.headerRow ? headerOf(restored(records[from++]!, 0)) : (records[0] ?? []).map(() => '')
+      onColumns(columnsOf(header))
+      const named = reader.headerRow ? header.findLastIndex(name => name.trim() !== '') + 1 : header.length
+      fit = fitTo(header.length, reader.shortRows === 'fill' ? 0 : named)
+      yield []
+    }
+    while (from < records.length) {
+      const chunk = records.slice(from, from + chunkRows).map(cells => fit!(restored(cells, ++rowNumber), rowNumber))
+      from += chunk.length
+      yield chunk
+    }
+  }
+  if (!fit) throw nothingIn(reader)
+  if (!rowNumber)
+    throw new Refusal(
+      'FILE_NO_ROWS',
+      'The file has a header but no rows below it. Add rows, or set headerRow to false if its first line is a row',
+    )
+}
+
+const headerOf = (header: string[]) => {
+  if (header.some(name => name.trim())) return header
+  throw new Refusal(
+    'FILE_HEADER',
+    'The header has no column names. Set skipRows to the number of lines above the header, or headerRow to false',
+  )
+}
+
+const nothingIn = ({skipRows}: CsvReader) =>
+  skipRows
+    ? new Refusal(
+        'FILE_HEADER',
+        `The file has nothing after the ${skipRows} skipped lines. Set skipRows to the number of lines above the header`,
+      )
+    : new Refusal('FILE_EMPTY', 'The file is empty. Export it again and send the new file')
+
+/**
+ * Fits rows to the width. Extra empty cells at the end are cut. Missing cells are filled if they are below trailing unnamed columns or the
+ * row is blank, because a delimiter at the end of a line means nothing. If `named` is 0, missing cells are always filled.
+ */
+const fitTo = (width: number, named: number) => {
+  let filled = 0
+  return (cells: string[], rowNumber: number): FileRow => {
+    if (cells.length === width) return {rowNumber, cells, ragged: false}
+    while (cells.length > width && cells[cells.length - 1] === '') cells.pop()
+    if (cells.length > width || (cells.length < named && cells.some(cell => cell.trim()))) return {rowNumber, cells, ragged: true}
+    filled += width - cells.length
+    if (filled > maxFilledCells) throw tooSparse(rowNumber)
+    while (cells.length < width) cells.push('')
+    return {rowNumber, cells, ragged: false}
+  }
+}
+
+const tooSparse = (row: number) =>
+  new Refusal(
+    'UNREADABLE',
+    `By row ${row}, more than ${maxFilledCells.toLocaleString('en')} cells are missing. Set the correct delimiter, or set shortRows to refuse`,
+    {row, limit: maxFilledCells},
+  )

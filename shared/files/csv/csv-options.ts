@@ -1,0 +1,14 @@
+import type {CsvReader} from '../reader.ts'
+
+/** Returns the options of csv-parse for a reader. They are the same for every part of the file. */
+export const parserOptionsOf = ({delimiter, quote, comment}: CsvReader) => ({
+  bom: true,
+  delimiter,
+  quote,
+  escape: quote,
+  comment,
+  comment_no_infix: true,
+  relax_column_count: true,
+  skip_empty_lines: true,
+  record_delimiter: ['\r\n', '\n', '\r'],
+})

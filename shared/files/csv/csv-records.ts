@@ -1,0 +1,143 @@
+import {type Parser, parse} from 'csv-parse'
+import type {CsvReader} from '../reader.ts'
+import {charactersIn, maxRowCells, maxRowCharacters} from '../row.ts'
+import {TextFault, utf8Of} from '../text/text.ts'
+import {parserOptionsOf} from './csv-options.ts'
+import {type CsvPosition, refusalFor, unreadable} from './csv-refusal.ts'
+
+// Maximum bytes of a record, because a UTF-16 unit takes at most three bytes of UTF-8. A record that is incomplete at this size is always
+// unreadable.
+const maxRecordBytes = 3 * maxRowCharacters
+const maxUnfinishedBytes = maxRecordBytes + 4 * maxRowCells
+const lineFeed = 10
+const carriageReturn = 13
+
+/**
+ * Yields the file's records, including the header, as each piece of 64 KiB completes them. Refusals name row and line. For `onBad`, see
+ * `utf8Of`. `onPiece` gets each piece of text as UTF-8, without the skipped lines.
+ */
+export async function* recordsOf(
+  bytes: AsyncIterable<Uint8Array>,
+  reader: CsvReader,
+  onBad?: (places: number) => void,
+  onPiece?: (piece: Buffer) => void,
+): AsyncGenerator<string[][], void, undefined> {
+  const parser = parserOf(reader)
+  const position = positionIn(parser, reader)
+  try {
+    for await (const piece of afterLines(utf8Of(bytes, {encoding: reader.encoding, onBad}), reader.skipRows)) {
+      onPiece?.(piece)
+      const {records, error} = await feed(parser, piece)
+      position.pass(records, piece)
+      if (records.length) yield records
+      if (error) throw error
+    }
+    const {records, error} = await feed(parser)
+    position.pass(records)
+    if (records.length) yield records
+    if (error) throw error
+  } catch (error) {
+    if (error instanceof TextFault) position.pass((await feed(parser, padding)).records)
+    throw refusalFor(error, position.next())
+  } finally {
+    parser.destroy()
+  }
+}
+
+const parserOf = (reader: CsvReader) => {
+  const parser = parse({...parserOptionsOf(reader), relax_quotes: !reader.strictQuotes, max_record_size: maxRecordBytes})
+  // `feed` returns the error. Without a listener, the 'error' event would end the process.
+  parser.on('error', () => {})
+  return parser
+}
+
+/**
+ * Padding that flushes a complete record before a fault, so that the fault's row is known. The parser holds back a few bytes until it sees
+ * the next ones.
+ */
+const padding = Buffer.from('xxxxxxxx')
+
+type FedParser = {records: string[][]; error?: Error | null | undefined}
+
+const feed = async (parser: Parser, piece?: Buffer): Promise<FedParser> => {
+  const records: string[][] = []
+  const drain = () => {
+    for (let record = parser.read(); record !== null; record = parser.read()) records.push(record)
+  }
+  const done = new Promise<FedParser['error']>(resolve => {
+    if (piece) parser.write(piece, resolve)
+    else parser.end((error?: Error) => resolve(error))
+  })
+  drain()
+  const error = await done
+  drain()
+  return {records, error}
+}
+
+const positionIn = (parser: Parser, {quote, headerRow, skipRows}: CsvReader) => {
+  const {info} = parser
+  const blankLines = () => info.empty_lines + info.comment_lines
+  let [cellLines, blanksBefore, unfinished, quoted] = [0, 0, 0, false]
+  const at = (record: number, blanks = blankLines()): CsvPosition => ({
+    row: record + (headerRow ? 0 : 1),
+    line: 1 + skipRows + record + blanks + cellLines,
+  })
+  /**
+   * Returns the position of a record within a chunk. The line is left out if the chunk has blank lines, because their positions are
+   * unknown.
+   */
+  const within = (record: number, last: boolean): CsvPosition =>
+    last || blankLines() === blanksBefore ? at(record, blanksBefore) : {row: at(record).row}
+  const pass = (records: string[][], piece?: Buffer) => {
+    unfinished += piece?.length ?? 0
+    quoted ||= quote !== null && piece?.includes(quote) === true
+    if (!records.length && unfinishedCells(parser) > maxRowCells) throw unreadable(at(info.records), 'cells')
+    if (!records.length && unfinished > maxUnfinishedBytes) throw unreadable(at(info.records), 'characters')
+    const first = info.records - records.length
+    for (const [index, cells] of records.entries()) {
+      if (cells.length > maxRowCells) throw unreadable(within(first + index, !piece), 'cells')
+      if (index === 0 && unfinished > maxRowCharacters && charactersIn(cells) > maxRowCharacters) {
+        throw unreadable(within(first, !piece), 'characters')
+      }
+      if (quoted) cellLines += linesIn(cells)
+    }
+    blanksBefore = blankLines()
+    if (!records.length) return
+    unfinished = piece?.length ?? 0
+    quoted = quote !== null && piece?.includes(quote) === true
+  }
+  return {pass, next: () => at(info.records)}
+}
+
+/**
+ * Returns the number of cells in the unfinished record. The property is not in the types of csv-parse. If it is missing, a line of
+ * delimiters only is still refused, but not before `maxUnfinishedBytes`.
+ */
+const unfinishedCells = (parser: Parser & {state?: {record?: unknown[]}}) => parser.state?.record?.length ?? 0
+
+const linesIn = (cells: string[]) => {
+  let lines = 0
+  for (const cell of cells) {
+    for (let at = cell.indexOf('\n'); at >= 0; at = cell.indexOf('\n', at + 1)) lines++
+  }
+  return lines
+}
+
+async function* afterLines(pieces: AsyncIterable<Buffer>, count: number): AsyncGenerator<Buffer, void, undefined> {
+  let left = count
+  let feedBelongs = false
+  for await (const piece of pieces) {
+    let from = 0
+    while (from < piece.length && (left > 0 || feedBelongs)) {
+      const byte = piece[from]
+      if (feedBelongs && byte !== lineFeed) {
+        feedBelongs = false
+        continue
+      }
+      from++
+      if (byte === carriageReturn || (byte === lineFeed && !feedBelongs)) left--
+      feedBelongs = byte === carriageReturn
+    }
+    if (from < piece.length) yield piece.subarray(from)
+  }
+}

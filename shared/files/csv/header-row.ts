@@ -1,0 +1,74 @@
+import {parse} from 'csv-parse/sync'
+import {lookOf, looks} from '../cell-kind.ts'
+import type {CsvReader, ReaderOptions} from '../reader.ts'
+import {parserOptionsOf} from './csv-options.ts'
+
+/** A later row that looks like the header. `title` is the first cell above it. `reader` has the options that make the row the header. */
+export type HeaderProposal = {title: string; columns: string[]; reader: ReaderOptions}
+
+export const mostHeaderRows = 30
+const mostColumns = 20
+const longestName = 100
+
+/**
+ * Returns the first row that looks like a header below a title. Every row above it fills at most half as many cells. The header has at
+ * least two names, all different and most of them text. The next row fills at least half and less than twice as many cells. Returns null if
+ * the first non-empty row may be the header.
+ */
+export const proposeHeader = (rows: string[][]): {at: number; title: string; columns: string[]} | null => {
+  const filled = rows.map(cells => cells.filter(cell => cell.trim() !== ''))
+  const first = filled.findIndex(({length}) => length > 0)
+  if (first < 0) return null
+  let widest = 0
+  for (const [at, names] of filled.entries()) {
+    if (at > first && names.length >= Math.max(2, 2 * widest) && isHeader(names) && hasRowsBelow(filled.slice(at + 1), names.length))
+      return {
+        at,
+        title: filled[first]![0]!.slice(0, longestName),
+        columns: names.slice(0, mostColumns).map(name => name.slice(0, longestName)),
+      }
+    widest = Math.max(widest, names.length)
+  }
+  return null
+}
+
+const isHeader = (names: string[]) => {
+  const texts = names.filter(name => name.length <= longestName && looks[lookOf(name)]!.kind === 'text')
+  return new Set(names).size === names.length && 2 * texts.length > names.length
+}
+
+const hasRowsBelow = (below: string[][], width: number) => {
+  const next = below.find(({length}) => length > 0)
+  return next !== undefined && 2 * next.length >= width && next.length < 2 * width
+}
+
+/** Applies `proposeHeader` to the beginning of a CSV file, below the lines that its reader skips already. */
+export const proposeCsvHeader = (text: string, reader: CsvReader): HeaderProposal | null => {
+  if (!reader.headerRow) return null
+  const records = readRecords(text, reader)
+  const proposed = proposeHeader(records.map(({record}) => record))
+  return (
+    proposed && {
+      title: proposed.title,
+      columns: proposed.columns,
+      reader: {skipRows: reader.skipRows + records[proposed.at - 1]!.info.lines},
+    }
+  )
+}
+
+type InfoRecord = {record: string[]; info: {lines: number}}
+
+const readRecords = (text: string, reader: CsvReader): InfoRecord[] => {
+  const records: InfoRecord[] = []
+  parse(text, {
+    ...parserOptionsOf(reader),
+    ...{relax_quotes: true, info: true, to: mostHeaderRows},
+    // The last record may be cut off and proves nothing. A faulty record is reported when the file is read.
+    skip_records_with_error: true,
+    on_record: (record: unknown) => {
+      records.push(record as InfoRecord)
+      return null
+    },
+  })
+  return records
+}

@@ -1,0 +1,118 @@
+import {type CellKind, type DateOrder, lookOf, looks} from './cell-kind.ts'
+import {openColumnMemory} from './column-memory.ts'
+import type {FileRow} from './row.ts'
+
+type FoundEvidence = {count: number; firstRow: number}
+type RaggedRows = {count: number; firstRow: number | null}
+
+export type ColumnEvidence = {
+  name: string
+  /** Number of cells by kind. Kinds that do not occur are left out; blank cells are counted in `empties`. `0` and `1` are integers. */
+  kinds: Partial<Record<CellKind, number>>
+  empties: number
+  /**
+   * Number of distinct values, without blanks. It is exact up to 1,000, or fewer in a file of more than 200 columns. `more`: there are more
+   * values; `about` is then an estimate, mostly within 5 %.
+   */
+  distinct: {count: number; more: boolean; about?: number}
+  longest: number
+  /**
+   * Number of dates by order. Dates that are valid in one order prove it; dates that are valid in several are `ambiguous`. If dates are
+   * ambiguous and none proves the order, a user must choose it.
+   */
+  dates: Record<DateOrder | 'ambiguous', number>
+  /** Number of numbers by decimal mark. Numbers such as `1,234`, which have two readings, are `ambiguous`. */
+  marks: Record<'point' | 'comma' | 'ambiguous', number>
+  /** Values that lose characters if they are read as a number: `007`, and integers beyond 2^53. */
+  leadingZeros: FoundEvidence | null
+  beyond53: FoundEvidence | null
+  /** Cells with U+FFFD, whose text was lost before the file was uploaded. */
+  replaced: FoundEvidence | null
+  /** The first distinct values, cut at 200 characters. */
+  samples: string[]
+}
+
+export type Evidence = {columns: ColumnEvidence[]; rows: number; ragged: RaggedRows; struck: RaggedRows}
+
+// Maximum of distinct values that are kept for all columns together. It bounds the memory for files with thousands of columns.
+const distinctBudget = 200_000
+const [fewestDistinct, mostDistinct] = [10, 1000]
+
+/**
+ * Collects facts about each column in one pass with constant memory. Ragged and struck rows are only counted, because cells of ragged rows
+ * may be shifted and struck rows are not written.
+ */
+export const openEvidence = (names: string[]) => {
+  const limit = Math.min(mostDistinct, Math.max(fewestDistinct, Math.floor(distinctBudget / Math.max(1, names.length))))
+  const columns = names.map(name => openColumn(name, limit))
+  const [ragged, struck]: [RaggedRows, RaggedRows] = [
+    {count: 0, firstRow: null},
+    {count: 0, firstRow: null},
+  ]
+  let rows = 0
+  const add = (chunk: FileRow[]) => {
+    rows += chunk.length
+    const whole = chunk.filter(row => !row.ragged && row.struck === undefined)
+    if (whole.length < chunk.length) {
+      describeColumn(struck, chunk, row => row.struck !== undefined)
+      describeColumn(ragged, chunk, row => row.ragged && row.struck === undefined)
+    }
+    for (const [index, column] of columns.entries()) column.add(whole, index)
+  }
+  const end = (): Evidence => ({columns: columns.map(column => column.end()), rows, ragged, struck})
+  return {add, end}
+}
+
+const describeColumn = (found: RaggedRows, rows: FileRow[], is: (row: FileRow) => boolean) => {
+  const matching = rows.filter(is)
+  found.count += matching.length
+  found.firstRow ??= matching[0]?.rowNumber ?? null
+}
+
+const openColumn = (name: string, limit: number) => {
+  const memory = openColumnMemory(limit)
+  const counts = new Uint32Array(looks.length)
+  const found: {leadingZeros: FoundEvidence | null; beyond53: FoundEvidence | null; replaced: FoundEvidence | null} = {
+    leadingZeros: null,
+    beyond53: null,
+    replaced: null,
+  }
+  let [empties, longest] = [0, 0]
+  /** Adds the cells of one column. The look of a value is computed once while the memory holds the value. */
+  const add = (rows: FileRow[], index: number) => {
+    for (const {cells, rowNumber} of rows) {
+      const cell = cells[index]!
+      if (cell.length > longest) longest = cell.length
+      if (cell === '' || cell.trim() === '') {
+        empties++
+        continue
+      }
+      const look = memory.recall(cell) ?? memory.keep(cell, lookOf(cell))
+      counts[look]!++
+      if (looks[look]!.leadingZeros) found.leadingZeros = restart(found.leadingZeros, rowNumber)
+      if (looks[look]!.beyond53) found.beyond53 = restart(found.beyond53, rowNumber)
+      if (cell.includes('\ufffd')) found.replaced = restart(found.replaced, rowNumber)
+    }
+  }
+  const end = (): ColumnEvidence => ({name, empties, longest, ...memory.findings(), ...found, ...tally(counts)})
+  return {add, end}
+}
+
+const restart = (found: FoundEvidence | null, rowNumber: number): FoundEvidence => ({
+  count: (found?.count ?? 0) + 1,
+  firstRow: found?.firstRow ?? rowNumber,
+})
+
+const tally = (counts: Uint32Array) => {
+  const kinds: ColumnEvidence['kinds'] = {}
+  const dates = {dmy: 0, mdy: 0, ymd: 0, ambiguous: 0}
+  const marks = {point: 0, comma: 0, ambiguous: 0}
+  for (const [index, count] of counts.entries()) {
+    if (!count) continue
+    const {kind, order, mark} = looks[index]!
+    kinds[kind] = (kinds[kind] ?? 0) + count
+    if (order) dates[order] += count
+    if (mark) marks[mark] += count
+  }
+  return {kinds, dates, marks}
+}

@@ -1,0 +1,43 @@
+import type {HeaderProposal} from './csv/header-row.ts'
+import {type ColumnEvidence, type Evidence, openEvidence} from './evidence.ts'
+import type {Table} from './row.ts'
+import type {BadBytesFound} from './text/bad-bytes.ts'
+import type {EncodingCandidate} from './text/encoding-candidates.ts'
+import type {FormattedCells, StoredWorkbook, WorkbookEvidence, XlsxFile} from './xlsx/xlsx-file.ts'
+
+/** Text facts of a CSV file: bytes that are not in its encoding, and candidate encodings if the encoding is uncertain. */
+export type TextEvidence = {bad: BadBytesFound | null; candidates?: EncodingCandidate[]}
+
+/**
+ * Facts found in a file. Only workbooks have `stored`, `formatted` and `workbook`; only CSV files have `text`. For `header`, see
+ * `proposeHeader`.
+ */
+export type ExaminedFile = Omit<Evidence, 'columns'> & {
+  columns: (ColumnEvidence & {stored?: StoredWorkbook; formatted?: FormattedCells})[]
+  fileColumns: string[]
+  workbook?: WorkbookEvidence
+  header?: HeaderProposal
+  text?: TextEvidence
+}
+
+export const examine = async (table: Table & {fileColumns?: string[]}, workbook: XlsxFile | null): Promise<ExaminedFile> => {
+  const gathering = openEvidence(table.columns)
+  for await (const chunk of table.rows) gathering.add(chunk)
+  const header = table.proposeHeader?.()
+  const {columns, ...found} = gathering.end()
+  const evidence = {...found, ...(header && {header})}
+  const fileColumns = table.fileColumns ?? table.columns
+  if (!workbook) return {...evidence, columns, fileColumns}
+  const {epoch, merged} = workbook.evidence
+  return {
+    ...evidence,
+    columns: columns.map((column, at) => (at < fileColumns.length ? {...column, ...storedIn(workbook, at)} : column)),
+    fileColumns,
+    workbook: {epoch, merged},
+  }
+}
+
+const storedIn = ({stored, formatted}: XlsxFile, at: number) => ({
+  stored: stored[at] ?? {},
+  ...(formatted[at] && {formatted: formatted[at]}),
+})

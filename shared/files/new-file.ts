@@ -1,0 +1,130 @@
+import {Refusal} from '../errors.ts'
+import type {Storage} from '../storage/storage.ts'
+import {openCsv} from './csv/csv-file.ts'
+import {type ExaminedFile, examine} from './examine.ts'
+import type {CsvOptions, CsvReader, Reader, ReaderOptions, XlsxOptions} from './reader.ts'
+import {openBadBytes} from './text/bad-bytes.ts'
+import {openSurvey, type Survey} from './text/byte-survey.ts'
+import {decideEncoding} from './text/decide-encoding.ts'
+import {isWide} from './text/encoding.ts'
+import {findCandidates} from './text/encoding-candidates.ts'
+import {type CsvSniffed, checked, type NamedEncodings, resolveReader, sampleBytes} from './text/sniff.ts'
+import type {Sheet} from './xlsx/workbook.ts'
+import {openXlsx, type WorkbookLimits} from './xlsx/xlsx-file.ts'
+
+export type FileFormat = 'csv' | 'xlsx'
+
+/**
+ * A stored file that is read for the first time. `reader` has the options that the caller stated; the other options are sniffed from the
+ * file.
+ */
+export type NewFile = {key: string; format: FileFormat; reader?: ReaderOptions; named?: NamedEncodings}
+
+/**
+ * What was found about the sheets of a workbook: the sheet that is read, and all sheets. `passed` is the first visible sheet, if it was
+ * skipped because it has no rows.
+ */
+export type XlsxSniffed = {sheet: string; how: 'stated' | 'only' | 'first visible' | 'first with rows'; passed?: string; sheets: Sheet[]}
+export type SniffedFile = CsvSniffed | XlsxSniffed
+
+export type FileFindings = ExaminedFile & {reader: Reader; sniffed: SniffedFile}
+
+type NewFileDeps = {storage: Storage; limits: WorkbookLimits}
+
+/** Reads the file to its end. If a CSV file has bytes that are not UTF-8, it is read again to find candidate encodings. */
+export const readNewFile = (deps: NewFileDeps, file: NewFile): Promise<FileFindings> =>
+  file.format === 'csv' ? readText(deps, file) : readWorkbook(deps, file)
+
+export const assertFormat = (stated: ReaderOptions | undefined, format: FileFormat): void => {
+  const other = format === 'csv' ? xlsxOnly : csvOnly
+  const wrong = Object.keys(stated ?? {}).filter(key => other.includes(key))
+  if (wrong.length || (stated?.format ?? format) !== format)
+    throw new Refusal(
+      'INVALID',
+      `The file is ${format === 'csv' ? 'CSV' : 'a workbook'}, which has no ${wrong.join(', ') || 'such format'}. Leave that option out`,
+    )
+}
+
+const csvOnly = ['encoding', 'badBytes', 'delimiter', 'quote', 'strictQuotes', 'skipRows', 'comment', 'shortRows']
+const xlsxOnly = ['sheet', 'range']
+
+/**
+ * Reads a workbook. If cells have the apostrophes of failed.csv and the option is not set, the sheet is read again with the apostrophes
+ * removed.
+ */
+const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: options}: NewFile): Promise<FileFindings> => {
+  const stated = (options ?? {}) as XlsxOptions
+  const {sheet: name, headerRow = true, range = null} = stated
+  const file = await openXlsx({storage, key}, {...stated, sheet: name, headerRow, range}, limits)
+  const examined = await examine(file, file)
+  const {sheet, sheets, passed, guards} = file
+  if (guards.found && stated.apostrophes === undefined)
+    return readWorkbook({storage, limits}, {key, format: 'xlsx', reader: {...stated, apostrophes: 'remove'}})
+  const how = stated.sheet !== undefined ? 'stated' : sheets.length === 1 ? 'only' : passed === null ? 'first visible' : 'first with rows'
+  const reader = checked({...stated, format: 'xlsx', sheet: sheet.name})
+  return {reader, sniffed: {sheet: sheet.name, how, ...(passed !== null && {passed}), sheets}, ...examined}
+}
+
+type CsvFindings = ExaminedFile & {reader: CsvReader; sniffed: CsvSniffed}
+
+const readText = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings> => {
+  const {sample, rest} = await sampleOf(await deps.storage.read(file.key))
+  const {reader, sniffed} = resolveReader(sample, file.reader as CsvOptions | undefined, file.named)
+  const survey = openSurvey()
+  async function* surveyed() {
+    for await (const chunk of rest) {
+      survey.add(chunk)
+      yield chunk
+    }
+  }
+  const begun = {reader, sniffed, ...(await readCsv(surveyed(), reader))}
+  return settleEncoding(deps, {sample, begun, survey: survey.end()}, file)
+}
+
+const readCsv = async (bytes: AsyncIterable<Uint8Array>, reader: CsvReader): Promise<ExaminedFile> => {
+  const bad = openBadBytes()
+  const examined = await examine(await openCsv(bytes, reader, bad), null)
+  return {...examined, text: {bad: bad.found()}}
+}
+
+type StartedReading = {sample: Uint8Array; begun: CsvFindings; survey: Survey}
+
+/** Decides the encoding from the whole file. If a user must choose it, the file is read in the most likely candidate. */
+const settleEncoding = async (
+  {storage}: NewFileDeps,
+  {sample, begun, survey}: StartedReading,
+  {key, reader: stated}: NewFile,
+): Promise<FileFindings> => {
+  const decided = {...begun, sniffed: {...begun.sniffed, ...decideEncoding(begun.sniffed, survey)}}
+  const isQuestion = decided.sniffed.how === 'fallback'
+  if (!isQuestion && (!begun.text?.bad || isWide(begun.reader.encoding))) return decided
+  const declared = begun.sniffed.how === 'utf-8' ? null : begun.sniffed.encoding
+  const candidates = await findCandidates(await storage.read(key), survey, declared)
+  const encoding = isQuestion ? candidates[0]!.encoding : decided.sniffed.encoding
+  if (encoding === begun.reader.encoding) return {...decided, text: {bad: begun.text?.bad ?? null, candidates}}
+  const {reader, sniffed} = resolveReader(sample, {...(stated as CsvOptions | undefined), encoding})
+  const examined = await readCsv(await storage.read(key), reader)
+  return {reader, sniffed: {...sniffed, how: 'fallback'}, ...examined, text: {bad: examined.text?.bad ?? null, candidates}}
+}
+
+/** Reads the sample for the sniffer. `rest` yields all bytes of the file: first those of the sample, then the others. */
+export const sampleOf = async (bytes: AsyncIterable<Uint8Array>) => {
+  const chunks = bytes[Symbol.asyncIterator]()
+  const ahead: Uint8Array[] = []
+  let length = 0
+  while (length < sampleBytes) {
+    const next = await chunks.next()
+    if (next.done) break
+    ahead.push(next.value)
+    length += next.value.length
+  }
+  async function* rest(): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      yield* ahead
+      for (let next = await chunks.next(); !next.done; next = await chunks.next()) yield next.value
+    } finally {
+      await chunks.return?.()
+    }
+  }
+  return {sample: Buffer.concat(ahead).subarray(0, sampleBytes), rest: rest()}
+}

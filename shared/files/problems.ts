@@ -1,0 +1,177 @@
+import {type Choice, type Choices, dateOrderOf, decimalMarkOf} from './choices.ts'
+import type {HeaderProposal} from './csv/header-row.ts'
+import type {ExaminedFile} from './examine.ts'
+import type {SniffedFile, XlsxSniffed} from './new-file.ts'
+import type {ReaderOptions} from './reader.ts'
+import {type TextFacts, type TextProblem, textProblems} from './text/text-problems.ts'
+
+/**
+ * The kinds of problems. `ambiguous`: a user must choose. `lost`: characters were lost before the upload. `ragged`: rows do not fit the
+ * header. `merged`, `uncalculated`, `undated`: the workbook stores other values than it displays. `header`: another row looks like the
+ * header. `sheet`: the first sheet has no rows, so another sheet is read.
+ */
+type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated' | 'undated' | 'header' | 'sheet'
+/** A problem of a source. `reader` has the reader options that solve the problem, if they are known. */
+type Problem = {kind: ProblemKind | TextProblem['kind']; column: string | null; message: string; fix: string; reader?: ReaderOptions}
+
+type Column = ExaminedFile['columns'][number]
+
+/** Lists the problems of a source that a user should know or decide before the import. */
+export const problemsOf = ({columns, ragged, workbook, header, ...text}: SeenProblem, choices: Choices): Problem[] => [
+  ...sheetProblems(text),
+  ...('reader' in text ? textProblems(text) : []),
+  ...(header ? [headerProblem(header)] : []),
+  ...columns.flatMap(column => columnProblems(column, choices[column.name]).map(problem => ({column: column.name, ...problem}))),
+  ...(ragged.count
+    ? [
+        {
+          kind: 'ragged' as const,
+          column: null,
+          message: `${rows(ragged.count)} do not fit the header, the first is row ${ragged.firstRow}`,
+          fix: 'These rows will fail. Correct the delimiter, set shortRows to fill if cells are only missing, or exclude the rows by a cleaning step',
+        },
+      ]
+    : []),
+  ...(workbook?.merged
+    ? [
+        {
+          kind: 'merged' as const,
+          column: null,
+          message: `${workbook.merged} ranges of the sheet are merged. Only the first cell of each has the value`,
+          fix: 'Add the cleaning step fillDown for the columns concerned, or unmerge them',
+        },
+      ]
+    : []),
+]
+
+/** The facts that are checked. With `reader`, the facts about the file's text are checked too. */
+type SeenProblem = Pick<ExaminedFile, 'columns' | 'ragged' | 'workbook' | 'header'> & {sniffed?: SniffedFile | undefined} & (
+    | TextFacts
+    | object
+  )
+
+const sheetProblems = ({sniffed}: {sniffed?: SniffedFile | undefined}): Problem[] =>
+  sniffed && 'passed' in sniffed && sniffed.passed !== undefined ? [sheetProblem(sniffed, sniffed.passed)] : []
+
+const sheetProblem = ({sheet, sheets}: XlsxSniffed, passed: string): Problem => {
+  const visible = sheets.filter(({name, state}) => state === 'visible' && name !== sheet && name !== passed).map(({name}) => `"${name}"`)
+  const others = visible.length ? `: ${visible.slice(0, 10).join(', ')}${visible.length > 10 ? ' and more' : ''}` : ''
+  return {
+    ...{kind: 'sheet', column: null, message: `The first sheet "${passed}" has no rows, so the sheet "${sheet}" is read`},
+    fix: `Check that this is the right sheet. Choose another one with reader {"sheet": …}${others}`,
+  }
+}
+
+/**
+ * Returns the problem of a later row that looks like the header. The message contains no cell values, because they may be personal data and
+ * messages are sent to the AI model.
+ */
+const headerProblem = ({reader}: HeaderProposal): Problem => ({
+  ...{kind: 'header', column: null, reader},
+  message: 'The first row looks like a title, and a row below it looks like the header',
+  fix: `Set reader ${JSON.stringify(reader)} to take that row as the header. Until then the file is read from its first row`,
+})
+
+type FoundProblem = Omit<Problem, 'column'>
+
+const columnProblems = (column: Column, choice: Choice | undefined): FoundProblem[] =>
+  [
+    dateProblem(column, choice),
+    markProblem(column, choice),
+    scaledProblem(column, choice),
+    digitsProblem(column, choice),
+    lostProblem(column),
+    unsavedProblem(column),
+    undatedProblem(column),
+  ].filter(problem => problem !== null)
+
+const valuesOf = ({kinds}: Column) => Object.values(kinds).reduce((sum, count) => sum + count, 0)
+
+/** Whether a column is of these kinds. At least half of its values must be: one date among prose makes no date column. */
+const isMostly = (column: Column, ...kinds: (keyof Column['kinds'])[]) =>
+  2 * kinds.reduce((sum, kind) => sum + (column.kinds[kind] ?? 0), 0) >= valuesOf(column)
+
+const dateProblem = (column: Column, choice: Choice | undefined): FoundProblem | null => {
+  const {dates} = column
+  if (!isMostly(column, 'date') || dateOrderOf(column, choice)) return null
+  const proved = (['dmy', 'mdy', 'ymd'] as const).filter(order => dates[order] > 0)
+  if (!proved.length && !dates.ambiguous) return null
+  return {
+    kind: 'ambiguous',
+    message: proved.length
+      ? `Some dates can only be read in the order ${proved.join(', others ')}`
+      : `${count(dates.ambiguous, 'date')} can be read in several orders and no value shows which`,
+    fix: `Choose an order: choices {"${column.name}": {"dateOrder": "dmy"}}, or mdy or ymd`,
+  }
+}
+
+const markProblem = (column: Column, choice: Choice | undefined): FoundProblem | null => {
+  const {marks} = column
+  if (choice?.as === 'text' || !isMostly(column, 'integer', 'decimal') || decimalMarkOf(column, choice)) return null
+  const both = marks.point > 0 && marks.comma > 0
+  if (!both && !marks.ambiguous) return null
+  return {
+    kind: 'ambiguous',
+    message: both
+      ? 'Some numbers have a decimal point, others a decimal comma'
+      : `${count(marks.ambiguous, 'number')} such as 1,234 can be read in two ways and no value shows which`,
+    fix: `Choose a mark: choices {"${column.name}": {"decimalMark": "point"}}, or comma`,
+  }
+}
+
+const digitsProblem = (column: Column, choice: Choice | undefined): FoundProblem | null => {
+  const {leadingZeros, beyond53, stored} = column
+  const padded = choice?.numbers ? 0 : (stored?.padded ?? 0)
+  if (choice?.as || !(padded || isMostly(column, 'integer', 'decimal'))) return null
+  const losses = [
+    leadingZeros &&
+      leadingZeros.count > padded &&
+      `${count(leadingZeros.count, 'value')} with leading zeros, the first in row ${leadingZeros.firstRow}`,
+    beyond53 && `${count(beyond53.count, 'value')} with more digits than a number keeps, the first in row ${beyond53.firstRow}`,
+    padded && `${count(padded, 'number')} displayed with zeros or signs that the file does not store`,
+  ].filter(Boolean)
+  if (!losses.length) return null
+  return {
+    kind: 'ambiguous',
+    message: `Read as numbers, the column loses something: ${losses.join('; ')}`,
+    fix: `Choose choices {"${column.name}": {"as": "text"}} to keep the cells as they are, or "number" to accept the loss`,
+  }
+}
+
+/** Returns the problem of numbers displayed in thousands. Their values cannot show whether the displayed or the stored number is meant. */
+const scaledProblem = (column: Column, choice: Choice | undefined): FoundProblem | null =>
+  column.stored?.scaled && !choice?.numbers
+    ? {
+        kind: 'ambiguous',
+        message: `${count(column.stored.scaled, 'number')} displayed in thousands or millions. The stored numbers are read`,
+        fix: `Choose choices {"${column.name}": {"numbers": "stored"}} to keep the stored numbers, or "displayed" for the displayed ones`,
+      }
+    : null
+
+const undatedProblem = ({stored}: Column): FoundProblem | null =>
+  stored?.undated
+    ? {
+        kind: 'undated',
+        message: `${count(stored.undated, 'cell')} formatted as dates or times hold numbers that are not valid ones. Their rows fail`,
+        fix: 'Correct the cells or their number format, and send the workbook again. Or replace ######## by a cleaning step',
+      }
+    : null
+
+const lostProblem = ({replaced}: Column): FoundProblem | null =>
+  replaced && {
+    kind: 'lost',
+    message: `${count(replaced.count, 'cell')} with characters that were lost (\ufffd), the first in row ${replaced.firstRow}`,
+    fix: 'Export the file again in the right encoding, or replace the characters by a cleaning step',
+  }
+
+const unsavedProblem = ({stored}: Column): FoundProblem | null =>
+  stored?.uncalculated
+    ? {
+        kind: 'uncalculated',
+        message: `${count(stored.uncalculated, 'formula')} have no value in the file and are read as empty`,
+        fix: 'Open the workbook in a spreadsheet program, let it calculate, save it and send it again',
+      }
+    : null
+
+const count = (n: number, of: string) => `${n.toLocaleString('en')} ${of}${n === 1 ? '' : 's'}`
+const rows = (n: number) => count(n, 'row')

@@ -1,0 +1,111 @@
+import {z} from 'zod'
+import {findEncoding} from './text/encoding.ts'
+
+const isEncoding = (label: string) => findEncoding(label) !== null
+
+const Character = z.string().refine(text => [...text].length === 1 && !/[\r\n\0]/.test(text), 'Must be one character and not a line end')
+
+const apostrophes = z
+  .enum(['remove', 'keep'])
+  .describe(
+    '`remove` removes the apostrophe that failed.csv puts before `=`, `+`, `-`, `@` and similar characters. Default: removed if the file has such cells',
+  )
+
+const csv = {
+  format: z.literal('csv').describe('Text with a delimiter'),
+  encoding: z
+    .string()
+    .refine(isEncoding, 'Must be a WHATWG encoding name, such as utf-8, utf-16le, windows-1252 or shift_jis, or utf-32le or utf-32be')
+    .describe(
+      'The WHATWG name of the encoding, such as `utf-8`, `utf-16le`, `windows-1252` or `shift_jis`, or `utf-32le` or `utf-32be`. Setting it resolves an encoding problem of the file',
+    ),
+  badBytes: z
+    .literal('replace')
+    .describe(
+      '`replace` accepts bytes that are not valid in the encoding and reads each as U+FFFD. Without it, a file with such bytes cannot be run',
+    ),
+  delimiter: Character.describe('The character between two cells'),
+  quote: Character.nullable().describe('The character around quoted cells; null reads quotes as ordinary characters'),
+  strictQuotes: z
+    .boolean()
+    .describe('`true` refuses text after a closing quote and quotes inside an unquoted cell; `false` reads them as text (`5" pipe`)'),
+  apostrophes,
+  headerRow: z.boolean().describe('Whether the first row has the column names; `false` names the columns by number'),
+  skipRows: z
+    .int()
+    .min(0)
+    .max(1000)
+    .describe('Number of lines to skip above the header, as a text editor counts them, including a `sep=` line'),
+  comment: z.string().min(1).max(8).nullable().describe('Lines that begin with this text are skipped; null skips none'),
+  shortRows: z
+    .enum(['refuse', 'fill'])
+    .describe('What to do with a row that has fewer cells than the header: `refuse` fails it as ragged, `fill` adds empty cells'),
+}
+
+const rangeShape = /^\$?[A-Z]{1,3}\$?\d{0,7}(:\$?[A-Z]{1,3}\$?\d{0,7})?$/i
+
+const xlsx = {
+  format: z.literal('xlsx').describe('A workbook'),
+  apostrophes,
+  sheet: z.string().min(1).max(255).describe('Name of the sheet'),
+  headerRow: z.boolean().describe('Whether the first non-empty row of the range has the column names; `false` names the columns by number'),
+  range: z
+    .string()
+    .regex(rangeShape, 'Must be a range such as B3:F200, B3:F, B:F or B3')
+    .nullable()
+    .describe('The range of the sheet to read, such as `B3:F`, `B:F` or `A5`; null reads the whole sheet'),
+}
+
+const CsvReader = z
+  .strictObject({
+    format: csv.format,
+    encoding: csv.encoding.default('utf-8'),
+    // The key is absent unless a user accepts bad bytes. Older builds do not know it, and without it they can read the file.
+    badBytes: csv.badBytes.optional(),
+    // The key is absent unless the file has such cells, because older builds do not know it.
+    apostrophes: csv.apostrophes.optional(),
+    delimiter: csv.delimiter.default(','),
+    quote: csv.quote.default('"'),
+    strictQuotes: csv.strictQuotes.default(false),
+    headerRow: csv.headerRow.default(true),
+    skipRows: csv.skipRows.default(0),
+    comment: csv.comment.default(null),
+    shortRows: csv.shortRows.default('refuse'),
+  })
+  .refine(({delimiter, quote}) => delimiter !== quote, {path: ['quote'], message: 'The quote cannot be the delimiter'})
+  .refine(({delimiter, quote, comment}) => !comment || (!comment.startsWith(delimiter) && comment !== quote), {
+    path: ['comment'],
+    message: 'A comment cannot begin with the delimiter or the quote',
+  })
+export type CsvReader = z.infer<typeof CsvReader>
+
+const XlsxReader = z.strictObject({
+  format: xlsx.format,
+  // The key is absent for the same reason as in `CsvReader`.
+  apostrophes: xlsx.apostrophes.optional(),
+  sheet: xlsx.sheet,
+  headerRow: xlsx.headerRow.default(true),
+  range: xlsx.range.default(null),
+})
+export type XlsxReader = z.infer<typeof XlsxReader>
+
+/** Adds the format to an older stored reader, which has `kind: 'csv'` or no format. Old readers remain, because snapshots never change. */
+const withFormat = (stored: unknown) => {
+  if (typeof stored !== 'object' || stored === null || 'format' in stored) return stored
+  const {kind = 'csv', ...rest} = stored as {kind?: unknown}
+  return {format: kind, ...rest}
+}
+
+/** How a file is read. A run stores the resolved reader, so that row numbers never change. */
+export const Reader = z.preprocess(withFormat, z.discriminatedUnion('format', [CsvReader, XlsxReader]))
+export type Reader = z.infer<typeof Reader>
+
+/** Options that the caller states; the other options are sniffed. There are no defaults, because an absent key must stay absent. */
+export const CsvOptions = z.strictObject({...csv, badBytes: csv.badBytes.nullable().describe('As in a reader; null removes it')}).partial()
+export type CsvOptions = z.infer<typeof CsvOptions>
+export const XlsxOptions = z.strictObject(xlsx).partial()
+export type XlsxOptions = z.infer<typeof XlsxOptions>
+export const ReaderOptions = z
+  .union([CsvOptions, XlsxOptions])
+  .meta({id: 'ReaderOptions', description: 'How to read a file. Options that are left out are detected from the file'})
+export type ReaderOptions = z.infer<typeof ReaderOptions>

@@ -1,0 +1,59 @@
+import type {HeaderProposal} from './csv/header-row.ts'
+
+/**
+ * A row of a file. `rowNumber` counts the rows below the header, from 1. Blank and comment lines of a CSV file are not rows. A blank row of
+ * a sheet is a row if another row follows. `cells` has one text per column unless the row is `ragged`: it has non-empty cells beyond the
+ * last column, or fewer cells than the named columns. The run fails a ragged row as `ROW_RAGGED`; the file is still readable.
+ */
+export type FileRow = {
+  rowNumber: number
+  cells: string[]
+  ragged: boolean
+  /** The stored texts of the cells, such as the number behind a date. Absent if all are equal to `cells`. */
+  stored?: string[]
+  /** Why cells cannot be imported, by index of the cell. A cell that a cleaning step changed can be imported. */
+  faults?: Record<number, string>
+  /** The cells before cleaning. Absent if no cleaning step was applied. */
+  read?: string[]
+  /** Why a cleaning step excluded the row. The row keeps its number but is not processed further and not written. */
+  struck?: string
+}
+
+/**
+ * An opened table. `rows` must be read to its end or closed with `return()`. Afterwards `proposeHeader` returns a later row that looks like
+ * the header.
+ */
+export type Table = {
+  columns: string[]
+  rows: AsyncGenerator<FileRow[], void, undefined>
+  proposeHeader?: (() => HeaderProposal | null) | undefined
+}
+
+export const chunkRows = 500
+export const maxRowCharacters = 1_048_576
+export const maxRowCells = 16_384
+/** Maximum characters of cells held in memory: a chunk ends when it has this many. */
+export const charactersAtOnce = 4 * maxRowCharacters
+/**
+ * Limit of the empty cells that a reader adds to short rows. Without the limit, a small file could expand to thousands of cells per row.
+ */
+export const maxFilledCells = 200_000_000
+
+/** Makes column names unique: a repeated name gets ` (2)`, an empty one becomes `Column 3`. Surrounding blanks are trimmed. */
+export const columnsOf = (header: string[]) => {
+  const names = header.map((name, index) => name.trim() || `Column ${index + 1}`)
+  const taken = new Set(names)
+  // The last number given to each name. With it, a header of equal names is processed in linear time.
+  const numbers = new Map<string, number>()
+  return names.map(name => {
+    const last = numbers.get(name)
+    numbers.set(name, 1)
+    if (last === undefined) return name
+    let number = last + 1
+    while (taken.has(`${name} (${number})`)) number++
+    numbers.set(name, number)
+    return `${name} (${number})`
+  })
+}
+
+export const charactersIn = (cells: string[]) => cells.reduce((sum, cell) => sum + cell.length, 0)

@@ -1,0 +1,96 @@
+import type {Readable} from 'node:stream'
+import type {Pool, Tx} from '../../../sql/database.ts'
+import {findPlan, type Limits} from '../../../sql/plans.ts'
+import {insertSource, type Source} from '../../../sql/sources.ts'
+import {readPlanStatus} from '../../billing/entitlements/plan-status.ts'
+import {findRoom} from '../../billing/entitlements/refusal.ts'
+import type {Config} from '../../config.ts'
+import {Refusal} from '../../errors.ts'
+import {newId} from '../../ids.ts'
+import type {Storage} from '../../storage/storage.ts'
+import {ingest} from '../ingest.ts'
+import type {Parsing} from '../parser/pool.ts'
+import {Reader, type ReaderOptions} from '../reader.ts'
+import type {NamedEncodings} from '../text/sniff.ts'
+import type {ReadSource} from './describe.ts'
+import {assertOpen, findImportSource, lockOpenImport} from './find.ts'
+
+export type SourceDeps = {db: Pool; storage: Storage; config: Config; parsing: Parsing}
+type AddedSource = {
+  org: string
+  importId: string
+  name: string
+  label: string
+  reader?: ReaderOptions | undefined
+  named?: NamedEncodings | undefined
+  body: Readable
+  /** Runs in the transaction that inserts the source. If it throws a refusal, neither source nor stored object is kept. */
+  onSource?: ((tx: Tx, source: Source) => Promise<void>) | undefined
+}
+
+/**
+ * Streams a file into storage and reads it there. The source row is inserted last, so that a refused file or an interrupted upload leaves
+ * neither row nor object.
+ */
+export const addSource = async (
+  {db, storage, config, parsing}: SourceDeps,
+  {org, importId, name, label, reader: stated, named, body, onSource}: AddedSource,
+): Promise<ReadSource> => {
+  await assertOpen(db, {org, importId})
+  parsing.assertRoom(org)
+  const {limits} = await findPlan(db, org)
+  const id = newId('src')
+  const fileKey = `${org}/${importId}/${id}`
+  const maxBytes = mostBytesOf(config, limits)
+  const how = {...(stated && {reader: stated}), ...(named && {named})}
+  const upload = {body, maxBytes, storage, key: fileKey, ...how}
+  const taken = await ingest(upload, file => parsing.run(org, 'readNew', file)).catch(error => explainLift(db, org, error))
+  const {bytes, sha256, found} = taken
+  const {findings, ...read} = found
+  try {
+    return await db.transaction(async tx => {
+      const locked = await lockOpenImport(tx, {org, importId})
+      const source = await insertSource(tx, {importNo: locked.no, id, name, label, fileKey, sha256, bytes, ...read})
+      await onSource?.(tx, source)
+      return {...source, findings}
+    })
+  } catch (error) {
+    // After other errors the commit may have succeeded, so the file is kept. If no row names the file, the periodic listing of storage
+    // finds it.
+    if (error instanceof Refusal) await storage.remove(fileKey)
+    throw error
+  }
+}
+
+/** Returns the maximum bytes of a file: the smaller limit of the org's plan and this deployment. */
+export const mostBytesOf = (config: Config, limits: Limits) => Math.min(config.FILE_LIMIT_BYTES, limits.fileBytes)
+
+/** Rethrows an error. To a `FILE_TOO_LARGE` refusal, it adds the plan that would accept the file. */
+export const explainLift = async (db: Pool, org: string, error: unknown): Promise<never> => {
+  if (!(error instanceof Refusal) || error.code !== 'FILE_TOO_LARGE') throw error
+  const standing = await readPlanStatus(db, org)
+  const lift = await findRoom(db, standing, 'fileBytes', standing.plan.limits.fileBytes + 1)
+  throw new Refusal(error.code, error.message, {...error.extra, lift})
+}
+
+type AddSheetInput = {org: string; importId: string; fromSource: string; sheet: string; label?: string | undefined}
+
+export const addSheet = async (
+  {db, parsing}: SourceDeps,
+  {org, importId, fromSource, sheet, label}: AddSheetInput,
+): Promise<ReadSource> => {
+  const {source} = await findImportSource(db, {org, importId, sourceId: fromSource})
+  await assertOpen(db, {org, importId})
+  if (Reader.parse(source.reader).format !== 'xlsx')
+    throw new Refusal('INVALID', 'Only a workbook has sheets, and this file is CSV. Upload the other file instead')
+  const {name, fileKey, sha256, bytes, evidence} = source
+  const {findings, ...read} = await parsing.run(org, 'readSheet', {fileKey, sheet, evidence})
+  return db.transaction(async tx => {
+    const locked = await lockOpenImport(tx, {org, importId})
+    // A file is deleted with its last source, so the source is looked up again in this transaction.
+    await findImportSource(tx, {org, importId, sourceId: fromSource})
+    const title = label ?? `${name}: ${sheet}`.slice(0, 255)
+    const made = {importNo: locked.no, id: newId('src'), name, label: title, fileKey, sha256, bytes, ...read}
+    return {...(await insertSource(tx, made)), findings}
+  })
+}

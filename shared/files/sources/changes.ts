@@ -1,0 +1,93 @@
+import {isDeepStrictEqual} from 'node:util'
+import type {Source} from '../../../sql/sources.ts'
+import {Refusal} from '../../errors.ts'
+import {type ChoiceChanges, Choices, numbersChosen} from '../choices.ts'
+import type {Cleaning} from '../cleaning/cleaning.ts'
+import {Reader, type ReaderOptions} from '../reader.ts'
+import type {FileDeps} from '../stored-file.ts'
+import {describeFindings} from './describe.ts'
+import {evidenceOf, type SourceEvidence} from './evidence.ts'
+import {type FileRead, readSource} from './read.ts'
+import {answerEncoding, changeReader} from './reader-changes.ts'
+
+export type SourceChanges = {
+  label?: string | undefined
+  reader?: ReaderOptions | undefined
+  /** The encoding that a template keeps. It is used only if the bytes do not show the file's encoding and no user has chosen it. */
+  keptEncoding?: string | undefined
+  cleaning?: Cleaning | undefined
+  choices?: ChoiceChanges | undefined
+  /** Ignores choices for columns that the file does not have, instead of refusing them. */
+  fittingChoices?: boolean | undefined
+}
+
+export type ChangedSource = FileRead & Pick<Source, 'label' | 'cleaning' | 'choices'>
+
+type ApplyChangesInput = {source: Source; changes: SourceChanges}
+
+/** Applies the changes to a source. If the reader or the cleaning changes, the file is read to its end. */
+export const applyChanges = async (deps: FileDeps, changing: ApplyChangesInput): Promise<ChangedSource> => {
+  const planned = plan(changing)
+  return planned.apply(planned.reading ? await readSource(deps, planned.reading) : planned.unchanged)
+}
+
+/** Applies the changes without reading the file. Returns null if the file must be read. */
+export const applyUnread = (changing: ApplyChangesInput): ChangedSource | null => {
+  const planned = plan(changing)
+  return planned.reading ? null : planned.apply(planned.unchanged)
+}
+
+const plan = ({source, changes}: ApplyChangesInput) => {
+  const {label = source.label, reader, keptEncoding, cleaning = source.cleaning} = changes
+  const known = evidenceOf(source)
+  const choices = (changes.fittingChoices ? fittingOf(changes, known) : changes.choices) ?? {}
+  const current = Reader.parse(source.reader)
+  const {reader: choiceChanges, encoding} = changeReader({reader: source.reader, evidence: known}, {...reader}, keptEncoding)
+  assertSameFormat(current, reader)
+  const before = Choices.parse(source.choices)
+  const chosen = {...before, ...choices}
+  const isSame =
+    isDeepStrictEqual(choiceChanges, current) && isDeepStrictEqual(cleaning, source.cleaning) && readNumbersAlike(current, before, chosen)
+  const apply = (read: Awaited<ReturnType<typeof readSource>>): ChangedSource => {
+    const evidence = encoding ? answerEncoding(read.evidence, encoding) : read.evidence
+    const made = {label, cleaning, reader: read.reader, rows: read.rows, choices: choose(before, choices, evidence)}
+    return {...made, evidence: JSON.stringify(evidence), findings: describeFindings(made, evidence)}
+  }
+  return {
+    reading: isSame ? null : {fileKey: source.fileKey, cleaning, reader: choiceChanges, choices: withoutNull(chosen), evidence: known},
+    unchanged: {reader: current, rows: source.rows, evidence: known},
+    apply,
+  }
+}
+
+/** Drops choices for columns that neither the file nor its cleaning has. */
+const fittingOf = ({choices = {}, cleaning = []}: SourceChanges, {columns, fileColumns}: SourceEvidence): ChoiceChanges => {
+  const own = fileColumns ?? columns.map(({name}) => name)
+  const names = new Set([...own, ...cleaning.flatMap(step => (step.step === 'split' ? step.into : []))])
+  return Object.fromEntries(Object.entries(choices).filter(([name]) => names.has(name)))
+}
+
+const assertSameFormat = (current: Reader, options: ReaderOptions = {}) => {
+  if (options.format !== undefined && options.format !== current.format)
+    throw new Refusal('INVALID', `The file has the format ${current.format} and cannot be read as another. Upload another file`)
+}
+
+const withoutNull = (choices: ChoiceChanges): Choices =>
+  Object.fromEntries(Object.entries(choices).flatMap(([name, choice]) => (choice ? [[name, choice]] : [])))
+
+/** Whether both choices read the numbers of a workbook alike. If they do not, the cells change and the file is read again. */
+const readNumbersAlike = ({format}: Reader, before: Choices, choiceChanges: ChoiceChanges) => {
+  const [one, other] = [numbersChosen(before), numbersChosen(withoutNull(choiceChanges))]
+  return format === 'csv' || Object.keys(choiceChanges).every(name => isDeepStrictEqual(one(name), other(name)))
+}
+
+const choose = (current: Choices, changes: ChoiceChanges, {columns}: SourceEvidence): Choices => {
+  const names = new Set(columns.map(({name}) => name))
+  const unknown = Object.keys(changes).filter(name => !names.has(name))
+  if (unknown.length)
+    throw new Refusal('INVALID', `The file has no column "${unknown[0]}". Use the column names of the source`, {
+      issues: unknown.map(name => ({path: ['choices', name], message: 'No such column'})),
+    })
+  const chosen = Object.entries({...current, ...changes}).filter(([name, choice]) => choice !== null && names.has(name))
+  return Choices.parse(Object.fromEntries(chosen))
+}

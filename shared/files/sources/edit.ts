@@ -1,0 +1,36 @@
+import {findSource, type Source, updateSource} from '../../../sql/sources.ts'
+import {Refusal} from '../../errors.ts'
+import type {Parsing} from '../parser/pool.ts'
+import type {SourceDeps} from './add.ts'
+import {applyUnread, type ChangedSource, type SourceChanges} from './changes.ts'
+import {isShort, type ReadSource} from './describe.ts'
+import {assertOpen, findImportSource, lockOpenImport, type OfSource} from './find.ts'
+
+/** Maximum of reads of the file, which is read again if another request changes the source in the meantime. */
+const mostReadings = 3
+
+/**
+ * Changes the given parts of a source. If the reader or the cleaning changes, the file is read again and its evidence is replaced. If this
+ * read fails, the source stays unchanged. Runs keep their snapshots.
+ */
+export const editSource = async ({db, parsing}: SourceDeps, place: OfSource, changes: SourceChanges): Promise<ReadSource> => {
+  for (let reading = 0; reading < mostReadings; reading++) {
+    const {source} = await findImportSource(db, place)
+    await assertOpen(db, place)
+    const {findings, ...changed} = await apply(parsing, place.org, {source, changes})
+    const kept = await db.transaction(async tx => {
+      const {no} = await lockOpenImport(tx, place)
+      const now = await findSource(tx, {importNo: no, id: source.id})
+      if (!now) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
+      return now.version === source.version ? updateSource(tx, {importNo: no, id: source.id, ...changed}) : null
+    })
+    if (kept) return {...kept, findings}
+  }
+  throw new Refusal('BUSY', 'Another request is changing the source. Read the source again, then repeat the change', {retryAfterMs: 1_000})
+}
+
+/**
+ * Applies the changes. If the evidence is short and the file need not be read, they are applied here and do not wait in the parser queue.
+ */
+const apply = (parsing: Parsing, org: string, changing: {source: Source; changes: SourceChanges}): Promise<ChangedSource> | ChangedSource =>
+  (isShort(changing.source) && applyUnread(changing)) || parsing.run(org, 'change', changing)

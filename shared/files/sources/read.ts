@@ -1,0 +1,72 @@
+import type {Source} from '../../../sql/sources.ts'
+import {Refusal} from '../../errors.ts'
+import {StorageMissing} from '../../storage/missing.ts'
+import {type Choices, numbersChosen} from '../choices.ts'
+import {examine} from '../examine.ts'
+import {type NewFile, readNewFile, type SniffedFile} from '../new-file.ts'
+import type {Reader} from '../reader.ts'
+import {type FileDeps, limitsOf, openFile} from '../stored-file.ts'
+import {openBadBytes} from '../text/bad-bytes.ts'
+import {checked} from '../text/sniff.ts'
+import {describeFindings} from './describe.ts'
+import type {SourceEvidence} from './evidence.ts'
+
+type ReadSourceInput = Pick<Source, 'fileKey' | 'cleaning'> & {reader: object; choices: Choices; evidence: SourceEvidence}
+/** What was found in the file. `isGuarded`: cells of the workbook have the apostrophes of failed.csv. */
+type FoundFile = {reader: Reader; rows: number; evidence: SourceEvidence; isGuarded?: boolean | undefined}
+
+/** The result of a read as the source row stores it. `evidence` and `findings` are JSON; for `findings`, see `describeFindings`. */
+export type FileRead = {reader: Reader; rows: number; evidence: string; findings: string}
+
+export const readNewSource = async ({storage, config}: FileDeps, file: NewFile): Promise<FileRead> => {
+  const {reader, rows, ...evidence} = await readNewFile({storage, limits: limitsOf(config)}, file)
+  return {reader, rows, evidence: JSON.stringify(evidence), findings: describeFindings({reader, choices: {}}, evidence)}
+}
+
+/** Reads another sheet of a workbook. `evidence` is that of the sheet that was read before. */
+export const readSheet = async (
+  deps: FileDeps,
+  {fileKey, sheet, evidence: known}: {fileKey: string; sheet: string; evidence: string},
+): Promise<FileRead> => {
+  const asked = {fileKey, cleaning: [], choices: {}, reader: {format: 'xlsx', sheet}, evidence: JSON.parse(known)}
+  const found = await readSource(deps, asked)
+  const {reader, rows, evidence} = found.isGuarded
+    ? await readSource(deps, {...asked, reader: {...asked.reader, apostrophes: 'remove'}})
+    : found
+  return {reader, rows, evidence: JSON.stringify(evidence), findings: describeFindings({reader, choices: {}}, evidence)}
+}
+
+/** Reads the stored file to its end with the given options. The sniffed facts of the upload are kept. */
+export const readSource = async (
+  deps: FileDeps,
+  {fileKey, cleaning, reader: asked, choices, evidence: {sniffed, text}}: ReadSourceInput,
+): Promise<FoundFile> => {
+  const reader = checked(asked)
+  try {
+    const bad = openBadBytes()
+    const file = await openFile(deps, {fileKey, reader, cleaning}, {numbersOf: numbersChosen(choices), bad})
+    const {rows, ...evidence} = await examine(file, file.workbook)
+    return {
+      reader: file.workbook && reader.format === 'xlsx' ? {...reader, sheet: file.workbook.sheet.name} : reader,
+      rows,
+      isGuarded: file.workbook?.guards.found,
+      evidence: {
+        ...(sniffed && {sniffed: sniffedFor(sniffed, file.workbook?.sheet.name)}),
+        ...evidence,
+        // The candidates depend on the bytes, not on the chosen encoding.
+        ...(reader.format === 'csv' && {text: {...text, bad: bad.found()}}),
+      },
+    }
+  } catch (error) {
+    throw error instanceof StorageMissing ? fileGone() : error
+  }
+}
+
+/** Returns the sniffed facts for a sheet. If another sheet is chosen, drops the note about the skipped first sheet. */
+const sniffedFor = (sniffed: SniffedFile, sheet: string | undefined): SniffedFile => {
+  if (!('passed' in sniffed) || sniffed.sheet === sheet) return sniffed
+  const {passed: _, ...rest} = sniffed
+  return rest
+}
+
+export const fileGone = () => new Refusal('FILE_GONE', 'The file is no longer in storage. Upload it again')

@@ -1,0 +1,35 @@
+import {Reader, type ReaderOptions} from '../reader.ts'
+import {findEncoding} from '../text/encoding.ts'
+import {isEncodingOpen} from '../text/text-problems.ts'
+import type {SourceEvidence} from './evidence.ts'
+
+type ReadResult = {reader: unknown; evidence: SourceEvidence}
+
+type ChosenEncoding = {encoding: string; how: 'stated' | 'template'}
+
+/**
+ * Applies options to a source's reader. If the encoding changes, the acceptance of bad bytes ends. A template's encoding is used only if
+ * the bytes do not show the file's encoding and no user has chosen it.
+ */
+export const changeReader = (
+  source: ReadResult,
+  options: ReaderOptions,
+  keptEncoding: string | undefined,
+): {reader: Reader | object; encoding: ChosenEncoding | null} => {
+  const current = Reader.parse(source.reader)
+  if (current.format !== 'csv') return {reader: {...current, ...options}, encoding: null}
+  const {encoding: label, badBytes, ...others} = {badBytes: undefined, encoding: undefined, ...options}
+  const encoding = chosenEncoding(source, label, keptEncoding)
+  const {badBytes: accepted, ...rest} = {...current, ...others, ...(encoding && {encoding: encoding.encoding})}
+  const keeps = badBytes === undefined && accepted !== undefined && rest.encoding === current.encoding
+  return {reader: {...rest, ...(keeps || badBytes ? {badBytes: 'replace'} : {})}, encoding}
+}
+
+const chosenEncoding = ({reader, evidence}: ReadResult, label: string | undefined, kept: string | undefined): ChosenEncoding | null => {
+  if (label !== undefined) return {encoding: findEncoding(label) ?? label, how: 'stated'}
+  if (kept === undefined || !isEncodingOpen({reader, ...evidence})) return null
+  return {encoding: findEncoding(kept) ?? kept, how: 'template'}
+}
+
+export const answerEncoding = (evidence: SourceEvidence, {encoding, how}: ChosenEncoding): SourceEvidence =>
+  evidence.sniffed && 'encoding' in evidence.sniffed ? {...evidence, sniffed: {...evidence.sniffed, encoding, how}} : evidence

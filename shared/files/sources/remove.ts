@@ -1,0 +1,19 @@
+import {setFlows} from '../../../sql/imports.ts'
+import {deleteSource} from '../../../sql/sources.ts'
+import type {SourceDeps} from './add.ts'
+import {findImportSource, lockOpenImport, type OfSource} from './find.ts'
+
+/**
+ * Removes a source. Flows that read it are kept, and the import becomes a draft until they are saved again. The stored file is deleted too,
+ * unless another source or the results of a run need it. Then it is deleted with the import.
+ */
+export const removeSource = async ({db, storage}: Pick<SourceDeps, 'db' | 'storage'>, place: OfSource): Promise<void> => {
+  const free = await db.transaction(async tx => {
+    const {no, flows} = await lockOpenImport(tx, place)
+    const {source} = await findImportSource(tx, place)
+    const isFree = await deleteSource(tx, {importNo: no, id: source.id})
+    if (flows.some(flow => (flow as {sourceId?: string}).sourceId === source.id)) await setFlows(tx, {no, flows, state: 'draft'})
+    return isFree ? source.fileKey : null
+  })
+  if (free) await storage.remove(free)
+}

@@ -1,0 +1,32 @@
+import type {Survey} from './byte-survey.ts'
+import {isWide} from './encoding.ts'
+import type {CsvSniffed} from './sniff.ts'
+
+type Encoding = Pick<CsvSniffed, 'encoding' | 'how'>
+
+/** Decides the encoding from all bytes of a file. `begun` is the encoding found from the first bytes and the sender's statement. */
+export const decideEncoding = (begun: Encoding, survey: Survey): Encoding => {
+  const {valid, invalid, cutBytes} = survey
+  const isNamed = begun.how === 'content type' || begun.how === 'template'
+  if (isNamed && isWide(begun.encoding)) return begun
+  if (!isNamed && begun.how !== 'utf-8') return begun
+  if (valid + invalid + cutBytes === 0) return isNamed ? begun : {encoding: 'utf-8', how: 'ascii'}
+  if (isNamed) return isContradicted(begun, survey) ? question : begun
+  return isMostlyUtf8(survey) ? begun : question
+}
+
+/** Means that a user must choose the encoding. The caller replaces `utf-8` by the most likely candidate. */
+const question: Encoding = {encoding: 'utf-8', how: 'fallback'}
+
+/**
+ * Whether the bytes are UTF-8 apart from damage. Text in another encoding is almost never valid UTF-8 by chance, so a few damaged bytes do
+ * not exclude UTF-8.
+ */
+const isMostlyUtf8 = ({valid, invalid, cutBytes}: Survey) => valid >= invalid && (invalid > 0 || valid > 0 || cutBytes !== 1)
+
+/**
+ * Whether the bytes contradict the encoding that a header or a template names. A file that is valid UTF-8 throughout was not saved in
+ * another encoding. A file that was first read as UTF-8 has no zero bytes of UTF-16 or UTF-32.
+ */
+const isContradicted = ({encoding}: Encoding, {valid, invalid, cutBytes}: Survey) =>
+  encoding === 'utf-8' || (valid > 0 && invalid + cutBytes === 0)

@@ -1,0 +1,122 @@
+import {isUtf8} from 'node:buffer'
+import iconv from 'iconv-lite'
+import {isWide} from './encoding.ts'
+import {cutLength, scanUtf8} from './utf8-scan.ts'
+
+/** Placeholder for undecodable bytes. It becomes U+FFFD once the row is known. Text cannot contain this noncharacter. */
+export const badPlace = '\ufdd0'
+
+/**
+ * A decoded piece. `from` is the offset of the text in the file, `badByte` the offset of its first bad place. Both are known for UTF-8
+ * only.
+ */
+export type DecodedText = {text: Buffer; bad: number; from?: number; badByte?: number; cut?: boolean}
+export type Decoder = {decode(piece: Buffer): DecodedText; end(): DecodedText}
+
+/** Decodes the bytes of an encoding to UTF-8, piece by piece. Undecodable bytes become `badPlace` and are counted. */
+export const openDecoder = (encoding: string): Decoder => {
+  if (encoding === 'utf-8') return openUtf8()
+  if (isWide(encoding)) return openWide(encoding)
+  return openLegacy(encoding)
+}
+
+const badBytes = Buffer.from(badPlace)
+
+/** Decodes UTF-8. Valid text is checked and passed on unchanged. */
+const openUtf8 = (): Decoder => {
+  let rest: Buffer = Buffer.alloc(0)
+  let before = 0
+  const decode = (piece: Buffer): DecodedText => {
+    const all = rest.length ? Buffer.concat([rest, piece]) : piece
+    const text = all.subarray(0, all.length - cutLength(all))
+    rest = Buffer.from(all.subarray(text.length))
+    const from = before
+    before += text.length
+    return isUtf8(text) ? {text, bad: 0, from} : {...withoutBad(text, from), from}
+  }
+  const end = (): DecodedText => (rest.length ? {text: badBytes, bad: 1, from: before, badByte: before, cut: true} : {text: rest, bad: 0})
+  return {decode, end}
+}
+
+const withoutBad = (bytes: Buffer, before: number): DecodedText => {
+  const parts: Buffer[] = []
+  let [bad, good, badByte] = [0, 0, 0]
+  const replace = (from: number, to: number) => {
+    if (bad++ === 0) badByte = before + from
+    parts.push(bytes.subarray(good, from), badBytes)
+    good = to
+  }
+  const {rest} = scanUtf8(bytes, replace)
+  if (rest) replace(bytes.length - rest, bytes.length)
+  return {text: Buffer.concat([...parts, bytes.subarray(good)]), bad, badByte}
+}
+
+/** Decodes UTF-16 and UTF-32. Half a surrogate pair and an invalid code point are bad places. */
+const openWide = (encoding: string): Decoder => {
+  const width = encoding.startsWith('utf-16') ? 2 : 4
+  const isBig = encoding.endsWith('be')
+  let rest: Buffer = Buffer.alloc(0)
+  const decode = (piece: Buffer): DecodedText => {
+    const all = rest.length ? Buffer.concat([rest, piece]) : piece
+    const whole = all.subarray(0, all.length - (all.length % width))
+    const text = width === 2 ? readUtf16(whole, isBig) : readUtf32(whole, isBig)
+    // The second half of the last surrogate pair may be in the next piece.
+    const half = width === 2 && isHighSurrogate(text.charCodeAt(text.length - 1)) ? 1 : 0
+    rest = Buffer.from(all.subarray(whole.length - 2 * half))
+    return replaceHalves(text.slice(0, text.length - half))
+  }
+  const end = (): DecodedText => (rest.length ? {text: badBytes, bad: 1, cut: true} : {text: rest, bad: 0})
+  return {decode, end}
+}
+
+const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdbff
+
+const readUtf16 = (bytes: Buffer, isBig: boolean) => (isBig ? Buffer.from(bytes).swap16() : bytes).toString('utf16le')
+
+/** Decodes UTF-32. An invalid code point becomes a lone surrogate, and lone surrogates are replaced later. */
+const readUtf32 = (bytes: Buffer, isBig: boolean) => {
+  const parts: string[] = []
+  for (let at = 0; at < bytes.length; at += 4) {
+    const code = isBig ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at)
+    parts.push(code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? '\udc00' : String.fromCodePoint(code))
+  }
+  return parts.join('')
+}
+
+const replaceHalves = (text: string): DecodedText => {
+  if (text.isWellFormed()) return {text: Buffer.from(text), bad: 0}
+  let bad = 0
+  const replaced = text.replace(/\p{Surrogate}/gu, () => {
+    bad++
+    return badPlace
+  })
+  return {text: Buffer.from(replaced), bad}
+}
+
+/**
+ * Encodings that are decoded by iconv, because Node decodes them only in part: EUC-KR without the Windows extension, Big5 without the Hong
+ * Kong and ETEN characters.
+ */
+const byIconv: Record<string, string> = {'euc-kr': 'cp949', big5: 'big5'}
+
+const openLegacy = (encoding: string): Decoder => {
+  const decode = byIconv[encoding] ? decodeByIconv(byIconv[encoding]) : decodeByNode(encoding)
+  return {decode: piece => replaceLost(decode(piece)), end: () => ({...replaceLost(decode()), cut: true})}
+}
+
+const decodeByNode = (encoding: string) => {
+  const decoder = new TextDecoder(encoding)
+  // Without `stream`, some versions of Node read windows-1252 as ISO-8859-1.
+  return (piece?: Buffer) => (piece ? decoder.decode(piece, {stream: true}) : decoder.decode())
+}
+
+const decodeByIconv = (name: string) => {
+  const decoder = iconv.getDecoder(name)
+  return (piece?: Buffer) => (piece ? decoder.write(piece) : (decoder.end() ?? ''))
+}
+
+/** Replaces U+FFFD by `badPlace`. These encodings cannot encode U+FFFD, so it marks bytes that could not be decoded. */
+const replaceLost = (text: string): DecodedText => {
+  const parts = text.split('\ufffd')
+  return {text: Buffer.from(parts.length > 1 ? parts.join(badPlace) : text), bad: parts.length - 1}
+}

@@ -1,0 +1,117 @@
+import {analyse} from 'chardet'
+import type {Survey} from './byte-survey.ts'
+import {badPlace, openDecoder} from './decoder.ts'
+import {findEncoding} from './encoding.ts'
+
+/** An encoding that may be that of the file, with some of the file's cells decoded by it. */
+export type EncodingCandidate = {encoding: string; samples: string[]}
+
+/** Single-byte encodings, in the order in which they are offered if the bytes do not distinguish them. */
+const singleByte = [
+  ...['windows-1252', 'windows-1250', 'windows-1251', 'iso-8859-15', 'iso-8859-2', 'windows-1254', 'windows-1253', 'windows-1257'],
+  ...['windows-1255', 'windows-1256', 'windows-1258', 'windows-874', 'iso-8859-5', 'iso-8859-7', 'koi8-r', 'ibm866', 'macintosh'],
+]
+const multiByte = ['shift_jis', 'euc-jp', 'gb18030', 'big5', 'euc-kr']
+
+const mostSamples = 5
+const sampleCharacters = 60
+/** If more than this share of the characters would be wrong, an encoding is left out. The limit is not 0, because a file may be damaged. */
+const mostWrong = 1 / 20
+
+/**
+ * Finds the encodings in which the whole file can be read, most likely first. `utf-8` is included if any part of the file is UTF-8. The
+ * encoding `declared` is always included.
+ */
+export const findCandidates = async (
+  bytes: AsyncIterable<Uint8Array>,
+  survey: Survey,
+  declared: string | null,
+): Promise<EncodingCandidate[]> => {
+  const fitting = await findFitting(bytes)
+  const isUtf8Possible = survey.valid > 0 || survey.cutBytes > 1
+  const names = new Set([...fitting, ...(declared ? [declared] : []), ...(isUtf8Possible ? ['utf-8'] : [])])
+  if (names.size === 0) names.add('windows-1252')
+  const ranks = rankByDetector(survey.excerpts)
+  // UTF-8 comes first if at least as many places are valid as invalid in it; otherwise it comes last.
+  ranks.set('utf-8', survey.valid >= survey.invalid ? 1_000 : -1)
+  return [...names]
+    .toSorted((a, b) => (ranks.get(b) ?? 0) - (ranks.get(a) ?? 0))
+    .map(encoding => ({encoding, samples: samplesOf(survey.excerpts, encoding)}))
+}
+
+const samplesOf = (excerpts: Buffer[], encoding: string): string[] =>
+  excerpts.slice(0, mostSamples).map(excerpt => {
+    const decoder = openDecoder(encoding)
+    const text = `${decoder.decode(excerpt).text}${excerpt.length < 100 ? decoder.end().text : ''}`.replaceAll(badPlace, '\ufffd').trim()
+    return [...text].slice(0, sampleCharacters).join('')
+  })
+
+/** Ranks encodings by the detector's confidence. The ranks are only a proposal, because a user chooses. */
+const rankByDetector = (excerpts: Buffer[]): Map<string, number> => {
+  const ranks = new Map<string, number>()
+  const sample = Buffer.concat(excerpts.flatMap(excerpt => [excerpt, Buffer.from('\n')]))
+  const isWestern = excerpts.every(isSingleLetters)
+  for (const {name, confidence} of analyse(sample)) {
+    const encoding = findEncoding(name)
+    if (encoding === null || (isWestern && multiByte.includes(encoding))) continue
+    ranks.set(encoding, Math.max(confidence, ranks.get(encoding) ?? 0))
+  }
+  return ranks
+}
+
+/** Whether every byte beyond ASCII stands alone among letters. An accented letter does; half of a two-byte character does not. */
+const isSingleLetters = (excerpt: Buffer) =>
+  !/[\x80-\xff]{2}|[\x80-\xff][^\w\s]|[\x80-\xff]_|[^\w\s][\x80-\xff]/.test(excerpt.toString('latin1'))
+
+const findFitting = async (bytes: AsyncIterable<Uint8Array>): Promise<string[]> => {
+  const counts = new Float64Array(256)
+  const attempts = multiByte.map(openAttempt)
+  let beyondAscii = 0
+  for await (const chunk of bytes) {
+    const piece = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    for (const byte of piece) {
+      if (byte < 0x80) continue
+      counts[byte]!++
+      beyondAscii++
+    }
+    for (const attempt of attempts) attempt.add(piece, beyondAscii)
+  }
+  const fits = (wrong: number) => wrong <= beyondAscii * mostWrong
+  return [
+    ...singleByte.filter(encoding => fits(countWrong(encoding, counts))),
+    ...attempts.filter(({end}) => fits(end())).map(({encoding}) => encoding),
+  ]
+}
+
+/** Counts bytes that are undefined in a single-byte encoding or are control characters. */
+const countWrong = (encoding: string, counts: Float64Array) => {
+  let wrong = 0
+  for (let byte = 0x80; byte < 256; byte++) {
+    if (
+      counts[byte]! > 0 &&
+      wrongIn(
+        openDecoder(encoding)
+          .decode(Buffer.from([byte]))
+          .text.toString(),
+      ) > 0
+    )
+      wrong += counts[byte]!
+  }
+  return wrong
+}
+
+const wrongIn = (text: string) => text.match(/[\u0080-\u009f\ue000-\uf8ff\ufdd0]/g)?.length ?? 0
+
+const openAttempt = (encoding: string) => {
+  const decoder = openDecoder(encoding)
+  let [wrong, isGivenUp] = [0, false]
+  return {
+    encoding,
+    add(piece: Buffer, beyondAscii: number) {
+      if (isGivenUp) return
+      wrong += wrongIn(decoder.decode(piece).text.toString())
+      isGivenUp = wrong > 1_000 && wrong > 2 * mostWrong * beyondAscii
+    },
+    end: () => (isGivenUp ? Infinity : wrong + decoder.end().bad),
+  }
+}

@@ -1,0 +1,30 @@
+import {Refusal} from '../../errors.ts'
+
+const foreign: [string, string][] = [
+  ['%PDF-', 'a PDF'],
+  ['\u001f\u008b', 'a gzip file'],
+  ['Rar!', 'a RAR archive'],
+  ['7z\u00bc\u00af', 'a 7-Zip archive'],
+  ['{\\rtf', 'an RTF document'],
+]
+
+/** Detects the format from the file's first bytes. Refuses known formats that cannot be read, and names them. */
+export const formatOf = (sample: Uint8Array): 'csv' | 'xlsx' => {
+  const start = Buffer.from(sample.subarray(0, 8)).toString('latin1')
+  if (start.startsWith('PK\u0003\u0004') || start.startsWith('PK\u0005\u0006')) return 'xlsx'
+  if (start.startsWith('\u00d0\u00cf\u0011\u00e0')) throw compound(sample)
+  const found = foreign.find(([mark]) => start.startsWith(mark))
+  if (found) throw new Refusal('FILE_FORMAT', `The file is ${found[1]}. Save it as CSV (UTF-8) or as .xlsx and send that`)
+  return 'csv'
+}
+
+/**
+ * Returns the format of an OLE compound file. It is a workbook with a password if it has a stream of this name, else an old .xls workbook.
+ */
+const compound = (sample: Uint8Array) =>
+  Buffer.from(sample).includes(Buffer.from('EncryptedPackage', 'utf16le'))
+    ? new Refusal('FILE_ENCRYPTED', 'The workbook is protected by a password. Save it without one and send that')
+    : new Refusal(
+        'FILE_FORMAT',
+        'The file is an old Excel workbook (.xls), or one with a password. Save it as .xlsx without a password, or as CSV (UTF-8), and send that',
+      )

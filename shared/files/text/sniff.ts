@@ -1,0 +1,119 @@
+import {Refusal} from '../../errors.ts'
+import {hasGuards} from '../../runs/results/formula-guard.ts'
+import {scoreDelimiters} from '../csv/delimiter.ts'
+import {type CsvOptions, type CsvReader, Reader} from '../reader.ts'
+import {findEncoding, findMarked, isSameFamily, isWide} from './encoding.ts'
+import {decodeSample} from './text.ts'
+
+export const sampleBytes = 65_536
+
+/**
+ * The detected properties of the file. For each property, it says how it was found, so that the UI can show this and a user can change it.
+ */
+export type CsvSniffed = {
+  encoding: string
+  /**
+   * How the encoding was found. `stated`: by the caller, for this file. `content type`: by the charset that was sent with the file.
+   * `template`: kept by the template. `ascii`: the file has nothing beyond ASCII. `fallback`: the bytes do not show the encoding, so a user
+   * must choose it; until then the encoding is a proposal.
+   */
+  how: 'stated' | 'content type' | 'template' | 'byte order mark' | 'utf-8' | 'ascii' | 'zero bytes' | 'fallback'
+  delimiter: string
+  delimiterHow: 'stated' | 'sep line' | 'counted' | 'single column'
+  skipRows: number
+}
+
+/** Encodings that are named for a file outside its reader options. */
+export type NamedEncodings = {charset?: string | undefined; kept?: string | undefined}
+
+/**
+ * Resolves the first reader. Stated options are kept; the others are sniffed from the file's first 64 KiB. If an encoding is not stated,
+ * named or shown by these bytes, UTF-8 is assumed until the whole file is read.
+ */
+export const resolveReader = (
+  sample: Uint8Array,
+  stated: CsvOptions = {},
+  named: NamedEncodings = {},
+): {reader: CsvReader; sniffed: CsvSniffed} => {
+  const {encoding, how} = sniffEncoding(sample, {...named, stated: stated.encoding})
+  const text = decodeSample(sample, encoding)
+  const separator = /^"?sep=([^\r\n"])"?(?:\r\n|\r|\n)/i.exec(text)?.[1]
+  const skipRows = stated.skipRows ?? (separator ? 1 : 0)
+  const {delimiter, delimiterHow} = stated.delimiter
+    ? {delimiter: stated.delimiter, delimiterHow: 'stated' as const}
+    : separator
+      ? {delimiter: separator, delimiterHow: 'sep line' as const}
+      : countDelimiters(text, {quote: stated.quote, skipRows, comment: stated.comment, cut: sample.length >= sampleBytes})
+  const {badBytes, ...others} = stated
+  // If a long failed.csv has no such cells in its sample, it begins with a `sep=` line.
+  const isGuarded = hasGuards(text, delimiter) || (separator === ',' && sample.length >= sampleBytes)
+  const reader = consistent({
+    ...(isGuarded && {apostrophes: 'remove'}),
+    ...others,
+    ...(badBytes && {badBytes}),
+    encoding,
+    delimiter,
+    skipRows,
+  })
+  return {reader, sniffed: {encoding, how, delimiter, delimiterHow, skipRows}}
+}
+
+/**
+ * Checks the reader, because stated and sniffed options can contradict each other: for example a comment that begins with the delimiter.
+ */
+const consistent = (options: CsvOptions) => checked({...options, format: 'csv'}) as CsvReader
+
+export const checked = (options: object): Reader => {
+  const {data, error} = Reader.safeParse(options)
+  if (data) return data
+  throw new Refusal(
+    'INVALID',
+    `The file cannot be read with these options: ${error.issues.map(({message}) => message).join('; ')}. Set other reader options`,
+    {issues: error.issues},
+  )
+}
+
+type NamedEncoding = NamedEncodings & {stated?: string | undefined}
+
+/**
+ * Finds the encoding from a sample. In order of precedence: the stated encoding, a byte order mark, the charset of the content type, the
+ * template's encoding, zero bytes. Otherwise it is UTF-8.
+ */
+export const sniffEncoding = (sample: Uint8Array, {stated, charset, kept}: NamedEncoding = {}): Pick<CsvSniffed, 'encoding' | 'how'> => {
+  const marked = findMarked(sample)
+  const explicit = stated === undefined ? null : findEncoding(stated)
+  if (explicit) return {encoding: marked && isSameFamily(explicit, marked) ? marked : explicit, how: 'stated'}
+  if (marked) return {encoding: marked, how: 'byte order mark'}
+  const ofCharset = findOther(charset)
+  if (ofCharset) return {encoding: ifFitting(sample, ofCharset), how: 'content type'}
+  const ofTemplate = findOther(kept)
+  if (ofTemplate) return {encoding: ifFitting(sample, ofTemplate), how: 'template'}
+  const wide = sniffWide(sample)
+  return wide ? {encoding: wide, how: 'zero bytes'} : {encoding: 'utf-8', how: 'utf-8'}
+}
+
+/**
+ * Returns the encoding of a label, but null for UTF-8. The bytes show UTF-8 anyway, and clients name it without having checked the file.
+ */
+const findOther = (label: string | undefined) => {
+  const encoding = label === undefined ? null : findEncoding(label)
+  return encoding === 'utf-8' ? null : encoding
+}
+
+/** Returns the encoding, or UTF-8 if the bytes exclude it. UTF-16 and UTF-32 have zero bytes at least in delimiters and line ends. */
+const ifFitting = (sample: Uint8Array, encoding: string) => (isWide(encoding) && !sample.includes(0) ? 'utf-8' : encoding)
+
+/** Detects UTF-16. In Western text, most of its two-byte characters have a zero byte, always in the same position. */
+const sniffWide = (sample: Uint8Array) => {
+  const zeros: [number, number] = [0, 0]
+  for (let index = 0; index < sample.length; index++) if (sample[index] === 0) zeros[index % 2]!++
+  const pairs = sample.length / 2
+  if (zeros[1] > pairs * 0.3 && zeros[0] < pairs * 0.05) return 'utf-16le'
+  if (zeros[0] > pairs * 0.3 && zeros[1] < pairs * 0.05) return 'utf-16be'
+  return
+}
+
+const countDelimiters = (text: string, options: Parameters<typeof scoreDelimiters>[1]) => {
+  const delimiter = scoreDelimiters(text, options)
+  return delimiter ? {delimiter, delimiterHow: 'counted' as const} : {delimiter: ',', delimiterHow: 'single column' as const}
+}

@@ -1,0 +1,84 @@
+import {type DisplayedNumber, displayNumber, type NumberFormat, sectionFor} from './number-format.ts'
+import {isoOf} from './serial-date.ts'
+import type {SharedStrings} from './shared-strings.ts'
+import type {Styles} from './styles.ts'
+import {corrupt} from './zip.ts'
+
+/** A cell as written in the sheet. `text` is the text of its element `v` or `is`. */
+export type SheetCell = {column: number; type: string; style: number; text: string; formula: boolean; valued: boolean}
+
+/**
+ * How the file stores a cell, or how its number format displays it if that differs. `date`: a number displayed as a date or time.
+ * `undated`: the cell is formatted as a date but has no valid date. `uncalculated`: a formula without a saved value. For `percent`,
+ * `scaled` and `padded`, see `DisplayedNumber`.
+ */
+export type StoredKind = 'text' | 'date' | 'boolean' | 'error' | 'uncalculated' | 'undated' | DisplayedNumber['kind']
+
+/** Which value of a formatted number is read. `auto` reads the displayed value, but the stored value of numbers displayed in thousands. */
+export type Numbers = 'auto' | 'displayed' | 'stored'
+/** How the numbers of a column are read. If `as` is `number`, padded numbers lose their padding, unless `numbers` overrides this. */
+export type NumberReading = {numbers?: Numbers | undefined; as?: 'text' | 'number' | undefined}
+
+/**
+ * A cell as read. `stored` is the text in the file. `plain` has the stored number in decimal digits, if `text` differs. `fault` says why
+ * the cell cannot be imported.
+ */
+export type ReadCell = {text: string; stored: string; kind: StoredKind; plain?: string; fault?: string}
+
+export type CellContext = {strings: SharedStrings; styles: Styles; epoch: 1900 | 1904}
+
+/**
+ * Returns a cell as text as its format displays it. Numbers keep all digits of the file and are never converted to floats. Currency signs,
+ * digit grouping and rounding of a format are ignored. Dates are ISO 8601 by the workbook's epoch. A formula gives its saved value.
+ */
+export const readCell = ({type, style, text, formula, valued}: SheetCell, {strings, styles, epoch}: CellContext): ReadCell => {
+  const as = (kind: StoredKind, value: string, stored = value): ReadCell => ({text: value, stored, kind})
+  if (formula && !valued) return as('uncalculated', '')
+  if (type === 's') return as('text', text === '' ? '' : strings.at(Number(text)))
+  if (type === 'inlineStr' || type === 'str') return as('text', text)
+  if (type === 'b') return as('boolean', text === '1' || text === 'true' ? 'TRUE' : text === '' ? '' : 'FALSE', text)
+  if (type === 'e') return as('error', text)
+  if (type === 'd') return as('date', text)
+  if (type !== 'n') throw corrupt(`a cell is of a type called ${type.slice(0, 20)}`)
+  const stored = text.trim()
+  const format = styles[style]
+  const digits = plain(stored)
+  if (!format || format.isPlain || stored === '' || Number.isNaN(Number(stored))) return as('number', digits, stored)
+  return readDate(format, stored, epoch) ?? {...displayNumber(format, digits), stored, plain: digits}
+}
+
+/** The text that spreadsheet programs display for a number that is not a valid date. */
+const undated = '########'
+
+/**
+ * The fault of a cell without a valid date. It does not contain the number, because messages are logged and the number may be personal
+ * data.
+ */
+const undatedFault = 'The cell is formatted as a date or time, but its number is not a valid one. Correct the cell or its number format'
+
+const readDate = (format: NumberFormat, stored: string, epoch: 1900 | 1904): ReadCell | null => {
+  const kind = format.date ?? sectionFor(format, Number(stored)).date
+  if (!kind) return null
+  const iso = isoOf(Number(stored), kind, epoch)
+  if (iso !== null) return {text: iso, stored, kind: 'date'}
+  return {text: undated, stored, kind: 'undated', fault: undatedFault}
+}
+
+export const textOf = ({kind, text, plain = text}: ReadCell, {numbers = 'auto', as}: NumberReading): string => {
+  if (numbers === 'auto') return kind === 'scaled' || (kind === 'padded' && as === 'number') ? plain : text
+  return numbers === 'stored' ? plain : text
+}
+
+const exponential = /^([+-]?)(\d+)(?:\.(\d+))?e([+-]?\d{1,3})$/i
+const longestExponent = 40
+
+/** Writes `1.2E+17` with all its digits and `1E-3` as `0.001`. It only moves the decimal point. */
+const plain = (number: string) => {
+  const [, sign, whole, fraction = '', exponent] = exponential.exec(number) ?? []
+  if (whole === undefined || Math.abs(Number(exponent)) > longestExponent) return number
+  const point = whole.length + Number(exponent)
+  const digits = `${'0'.repeat(Math.max(0, 1 - point))}${whole}${fraction}${'0'.repeat(Math.max(0, point - whole.length - fraction.length))}`
+  const at = Math.max(1, point)
+  const rest = digits.slice(at).replace(/(?<!0)0+$/, '')
+  return `${sign}${digits.slice(0, at).replace(/^0+(?=\d)/, '')}${rest && `.${rest}`}`
+}

@@ -1,0 +1,31 @@
+import {maxRowCells} from '../row.ts'
+import {columnOf, lastRow} from './sheet.ts'
+
+/** A range of cells. Columns count from 0, rows from 1; both ends are inclusive. `right` is null if the range has no last column. */
+export type Range = {top: number; bottom: number; left: number; right: number | null}
+
+/** Parses `B3:F200`, `B3:F` and `B:F`. `B3` means all cells from B3 to the right and below. */
+export const rangeOf = (text: string | null): Range => {
+  if (text === null) return {top: 1, bottom: lastRow, left: 0, right: null}
+  const [from = '', to] = text.replaceAll('$', '').split(':')
+  const [one, other] = [cornerOf(from), to === undefined ? null : cornerOf(to)]
+  if (!other) return {top: one.row ?? 1, bottom: lastRow, left: one.column, right: null}
+  const [top, bottom] = [one.row ?? 1, other.row ?? lastRow]
+  return {
+    top: Math.min(top, bottom),
+    bottom: Math.max(top, bottom),
+    left: Math.min(one.column, other.column),
+    right: Math.min(maxRowCells - 1, Math.max(one.column, other.column)),
+  }
+}
+
+export const fromRow = (text: string | null, row: number): string => {
+  const [from = 'A', to] = (text ?? 'A').replaceAll('$', '').split(':')
+  const [column, last] = [from.replace(/\d+$/, ''), to]
+  return last === undefined ? `${column}${row}` : `${column}${row}:${last}`
+}
+
+const cornerOf = (text: string) => {
+  const digits = /\d+$/.exec(text)?.[0]
+  return {column: columnOf(text), row: digits ? Math.max(1, Number(digits)) : null}
+}

@@ -1,0 +1,37 @@
+import type {DiscoveredField} from '../../crm/discovered.ts'
+import type {ColumnReading} from '../../files/choices.ts'
+
+/** The properties of a field that the conversion needs; a run's snapshot stores only these. */
+export type FieldShape = Pick<DiscoveredField, 'apiName' | 'type' | 'length' | 'picklist'> & {decimalPlaces?: number | null}
+
+export type {ColumnReading as Reading}
+
+/** How the values of one mapping are read. Without a reading, only numbers with a decimal point and ISO 8601 dates are accepted. */
+export type Rules = {
+  reading?: ColumnReading | undefined
+  format?: string | undefined
+  /** Time zone of times without an offset. */
+  zone?: string | undefined
+  /** Whether a value that the picklist does not have is rejected or passed on unchanged. */
+  unlisted?: 'reject' | 'pass' | undefined
+  /** Picklist values by lower-case cell text. */
+  map?: ReadonlyMap<string, string> | undefined
+}
+
+export type RefusedValue = {ok: false; code: 'INVALID_VALUE' | 'TOO_LONG' | 'NOT_IN_PICKLIST' | 'AMBIGUOUS_VALUE'; message: string}
+/** The result of a conversion. `rounded`: the text has more decimal places than the field. */
+export type ConvertedValue = {ok: true; value: unknown; rounded?: boolean} | RefusedValue
+export type Conversion = (text: string, field: FieldShape, rules: Rules) => ConvertedValue
+
+export const converted = (value: unknown): ConvertedValue => ({ok: true, value})
+export const invalid = ({apiName}: FieldShape, expected: string): RefusedValue => ({
+  ok: false,
+  code: 'INVALID_VALUE',
+  message: `${apiName} takes ${expected}`,
+})
+
+export const tooLong = ({apiName, length}: FieldShape, size: number, unit = 'characters'): RefusedValue => ({
+  ok: false,
+  code: 'TOO_LONG',
+  message: `${apiName} takes at most ${length} ${unit}; this cell has ${size}`,
+})

@@ -1,0 +1,82 @@
+import {type Conversion, converted, invalid, type Rules} from './converted.ts'
+import {dateFormatOf, isReal, type Moment, offsetAt, offsetIn, writeDay, writeMoment} from './date-format.ts'
+
+const DAY = /^(\d{4})-(\d\d)-(\d\d)$/
+const MOMENT = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$/
+/** Matches a date of three numbers with a four-digit year, and optionally a time. The column's reading decides the order of the numbers. */
+const NUMBERS = /^(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?:[ T](\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?$/
+const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/
+
+export const convertDate: Conversion = (text, field, rules) => {
+  if (rules.format === undefined && isIsoDay(text)) return converted(text)
+  const moment = momentOf(text, rules)
+  // A date field accepts a time only at midnight, because spreadsheets write dates so. Any other time would be lost, and an offset can
+  // change the day.
+  const isDay = moment && moment.offset === undefined && !moment.hour && !moment.minute && !moment.second
+  return isDay ? converted(writeDay(moment)) : invalid(field, `a date as ${said(rules, 'YYYY-MM-DD')}`)
+}
+
+/**
+ * Converts a text to a date with a time. If the time has no offset, the mapping's zone applies. A date without a time is read as midnight
+ * only if the mapping has a format.
+ */
+export const convertMoment: Conversion = (text, field, rules) => {
+  const moment = momentOf(text, rules)
+  const isMidnight = rules.format !== undefined && rules.zone !== undefined
+  if (!moment || (moment.hour === undefined && !isMidnight))
+    return invalid(field, `a date and a time as ${said(rules, 'YYYY-MM-DDThh:mm:ss with its offset from UTC')}`)
+  if (moment.offset !== undefined) return converted(writeMoment(moment, moment.offset))
+  if (rules.zone === undefined) return invalid(field, 'a time with its offset from UTC: this one has none, and the mapping names no zone')
+  const offset = offsetAt(moment, rules.zone)
+  return offset === null
+    ? invalid(field, `a time that the clocks of ${rules.zone} show once: they skip this one or show it twice`)
+    : converted(writeMoment(moment, offset))
+}
+
+export const convertTime: Conversion = (text, field) => (TIME.test(text) ? converted(text) : invalid(field, 'a time of day as hh:mm'))
+
+const said = ({format, reading}: Rules, usual: string) => {
+  if (format !== undefined) return format
+  return reading && !reading.dateOrder ? `${usual}: choose the order of the column's dates, or give the mapping a format` : usual
+}
+
+/** Parses a date. Tries the mapping's format, then ISO 8601, which is unambiguous, then the column's known order. */
+const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
+  if (format !== undefined) {
+    const known = dateFormatOf(format)
+    const read = typeof known === 'string' ? null : known.read(text)
+    return read ?? (/^y/i.test(format) ? null : isoMoment(text))
+  }
+  return isoMoment(text) ?? (reading?.dateOrder ? orderedMoment(text, reading.dateOrder) : null)
+}
+
+const isIsoDay = (text: string) => {
+  const [, year, month, day] = DAY.exec(text) ?? []
+  return year !== undefined && isReal({year: Number(year), month: Number(month), day: Number(day), minute: 0, second: 0})
+}
+
+const isoMoment = (text: string): Moment | null => {
+  const [, year, month, day, hour, minute = '0', second = '0', zone] = DAY.exec(text) ?? MOMENT.exec(text) ?? []
+  return checked({year, month, day, hour, minute, second}, zone)
+}
+
+const PLACES = {dmy: [2, 1, 0], mdy: [2, 0, 1], ymd: [0, 1, 2]} as const
+
+const orderedMoment = (text: string, order: keyof typeof PLACES): Moment | null => {
+  const [, first, , second, third, hour, minute = '0', seconds = '0'] = NUMBERS.exec(text) ?? []
+  const [year, month, day] = PLACES[order].map(place => [first, second, third][place])
+  if (year?.length !== 4 || (month?.length ?? 3) > 2 || (day?.length ?? 3) > 2) return null
+  return checked({year, month, day, hour, minute, second: seconds}, undefined)
+}
+
+type ReadMoment = Record<'year' | 'month' | 'day' | 'hour', string | undefined> & {minute: string; second: string}
+
+const checked = ({year, month, day, hour, minute, second}: ReadMoment, zone: string | undefined): Moment | null => {
+  if (year === undefined) return null
+  const moment = {
+    ...{year: Number(year), month: Number(month), day: Number(day), minute: Number(minute), second: Number(second)},
+    ...(hour !== undefined && {hour: Number(hour)}),
+    ...(zone !== undefined && {offset: offsetIn(zone)}),
+  }
+  return isReal(moment) ? moment : null
+}

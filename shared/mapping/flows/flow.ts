@@ -1,0 +1,118 @@
+import {z} from 'zod'
+import {LIMITS} from '../../expressions/limits.ts'
+import {Parent} from './parent.ts'
+import {Patch} from './patch.ts'
+import {Subform} from './subform.ts'
+
+/** One JavaScript expression; `expressions/README.md` describes what it can use. */
+const Expression = z.string().min(1).max(LIMITS.sourceChars)
+
+const Words = z.record(z.string().max(300), z.string().max(300)).refine(words => Object.keys(words).length <= 2_000, 'At most 2,000 words')
+
+const Mapping = z
+  .strictObject({
+    field: z.string().min(1).describe('API name of the field to write'),
+    mode: z
+      .enum(['column', 'static', 'expression', 'search', 'skip'])
+      .describe(
+        'Where the value comes from. `column`: the cell of `source`, or the result of `transform` for it. `static`: `staticValue`. `expression`: the result of `transform`. `search`: the record of the linked module whose `searchField` equals the cell, or equals the result of `searchExpression`. `skip`: the field is not written',
+      ),
+    source: z.string().nullish().describe('Name of the column in the file'),
+    staticValue: z.string().nullish().describe('With `static`: the value for every row'),
+    transform: Expression.nullish().describe('A JavaScript expression that gives the value; with `column` it sees the cell as `value`'),
+    searchField: z
+      .string()
+      .nullish()
+      .describe('With `search`: a field of the module that is searched. Default: its naming field. For users: `email` or `full_name`'),
+    searchMethod: z
+      .enum(['equals', 'word'])
+      .nullish()
+      .describe('`word` uses the CRM’s free-text search, which lags behind writes and finds more; null means `equals`'),
+    searchExpression: Expression.nullish().describe('With `search`: a JavaScript expression that gives the value to search for'),
+    onNone: z
+      .enum(['leave', 'fail', 'skip'])
+      .nullish()
+      .describe('If no record is found: leave the link empty (default), fail the row, or skip the row'),
+    onMany: z
+      .enum(['leave', 'first', 'ask', 'skip'])
+      .nullish()
+      .describe(
+        'If several records are found: leave the link empty, use the oldest, hold the row back and ask (default, not for users), or skip the row',
+      ),
+    empty: z
+      .enum(['leave', 'clear'])
+      .default('leave')
+      .describe('What an empty cell means: leave the field alone, or clear it. The cell `\\N` always clears'),
+    picklist: z
+      .enum(['reject', 'pass', 'map'])
+      .nullish()
+      .describe('How to treat a value that the picklist does not have: fail the row, pass the value to the CRM, or replace it by `map`'),
+    map: Words.nullish().describe('With `picklist: map`: picklist values by the words of the file, at most 2,000'),
+    format: z
+      .string()
+      .max(60)
+      .nullish()
+      .describe('Date format of the column if it is not ISO 8601: `dd/MM/yyyy` or `DD/MM/YYYY`, `d MMM yy HH:mm`'),
+    zone: z.string().max(100).nullish().describe('Time zone of a time without an offset, such as `Europe/Berlin`'),
+    patch: Patch.nullish().describe('Write the field after all rows of all flows; null writes it with the row'),
+  })
+  .meta({id: 'Mapping', description: 'How one field gets its value'})
+export type Mapping = z.output<typeof Mapping>
+
+const Match = z.strictObject({
+  by: z.array(z.string().min(1)).min(1).max(5).describe('API names of the fields that together identify a row’s record'),
+  onOne: z
+    .enum(['update', 'skip', 'create'])
+    .default('update')
+    .describe('If one record is found: update it, skip the row, or create another'),
+  onMany: z
+    .enum(['ask', 'first', 'skip'])
+    .default('ask')
+    .describe('If several records are found: hold the row back and ask, use the oldest, or skip the row'),
+  unchanged: z
+    .enum(['skip', 'write'])
+    .optional()
+    .describe(
+      'The found record already holds every value: skip the row with the code `UNCHANGED`, or update it all the same. New flows skip; stored flows without this key write',
+    ),
+})
+
+export const Flow = z
+  .strictObject({
+    id: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,64}$/, 'Letters, digits, _ and -, at most 64')
+      .describe('Id of the flow, unique within the import'),
+    sourceId: z.string().describe('Id of the source it reads; in a template, the slot of a source'),
+    module: z.string().describe('API name of the module it writes; for a subform, the subform’s own module'),
+    filter: Expression.nullish().describe(
+      'A JavaScript expression. Rows for which it is not true are left out of the flow; the run only counts them',
+    ),
+    guard: Expression.nullish().describe('A JavaScript expression. A row for which it is not true is skipped and logged'),
+    match: Match.optional().describe('How rows find existing records; without it, every row creates a record'),
+    fields: z.array(Mapping).min(1).max(500).describe('The field mappings'),
+    parent: Parent.optional().describe('Links rows to the records of another flow’s rows'),
+    subform: Subform.optional().describe('Writes rows into a subform of another flow’s records'),
+  })
+  .meta({id: 'Flow', description: 'Writes one module from one file'})
+export type Flow = z.output<typeof Flow>
+
+export const expressionsOf = ({filter, guard, fields}: Flow): string[] =>
+  [
+    filter,
+    guard,
+    ...fields.flatMap(({mode, transform, searchExpression}) => {
+      if (mode === 'search') return [searchExpression]
+      return mode === 'column' || mode === 'expression' ? [transform] : []
+    }),
+  ].filter(source => source != null)
+
+export const Flows = z.array(Flow).min(1).max(50).describe('Flows in the order their records are written')
+
+/** Adds the options that new flows get by default. A stored flow without these options keeps its behaviour. */
+export const addFlowDefaults = (flows: Flow[]): Flow[] =>
+  flows.map(flow =>
+    flow.match?.onOne === 'update' ? {...flow, match: {...flow.match, unchanged: flow.match.unchanged ?? ('skip' as const)}} : flow,
+  )
+
+export {findIssues, type Issue} from './issues.ts'

@@ -1,0 +1,53 @@
+import {isDeepStrictEqual} from 'node:util'
+import {z} from 'zod'
+import {Refusal} from '../../errors.ts'
+
+/**
+ * The numbering that all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. A flow's row
+ * numbers refer to one file under one reader. Records and open questions of a chain are stored under these numbers, so entries are never
+ * removed.
+ */
+export const Lineage = z.object({
+  modules: z.array(z.string()),
+  flows: z.array(z.object({id: z.string(), sha256: z.string(), reader: z.unknown()})),
+  /**
+   * The time that expressions see as now, in ms since 1970, and the seed of their random numbers. Both are stored, so that a retried row
+   * gives the same values.
+   */
+  clock: z.number().default(0),
+  seed: z.string().default(''),
+})
+export type Lineage = z.infer<typeof Lineage>
+
+/** Maximum of modules and of flows that the runs of a chain may have together. */
+const mostNames = 1_000
+
+type Names = Pick<Lineage, 'modules' | 'flows'>
+type WrittenFields = {id: string; module: string; sourceId: string}
+type ReadColumns = {id: string; label: string; sha256: string; reader: unknown}
+
+/**
+ * Extends the lineage for a chain's next run, or creates it for the first run. Refuses a flow whose file or reader changed, because its row
+ * numbers would mean other rows.
+ */
+export const extendLineage = (before: Names | null, {flows, sources}: {flows: WrittenFields[]; sources: ReadColumns[]}): Names => {
+  const pinned = new Map(before?.flows.map(flow => [flow.id, flow]))
+  const named = flows.map(({id, sourceId}) => {
+    const {sha256, reader, label} = sources.find(source => source.id === sourceId)!
+    const pin = pinned.get(id)
+    if (pin && (pin.sha256 !== sha256 || !isDeepStrictEqual(pin.reader, reader)))
+      throw new Refusal(
+        'SNAPSHOT_CHANGED',
+        `Flow ${id} read another file in the earlier run, or read "${label}" with other reader options. Restore the file and options to retry, or start a new run`,
+        {flow: id},
+      )
+    return pin ?? {id, sha256, reader}
+  })
+  const lineage = {
+    modules: [...new Set([...(before?.modules ?? []), ...flows.map(({module}) => module)])],
+    flows: [...new Map([...(before?.flows ?? []), ...named].map(flow => [flow.id, flow])).values()],
+  }
+  if (lineage.modules.length > mostNames || lineage.flows.length > mostNames)
+    throw new Refusal('NOT_READY', `The runs of this retry chain use more than ${mostNames} modules or flows. Start a new run`)
+  return lineage
+}

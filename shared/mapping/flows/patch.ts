@@ -1,0 +1,52 @@
+import {z} from 'zod'
+import {ROW_STATUSES} from '../../configuration/annotation.ts'
+import type {DiscoveredModule} from '../../crm/discovered.ts'
+import type {Flow, Mapping} from './flow.ts'
+import {type FlowIssue, issue} from './value-issues.ts'
+
+/** Row statuses with a record to patch. `exists` and `skipped` mean that an existing record was left unchanged. */
+const WITH_RECORD: readonly string[] = ['created', 'updated', 'exists', 'skipped']
+
+/**
+ * Options of a field that is written after all rows of all flows. The field is written to the records of rows with one of these statuses.
+ * `if-absent`: only if the record's field is empty; an unticked checkbox counts as empty.
+ */
+export const Patch = z.strictObject({
+  when: z
+    .array(z.enum(ROW_STATUSES))
+    .min(1)
+    .default(['created', 'updated'])
+    .describe('Statuses of the rows whose records are patched; at least one of `created`, `updated`, `exists` and `skipped`'),
+  overwrite: z
+    .enum(['always', 'if-absent'])
+    .default('always')
+    .describe('`if-absent`: only if the record has no value in the field; an unticked checkbox counts as no value'),
+})
+export type Patch = z.output<typeof Patch>
+
+/** Splits the mappings of a flow into fields written with the row and fields written later. */
+export const splitMappings = <M extends Pick<Mapping, 'mode' | 'patch'>>(fields: M[]) => {
+  const used = fields.filter(({mode}) => mode !== 'skip')
+  return {written: used.filter(({patch}) => !patch), patched: used.filter(({patch}) => patch)}
+}
+
+export const patchIssues = ({fields, match}: Flow, module: DiscoveredModule | undefined): FlowIssue[] => {
+  const {written, patched} = splitMappings(fields)
+  const issues = patched.flatMap(mapping => {
+    const at = fields.indexOf(mapping)
+    const field = module?.fields.find(({apiName}) => apiName === mapping.field)
+    const place = (message: string) => issue(['fields', at, 'patch'], message)
+    return [
+      ...(mapping.patch!.when.some(status => WITH_RECORD.includes(status))
+        ? []
+        : [place(`Only rows with a record can be patched. Add one of ${WITH_RECORD.join(', ')}`)]),
+      ...(field?.required ? [place(`A record cannot be created without ${mapping.field}. Write it with the row`)] : []),
+      ...(match?.by.includes(mapping.field)
+        ? [place(`Rows cannot be matched by ${mapping.field}, because it is written after the rows`)]
+        : []),
+    ]
+  })
+  return patched.length > 0 && written.length === 0
+    ? [...issues, issue(['fields'], 'Every field is a patch. Write at least one field with the row')]
+    : issues
+}

@@ -1,0 +1,67 @@
+import {type Conversion, converted, type FieldShape, type RefusedValue, type Rules, tooLong} from './converted.ts'
+
+export const fold = (text: string) => text.trim().toLowerCase()
+
+/**
+ * Finds an option by display value, else by actual value, else by either in another letter case. The options must be checked here, because
+ * the CRM stores a text that matches no option without an error.
+ */
+export const findOption = (text: string, {picklist}: Pick<FieldShape, 'picklist'>) => {
+  const folded = text.toLowerCase()
+  return (
+    picklist.find(({display}) => display === text) ??
+    picklist.find(({actual}) => actual === text) ??
+    picklist.find(({actual, display}) => [display, actual].some(name => name.toLowerCase() === folded))
+  )
+}
+
+/**
+ * Returns the display value of the option, because create, update and COQL take display values. Source: help.zoho.com, Kaizen #205, "Use
+ * the display_value in API requests".
+ */
+export const findChoice = (text: string, field: Pick<FieldShape, 'picklist'>): string | undefined => findOption(text, field)?.display
+
+/** Returns the value for a text: from the mapping's own table, else from the picklist, else by the mapping's rule for unlisted values. */
+const choose = (text: string, field: FieldShape, {map, unlisted}: Rules): string | undefined =>
+  findChoice(map?.get(fold(text)) ?? text, field) ?? (unlisted === 'pass' ? text : undefined)
+
+const notListed = ({apiName}: FieldShape, which: string): RefusedValue => ({
+  ok: false,
+  code: 'NOT_IN_PICKLIST',
+  message: `${apiName} does not list ${which}`,
+})
+
+export const convertChoice: Conversion = (text, field, rules) => {
+  const choice = choose(text, field, rules)
+  if (choice === undefined) return notListed(field, 'this value')
+  return field.length && choice.length > field.length ? tooLong(field, choice.length) : converted(choice)
+}
+
+/** Converts values separated by semicolons, or a JSON list of texts. It stops at the first value that is not listed. */
+export const convertChoices: Conversion = (text, field, rules) => {
+  const chosen = new Set<string>()
+  for (const part of new Set(listIn(text).map(part => part.trim()))) {
+    if (part === '') continue
+    const choice = choose(part, field, rules)
+    if (choice === undefined) return notListed(field, 'one of these values')
+    chosen.add(choice)
+  }
+  return converted([...chosen])
+}
+
+/** Splits a cell into tags as `convertChoices` does. The CRM creates missing tags. Shape: the vendor's SDK, `Tag` with a `name`. */
+export const convertTags: Conversion = text =>
+  converted([...new Set(listIn(text).map(part => part.trim()))].filter(part => part !== '').map(name => ({name})))
+
+const listIn = (text: string): string[] => {
+  if (text.startsWith('[') && text.endsWith(']')) {
+    try {
+      const list: unknown = JSON.parse(text)
+      if (Array.isArray(list) && list.every(one => typeof one === 'string')) return list
+    } catch (error) {
+      // Text that looks like a list but is not valid JSON is split like any other text.
+      if (!(error instanceof SyntaxError)) throw error
+    }
+  }
+  return text.split(';')
+}

@@ -1,0 +1,210 @@
+import {z} from 'zod'
+import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
+import {parseExpression} from '../../expressions/parse.ts'
+import {Cleaning} from '../../files/cleaning/cleaning.ts'
+import {conversionTypeOf} from './field-types.ts'
+import {expressionsOf, Flow} from './flow.ts'
+import {namespacesOf, SnapshotLibrary} from './libraries.ts'
+import {extendLineage, Lineage} from './lineage.ts'
+import {compileLookups, SnapshotLookup} from './lookups.ts'
+
+/** The newest snapshot format. A build refuses a snapshot with a newer format (`FROM_FUTURE`). */
+export const SNAPSHOT_FORMAT = 5
+
+/** Returns the format of a snapshot. If no flow has nested rows, it is the older format, so that previous builds can execute the run. */
+export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => (flows.some(({nested}) => nested) ? SNAPSHOT_FORMAT : 4)
+
+const Field = z.object({
+  apiName: z.string(),
+  label: z.string(),
+  type: z.string(),
+  length: z.number().nullable(),
+  decimalPlaces: z.number().nullable().default(null),
+  unique: z.boolean(),
+  picklist: z.array(z.object({display: z.string(), actual: z.string(), unused: z.literal(true).optional()})),
+})
+
+/**
+ * How the values of one column are read. `as`: whether text that looks like a number is kept as text. `numbers` exists since format 4;
+ * without it, numbers are read as stored.
+ */
+const Reading = z.object({
+  dateOrder: z.enum(['dmy', 'mdy', 'ymd']).optional(),
+  decimalMark: z.enum(['point', 'comma']).optional(),
+  as: z.enum(['text', 'number']).optional(),
+  numbers: z.enum(['auto', 'displayed', 'stored']).optional(),
+})
+
+const SnapshotSource = z.object({
+  no: z.number(),
+  id: z.string(),
+  label: z.string(),
+  fileKey: z.string(),
+  sha256: z.string(),
+  reader: z.unknown(),
+  cleaning: Cleaning.optional(),
+  /** Columns after cleaning; the first `fileColumns` are those of the file. */
+  columns: z.array(z.string()),
+  fileColumns: z.number().optional(),
+  /** `rows` counts all rows of the file; cleaning excludes `struck` of them. */
+  rows: z.number(),
+  struck: z.number().optional(),
+  /** How the ambiguous values of each column are read, if a user chose it or some value proves it. */
+  readings: z.record(z.string(), Reading).optional(),
+})
+export type SnapshotSource = z.infer<typeof SnapshotSource>
+
+/**
+ * Returns the number of rows to read at most. The exact number is unknown before the file is read, because the positions of struck rows are
+ * unknown.
+ */
+export const rowsToRead = ({rows, struck = 0}: SnapshotSource, {from = 1, to = rows}: RowRange = {}): number =>
+  Math.min(rows - struck, Math.max(0, Math.min(to, rows) - from + 1))
+
+/** A module in a snapshot. `namingField` is the field by which users know its records. */
+const SnapshotModule = z.object({
+  no: z.number(),
+  apiName: z.string(),
+  label: z.string(),
+  fields: z.array(Field),
+  namingField: z.string().nullable().optional(),
+})
+export type SnapshotModule = z.infer<typeof SnapshotModule>
+
+/**
+ * A flow in a snapshot. `searches` has the number of the lookup by field. `nested` is set for a subform flow whose rows are sent in the
+ * create of a new parent. `required`: the CRM creates no parent without rows. `layout`: only a layout requires rows, and the CRM decides.
+ */
+const SnapshotFlow = z.object({
+  no: z.number(),
+  sourceNo: z.number(),
+  moduleNo: z.number(),
+  flow: Flow,
+  searches: z.record(z.string(), z.number()).default({}),
+  nested: z.enum(['required', 'layout']).optional(),
+})
+export type SnapshotFlow = z.infer<typeof SnapshotFlow>
+
+/** A range of row numbers. Both ends are inclusive. */
+export const RowRange = z
+  .strictObject({
+    from: z.int().min(1).optional().describe('Number of the first row, from 1. Default: the first row'),
+    to: z.int().min(1).optional().describe('Number of the last row. Default: the last row'),
+  })
+  .refine(({from = 1, to = from}) => from <= to, 'The last row of a range cannot be before its first row')
+export type RowRange = z.infer<typeof RowRange>
+
+/** All data that a run needs to be repeated exactly, even if the import, its files or the CRM's fields change. */
+export const Snapshot = z.object({
+  connector: z.string(),
+  discovery: z.string(),
+  takenAt: z.string(),
+  sources: z.array(SnapshotSource),
+  modules: z.array(SnapshotModule),
+  flows: z.array(SnapshotFlow),
+  /** The lineage. It is empty in snapshots from before lineages existed. */
+  lineage: Lineage.default({modules: [], flows: [], clock: 0, seed: ''}),
+  rows: RowRange.optional(),
+  /** Number of the last of the import's decisions that the run applies, or 0 for none. */
+  decidedUpTo: z.number().default(0),
+  lookups: z.array(SnapshotLookup).default([]),
+  /**
+   * The libraries that the run's expressions call, with their source. So a later publish or removal of a library does not change the run.
+   */
+  libraries: z.array(SnapshotLibrary).default([]),
+  context: z.record(z.string(), z.json()).default({}),
+})
+export type Snapshot = z.infer<typeof Snapshot>
+
+type SnapshotInput = {
+  connector: string
+  discovery: string
+  sources: SnapshotSource[]
+  flows: Flow[]
+  modules: Map<string, DiscoveredModule>
+  /** Seed of the random numbers. Only the first run of a chain uses it. */
+  seed: string
+  before?: Lineage | null
+  rows?: RowRange | undefined
+  decidedUpTo?: number
+  libraries?: SnapshotLibrary[]
+  context?: Snapshot['context']
+}
+
+/**
+ * Takes the snapshot of a run. Modules and flows keep their numbers through a retry chain, because the run tables refer to these numbers.
+ */
+export const takeSnapshot = ({
+  connector,
+  discovery,
+  sources,
+  flows,
+  modules,
+  before = null,
+  rows,
+  decidedUpTo = 0,
+  ...given
+}: SnapshotInput): Snapshot => {
+  const {clock, seed} = before?.seed ? before : {clock: Date.now(), seed: given.seed}
+  const lineage = {...extendLineage(before, {flows, sources}), clock, seed}
+  const {lookups, searches} = compileLookups(flows, {modules, lineage})
+  const names = [...new Set(flows.map(({module}) => module))]
+  return {
+    connector,
+    discovery,
+    takenAt: new Date().toISOString(),
+    sources,
+    modules: names.map(name => shapeModule(modules.get(name)!, lineage.modules.indexOf(name) + 1, flows)),
+    flows: flows.map((flow, at) => ({
+      no: lineage.flows.findIndex(({id}) => id === flow.id) + 1,
+      sourceNo: sources.find(({id}) => id === flow.sourceId)!.no,
+      moduleNo: lineage.modules.indexOf(flow.module) + 1,
+      flow,
+      searches: searches[at]!,
+      ...nestedOf(flow, flows, modules),
+    })),
+    lineage,
+    ...(rows && {rows}),
+    decidedUpTo,
+    lookups,
+    ...usedIn(flows, given),
+  }
+}
+
+/**
+ * Returns whether the rows of a subform flow are sent in the create of their parent. The CRM creates a record with a mandatory subform only
+ * together with a row. Source: its refusal of other requests, `MANDATORY_NOT_FOUND`.
+ */
+const nestedOf = ({subform}: Flow, flows: Flow[], modules: SnapshotInput['modules']): Pick<SnapshotFlow, 'nested'> => {
+  const parents = flows.find(({id}) => id === subform?.parentFlow)
+  const field = modules.get(parents?.module ?? '')?.fields.find(({apiName}) => apiName === subform?.field)
+  if (!field?.creatable) return {}
+  return field.required ? {nested: 'required'} : field.layoutRequired ? {nested: 'layout'} : {}
+}
+
+/** Returns the libraries and the context that the expressions use. Others are not stored. */
+const usedIn = (flows: Flow[], {libraries = [], context = {}}: Pick<SnapshotInput, 'libraries' | 'context'>) => {
+  const parsed = flows.flatMap(expressionsOf).map(source => parseExpression(source, {namespaces: namespacesOf(libraries)}))
+  const used = new Set(parsed.flatMap(result => (result.ok ? result.parsed.namespaces : [])))
+  return {libraries: libraries.filter(({namespace}) => used.has(namespace)), context: parsed.length ? context : {}}
+}
+
+const shapeModule = ({apiName, label, namingField, fields}: DiscoveredModule, no: number, flows: Flow[]): SnapshotModule => {
+  const used = new Set(
+    flows
+      .filter(({module}) => module === apiName)
+      .flatMap(flow => [...flow.fields.map(({field}) => field), ...(flow.match?.by ?? []), ...(flow.parent ? [flow.parent.field] : [])]),
+  )
+  return {
+    no,
+    apiName,
+    label,
+    namingField,
+    fields: fields.filter(field => used.has(field.apiName)).map(shapeField),
+  }
+}
+
+const shapeField = (field: DiscoveredField): SnapshotModule['fields'][number] => {
+  const {apiName, label, length, decimalPlaces, unique, picklist} = field
+  return {apiName, label, type: conversionTypeOf(field), length, decimalPlaces, unique: unique !== null, picklist}
+}

@@ -1,0 +1,74 @@
+import {z} from 'zod'
+import type {Tx} from '../../../sql/database.ts'
+import {insertDecisions, listRules, type NewDecision} from '../../../sql/decisions.ts'
+import {lockImport} from '../../../sql/imports.ts'
+import {findQuestions} from '../../../sql/questions.ts'
+import {Refusal} from '../../errors.ts'
+import type {FoundRun} from '../../runs/find.ts'
+import {assertStillKept} from '../../runs/kept.ts'
+
+const Key = z
+  .string()
+  .regex(/^[0-9a-f]{32}$/, 'Must be the key of a question')
+  .describe('The key of the question')
+const Answer = z.union([
+  z.strictObject({key: Key, recordId: z.string().min(1).max(100).describe("The CRM's id of the chosen candidate")}),
+  z.strictObject({
+    key: Key,
+    choice: z
+      .enum(['create', 'skip'])
+      .describe('`create`: none of the candidates; for a lookup, the row is written without the link. `skip`: the row is skipped'),
+  }),
+])
+const Rule = z.strictObject({
+  flowId: z.string().describe('The flow whose questions the rule answers'),
+  kind: z.enum(['match', 'lookup']).default('match').describe('Which questions: `match` for matching rows, `lookup` for links'),
+  choice: z.enum(['create', 'skip', 'first', 'ask']).describe('`first`: the oldest record. `ask` removes a rule'),
+})
+
+/**
+ * Answers of users. An answer to one question is a record, `create` or `skip`. A rule applies to all questions of a flow without an answer;
+ * `ask` removes a rule.
+ */
+export const AnswersBody = z
+  .strictObject({
+    answers: z.array(Answer).max(1_000).default([]).describe('Answers to single questions'),
+    rules: z.array(Rule).max(100).default([]).describe('Rules for all questions of a flow that have no answer'),
+  })
+  .refine(({answers, rules}) => answers.length + rules.length > 0, 'Send answers or rules')
+
+type GivenAnswers = z.output<typeof AnswersBody> & {person: string}
+
+/**
+ * Stores the answers. They do not affect this run; a retry, or a later run of the import, applies them. The import is locked, so that no
+ * run begins between two answers of one request.
+ */
+export const answerQuestions = async (tx: Tx, {run, importId, snapshot}: FoundRun, {answers, rules, person}: GivenAnswers) => {
+  const {no: importNo} = (await lockImport(tx, {org: run.org, id: importId!})) ?? refuse()
+  await assertStillKept(tx, run.no)
+  const asked = await findQuestions(tx, {run: run.no, keys: answers.map(({key}) => key)})
+  const questions = new Map(asked.map(question => [question.key, question]))
+  const flows = new Set(snapshot?.flows.map(({flow}) => flow.id))
+  const decisions: NewDecision[] = answers.map(answer => {
+    const question = questions.get(answer.key)
+    if (!question) throw new Refusal('NOT_FOUND', 'The run has no such question. List its questions again')
+    const {flowId, kind} = question
+    const base = {flowId, kind, key: Buffer.from(answer.key, 'hex')}
+    if ('choice' in answer) return {...base, choice: answer.choice, recordId: null}
+    // If more records match than the stored candidates, the user may choose another record. The retry checks that record, and asks again if
+    // it does not match.
+    if (question.found <= question.candidates.length && !question.candidates.includes(answer.recordId))
+      throw new Refusal('INVALID', `Record ${answer.recordId} is not a candidate of the question. Choose one of its candidates`)
+    return {...base, choice: 'record', recordId: answer.recordId}
+  })
+  for (const {flowId, kind, choice} of rules) {
+    if (!flows.has(flowId)) throw new Refusal('INVALID', `The run has no flow ${flowId}`)
+    decisions.push({flowId, kind, key: null, choice, recordId: null})
+  }
+  await insertDecisions(tx, {importNo, person, decisions})
+  return {answered: answers.length, rules: await listRules(tx, importNo)}
+}
+
+const refuse = (): never => {
+  throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+}

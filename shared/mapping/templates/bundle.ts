@@ -1,0 +1,102 @@
+import {isDeepStrictEqual} from 'node:util'
+import {listConnectors} from '../../../sql/connectors.ts'
+import type {Db, Pool, Tx} from '../../../sql/database.ts'
+import {listRemovedFields} from '../../../sql/discovered.ts'
+import {insertTemplate, lockSharedTemplate, updateTemplate} from '../../../sql/templates.ts'
+import type {Author} from '../../configuration/change.ts'
+import {invalid} from '../../configuration/modules.ts'
+import {Refusal} from '../../errors.ts'
+import type {PublishedLibrary} from '../../expressions/libraries/library.ts'
+import {newId} from '../../ids.ts'
+import {recordTemplate, versionOf} from './change.ts'
+import {type Drift, findDrift} from './drift.ts'
+import {documentOf, type Template} from './template.ts'
+import {findKnownNow, type KnownNow} from './template-fields.ts'
+import {knownNow} from './write.ts'
+
+type Pusher = Author & {person: string}
+type PushedTemplate = {templates: Template[]; libraries: PublishedLibrary[]}
+
+/**
+ * Checks a bundle's templates against the newest discovery of their connections before anything is written. If a template has issues,
+ * refuses with them. If a module or field existed once, that is only a warning. A connection without a discovery is not checked.
+ * `libraries` has those that the same bundle publishes.
+ */
+export const prepareTemplates = async (db: Db, org: string, {templates, libraries}: PushedTemplate): Promise<{warnings: string[]}> => {
+  if (templates.length === 0) return {warnings: []}
+  const own = new Set((await listConnectors(db, org)).map(({id}) => id))
+  const foreign = templates.flatMap(({connectorId}, at) => (connectorId === null || own.has(connectorId) ? [] : [at]))
+  if (foreign.length > 0)
+    throw invalid(
+      foreign.map(at => ({
+        code: 'custom',
+        path: ['templates', at, 'connectorId'],
+        message: 'No such connection. GET …/connectors lists them',
+      })),
+    )
+  const grounds = await readGrounds(db, org, {templates, libraries})
+  const found = templates.flatMap((template, at) => findProblems(template, grounds).map(problem => ({at, template, problem})))
+  const once = await Promise.all(found.map(async ({template, problem}) => wasThere(db, template, problem)))
+  const stopping = found.filter((_, at) => !once[at])
+  if (stopping.length > 0)
+    throw new Refusal(
+      'TEMPLATE_INVALID',
+      'Templates of the bundle do not fit the CRM or the libraries. Run a discovery, or correct the templates',
+      {
+        issues: stopping.map(({at, problem: {kind, path = [], message}}) => ({
+          code: kind,
+          path: ['templates', at, 'flows', ...path],
+          message,
+        })),
+      },
+    )
+  return {warnings: [...new Set(found.map(({template, problem}) => `${template.name}: ${problem.message}`))]}
+}
+
+type TemplateGrounds = Map<string | null, KnownNow>
+
+const readGrounds = async (db: Db, org: string, {templates, libraries}: PushedTemplate): Promise<TemplateGrounds> => {
+  const pushed = Object.fromEntries(libraries.map(({manifest}) => [manifest.namespace, manifest.functions.map(({name}) => name)]))
+  const grounds: TemplateGrounds = new Map()
+  for (const connector of new Set(templates.map(({connectorId}) => connectorId))) {
+    const now = await findKnownNow(db, {org, connector})
+    grounds.set(connector, {...now, libraries: {...now.libraries, ...pushed}})
+  }
+  return grounds
+}
+
+const findProblems = (template: Template, grounds: TemplateGrounds): Drift[] => {
+  const {modules, discovery, libraries} = grounds.get(template.connectorId)!
+  return findDrift(template, {sources: [], modules: discovery ? modules : null, libraries}).filter(({stops}) => stops)
+}
+
+/** Whether a discovery recorded the removal of the field, or of any field of the removed module. */
+const wasThere = async (db: Db, {connectorId}: Template, {kind, module, field}: Drift): Promise<boolean> => {
+  if (connectorId === null || (kind !== 'field_gone' && kind !== 'module_gone')) return false
+  const removed = await listRemovedFields(db, {connector: connectorId, module: module!})
+  return kind === 'module_gone' ? removed.length > 0 : removed.some(({field: {apiName}}) => apiName === field)
+}
+
+/**
+ * Creates or updates shared templates by name. A new template belongs to the pusher; an existing template keeps its owner. Unchanged
+ * content makes no new version.
+ */
+export const applyTemplates = (db: Pool, pusher: Pusher, templates: Template[]): Promise<void> =>
+  db.transaction(async tx => {
+    // The templates are sorted, so that two concurrent pushes cannot deadlock.
+    for (const template of templates.toSorted((one, other) => (one.name < other.name ? -1 : 1))) await applyOne(tx, pusher, template)
+  })
+
+const applyOne = async (tx: Tx, pusher: Pusher, template: Template): Promise<void> => {
+  const {org, person} = pusher
+  const known = await knownNow(tx, org, template)
+  const id = newId('tpl')
+  const named = {...template, shared: true}
+  if (await insertTemplate(tx, {...named, id, org, person, known}))
+    return recordTemplate(tx, pusher, {...named, id}, {subject: 'template.created', before: null, after: versionOf({id, version: 1})})
+  const before = (await lockSharedTemplate(tx, {org, name: template.name}))!
+  if (isDeepStrictEqual(documentOf(before), template)) return
+  await updateTemplate(tx, {...template, id: before.id, known})
+  const after = versionOf({...before, version: before.version + 1})
+  await recordTemplate(tx, pusher, before, {subject: 'template.changed', before: versionOf(before), after})
+}

@@ -1,0 +1,106 @@
+import type {Db} from '../../../sql/database.ts'
+import {findImport} from '../../../sql/imports.ts'
+import type {Source} from '../../../sql/sources.ts'
+import {Refusal} from '../../errors.ts'
+import {Choices} from '../../files/choices.ts'
+import {Cleaning} from '../../files/cleaning/cleaning.ts'
+import type {SniffedFile} from '../../files/new-file.ts'
+import {Reader, type ReaderOptions} from '../../files/reader.ts'
+import {type NarrowSource, readNarrowSources} from '../../files/sources/evidence.ts'
+import {toOneLine} from '../../schema/name.ts'
+import {Flows} from '../flows/flow.ts'
+import {type ImportSlot, slotsOf} from './slots.ts'
+import {Template, type TemplateSlot} from './template.ts'
+
+type NamedSlots = {org: string; importId: string; name: string; description?: string | null | undefined}
+
+/** A template made from an import. `leftOut` lists the parts of the import that a template cannot keep. */
+type SavedTemplate = {document: Template; leftOut: string[]}
+
+/**
+ * Makes a template of an import without any data of its rows. It keeps the files' columns and how they are read. It contains no cell,
+ * sample, count or file name, and no label derived from a file name.
+ */
+export const templateOf = async (db: Db, {org, importId, name, description}: NamedSlots): Promise<SavedTemplate> => {
+  const found = await findImport(db, {org, id: importId})
+  if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+  if (found.state === 'expired')
+    throw new Refusal('FILE_GONE', 'This import has expired and its flows were deleted. Save a template of another import')
+  if (found.flows.length === 0) throw new Refusal('NOT_READY', 'Add a file and define flows before saving a template')
+  const flows = Flows.parse(found.flows)
+  const used = (await readNarrowSources(db, {importNo: found.no, keys: ['name']})).filter(({id}) =>
+    flows.some(({sourceId}) => sourceId === id),
+  )
+  if (flows.some(({sourceId}) => !used.some(({id}) => id === sourceId)))
+    throw new Refusal('NOT_READY', 'A flow reads a file that was removed. Save the flows again before you save a template')
+  const slots = nameSlots(used, slotsOf(found))
+  const sources = used.map((source, at) => shapeSource(source, slots[at]!, at))
+  const {data: document, error} = Template.safeParse({
+    ...{name, description, connectorId: found.connectorId, sources: sources.map(({slot}) => slot)},
+    flows: flows.map(flow => ({...flow, sourceId: slots[used.findIndex(({id}) => id === flow.sourceId)]!})),
+  })
+  if (error) throw new Refusal('INVALID', 'This import is too large for a template. Save one with fewer flows', {issues: error.issues})
+  return {document, leftOut: sources.flatMap(({leftOut}) => leftOut)}
+}
+
+/** Names the slots. If the import was made from a template, the slots keep their names. */
+const nameSlots = (sources: Pick<Source, 'id'>[], filled: ImportSlot[]): string[] => {
+  const names: string[] = []
+  for (const [at, {id}] of sources.entries()) {
+    const before = filled.find(({sourceId, slot}) => sourceId === id && !names.includes(slot))?.slot
+    let name = before ?? `file${at + 1}`
+    for (let n = at + 2; before === undefined && (names.includes(name) || filled.some(({slot}) => slot === name)); n++) name = `file${n}`
+    names.push(name)
+  }
+  return names
+}
+
+const shapeSource = (source: NarrowSource<'name'>, slot: string, at: number): {slot: TemplateSlot; leftOut: string[]} => {
+  const {columns, fileColumns, sniffed} = source.evidence
+  const label = toOneLine(labelOf(source) ?? `File ${at + 1}`)
+  const [steps, reader] = [Cleaning.parse(source.cleaning), Reader.parse(source.reader)]
+  const cleaning = steps.filter(({step}) => step !== 'strikeRows')
+  const leftOut = [
+    ...(cleaning.length < steps.length ? [`${label}: rows excluded by number, because the next file has other rows there`] : []),
+    ...('badBytes' in reader ? [`${label}: accepting bytes that are not valid in its encoding`] : []),
+  ]
+  return {
+    slot: {
+      ...{slot, label, cleaning},
+      reader: statedOf(reader, sniffed),
+      choices: Choices.parse(source.choices),
+      columns: fileColumns ?? columns.map(({name}) => name),
+    },
+    leftOut,
+  }
+}
+
+/** Returns the label that a user gave. Returns null if the label contains part of the file name, which is the default label. */
+const labelOf = ({name, label}: Pick<Source, 'name' | 'label'>): string | null => {
+  const stem = name.replace(/\.[^.]*$/, '').toLowerCase()
+  const told = label.toLowerCase()
+  return told.includes(stem) || stem.includes(told) ? null : label
+}
+
+/** Origins of an encoding that the file's bytes do not show. */
+const chosenHow = ['stated', 'content type', 'template']
+
+/**
+ * Returns the reader options that a template keeps. It leaves out what the sniffer detects in each new file: its encoding, a `sep=` line,
+ * its only sheet. It also leaves out the acceptance of bad bytes, which applies to one file only.
+ */
+const statedOf = (reader: Reader, sniffed: SniffedFile | undefined): ReaderOptions => {
+  if (reader.format === 'xlsx') {
+    const {sheet, ...rest} = reader
+    return sniffed && 'sheets' in sniffed && sniffed.how === 'only' && sniffed.sheet === sheet ? rest : reader
+  }
+  const {badBytes: _, ...kept} = reader
+  if (!sniffed || !('encoding' in sniffed)) return kept
+  const {encoding, delimiter, skipRows, ...rest} = kept
+  const isNamed = sniffed.delimiterHow === 'sep line' && sniffed.delimiter === delimiter && sniffed.skipRows === skipRows
+  return {
+    ...rest,
+    ...(chosenHow.includes(sniffed.how) || sniffed.encoding !== encoding ? {encoding} : {}),
+    ...(isNamed ? {} : {delimiter, skipRows}),
+  }
+}

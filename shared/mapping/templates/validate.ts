@@ -1,0 +1,52 @@
+import {listConnectors} from '../../../sql/connectors.ts'
+import type {Db} from '../../../sql/database.ts'
+import {assertOwn} from '../../configuration/name.ts'
+import {Refusal} from '../../errors.ts'
+import {type Drift, findDrift} from './drift.ts'
+import {Template} from './template.ts'
+import {findKnownNow, keepKnown} from './template-fields.ts'
+
+/**
+ * The result of a validation. `issues` says why the document cannot be saved. `problems` lists the problems that its imports would have;
+ * `stops` marks those that prevent a run.
+ */
+type ValidatedTemplate = {
+  valid: boolean
+  issues: {path: string; message: string}[]
+  problems: Drift[]
+  connectorId: string | null
+  discovery: {id: string; createdAt: string} | null
+}
+
+const mostIssues = 100
+
+/**
+ * Validates a document as a save would, and against the newest discovery of its connection. If the document names no connection, the named
+ * one is used. Stores nothing.
+ */
+export const validateTemplate = async (
+  db: Db,
+  {org, document, connector}: {org: string; document: unknown; connector?: string | undefined},
+): Promise<ValidatedTemplate> => {
+  const connections = await listConnectors(db, org)
+  if (connector !== undefined) assertOwn(connections, connector)
+  const {data: template, error} = Template.safeParse(document)
+  if (!template) {
+    const issues = error.issues.slice(0, mostIssues).map(({path, message}) => ({path: path.join('.'), message}))
+    return {valid: false, issues, problems: [], connectorId: null, discovery: null}
+  }
+  const named = connector ?? template.connectorId
+  if (named !== null && !connections.some(({id}) => id === named)) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
+  const known = await findKnownNow(db, {org, connector: named})
+  const {discovery, modules, libraries} = known
+  const problems = findDrift(
+    {...template, known: keepKnown(template.flows, known)},
+    {sources: [], modules: discovery && modules, libraries},
+  )
+  const {id, createdAt} = discovery ?? {}
+  return {
+    valid: problems.every(({stops}) => !stops),
+    ...{issues: [], problems: problems.slice(0, mostIssues), connectorId: named},
+    discovery: id !== undefined && createdAt !== undefined ? {id, createdAt} : null,
+  }
+}

@@ -1,0 +1,23 @@
+import {z} from 'zod'
+
+/** The kinds of events that a user can subscribe to. `webhook.test` is not one of them, because it goes only to the tested endpoint. */
+export const KINDS = [
+  'run.ended',
+  'schedule.stopped',
+  'schedule.skipped',
+  'schedule.failed',
+  'schedule.drifted',
+  'webhook.disabled',
+  'usage.rows',
+  'usage.credits',
+  'billing.payment_failed',
+  'billing.action_required',
+  'billing.trial_ending',
+  'billing.topup_stopped',
+  'billing.refunded',
+  'billing.disputed',
+  'billing.plan_changed',
+] as const
+
+export const NoticeKind = z.enum(KINDS)
+export type NoticeKind = z.output<typeof NoticeKind>

@@ -1,0 +1,68 @@
+import type {About} from './announce.ts'
+import type {Body} from './compose.ts'
+
+type LetterInput = {orgName: string; body: Body; publicUrl: string}
+
+/** Writes a notice as plain text: what happened, counts, links, and how to unsubscribe. It contains only ids and counts, like a delivery. */
+export const writeLetter = ({orgName, body, publicUrl}: LetterInput): {subject: string; text: string} => {
+  const {data, timestamp} = body
+  const says = sentenceOf(body)
+  const links = Object.entries((data.links ?? {}) as Record<string, string>)
+  const parts = [
+    `${says}.`,
+    [`Org: ${orgName.replaceAll(/\s+/g, ' ')}`, `When: ${timestamp}`, ...detailsOf(data)].join('\n'),
+    countsOf(data).join('\n'),
+    links.map(([name, link]) => `${capital(name)}: ${link}`).join('\n'),
+    `You receive this e-mail because the notifications of this org or of the schedule list your address. To unsubscribe, ask an administrator of the org to remove it: ${publicUrl.replace(/\/$/, '')}/orgs/${data.org}/notices`,
+  ]
+  return {subject: says, text: `${parts.filter(Boolean).join('\n\n')}\n`}
+}
+
+const sentenceOf = ({type, data}: Body): string => {
+  if (type === 'run.ended') {
+    const what = data.dryRun ? 'A dry run' : 'An import'
+    return `${what} ${data.state === 'stopped' ? 'was stopped' : 'has ended'}: ${totalOf(data)}`
+  }
+  if (type === 'usage.rows') return `${data.percent} % of the rows of this period are used`
+  if (type === 'usage.credits') return `${data.percent} % of the AI credits included in this period are used`
+  return SENTENCES[type] ?? `Notification: ${type}`
+}
+
+const SENTENCES: Record<string, string> = {
+  'schedule.stopped': 'A schedule was stopped and does not fire until it is enabled again',
+  'schedule.skipped': 'A firing of a schedule was skipped',
+  'schedule.failed': 'A firing of a schedule failed',
+  'schedule.drifted': 'The file or the CRM no longer matches the template of a schedule',
+  'webhook.disabled': 'A webhook endpoint was disabled and receives nothing until it is enabled again',
+  'billing.payment_failed': 'A payment for the plan failed. Pay the invoice or change the card',
+  'billing.action_required': 'The bank requires a confirmation of a payment for the plan',
+  'billing.trial_ending': 'The trial ends soon',
+  'billing.topup_stopped': 'Automatic top-ups of AI credits were disabled until they are enabled again',
+  'billing.refunded': 'A payment was refunded',
+  'billing.disputed': 'A payment is disputed at the bank',
+  'billing.plan_changed': 'The plan of the org has changed',
+}
+
+type Counts = Record<string, Record<string, number>>
+
+const totalOf = ({counts}: About) => {
+  const total: Record<string, number> = {}
+  for (const module of Object.values((counts ?? {}) as Counts))
+    for (const [outcome, count] of Object.entries(module)) total[outcome] = (total[outcome] ?? 0) + count
+  return inWords(total)
+}
+
+const countsOf = ({counts}: About) => Object.entries((counts ?? {}) as Counts).map(([module, of]) => `${module}: ${inWords(of)}`)
+
+const inWords = (counts: Record<string, number>) => {
+  const some = Object.entries(counts).filter(([, count]) => count > 0)
+  return some.length > 0 ? some.map(([outcome, count]) => `${count} ${outcome}`).join(', ') : 'no rows'
+}
+
+/** Returns the values that are not nested: ids, codes and our own sentences. */
+const detailsOf = ({org, ...data}: About) =>
+  Object.entries(data).flatMap(([name, value]) =>
+    typeof value === 'string' || typeof value === 'number' ? [`${capital(name)}: ${value}`] : [],
+  )
+
+const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)

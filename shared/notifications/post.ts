@@ -1,0 +1,52 @@
+import type {ClaimedPost} from '../../sql/deliveries.ts'
+import {OutboundFailure} from '../schedules/outbound/failure.ts'
+import {type Outbound, type OutboundAnswer, readStart} from '../schedules/outbound/outbound.ts'
+import type {KeyRing} from '../security/secrets.ts'
+import {readRetryAfter} from './attempts.ts'
+import {openSecret, sign} from './signature.ts'
+
+const usualSeconds = 15
+const answerBytes = 1024
+
+/** The result of one attempt. `status` is null if no answer arrived. `error` is null only for 2xx. */
+export type PostResult = {status: number | null; error: string | null; answer: string | null; retryAfterSeconds: number}
+
+/**
+ * Makes one attempt, signed with the present time. If a receiver fails, hangs, redirects or must not be called, the call returns that as a result.
+ */
+export const post = async (outbound: Outbound, ring: KeyRing, posting: ClaimedPost, timeoutSeconds = usualSeconds): Promise<PostResult> => {
+  const {org, url, body} = posting
+  const headers = {'content-type': 'application/json', 'user-agent': 'Lading-Webhooks', ...signed(ring, posting)}
+  try {
+    const answer = await outbound.request(url, {org, method: 'POST', headers, body, timeoutSeconds, idleSeconds: timeoutSeconds})
+    const {status} = answer
+    const retryAfterSeconds = readRetryAfter(status, answer.headers['retry-after'])
+    const error = status >= 200 && status < 300 ? null : `The receiver answered ${status}`
+    return {status, error, retryAfterSeconds, answer: await excerpt(answer)}
+  } catch (error) {
+    if (!(error instanceof OutboundFailure)) throw error
+    return {status: error.status, error: `${error.code}: ${error.message}`, answer: null, retryAfterSeconds: 0}
+  }
+}
+
+/** Signs a delivery with the time of the attempt, which receivers compare with their clock. */
+const signed = (ring: KeyRing, {endpoint, notice, body, secret, oldSecret}: ClaimedPost) => {
+  const secrets = [secret, ...(oldSecret === null ? [] : [oldSecret])].map(sealed => openSecret(ring, endpoint, sealed))
+  return sign({id: notice, seconds: Math.floor(Date.now() / 1000), body, secrets})
+}
+
+/**
+ * Returns an excerpt of the answer. Only the status decides, so an incomplete or too long body gives null. Answers of private hosts are not stored.
+ */
+const excerpt = async (answer: OutboundAnswer): Promise<string | null> => {
+  if (answer.isPrivate) {
+    answer.discard()
+    return null
+  }
+  try {
+    return (await readStart(answer, answerBytes)).replaceAll('\0', '')
+  } catch (error) {
+    if (error instanceof OutboundFailure) return null
+    throw error
+  }
+}

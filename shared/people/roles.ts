@@ -1,9 +1,0 @@
-/** Lowest to highest: a route that needs one accepts every higher one. */
-export const ROLES = ['operator', 'builder', 'admin', 'owner'] as const
-export type Role = (typeof ROLES)[number]
-
-export const isAtLeast = (role: Role, needed: Role): boolean => rank(role) >= rank(needed)
-
-export const lowerOf = (one: Role, other: Role): Role => (rank(one) < rank(other) ? one : other)
-
-const rank = (role: Role) => ROLES.indexOf(role)

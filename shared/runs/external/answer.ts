@@ -1,0 +1,93 @@
+import {isDeepStrictEqual} from 'node:util'
+import type {Db, Pool, Tx} from '../../../sql/database.ts'
+import {listExternalSends} from '../../../sql/external-ledger.ts'
+import type {ExternalRun} from '../../../sql/external-runs.ts'
+import {findWrite, type Item, keepUnsent, listOpenAts, listResults} from '../../../sql/writes.ts'
+import {CrmError, type CrmProblem} from '../../crm/error.ts'
+import {type Code, Refusal} from '../../errors.ts'
+import {endRequest} from './pending.ts'
+import {endExternalRun, lockExternalRun} from './run.ts'
+import {noAnswer, settleAbandonedSend} from './settle.ts'
+
+/** The result of one item of a request. `ok` is null while the outcome is unknown. */
+export type Result = {rowKey?: string; writeId?: string; ok: boolean | null; [more: string]: unknown}
+
+/** Codes of refusals before the send that concern the whole request, not one item. */
+const OF_ALL: Code[] = [
+  ...(['RUN_STOPPED', 'RUN_ENDED', 'RUN_USED', 'LEASE_LOST', 'WRITES_PAUSED', 'BUSY', 'UNAVAILABLE'] as const),
+  ...(['CONNECTION_NOT_FOUND', 'CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'DAILY_ALLOWANCE_SPENT', 'NOT_OFFERED'] as const),
+]
+
+/** Reads a write and the result of each item, in the order sent. `crm` is the CRM error that applies to every item, if there is one. */
+export const readWrite = async (db: Db, {org, id}: {org: string; id: string}) => {
+  const found = await findWrite(db, {org, id})
+  if (!found) throw new Refusal('NOT_FOUND', 'No such write, or it ended too long ago')
+  const results = (await listResults(db, id)).map(describeItem)
+  const {runId, kind, createdAt} = found
+  const state = results.some(({ok}) => ok === null) ? 'writing' : 'done'
+  const {crm = null, ...how} = found.problem ?? {}
+  return {write: {id, runId, kind, state, crm, createdAt}, results, how}
+}
+
+const describeItem = ({rowKey, writeId, result}: Item): Result => ({
+  ...(rowKey !== null && {rowKey}),
+  ...(writeId !== null && {writeId}),
+  ...((result as {ok: boolean} | null) ?? {ok: null}),
+})
+
+type NamedWrite = {org: string; id: string}
+
+/** Settles as unanswered the request's batches that are past their deadline. Returns whether every item has a result. */
+export const settleOverdue = (db: Pool, named: NamedWrite): Promise<boolean> =>
+  db.transaction(async tx => (await settleDeadSends(tx, named)) === null || (await listOpenAts(tx, named.id)).length === 0)
+
+/**
+ * Ends a request whose time limit has passed. Overdue batches are settled, and unsent items are refused so that no worker sends them later.
+ */
+export const settleAbandoned = (db: Pool, named: NamedWrite): Promise<void> =>
+  db.transaction(async tx => {
+    const run = await settleDeadSends(tx, named)
+    if (!run) return
+    await giveUpUnsent(tx, run, named.id)
+    if (run.state === 'closing') await endExternalRun(tx, run, {outcome: null, pending: 'send'})
+  })
+
+/** Locks and returns the request's run, or returns null if the request was deleted. */
+const settleDeadSends = async (tx: Tx, {org, id}: NamedWrite): Promise<ExternalRun | null> => {
+  const write = await findWrite(tx, {org, id})
+  if (!write) return null
+  const run = await lockExternalRun(tx, org, write.runId)
+  for (const send of await listExternalSends(tx, run.no)) if (send.write === id && send.dead) await settleAbandonedSend(tx, run, send)
+  return run
+}
+
+/** Refuses the items that are neither settled nor in flight, so that no worker sends them later. The caller must have locked the run. */
+export const giveUpUnsent = async (tx: Tx, run: ExternalRun, id: string): Promise<void> => {
+  await keepUnsent(tx, {write: id, result: unstarted})
+  await endRequest(tx, run, id)
+}
+
+const unstarted = {ok: false, code: 'UNAVAILABLE', error: 'No worker was free to send this item in time. Send it again', written: false}
+
+/**
+ * Returns the results of a request whose job has ended. If one refusal or one CRM error applies to every item, throws it with the results
+ * in its body. An item without a result may have been written.
+ */
+export const answerWrite = async (db: Db, named: {org: string; id: string}): Promise<{results: Result[]}> => {
+  const {write, results: known, how} = await readWrite(db, named)
+  const results = known.map(result => (result.ok === null ? {...result, ...unheard} : result))
+  const refusal = findRefusal(results)
+  if (refusal) throw refusal
+  const sent = results.filter(({ok, outcome, crm}) => (ok ? outcome !== 'inherited' : crm !== undefined))
+  const problem = (write.crm as CrmProblem | null) ?? (known.some(({ok}) => ok === null) ? noAnswer : null)
+  if (problem && sent.every(({crm}) => isDeepStrictEqual(crm, problem))) throw new CrmError(problem, {...how, results})
+  return {results}
+}
+
+const unheard = {ok: false, error: 'The CRM sent no answer, so this may have been written', crm: noAnswer}
+
+const findRefusal = (results: Result[]): Refusal | null => {
+  const [{rowKey: _, writeId: __, ok: ___, code, error, ...extra}] = results as [Result]
+  const isSame = OF_ALL.includes(code as Code) && results.every(one => one.written === false && one.code === code)
+  return isSame ? new Refusal(code as Code, String(error), {...extra, results}) : null
+}

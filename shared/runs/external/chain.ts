@@ -1,0 +1,59 @@
+import type {Tx} from '../../../sql/database.ts'
+import {type ExternalRun, findLastExternalRun, insertNames, joinChain, leaveChain, listNames} from '../../../sql/external-runs.ts'
+import {findRun, type Run} from '../../../sql/runs.ts'
+import {Refusal} from '../../errors.ts'
+import {assertKept} from '../kept.ts'
+import {readRun} from '../names.ts'
+import {assertRetriable, lineageOf} from '../retry.ts'
+
+type PreviousQuery = {org: string; person: string; admin: boolean; importNo: number | null; id: string; connector?: string | undefined}
+
+/**
+ * Finds the run that a new external run continues. It must be an ended run of the same import, or of no import, and the last of its chain.
+ * If a run was authorised to continue it but never began, that run leaves the chain.
+ */
+export const findPrevious = async (tx: Tx, {org, person, admin, importNo, id, connector}: PreviousQuery): Promise<Run> => {
+  const run = await findRun(tx, {org, id})
+  if (!run || run.importNo !== importNo) throw new Refusal('RUN_NOT_FOUND', 'There is no such run of this import')
+  if (importNo === null && run.personId !== person && !admin) throw new Refusal('NOT_YOUR_RUN', 'Another member authorised this run')
+  if (connector !== undefined && run.connectorId !== null && run.connectorId !== connector)
+    throw new Refusal(
+      'RUN_CONNECTOR_MISMATCH',
+      'The run to retry wrote through another connection. Name that connection, or leave retryOf out',
+    )
+  if (run.dryRun) throw new Refusal('DRY_RUN', 'A dry run writes nothing, so it cannot be retried. Leave retryOf out')
+  await leaveChain(tx, {previous: run.no})
+  await assertRetriable(tx, run)
+  assertKept(run)
+  return run
+}
+
+/**
+ * Joins a beginning run to a retry chain: that of the run it was authorised to retry, or else of the import's last external run. Modules
+ * and flows keep their numbers. The caller must have locked the run and its import.
+ */
+export const enterChain = async (tx: Tx, run: ExternalRun): Promise<void> => {
+  const previous = await findChainEnd(tx, run)
+  if (!previous) return
+  await joinChain(tx, {run: run.no, previous})
+  Object.assign(run, {chainNo: previous.chain, retryOf: previous.id, retryChain: previous.chain})
+  await insertNames(tx, {run: run.no, names: await listChainNames(tx, {org: run.org, id: previous.id})})
+}
+
+const findChainEnd = async (tx: Tx, {org, no, importNo, retryOf}: ExternalRun) => {
+  if (retryOf === null) return importNo === null ? null : findLastExternalRun(tx, {importNo, run: no})
+  const run = await findRun(tx, {org, id: retryOf})
+  return run && {no: run.no, id: run.id, chain: run.chainNo ?? run.no}
+}
+
+const listChainNames = async (tx: Tx, named: {org: string; id: string}) => {
+  const run = (await findRun(tx, named))!
+  if (run.engine === 'outside') return listNames(tx, run.no)
+  const {snapshot, unread} = await readRun(tx, run)
+  if (unread) throw unread
+  const {modules, flows} = lineageOf(snapshot!)
+  return [
+    ...modules.map((name, at) => ({kind: 'module' as const, no: at + 1, name})),
+    ...flows.map(({id: name}, at) => ({kind: 'flow' as const, no: at + 1, name})),
+  ]
+}

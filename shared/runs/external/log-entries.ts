@@ -1,0 +1,45 @@
+import type {Tx} from '../../../sql/database.ts'
+import {keepMatched, listExternalRowStates, putReleased} from '../../../sql/external-ledger.ts'
+import type {ExternalRun} from '../../../sql/external-runs.ts'
+import type {LogRow} from '../../../sql/ledger.ts'
+import {OUTCOMES, outcomeNo, PHASES} from '../../../sql/run-log.ts'
+import {openCounts} from './counts.ts'
+import type {Entry} from './entries.ts'
+import {writeSettlement} from './settle.ts'
+
+/** A log entry with the numbers that the run gave its module and flow. */
+export type NumberedEntry = {entry: Entry; module: number; flow: number | null}
+
+/** Logs entries at attempt 0. If a failed or skipped row was not sent, it is counted as such. The caller must have locked the run. */
+export const writeEntries = async (tx: Tx, run: ExternalRun, numbered: NumberedEntry[]) => {
+  const chain = run.chainNo ?? run.no
+  const counts = openCounts()
+  for (const [module, mine] of Map.groupBy(numbered, one => one.module)) {
+    const finals = new Map(mine.filter(({entry}) => isFinal(entry)).map(({entry}) => [entry.rowKey, entry]))
+    const standings = await listExternalRowStates(tx, {run: run.no, chain, module, keys: [...finals.keys()]})
+    const unsent = standings.filter(({lastAttempt, sending, counted}) => lastAttempt === 0 && !sending && !counted)
+    for (const {key, outcome} of unsent) {
+      if (outcome !== null) counts.add(module, OUTCOMES[outcome]!, -1)
+      counts.add(module, finals.get(key)!.outcome, 1)
+    }
+    const rows = unsent.map(({key}) => ({module, key, attempt: 0, outcome: outcomeNo(finals.get(key)!.outcome)}))
+    if (rows.length) await putReleased(tx, {run: run.no, rows})
+    const matched = mine.flatMap(({entry: {outcome, rowKey: key, recordId}}) =>
+      outcome === 'skipped' && recordId !== undefined ? {module, key, recordId} : [],
+    )
+    if (matched.length) await keepMatched(tx, {run: run.no, chain, rows: matched})
+  }
+  const nothing = {batches: [], released: [], kept: [], opened: [], closed: []}
+  await writeSettlement(tx, run, {...nothing, log: numbered.map(logOf), counts: counts.list()})
+}
+
+/** The phase of an entry that does not name its phase. */
+const PHASE = {failed: 'write', skipped: 'write', made_after_no_answer: 'write', would_ask: 'match', lookup: 'lookup'} as const
+
+const isFinal = ({outcome, phase = 'write'}: Entry) => phase === 'write' && (outcome === 'failed' || outcome === 'skipped')
+
+const logOf = ({entry, module, flow}: NumberedEntry): LogRow => ({
+  ...{key: entry.rowKey, flow, number: entry.rowNumber ?? null, module, phase: PHASES.indexOf(entry.phase ?? PHASE[entry.outcome])},
+  ...{target: entry.target ?? null, attempt: 0, recordId: entry.recordId ?? null, outcome: outcomeNo(entry.outcome)},
+  ...{code: entry.code ?? null, message: entry.message ?? null},
+})

@@ -1,0 +1,125 @@
+import {z} from 'zod'
+import type {Db, Tx} from '../../../sql/database.ts'
+import {numberName} from '../../../sql/external-runs.ts'
+import {recordsAtOnce} from '../../crm/record-calls.ts'
+import {findModule} from '../../crm/records/module.ts'
+import {Refusal} from '../../errors.ts'
+import {writeRecords} from '../../jobs.ts'
+import type {Queue} from '../../queue.ts'
+import {numberFlow} from '../names.ts'
+import {Payload} from './payload.ts'
+import type {RunCaller} from './run.ts'
+import {type Submission, submitWrite} from './submit.ts'
+
+const Item = z.strictObject({
+  rowKey: z
+    .string()
+    .min(1)
+    .max(200)
+    .describe('Your key of the row. Use the same key for the same row in every request, so that the row is metered once'),
+  rowNumber: z.int().min(1).max(1_000_000_000).optional().describe('Number of the row in its file, from 1'),
+  writeId: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Idempotency key: the item is written once in this run, however often it is sent'),
+  payload: Payload,
+})
+const Target = Item.extend({recordId: z.string().min(1).max(100).describe("The CRM's id of the record to update")})
+
+const bodyOf = <I extends typeof Item | typeof Target>(item: I) =>
+  z.strictObject({
+    runId: z.string().min(1).describe('The run that the writes belong to'),
+    automations: z.boolean().default(false).describe("Whether the CRM's workflows, approvals and blueprints run"),
+    flowId: z.string().min(1).max(100).optional().describe('The flow of the rows'),
+    items: z
+      .array(item)
+      .superRefine((items, ctx) => {
+        for (const at of repeated(items.map(({writeId}) => writeId)))
+          ctx.addIssue({code: 'custom', path: [at, 'writeId'], message: 'Another item of this request has this writeId'})
+      })
+      .describe('1 to 100 records'),
+  })
+
+/**
+ * The body of a request to create records. `assertRecords` checks the number of items, repeated row keys and repeated records, so that each
+ * is refused under its own code.
+ */
+export const CreateBody = bodyOf(Item)
+export const UpdateBody = bodyOf(Target)
+type Body = z.output<typeof CreateBody> | z.output<typeof UpdateBody>
+type Items = (z.output<typeof Item> & {recordId?: string})[]
+
+/**
+ * The request that the worker gets: items in the order sent, with their indexes in the request. `moduleNo` and `flowNo` are numbers of the
+ * run.
+ */
+export const RecordsRequest = z.object({
+  module: z.string(),
+  moduleNo: z.number(),
+  flowNo: z.number().nullable(),
+  automations: z.boolean(),
+  items: z.array(Item.extend({at: z.number(), recordId: z.string().optional()})),
+})
+export type RecordsRequest = z.output<typeof RecordsRequest>
+export type RecordItem = RecordsRequest['items'][number]
+
+/** Checks the items before any row is admitted or sent. */
+export const assertRecords = ({items}: {items: Items}) => {
+  if (items.length < 1 || items.length > recordsAtOnce) throw new Refusal('BATCH_SIZE', `Send 1 to ${recordsAtOnce} items in a request`)
+  const [row] = repeated(items.map(({rowKey}) => rowKey))
+  if (row !== undefined) throw new Refusal('ROW_KEY_REPEATED', `Row key ${items[row]!.rowKey} is used twice. Give each row its own key`)
+  const [record] = repeated(items.map(({recordId}) => recordId))
+  if (record !== undefined)
+    throw new Refusal('RECORD_REPEATED', `Record ${items[record]!.recordId} is named twice. Send the second change in a later request`)
+}
+
+/** Returns the indexes of values that are repeated from earlier in the list. */
+const repeated = (values: (string | undefined)[]) => {
+  const seen = new Set<string>()
+  return values.flatMap((value, at) => (value !== undefined && seen.size === seen.add(value).size ? [at] : []))
+}
+
+type RecordsTarget = {org: string; connector: string; module: string}
+
+/** Refuses a subform module, and items that contain a subform field. Subform rows have their own route, because each of them is metered. */
+export const assertWhole = async (db: Db, recordsTarget: RecordsTarget, {items}: {items: Items}) => {
+  const {kind, fields} = await findModule(db, recordsTarget)
+  const field = fields.find(({apiName, subform}) => subform && items.some(({payload}) => Object.hasOwn(payload, apiName)))?.apiName
+  if (kind !== 'subform' && !field) return
+  const what = field ? `${field} holds subform rows, which` : 'Subform rows'
+  throw new Refusal('SUBFORM_NOT_WRITABLE', `${what} are written by PUT …/records/{parent's module}/rows`, {written: false})
+}
+
+type SubmitRecordsInput = {asker: RunCaller; place: RecordsTarget; kind: 'create' | 'update'; body: Body}
+
+/** Stores the records to write and enqueues the job. If the `writeId` of an item was sent before, the item gets the stored result. */
+export const submitRecords = (
+  tx: Tx,
+  queue: Queue,
+  {asker, place: {connector, module}, kind, body}: SubmitRecordsInput,
+): Promise<Submission> => {
+  const {runId, automations, flowId = null} = body
+  const items: Items = body.items
+  const requestOf = async (ats: number[], run: number): Promise<RecordsRequest> => ({
+    module,
+    moduleNo: await numberName(tx, {run, kind: 'module', name: module}),
+    flowNo: await numberFlow(tx, {run, flow: flowId}),
+    automations,
+    items: ats.map(at => ({...items[at]!, at})),
+  })
+  return submitWrite(
+    tx,
+    {queue, job: writeRecords},
+    {
+      ...{asker, runId, connector, kind},
+      items: items.map(({writeId = null, ...item}) => ({
+        rowKey: item.rowKey,
+        writeId,
+        body: {module, automations, flowId, ...item},
+      })),
+      requestOf: (ats, run) => requestOf(ats, run.no),
+    },
+  )
+}

@@ -1,0 +1,162 @@
+import {z} from 'zod'
+import type {Db, Tx} from '../../../sql/database.ts'
+import {numberName} from '../../../sql/external-runs.ts'
+import {findModule} from '../../crm/records/module.ts'
+import {elementsAtOnce} from '../../crm/subforms.ts'
+import {type Code, Refusal} from '../../errors.ts'
+import {replaceRows} from '../../jobs.ts'
+import type {Queue} from '../../queue.ts'
+import {numberFlow} from '../names.ts'
+import {type Result, readWrite} from './answer.ts'
+import {Payload} from './payload.ts'
+import type {RunCaller} from './run.ts'
+import {noAnswer} from './settle.ts'
+import {type Submission, submitWrite} from './submit.ts'
+
+const parentsAtOnce = 10
+
+/** The columns of a subform row. A row id is refused, because a row with an id would change or delete an existing row. */
+const Columns = Payload.refine(
+  payload => !('id' in payload || '_delete' in payload),
+  'Send only columns of the subform, neither id nor _delete',
+)
+
+const Row = z.strictObject({
+  rowKey: z
+    .string()
+    .min(1)
+    .max(200)
+    .describe('Your key of the row. Use the same key for the same row in every request, so that the row is metered once'),
+  rowNumber: z.int().min(1).max(1_000_000_000).optional().describe('Number of the row in its file, from 1'),
+  payload: Columns,
+})
+
+const Parent = z.strictObject({
+  parentId: z.string().min(1).max(100).describe("The CRM's id of the record that holds the rows"),
+  writeId: z
+    .string()
+    .min(1)
+    .max(200)
+    .describe("Idempotency key: the parent's rows are replaced once in this run, however often the item is sent"),
+  made: z.boolean().default(false).describe('Whether this run created the parent, so that it has no rows yet'),
+  rows: z.array(Row).min(1, 'Send at least one row for each parent').describe("The parent's new rows, which replace all of its rows"),
+})
+
+/**
+ * The body of a request to replace rows. `assertRows` checks the number of parents and rows, and repeated parents and row keys, so that
+ * each is refused under its own code.
+ */
+export const RowsBody = z.strictObject({
+  runId: z.string().min(1).describe('The run that the writes belong to'),
+  field: z.string().min(1).describe("API name of the parent's field that holds the rows"),
+  child: z.string().min(1).describe("API name of the subform's own module"),
+  automations: z.boolean().default(false).describe("Whether the CRM's workflows, approvals and blueprints run"),
+  flowId: z.string().min(1).max(100).optional().describe('The flow of the rows'),
+  items: z
+    .array(Parent)
+    .superRefine((items, ctx) => {
+      for (const at of repeated(items.map(({writeId}) => writeId)))
+        ctx.addIssue({code: 'custom', path: [at, 'writeId'], message: 'Another item of this request has this writeId'})
+    })
+    .describe('1 to 10 parents, with at most 2,000 rows together'),
+})
+export type RowsBody = z.output<typeof RowsBody>
+
+/** Returns the indexes of values that are repeated from earlier in the list. */
+const repeated = (values: string[]) => {
+  const seen = new Set<string>()
+  return values.flatMap((value, at) => (seen.size === seen.add(value).size ? [at] : []))
+}
+
+/**
+ * The request that the worker gets: parents in the order sent, with their indexes in the request. `childNo` and `flowNo` are numbers of the
+ * run.
+ */
+export const RowsRequest = z.object({
+  module: z.string(),
+  field: z.string(),
+  child: z.string(),
+  childNo: z.number(),
+  flowNo: z.number().nullable(),
+  automations: z.boolean(),
+  items: z.array(Parent.extend({at: z.number()})),
+})
+export type RowsRequest = z.output<typeof RowsRequest>
+export type ParentItem = RowsRequest['items'][number]
+
+/** Checks the items before any row is admitted or sent. */
+export const assertRows = ({items}: RowsBody) => {
+  const rows = items.flatMap(item => item.rows)
+  if (items.length < 1 || items.length > parentsAtOnce) throw new Refusal('BATCH_SIZE', `Name 1 to ${parentsAtOnce} parents in a request`)
+  if (rows.length > elementsAtOnce) throw new Refusal('BATCH_SIZE', `A request has at most ${elementsAtOnce} rows, not ${rows.length}`)
+  const [parent] = repeated(items.map(({parentId}) => parentId))
+  if (parent !== undefined)
+    throw new Refusal('RECORD_REPEATED', `Parent ${items[parent]!.parentId} is named twice. Put all its rows in one item`)
+  const [row] = repeated(rows.map(({rowKey}) => rowKey))
+  if (row !== undefined) throw new Refusal('ROW_KEY_REPEATED', `Row key ${rows[row]!.rowKey} is used twice. Give each row its own key`)
+}
+
+type RowsTarget = {org: string; connector: string; module: string}
+
+/** Checks against the connection's newest discovery that `field` of the parent's module holds rows of `child`. */
+export const assertSubform = async (db: Db, rowsTarget: RowsTarget, {field: name, child}: RowsBody) => {
+  const {apiName, fields} = await findModule(db, rowsTarget)
+  const field = fields.find(one => one.apiName === name)
+  if (field?.subform?.module !== child)
+    throw new Refusal(
+      'NOT_A_SUBFORM',
+      `In the newest discovery, ${apiName} has no subform field ${name} with rows of ${child}. Check field and child`,
+    )
+}
+
+type SubmitRowsInput = {asker: RunCaller; place: RowsTarget; body: RowsBody}
+
+/** Stores the rows to write and enqueues the job. If the `writeId` of a parent was sent before, the parent gets the stored result. */
+export const submitRows = (tx: Tx, queue: Queue, {asker, place: {connector, module}, body}: SubmitRowsInput): Promise<Submission> => {
+  const {runId, items, flowId = null, field, child, automations} = body
+  const requestOf = async (ats: number[], run: number): Promise<RowsRequest> => ({
+    ...{module, field, child, automations},
+    childNo: await numberName(tx, {run, kind: 'module', name: child}),
+    flowNo: await numberFlow(tx, {run, flow: flowId}),
+    items: ats.map(at => ({...items[at]!, at})),
+  })
+  return submitWrite(
+    tx,
+    {queue, job: replaceRows},
+    {
+      ...{asker, runId, connector, kind: 'replace'},
+      items: items.map(({writeId, ...item}) => ({writeId, body: {module, field, child, automations, flowId, ...item}})),
+      requestOf: (ats, run) => requestOf(ats, run.no),
+    },
+  )
+}
+
+/**
+ * Codes that concern the connection or the run, not one parent or its rows. `WRITE_UNDER_WAY` is one of them, because the caller can only
+ * wait.
+ */
+const OF_ALL: Code[] = [
+  'WRITE_UNDER_WAY',
+  ...(['CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_OFFERED'] as const),
+  ...(['ORG_CLOSED', 'RUN_USED', 'RUN_ENDED', 'LEASE_LOST'] as const),
+]
+
+/** Returns one result per parent, in the order sent. If one refusal kept all parents from being sent, throws it. */
+export const answerRows = async (db: Db, named: {org: string; id: string}, {items}: RowsBody): Promise<{results: Result[]}> => {
+  const {results: known} = await readWrite(db, named)
+  const [{code, error, ok: _, rowKey: __, writeId: ___, ...extra}] = known as [Result]
+  if (OF_ALL.includes(code as Code) && known.every(one => one.code === code && one.written === false))
+    throw new Refusal(code as Code, String(error), {...extra, ...longestWait(known)})
+  const results = known.map(result => (result.ok === null ? underWay : result))
+  return {results: items.map(({parentId, writeId}, at) => ({parentId, ...results[at]!, writeId}))}
+}
+
+const longestWait = (results: Result[]) => {
+  const waits = results.flatMap(({retryAfterMs}) => (typeof retryAfterMs === 'number' ? [retryAfterMs] : []))
+  return waits.length > 0 && {retryAfterMs: Math.max(...waits)}
+}
+
+const underWay = {
+  ...{ok: false, code: 'WRITE_UNDER_WAY', crm: noAnswer},
+  error: 'The CRM has not answered yet. Send the same item again under the same writeId to get its result',
+}

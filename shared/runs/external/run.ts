@@ -1,0 +1,198 @@
+import type {Pool, Tx} from '../../../sql/database.ts'
+import {listExternalSends} from '../../../sql/external-ledger.ts'
+import {
+  beginExternalRun,
+  closeExternalRun,
+  type ExternalRun,
+  endExternalRunRow,
+  findHolder,
+  fixConnector,
+  lockExternalRunRow,
+  lockImportNo,
+  renewExternalRunLease,
+} from '../../../sql/external-runs.ts'
+import {setImportState} from '../../../sql/imports.ts'
+import {writeStop} from '../../../sql/run-heads.ts'
+import {findRun, type Run} from '../../../sql/runs.ts'
+import {listOpenWrites} from '../../../sql/writes.ts'
+import {settleRows} from '../../billing/entitlements/rows.ts'
+import {Refusal} from '../../errors.ts'
+import {announceEnd} from '../../notifications/run-ended.ts'
+import {leaseSeconds} from '../lease-seconds.ts'
+import {canContinue} from '../stop.ts'
+import {enterChain} from './chain.ts'
+import {logUnsent, refusePending} from './pending.ts'
+import {settleAbandonedSend} from './settle.ts'
+
+/**
+ * External runs. An engine outside this service, such as a script, reads and plans their rows. Every call of the engine renews the lease by
+ * which the run holds its import.
+ */
+
+export type RunCaller = {org: string; person: string; admin: boolean}
+
+type ExternalRunRef = {runId: string; connector?: string}
+
+/**
+ * Locks and returns the run under which rows are written, or refuses. `connector` is the connection that the rows are written to, if there
+ * are any.
+ */
+export const openExternalRun = async (tx: Tx, runCaller: RunCaller, externalRunRef: ExternalRunRef): Promise<ExternalRun> =>
+  openLockedRun(tx, await lockOwnExternalRun(tx, runCaller, externalRunRef), externalRunRef)
+
+/** First part of `openExternalRun`: checks the owner and the connection of the run. */
+export const lockOwnExternalRun = async (tx: Tx, runCaller: RunCaller, {runId, connector}: ExternalRunRef): Promise<ExternalRun> => {
+  const run = await lockExternalRun(tx, runCaller.org, runId)
+  assertOwner(run, runCaller)
+  if (connector !== undefined && run.connectorId !== null && run.connectorId !== connector)
+    throw new Refusal('RUN_CONNECTOR_MISMATCH', 'This run writes through another connection. Authorise a run for this connection', {
+      written: false,
+    })
+  return run
+}
+
+/** Second part of `openExternalRun`: checks that the run accepts writes, and begins it if needed. */
+export const openLockedRun = async (tx: Tx, run: ExternalRun, {connector}: Pick<ExternalRunRef, 'connector'>): Promise<ExternalRun> => {
+  const shut = findBlock(run)
+  if (shut) throw shut
+  if (run.state === 'authorised') await beginWriting(tx, run)
+  if (connector !== undefined) await fixConnector(tx, {no: run.no, connector})
+  return {...run, connectorId: connector ?? run.connectorId}
+}
+
+/** Returns why an external engine may not write rows under the run, or null if it may. */
+const findBlock = (run: ExternalRun): Refusal | null => findEnd(run) ?? findStop(run)
+
+const findStop = ({stop}: ExternalRun) => stop && new Refusal('RUN_STOPPED', stop.message, {stop, written: false})
+
+/**
+ * Locks the run and, before it, its import, so that two transactions cannot deadlock. The service's own engine locks in the opposite order
+ * when it ends a run, so the import of such a run is not locked.
+ */
+export const lockExternalRun = async (tx: Tx, org: string, id: string): Promise<ExternalRun> => {
+  const found = await findRun(tx, {org, id})
+  if (found?.importNo != null && found.engine !== 'worker') await lockImportNo(tx, found.importNo)
+  const run = found && (await lockExternalRunRow(tx, {org, id}))
+  if (!run) throw new Refusal('RUN_NOT_FOUND', 'No such run')
+  return run
+}
+
+export const assertOwner = ({personId}: Pick<Run, 'personId'>, {person, admin}: RunCaller) => {
+  if (personId !== person && !admin) throw new Refusal('NOT_YOUR_RUN', 'Another member authorised this run')
+}
+
+/** Whether an external engine may still write rows under the run. */
+export const isWriting = (run: Pick<Run, 'state' | 'engine' | 'importNo' | 'leaseLive' | 'expiredAt'>) =>
+  (run.state === 'authorised' && run.expiredAt === null) || (run.engine === 'outside' && run.state === 'writing' && !hasLapsed(run))
+
+const hasLapsed = ({importNo, leaseLive}: Pick<Run, 'importNo' | 'leaseLive'>) => importNo !== null && !leaseLive
+
+/** Returns why an accepted write may no longer be sent, or null if it may. A closing run waits for its accepted writes. */
+export const findBlockOfAccepted = (run: ExternalRun): Refusal | null =>
+  run.engine === 'outside' && run.state === 'closing' && !run.stop ? null : findBlock(run)
+
+const findEnd = (run: ExternalRun): Refusal | null => {
+  if (run.engine === 'worker')
+    return new Refusal('RUN_USED', "The service's own engine writes the rows of this run. Authorise another run for your engine", {
+      written: false,
+    })
+  if (run.state === 'ended' || run.state === 'closing') return hasEnded()
+  if (run.expiredAt !== null) return new Refusal('FILE_GONE', 'This run has expired with its import. Create a new import', {written: false})
+  if (isWriting(run)) return null
+  return new Refusal(
+    'LEASE_LOST',
+    'The lease of the run expired, because its engine made no call for too long. Take the lease again to continue',
+    {written: false},
+  )
+}
+
+/** Renews the lease of an external run. A stopped run may still renew it in order to report. Refuses a run that ended or lost its lease. */
+export const renewExternalLease = async (tx: Tx, run: ExternalRun) => {
+  const ended = findEnd(run)
+  if (ended) throw ended
+  if (run.state === 'authorised') await beginWriting(tx, run)
+  else await setLease(tx, run, {taken: false})
+}
+
+export const isExternalOver = ({engine, state}: ExternalRun) => engine === 'outside' && (state === 'closing' || state === 'ended')
+
+/** Begins an authorised run: it becomes an external run and takes its import. */
+const beginWriting = async (tx: Tx, run: ExternalRun) => {
+  if (run.importNo !== null) {
+    await freeImport(tx, {org: run.org, importNo: run.importNo})
+    await setImportState(tx, {no: run.importNo, state: 'running'})
+  }
+  await enterChain(tx, run)
+  await beginExternalRun(tx, run.no)
+  Object.assign(run, {state: 'writing', engine: 'outside'})
+  await setLease(tx, run, {taken: true})
+}
+
+/** Extends the lease. If it is `taken` anew, the fence rises and the writes of the previous holder are refused. */
+const setLease = async (tx: Tx, run: ExternalRun, {taken}: {taken: boolean}) => {
+  const until = await renewExternalRunLease(tx, {no: run.no, seconds: leaseSeconds, taken})
+  Object.assign(run, {leaseUntil: until, leaseLive: true}, taken && {fence: run.fence + 1, settleNo: 0})
+  return until
+}
+
+/**
+ * Refuses if a run holds the import. If that run is external and its lease expired, it is ended instead. The caller must have locked the
+ * import.
+ */
+export const freeImport = async (tx: Tx, {org, importNo}: {org: string; importNo: number}) => {
+  const holder = await findHolder(tx, {importNo})
+  if (!holder) return
+  // Only an external run is locked after its import. The service's own engine locks the run first.
+  const run = holder.engine === 'outside' && !holder.leaseLive ? await lockExternalRun(tx, org, holder.id) : null
+  const isFree =
+    run && (run.state === 'ended' || (!run.leaseLive && (await endExternalRun(tx, run, {outcome: null, pending: 'refuse'})) === 'ended'))
+  if (!isFree) throw new Refusal('IMPORT_RUNNING', 'A run of this import is in progress. Wait for it to end, or cancel it')
+}
+
+/** Takes or renews the lease of a run's import. An expired lease can be taken again while no other run holds the import. */
+export const takeLease = async (tx: Tx, runCaller: RunCaller, runId: string): Promise<{leaseUntil: string; leaseSeconds: number}> => {
+  const run = await lockExternalRun(tx, runCaller.org, runId)
+  assertOwner(run, runCaller)
+  const taken = run.engine === 'outside' && run.state === 'writing' && !run.leaseLive
+  if (taken) await setLease(tx, run, {taken})
+  else await renewExternalLease(tx, run)
+  return {leaseUntil: run.leaseUntil!, leaseSeconds}
+}
+
+const hasEnded = () => new Refusal('RUN_ENDED', 'This run has ended and accepts no more rows. Authorise another run', {written: false})
+
+type EndOptions = {
+  outcome: string | null
+  /** Whether accepted writes that are not in flight are still sent, or refused now. */
+  pending: 'send' | 'refuse'
+}
+
+/**
+ * Ends the run and frees its import. While batches are in flight or accepted writes are pending, the run is `closing`. The last settlement,
+ * the last write or the periodic sweep then ends it. Accepted rows that were never sent are logged at the end.
+ */
+export const endExternalRun = async (tx: Tx, run: ExternalRun, {outcome, pending}: EndOptions): Promise<'ended' | 'closing'> => {
+  for (const send of await listExternalSends(tx, run.no)) if (send.dead) await settleAbandonedSend(tx, run, send)
+  if (pending === 'refuse') await refusePending(tx, run, findStop(run) ?? hasEnded())
+  if ((await listExternalSends(tx, run.no)).length > 0 || (await listOpenWrites(tx, run.no)).length > 0) {
+    await closeExternalRun(tx, {no: run.no, outcome})
+    return 'closing'
+  }
+  await logUnsent(tx, run)
+  await endExternalRunRow(tx, {no: run.no, outcome})
+  if (run.importNo !== null) await setImportState(tx, {no: run.importNo, state: 'done'})
+  await announceEnd(tx, run)
+  await settleRows(tx, run.id)
+  return 'ended'
+}
+
+/** Ends a run whose connection was disconnected. Overdue batches are settled; accepted writes are refused and logged. */
+export const endDisconnected = async (db: Pool, {org, id}: {org: string; id: string}): Promise<void> =>
+  db.transaction(async tx => {
+    const run = await lockExternalRun(tx, org, id)
+    if (run.engine !== 'outside' || run.state !== 'writing') return
+    const message = `This connection was disconnected. Connect it again. ${canContinue(run)}`
+    const stop = run.stop ?? {stopped: 'GRANT_ENDED', message}
+    await writeStop(tx, {run: run.no, stop})
+    await endExternalRun(tx, {...run, stop}, {outcome: null, pending: 'refuse'})
+  })

@@ -1,0 +1,283 @@
+import {isDeepStrictEqual} from 'node:util'
+import {HOW, listHolders} from '../../../sql/chain-rows.ts'
+import type {Tx} from '../../../sql/database.ts'
+import {
+  EXTERNAL_STEP_CODES,
+  type ExternalRowState,
+  type ExternalSend,
+  listExternalRowStates,
+  lowerAttempts,
+  putOutcomes,
+  putReleased,
+  type ReleasedRow,
+} from '../../../sql/external-ledger.ts'
+import {clearQuotaNote, type ExternalRun, renewExternalRunLease, restoreLease} from '../../../sql/external-runs.ts'
+import {type ChainRow, type LogRow, type OpenQuestion, type Settlement, settleIn} from '../../../sql/ledger.ts'
+import {listClaimedElsewhere, listMadeElsewhereIn} from '../../../sql/record-claims.ts'
+import {loseParents, releaseParents} from '../../../sql/replacements.ts'
+import {OUTCOMES, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
+import {type ItemResult, keepProblem, keepResults, listResults} from '../../../sql/writes.ts'
+import {rowsSettled} from '../../telemetry/metrics/rows.ts'
+import {leaseSeconds} from '../lease-seconds.ts'
+import {type Counts, openCounts} from './counts.ts'
+
+/** How one row of a batch ended. `mayGoOn`: the CRM may still be processing the request. `unsent`: the row was not sent to the CRM. */
+export type WriteEnd =
+  | {outcome: 'created' | 'updated'; recordId: string}
+  | {outcome: 'refused'; code: string; message: string}
+  | {outcome: 'unanswered'; message: string; code?: string; mayGoOn?: boolean}
+  | {outcome: 'unsent'}
+
+type Batch = Pick<
+  ExternalSend,
+  'batch' | 'module' | 'kind' | 'write' | 'keys' | 'ats' | 'numbers' | 'attempts' | 'targets' | 'witness' | 'fresh'
+> & {
+  flow: number | null
+  /** For each row, whether its update patches a record that the row created in this run. Null if no row does. */
+  patches?: ExternalSend['patches']
+  secondsLeft?: number
+}
+
+/**
+ * Settles a batch (T2). Log, meter, record ids, open questions and the caller's results are written in one transaction with the end of the
+ * batch. `ends` has one entry per row, in the batch's order. The caller must have locked the run.
+ */
+export const settleBatch = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]) => {
+  const chain = run.chainNo ?? run.no
+  const {module} = batch
+  const standings = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
+  const held = await findRecordHolders(tx, {run: run.no, chain, module, keys: batch.keys, ends})
+  const sheet = openSheet(batch)
+  for (const [at, standing] of standings.entries()) enterEnd(sheet, {standing, attempt: batch.attempts[at]!, at}, held.get(at) ?? ends[at]!)
+  await writeSheet(tx, run, sheet, [batch.batch])
+  if (results.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(results, batch, held)})
+  if (run.stoppedBy && ends.some(isWritten)) await clearQuotaNote(tx, {no: run.no, leaseSeconds})
+  if (batch.kind === EXTERNAL_STEP_CODES.replace) await returnAttempts(tx, batch, ends)
+}
+
+const isWritten = ({outcome}: WriteEnd) => outcome === 'created' || outcome === 'updated'
+
+/**
+ * Handles an answer that arrives after its batch was settled as unanswered. If the row was not sent again since, the answer replaces the
+ * unanswered outcome in the log and in the caller's results. For rows sent before, patches and replaced rows, the unanswered outcome stays,
+ * because their earlier state is no longer known.
+ */
+export const settleLate = async (tx: Tx, run: ExternalRun, batch: Batch, ends: WriteEnd[], results: ItemResult[]) => {
+  if (batch.kind === EXTERNAL_STEP_CODES.replace || (run.state !== 'writing' && run.state !== 'closing')) return
+  const chain = run.chainNo ?? run.no
+  const {module} = batch
+  const standings = await listExternalRowStates(tx, {run: run.no, chain, module, keys: batch.keys})
+  const held = await findRecordHolders(tx, {run: run.no, chain, module, keys: batch.keys, ends})
+  const claimed = await findClaimed(tx, run, ends)
+  const sheet = openSheet(batch)
+  const told = new Set<number>()
+  for (const [at, standing] of standings.entries()) {
+    const end = held.get(at) ?? ends[at]!
+    if (end.outcome === 'created' && claimed.has(end.recordId)) continue
+    if (!isGuess(batch, standing, at) || end.outcome === 'unanswered' || end.outcome === 'unsent') continue
+    enterEnd(sheet, {standing: {...standing, kind: null}, attempt: batch.attempts[at]!, at}, end)
+    sheet.closed.push({module, key: standing.key})
+    told.add(batch.ats[at]!)
+  }
+  if (told.size === 0) return
+  await writeSheet(tx, run, sheet, [])
+  const known = results.filter(({at}) => told.has(at))
+  if (known.length) await keepResults(tx, {write: batch.write, results: withHeldEnds(known, batch, held), late: true})
+}
+
+/** Finds created records that a row of another chain claimed after the batch was settled as unanswered. That row keeps its record. */
+const findClaimed = async (tx: Tx, {no, chainNo, connectorId}: ExternalRun, ends: WriteEnd[]): Promise<Set<string>> => {
+  const records = ends.flatMap(end => (end.outcome === 'created' ? [end.recordId] : []))
+  if (records.length === 0) return new Set()
+  return new Set(await listClaimedElsewhere(tx, {chain: chainNo ?? no, connector: connectorId!, records}))
+}
+
+const isGuess = ({fresh, attempts}: Batch, {outcome, kind, lastAttempt, sending}: ExternalRowState, at: number) =>
+  fresh[at]! && lastAttempt === attempts[at] && outcome === outcomeNo('unanswered') && kind !== null && !sending
+
+const writeSheet = async (tx: Tx, run: ExternalRun, sheet: Sheet, batches: number[]) => {
+  const {released, attempts, outcomes, lowered, log, kept, opened, closed, counts} = sheet
+  await writeSettlement(tx, run, {batches, log, released, kept, opened, closed, counts: counts.list()})
+  if (outcomes.length) await putOutcomes(tx, {run: run.no, rows: outcomes})
+  if (attempts.length) await putReleased(tx, {run: run.no, rows: attempts})
+  if (lowered.length) await lowerAttempts(tx, {run: run.no, rows: lowered})
+  rowsSettled(counts.list())
+}
+
+/** Unlocks the parents, except those whose rows the CRM may still be replacing. */
+const returnAttempts = async (tx: Tx, {write, targets, secondsLeft = 0}: Batch, ends: WriteEnd[]) => {
+  const lost = targets.filter((_, at) => isLost(ends[at]!)) as string[]
+  if (lost.length) await loseParents(tx, {holder: {write}, parents: lost, seconds: secondsLeft})
+  await releaseParents(tx, {holder: {write}, parents: targets as string[]})
+}
+
+const isLost = (end: WriteEnd) => end.outcome === 'unanswered' && end.mayGoOn === true
+
+/**
+ * Replaces the result of an item whose record belongs to another row. The CRM reported success, but the record that it named is not the
+ * record of this row.
+ */
+const withHeldEnds = (results: ItemResult[], {ats}: Batch, held: Map<number, HeldEnd>): ItemResult[] => {
+  const ofItem = new Map([...held].map(([row, end]) => [ats[row]!, end]))
+  return results.map(told => {
+    const end = ofItem.get(told.at)
+    if (!end) return told
+    const crm = {...noAnswer, code: 'SUCCESS', details: {id: end.named}}
+    return {at: told.at, result: {ok: false, code: end.code, error: end.message, crm}, again: false}
+  })
+}
+
+type SettledSheet = Pick<Settlement, 'batches' | 'log' | 'released' | 'kept' | 'opened' | 'closed' | 'counts'>
+
+/**
+ * Writes the settlement (T2) under the run's lock, even if the run's lease has expired. The lease is extended for the statement and
+ * restored afterwards.
+ */
+export const writeSettlement = async (tx: Tx, run: ExternalRun, settled: SettledSheet) => {
+  const seconds = 5
+  await renewExternalRunLease(tx, {no: run.no, seconds, taken: false})
+  await settleIn(tx, {
+    ...{run: run.no, chain: run.chainNo ?? run.no, fence: run.fence, settleNo: run.settleNo + 1},
+    ...{...settled, cursor: {flow: 0, lowWater: 0}, answerSeconds: 0, leaseSeconds: seconds},
+  })
+  await restoreLease(tx, {no: run.no, until: run.leaseUntil})
+  run.settleNo++
+}
+
+/** Settles as unanswered a batch whose sender was lost. Its rows may have been written, and the results say so. */
+export const settleAbandonedSend = async (tx: Tx, run: ExternalRun, send: ExternalSend) => {
+  const {write} = send
+  const message = 'The process that sent it was lost before an answer came'
+  const ends: WriteEnd[] = send.keys.map(() => ({outcome: 'unanswered', message}))
+  const result = {ok: false, error: message, crm: noAnswer}
+  const results = [...new Set(send.ats)].map(at => ({at, result, again: false}))
+  await settleBatch(tx, run, {...send, flow: send.flow || null}, ends, results)
+  const isEvery = (await listResults(tx, write)).every(one => isDeepStrictEqual(one.result, result))
+  if (isEvery) await keepProblem(tx, {id: write, problem: {crm: noAnswer, renews: false}})
+}
+
+/** The CRM error object of a call without an answer. */
+export const noAnswer = {
+  ...{code: null, status: null, details: null, retryable: true, response: null},
+  ...{unanswered: true, retryAfterMs: null, quotaSpent: false},
+}
+
+/**
+ * The end of a row for which the CRM named a record that another row made. `named` is that record. Source: the specification's CRM error
+ * object, `unanswered`.
+ */
+type HeldEnd = Extract<WriteEnd, {outcome: 'unanswered'}> & {named: string}
+
+const recordHeldEnd = (recordId: string, holder: string): HeldEnd => ({
+  outcome: 'unanswered',
+  code: 'RECORD_HELD',
+  message: `The CRM named record ${recordId}, which ${holder} made. Look for this row's record in the CRM`,
+  named: recordId,
+})
+
+type HeldQuery = {run: number; chain: number; module: number; keys: string[]; ends: WriteEnd[]}
+
+/** Finds answers that name a record which another row of the CRM org created. Returns the end of each such row by the row's index. */
+const findRecordHolders = async (tx: Tx, {run, chain, module, keys, ends}: HeldQuery) => {
+  const made = ends.flatMap((end, at) => (end.outcome === 'created' ? [{at, recordId: end.recordId}] : []))
+  if (made.length === 0) return new Map<number, HeldEnd>()
+  const holders = await listHolders(tx, {chain, module, records: made.map(({recordId}) => recordId)})
+  const keyOf = new Map(holders.map(({recordId, key}) => [recordId, key]))
+  const rows = made.map(({recordId}) => ({module, recordId}))
+  const elsewhere = new Set((await listMadeElsewhereIn(tx, {run, chain, rows})).map(({recordId}) => recordId))
+  const held = new Map<number, HeldEnd>()
+  for (const {at, recordId} of made) {
+    const key = keys[at]!
+    if ((keyOf.get(recordId) ?? key) !== key) held.set(at, recordHeldEnd(recordId, 'another row of this run'))
+    else if (elsewhere.has(recordId)) held.set(at, recordHeldEnd(recordId, 'a row of another run'))
+    else keyOf.set(recordId, key)
+  }
+  return held
+}
+
+type Sheet = {
+  batch: Batch
+  log: LogRow[]
+  released: {module: number; key: string}[]
+  attempts: ReleasedRow[]
+  outcomes: {module: number; key: string; outcome: number}[]
+  /** Rows that stay metered although this attempt was not sent, because they were metered before. */
+  lowered: {module: number; key: string; patch: boolean}[]
+  kept: ChainRow[]
+  opened: OpenQuestion[]
+  closed: {module: number; key: string}[]
+  counts: Counts
+}
+
+const openSheet = (batch: Batch): Sheet => ({
+  ...{batch, log: [], released: [], attempts: [], outcomes: [], lowered: [], kept: [], opened: [], closed: [], counts: openCounts()},
+})
+
+type SheetEntry = {standing: ExternalRowState; attempt: number; at: number}
+
+const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
+  const {standing, attempt, at} = sheetEntry
+  const {batch, released, attempts, lowered, kept, closed} = sheet
+  const name = {module: batch.module, key: standing.key}
+  const isOpen = standing.kind !== null
+  const isFirst = batch.fresh[at]!
+  const isPatch = batch.patches?.[at] === true
+  if (end.outcome === 'unsent') {
+    if (isFirst) released.push(name)
+    else lowered.push({...name, patch: isPatch})
+    return
+  }
+  if (isPatch) return logOutcome(sheet, sheetEntry, {recordId: batch.targets[at] ?? null, ...end, attempt, phase: PATCH})
+  noteOutcome(sheet, sheetEntry, end)
+  if (end.outcome === 'unanswered') return openQuestion(sheet, sheetEntry, batch.kind)
+  if (end.outcome === 'refused') {
+    // A refusal after an unanswered send does not prove that the first send failed. So the row stays counted and its question stays open.
+    if (isOpen) return openQuestion(sheet, sheetEntry, EXTERNAL_STEP_CODES.again)
+    if (isFirst) released.push(name)
+    if (isFirst) attempts.push({...name, attempt, outcome: outcomeNo('refused')})
+    return
+  }
+  kept.push({...name, recordId: end.recordId, how: end.outcome === 'created' ? HOW.made : HOW.updated, matchKey: null})
+  if (isOpen) closed.push(name)
+  // The payload had no unique value, so the unanswered create may have made a second record.
+  if (end.outcome === 'created' && isOpen && standing.kind !== EXTERNAL_STEP_CODES.update && !batch.witness[at])
+    logOutcome(sheet, sheetEntry, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})
+}
+
+const noteOutcome = (sheet: Sheet, sheetEntry: SheetEntry, end: Exclude<WriteEnd, {outcome: 'unsent'}>) => {
+  const {standing, attempt} = sheetEntry
+  const {module} = sheet.batch
+  const before = outcomeBefore(standing)
+  if (before) sheet.counts.add(module, before, -1)
+  sheet.counts.add(module, end.outcome, 1)
+  sheet.outcomes.push({module, key: standing.key, outcome: outcomeNo(end.outcome)})
+  const target = sheet.batch.targets[sheetEntry.at] ?? null
+  logOutcome(sheet, sheetEntry, {recordId: target, ...end, attempt})
+}
+
+const [WRITE, PATCH] = [PHASES.indexOf('write'), PHASES.indexOf('patch')]
+
+type LoggedOutcome = {phase?: number; outcome: OutcomeName; attempt: number; recordId?: string | null; code?: string; message?: string}
+
+const logOutcome = (
+  {batch, log}: Sheet,
+  {standing, at}: SheetEntry,
+  {phase = WRITE, outcome, attempt, recordId = null, code, message}: LoggedOutcome,
+) =>
+  log.push({
+    ...{key: standing.key, flow: batch.flow, number: batch.numbers[at] ?? null, module: batch.module, phase, target: null},
+    ...{attempt, recordId, outcome: outcomeNo(outcome), code: plainText(code, 100), message: plainText(message, 1_000)},
+  })
+
+/** Returns a text that can be stored. Postgres text cannot contain NUL, and a CRM message can have any length. */
+const plainText = (text: string | undefined, most: number) => text?.replaceAll('\0', '\ufffd').slice(0, most) ?? null
+
+const openQuestion = ({batch, opened}: Sheet, {standing, attempt, at}: SheetEntry, kind: number) => {
+  opened.push({
+    ...{module: batch.module, key: standing.key, flow: batch.flow ?? 0, number: batch.numbers[at] ?? 0},
+    ...{kind, target: batch.targets[at] ?? null, witness: batch.witness[at]!, attempt},
+  })
+}
+
+/** Returns the outcome under which the run counts the row so far, or null. */
+export const outcomeBefore = ({outcome}: ExternalRowState): OutcomeName | null => (outcome === null ? null : OUTCOMES[outcome]!)

@@ -1,0 +1,100 @@
+import {createHash} from 'node:crypto'
+import type {Tx} from '../../../sql/database.ts'
+import type {ExternalRun} from '../../../sql/external-runs.ts'
+import {insertItems, insertWrite, listNamedItems, type WriteKind} from '../../../sql/writes.ts'
+import {assertWritable} from '../../crm/connectors/writing.ts'
+import {Refusal} from '../../errors.ts'
+import {newId} from '../../ids.ts'
+import type {replaceRows, writeRecords} from '../../jobs.ts'
+import {enqueue, type Queue} from '../../queue.ts'
+import {lockOwnExternalRun, openLockedRun, type RunCaller} from './run.ts'
+
+/** One item as the caller sent it. `body` has everything that identifies its content. `rowKey` is the key in its result. */
+type SubmittedItem = {rowKey?: string; writeId: string | null; body: unknown}
+
+type SubmitWriteInput = {
+  asker: RunCaller
+  runId: string
+  connector: string
+  kind: Extract<WriteKind, 'create' | 'update' | 'replace'>
+  items: SubmittedItem[]
+  /** Builds the worker's request for the items to write, given by their indexes. */
+  requestOf(ats: number[], run: ExternalRun, tx: Tx): object | Promise<object>
+}
+
+/** A stored write. `job` is null if every item already has a result. */
+export type Submission = {write: string; job: string | null}
+
+/**
+ * Stores a write and enqueues its job, in the transaction that checks the run. If this run has seen the `writeId` of an item with the same
+ * body, the item gets the stored result. With another body, the whole request is refused.
+ */
+export const submitWrite = async (
+  tx: Tx,
+  {queue, job}: {queue: Queue; job: typeof writeRecords | typeof replaceRows},
+  {asker, runId, connector, kind, items, requestOf}: SubmitWriteInput,
+): Promise<Submission> => {
+  const run = await lockOwnExternalRun(tx, asker, {runId, connector})
+  const digests = items.map(({writeId, body}) => (writeId === null ? null : digestOf({kind, body})))
+  const known = await findKnownResults(tx, {run: run.no, items, digests})
+  const write = newId('wrt')
+  const fresh = [...items.keys()].filter(at => !known.has(at))
+  const request = fresh.length === 0 ? null : await openForWrite(tx, run, connector, () => requestOf(fresh, run, tx))
+  await insertWrite(tx, {id: write, org: asker.org, run: run.no, connector, kind, request})
+  const kept = items.map(({rowKey = null, writeId}, at) =>
+    known.has(at)
+      ? {at, rowKey, writeId, freed: true, digest: null, result: known.get(at)}
+      : {at, rowKey, writeId, freed: false, digest: digests[at]!, result: null},
+  )
+  await insertItems(tx, {write, run: run.no, items: kept})
+  return {write, job: fresh.length === 0 ? null : await enqueue(queue, job, {org: asker.org, write}, {tx})}
+}
+
+/**
+ * Opens the run for a write. The run is checked only if there are items to write, so that a lost answer can be read again after the run has
+ * ended.
+ */
+const openForWrite = async (tx: Tx, run: ExternalRun, connector: string, request: () => object | Promise<object>) => {
+  await openLockedRun(tx, run, {connector})
+  await assertWritable(tx, {org: run.org, connector})
+  return request()
+}
+
+type FindKnownInput = {run: number; items: SubmittedItem[]; digests: (Buffer | null)[]}
+
+/** Returns the stored results of items that were sent before, by the items' indexes. */
+export const findKnownResults = async (tx: Tx, {run, items, digests}: FindKnownInput): Promise<Map<number, unknown>> => {
+  const names = items.flatMap(({writeId}) => writeId ?? [])
+  const before = new Map((await listNamedItems(tx, {run, names})).map(item => [item.writeId, item]))
+  const known = new Map<number, unknown>()
+  for (const [at, {writeId}] of items.entries()) {
+    const item = writeId === null ? undefined : before.get(writeId)
+    if (!item) continue
+    if (!item.digest.equals(digests[at]!))
+      throw new Refusal('WRITE_ID_REUSED', `writeId ${writeId} was used in this run with another body. Give this item its own writeId`, {
+        writeId,
+        written: false,
+      })
+    if (item.result === null)
+      throw new Refusal('WRITE_UNDER_WAY', `The item with writeId ${writeId} is still being written. Send it again in a few seconds`, {
+        writeId,
+        retryAfterMs: 2_000,
+      })
+    known.set(at, item.result)
+  }
+  return known
+}
+
+/** Returns a digest of JSON that does not depend on the order of its keys. */
+export const digestOf = (body: unknown) =>
+  createHash('sha256')
+    .update(JSON.stringify(withSortedKeys(body)))
+    .digest()
+
+const withSortedKeys = (json: unknown): unknown => {
+  if (Array.isArray(json)) return json.map(withSortedKeys)
+  if (typeof json !== 'object' || json === null) return json
+  return Object.entries(json)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([key, value]) => [key, withSortedKeys(value)])
+}

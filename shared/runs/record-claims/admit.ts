@@ -1,0 +1,122 @@
+import {HOW} from '../../../sql/chain-rows.ts'
+import {
+  type ClaimReservation,
+  insertReservation,
+  isRecordHeld,
+  isReservedElsewhere,
+  releaseReservations,
+} from '../../../sql/claim-reservations.ts'
+import {findConnector} from '../../../sql/connectors.ts'
+import type {CrmOrg} from '../../../sql/crm-quota.ts'
+import type {Tx} from '../../../sql/database.ts'
+import {type ExternalRowState, listExternalRowStates, listExternalSends} from '../../../sql/external-ledger.ts'
+import {type ExternalRun, numberName, renewExternalRunLease} from '../../../sql/external-runs.ts'
+import {listHeldElsewhere} from '../../../sql/record-claims.ts'
+import {countAdmissions, type RunStop, writeStop} from '../../../sql/run-heads.ts'
+import {Refusal} from '../../errors.ts'
+import {assertOwner, isWriting, lockExternalRun, openExternalRun} from '../external/run.ts'
+import {leaseSeconds} from '../lease-seconds.ts'
+import {limitStop} from '../stop.ts'
+import type {ClaimAnswer, ClaimInput} from './claim.ts'
+import {readChainStart} from './verdict.ts'
+
+/**
+ * Lifetime of a reservation. If a process dies during the CRM read, the record is blocked for this long. If a read takes longer, the
+ * reservation may be lost.
+ */
+export const reservedSeconds = 120
+
+/** A claim whose record is reserved. `seenAttempt` is the row's last attempt when the claim was requested. */
+export type AdmittedClaim = {reservation: ClaimReservation; crmOrg: CrmOrg; seenAttempt: number; chainStartMs: number}
+/** The stop of a run. The caller reports it once the transaction is committed. */
+export type ClaimStop = {stop: RunStop}
+
+/** Reserves the record for the row and releases the row's other reservations in the module, or returns the final answer at once. */
+export const admitClaim = async (tx: Tx, input: ClaimInput): Promise<AdmittedClaim | ClaimStop | ClaimAnswer> => {
+  const standing = await openForClaim(tx, input)
+  if (!standing) return {taken: false, why: 'ended'}
+  if (standing.stop) return {stop: standing.stop}
+  // A run joins its chain when it begins, so it begins here.
+  const run = standing.state === 'authorised' ? await openExternalRun(tx, input.asker, input) : standing
+  const {no} = run
+  await renewExternalRunLease(tx, {no, seconds: leaseSeconds, taken: false})
+  const wanted = await placeOf(tx, run, input)
+  await releaseReservations(tx, wanted)
+  const row = await readRow(tx, run, wanted)
+  if (holdsRecord(row, wanted)) return {taken: true}
+  if (row.recordId !== null && row.recordId !== wanted.recordId && row.how !== HOW.matched) return {taken: false, why: 'reused'}
+  if (row.sending || (await isRecordHeld(tx, wanted))) return {taken: false, why: 'held'}
+  const chainStartMs = await readChainStart(tx, no)
+  if (chainStartMs === null) return {taken: false, why: 'unread'}
+  const {dc, crmOrgId} = (await findConnector(tx, {org: run.org, id: input.connector}))!
+  const crmOrg = {dc, crmOrgId}
+  if (await isHeldElsewhere(tx, {...wanted, ...crmOrg, name: input.module.apiName})) return {taken: false, why: 'held'}
+  if (await isReservedElsewhere(tx, {...wanted, ...crmOrg})) return {taken: false, why: 'held'}
+  const stop = await findStop(tx, run, row)
+  if (stop) return {stop}
+  const reservation = {...wanted, id: crypto.randomUUID(), run: no}
+  const isFree = await insertReservation(tx, reservation, {seconds: reservedSeconds})
+  return isFree ? {reservation, crmOrg, seenAttempt: row.lastAttempt, chainStartMs} : {taken: false, why: 'held'}
+}
+
+/** Locks the run, or refuses. Returns null if the run no longer writes; the route then answers `ended`. */
+export const openForClaim = async (tx: Tx, {asker, runId, connector}: ClaimInput): Promise<ExternalRun | null> => {
+  const run = await lockExternalRun(tx, asker.org, runId)
+  assertOwner(run, asker)
+  if (run.connectorId !== null && run.connectorId !== connector)
+    throw new Refusal('RUN_CONNECTOR_MISMATCH', 'This run writes through another connection. Use that connection in the path')
+  if (run.state === 'ended' || run.state === 'closing') return null
+  if (run.engine === 'worker')
+    throw new Refusal(
+      'RUN_USED',
+      "The service's own engine writes the rows of this run and claims their records. Use a run of your own engine",
+    )
+  return isWriting(run) ? run : null
+}
+
+/** Whether the row is already admitted, by a send of this run or by an unanswered send of an earlier run of the chain. */
+export const isAdmitted = ({counted, kind}: ExternalRowState) => counted || kind !== null
+
+/**
+ * Returns the stop that keeps a row from claiming a record, or null. A row that was never admitted would be a new row of the run, and the
+ * run may be stopped or full. If the run is full, its stop is written. But if rows in flight can still free room, throws BUSY. In a run
+ * without batches, `counted` comes from the engine's reports and may include this row. So its admissions are counted instead.
+ */
+export const findStop = async (tx: Tx, run: ExternalRun, row: ExternalRowState): Promise<RunStop | null> => {
+  if (isAdmitted(row)) return null
+  if (run.stop) return run.stop
+  const counted = run.nextBatch > 1 ? run.counted : await countAdmissions(tx, run.no)
+  if (counted < run.rowsLimit) return null
+  if ((await listExternalSends(tx, run.no)).length > 0)
+    throw new Refusal('BUSY', 'Rows in flight use all remaining rows of this run. Try again when the CRM has answered them', {
+      retryAfterMs: 2_000,
+    })
+  const stop = limitStop(run)
+  await writeStop(tx, {run: run.no, stop})
+  return stop
+}
+
+type ElsewhereQuery = ClaimPlace & CrmOrg & {name: string}
+
+/**
+ * Whether a row of another chain made or claimed the record, in any org that writes to the same CRM org. `name` is the name of the module.
+ */
+export const isHeldElsewhere = async (tx: Tx, {dc, crmOrgId, chain, recordId, name}: ElsewhereQuery): Promise<boolean> => {
+  const query = {dc, crmOrgId, chain, module: name, records: [recordId]}
+  return (await listHeldElsewhere(tx, query)).length > 0
+}
+
+const placeOf = async (tx: Tx, {no, chainNo}: ExternalRun, {module, recordId, rowKey}: ClaimInput) => ({
+  ...{chain: chainNo ?? no, key: rowKey, recordId},
+  module: await numberName(tx, {run: no, kind: 'module', name: module.apiName}),
+})
+
+type ClaimPlace = Awaited<ReturnType<typeof placeOf>>
+
+export const readRow = async (tx: Tx, {no}: Pick<ExternalRun, 'no'>, {chain, module, key}: ClaimPlace): Promise<ExternalRowState> => {
+  const [row] = await listExternalRowStates(tx, {run: no, chain, module, keys: [key]})
+  return row!
+}
+
+/** Whether the record already belongs to the row. If the row only matched it, the record does not belong to the row. */
+export const holdsRecord = (row: ExternalRowState, {recordId}: ClaimPlace) => row.recordId === recordId && row.how !== HOW.matched

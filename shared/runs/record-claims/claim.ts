@@ -1,0 +1,83 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {deleteReservation} from '../../../sql/claim-reservations.ts'
+import type {Pool} from '../../../sql/database.ts'
+import type {Crm} from '../../crm/crm.ts'
+import type {DiscoveredModule} from '../../crm/discovered.ts'
+import {Refusal} from '../../errors.ts'
+import type {RunCaller} from '../external/run.ts'
+import {admitClaim, type ClaimStop, reservedSeconds} from './admit.ts'
+import {commitClaim} from './commit.ts'
+import type {Keys} from './keys.ts'
+import {waitForOpenCreates} from './open-creates.ts'
+import {judgeRecord, type RecordVerdict} from './verdict.ts'
+
+/** The request to claim a record. `keys` has the record's match fields and their values as read back. */
+export type ClaimInput = {
+  asker: RunCaller
+  runId: string
+  connector: string
+  module: DiscoveredModule
+  recordId: string
+  rowKey: string
+  keys: Keys
+}
+
+/**
+ * The answer to a claim. `held`: another row has the record, in any run at the CRM org, or this row was sent again. `reused`: this row
+ * already has another record. `ended`: the run no longer writes.
+ */
+export type ClaimAnswer = RecordVerdict | {taken: false; why: 'held' | 'reused' | 'ended'}
+
+type ClaimOptions = {signal: AbortSignal}
+
+/**
+ * Claims a record for a row whose create was never answered and whose second create was refused as a duplicate of this record. The record
+ * is reserved first, so that two rows cannot claim it while the CRM is read. Nothing is written to the CRM. Throws a Refusal, or a CrmError
+ * if a read fails; the reservation is released in both cases.
+ */
+export const claimRecord = async ({db, crm}: {db: Pool; crm: Crm}, input: ClaimInput, options: ClaimOptions): Promise<ClaimAnswer> => {
+  const admitted = await db.transaction(tx => admitClaim(tx, input))
+  if (!('reservation' in admitted)) return unlessStopped(admitted)
+  try {
+    const verdict = await askCrm(crm, input, {chainStartMs: admitted.chainStartMs}, options)
+    if (!verdict.taken) return verdict
+    const query = {...admitted.crmOrg, run: admitted.reservation.run, module: input.module.apiName}
+    const isSettled = await waitForOpenCreates(db, query, waitOptions(options))
+    return isSettled ? unlessStopped(await db.transaction(tx => commitClaim(tx, input, admitted))) : {taken: false, why: 'held'}
+  } finally {
+    await deleteReservation(db, admitted.reservation)
+  }
+}
+
+const unlessStopped = (answer: ClaimAnswer | ClaimStop): ClaimAnswer => {
+  if ('stop' in answer) throw new Refusal('RUN_STOPPED', answer.stop.message, answer)
+  return answer
+}
+
+/** Returns how long to wait for open creates. `reservedSeconds` is longer than a create can take. */
+const waitOptions = ({signal}: ClaimOptions) => ({
+  ...{seconds: reservedSeconds, maxPauseMs: 1_000},
+  wait: (ms: number) => sleep(ms, undefined, {signal}),
+})
+
+/** Reads the record and the connection's current CRM user, which changes if the connection is connected again. */
+const askCrm = async (
+  crm: Crm,
+  {connector, module, recordId}: ClaimInput,
+  {chainStartMs}: {chainStartMs: number},
+  options: ClaimOptions,
+) => {
+  const connection = await crm.open(connector)
+  const {record, clockOffsetMs} = connection.isRecordId(recordId)
+    ? await connection.readRecordWithClock(module.apiName, recordId, options)
+    : {record: null, clockOffsetMs: null}
+  if (!record) return {taken: false, why: 'gone'} as const
+  const crmUser = await connection.currentUser(options).catch(unlessNone)
+  return crmUser ? judgeRecord({record, crmUser: crmUser.id, chainStartMs, clockOffsetMs}) : ({taken: false, why: 'unread'} as const)
+}
+
+/** Returns null if the CRM has no users, and rethrows other errors. Without users, the CRM cannot name the creator of a record. */
+const unlessNone = (error: unknown) => {
+  if (error instanceof Refusal && error.code === 'NOT_OFFERED') return null
+  throw error
+}

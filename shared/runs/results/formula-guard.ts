@@ -1,0 +1,27 @@
+import {plainNumber} from '../../files/csv/csv-line.ts'
+
+/**
+ * Characters at which a spreadsheet may start a formula: the four signs, their full-width forms, and white space that the spreadsheet drops
+ * before a sign.
+ */
+const signs = '=+\\-@\\t\\r\\n\uff1d\uff0b\uff0d\uff20'
+const runs = new RegExp(`^[${signs}]`)
+const guarded = new RegExp(`^'+[${signs}]`)
+
+/**
+ * Puts an apostrophe before a cell that a spreadsheet would run as a formula. It also guards a cell that `unguardCell` would mistake for a
+ * guarded one.
+ */
+export const guardCell = (cell: string) => (guarded.test(cell) || (runs.test(cell) && !plainNumber.test(cell)) ? `'${cell}` : cell)
+
+/** Whether the cell looks like output of `guardCell`. */
+export const isGuarded = (cell: string) => guarded.test(cell)
+
+/** Removes the apostrophe that `guardCell` put before a cell. */
+export const unguardCell = (cell: string) => (guarded.test(cell) ? cell.slice(1) : cell)
+
+/** Whether a cell of the text looks like output of `guardCell`. */
+export const hasGuards = (text: string, delimiter: string) => {
+  const start = delimiter.replaceAll(/[\\\]^-]/g, '\\$&')
+  return new RegExp(`(?:^|[\r\n${start}])[\uFEFF]?"?'+[${signs}]`).test(text)
+}

@@ -1,0 +1,44 @@
+import {Refusal} from '../../errors.ts'
+import {type FileDeps, openFile, type StoredFile} from '../../files/stored-file.ts'
+import {StorageMissing} from '../../storage/missing.ts'
+import {writeFailed} from './failed-csv.ts'
+import {type ResultsPart, writeResults} from './results-csv.ts'
+import type {ResultModule, RowOutcome} from './row-result.ts'
+
+type ResultRowsInput = {source: StoredFile; part?: ResultsPart | undefined; modules: ResultModule[]}
+
+/** Writes `results.csv` of a source from the outcomes of its rows. Returns the first row of the next part, or null if this part is the last. */
+export async function* resultRows(
+  deps: FileDeps,
+  {source, part, modules}: ResultRowsInput,
+  outcomes: AsyncIterable<RowOutcome[]>,
+): AsyncGenerator<Uint8Array, number | null, undefined> {
+  let next: number | null = null
+  const onNext = (row: number) => {
+    next = row
+  }
+  yield* writeOverFile(deps, source, file => writeResults({...file, outcomes, modules, part, onNext}))
+  return next
+}
+
+export async function* failedRows(
+  deps: FileDeps,
+  {source}: {source: StoredFile},
+  outcomes: AsyncIterable<RowOutcome[]>,
+): AsyncGenerator<Uint8Array, number | null, undefined> {
+  yield* writeOverFile(deps, source, file => writeFailed({...file, outcomes}))
+  return null
+}
+
+type File = {columns: string[]; rows: Awaited<ReturnType<typeof openFile>>['rows']}
+
+/** Writes an output file while reading the source as the run read it, with the reader and the cleaning of the snapshot. */
+async function* writeOverFile(deps: FileDeps, source: StoredFile, write: (file: File) => AsyncGenerator<Buffer>) {
+  try {
+    const {fileColumns, rows} = await openFile(deps, source)
+    yield* write({columns: fileColumns, rows})
+  } catch (error) {
+    if (error instanceof StorageMissing) throw new Refusal('FILE_GONE', 'The file of this run is no longer in storage')
+    throw error
+  }
+}

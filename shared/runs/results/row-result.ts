@@ -1,0 +1,118 @@
+/** A module in result files. `label` is the module's name at the connection. */
+export type ResultModule = {apiName: string; label: string}
+
+export type RowOutcomeName =
+  | 'created'
+  | 'updated'
+  | 'inherited'
+  | 'skipped'
+  | 'refused'
+  | 'failed'
+  | 'unanswered'
+  | 'planned'
+  | 'would_ask'
+  | 'lookup'
+
+export type OutcomeEntry = {
+  module: string
+  /** The number of the flow. It distinguishes two flows that write one module. */
+  flow?: number
+  outcome: RowOutcomeName
+  recordId: string | null
+  code: string | null
+  message: string | null
+  /** Whether an earlier send of this row's create was never answered, so that the record may exist twice. */
+  disclosed?: boolean
+  /** The phase of the entry. Only `write`, the default, decides the result. Other phases are reported in `Error`. */
+  phase?: 'write' | 'patch' | 'match' | 'lookup'
+  /** Label of the field that the entry concerns: the field of a patch or a lookup, or the field whose value failed. */
+  target?: string | null
+}
+
+/** The final outcome of one row, with one entry per record or lookup. `excluded`: cleaning removed the row. */
+export type RowOutcome = {rowNumber: number; excluded?: boolean; entries: OutcomeEntry[]}
+
+type RowResult = {result: string; records: string[]; error: string}
+
+/** The results, ordered from worst to best. The result of a row is the worst result among its modules. */
+const results = ['No answer', 'Failed', 'Written', 'Written before', 'Skipped', '']
+const ranks: Record<RowOutcomeName, number> = {
+  unanswered: 0,
+  failed: 1,
+  refused: 1,
+  created: 2,
+  updated: 2,
+  inherited: 3,
+  skipped: 4,
+  planned: 5,
+  would_ask: 5,
+  lookup: 5,
+}
+const noAnswer = 'The CRM did not answer, so this may or may not have been written'
+/**
+ * The sentence that ends the message of a refused row with an unanswered earlier create. It is added if the row's log entries alone do not
+ * show this.
+ */
+export const mayExist = 'An earlier create of this row was never answered, so the record may exist already'
+/** The same sentence as earlier builds wrote it into records. */
+const mayExistBefore = 'A create of this row in an earlier run was never answered, so the record may exist already'
+
+export const mentionsMayExist = (message: string | null) =>
+  message !== null && (message.endsWith(mayExist) || message.endsWith(mayExistBefore))
+
+const twice = 'A create was sent and never answered, so the record may exist twice'
+
+/**
+ * Returns the sentence that ends a row's message if its values were rounded. results.csv repeats it in `Error`. It names fields, never
+ * values.
+ */
+export const describeRounded = (fields: string[]) =>
+  `${fields.join(', ')} ${fields.length === 1 ? 'was' : 'were'} rounded from more decimal places`
+const ROUNDED = /(?:^|\. )([^.]* (?:was|were) rounded from more decimal places)$/
+
+/** Computes the results columns of one row. Several records of one module are joined by `; `. */
+export const resultOf = ({excluded, entries}: RowOutcome, modules: ResultModule[]): RowResult => {
+  let worst = results.length - 1
+  for (const {phase = 'write', outcome} of entries) if (phase === 'write') worst = Math.min(worst, ranks[outcome])
+  const records = modules.map(({apiName}) => recordsOf(entries, apiName))
+  return {result: excluded ? 'Excluded' : results[worst]!, records, error: errorOf(entries, modules)}
+}
+
+const recordsOf = (entries: OutcomeEntry[], apiName: string) => {
+  const ids: string[] = []
+  for (const {module, recordId, phase = 'write'} of entries) {
+    if (phase === 'write' && module === apiName && recordId && !ids.includes(recordId)) ids.push(recordId)
+  }
+  return ids.join('; ')
+}
+
+const errorOf = (entries: OutcomeEntry[], modules: ResultModule[]) => {
+  const sentences = new Set<string>()
+  for (const entry of entries) {
+    const failure = isLookupOutcome(entry, entries) ? '' : describeFailure(entry)
+    if (failure) sentences.add(placeOf(entry, modules) + failure)
+    if (entry.disclosed) sentences.add(placeOf(entry, modules) + twice)
+  }
+  return [...sentences].join('; ')
+}
+
+/** Whether a lookup entry of the row has the same message already. */
+export const isLookupOutcome = ({outcome, message}: OutcomeEntry, entries: OutcomeEntry[]) =>
+  outcome !== 'lookup' && message !== null && entries.some(other => other.outcome === 'lookup' && other.message === message)
+
+const placeOf = ({module, target}: OutcomeEntry, modules: ResultModule[]) => {
+  const label = modules.length > 1 ? modules.find(({apiName}) => apiName === module)?.label : undefined
+  const place = [label, target].filter(Boolean).join(', ')
+  return place && `${place}: `
+}
+
+const isWritten = new Set<RowOutcomeName>(['created', 'updated'])
+const isSilent = new Set<RowOutcomeName>(['created', 'updated', 'inherited', 'planned', 'would_ask'])
+
+const describeFailure = ({outcome, code, message}: OutcomeEntry) => {
+  if (isWritten.has(outcome) && code === null) return message ?? ''
+  if (isSilent.has(outcome)) return ROUNDED.exec(message ?? '')?.[1] ?? ''
+  const words = message ?? (outcome === 'unanswered' ? noAnswer : '')
+  if (outcome === 'lookup' || !code) return words
+  return words ? `${words} (${code})` : code
+}

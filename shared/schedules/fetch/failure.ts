@@ -1,0 +1,29 @@
+import {type OutboundCode, OutboundFailure} from '../outbound/failure.ts'
+
+/** The causes of a failed fetch: those of any outbound call, refused credentials, a missing file, or an unexpected host key. */
+export type SourceCode = OutboundCode | 'SIGN_IN_REFUSED' | 'NOT_FOUND' | 'HOST_KEY'
+
+/**
+ * The reason why a file could not be fetched, in words for the person who configured the source. `UNREACHABLE` and `TIMED_OUT` may be temporary; the
+ * other causes are permanent.
+ */
+export class SourceFailure extends Error {
+  override name = 'SourceFailure'
+  readonly code: SourceCode
+
+  constructor(code: SourceCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** Turns a failed outbound call into a failed fetch; other errors are returned unchanged. */
+export const asSourceFailure = (error: unknown): unknown =>
+  error instanceof OutboundFailure ? new SourceFailure(error.code, error.message, {cause: error}) : error
+
+export const tooLarge = (limitBytes: number, cause?: unknown) =>
+  new SourceFailure(
+    'TOO_LARGE',
+    `The file exceeds the limit of ${limitBytes} bytes. Split the file, or choose a plan with a higher limit`,
+    {cause},
+  )

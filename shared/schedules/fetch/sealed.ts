@@ -1,0 +1,105 @@
+import {Refusal} from '../../errors.ts'
+import {type KeyRing, open, seal} from '../../security/secrets.ts'
+import {blankText} from './placeholders.ts'
+import {FileSource, type SourceChange} from './source.ts'
+
+/** The credentials of each kind of source. All other fields may be shown to everyone who may see the schedule. */
+const credentials = {
+  https: ['query', 'headers', 'basic', 'bearer'],
+  s3: ['secretAccessKey'],
+  sftp: ['password', 'privateKey', 'passphrase'],
+} as const
+
+type Fields = Record<string, unknown>
+
+/** A source without secrets. `credentials`: the names of the stored credentials, without their values. */
+export type DescribedSource = {kind: FileSource['kind']; credentials: string[]} & Fields
+
+export const describeSource = (source: FileSource): DescribedSource => {
+  const {shown, secret} = split(source)
+  return {...shown, kind: source.kind, credentials: credentials[source.kind].filter(name => name in secret)}
+}
+
+/** A source as stored. `open`: the description, for a jsonb column. `sealed`: the encrypted credentials; null if there are none. */
+export type SealedSource = {open: DescribedSource; sealed: string | null}
+
+/** Encrypts the credentials of a source. `aad`: the schedule's id, without which they cannot be decrypted. */
+export const sealSource = (ring: KeyRing, source: FileSource, aad: string): SealedSource => {
+  const {secret} = split(source)
+  return {open: describeSource(source), sealed: Object.keys(secret).length ? seal(ring, JSON.stringify(secret), aad) : null}
+}
+
+/** Decrypts the credentials of a source. Throws the same errors as `open` of secrets. */
+export const openSource = (ring: KeyRing, {open: described, sealed}: {open: unknown; sealed: string | null}, aad: string): FileSource => {
+  const {credentials: _, ...shown} = described as DescribedSource
+  return FileSource.parse({...shown, ...(sealed !== null && JSON.parse(open(ring, sealed, aad)))})
+}
+
+/**
+ * Merges a change with the stored credentials. A credential that is left out stays, null removes it, and another way of signing in replaces the old
+ * one. A credential stays only for the same place and user; otherwise it could be sent to another server. Throws Refusal.
+ */
+export const mergeCredentials = (old: FileSource, change: SourceChange): FileSource => {
+  const kept = unsaidOf(describeSource(old), change)
+  if (kept.length && !isSamePlace(old, change))
+    throw invalid(
+      kept.map(name => ({
+        path: [name],
+        message: 'This credential was stored for another place or user. Send it again, or null to remove it',
+      })),
+    )
+  return whole({...change, ...Object.fromEntries(kept.map(name => [name, (old as Fields)[name]]))})
+}
+
+/**
+ * Applies a change if the old credentials can no longer be decrypted. None is kept, and the change must name every stored one, so that none is
+ * dropped silently.
+ */
+export const replaceLost = (lost: DescribedSource, change: SourceChange): FileSource => {
+  const unsaid = unsaidOf(lost, change)
+  if (unsaid.length)
+    throw invalid(
+      unsaid.map(name => ({path: [name], message: 'This credential can no longer be decrypted. Send it again, or null to remove it'})),
+    )
+  return whole(change)
+}
+
+const whole = (fields: Fields): FileSource => {
+  const parsed = FileSource.safeParse(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)))
+  if (parsed.success) return parsed.data
+  throw invalid(parsed.error.issues.map(({path, message}) => ({path, message})))
+}
+
+/** The credentials of a sign-in. If a change sets one of them, the stored ones are discarded. */
+const waysIn = ['basic', 'bearer', 'password', 'privateKey', 'passphrase']
+
+/** Returns the names of stored credentials that a change does not mention. */
+const unsaidOf = ({kind, credentials: names}: DescribedSource, change: SourceChange): string[] => {
+  const fields: Fields = change
+  if (kind !== change.kind) return []
+  const isReplaced = waysIn.some(name => fields[name] !== undefined && fields[name] !== null)
+  return names.filter(name => fields[name] === undefined && !(isReplaced && waysIn.includes(name)))
+}
+
+const isSamePlace = (old: FileSource, change: SourceChange): boolean => JSON.stringify(placeOf(old)) === JSON.stringify(placeOf(change))
+
+/**
+ * Returns the place to which credentials may be sent. Over https, the server receives the credential and one host may have many tenants, so the place
+ * is the whole path without its dates. A bucket's secret key is never sent. A password over SSH is sent only to the host with the named key.
+ */
+const placeOf = (source: FileSource | SourceChange) => {
+  if (source.kind === 'https') return new URL(blankText(source.url)).href
+  if (source.kind === 's3') return [source.endpoint, source.region, source.accessKeyId]
+  return [source.host.toLowerCase(), source.port, source.user, source.hostKey]
+}
+
+const split = (source: FileSource) => {
+  const names: readonly string[] = credentials[source.kind]
+  const {true: secret = [], false: shown = []} = Object.groupBy(Object.entries(source), ([name]) => `${names.includes(name)}`)
+  return {shown: fields(shown), secret: fields(secret.filter(([, value]) => value !== undefined))}
+}
+
+const fields = (entries: [string, unknown][]): Fields => Object.fromEntries(entries)
+
+const invalid = (issues: {path: PropertyKey[]; message: string}[]) =>
+  new Refusal('INVALID', 'This source is invalid. Correct the listed fields', {issues})

@@ -1,0 +1,22 @@
+/**
+ * The cause of a failed outbound call. `HOST_REFUSED`: the operator's list or the form of the URL forbids it. `ADDRESS_REFUSED`: the name resolves to
+ * a non-public address. `UNREACHABLE`, `TIMED_OUT`: may be temporary. `BAD_ANSWER`: the answer is unusable, and would be again.
+ */
+export type OutboundCode = 'HOST_REFUSED' | 'ADDRESS_REFUSED' | 'UNREACHABLE' | 'TIMED_OUT' | 'REDIRECTED' | 'TOO_LARGE' | 'BAD_ANSWER'
+
+/**
+ * A failed outbound call, described for the user who entered the URL. The message never contains a path, a query, a credential or an internal
+ * address.
+ */
+export class OutboundFailure extends Error {
+  override name = 'OutboundFailure'
+  readonly code: OutboundCode
+  /** The status of the answer, if there was one. */
+  readonly status: number | null
+
+  constructor(code: OutboundCode, message: string, {status = null, ...options}: ErrorOptions & {status?: number | null} = {}) {
+    super(message, options)
+    this.code = code
+    this.status = status
+  }
+}

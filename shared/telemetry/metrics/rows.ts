@@ -1,0 +1,25 @@
+import {isUnchangedAt, OUTCOMES, outcomeNoAt} from '../../../sql/run-log.ts'
+import {counter} from './registry.ts'
+
+const settled = counter({
+  name: 'rows_settled_total',
+  help: 'Settled rows by outcome, with unchanged rows also under skipped; a row that is settled again counts again. The rate is rows per second',
+  labels: ['outcome'],
+})
+const batches = counter({name: 'batches_total', help: 'Requests with rows of a run, by their kind', labels: ['kind']})
+const ended = counter({
+  name: 'runs_ended_total',
+  help: 'Runs that this process ended: `done`, or why they stopped early',
+  labels: ['reason'],
+})
+
+/** Counts settled rows. Call this once per statement, which may settle a thousand rows. `counts`: in the form of the run's head row. */
+export const rowsSettled = (counts: readonly number[]): void => {
+  const sums = new Map<number, number>()
+  for (const [at, count] of counts.entries()) if (count > 0) sums.set(outcomeNoAt(at), (sums.get(outcomeNoAt(at)) ?? 0) + count)
+  for (const [no, count] of sums) settled.inc({outcome: OUTCOMES[no] ?? (isUnchangedAt(no) ? 'unchanged' : 'filtered')}, count)
+}
+
+export const batchSent = (kind: 'create' | 'update' | 'replace' | 'patch' | 'outside'): void => batches.inc({kind})
+
+export const runEnded = (reason: string): void => ended.inc({reason})

@@ -1,0 +1,1 @@
+alter table credit_grants validate constraint credit_grants_positive, validate constraint credit_grants_fractions;

@@ -1,0 +1,1 @@
+alter table credit_holds validate constraint credit_holds_positive;

@@ -1,0 +1,16 @@
+import {z} from 'zod'
+import {type Db, sql} from './database.ts'
+
+type RecentQuery = {dc: string; crmOrgId: string; run: number; seconds: number}
+
+/** Whether another run that writes to the CRM org is open, or ended within the last `seconds`. Dry runs do not count. */
+export const isWrittenRecently = (db: Db, {dc, crmOrgId, run, seconds}: RecentQuery): Promise<boolean> =>
+  db.oneFirst(sql.type(z.object({is: z.boolean()}))`
+    select exists (
+      select from connectors c join runs r on r.connector_id = c.id and r.ended_at is null
+      where c.dc = ${dc} and c.crm_org_id = ${crmOrgId} and r.run_no <> ${run} and not r.dry_run
+    ) or exists (
+      select from connectors c join runs r on r.org_id = c.org_id and r.connector_id = c.id
+      where c.dc = ${dc} and c.crm_org_id = ${crmOrgId} and r.run_no <> ${run} and not r.dry_run
+        and r.ended_at > lading_now() - make_interval(secs => ${seconds})
+    ) as is`)

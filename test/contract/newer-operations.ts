@@ -1,0 +1,22 @@
+/** An operation that older documents lack. `operation` is its name in the documents that have it. */
+export type NewerOperation = {operation: string; method: string; path: RegExp; reason: string; source: string}
+
+const source = 'zoho/crm-oas of 2026, v8.0'
+
+/** Operations that the adapter uses and older snapshots of the vendor's documents lack. If a document has the operation, it is checked. */
+export const newerOperations: NewerOperation[] = [
+  {
+    operation: 'GET /crm/v8/settings/profiles/{id}',
+    method: 'GET',
+    path: /^\/crm\/v8\/settings\/profiles\/\d+$/,
+    reason: 'The snapshots of 2025 have no document of profiles.',
+    source,
+  },
+  {
+    operation: 'GET /crm/v8/settings/data_sharing',
+    method: 'GET',
+    path: /^\/crm\/v8\/settings\/data_sharing$/,
+    reason: 'The snapshots of 2025 have no document of data sharing, and take its path for a record of a module.',
+    source,
+  },
+]

@@ -1,0 +1,37 @@
+import {Readable} from 'node:stream'
+import {type Org, ok} from './importing.ts'
+import {makeTemplate, seldom} from './schedules.ts'
+import type {TestDeployment} from './test-deployment.ts'
+import {openUpload} from './uploads.ts'
+
+/** Fills an org with data besides imports. Each item has a distinct name by which the test finds it later. */
+export const fillMore = async (house: TestDeployment, filled: Org, run: string): Promise<string[]> => {
+  const {call, org} = filled
+  const of = await makeTemplate(filled)
+  const body = {name: 'Erased nightly', ...seldom, source: {kind: 'https', url: 'https://files.example/erased.csv'}}
+  const {schedule} = await ok(call('POST', `${of}/schedules`, body), 201)
+  const {firing} = await ok(call('POST', `${of}/schedules/${schedule.id}/run`, {}), 202)
+  const {webhook} = await ok(call('POST', `/orgs/${org}/webhooks`, {url: 'https://receiver.example/erased'}), 201)
+  const {delivery} = await ok(call('POST', `/orgs/${org}/webhooks/${webhook.id}/test`, {}), 202)
+  await ok(call('PUT', `/orgs/${org}/notices`, {endpoints: [webhook.id]}), 200)
+  const {imports} = await ok(call('GET', `/orgs/${org}/imports`), 200)
+  const {upload, sendRest} = await openUpload(call, `/orgs/${org}/imports/${imports[0].id}`, {bytes: Buffer.from('Erased')})
+  await sendRest()
+  const key = `${org}/runs/${run}/0-1-erased.ndjson.gz`
+  await house.storage.put(key, Readable.from([Buffer.from('Erased')]))
+  await house.hot.query(
+    `insert into segments (run_no, list, first, last, rows, bytes, sha256, format, storage, key)
+    select run_no, 0, 1, 1, 1, 6, '', 1, 'folder', $2 from runs where id = $1`,
+    [run, key],
+  )
+  await house.hot.query(`insert into retention_failures (day, org_id, step, message) values ('2020-01-01', $1, 'runs', 'Erased')`, [org])
+  await house.hot.query(`insert into ai_usage (org_id, period_start, day, feature) values ($1, now(), now(), 'chat')`, [org])
+  return [schedule.id, firing.id, webhook.id, delivery.id, upload.id, of.split('/').at(-1)!]
+}
+
+/** Tables that these tests fill, beyond the tables that every org fills. */
+export const filled = [
+  ...['run_log', 'chain_rows', 'run_snapshots', 'sources', 'segments', 'changes', 'invitations', 'retention_failures'],
+  ...['templates', 'schedules', 'firings', 'webhook_endpoints', 'notices', 'notice_rules', 'deliveries', 'ai_usage'],
+  ...['uploads', 'upload_parts'],
+]

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import {column} from './lookups.ts'
+import type {TestDeployment} from './test-deployment.ts'
+
+/** Returns a flow of quotes, matched by their code, which is unique in the CRM. */
+export const quotes = (more: object = {}) => ({
+  ...{id: 'quotes', source: 'quotes', module: 'Quotes', match: {by: ['Quote_Code'], onOne: 'update', onMany: 'skip', unchanged: 'write'}},
+  fields: [column('Subject', 'subject'), column('Quote_Code', 'code')],
+  ...more,
+})
+
+/** Returns a flow of quotes without a unique field, so that the service must search for a lost create. */
+export const plainQuotes = () => ({id: 'quotes', source: 'quotes', module: 'Quotes', fields: [column('Subject', 'subject')]})
+
+/** Returns a flow of quote lines. `quote` maps each line to its quote. */
+export const items = (more: object = {}) => ({
+  ...{id: 'items', source: 'items', module: 'Quoted_Items'},
+  fields: [
+    {field: 'Product_Name', mode: 'search', source: 'product', searchField: 'Product_Name', onNone: 'fail'},
+    column('Quantity', 'quantity'),
+    column('Description', 'note'),
+  ],
+  subform: {field: 'Quoted_Items', child: 'Quoted_Items', parentFlow: 'quotes', key: {parentColumn: 'code', childColumn: 'quote'}},
+  ...more,
+})
+
+export const quoteSheet = (codes: string[]) => `subject,code\n${codes.map(code => `Quote ${code},${code}`).join('\n')}\n`
+
+export type Item = readonly [code: string, note: string, product?: string, quantity?: string]
+
+export const itemSheet = (of: readonly Item[]) =>
+  `quote,product,quantity,note\n${of.map(([code, note, product = 'Bolt', quantity = '1']) => `${code},${product},${quantity},${note}`).join('\n')}\n`
+
+/** Creates the product that the lines name, if it does not exist. */
+export const makeProduct = ({crm}: TestDeployment): {id: string} => {
+  const [made] = crm.create('example', 'Products', [{Product_Name: 'Bolt'}])
+  return {id: String(made!.details.id)}
+}
+
+export const quotesOf = ({crm}: TestDeployment, code: string): any[] =>
+  crm.records('example', 'Quotes').filter((one: any) => one.Subject === `Quote ${code}`)
+
+/** Reads the notes of the quote with this code, line by line. Returns null if there is no such quote. */
+export const notesOf = (world: TestDeployment, code: string): string[] | null => {
+  const found = quotesOf(world, code)
+  assert.ok(found.length < 2, `${code} is there once`)
+  return found[0] ? world.crm.record('example', 'Quotes', found[0].id)!.Quoted_Items.map((row: any) => row.Description) : null
+}
+
+/** Asserts that every quote exists once and holds exactly the lines of the sheet, in the same order. */
+export const assertQuotes = (world: TestDeployment, of: readonly Item[]) => {
+  for (const [code, rows] of Map.groupBy(of, ([code]) => code))
+    assert.deepEqual(
+      notesOf(world, code),
+      rows.map(([, note]) => note),
+      `the lines of ${code}`,
+    )
+}

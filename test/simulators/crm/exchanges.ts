@@ -1,0 +1,32 @@
+import {randomUUID} from 'node:crypto'
+import {appendFileSync} from 'node:fs'
+import {join} from 'node:path'
+import {exchangesFolder} from '../../stack/contract-settings.ts'
+import type {Request} from './request.ts'
+
+/** One request to the CRM and its answer as sent, without the token. */
+export type Exchange = {
+  method: string
+  path: string
+  query: [string, string][]
+  contentType: string | null
+  /** The name of the caller. Calls by tests have one; calls by the adapter do not. */
+  caller: string | null
+  body: string
+  status: number
+  answer: string
+  /** The faults that changed the answer. */
+  faults: string[]
+}
+
+const file = exchangesFolder && join(exchangesFolder, `${process.pid}-${randomUUID()}.jsonl`)
+
+/** Appends an exchange for `npm run contract`. Does nothing in any other run. */
+export const recordExchange = ({method, path, query, headers, body}: Request, answer: {status: number; text: string; faults: string[]}) => {
+  if (!file || !path.startsWith('/crm/')) return
+  const exchange: Exchange = {
+    ...{method, path, query: [...query], contentType: headers['content-type'] ?? null, caller: headers['user-agent'] ?? null},
+    ...{body: body.toString(), status: answer.status, answer: answer.text, faults: answer.faults},
+  }
+  appendFileSync(file, `${JSON.stringify(exchange)}\n`)
+}

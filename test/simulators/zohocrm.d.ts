@@ -1,0 +1,2 @@
+/** The vendor's SDK has no types. */
+declare module '@zohocrm/nodejs-sdk-8.0'

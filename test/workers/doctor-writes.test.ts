@@ -1,0 +1,96 @@
+import anyTest, {type TestFn} from 'ava'
+import {ok, openOrg} from '../importing.ts'
+import type {Switches} from '../simulators/crm/switches.ts'
+import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {until} from '../until.ts'
+
+/** One sandbox org, so the tests run one after the other. */
+type Here = {world: TestDeployment; org: string; connector: string; call: Awaited<ReturnType<typeof openOrg>>['call']; usual: Switches}
+const test = anyTest.serial as TestFn<Here>
+
+test.before(async t => {
+  const here = await startTestDeployment(t, {workers: ['discovery']})
+  Object.assign(t.context, {world: here, ...(await openOrg(here, 'sam@sandbox.example')), usual: here.crm.switches()})
+})
+test.beforeEach(t => {
+  const {crm} = t.context.world
+  crm.clear()
+  crm.setSwitches(t.context.usual)
+})
+
+const runProbes = async ({call, org, connector}: Here) => {
+  const path = `/orgs/${org}/connectors/${connector}/doctor`
+  const {job} = (await call('POST', path, {write: true}, {prefer: 'wait=60'})).body
+  if (job.state !== 'done') throw new Error(JSON.stringify(job))
+  return (await ok(call('GET', path), 200)).report
+}
+const probeOf = (report: any, id: string) => report.probes.find((probe: any) => probe.id === id)
+const countLeft = ({world: {crm}}: Here) => ['Leads', 'Contacts', 'Accounts'].map(module => crm.count('sandbox', module))
+
+const OUTCOMES: [id: string, switches: Partial<Switches>, verdict: string, capabilities?: object][] = [
+  ['write.create', {}, 'expected'],
+  ['write.readAtOnce', {}, 'expected'],
+  ['write.delete', {}, 'expected'],
+  ['lag.coql', {coqlLagSeconds: 1}, 'expected', {coqlLagSeconds: 2}],
+  ['write.unknownKey', {strictFields: true}, 'different'],
+  ['write.picklist', {strictPicklists: true}, 'different'],
+  ['unmodifiedSince.single', {}, 'expected'],
+  ['unmodifiedSince.single', {unmodifiedSince: 'ignored'}, 'different', {unmodifiedSince: 'ignored'}],
+  ['unmodifiedSince.batch', {unmodifiedSince: 'record'}, 'expected', {unmodifiedSince: 'record'}],
+  ['unmodifiedSince.batch', {unmodifiedSince: 'whole'}, 'expected', {unmodifiedSince: 'whole'}],
+  ['unmodifiedSince.batch', {unmodifiedSince: 'ignored'}, 'different', {unmodifiedSince: 'ignored'}],
+]
+
+for (const [id, switches, verdict, capabilities] of OUTCOMES)
+  test(`a writing probe finds ${id} ${verdict} with ${JSON.stringify(switches)}, and deletes its records`, async t => {
+    const here = t.context
+    here.world.crm.setSwitches(switches)
+    const report = await runProbes(here)
+    t.is(probeOf(report, id).verdict, verdict, JSON.stringify(probeOf(report, id)))
+    if (capabilities) t.like(report.capabilities, capabilities)
+    t.true(report.write)
+    t.deepEqual(countLeft(here), [0, 0, 0])
+    t.deepEqual(
+      here.world.crm.automations('sandbox').filter(({ran}) => ran.length > 0),
+      [],
+      'no automation ran',
+    )
+  })
+
+test('the doctor changes no record of the org, and deletes its own even if a probe fails', async t => {
+  const here = t.context
+  here.world.crm.create('sandbox', 'Leads', [{Last_Name: 'Theirs', Company: 'Acme'}])
+  here.world.crm.faults.add({match: {path: '/crm/v8/Leads', method: 'PUT'}, times: 10, action: 'dropBefore'})
+  const report = await runProbes(here)
+  t.is(probeOf(report, 'unmodifiedSince.batch').verdict, 'unknown')
+  t.deepEqual(
+    here.world.crm.records('sandbox', 'Leads').map(({Last_Name}) => Last_Name),
+    ['Theirs'],
+  )
+})
+
+test('a writing doctor is refused on a connection with paused writes', async t => {
+  const {call, org, connector} = t.context
+  await ok(call('PATCH', `/orgs/${org}/config/writing?connector=${connector}`, {paused: true}), 200)
+  const {status, body} = await call('POST', `/orgs/${org}/connectors/${connector}/doctor`, {write: true})
+  await ok(call('PATCH', `/orgs/${org}/config/writing?connector=${connector}`, {paused: false}), 200)
+  t.like({status, ...body}, {status: 409, code: 'WRITES_PAUSED'})
+})
+
+test('a pause during a writing doctor ends it before the next probe, and its records are deleted', async t => {
+  const {call, org, connector, world} = t.context
+  const pause = (paused: boolean) => ok(call('PATCH', `/orgs/${org}/config/writing?connector=${connector}`, {paused}), 200)
+  world.crm.faults.add({match: {path: '/crm/v8/Leads', method: 'POST'}, times: 1, action: {type: 'hold', when: 'after'}})
+  const asked = call('POST', `/orgs/${org}/connectors/${connector}/doctor`, {write: true}, {prefer: 'wait=60'})
+  await until(
+    async () => world.crm.count('sandbox', 'Leads'),
+    count => count === 1,
+  )
+  await pause(true)
+  world.crm.release()
+  const {job} = (await asked).body
+  await pause(false)
+  t.like(job, {state: 'refused', error: {code: 'WRITES_PAUSED'}})
+  t.is(world.crm.journal({path: '/crm/v8/Leads'}).filter(({method}: any) => method === 'POST').length, 1)
+  t.deepEqual(countLeft(t.context), [0, 0, 0])
+})

@@ -1,0 +1,76 @@
+import test from 'ava'
+import fc from 'fast-check'
+import {settle} from '../../../../sql/ledger.ts'
+import {openQuestions} from '../../../../workers/engine/match/questions.ts'
+import {STEP_CODES} from '../../../../workers/engine/model.ts'
+import {beginRun, openLedger, settlement} from '../../../running.ts'
+
+let here: Awaited<ReturnType<typeof openLedger>>
+test.before(async () => {
+  here = await openLedger('questions')
+})
+test.after.always(() => here?.close())
+
+type AskInput = {number: number; kind?: number; witness?: boolean; flow?: number; digest?: Buffer; ended?: boolean}
+
+/** A run with an open question about each of these rows. */
+const ask = async (rows: AskInput[]) => {
+  const begun = await beginRun(here)
+  const opened = rows.map(({number, kind = STEP_CODES.update, witness = true, flow = 1, ...more}) => ({
+    ...{module: flow, key: `f.${number}`, flow, number, kind, target: `r${number}`, witness, attempt: 2, ...more},
+  }))
+  await settle(here.hot, settlement(begun, 1, {opened}))
+  return {db: here.db, run: {no: begun.run}, chain: begun.run, retried: null} as unknown as Parameters<typeof openQuestions>[0]
+}
+
+test('the open questions of the rows are read chunk by chunk and page by page, each once', async t => {
+  const course = fc.record({
+    rows: fc.uniqueArray(fc.integer({min: 1, max: 40}), {maxLength: 25}),
+    steps: fc.array(fc.integer({min: 0, max: 9}), {minLength: 1, maxLength: 12}),
+    perPage: fc.integer({min: 1, max: 7}),
+  })
+  await fc.assert(
+    fc.asyncProperty(course, async ({rows, steps, perPage}) => {
+      const questions = openQuestions(await ask(rows.map(number => ({number}))), {no: 1}, perPage)
+      let read = 0
+      for (const step of steps) {
+        const found = [...(await questions.upTo(read + step)).keys()]
+        t.deepEqual(
+          found,
+          rows.filter(number => number > read && number <= read + step).toSorted((a, b) => a - b),
+        )
+        read += step
+      }
+    }),
+    {numRuns: 40},
+  )
+})
+
+test('questions skip settled rows and creates whose payload is unknown, and each flow has separate questions', async t => {
+  const ctx = await ask([
+    {number: 1, kind: STEP_CODES.create, witness: false},
+    {number: 2, kind: STEP_CODES.create, witness: true},
+    {number: 3, kind: STEP_CODES.again, witness: false},
+    {number: 4, flow: 2},
+    {number: 5, kind: STEP_CODES.create, witness: false, digest: Buffer.from('sent')},
+    {number: 6, kind: STEP_CODES.create, witness: false, digest: Buffer.from('sent'), ended: true},
+  ])
+  t.deepEqual([...(await openQuestions(ctx, {no: 1}).upTo(10)).keys()], [2, 3, 5])
+  t.deepEqual([...(await openQuestions({...ctx, run: {...ctx.run, no: 0}}, {no: 1}).upTo(10)).keys()], [1, 2, 3, 5, 6], 'another run')
+  t.deepEqual(
+    [...(await openQuestions(ctx, {no: 2}).upTo(10)).values()],
+    [
+      {
+        run: ctx.run.no,
+        number: 4,
+        kind: STEP_CODES.update,
+        target: 'r4',
+        witness: true,
+        digest: null,
+        attempt: 2,
+        ended: false,
+        creates: 0,
+      },
+    ],
+  )
+})

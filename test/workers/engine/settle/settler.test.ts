@@ -1,0 +1,158 @@
+import test, {type ExecutionContext} from 'ava'
+import {openLog} from '../../../../shared/telemetry/log.ts'
+import {openHot, sqlStateOf} from '../../../../sql/database.ts'
+import {admit} from '../../../../sql/ledger.ts'
+import {findHead, takeLease} from '../../../../sql/run-heads.ts'
+import {countAt, listLog, OUTCOMES} from '../../../../sql/run-log.ts'
+import {holdLease} from '../../../../workers/engine/recover/lease.ts'
+import {LeaseLost} from '../../../../workers/engine/run-endings.ts'
+import {emptySettlement, openSettler, type SettlementParts} from '../../../../workers/engine/settle/settler.ts'
+import {openPostgresProxy} from '../../../postgres-proxy.ts'
+import {beginRun, created, expireLease, intent, openLedger} from '../../../running.ts'
+import {until} from '../../../until.ts'
+
+let here: Awaited<ReturnType<typeof openLedger>>
+let proxy: Awaited<ReturnType<typeof openPostgresProxy>>
+test.before(async () => {
+  here = await openLedger('settler')
+  proxy = await openPostgresProxy(here.url)
+})
+test.after.always(async () => {
+  await proxy?.close()
+  await here?.close()
+})
+
+const log = openLog('test', 'silent')
+
+/** The owner of a separate run, whose statements pass through the proxy. */
+const own = async (t: ExecutionContext) => {
+  const begun = await beginRun(here)
+  const {run, head} = begun
+  const hot = openHot(proxy.url, {connections: 3})
+  const {db} = here
+  const lease = holdLease({db, hot, run, head, seconds: 60, leaveSeconds: 5, log})
+  t.teardown(async () => {
+    await lease.release(false)
+    await hot.end()
+  })
+  const settler = openSettler({db, hot, run, chain: run, lease, leaseSeconds: 60, answerSeconds: 10, log})
+  let read = 0
+  settler.follow(() => ({flow: 1, lowWater: read}))
+  /** Settles rows that leave the window once they are settled. */
+  const settle = (more: Partial<SettlementParts>, number = 0) =>
+    settler.settle({...emptySettlement(), leave: () => (read = Math.max(read, number)), ...more})
+  return {...begun, hot, settle}
+}
+
+const logOf = async (run: number) =>
+  (await listLog(here.db, {run, after: 0, limit: 1_000})).map(({seq, rowNumber, outcome, code}) => [
+    seq,
+    rowNumber,
+    OUTCOMES[outcome],
+    code,
+  ])
+const cursorOf = async (run: number) =>
+  (await here.hot.query('select low_water from run_cursors where run_no = $1', [run])).rows[0].low_water
+const row = (number: number) => ({log: [created(number)], counts: new Map([[countAt(1, 'created'), 1]])})
+
+test('a slow ANALYZE delays no settlement', async t => {
+  const {run, settle} = await own(t)
+  const other = await here.hot.connect()
+  await other.query('begin')
+  // The lock that one ANALYZE takes against another; it blocks no row.
+  await other.query('lock table run_log in share update exclusive mode')
+  const log = Array.from({length: 2_000}, (_, n) => created(n + 1))
+  await settle({log, counts: new Map([[countAt(1, 'created'), 2_000]])})
+  const analysing = () =>
+    here.hot.query(`select from pg_stat_activity where datname = current_database() and query like 'analyze%' and state = 'active'`)
+  await until(analysing, ({rows}) => rows.length === 1)
+  await settle({log: [created(2_001)], counts: new Map([[countAt(1, 'created'), 1]])})
+  t.is((await findHead(here.db, run))!.counts[countAt(1, 'created')], 2_001)
+  t.is((await analysing()).rows.length, 1)
+  await other.query('commit')
+  other.release()
+  await until(analysing, ({rows}) => rows.length === 0)
+})
+
+test('settlements that arrive together keep their order', async t => {
+  const {run, settle} = await own(t)
+  await Promise.all(Array.from({length: 30}, (_, n) => settle(row(n + 1), n + 1)))
+  t.deepEqual(
+    (await logOf(run)).map(([seq, number]) => [seq, number]),
+    Array.from({length: 30}, (_, n) => [n + 1, n + 1]),
+  )
+  const head = await findHead(here.db, run)
+  t.is(head!.counts[countAt(1, 'created')], 30)
+  t.true(head!.settleNo < 30, 'several go in one statement')
+  t.is(await cursorOf(run), 30)
+})
+
+for (const when of ['before', 'after'] as const) {
+  test.serial(`every row is settled once when the connection is lost ${when} the statement was committed`, async t => {
+    const {run, fence, hot, settle} = await own(t)
+    for (const batch of [1, 2, 3]) await admit(hot, intent({run, fence}, batch, batch, 1))
+    await settle({...row(1), batches: [1]}, 1)
+    proxy.lose('settle', {when, times: 3})
+    await Promise.all([2, 3].map(number => settle({...row(number), batches: [number]}, number)))
+    t.true(proxy.lost('settle') >= 1)
+    proxy.mend()
+    t.deepEqual(
+      (await logOf(run)).map(([seq, number]) => [seq, number]),
+      [
+        [1, 1],
+        [2, 2],
+        [3, 3],
+      ],
+    )
+    t.like(await findHead(here.db, run), {counted: 3, counts: [3]})
+  })
+}
+
+test('no settlement after a failed one is committed or moves the cursor past its rows', async t => {
+  const {run, settle} = await own(t)
+  await settle(row(1), 1)
+  const failed = settle({log: [created(2, {message: 'a \0 that Postgres does not take'})]}, 2)
+  const after = settle(row(3), 3)
+  t.is(sqlStateOf(await t.throwsAsync(failed)), '22021')
+  await t.throwsAsync(after)
+  await t.throwsAsync(settle(row(4), 4))
+  t.is(await cursorOf(run), 1)
+  t.is((await logOf(run)).length, 1)
+})
+
+test('a record claimed by two rows stays with the first, and the other row is unanswered and counted', async t => {
+  const {run, settle} = await own(t)
+  const claim = (number: number) => ({...row(number), kept: [{module: 1, key: `f.${number}`, recordId: 'r', how: 1, matchKey: null}]})
+  await settle(claim(1))
+  await Promise.all([settle(claim(2)), settle(row(3)), settle(claim(4))])
+  t.deepEqual(await logOf(run), [
+    [1, 1, 'created', null],
+    [2, 2, 'unanswered', 'RECORD_HELD'],
+    [3, 3, 'created', null],
+    [4, 4, 'unanswered', 'RECORD_HELD'],
+  ])
+  t.deepEqual((await findHead(here.db, run))!.counts, [2, 0, 0, 2])
+})
+
+test('a record claimed by two rows of one settlement goes to the first row', async t => {
+  const {run, settle} = await own(t)
+  const kept = [1, 2].map(number => ({module: 1, key: `f.${number}`, recordId: 'r', how: 2, matchKey: null}))
+  await settle({log: [created(1), created(2)], kept, counts: new Map([[countAt(1, 'created'), 2]])})
+  t.deepEqual(
+    (await logOf(run)).map(([, number, outcome]) => [number, outcome]),
+    [
+      [1, 'created'],
+      [2, 'unanswered'],
+    ],
+  )
+})
+
+test('an owner whose run was taken over settles nothing and gets LeaseLost', async t => {
+  const {run, settle} = await own(t)
+  await settle(row(1), 1)
+  await expireLease(here, run)
+  await takeLease(here.db, {run, owner: 'next', seconds: 60})
+  await t.throwsAsync(settle(row(2), 2), {instanceOf: LeaseLost})
+  t.is((await logOf(run)).length, 1)
+  t.is(await cursorOf(run), 1)
+})

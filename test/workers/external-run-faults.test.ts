@@ -1,0 +1,56 @@
+import anyTest, {type ExecutionContext, type TestFn} from 'ava'
+import {startWorkers} from '../../workers/start.ts'
+import {ok} from '../importing.ts'
+import {openPostgresProxy} from '../postgres-proxy.ts'
+import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../record-writes.ts'
+
+/** A connection between worker and Postgres that breaks. One CRM, so the tests run one after the other. */
+const test = anyTest.serial as TestFn<ExternalEngine>
+
+test.before(async t => {
+  Object.assign(
+    t.context,
+    await openExternalEngine(t, {workers: ['discovery'], environment: {CRM_TIMEOUT_SECONDS: '5', LEASE_SECONDS: '1'}}),
+  )
+})
+test.beforeEach(t => t.context.house.crm.clear())
+
+/** A worker behind a separate proxy. */
+const work = async (t: ExecutionContext<ExternalEngine>) => {
+  const {config} = t.context.house
+  const proxy = await openPostgresProxy(config.DATABASE_URL!)
+  const workers = await startWorkers(['writes'], {...config, DATABASE_URL: proxy.url})
+  t.teardown(async () => {
+    proxy.mend()
+    await workers.stop()
+    await proxy.close()
+  })
+  return proxy
+}
+
+const statements: [what: string, statement: string][] = [
+  ['the intent', 'insert into sends'],
+  ['the admission', 'insert into admissions'],
+  ['the update of the run head', 'next_batch = next_batch + 1'],
+  ['the settlement', 'with gone as'],
+  ['the results', 'update write_items'],
+]
+
+for (const [what, statement] of statements) {
+  for (const when of ['before', 'after', 'commit'] as const) {
+    test(`a row is created once and reported so when the statement of ${what} is lost (${when})`, async t => {
+      const here = t.context
+      const run = await here.authorise(1)
+      const proxy = await work(t)
+      proxy.lose(statement, {when})
+      const {results} = await ok(here.create(run, [row(`${statement} ${when}`)]), 200)
+      t.is(proxy.lost(statement), 1)
+      t.like(results[0], {ok: true, outcome: 'created'})
+      t.is(here.held().length, 1)
+      t.is(here.posts(), 1)
+      const {entries, run: seen} = await assertLedger(here, run)
+      t.is(entries.length, 1)
+      t.is(seen.rowsWritten, 1)
+    })
+  }
+}

@@ -1,0 +1,144 @@
+import type {EvaluationError} from '../../../shared/expressions/sandbox.ts'
+import type {FileRow} from '../../../shared/files/row.ts'
+import {matchKeyOf, normalise} from '../../../shared/mapping/flows/match-key.ts'
+import {CLEAR, convert, convertValue, USERS} from '../../../shared/mapping/flows/value.ts'
+import type {CompiledFlow, FieldMapping, ImportRow, PendingLink, RowFailure} from '../model.ts'
+
+import type {EvaluatedExpressions} from './expressions.ts'
+import {FILTER, GUARD} from './flow-program.ts'
+import {digestOf} from './lookups.ts'
+import {faultAt, joinFailures} from './wrong-cells.ts'
+
+/**
+ * Composes the row as it is sent to the CRM, without links that are still to be resolved, or returns why the row fails. Pure: the same
+ * cells and results of expressions give the same row in every run of a chain. The failure covers all invalid fields. If `all` is given,
+ * each invalid field is added to `all` and left out of the payload instead.
+ */
+export const composeRow = (
+  flow: CompiledFlow,
+  read: FileRow,
+  evaluated: EvaluatedExpressions = none,
+  all: RowFailure[] | null = null,
+): ImportRow | RowFailure => {
+  const {rowNumber, cells, ragged} = read
+  const key = `${flow.id}.${rowNumber}`
+  const failed = (code: string, message: string, target: string | null = null) => ({number: rowNumber, key, code, message, target})
+  if (ragged)
+    return failed(
+      'ROW_RAGGED',
+      `The row has ${cells.length} cells and the header ${flow.source.fileColumns ?? flow.source.columns.length}: the row was not written`,
+    )
+  const unread = flow.program?.columns.find(({at}) => faultAt(read, at))
+  if (unread) return failed('INVALID_VALUE', `${unread.name}: ${faultAt(read, unread.at)}`)
+  const stopped = flow.program && checkFilterAndGuard(evaluated, failed)
+  if (stopped) return stopped
+  if (!flow.patchPlan && isBlank(flow, cells)) return failed('ROW_EMPTY', 'Every mapped cell of the row is empty')
+  const payload: Record<string, unknown> = {}
+  let wants: PendingLink[] | undefined
+  const failures = all ?? []
+  let rounded: string[] | undefined
+  for (const filler of flow.mappings) {
+    const {field, clears} = filler
+    const made = filler.expression === undefined ? null : madeFor(filler, cells, evaluated)
+    if (made && 'error' in made) {
+      failures.push(failed(made.error.code, describeEvaluationError(made.error), field.apiName))
+      continue
+    }
+    const fault = faultAt(read, filler.column)
+    if (fault) {
+      failures.push(failed('INVALID_VALUE', `${field.apiName}: ${fault}`, field.apiName))
+      continue
+    }
+    const value = made ? made.value : cellOf(filler, cells)
+    if (value === CLEAR) payload[field.apiName] = null
+    else if (value === null || (typeof value === 'string' && value.trim() === '')) {
+      if (clears) payload[field.apiName] = null
+    } else if (filler.link && isWanted(filler, value)) (wants ??= []).push(addPendingLink(filler, String(value)))
+    else {
+      const converted = made ? convertValue(value, field, filler.rules) : convert(value as string, field, filler.rules)
+      if (converted.ok) {
+        payload[field.apiName] = converted.value
+        if (converted.rounded) (rounded ??= []).push(field.apiName)
+      } else failures.push(failed(converted.code, converted.message, field.apiName))
+    }
+  }
+  if (!all && failures.length > 0) return joinFailures(failures)
+  const row = withRowKeys(flow, key, rowNumber, payload)
+  return wants || rounded ? {...row, ...(wants && {pendingLinks: wants}), ...(rounded && {rounded})} : row
+}
+
+const none: EvaluatedExpressions = {}
+
+type MakeFailure = (code: string, message: string, target?: string | null) => RowFailure
+
+/** Returns how a row ends if the flow's filter or guard is not true for it. */
+const checkFilterAndGuard = (evaluated: EvaluatedExpressions, failed: MakeFailure): RowFailure | null => {
+  for (const [name, end] of [
+    [FILTER, 'held'],
+    [GUARD, 'skipped'],
+  ] as const) {
+    const outcome = evaluated[name]
+    if (outcome && 'error' in outcome) return failed(outcome.error.code, `${name}: ${describeEvaluationError(outcome.error)}`)
+    if (outcome && !outcome.value) return {...failed('GUARDED', "The flow's guard excludes this row"), end}
+  }
+  return null
+}
+
+const describeEvaluationError = ({message, line, column}: EvaluationError) =>
+  line === null ? message : `${message} (line ${line}, column ${column})`
+
+/** Returns the result of the mapping's expression. Returns null if the cell is the clear token, which bypasses the expression. */
+const madeFor = ({expression, column}: FieldMapping, cells: string[], evaluated: EvaluatedExpressions) =>
+  column !== null && cells[column] === CLEAR ? null : evaluated[expression!]!
+
+const isWanted = ({link, field}: FieldMapping, value: unknown) => {
+  if (!link || typeof value === 'object') return false
+  return link.always || (USERS.has(field.type) && String(value).includes('@'))
+}
+
+const addPendingLink = ({field, link}: FieldMapping, text: string): PendingLink => ({
+  field: field.apiName,
+  link: link!,
+  text,
+  digest: digestOf(text, link!.lookup),
+})
+
+/** Whether the file contributes no value to the row. Static values, cleared fields and expressions over empty cells alone make no row. */
+const isBlank = ({mappings: fillers, program}: CompiledFlow, cells: string[]) => {
+  const columns = program?.columns ?? []
+  const readsFile = columns.length > 0 || fillers.some(({column}) => column !== null)
+  if (!readsFile) return fillers.every(filler => !filler.expression && filler.text.trim() === '')
+  const isEmpty = (column: number) => (cells[column] ?? '').trim() === ''
+  return fillers.every(({column}) => column === null || isEmpty(column)) && columns.every(({at}) => isEmpty(at))
+}
+
+const cellOf = ({column, text}: FieldMapping, cells: string[]) => (column === null ? text : (cells[column] ?? ''))
+
+export const withRowKeys = (flow: CompiledFlow, key: string, number: number, payload: Record<string, unknown>): ImportRow => {
+  const {matchFields, uniqueFields} = flow
+  const matchKey = matchFields.length
+    ? matchKeyOf(
+        matchFields.map(({apiName}) => payload[apiName]),
+        matchFields,
+      )
+    : null
+  const uniques = uniqueFields.flatMap(field => {
+    const value = normalise(payload[field.apiName], field)
+    return value === null ? [] : [`${field.apiName}=${value}`]
+  })
+  return {
+    number,
+    key,
+    payload,
+    matchKey,
+    lockKeys: matchKey ? [matchKey.toString('latin1'), ...uniques] : uniques,
+    matches: [],
+    hasUniqueKey: uniques.length > 0,
+    attempt: 0,
+    unansweredSends: 0,
+    unansweredCreates: 0,
+    decided: null,
+    counted: null,
+    open: false,
+  }
+}

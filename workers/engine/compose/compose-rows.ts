@@ -1,0 +1,63 @@
+import type {FileRow} from '../../../shared/files/row.ts'
+import {listLookedUp} from '../../../sql/run-log.ts'
+import type {Context} from '../context.ts'
+import type {Question} from '../match/questions.ts'
+import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
+import {composeRow} from './compose-row.ts'
+import type {EvaluatedExpressions} from './expressions.ts'
+import {linkRows} from './link-rows.ts'
+import {findParentCandidates, linkParents} from './parents.ts'
+
+/** Composes rows in their order: runs the expressions, converts the cells and resolves the links. */
+export const composeRows = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  rows: FileRow[],
+  questions: ReadonlyMap<number, Question>,
+): Promise<(ImportRow | RowFailure)[]> => {
+  const evaluated = await evaluateRows(ctx, flow, rows)
+  return linkComposed(ctx, flow, {rows, composed: rows.map((row, at) => composeRow(flow, row, evaluated?.[at]))}, questions)
+}
+
+/**
+ * Returns the results of the flow's expressions for each row, in row order, or null if the flow has no expressions. Ragged rows have no
+ * result, because their cells do not match the columns.
+ */
+export const evaluateRows = async (
+  {expressions, signal}: Pick<Context, 'expressions' | 'signal'>,
+  {program}: Pick<CompiledFlow, 'program'>,
+  rows: FileRow[],
+): Promise<(EvaluatedExpressions | undefined)[] | null> => {
+  if (!program) return null
+  const whole = rows.filter(({ragged}) => !ragged)
+  const evaluated = await expressions.evaluate(program, whole, signal)
+  const byRow = new Map(whole.map((row, at) => [row, evaluated[at]!]))
+  return rows.map(row => byRow.get(row))
+}
+
+type ComposedChunk = {rows: FileRow[]; composed: (ImportRow | RowFailure)[]}
+
+const linkComposed = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  {rows, composed}: ComposedChunk,
+  questions: ReadonlyMap<number, Question>,
+) => {
+  if (!flow.parent && !flow.mappings.some(({link}) => link)) return composed
+  const searched = await linkRows(ctx, flow, composed)
+  const linked = flow.parent ? await linkParents(ctx, flow, searched, await findParentCandidates(ctx, flow, rows)) : searched
+  await forgetNoted(
+    ctx,
+    flow,
+    linked.filter(({number, notes}) => notes && questions.get(number)?.run === ctx.run.no),
+  )
+  return linked
+}
+
+/** Drops notes about links that an earlier owner already logged for a row that it left open. */
+const forgetNoted = async ({db, run}: Context, flow: CompiledFlow, open: (ImportRow | RowFailure)[]) => {
+  if (open.length === 0) return
+  const noted = await listLookedUp(db, {run: run.no, flow: flow.no, numbers: open.map(({number}) => number)})
+  const names = new Set(noted.map(({number, field}) => `${number} ${field}`))
+  for (const row of open) row.notes = row.notes!.filter(({field}) => !names.has(`${row.number} ${field}`))
+}

@@ -1,0 +1,70 @@
+import {Refusal} from '../../../shared/errors.ts'
+import {type ExpressionOutcome, openSandbox, type Sandbox} from '../../../shared/expressions/sandbox.ts'
+import type {FileRow} from '../../../shared/files/row.ts'
+import {canContinue} from '../../../shared/runs/stop.ts'
+import type {Run} from '../../../sql/runs.ts'
+import {RunPaused, RunStopped} from '../run-endings.ts'
+import type {FlowProgram} from './flow-program.ts'
+
+export type EvaluatedExpressions = Record<string, ExpressionOutcome>
+
+export type Expressions = {
+  /** Returns the expressions' results in the order of the rows. Throws if the signal aborts. */
+  evaluate(program: FlowProgram, rows: readonly FileRow[], signal: AbortSignal): Promise<EvaluatedExpressions[]>
+  close(): Promise<void>
+}
+
+/**
+ * The number of rows in the first call of the sandbox. A row that times out may cost a thread. So calls start small, and become small again
+ * after a timeout, to keep waits short.
+ */
+const fewest = 10
+const most = 500
+/** The number of consecutive timeouts after which the run stops. */
+const mostStuck = 20
+
+/** Opens the sandbox of one run, which starts with its first expression. */
+export const openExpressions = (of: Pick<Run, 'dryRun' | 'engine'>): Expressions => {
+  let sandbox: Sandbox | null = null
+  let together = fewest
+  let stuckInARow = 0
+  return {
+    async evaluate(program, rows, signal) {
+      sandbox ??= openSandbox()
+      const outcomes: EvaluatedExpressions[] = []
+      while (outcomes.length < rows.length) {
+        signal.throwIfAborted()
+        const part = rows.slice(outcomes.length, outcomes.length + together)
+        const answered = await run(sandbox, program, part)
+        for (const one of answered) stuckInARow = isStuck(one) ? stuckInARow + 1 : 0
+        if (stuckInARow >= mostStuck) throw failAll(of)
+        together = answered.some(isStuck) ? fewest : Math.min(most, together * 2)
+        outcomes.push(...answered)
+      }
+      return outcomes
+    },
+    close: async () => sandbox?.close(),
+  }
+}
+
+const run = async (sandbox: Sandbox, {columns, ...batch}: FlowProgram, rows: readonly FileRow[]): Promise<EvaluatedExpressions[]> => {
+  try {
+    return await sandbox.evaluate({
+      ...batch,
+      rows: rows.map(({cells}) => Object.fromEntries(columns.map(({name, at}) => [name, cells[at] ?? '']))),
+      numbers: rows.map(({rowNumber}) => rowNumber),
+    })
+  } catch (error) {
+    throw error instanceof Refusal ? new RunPaused(error.code, error.message, 30) : error
+  }
+}
+
+const isStuck = (evaluated: EvaluatedExpressions) =>
+  Object.values(evaluated).some(outcome => 'error' in outcome && outcome.error.code === 'EXPRESSION_TIMEOUT')
+
+/** Returns the error that stops the run, because the remaining rows would most likely time out as well. */
+const failAll = (of: Pick<Run, 'dryRun' | 'engine'>) =>
+  new RunStopped({
+    stopped: 'EXPRESSION_TIMEOUT',
+    message: `An expression of the flow took too long for ${mostStuck} rows in a row. Correct the expression. ${canContinue(of)}`,
+  })

@@ -1,0 +1,134 @@
+import {settleAll} from '../../../shared/concurrency/settle-all.ts'
+import {questionKeyOf} from '../../../shared/mapping/flows/question-key.ts'
+import {type Decision, findDecisions} from '../../../sql/decisions.ts'
+import type {NewQuestion} from '../../../sql/questions.ts'
+import type {LookupAnswer} from '../../../sql/run-lookups.ts'
+import type {Context} from '../context.ts'
+import {type CompiledFlow, type ImportRow, isRow, type PendingLink, type RowFailure} from '../model.ts'
+import {withRowKeys} from './compose-row.ts'
+import type {LookupValues} from './lookups.ts'
+
+/**
+ * The log entry of a link that did not resolve to the one record its value names. It has phase and outcome `lookup`, attempt 0 and the
+ * field as target. Codes: `NONE`: no record; `MANY`: several; `CHOSEN`: several, of which a user chose one before; `REFUSED`: the CRM
+ * cannot search for the value. The message says what was done: the link left empty, the first or the chosen record linked, the row skipped
+ * or failed. `recordId`: the linked record. A row that ends because of the link is `skipped` or `failed` with `LOOKUP_NONE`, `LOOKUP_MANY`
+ * or `LOOKUP_REFUSED`.
+ */
+export type LookupNote = {field: string; code: 'NONE' | 'MANY' | 'CHOSEN' | 'REFUSED'; message: string; recordId: string | null}
+
+/** Resolves the links of rows. A row with an unresolved link ends or continues as its mapping says. */
+export const linkRows = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  composed: (ImportRow | RowFailure)[],
+): Promise<(ImportRow | RowFailure)[]> => {
+  const wanting = composed.filter(one => isRow(one)).filter(({pendingLinks: wants}) => wants?.length)
+  if (wanting.length === 0) return composed
+  const wants = wanting.flatMap(row => row.pendingLinks!)
+  const answers = await answerAll(ctx, wants)
+  const decided = await findChosen(ctx, flow, wants, answers)
+  const linked = new Map<ImportRow | RowFailure, ImportRow | RowFailure>(
+    wanting.map(row => [row, link(ctx, flow, row, {answers, decided})]),
+  )
+  return composed.map(one => linked.get(one) ?? one)
+}
+
+type Answers = Map<PendingLink, LookupAnswer>
+
+const answerAll = async (ctx: Context, wants: PendingLink[]): Promise<Answers> => {
+  const answers: Answers = new Map()
+  const groups = [...Map.groupBy(wants, ({link}) => link.lookup)].map(async ([lookup, mine]) => {
+    const wanted: LookupValues = new Map()
+    for (const {digest, text} of mine) if (digest !== null) wanted.set(digest, [...new Set([...(wanted.get(digest) ?? []), text])])
+    const found = await ctx.lookups.answer(ctx, lookup, wanted)
+    for (const want of mine) answers.set(want, (want.digest !== null && found.get(want.digest)) || {found: 0, candidates: []})
+  })
+  await settleAll(groups)
+  return answers
+}
+
+/** Finds the users' decisions about values that match several records. Only decisions made before the run began count. */
+const findChosen = async (
+  {run, snapshot, hot}: Context,
+  flow: CompiledFlow,
+  wants: PendingLink[],
+  answers: Answers,
+): Promise<Map<PendingLink, Decision>> => {
+  const asking = wants.filter(want => want.link.onMany === 'ask' && answers.get(want)!.found > 1)
+  if (asking.length === 0 || snapshot.decidedUpTo === 0 || run.importNo === null) return new Map()
+  const keys = new Map(asking.map(want => [want, keyOf(flow, want)]))
+  const wanted = {importNo: run.importNo, upTo: snapshot.decidedUpTo, flowId: flow.id, kind: 'lookup' as const, keys: [...keys.values()]}
+  const found = new Map((await findDecisions(hot, wanted)).map(decision => [decision.key.toString('hex'), decision]))
+  return new Map(asking.flatMap(want => (found.has(hexOf(keys.get(want)!)) ? [[want, found.get(hexOf(keys.get(want)!))!]] : [])))
+}
+
+const hexOf = (key: Buffer) => key.toString('hex')
+const keyOf = (flow: CompiledFlow, {field, digest}: PendingLink) =>
+  questionKeyOf({kind: 'lookup', flowId: flow.id, field, value: Buffer.from(digest!, 'latin1')})
+
+type LinkInput = {answers: Answers; decided: Map<PendingLink, Decision>}
+/** The result of a link. `record`: the record to link, null for an empty link. `end`: how the row ends, null if it continues. */
+type LinkResult = {code: LookupNote['code']; what: string; record: string | null; end: 'skip' | 'fail' | 'ask' | null}
+
+const link = (ctx: Context, flow: CompiledFlow, row: ImportRow, {answers, decided}: LinkInput): ImportRow | RowFailure => {
+  const {pendingLinks: wants = [], ...rest} = row
+  const payload = {...rest.payload}
+  const notes: LookupNote[] = []
+  for (const want of wants) {
+    const answer = answers.get(want)!
+    if (answer.found === 1) {
+      payload[want.field] = {id: answer.candidates[0]!}
+      continue
+    }
+    const came = judge(want, answer, decided.get(want))
+    const {code, record} = came
+    notes.push({field: want.field, code, message: describeLinkResult(came), recordId: record})
+    if (came.end) return endOf(ctx, flow, row, {want, answer, came, notes})
+    if (record !== null) payload[want.field] = {id: record}
+  }
+  const isKey = wants.some(({field}) => flow.matchFields.some(({apiName}) => apiName === field))
+  return {...(isKey ? withRowKeys(flow, row.key, row.number, payload) : {...rest, payload}), ...(notes.length > 0 && {notes})}
+}
+
+const judge = ({link}: PendingLink, {found, candidates}: LookupAnswer, decision: Decision | undefined): LinkResult => {
+  const {onNone, onMany, lookup} = link
+  const {apiName} = lookup.field
+  const module = lookup.module ?? 'the users'
+  const came = (code: LinkResult['code'], what: string, record: string | null, end: LinkResult['end'] = null) => ({code, what, record, end})
+  if (found < 0) return came('REFUSED', `The CRM cannot search ${module} for this ${apiName}`, null, 'fail')
+  if (found === 0) return came('NONE', `No record of ${module} has this ${apiName}`, null, onNone === 'leave' ? null : onNone)
+  const what = `${found} records of ${module} have this ${apiName}`
+  const how = onMany === 'ask' ? (decision?.choice ?? 'ask') : onMany
+  // Only the oldest candidates are stored. If there are more, the user may have chosen another record in the CRM.
+  const isThere = candidates.includes(decision?.recordId ?? '') || found > candidates.length
+  if (how === 'record' && isThere) return came('CHOSEN', what, decision!.recordId)
+  if (how === 'first') return came('MANY', what, candidates[0]!)
+  if (how === 'leave' || how === 'create') return came('MANY', what, null)
+  return came('MANY', what, null, how === 'record' ? 'ask' : how)
+}
+
+const ENDS = {
+  skip: 'the row was skipped',
+  fail: 'the row was not written',
+  ask: "the row waits: answer the run's questions, then retry it",
+}
+
+const describeLinkResult = ({what, code, record, end}: LinkResult) => {
+  if (end) return `${what}: ${ENDS[end]}`
+  if (record === null) return `${what}: the link was left empty`
+  return `${what}: ${code === 'CHOSEN' ? 'the chosen record' : 'the first'} was linked`
+}
+
+type LinkEnding = {want: PendingLink; answer: LookupAnswer; came: LinkResult; notes: LookupNote[]}
+
+const endOf = ({run}: Context, flow: CompiledFlow, {number, key}: ImportRow, {want, answer, came, notes}: LinkEnding): RowFailure => ({
+  ...{number, key, code: `LOOKUP_${came.code}`, message: describeLinkResult(came), target: want.field, notes},
+  ...(came.end !== 'fail' && {end: 'skipped' as const}),
+  ...(came.end === 'ask' && !run.dryRun && {question: questionOf(flow, want, answer, number)}),
+})
+
+const questionOf = (flow: CompiledFlow, want: PendingLink, {candidates, found}: LookupAnswer, number: number): NewQuestion => ({
+  ...{key: keyOf(flow, want), kind: 'lookup', flowId: flow.id, module: want.link.lookup.module ?? 'users', field: want.field},
+  ...{candidates, found, number},
+})

@@ -1,0 +1,31 @@
+import type {FileRow} from '../../../shared/files/row.ts'
+import type {RowFailure} from '../model.ts'
+
+const mostNamed = 10
+/** The log's limit on the length of a message. */
+const longestMessage = 1_000
+/** The room for `; and 1,234 more`. */
+const longestEnd = 20
+
+/** Joins the failures of a row into one. It has the code and the target of the first failure, and a message that names up to ten wrong cells. */
+export const joinFailures = (failures: RowFailure[]): RowFailure => {
+  const [first, ...others] = failures as [RowFailure, ...RowFailure[]]
+  if (others.length === 0) return first
+  let message = withField(first).slice(0, longestMessage - longestEnd)
+  let named = 1
+  for (const other of others) {
+    const said = `; ${withField(other)}`
+    if (named === mostNamed || message.length + said.length > longestMessage - longestEnd) break
+    message += said
+    named++
+  }
+  const left = failures.length - named
+  return {...first, message: left > 0 ? `${message}; and ${left.toLocaleString('en')} more` : message}
+}
+
+/** Adds the field's name to a message that does not contain it, such as the message of an expression. */
+const withField = ({target, message}: RowFailure) => (target === null || message.includes(target) ? message : `${target}: ${message}`)
+
+/** Returns why the cell of the file cannot be imported. A cell that cleaning changed has no fault. */
+export const faultAt = ({faults, cells, read = cells}: FileRow, at: number | null): string | undefined =>
+  at === null || read[at] !== cells[at] ? undefined : faults?.[at]

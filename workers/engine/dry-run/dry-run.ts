@@ -1,0 +1,66 @@
+import {atPoint} from '../../../shared/fault-point.ts'
+import {limitStop} from '../../../shared/runs/stop.ts'
+import {HOW} from '../../../sql/chain-rows.ts'
+import type {Context} from '../context.ts'
+import type {CompiledFlow, ImportRow, StepKind} from '../model.ts'
+import {RunStopped} from '../run-endings.ts'
+import {countNested} from '../send/nested-rows.ts'
+import type {BatchResult} from '../send/send-batch.ts'
+import {logOutcome} from '../settle/log-entries.ts'
+import {emptySettlement} from '../settle/settler.ts'
+import type {Op} from '../settle/verdict.ts'
+import {compareValues, valuesOf} from './plan-values.ts'
+import {isPlannedId, plannedIdOf} from './planned-ids.ts'
+
+/**
+ * Plans a batch in a dry run. Logs each row as planned and stores the record it would have, so that later rows match it. The rows count
+ * towards the run's limit as if the CRM refused none. Stops where a real run would stop.
+ */
+export const planBatch = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  kind: StepKind,
+  ops: Op[],
+  leave: (row: ImportRow) => void,
+): Promise<BatchResult> => {
+  const {run, planned} = ctx
+  const taken = selectFitting(ops, run.rowsLimit - planned.count)
+  planned.count += taken.reduce((sum, op) => sum + countMetered(op), 0)
+  const nested = taken.flatMap(({row: parent}) => (parent.nested ?? []).flatMap(({flow, rows}) => rows.map(row => ({flow, row, parent}))))
+  await ctx.values.keep([...(await compareValues(ctx, flow, taken)), ...nested.map(({flow, row}) => valuesOf(flow, row, null))])
+  const settled = emptySettlement()
+  for (const {row, target} of taken) {
+    const recordId = target === null || isPlannedId(target) ? null : target
+    const message = target !== null && isPlannedId(target) ? `update of the record that row ${rowNumberOf(target)} would make` : kind
+    logOutcome({flow, settled}, row, 'planned', {attempt: 1, recordId, message, ...(row.hasLostCreate && {code: 'SENT_BEFORE'})})
+    const how = kind === 'create' ? HOW.made : HOW.updated
+    if (flow.patchPlan) continue
+    settled.kept.push({module: flow.module.no, key: row.key, recordId: target ?? plannedIdOf(row), how, matchKey: row.matchKey})
+  }
+  for (const {flow, row, parent} of nested)
+    logOutcome({flow, settled}, row, 'planned', {attempt: 1, message: `create with the record that row ${parent.number} would make`})
+  settled.leave = () => {
+    for (const {row} of taken) leave(row)
+  }
+  atPoint('before_settle')
+  ctx.lease.lost.throwIfAborted()
+  if (taken.length) await ctx.settler.settle(settled)
+  const ending = taken.length < ops.length ? new RunStopped(limitStop({...run, counted: planned.count})) : null
+  return {next: new Map(taken.map(({row}) => [row, 'end'])), unsent: [], ending}
+}
+
+/** Counts the metered rows of an operation: the row itself and its nested rows. */
+const countMetered = ({row}: Op): number => (row.isMetered === false ? 0 : 1) + countNested(row)
+
+/** Takes operations in row order until the next counted one exceeds the room. */
+const selectFitting = (ops: Op[], room: number): Op[] => {
+  const sorted = ops.toSorted((a, b) => a.row.number - b.row.number)
+  let counted = 0
+  const past = sorted.findIndex(op => {
+    counted += countMetered(op)
+    return countMetered(op) > 0 && counted > room
+  })
+  return past < 0 ? sorted : sorted.slice(0, past)
+}
+
+export const rowNumberOf = (supposed: string) => supposed.slice(supposed.lastIndexOf('.') + 1)

@@ -1,0 +1,186 @@
+import type {FieldShape} from '../../../shared/mapping/flows/converted.ts'
+import {roundTo} from '../../../shared/mapping/flows/numbers.ts'
+import {findOption} from '../../../shared/mapping/flows/picklist.ts'
+
+export type ComparedField = Pick<FieldShape, 'apiName' | 'type' | 'decimalPlaces' | 'picklist'>
+type Values = Record<string, unknown>
+
+/**
+ * Whether a record has every comparable value that was sent. Values that were sent empty are ignored, because the CRM may fill them itself.
+ * False if nothing can be compared.
+ */
+export const isEqual = (fields: readonly ComparedField[], sent: Values, record: Values): boolean => {
+  const compared = comparedOf(fields, sent)
+  return compared.length > 0 && compared.every(field => agrees(field, sent[field.apiName], record[field.apiName]))
+}
+
+/**
+ * Whether a record that is not equal may still be the sent one, if a CRM automation or a person changed it since. The record agrees in all
+ * fields of `telling` that were sent, and in at least half of all sent values. If no field of `telling` was sent, one field that agrees is
+ * enough.
+ */
+export const isNear = (
+  fields: readonly ComparedField[],
+  sent: Values,
+  record: Values,
+  telling: readonly (string | null | undefined)[],
+): boolean => {
+  const compared = comparedOf(fields, sent)
+  const told = compared.filter(({apiName}) => telling.includes(apiName))
+  const isHeld = (field: ComparedField) => agrees(field, sent[field.apiName], record[field.apiName])
+  if (told.length === 0) return compared.some(isHeld)
+  return told.every(isHeld) && 2 * compared.filter(isHeld).length >= compared.length
+}
+
+/**
+ * Whether a record's values of such a field can be compared strictly. Files and lists of records cannot, because they are read in another
+ * shape than they are sent.
+ */
+export const isComparable = ({type}: Pick<ComparedField, 'type'>): boolean => STRICT_COMPARISONS[type] !== undefined
+
+/**
+ * Whether a record holds exactly what would be sent, so that sending it changes nothing. A value that the record does not show, or shows
+ * cut, counts as different. An empty value equals only an empty value.
+ */
+export const holdsAll = (fields: readonly ComparedField[], sent: Values, record: Values): boolean =>
+  Object.entries(sent).every(([name, value]) => {
+    const field = fields.find(({apiName}) => apiName === name)
+    return field !== undefined && isSame(field, value, record[name])
+  })
+
+const isSame = (field: ComparedField, sent: unknown, read: unknown): boolean => {
+  if (read === undefined) return false
+  if (isEmpty(sent) || isEmpty(read)) return isEmpty(sent) && isEmpty(read)
+  return STRICT_COMPARISONS[field.type]!(sent, read, field)
+}
+
+/** Returns the fields that were sent with a comparable value. */
+export const comparedOf = (fields: readonly ComparedField[], sent: Values): ComparedField[] =>
+  fields.filter(({apiName, type}) => !UNCOMPARED.has(type) && !isEmpty(sent[apiName]))
+
+/** Field types that the CRM fills itself, or returns in another form than they are sent. */
+const UNCOMPARED = new Set([
+  ...['autonumber', 'formula', 'rollup_summary', 'subform', 'multiselectlookup', 'multiuserlookup'],
+  ...['fileupload', 'imageupload', 'profileimage'],
+  // A list of records may omit some tags.
+  'tag',
+])
+
+const isEmpty = (value: unknown) => value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
+
+const agrees = (field: ComparedField, sent: unknown, read: unknown): boolean => {
+  if (field.type === 'boolean') return isTrue(sent) === isTrue(read)
+  return !isEmpty(read) && (COMPARISONS[field.type] ?? areTexts)(sent, read, field)
+}
+
+type Comparison = (sent: unknown, read: unknown, field: ComparedField) => boolean
+
+/** Whether a checkbox is ticked. The CRM may omit a checkbox that was never ticked. */
+const isTrue = (value: unknown) => value === true || value === 'true'
+
+const areTexts: Comparison = (sent, read) => plain(sent) === plain(read)
+
+const plain = (value: unknown) => String(value).normalize('NFC').replace(/\r\n?/g, '\n').trim()
+
+const areFolded: Comparison = (sent, read) => plain(sent).toLowerCase() === plain(read).toLowerCase()
+
+/** The length to which a list of records truncates rich text, even inside a tag. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
+const richLength = 500
+/** The number of compared characters of a long text. It bounds the cost. */
+const longestLookedAt = 8 * richLength
+
+const areRich: Comparison = (sent, read, field) => {
+  if (areTexts(sent, read, field)) return true
+  const isCut = String(read).length === richLength
+  if (!isCut && !isMarked(sent) && !isMarked(read)) return false
+  const [one, other] = [strip(plain(sent)), strip(isCut ? plain(read).replace(/<[^>]*$|&\w*$/, '') : plain(read))]
+  return other !== '' && (isCut ? one.startsWith(other) : one === other)
+}
+
+const isMarked = (value: unknown) => /<\/?[a-z][^<>]*>/i.test(String(value))
+
+const strip = (text: string) => text.slice(0, longestLookedAt).replace(/<[^>]*>|&nbsp;|\s/g, '')
+
+const areNumbers: Comparison = (sent, read, {decimalPlaces}) => {
+  const [one, other] = [sent, read].map(value => roundTo(String(value), decimalPlaces ?? null))
+  return one === other && !Number.isNaN(one)
+}
+
+/** Compares integers that exceed the precision of a number. */
+const areLong: Comparison = (sent, read) => String(sent).replace(/^\+/, '') === String(read).replace(/^\+/, '')
+
+const areDays: Comparison = (sent, read) => String(sent).slice(0, 10) === String(read).slice(0, 10)
+
+const areMoments: Comparison = (sent, read) => {
+  const [one, other] = [sent, read].map(value => Math.floor(Date.parse(String(value)) / 1000))
+  return one === other
+}
+
+/** Compares times without their seconds, because the CRM may omit the seconds. */
+const areTimes: Comparison = (sent, read) => String(sent).slice(0, 5) === String(read).slice(0, 5)
+
+const areLinks: Comparison = (sent, read) => idIn(sent) === idIn(read)
+
+const idIn = (value: unknown) => String(typeof value === 'object' && value !== null && 'id' in value ? value.id : value)
+
+const areChoices: Comparison = (sent, read, field) => choice(sent, field) === choice(read, field)
+
+/** Returns the sent form of an option. An option has two values, and either may be sent or returned. */
+const choice = (value: unknown, field: ComparedField) => {
+  const text = plain(value)
+  return findOption(text, field)?.actual ?? text
+}
+
+const areSets: Comparison = (sent, read, field) => {
+  const [one, other] = [sent, read].map(value => new Set(listIn(value).map(item => choice(item, field))))
+  return one!.size === other!.size && one!.isSubsetOf(other!)
+}
+
+const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : String(value).split(';'))
+
+/**
+ * Compares texts that are shorter than the limit at which a query cuts a text of several lines. Source:
+ * zoho.com/crm/developer/docs/api/v8/get-records.html.
+ */
+const areWholeTexts: Comparison = (sent, read, field) => String(read).length < richLength && areSameTexts(sent, read, field)
+
+const areSameTimes: Comparison = (sent, read) => secondsOf(sent) === secondsOf(read)
+
+const secondsOf = (time: unknown) => String(time).padEnd(8, ':00').slice(0, 8)
+
+/** Compares links by id. A user who was sent by an e-mail address cannot be compared, because the CRM returns the id. */
+const areSameLinks: Comparison = (sent, read) => typeof sent === 'object' && 'id' in sent! && areLinks(sent, read, {} as ComparedField)
+
+/** Without the normalisation of other comparisons: another spelling of the same characters is a change. */
+const areSameTexts: Comparison = (sent, read) => exact(sent) === exact(read)
+
+const exact = (value: unknown) => String(value).replace(/\r\n?/g, '\n').trim()
+
+const areSameBooleans: Comparison = (sent, read) => typeof sent === 'boolean' && typeof read === 'boolean' && sent === read
+
+const STRICT_COMPARISONS: Record<string, Comparison> = {
+  ...{
+    text: areSameTexts,
+    email: areSameTexts,
+    phone: areSameTexts,
+    website: areSameTexts,
+    textarea: areWholeTexts,
+    boolean: areSameBooleans,
+  },
+  ...{picklist: areChoices, multiselectpicklist: areSets},
+  ...{integer: areNumbers, double: areNumbers, percent: areNumbers, currency: areNumbers, bigint: areLong, long: areLong},
+  ...{
+    date: areSameTexts,
+    datetime: areMoments,
+    time: areSameTimes,
+    lookup: areSameLinks,
+    ownerlookup: areSameLinks,
+    userlookup: areSameLinks,
+  },
+}
+
+const COMPARISONS: Record<string, Comparison> = {
+  ...{email: areFolded, website: areFolded, textarea: areRich, richtext: areRich, picklist: areChoices, multiselectpicklist: areSets},
+  ...{integer: areNumbers, double: areNumbers, percent: areNumbers, currency: areNumbers, bigint: areLong, long: areLong},
+  ...{date: areDays, datetime: areMoments, time: areTimes, lookup: areLinks, ownerlookup: areLinks, userlookup: areLinks},
+}

@@ -1,0 +1,75 @@
+import {compareAge} from '../../../shared/crm/record-age.ts'
+import type {Decision} from '../../../sql/decisions.ts'
+import type {CompiledFlow, ImportRow} from '../model.ts'
+
+import type {ChainMatches} from './match-rows.ts'
+
+export type RowPlan =
+  | {do: 'create'}
+  | {do: 'update'; target: string}
+  /** Sends nothing, because the record may already exist. */
+  | {do: 'wait'; code: 'KEY_UNANSWERED'; message: string}
+  /** Ends the row without a write. `asks`: the records from which a user must choose, possibly none; null if no question is asked. */
+  | {
+      do: 'skip'
+      code: 'MATCH_ONE' | 'MATCH_MANY' | 'MATCH_SKIPPED' | 'UNCHANGED'
+      message: string
+      recordId: string | null
+      asks: string[] | null
+    }
+
+/**
+ * Plans a row from the records it matches and the decision that a user made before the run began. The chain's own records come first, then
+ * the CRM's. Pure, so a dry run plans what a real run does.
+ */
+export const planStep = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatches = NOTHING, decision: Decision | null = null): RowPlan => {
+  if (row.decided) return row.decided.kind === 'update' ? {do: 'update', target: row.decided.target!} : {do: 'create'}
+  const matches = ours.records.length || row.matches.length ? [...new Set([...ours.records, ...row.matches])].sort(compareAge) : []
+  const choice = flow.onMany === 'ask' ? (decision?.choice ?? null) : flow.onMany
+  // The user chose one record. If that record is gone, the user is asked again, however many others match.
+  if (choice === 'record' && !matches.includes(decision!.recordId!))
+    return planQuestion(matches, 'The record chosen for this row no longer matches')
+  if (matches.length === 0) return waitForKey(row, flow, ours) ?? {do: 'create'}
+  const isUnchanged = (id: string) => row.unchanged?.includes(id) === true && !ours.records.includes(id)
+  if (matches.length === 1) return planMatch(flow, matches[0]!, isUnchanged)
+  if (choice === 'record') return planMatch(flow, decision!.recordId!, isUnchanged)
+  if (choice === 'first') return planMatch(flow, matches[0]!, isUnchanged)
+  if (choice === 'create') return {do: 'create'}
+  if (choice === null) return planQuestion(matches, `${matches.length} records match`)
+  const [code, said] = decision
+    ? (['MATCH_SKIPPED', 'a user chose to skip the row'] as const)
+    : (['MATCH_MANY', 'none was written'] as const)
+  return {do: 'skip', code, message: `${matches.length} records match; ${said}`, recordId: null, asks: null}
+}
+
+type PlanRowOptions = Pick<CompiledFlow, 'onOne' | 'onMany'> & Partial<Pick<CompiledFlow, 'matchFields'>>
+
+const NOTHING: ChainMatches = {records: [], unanswered: []}
+
+/**
+ * Makes a row wait if another row's create under the same key was never answered, because that record may exist. With a unique match field
+ * it need not wait, because the CRM would refuse a second record.
+ */
+const waitForKey = ({key}: ImportRow, {matchFields = [], onOne}: PlanRowOptions, {unanswered}: ChainMatches): RowPlan | null => {
+  const other = unanswered.find(one => one.key !== key)
+  if (!other || onOne === 'create' || matchFields.some(({unique}) => unique)) return null
+  const message = `Row ${other.number} has the same match value, and its create was never answered: look for its record in the CRM, then retry the run`
+  return {do: 'wait', code: 'KEY_UNANSWERED', message}
+}
+
+const planQuestion = (matches: string[], why: string): RowPlan => ({
+  ...{do: 'skip', code: 'MATCH_MANY', message: `${why}: answer the run's questions, then retry it`, recordId: null, asks: matches},
+})
+
+/**
+ * Plans a row that matches one record. A record that another row of the chain wrote never counts as unchanged, because it may have been
+ * written after it was read.
+ */
+const planMatch = ({onOne}: Pick<CompiledFlow, 'onOne'>, target: string, isUnchanged: (id: string) => boolean): RowPlan => {
+  if (onOne === 'create') return {do: 'create'}
+  if (onOne === 'update' && isUnchanged(target))
+    return {do: 'skip', code: 'UNCHANGED', message: 'The record already holds these values', recordId: target, asks: null}
+  if (onOne === 'update') return {do: 'update', target}
+  const message = 'The record already exists and was not changed'
+  return {do: 'skip', code: 'MATCH_ONE', message, recordId: target, asks: null}
+}

@@ -1,0 +1,150 @@
+import type {SnapshotLookup} from '../../shared/mapping/flows/lookups.ts'
+import type {Snapshot, SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/mapping/flows/snapshot.ts'
+import type {Rules} from '../../shared/mapping/flows/value.ts'
+import type {NewQuestion} from '../../sql/questions.ts'
+import type {OutcomeName} from '../../sql/run-log.ts'
+import type {FlowProgram} from './compose/flow-program.ts'
+import type {LookupNote} from './compose/link-rows.ts'
+import type {ParentCandidates, ParentLink} from './compose/parents.ts'
+import type {PatchPlan} from './patch/build-patches.ts'
+import type {NestableRows} from './read/nested-reader.ts'
+import type {NestedRows} from './send/nested-rows.ts'
+import type {CompiledSubformFlow} from './subform/record-order.ts'
+
+/**
+ * Operation codes as the ledger stores them. `again`: the row is to be planned again. `replace`: a subform row, written with all other rows
+ * of its parent.
+ */
+export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4} as const
+export type StepKind = 'create' | 'update'
+export type BatchKind = StepKind | 'replace'
+
+/** A row in the row pipeline of one flow. It is in memory only while it is inside the window. */
+export type ImportRow = {
+  number: number
+  key: string
+  payload: Record<string, unknown>
+  matchKey: Buffer | null
+  /** The keys of the row's locks: its match key, every unique value of its payload, its target record. */
+  lockKeys: string[]
+  /** The ids of the CRM records that match the row. */
+  matches: string[]
+  /** The ids of matching records that held every value of the payload when they were read. */
+  unchanged?: string[]
+  /** Whether the payload has a unique key, by which a lost create can be found again. */
+  hasUniqueKey: boolean
+  /** The number of the last attempt that was sent or logged. */
+  attempt: number
+  /** The number of unanswered sends of this row in this run. */
+  unansweredSends: number
+  /** When the first unanswered send became known, in monotonic ms. */
+  unansweredSince?: number
+  /** Whether an earlier run of the chain sent a create of this row that was never answered. */
+  hasLostCreate?: boolean
+  /** The number of unanswered creates of this row in its chain for which no record was found. */
+  unansweredCreates: number
+  /** The digest of the payload that an earlier owner sent in an unanswered create without a unique key. */
+  sentDigest?: Buffer
+  /** The operation that was sent earlier. Planning must not change it. */
+  decided: {kind: StepKind; target: string | null} | null
+  /** The outcome under which the row is counted now. */
+  counted: OutcomeName | null
+  /** Sentences that the results show next to `Written`. */
+  remarks?: string[]
+  /** Whether the row has an entry in the table `unsettled`. */
+  open: boolean
+  /** The links to resolve before the row is planned. */
+  pendingLinks?: PendingLink[]
+  /** Log entries about links that did not resolve to one record. They are written with the row's first entry. */
+  notes?: LookupNote[]
+  /** Fields whose value in the file had too many decimal places. */
+  rounded?: string[]
+  /** Whether sending the row counts towards the row limit. Default true. */
+  isMetered?: boolean
+  /** Subform rows that are sent in this row's create. `nestable`: as read from the file. `nested`: as composed. */
+  nestable?: NestableRows
+  nested?: NestedRows[]
+  /** The rows of the parent flow to which the row may belong. */
+  parentCandidates?: ParentCandidates
+  /** Dependencies between rows of the flow. `isAwaited`: other rows may wait for this row. `waitsFor`: keys of the rows for which this row waits. */
+  isAwaited?: boolean
+  waitsFor?: string[] | undefined
+}
+
+/**
+ * A row that ends before planning. Without `end`, the row failed. `held`: the flow's filter excludes the row, which gets no log entry.
+ * `question`: the question that a user must answer first.
+ */
+export type RowFailure = {
+  number: number
+  key: string
+  code: string
+  message: string
+  target: string | null
+  end?: 'skipped' | 'held'
+  /** The last attempt and the counted outcome of a row that was nested in an unanswered create. */
+  sent?: Pick<ImportRow, 'counted' | 'attempt'>
+  notes?: LookupNote[]
+  question?: NewQuestion
+}
+
+/** A link to resolve. `digest` identifies the value; null if no record can have the value. */
+export type PendingLink = {field: string; link: Link; text: string; digest: string | null}
+
+export const isRow = (composed: ImportRow | RowFailure): composed is ImportRow => 'payload' in composed
+
+export type FlowField = SnapshotModule['fields'][number]
+
+/** The way to the record of a link field. `always`: every value is searched for; otherwise only values that cannot be a record id. */
+export type Link = {
+  lookup: SnapshotLookup
+  always: boolean
+  onNone: 'leave' | 'fail' | 'skip'
+  onMany: 'leave' | 'first' | 'ask' | 'skip' | 'fail'
+}
+
+/**
+ * The way in which one field is filled. `expression`: the name of the expression that computes the value. Without one, the value is the
+ * cell or the static text.
+ */
+export type FieldMapping = {
+  field: FlowField
+  column: number | null
+  text: string
+  clears: boolean
+  rules?: Rules
+  expression?: string
+  link?: Link
+}
+
+/** A compiled flow: columns by position, fields with their metadata. */
+export type CompiledFlow = {
+  no: number
+  id: string
+  source: SnapshotSource
+  module: SnapshotModule
+  mappings: FieldMapping[]
+  /** The flow's expressions; null if it has none. */
+  program?: FlowProgram | null
+  matchFields: FlowField[]
+  uniqueFields: FlowField[]
+  onOne: 'update' | 'skip' | 'create'
+  onMany: 'ask' | 'first' | 'skip'
+  /** The fields that are read with each matched record, so that unchanged records are skipped. If null, each update is sent. */
+  comparedFields: FlowField[] | null
+  parent?: ParentLink | null
+  /**
+   * The link to the parents, the parents' subform field and the parents' module. Only flows of subform rows have these. `nested` is
+   * documented at the snapshot's flow.
+   */
+  subform?: {link: ParentLink; field: string; module: string; nested?: SnapshotFlow['nested']} | null
+  /** Flows of subform rows that are sent in the creates of this flow. */
+  nestedFlows?: CompiledSubformFlow[]
+  /** Whether records that a row only matched are stored too, because other flows or later patches need them. */
+  isReferenced?: boolean
+  /** The fields that a patch pass writes. Only the compiled flow of a patch pass has it. */
+  patchPlan?: PatchPlan
+}
+
+export type CompileFlowInput = Pick<Snapshot, 'sources' | 'modules'> &
+  Partial<Pick<Snapshot, 'flows' | 'lookups' | 'libraries' | 'context' | 'lineage'>>

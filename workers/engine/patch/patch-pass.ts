@@ -1,0 +1,178 @@
+import {mapAhead} from '../../../shared/concurrency/map-ahead.ts'
+import type {FileRow} from '../../../shared/files/row.ts'
+import {findPatchable, HOW} from '../../../sql/chain-rows.ts'
+import {finishPass, openPass, PASS} from '../../../sql/run-cursors.ts'
+import {listPatches} from '../../../sql/run-log.ts'
+import {composeRows} from '../compose/compose-rows.ts'
+import type {LookupNote} from '../compose/link-rows.ts'
+import {findParentCandidates, linkLate} from '../compose/parents.ts'
+import type {Context} from '../context.ts'
+import {readFields} from '../dry-run/plan-values.ts'
+import {isPlannedId} from '../dry-run/planned-ids.ts'
+import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from '../model.ts'
+import {measureRow} from '../pass.ts'
+import {readChunks} from '../read/read-rows.ts'
+import {isInRange} from '../recover/inherited-rows.ts'
+import {
+  assertRunning,
+  drainPipeline,
+  finishRows,
+  openRowPipeline,
+  type PreparedChunk,
+  planChunk,
+  type RowPipeline,
+  waitForRoom,
+} from '../row-pipeline.ts'
+import {logOutcome} from '../settle/log-entries.ts'
+import {emptySettlement} from '../settle/settler.ts'
+import type {PatchPlan} from './build-patches.ts'
+
+const chunksAhead = 2
+
+type CompiledPatchFlow = CompiledFlow & {patchPlan: PatchPlan}
+type PatchableRow = Awaited<ReturnType<typeof findPatchable>>[number]
+/** What the run has already logged about a row's patch. */
+type PriorPatch = {attempt: number; isOver: boolean}
+
+/**
+ * Writes the fields that need every record, after all flows, in row order. Counts only rows that were not written before. A patch may be
+ * repeated, so a new owner begins at the low-water mark.
+ */
+export const runPatchPass = async (ctx: Context, flow: CompiledPatchFlow): Promise<void> => {
+  const {db, run} = ctx
+  const at = {run: run.no, flow: flow.no, pass: PASS.patch}
+  const {lowWater, done} = await openPass(db, at)
+  if (done) return
+  const said = new Map((await listPatches(db, {run: run.no, flow: flow.no, after: lowWater})).map(({number, ...rest}) => [number, rest]))
+  const pipeline = openRowPipeline(ctx, flow, lowWater)
+  ctx.settler.follow(() => ({flow: flow.no, lowWater: pipeline.window.lowWater(), pass: PASS.patch}))
+  try {
+    for await (const prepared of mapAhead(chunksOf(ctx, flow), chunksAhead, chunk =>
+      preparePatches(pipeline, flow, chunk, {lowWater, said}),
+    )) {
+      await planChunk(pipeline, prepared)
+      await waitForRoom(pipeline)
+    }
+    await finishRows(pipeline)
+  } catch (error) {
+    pipeline.failure ??= {error}
+  } finally {
+    await drainPipeline(pipeline)
+  }
+  assertRunning(pipeline)
+  await finishPass(db, at)
+}
+
+async function* chunksOf(ctx: Context, flow: CompiledFlow): AsyncGenerator<FileRow[]> {
+  const last = ctx.snapshot.rows?.to ?? Number.POSITIVE_INFINITY
+  for await (const read of readChunks(ctx, flow)) {
+    if (read[0] && read[0].rowNumber > last) return
+    yield read
+  }
+}
+
+type PreparePatchOptions = {lowWater: number; said: Map<number, PriorPatch>}
+
+/** Prepares the patches of a chunk. Rows enter the window in file order before the first `await`. Rows with nothing to patch leave it again. */
+const preparePatches = async (
+  pipeline: RowPipeline,
+  flow: CompiledPatchFlow,
+  chunk: FileRow[],
+  {lowWater, said}: PreparePatchOptions,
+): Promise<PreparedChunk> => {
+  const {ctx, window} = pipeline
+  const entered = chunk.filter(row => {
+    const {rowNumber: number, struck} = row
+    const isIn = struck === undefined && number > lowWater && isInRange(ctx.snapshot.rows, number) && !said.get(number)?.isOver
+    if (isIn) window.enter(number, measureRow(row))
+    else window.passOver(number)
+    return isIn
+  })
+  const records = await findTargets(ctx, flow, entered)
+  const mine = entered.filter(({rowNumber}) => records.has(rowNumber))
+  const composed = await composeRows(ctx, flow, mine, new Map())
+  const joined = await linkLater(ctx, flow, composed, mine)
+  const rows = joined.filter(one => isRow(one))
+  for (const row of rows) findPatchTarget(flow, row, records.get(row.number)!, said.get(row.number))
+  await leaveFilled(ctx, flow, rows)
+  const [full, empty] = [rows.filter(hasFields), rows.filter(row => !hasFields(row))]
+  const failures: RowFailure[] = joined.flatMap(one => (isRow(one) ? [] : [one]))
+  const told = empty.filter(isAnswered)
+  const gone = new Set([...full, ...failures, ...told].map(({number}) => number))
+  for (const {rowNumber} of entered) if (!gone.has(rowNumber)) window.leave(rowNumber)
+  await settleAnswered(pipeline, flow, told)
+  return {rows: full, failures, unmatched: [], inherited: []}
+}
+
+const hasFields = ({payload}: ImportRow) => Object.keys(payload).length > 0
+/** Whether a row with nothing to write still needs a log entry. */
+const isAnswered = ({notes, attempt}: ImportRow) => attempt > 0 || (notes?.length ?? 0) > 0
+
+const findTargets = async (
+  {hot, chain, retried, run}: Context,
+  {id, module, patchPlan}: CompiledPatchFlow,
+  rows: FileRow[],
+): Promise<Map<number, PatchableRow>> => {
+  if (rows.length === 0) return new Map()
+  const named = new Map(rows.map(({rowNumber}) => [`${id}.${rowNumber}`, rowNumber]))
+  const found = await findPatchable(hot, {chain, before: retried ?? chain, run: run.no, module: module.no, keys: [...named.keys()]})
+  const rules = [...patchPlan.rules.values()]
+  return new Map(found.filter(({how}) => rules.some(({hows}) => hows.has(how))).map(one => [named.get(one.key)!, one]))
+}
+
+const linkLater = async (ctx: Context, {patchPlan, ...flow}: CompiledPatchFlow, composed: (ImportRow | RowFailure)[], rows: FileRow[]) => {
+  if (!patchPlan.parent) return composed
+  const linking = {...flow, parent: patchPlan.parent}
+  return linkLate(ctx, linking, composed, await findParentCandidates(ctx, linking, rows))
+}
+
+/** Turns the row into an update of its record. The update has the fields whose patch rule covers how the row got its record. */
+const findPatchTarget = ({patchPlan}: CompiledPatchFlow, row: ImportRow, {how, recordId}: PatchableRow, said: PriorPatch | undefined) => {
+  row.payload = Object.fromEntries(Object.entries(row.payload).filter(([field]) => patchPlan.rules.get(field)!.hows.has(how)))
+  row.decided = {kind: 'update', target: recordId}
+  row.isMetered = how === HOW.matched
+  row.attempt = said?.attempt ?? 0
+  row.unansweredSends = said ? 1 : 0
+}
+
+/** Reads the records and drops fields that are written only if they are empty. */
+const leaveFilled = async (ctx: Context, {module, patchPlan}: CompiledPatchFlow, rows: ImportRow[]) => {
+  const listOnlyAbsent = (row: ImportRow) => Object.keys(row.payload).filter(field => patchPlan.rules.get(field)!.onlyAbsent)
+  const asking = rows.filter(row => listOnlyAbsent(row).length > 0)
+  const fields = [...new Set(asking.flatMap(listOnlyAbsent))]
+  // In a dry run, a record that does not exist yet has no values.
+  const ids = [...new Set(asking.map(({decided}) => decided!.target!))].filter(id => !isPlannedId(id))
+  const filled = new Set(
+    (await readFields(ctx, {module}, {ids, fields})).flatMap(record =>
+      fields.filter(field => isFilled(record[field])).map(field => `${record.id} ${field}`),
+    ),
+  )
+  for (const row of asking)
+    for (const field of listOnlyAbsent(row)) if (filled.has(`${row.decided!.target} ${field}`)) delete row.payload[field]
+}
+
+const isFilled = (value: unknown) =>
+  value !== null && value !== undefined && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0)
+
+const PRESENT = 'An earlier patch was not answered. The fields have values now, so the patch was applied or another user wrote them'
+
+const noteOf = ({patchPlan}: CompiledPatchFlow, {field, code, message}: LookupNote) => ({
+  ...{code: field === patchPlan.parent?.field ? 'PARENT_FAILED' : `LOOKUP_${code}`, message, target: field},
+})
+
+/** Settles rows with nothing left to write. Logs them under the attempt of the unanswered send, so that its entry is no longer the last. */
+const settleAnswered = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlow, rows: ImportRow[]) => {
+  if (rows.length === 0) return
+  const settled = emptySettlement()
+  for (const row of rows) {
+    const {attempt, notes} = row
+    const [note] = notes ?? []
+    row.notes = []
+    const said = attempt > 0 ? {code: 'PATCH_PRESENT', message: PRESENT} : noteOf(flow, note!)
+    logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
+  }
+  const leave = () => {
+    for (const {number} of rows) window.leave(number)
+  }
+  await ctx.settler.settle({...settled, leave})
+}

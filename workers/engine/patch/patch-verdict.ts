@@ -1,0 +1,43 @@
+import type {RecordAnswer} from '../../../shared/crm/crm.ts'
+import {describeProblem} from '../../../shared/crm/error.ts'
+import type {CompiledFlow} from '../model.ts'
+
+import type {LateUpdates} from '../recover/late-updates.ts'
+import {logOutcome} from '../settle/log-entries.ts'
+import {sayRefusal} from '../settle/refusal-words.ts'
+import type {SettlementParts} from '../settle/settler.ts'
+import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
+
+type PatchBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
+
+/** Settles the answer to a patch. An unanswered patch is sent again unchanged, because a repeated patch has no further effect. */
+export const judgePatch = (
+  {flow, settled, patienceMs, lateUpdates}: PatchBatch,
+  {row, target}: Op,
+  answer: Exclude<RecordAnswer, {sent: false}>,
+): NextStep => {
+  row.attempt++
+  const {attempt} = row
+  const name = {module: flow.module.no, key: row.key}
+  if (answer.ok) {
+    logOutcome({flow, settled}, row, 'updated', {attempt, recordId: answer.recordId})
+    settled.patched.push(name)
+    return 'end'
+  }
+  const {crm} = answer
+  if (crm.unanswered) {
+    countUnanswered(row)
+    lateUpdates.add(target!, row.key)
+    logOutcome({flow, settled}, row, 'unanswered', {
+      attempt,
+      recordId: target,
+      code: crm.code,
+      message: `The patch was not answered: ${describeProblem(crm)}`,
+    })
+    return maySendAgain(row, patienceMs) ? 'again' : 'end'
+  }
+  const code = crm.code ?? `HTTP_${crm.status}`
+  logOutcome({flow, settled}, row, 'refused', {attempt, recordId: target, code, message: `The patch was refused: ${sayRefusal(crm)}`})
+  if (row.isMetered && row.unansweredSends === 0) settled.released.push(name)
+  return 'end'
+}

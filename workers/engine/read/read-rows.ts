@@ -1,0 +1,26 @@
+import {Refusal} from '../../../shared/errors.ts'
+import type {FileRow} from '../../../shared/files/row.ts'
+import {type FileDeps, openFile} from '../../../shared/files/stored-file.ts'
+import {StorageFailed} from '../../../shared/storage/failed.ts'
+import {StorageMissing} from '../../../shared/storage/storage.ts'
+import type {CompiledFlow} from '../model.ts'
+
+import {RunPaused, RunStopped} from '../run-endings.ts'
+
+/**
+ * Yields the source's rows in chunks, with the snapshot's reader and cleaning. Starts at the first row, because cleaning depends on the
+ * rows above. A file that cannot be read stops or pauses the run.
+ */
+export async function* readChunks(deps: FileDeps, {source}: Pick<CompiledFlow, 'source'>): AsyncGenerator<FileRow[]> {
+  try {
+    yield* (await openFile(deps, source)).rows
+  } catch (error) {
+    // A cleaning step that evaluates an expression throws this.
+    if (error instanceof Refusal && error.code === 'SANDBOX_UNAVAILABLE') throw new RunPaused(error.code, error.message, 30)
+    if (error instanceof Refusal) throw new RunStopped({stopped: error.code, message: error.message})
+    if (error instanceof StorageMissing)
+      throw new RunStopped({stopped: 'FILE_GONE', message: 'The file is no longer in storage. Upload it again'})
+    if (error instanceof StorageFailed) throw new RunPaused('UNAVAILABLE', 'The file storage is unavailable. The run resumes by itself', 30)
+    throw error
+  }
+}

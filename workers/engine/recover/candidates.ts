@@ -1,0 +1,184 @@
+import type {CrmRecord, MadeControl, MadeQuery} from '../../../shared/crm/crm.ts'
+import {listCreated, listHows} from '../../../sql/chain-rows.ts'
+import type {Context} from '../context.ts'
+import {comparedOf} from '../match/compare-values.ts'
+import type {CompiledFlow, ImportRow} from '../model.ts'
+import {lagSecondsOf} from '../send/admission.ts'
+import {readUnlessRefused, readWithRetry} from '../send/crm-retry.ts'
+import type {LostCreateCandidate} from './match-lost-creates.ts'
+import {findHeldElsewhere} from './record-claims.ts'
+
+/** The interval in which the creates were in flight, by this process's clock. */
+export type CreateInterval = {fromMs: number; toMs: number}
+
+/**
+ * The result of a search. `madeAtMs`: when the record was created, by this process's clock. `field`: the most selective field by which the
+ * CRM was searched.
+ */
+export type CandidateRecords = {
+  records: {record: CrmRecord; madeAtMs: number}[]
+  field: string | null
+  /** Whether a record that was not found does not exist. */
+  isProven: boolean
+  /** Whether the chain has created a record that can prove the search. */
+  hasControl: boolean
+}
+
+const idsPerRead = 50
+/**
+ * The number of fields per read. The CRM returns at most 50; two are the creator and the creation time. Source:
+ * zoho.com/crm/developer/docs/api/v8/get-records.html.
+ */
+const fieldsPerRead = 48
+/** The clock tolerance of the search. The CRM returns times in whole seconds. */
+const toleranceMs = 2_000
+
+/** The tolerance of creation times: that of the search, plus the second that the CRM cuts off. */
+const creationToleranceMs = 3_000
+
+/** Whether a record was created within the interval, with tolerance. */
+export const isWithin = ({fromMs, toMs}: CreateInterval, atMs: number) =>
+  atMs >= fromMs - creationToleranceMs && atMs <= toMs + creationToleranceMs
+
+/**
+ * Finds the records that this connection's CRM user created while these creates were in flight. Reads the fields that the rows sent.
+ * Returns null if the CRM cannot search, or finds too many.
+ */
+export const findCandidateRecords = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  rows: ImportRow[],
+  window: CreateInterval,
+): Promise<CandidateRecords | null> => {
+  const {connection, lease} = ctx
+  const fields = selectiveFieldsOf(flow, rows)
+  const {crmUserId: user} = connection.connector
+  const [fromMs, toMs] = [window.fromMs - toleranceMs, window.toMs + toleranceMs]
+  const control = await readControl(ctx, flow, fields)
+  const query = {module: flow.module.apiName, user, fromMs, toMs, groups: groupValues(fields, rows, connection.valuesPerQuery), control}
+  const made = await readWithRetry(ctx, async () => (await connection.findMade?.(query, {signal: lease.lost})) ?? null)
+  if (made === null || made === 'many') return null
+  const read = await readAll(ctx, flow, rows, made.ids)
+  if (!read?.every(isSigned)) return null
+  const records = read
+    .filter(record => makerOf(record) === user)
+    .map(record => ({record, madeAtMs: Date.parse(String(record.Created_Time)) - made.clockOffsetMs}))
+  const {isProven} = made
+  const within = records.filter(({madeAtMs}) => isWithin(window, madeAtMs))
+  return {records: within, field: fields[0]?.apiName ?? null, isProven, hasControl: control !== null}
+}
+
+const controlsRead = 10
+
+/**
+ * Chooses a control record from a sample of the chain's creates: the oldest that this CRM user created and that has a value in each field.
+ */
+const readControl = async (ctx: Context, {module}: CompiledFlow, fields: Field[]): Promise<MadeControl | null> => {
+  const {connection, lease} = ctx
+  const ids = await listCreated(ctx.db, {chain: ctx.chain, module: module.no, limit: controlsRead})
+  if (ids.length === 0) return null
+  const names = fields.map(({apiName}) => apiName)
+  const query = {module: module.apiName, ids: [...ids], fields: ['Created_By', 'Created_Time', ...names]}
+  const read = await readUnlessRefused(ctx, () => connection.readRecords(query, {signal: lease.lost}))
+  const controls = (read ?? []).flatMap(record => {
+    const values = names.map(name => [name, record[name]] as const)
+    const isUsable = isSigned(record) && makerOf(record) === connection.connector.crmUserId && values.every(([, value]) => isText(value))
+    const createdMs = Date.parse(String(record.Created_Time))
+    return isUsable ? [{id: record.id, createdMs, values: Object.fromEntries(values) as Record<string, string>}] : []
+  })
+  const [oldest] = controls.sort((one, other) => one.createdMs - other.createdMs)
+  return oldest ? {...oldest, lagMs: lagSecondsOf(ctx) * 1000} : null
+}
+
+const isText = (value: unknown) => typeof value === 'string' && value.trim() !== ''
+
+const makerOf = ({Created_By: maker}: CrmRecord) => (maker as {id?: unknown} | null | undefined)?.id
+
+const isSigned = (record: CrmRecord) => typeof makerOf(record) === 'string' && !Number.isNaN(Date.parse(String(record.Created_Time)))
+
+/** Adds to each record whether a row already holds it, as `LostCreateCandidate` describes. */
+export const holdersOf = async (ctx: Context, flow: CompiledFlow, records: CandidateRecords['records']): Promise<LostCreateCandidate[]> => {
+  const ids = records.map(({record: {id}}) => id)
+  const hows = await listHows(ctx.db, {chain: ctx.chain, module: flow.module.no, records: ids})
+  const elsewhere = await findHeldElsewhere(ctx, flow, ids)
+  const made = new Set([...elsewhere, ...hows.filter(({how}) => how <= 2).map(({recordId}) => recordId)])
+  const met = new Set(hows.map(({recordId}) => recordId))
+  return records.map(({record, madeAtMs}) => ({
+    ...{record, madeAtMs},
+    holder: made.has(record.id) ? 'made' : met.has(record.id) ? 'met' : null,
+  }))
+}
+
+/**
+ * The field types by which the CRM can search, the most selective first. Web addresses and phone numbers come last, because the CRM may
+ * reformat them.
+ */
+const SELECTIVE = ['email', 'text', 'website', 'phone']
+const mostFields = 3
+
+/** Returns the text as it was sent, and as the CRM may store it. */
+const spellingsOf = (type: string, text: string): string[] => {
+  const kept = text.normalize('NFC').trim()
+  return type === 'email' || type === 'website' ? [text, kept, kept.toLowerCase()] : [text, kept]
+}
+
+type Field = CompiledFlow['module']['fields'][number]
+
+/**
+ * Picks up to three search fields that every row fills. Sorts by most distinct values, then by type, the naming field, the longer values. A
+ * website or phone field is used only if it ranks first, because the CRM may reformat its values.
+ */
+const selectiveFieldsOf = ({module}: CompiledFlow, rows: ImportRow[]): Field[] => {
+  const ranked = module.fields.flatMap(field => {
+    const rank = SELECTIVE.indexOf(field.type)
+    const sent = rows.map(({payload}) => payload[field.apiName])
+    if (rank < 0 || !sent.every(isText)) return []
+    const length = (sent as string[]).reduce((sum, {length}) => sum + length, 0)
+    return [{field, rank, isNaming: Number(field.apiName === module.namingField), distinct: new Set(sent).size, length}]
+  })
+  ranked.sort(
+    (one, other) => other.distinct - one.distinct || one.rank - other.rank || other.isNaming - one.isNaming || other.length - one.length,
+  )
+  const [best, ...others] = ranked
+  if (!best) return []
+  const stable = others.filter(({rank}) => rank < SELECTIVE.indexOf('website'))
+  return [best, ...stable.slice(0, mostFields - 1)].map(({field}) => field)
+}
+
+/** Groups rows so that each field's values fit into one query. */
+const groupValues = (fields: Field[], rows: ImportRow[], valuesPerQuery: number): MadeQuery['groups'] => {
+  const groups: {field: string; values: string[]}[][] = []
+  if (fields.length === 0) return groups
+  // One value is the control record's. A value with a backslash needs two spellings.
+  const valuesPerGroup = Math.floor((valuesPerQuery - 2) / 2)
+  let values = fields.map(() => new Set<string>())
+  const close = () => groups.push(fields.map(({apiName}, at) => ({field: apiName, values: [...values[at]!]})))
+  for (const {payload} of rows) {
+    const grown = fields.map(({apiName, type}, at) => new Set([...values[at]!, ...spellingsOf(type, String(payload[apiName]))]))
+    if (grown.some(({size}) => size > valuesPerGroup)) {
+      close()
+      values = fields.map(({apiName, type}) => new Set(spellingsOf(type, String(payload[apiName]))))
+    } else values = grown
+  }
+  close()
+  return groups
+}
+
+/** Reads records by id. Returns null if the CRM does not allow it. */
+const readAll = async (ctx: Context, {module}: CompiledFlow, rows: ImportRow[], ids: string[]): Promise<CrmRecord[] | null> => {
+  const sent = new Set(rows.flatMap(({payload}) => comparedOf(module.fields, payload).map(({apiName}) => apiName)))
+  const lists = inLists([...sent], fieldsPerRead)
+  const read = new Map<string, CrmRecord>()
+  for (const some of inLists(ids, idsPerRead)) {
+    for (const fields of lists) {
+      const query = {module: module.apiName, ids: some, fields: ['Created_By', 'Created_Time', ...fields]}
+      const records = await readUnlessRefused(ctx, () => ctx.connection.readRecords(query, {signal: ctx.lease.lost}))
+      if (records === null) return null
+      for (const record of records) read.set(record.id, {...read.get(record.id), ...record})
+    }
+  }
+  return [...read.values()]
+}
+
+const inLists = <T>(items: T[], most: number): T[][] =>
+  Array.from({length: Math.ceil(items.length / most)}, (_, n) => items.slice(n * most, (n + 1) * most))

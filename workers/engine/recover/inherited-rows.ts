@@ -1,0 +1,94 @@
+import type {RowRange} from '../../../shared/mapping/flows/snapshot.ts'
+import {mayExist} from '../../../shared/runs/results/row-result.ts'
+import {findInherited} from '../../../sql/chain-rows.ts'
+import type {OpenQuestion} from '../../../sql/ledger.ts'
+import type {OutcomeName} from '../../../sql/run-log.ts'
+import type {Context} from '../context.ts'
+import type {Question} from '../match/questions.ts'
+import {type CompiledFlow, type ImportRow, isRow, type RowFailure, STEP_CODES} from '../model.ts'
+import {uniqueKeyDigestOf} from '../send/payload-digest.ts'
+import {questionOf} from '../settle/verdict.ts'
+import {countedAs} from './settle-open-sends.ts'
+
+/** A row that an earlier run of the chain resolved: its record exists, or its create stays unanswered. This run sends nothing for it. */
+export type InheritedRow = {
+  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt'>
+  /** Whether an unanswered create of the row may have made a second record. */
+  mayExistTwice?: boolean
+  /** The row's unsettled entry, with the match key of the record that its create would have made. */
+  question?: OpenQuestion
+  outcome: Extract<OutcomeName, 'inherited' | 'unanswered'>
+  recordId: string | null
+  code: string | null
+  message: string | null
+}
+
+export const isInRange = ({from = 1, to = Number.POSITIVE_INFINITY}: RowRange = {}, number: number) => number >= from && number <= to
+
+/** Finds the rows that already have a record from an earlier run of the chain, by row number. Makes no query if there is no earlier run. */
+export const findInheritedRows = async (
+  {hot, run, retried}: Pick<Context, 'hot' | 'run' | 'retried'>,
+  flow: CompiledFlow,
+  numbers: number[],
+): Promise<Map<number, InheritedRow>> => {
+  if (retried === null || numbers.length === 0) return new Map()
+  const named = new Map(numbers.map(number => [`${flow.id}.${number}`, number]))
+  const found = await findInherited(hot, {chain: retried, run: run.no, module: flow.module.no, keys: [...named.keys()]})
+  return new Map(
+    found.map(({key, recordId, mayExistTwice}) => {
+      const number = named.get(key)!
+      return [
+        number,
+        {row: {key, number, counted: null, attempt: 0}, outcome: 'inherited', recordId, code: null, message: null, mayExistTwice},
+      ]
+    }),
+  )
+}
+
+/**
+ * Continues a row that has an unsettled entry. The row keeps the operation that was sent, because matching again would find its own lost
+ * record. A create with a unique key is sent again. A create without one is first searched for by its payload (`sentDigest`). Attempts and
+ * unanswered sends count within one run, like the row limit.
+ */
+export const resumeRow = (
+  {run}: Pick<Context, 'run'>,
+  flow: CompiledFlow,
+  composed: ImportRow | RowFailure,
+  question: Question,
+): ImportRow | RowFailure | InheritedRow => {
+  const isOurs = question.run === run.no
+  const {number, key} = composed
+  const counted = isOurs ? countedAs(question.kind) : null
+  const attempt = isOurs ? question.attempt : 0
+  const row = {key, number, counted, attempt}
+  const isCreate = question.kind === STEP_CODES.create
+  const unknown = (code: string, message: string): InheritedRow => ({
+    ...{row, outcome: 'unanswered', recordId: question.target, code, message},
+    ...(isRow(composed) && isCreate && {question: {...questionOf(flow, composed, {...question, attempt}), ...keptDigestOf(question)}}),
+  })
+  // An earlier run logged the row as refused after an unanswered create. The row is planned again, but its record may exist.
+  const mayBeMade = question.kind === STEP_CODES.again && question.ended && !isOurs
+  if (!isRow(composed) && isCreate) return unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`)
+  if (!isRow(composed)) return mayBeMade ? {...composed, message: `${composed.message}. ${mayExist}`} : composed
+  if (isCreate && !question.witness && (run.dryRun || question.digest === null))
+    return unknown('SENT_BEFORE', `${SENT_BEFORE}, and the row has no unique value to find its record by. Check the CRM`)
+  if (isCreate && question.witness && question.digest !== null && !uniqueKeyDigestOf(flow, composed)?.equals(question.digest))
+    return unknown('PAYLOAD_CHANGED', `${SENT_BEFORE}, with other unique values. Restore the mappings and retry, or check the CRM`)
+  const again = question.kind === STEP_CODES.again
+  return {
+    ...composed,
+    ...row,
+    open: true,
+    hasLostCreate: mayBeMade || (isCreate && !isOurs),
+    unansweredCreates: isCreate || mayBeMade ? question.creates : 0,
+    unansweredSends: again || !isOurs ? 0 : Math.max(1, isCreate && !question.witness ? attempt : 1),
+    ...(isCreate && !question.witness && {sentDigest: question.digest!}),
+    decided: again ? null : {kind: isCreate ? 'create' : 'update', target: question.target},
+  }
+}
+
+const keptDigestOf = ({witness, digest}: Question) => ({witness, digest, ended: true})
+
+const SENT_BEFORE = 'A create of this row was sent before and never answered'
+
+export const isInheritedRow = (one: ImportRow | RowFailure | InheritedRow): one is InheritedRow => 'outcome' in one

@@ -1,0 +1,44 @@
+/**
+ * Records with an unanswered update that the CRM may still execute. Another row's update of such a record waits, because the older value
+ * could overwrite the newer one.
+ */
+export type LateUpdates = {
+  /** Notes that the CRM may still execute the row's update of the record. */
+  add(recordId: string, rowKey: string): void
+  /** Returns how long a row waits before it may update the record, in ms. A row never waits for its own updates. */
+  waitMs(recordId: string, rowKey: string): number
+}
+
+/** An unanswered update that another owner or an earlier run sent. `leftMs`: how long the CRM may still execute it. */
+export type KnownUpdate = {recordId: string; rowKey: string; leftMs: number}
+
+/**
+ * Opens the records with unanswered updates, which are kept in memory. `lastsMs`: how long the CRM may execute an unanswered update.
+ * `known`: updates of other owners or runs, the first to expire first.
+ */
+export const openLateUpdates = (lastsMs: number, known: readonly KnownUpdate[] = []): LateUpdates => {
+  const late = new Map<string, {rowKey: string; until: number}>()
+  for (const {recordId, rowKey, leftMs} of known) {
+    late.delete(recordId)
+    late.set(recordId, {rowKey, until: performance.now() + leftMs})
+  }
+  const dropPast = (now: number) => {
+    for (const [recordId, {until}] of late) {
+      if (until > now) return
+      late.delete(recordId)
+    }
+  }
+  return {
+    add(recordId, rowKey) {
+      const now = performance.now()
+      dropPast(now)
+      // Entries are ordered by expiry, so the newest entry moves to the end.
+      late.delete(recordId)
+      late.set(recordId, {rowKey, until: now + lastsMs})
+    },
+    waitMs(recordId, rowKey) {
+      const one = late.get(recordId)
+      return one && one.rowKey !== rowKey ? Math.max(0, one.until - performance.now()) : 0
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import type {Config} from '../../../shared/config.ts'
+import type {Log} from '../../../shared/telemetry/log.ts'
+import type {WriteStatus} from '../../../sql/connectors.ts'
+import type {Hot, Pool} from '../../../sql/database.ts'
+import {type RunHead, type RunStop, releaseLease, renewLease} from '../../../sql/run-heads.ts'
+import {LeaseLost} from '../run-endings.ts'
+
+/** Returns the longest time in seconds between the storing of an intent and the send of its request. The next owner relies on this limit. */
+export const handoverSecondsOf = ({CRM_TIMEOUT_SECONDS}: Pick<Config, 'CRM_TIMEOUT_SECONDS'>) => Math.min(5, CRM_TIMEOUT_SECONDS)
+
+export type Lease = {
+  fence: number
+  /** Aborts when the lease is lost, which also ends the work in progress. */
+  lost: AbortSignal
+  /** Notes that a statement that began at `since` (monotonic ms) renewed the lease and was committed. */
+  renewedSince(since: number): void
+  /** Whether a request may still be sent if its intent began at `since` (monotonic ms). */
+  maySend(since: number): boolean
+  /** Returns the stop that another process wrote, as of the last heartbeat. */
+  stopSeen(): RunStop | null
+  orgClosedSeen(): boolean
+  /** Returns the write status of the connection, as of the last heartbeat. The intent statement checks it again. */
+  standingSeen(): WriteStatus
+  /** Releases the lease. `crashed`: the run's own work failed. */
+  release(crashed: boolean): Promise<void>
+}
+
+type HoldLeaseInput = {db: Pool; hot: Hot; run: number; head: RunHead; seconds: number; leaveSeconds: number; log: Log}
+
+/** Renews a lease by heartbeats while the run is idle. Every intent and settlement renews it too. */
+export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: HoldLeaseInput): Lease => {
+  const {fence} = head
+  const lost = new AbortController()
+  const marginMs = Math.min(2_000, seconds * 250)
+  let renewedAt = performance.now()
+  let stop = head.stop
+  let orgClosed = false
+  let standing: WriteStatus = 'open'
+
+  const beat = async () => {
+    const since = performance.now()
+    try {
+      const renewed = await renewLease(hot, {run, fence, seconds})
+      if (!renewed) return lost.abort(new LeaseLost('Another owner took the run'))
+      renewedAt = Math.max(renewedAt, since)
+      stop = renewed.stop
+      orgClosed = renewed.orgClosed
+      standing = renewed.standing
+    } catch (error) {
+      log.warn({err: error}, 'heartbeat failed')
+      if (performance.now() - renewedAt > seconds * 1000)
+        lost.abort(new LeaseLost('The lease expired because the database could not be reached'))
+    }
+  }
+  const heart = beatEvery((seconds * 1000) / 3, beat)
+
+  return {
+    fence,
+    lost: lost.signal,
+    renewedSince: since => {
+      renewedAt = Math.max(renewedAt, since)
+    },
+    maySend: since =>
+      performance.now() - since <= leaveSeconds * 1000 && performance.now() - renewedAt < seconds * 1000 - marginMs && !lost.signal.aborted,
+    stopSeen: () => stop,
+    orgClosedSeen: () => orgClosed,
+    standingSeen: () => standing,
+    async release(crashed) {
+      await heart.stop()
+      await releaseLease(db, {run, fence, crashed})
+    },
+  }
+}
+
+/** Runs heartbeats one after another, never two at once. `stop` waits for the current heartbeat. */
+const beatEvery = (everyMs: number, beat: () => Promise<void>) => {
+  let under = Promise.resolve()
+  let timer: NodeJS.Timeout
+  let stopped = false
+  const next = () => {
+    timer = setTimeout(() => {
+      under = beat().then(() => {
+        if (!stopped) next()
+      })
+    }, everyMs)
+  }
+  next()
+  return {
+    stop: () => {
+      stopped = true
+      clearTimeout(timer)
+      return under
+    },
+  }
+}

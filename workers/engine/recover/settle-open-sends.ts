@@ -1,0 +1,64 @@
+import {listSends} from '../../../sql/sends.ts'
+import {listOpenKinds} from '../../../sql/unsettled.ts'
+import type {LedgerContext} from '../context.ts'
+import {type ImportRow, STEP_CODES} from '../model.ts'
+import {logOutcome} from '../settle/log-entries.ts'
+import {emptySettlement} from '../settle/settler.ts'
+import {resendSafe} from '../settle/verdict.ts'
+
+const LOST = 'The worker that sent the row ended before the CRM answered'
+
+type Send = Awaited<ReturnType<typeof listSends>>[number]
+
+/**
+ * Settles the batches that a dead owner left in flight, before anything else is sent. The CRM may have executed them, so their rows are
+ * logged as unanswered, in one statement per batch. Needs only the ledger. `piecewise`: if a batch cannot be settled as a whole, its rows
+ * are settled one by one. Rows that still fail are logged and skipped. Returns the number of settled rows.
+ */
+export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false} = {}): Promise<number> => {
+  let rows = 0
+  for (const send of await listSends(ctx.db, ctx.run.no)) {
+    const all = [...send.keys.keys()]
+    const telling = settleSend(ctx, send, all, send.batch)
+    rows += await (piecewise ? telling.catch(error => settleRowByRow(ctx, send, all, error)) : telling)
+  }
+  return rows
+}
+
+const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batch: number | null): Promise<number> => {
+  const {flow, module, kind, keys, numbers, attempts, targets, witness, digests} = send
+  const {run, chain} = ctx
+  const open = await listOpenKinds(ctx.db, {run: run.no, chain, module, keys: places.map(at => keys[at]!)})
+  const counted = new Map(open.map(({key, kind}) => [key, countedAs(kind)]))
+  const settled = {...emptySettlement(...(batch === null ? [] : [batch])), isProgress: false}
+  for (const at of places) {
+    const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
+    const row = {key, number, counted: counted.get(key) ?? null}
+    const patchPlan = kind === STEP_CODES.patch
+    const isCreate = kind === STEP_CODES.create
+    // The entry concerns a create, or a row that was nested in one.
+    const said = witness[at] && target === null ? resendSafe(LOST) : {message: LOST}
+    logOutcome({flow: {no: flow, module: {no: module}, patchPlan}, settled}, row, 'unanswered', {attempt, recordId: target, ...said})
+    const question = {module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt}
+    if (!patchPlan) settled.opened.push({...question, creates: Number(isCreate)})
+  }
+  await ctx.settler.settle(settled)
+  return places.length
+}
+
+/** Settles a batch row by row. If a row cannot be settled, its batch stays in the ledger for inspection. */
+const settleRowByRow = async (ctx: LedgerContext, send: Send, places: number[], why: unknown): Promise<number> => {
+  const {lease, log} = ctx
+  const untold: number[] = []
+  for (const at of places) {
+    lease.lost.throwIfAborted()
+    await settleSend(ctx, send, [at], null).catch(() => untold.push(send.numbers[at]!))
+  }
+  lease.lost.throwIfAborted()
+  if (untold.length === 0) await ctx.settler.settle({...emptySettlement(send.batch), isProgress: false})
+  else log.error({err: why, batch: send.batch, rows: untold}, 'could not settle in-flight rows')
+  return places.length - untold.length
+}
+
+/** Returns the outcome under which a row with an unsettled entry is counted. A row that is to be planned again was refused. */
+export const countedAs = (kind: number): NonNullable<ImportRow['counted']> => (kind === STEP_CODES.again ? 'refused' : 'unanswered')

@@ -1,0 +1,296 @@
+import {type ChangeSignal, openChangeSignal} from './change-signal.ts'
+import {joinParents} from './compose/parents.ts'
+import type {Context} from './context.ts'
+import {planBatch} from './dry-run/dry-run.ts'
+import {addQuestion, findRowDecisions} from './match/match-decisions.ts'
+import {findChainMatches, type MatchFailure, matchRows} from './match/match-rows.ts'
+import {planStep} from './match/plan-rows.ts'
+import {mayChangeLate} from './match/unchanged-records.ts'
+import {type CompiledFlow, type ImportRow, isRow, type RowFailure, type StepKind} from './model.ts'
+import {waitInPass} from './pass-wait.ts'
+import {openRowWindow, type RowWindow} from './read/window.ts'
+import type {InheritedRow} from './recover/inherited-rows.ts'
+import {remarkOlderValues} from './recover/older-values.ts'
+import {openUnansweredCreates, type UnansweredCreates} from './recover/unanswered-creates.ts'
+import {openRowLocks, type RowLocks} from './row-locks.ts'
+import {batchesAfterLoss, isBatchFull, takeBatch} from './send/batch-size.ts'
+import {assertWritable, backOffMs, crmUnavailable} from './send/crm-retry.ts'
+import {forgetNested, nestRows} from './send/nested-rows.ts'
+import {sendBatch} from './send/send-batch.ts'
+import {countUnchanged, logOutcome} from './settle/log-entries.ts'
+import {emptySettlement} from './settle/settler.ts'
+import {matchedOf, settleFailures, settleInherited, settleRows} from './settle/unsent-rows.ts'
+import {groupByStep, type Op} from './settle/verdict.ts'
+
+/** The limits on rows in progress above the low-water mark, and on characters of their cells. They bound memory and what a new owner reads again. */
+const [windowRows, windowSize] = [5_000, 32 * 1024 ** 2]
+
+/** The rows of one pass in memory between parsing and settlement. */
+export type RowPipeline = {
+  ctx: Context
+  flow: CompiledFlow
+  window: RowWindow
+  locks: RowLocks
+  partBatches: Record<StepKind, Op[]>
+  underWay: Set<Promise<void>>
+  /** Rows that are already counted and wait to be sent again. */
+  resending: Set<ImportRow>
+  unanswered: UnansweredCreates
+  /** Batches that were sent, until each is settled. */
+  inFlight: Set<Promise<void>>
+  /** The number of small batches still to be sent after a lost batch. */
+  smallBatchesLeft: number
+  closing: AbortController
+  /** The number of consecutive batches without any answer of the CRM. */
+  silentBatches: number
+  change: ChangeSignal
+  failure: {error: unknown} | null
+}
+
+/** A chunk that is ready to be planned. `inherited`: rows that an earlier run of the chain resolved. */
+export type PreparedChunk = {rows: ImportRow[]; failures: RowFailure[]; unmatched: MatchFailure[]; inherited: InheritedRow[]}
+
+export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: number): RowPipeline => {
+  const inFlight = new Set<Promise<void>>()
+  const closing = new AbortController()
+  const unanswered = openUnansweredCreates({
+    ...{ctx, flow, flying: inFlight, over: closing.signal},
+    assertGoing: () => assertRunning(pipeline),
+    follow: work => trackWork(pipeline, work),
+    leave: row => pipeline.window.leave(row.number),
+    end: rows => releaseRows(pipeline, rows),
+    again: rows => {
+      resendCreates(pipeline, rows)
+      // This wakes the waiting loop, which sends a part-filled batch although other rows of the same step still wait.
+      pipeline.change.notify()
+    },
+  })
+  const pipeline: RowPipeline = {
+    ...{ctx, flow, window: openRowWindow(lowWater), locks: openRowLocks(), partBatches: {create: [], update: []}},
+    ...{underWay: new Set(), resending: new Set(), unanswered, inFlight, smallBatchesLeft: 0, closing, silentBatches: 0},
+    ...{change: openChangeSignal(), failure: null},
+  }
+  return pipeline
+}
+
+/** Throws the cause if the pass has ended. Pauses the run after too many consecutive batches without an answer, instead of sending the rest of the file. */
+export const assertRunning = ({failure, ctx, silentBatches, window}: RowPipeline) => {
+  if (failure) throw failure.error
+  assertWritable(ctx)
+  if (silentBatches > ctx.config.CRM_SLOTS && window.count() > 0) throw crmUnavailable()
+}
+
+/** Plans rows that hold all their row locks. The other rows wait for their locks. */
+export const planChunk = async (pipeline: RowPipeline, {rows, failures, unmatched, inherited}: PreparedChunk) => {
+  assertRunning(pipeline)
+  const lost = new Set(unmatched.map(({row}) => row))
+  const failed = [
+    ...failures.map(failure => ({...failure, row: {...failure, counted: null, attempt: 0, open: false}})),
+    ...unmatched.map(one => ({...one, target: null})),
+  ]
+  if (failed.length) trackWork(pipeline, settleFailures(pipeline, failed))
+  if (inherited.length) trackWork(pipeline, settleInherited(pipeline, inherited))
+  const ready = rows.filter(row => !lost.has(row) && pipeline.locks.acquire(row))
+  if (ready.length) await planRows(pipeline, ready)
+}
+
+export const waitForRoom = async (pipeline: RowPipeline) => {
+  while (isFull(pipeline))
+    await waitForChange(pipeline, pipeline.underWay.size - pipeline.unanswered.steps() < pipeline.ctx.config.CRM_SLOTS)
+}
+
+const isFull = ({window, unanswered, resending}: RowPipeline) =>
+  window.count() + unanswered.count() + resending.size >= windowRows || window.size() + unanswered.size() >= windowSize
+
+export const finishRows = async (pipeline: RowPipeline) => {
+  const {window, underWay, partBatches} = pipeline
+  while (window.count() > 0 || underWay.size > 0 || partBatches.create.length > 0) await waitForChange(pipeline)
+}
+
+/** Waits until no work is in progress, whether it succeeded or failed. */
+export const drainPipeline = async ({underWay, closing}: RowPipeline) => {
+  closing.abort()
+  while (underWay.size) await Promise.allSettled(underWay)
+}
+
+/** Waits for a change. `goPartFilled`: sends part-filled batches first, so that slots do not idle. Otherwise rows that are read later fill them. */
+const waitForChange = async (pipeline: RowPipeline, goPartFilled = true) => {
+  assertRunning(pipeline)
+  const changed = pipeline.change.next()
+  if (goPartFilled) for (const kind of ['create', 'update'] as const) while (pipeline.partBatches[kind].length) flushBatch(pipeline, kind)
+  if (pipeline.underWay.size === 0)
+    throw new Error(`The row pipeline stalled: ${pipeline.window.count()} rows are open and no step is in progress`)
+  await changed
+}
+
+const trackWork = (pipeline: RowPipeline, work: Promise<void>) => {
+  const tracked = work
+    .catch(error => {
+      pipeline.failure ??= {error}
+    })
+    .finally(() => {
+      pipeline.underWay.delete(tracked)
+      pipeline.change.notify()
+    })
+  pipeline.underWay.add(tracked)
+}
+
+/** Plans rows that hold their locks. Looks up the chain's own writes while the locks are held, so that the result cannot change. */
+const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
+  const {ctx, flow, locks} = pipeline
+  const rows = pipeline.unanswered.takeUp(await linkToParents(pipeline, held))
+  const ours = await findChainMatches(ctx, flow, rows)
+  const decisions = await findRowDecisions(ctx, flow, rows)
+  const settled = emptySettlement()
+  const skipped: ImportRow[] = []
+  const updates: Op[] = []
+  const creates: ImportRow[] = []
+  for (const row of rows) {
+    if (row.unchanged) row.unchanged = row.unchanged.filter(id => !mayChangeLate(ctx, row, id))
+    const planned = planStep(row, flow, row.matchKey ? ours.get(row.matchKey.toString('latin1')) : undefined, decisions.get(row))
+    if (planned.do === 'create') creates.push(row)
+    else if (planned.do === 'wait') {
+      logOutcome({flow, settled}, row, 'unanswered', {...planned, attempt: row.attempt})
+      skipped.push(row)
+    } else if (planned.do === 'skip') {
+      logOutcome({flow, settled}, row, 'skipped', {...planned, attempt: row.attempt})
+      if (planned.code === 'UNCHANGED') countUnchanged(settled, flow)
+      if (planned.recordId && flow.isReferenced) settled.kept.push(matchedOf(flow, row, planned.recordId))
+      if (planned.asks) addQuestion(ctx, flow, settled, row, planned.asks)
+      if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
+      skipped.push(row)
+    } else {
+      // If the record exists, the subform's own flow replaces its rows.
+      if (flow.nestedFlows) forgetNested(row)
+      if (locks.acquireRecord(row, planned.target)) updates.push({row, target: planned.target})
+    }
+  }
+  if (creates.length) await addCreates(pipeline, creates)
+  await remarkOlderValues(ctx, flow, updates)
+  for (const op of updates) addUpdate(pipeline, op)
+  if (skipped.length === 0) return
+  await settleRows(pipeline, settled, skipped)
+  releaseRows(pipeline, skipped)
+}
+
+/** Links rows that waited for their parents. Settles rows whose parent has no record and returns the other rows. */
+const linkToParents = async (pipeline: RowPipeline, rows: ImportRow[]): Promise<ImportRow[]> => {
+  const waited = rows.filter(({waitsFor}) => waitsFor)
+  if (waited.length === 0) return rows
+  const joined = await joinParents(pipeline.ctx, pipeline.flow, waited)
+  const over = rows.flatMap(row => {
+    const end = joined.get(row)
+    return end && !isRow(end) ? [{...end, row}] : []
+  })
+  if (over.length === 0) return rows
+  await settleFailures(pipeline, over)
+  const ended = new Set(over.map(({row}) => row))
+  releaseRows(pipeline, [...ended])
+  return rows.filter(row => !ended.has(row))
+}
+
+/** Releases the row locks and plans the rows that waited for them. */
+const releaseRows = (pipeline: RowPipeline, rows: ImportRow[]) => {
+  const freed = rows.flatMap(row => pipeline.locks.release(row)).sort((a, b) => a.number - b.number)
+  if (freed.length === 0) return
+  const isKnown = rows.every(({counted}) => counted !== null && LEDGERED.has(counted))
+  trackWork(pipeline, isKnown ? planRows(pipeline, freed) : replanRows(pipeline, freed))
+}
+
+/** Outcomes after which the ledger knows every record under the row's keys. */
+const LEDGERED = new Set<ImportRow['counted']>(['created', 'updated', 'skipped', 'planned'])
+
+/** Plans rows that waited for a lock. The row that held it may have created a record that the ledger does not know, so the CRM is queried again. */
+const replanRows = async (pipeline: RowPipeline, rows: ImportRow[]) => {
+  const unmatched = await matchRows(pipeline.ctx, pipeline.flow, rows)
+  const failed = new Set(unmatched.map(({row}) => row))
+  const failures = unmatched.map(one => ({...one, target: null}))
+  if (failed.size > 0) await settleFailures(pipeline, failures)
+  releaseRows(pipeline, [...failed])
+  const ready = rows.filter(row => !failed.has(row))
+  if (ready.length > 0) await planRows(pipeline, ready)
+}
+
+/** Adds an update. It waits until the CRM can no longer execute another row's unanswered update of the same record. */
+const addUpdate = (pipeline: RowPipeline, op: Op) => {
+  const {ctx} = pipeline
+  const waitMs = ctx.run.dryRun ? 0 : ctx.lateUpdates.waitMs(op.target!, op.row.key)
+  const addLater = () => waitInPipeline(pipeline, waitMs).then(() => addUpdate(pipeline, op))
+  if (waitMs === 0) addToBatch(pipeline, 'update', op)
+  else trackWork(pipeline, addLater())
+}
+
+const waitInPipeline = (pipeline: RowPipeline, ms: number) =>
+  waitInPass(ms, {signal: pipeline.ctx.signal, over: pipeline.closing.signal, assertGoing: () => assertRunning(pipeline)})
+
+/** Adds creates to the next batch, once their nested subform rows are composed. */
+const addCreates = async (pipeline: RowPipeline, rows: ImportRow[]) => {
+  const {ready, ended} = pipeline.flow.nestedFlows ? await nestRows(pipeline, rows) : {ready: rows, ended: []}
+  for (const row of ended) pipeline.resending.delete(row)
+  for (const row of ready) addToBatch(pipeline, 'create', {row, target: null})
+  releaseRows(pipeline, ended)
+}
+
+const addToBatch = (pipeline: RowPipeline, kind: StepKind, op: Op) => {
+  pipeline.partBatches[kind].push(op)
+  if (isBatchFull(pipeline, kind)) flushBatch(pipeline, kind)
+}
+
+/** Queues creates to be sent again after the search found no record in the CRM. */
+const resendCreates = (pipeline: RowPipeline, rows: ImportRow[]) => {
+  for (const row of rows) if (row.unansweredSends > 0) pipeline.resending.add(row)
+  if (pipeline.flow.nestedFlows) return trackWork(pipeline, addCreates(pipeline, rows))
+  for (const row of rows) addToBatch(pipeline, 'create', {row, target: null})
+}
+
+const flushBatch = (pipeline: RowPipeline, kind: StepKind) => {
+  const ops = takeBatch(pipeline, kind)
+  if (!pipeline.failure && ops.length) trackWork(pipeline, sendPipelineBatch(pipeline, kind, ops))
+}
+
+const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, ops: Op[]) => {
+  const {ctx, flow} = pipeline
+  const on = batchHooks(pipeline)
+  const {next, unsent, ending} = ctx.run.dryRun
+    ? await planBatch(ctx, flow, kind, ops, on.leave)
+    : await trackInFlight(pipeline, leaving => sendBatch(ctx, flow, kind, ops, {...on, leaving}))
+  if (ending) throw ending
+  for (const row of next.keys()) pipeline.resending.delete(row)
+  for (const op of unsent) addToBatch(pipeline, kind, op)
+  const {end, replan, again, wait: lost} = groupByStep(next)
+  releaseRows(pipeline, end)
+  if (replan.length) trackWork(pipeline, planRows(pipeline, replan))
+  if (again.length) trackWork(pipeline, sendLater(pipeline, kind, again))
+  if (lost.length === 0) return
+  pipeline.smallBatchesLeft = batchesAfterLoss
+  trackWork(pipeline, pipeline.unanswered.settle(lost))
+}
+
+/** Counts the batch as in flight from its send until its settlement. */
+const trackInFlight = async <T>({inFlight}: RowPipeline, send: (leaving: () => void) => Promise<T>): Promise<T> => {
+  const {promise, resolve} = Promise.withResolvers<void>()
+  try {
+    return await send(() => void inFlight.add(promise))
+  } finally {
+    inFlight.delete(promise)
+    resolve()
+  }
+}
+
+const batchHooks = (pipeline: RowPipeline) => ({
+  leave: (row: ImportRow) => pipeline.window.leave(row.number),
+  resending: () => pipeline.resending.size > 0 || pipeline.unanswered.count() > 0,
+  heard: (anything: boolean) => {
+    pipeline.silentBatches = anything ? 0 : pipeline.silentBatches + 1
+  },
+  change: () => {
+    assertRunning(pipeline)
+    return pipeline.change.next()
+  },
+})
+
+const sendLater = async (pipeline: RowPipeline, kind: StepKind, rows: ImportRow[]) => {
+  for (const row of rows) pipeline.resending.add(row)
+  await waitInPipeline(pipeline, backOffMs(Math.max(...rows.map(({unansweredSends}) => unansweredSends))))
+  for (const row of rows) addToBatch(pipeline, kind, {row, target: row.decided!.target})
+}

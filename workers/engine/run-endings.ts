@@ -1,0 +1,33 @@
+import type {RunStop} from '../../sql/run-heads.ts'
+
+/** Another owner has the run, or may have it. This process sends and writes nothing more. */
+export class LeaseLost extends Error {
+  override name = 'LeaseLost'
+}
+
+/** The run writes no more rows. Final. */
+export class RunStopped extends Error {
+  override name = 'RunStopped'
+  readonly stop: RunStop
+  constructor(stop: RunStop) {
+    super(stop.message)
+    this.stop = stop
+  }
+}
+
+/** The run cannot write for now. Batches in flight settle, the run pauses for `seconds`, and the sweep resumes it. */
+export class RunPaused extends Error {
+  override name = 'RunPaused'
+  readonly code: string
+  readonly seconds: number
+  constructor(code: string, message: string, seconds: number) {
+    super(message)
+    this.code = code
+    this.seconds = seconds
+  }
+}
+
+/** The process was asked to stop. Another process continues the run at its cursor. */
+export class Drained extends Error {
+  override name = 'Drained'
+}

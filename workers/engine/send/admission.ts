@@ -1,0 +1,170 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {limitStop} from '../../../shared/runs/stop.ts'
+import {findWriteStatus} from '../../../sql/connectors.ts'
+import {isFateUnknown, isPassing, sqlStateOf} from '../../../sql/database.ts'
+import {GATE_SHUT, type Intent} from '../../../sql/ledger.ts'
+import {listFreshKeys, lockHead, type RunStop, writeStop} from '../../../sql/run-heads.ts'
+import {findSend} from '../../../sql/sends.ts'
+import type {Context} from '../context.ts'
+import {type BatchKind, type CompiledFlow, STEP_CODES} from '../model.ts'
+import {handoverSecondsOf} from '../recover/lease.ts'
+import {LeaseLost, RunStopped} from '../run-endings.ts'
+import type {Op} from '../settle/verdict.ts'
+import type {BatchSlot} from './batch-slot.ts'
+import {findWriteBlock} from './crm-retry.ts'
+import {sentDigestOf} from './payload-digest.ts'
+
+/**
+ * Rows whose intent is stored. `batches`: one for the rows themselves, and one per flow with rows nested in them. `left`: rows for which
+ * the limit has no room.
+ */
+export type AdmittedBatches = {batches: number[]; ops: Op[]; left: Op[]; since: number}
+
+/** Returns for how many seconds a dead owner's last request may still run: to be sent, to be answered, and a reserve. */
+export const answerSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_TIMEOUT_SECONDS + spareSecondsOf({config})
+
+/** Returns the reserve in seconds beyond the time that a call may take: ten, or less if calls time out in less than five. */
+export const spareSecondsOf = ({config}: Pick<Context, 'config'>) => 2 * handoverSecondsOf(config)
+
+/**
+ * Returns for how many seconds after a request's deadline a query may not find what the request created. The CRM does not execute a request
+ * after its deadline.
+ */
+export const lagSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_LAG_SECONDS
+
+/** Returns the seconds after which a request has no further effect, and its effect is visible to queries. */
+export const overSecondsOf = (ctx: Pick<Context, 'config'>) => answerSecondsOf(ctx) + lagSecondsOf(ctx)
+
+/** What an admission at the row limit needs to know about the pass. */
+export type AdmissionHooks = {
+  /** Resolves when a step of the pass has ended; throws the cause if the pass ended. */
+  change(): Promise<void>
+  /** Whether rows that are already counted wait to be sent again. */
+  resending(): boolean
+}
+
+/**
+ * Commits the intent to send these rows. If the run's limit has room for fewer, the others are returned in `left`. While rows in flight use
+ * up the limit, gives up the slot and waits for them. Throws RunStopped or LeaseLost.
+ */
+export const admitOps = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  kind: BatchKind,
+  ops: Op[],
+  slot: BatchSlot,
+  admissionHooks: AdmissionHooks,
+): Promise<AdmittedBatches> => {
+  const sorted = ops.toSorted((a, b) => Number(isCounted(b)) - Number(isCounted(a)) || placeOf(a) - placeOf(b))
+  let take = sorted.length
+  for (;;) {
+    const change = admissionHooks.change()
+    const chosen = sorted.slice(0, take)
+    const intents = intentsOf(ctx, flow, kind, chosen)
+    const since = performance.now()
+    if (await intend(ctx, intents)) {
+      ctx.lease.renewedSince(since)
+      return {batches: intents.map(({batch}) => batch), ops: chosen, left: sorted.slice(take), since}
+    }
+    const room = await findRoom(ctx, flow, sorted, admissionHooks)
+    if (typeof room === 'object') throw new RunStopped(room)
+    if (room === 0) {
+      slot.give()
+      await change
+      await slot.again()
+    } else take = room
+  }
+}
+
+/** Returns the place by which rows are ordered. The rows of one record stay together. */
+const placeOf = ({row, unit}: Op) => unit?.at ?? row.number
+
+/** Whether the row is already counted and takes no more room, because it has an unanswered send. */
+const isCounted = ({row}: Op) => row.unansweredSends > 0
+
+/** Stores the intents. Returns false if their gate was shut. After a lost answer it looks the intents up, so that they are stored once. */
+const intend = async (ctx: Context, intents: Intent[]): Promise<boolean> => {
+  const {hot, lease, run, log} = ctx
+  const [{batch}] = intents as [Intent]
+  for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 1_000)) {
+    try {
+      await ctx.intend(...intents)
+      return true
+    } catch (error) {
+      lease.lost.throwIfAborted()
+      if (sqlStateOf(error) === GATE_SHUT) return false
+      // Only an earlier try of this statement can have stored the batch.
+      if (sqlStateOf(error) === '23505') return true
+      if (!isFateUnknown(error) && !isPassing(error)) throw error
+      log.warn({err: error}, 'retrying intent')
+    }
+    await sleep(delayMs, undefined, {signal: lease.lost})
+    if (await findSend(hot, {run: run.no, batch}).catch(() => false)) return true
+  }
+}
+
+/** Makes the intents of a batch. Rows nested in a create are stored and metered together with it. */
+const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[]): Intent[] => {
+  const rows = ops.map(({row, target, unit}) => ({
+    ...{key: row.key, number: row.number, attempt: row.attempt + 1, target, witness: row.hasUniqueKey},
+    digest: kind === 'create' ? sentDigestOf(flow, row) : null,
+    isMetered: row.isMetered !== false,
+    parent: unit?.parent ?? null,
+  }))
+  const intents = [intentOf(ctx, flow, STEP_CODES[flow.patchPlan ? 'patch' : kind], rows)]
+  for (const nest of flow.nestedFlows ?? []) {
+    const nested = nestedIn(ops, nest).map(({row, parent}) => ({
+      ...{key: row.key, number: row.number, attempt: row.attempt + 1, target: null, witness: parent.hasUniqueKey, parent: parent.key},
+    }))
+    if (nested.length) intents.push(intentOf(ctx, nest, STEP_CODES.replace, nested))
+  }
+  return intents
+}
+
+const nestedIn = (ops: Op[], nest: CompiledFlow) =>
+  ops.flatMap(({row: parent}) => (parent.nested ?? []).flatMap(({flow, rows}) => (flow === nest ? rows.map(row => ({row, parent})) : [])))
+
+const intentOf = (ctx: Context, flow: CompiledFlow, kind: number, rows: Intent['rows']): Intent => ({
+  ...{run: ctx.run.no, fence: ctx.lease.fence, batch: ctx.nextBatch(), flow: flow.no, module: flow.module.no, kind, rows},
+  answerSeconds: answerSecondsOf(ctx),
+  leaseSeconds: ctx.config.LEASE_SECONDS,
+})
+
+/**
+ * Finds out why the gate was shut, under a lock on the run's head. Returns how many of the rows fit; 0 means to wait for rows in flight. If
+ * nothing fits, is in flight or is to be sent again, the run has reached its limit. The stop is then written here, once.
+ */
+const findRoom = (ctx: Context, flow: CompiledFlow, ops: Op[], {resending}: AdmissionHooks): Promise<number | RunStop> =>
+  ctx.db.transaction(async tx => {
+    const head = await lockHead(tx, {run: ctx.run.no, fence: ctx.lease.fence})
+    if (!head) throw new LeaseLost('Another owner took the run')
+    if (head.stop) throw new RunStopped(head.stop)
+    const shut = findWriteBlock(await findWriteStatus(tx, ctx.run.no), ctx.run)
+    if (shut) throw shut
+    const metered = ops.filter(({row}) => row.isMetered !== false).map(({row}) => row.key)
+    const fresh = new Set(await listFreshKeys(tx, {run: ctx.run.no, module: flow.module.no, keys: metered}))
+    for (const nest of flow.nestedFlows ?? []) {
+      const keys = nestedIn(ops, nest).map(({row}) => row.key)
+      for (const key of await listFreshKeys(tx, {run: ctx.run.no, module: nest.module.no, keys})) fresh.add(key)
+    }
+    const room = head.rowsLimit - head.counted
+    const fitting = countFitting(ops, fresh, room)
+    if (fitting > 0) return fitting
+    if (head.sendsOpen > 0 || resending()) return 0
+    const stop = limitStop({...ctx.run, ...head})
+    await writeStop(tx, {run: ctx.run.no, stop})
+    return stop
+  })
+
+/** Counts the rows that fit, in their order. The rows of one record fit all or none, as do a row and its nested rows. */
+const countFitting = (ops: Op[], fresh: Set<string>, room: number): number => {
+  let counted = 0
+  const past = ops.findIndex(({row}) => {
+    const keys = [row, ...(row.nested ?? []).flatMap(({rows}) => rows)].filter(({key}) => fresh.has(key))
+    counted += keys.length
+    return keys.length > 0 && counted > room
+  })
+  if (past < 0) return ops.length
+  const {unit} = ops[past]!
+  return unit ? ops.findIndex(one => one.unit === unit) : past
+}

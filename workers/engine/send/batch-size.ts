@@ -1,0 +1,38 @@
+import {elementsAtOnce} from '../../../shared/crm/subforms.ts'
+import type {CompiledFlow, StepKind} from '../model.ts'
+
+import type {Op} from '../settle/verdict.ts'
+import {countNested} from './nested-rows.ts'
+
+const rowsPerBatch = 100
+/**
+ * The size of batches after a lost one. A lost batch without a unique key takes many calls to settle, so the next batches are smaller for a
+ * while.
+ */
+const rowsAfterLoss = 10
+export const batchesAfterLoss = 20
+
+/** Rows that wait to be sent. `smallBatchesLeft`: the number of small batches to come. */
+type PartBatches = {flow: CompiledFlow; partBatches: Record<StepKind, Op[]>; smallBatchesLeft: number}
+
+export const isBatchFull = (waiting: PartBatches, kind: StepKind): boolean => {
+  const {length} = waiting.partBatches[kind]
+  return length >= mostRows(waiting, kind) || countFitting(waiting, kind) < length
+}
+
+/** Removes the next batch from the waiting rows: as many as fit into one request together with their nested rows. */
+export const takeBatch = (waiting: PartBatches, kind: StepKind): Op[] => {
+  const most = mostRows(waiting, kind)
+  const ops = waiting.partBatches[kind].splice(0, Math.min(most, countFitting(waiting, kind)))
+  if (most < rowsPerBatch) waiting.smallBatchesLeft--
+  return ops
+}
+
+const mostRows = ({smallBatchesLeft, partBatches}: PartBatches, kind: StepKind) =>
+  smallBatchesLeft > 0 && kind === 'create' && partBatches.create.some(({row}) => !row.hasUniqueKey) ? rowsAfterLoss : rowsPerBatch
+
+const countFitting = ({partBatches, flow}: PartBatches, kind: StepKind): number => {
+  let elements = 0
+  const past = flow.nestedFlows ? partBatches[kind].findIndex(({row}, at) => (elements += countNested(row)) > elementsAtOnce && at > 0) : -1
+  return past < 0 ? partBatches[kind].length : past
+}

@@ -1,0 +1,97 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {CrmError, isCrowded, isRefusedForGood} from '../../../shared/crm/error.ts'
+import {Refusal} from '../../../shared/errors.ts'
+import {canContinue} from '../../../shared/runs/stop.ts'
+import {findWriteStatus, type WriteStatus} from '../../../sql/connectors.ts'
+import type {Run} from '../../../sql/runs.ts'
+import type {Context, LedgerContext} from '../context.ts'
+import {RunPaused, RunStopped} from '../run-endings.ts'
+import {endByRefusal} from './request-refusal.ts'
+
+const longestWaitMs = 10_000
+const tries = 6
+
+/** Queries the CRM under a slot and retries while a retry may help. Ends in an answer, a pause or a stop, so no row is lost. */
+export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>): Promise<T> => {
+  for (let tried = 1; ; tried++) {
+    try {
+      await ctx.slots.large.take(ctx.signal)
+      try {
+        return await read()
+      } finally {
+        ctx.slots.large.give()
+      }
+    } catch (error) {
+      await waitOrGiveUp(ctx, error, tried)
+    }
+  }
+}
+
+/** Queries like `readWithRetry`. Returns null if the CRM refuses the query permanently, unless it refuses the token. */
+export const readUnlessRefused = <T>(ctx: Context, read: () => Promise<T>): Promise<T | null> =>
+  readWithRetry(ctx, () =>
+    read().catch((error: unknown) => {
+      if (isRefusedForGood(error)) return null
+      throw error
+    }),
+  )
+
+const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
+  if (error instanceof Refusal) throw await classifyRefusal(ctx, error)
+  if (!(error instanceof CrmError)) throw error
+  const {quotaSpent, rateLimited, retryAfterMs, retryable} = error.crm
+  if (quotaSpent) throw quotaExhausted()
+  if (isCrowded(error.crm)) await ctx.slots.cut()
+  if (!retryable) throw endByRefusal(error.crm, ctx.run)
+  const waitMs = backOffMs(tried, retryAfterMs)
+  if (waitMs > longestWaitMs || tried >= tries)
+    throw new RunPaused(rateLimited ? 'RATE_LIMITED' : 'CRM_UNAVAILABLE', error.message, Math.max(30, waitMs / 1000))
+  await sleep(waitMs, undefined, {signal: ctx.signal})
+}
+
+export const quotaExhausted = () =>
+  new RunPaused('DAILY_ALLOWANCE_SPENT', "The CRM's API credits of the last 24 hours are used up. The run tries again every minute", 60)
+
+/** Returns the error that pauses or stops the run if its connection accepts no writes, else null. */
+export const findWriteBlock = (writeStatus: WriteStatus, run: Run) => {
+  if (writeStatus === 'open') return null
+  if (writeStatus === 'paused')
+    return new RunPaused(
+      'WRITES_PAUSED',
+      'Writes on this connection are paused. The run resumes by itself when an administrator resumes them',
+      1,
+    )
+  const why = writeStatus === 'ended' ? 'The CRM no longer accepts this connection' : 'This connection was disconnected'
+  return new RunStopped({stopped: 'GRANT_ENDED', message: `${why}. Connect it again. ${canContinue(run)}`})
+}
+
+/** Throws the reason why the run must not write, as of the last heartbeat. */
+export const assertWritable = ({signal, lease, run}: Pick<Context, 'signal' | 'lease' | 'run'>) => {
+  signal.throwIfAborted()
+  const stop = lease.stopSeen()
+  if (stop) throw new RunStopped(stop)
+  if (lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run resumes when the org is reopened', 1)
+  const shut = findWriteBlock(lease.standingSeen(), run)
+  if (shut) throw shut
+}
+
+export const crmUnavailable = () => new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer. The run tries again in 30 seconds', 30)
+
+/** Returns how a refusal before sending ends the run: with a pause, or with a stop if the grant has ended. */
+export const classifyRefusal = async ({db, run}: LedgerContext, refusal: Refusal) => {
+  const shut = findWriteBlock(await findWriteStatus(db, run.no), run)
+  if (shut) return shut
+  const {code, message, extra} = refusal
+  // If the refusal says when the quota is available again, the run pauses until then.
+  if (code === 'DAILY_ALLOWANCE_SPENT' && extra.retryAfterMs === undefined) return quotaExhausted()
+  return new RunPaused(code, message, Math.max(1, Number(extra.retryAfterMs ?? 30_000) / 1000))
+}
+
+const longestBackOffMs = 20_000
+
+/**
+ * Returns the delay that the CRM asked for. Otherwise returns half a second, doubling up to twenty seconds, with jitter so that batches do
+ * not retry together.
+ */
+export const backOffMs = (tried: number, askedMs: number | null = null) =>
+  askedMs ?? Math.round(Math.min(500 * 2 ** (tried - 1), longestBackOffMs) * (0.75 + Math.random() / 2))

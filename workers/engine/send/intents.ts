@@ -1,0 +1,43 @@
+import {isFateUnknown} from '../../../sql/database.ts'
+import type {Intent} from '../../../sql/ledger.ts'
+
+/** The limit on requests whose intents share one statement, as in a settlement. With more, the next requests wait longer than they gain. */
+const together = 8
+
+/** Stores the intents of one request, all or none. Throws what their statement throws. */
+export type Intend = (...intents: Intent[]) => Promise<void>
+
+/**
+ * Stores the intents of a run one statement after another. Intents that wait meanwhile share the next statement. Each statement locks the
+ * run's head until its commit and has a fixed cost; at full speed, sharing saves a run a seventh of its processor time. If a shared
+ * statement is refused, each request is tried alone, because another request may have caused the refusal. If it is unknown whether a
+ * statement was committed, it is unknown for all its requests.
+ */
+export const openIntents = (admit: (intents: Intent[]) => Promise<void>): Intend => {
+  const line: PendingIntents[] = []
+  let busy = false
+
+  const work = async () => {
+    busy = true
+    while (line.length) await admitAll(admit, line.splice(0, together))
+    busy = false
+  }
+
+  return (...intents) =>
+    new Promise((resolve, reject) => {
+      line.push({intents, resolve, reject})
+      if (!busy) void work()
+    })
+}
+
+type PendingIntents = {intents: Intent[]; resolve(): void; reject(error: unknown): void}
+
+const admitAll = async (admit: (intents: Intent[]) => Promise<void>, taken: PendingIntents[]): Promise<void> => {
+  try {
+    await admit(taken.flatMap(({intents}) => intents))
+    for (const {resolve} of taken) resolve()
+  } catch (error) {
+    if (taken.length > 1 && !isFateUnknown(error)) for (const one of taken) await admitAll(admit, [one])
+    else for (const {reject} of taken) reject(error)
+  }
+}

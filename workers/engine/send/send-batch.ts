@@ -1,0 +1,287 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import type {RecordAnswer, WriteAnswer} from '../../../shared/crm/crm.ts'
+import {type CrmProblem, isCrowded} from '../../../shared/crm/error.ts'
+import {mostOfSmall} from '../../../shared/crm/record-calls.ts'
+import {atPoint} from '../../../shared/fault-point.ts'
+import {batchSent} from '../../../shared/telemetry/metrics/rows.ts'
+import {traced} from '../../../shared/telemetry/tracing.ts'
+import {isFateUnknown, isPassing} from '../../../sql/database.ts'
+import {moveDeadline} from '../../../sql/sends.ts'
+import type {Context} from '../context.ts'
+import type {BatchKind, CompiledFlow, ImportRow} from '../model.ts'
+import {judgePatch} from '../patch/patch-verdict.ts'
+import {type ClaimCandidate, type ClaimVerdict, judgeClaims} from '../recover/judge-claims.ts'
+import {RunPaused} from '../run-endings.ts'
+import {judgeNested} from '../settle/nested-verdict.ts'
+import {emptySettlement} from '../settle/settler.ts'
+import {findClaimedRecord, judgeAnswer, type NextStep, type Op} from '../settle/verdict.ts'
+import {countRecords, replaceRows} from '../subform/send.ts'
+import {isFresh, judgeReplaced} from '../subform/subform-verdict.ts'
+import {type AdmissionHooks, type AdmittedBatches, admitOps, answerSecondsOf, lagSecondsOf} from './admission.ts'
+import {acquireBatchSlot, type BatchSlot} from './batch-slot.ts'
+import {backOffMs, classifyRefusal, quotaExhausted} from './crm-retry.ts'
+import {payloadOf} from './nested-rows.ts'
+import {endByRefusal, isCallRefused} from './request-refusal.ts'
+
+export type BatchResult = {
+  next: Map<ImportRow, NextStep>
+  /** Operations that were not sent. They are sent again unchanged. */
+  unsent: Op[]
+  /** Why nothing more can be sent for now. */
+  ending: Error | null
+}
+
+type Answers = {answers: RecordAnswer[]; clockOffsetMs: number | null}
+/** The result of one request. `refused`: the CRM refused the request as a whole, because of its size or of one of its records. */
+type TransmitResult = Answers | {unsent: Error | null} | {refused: CrmProblem}
+
+const longestWaitMs = 10_000
+const mostTries = 10
+
+/**
+ * The callbacks of a batch. `leave`: the row is settled, or is being searched for in the CRM. `heard`: whether the CRM answered anything
+ * about the batch. `leaving`: the batch is about to be sent.
+ */
+type BatchHooks = {leave(row: ImportRow): void; heard(anything: boolean): void; leaving(): void}
+
+/** Sends and settles one batch: slot, intent, request, slot back, settlement. */
+export const sendBatch = (
+  ctx: Context,
+  flow: CompiledFlow,
+  kind: BatchKind,
+  ops: Op[],
+  on: AdmissionHooks & BatchHooks,
+): Promise<BatchResult> =>
+  traced(`batch ${flow.patchPlan ? 'patch' : kind}`, {attributes: {'lading.rows': ops.length}}, () =>
+    sendUnderSlot(ctx, flow, kind, ops, on),
+  )
+
+const sendUnderSlot = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  kind: BatchKind,
+  ops: Op[],
+  on: AdmissionHooks & BatchHooks,
+): Promise<BatchResult> => {
+  const slot = await acquireBatchSlot(countRecords(ops) > mostOfSmall ? ctx.slots.large : ctx.slots.small, ctx.signal)
+  try {
+    const admitted = await admitOps(ctx, flow, kind, ops, slot, on)
+    atPoint('after_intent')
+    const answered = await transmit(ctx, flow, kind, admitted, {slot, leaving: on.leaving})
+    slot.give()
+    atPoint('after_send')
+    if ('answers' in answered) batchSent(flow.patchPlan ? 'patch' : kind)
+    if ('unsent' in answered) {
+      await putBack(ctx, flow, admitted)
+      return {next: new Map(), unsent: ops, ending: answered.unsent}
+    }
+    if ('refused' in answered) {
+      on.heard(true)
+      await putBack(ctx, flow, admitted)
+      return await sendHalves(ctx, flow, kind, admitted, on)
+    }
+    on.heard(answered.answers.some(hasAnswer))
+    const {next, ending} = await settleAnswers(ctx, flow, kind, admitted, answered, on.leave)
+    return {next, unsent: admitted.left, ending}
+  } finally {
+    slot.give()
+  }
+}
+
+const hasAnswer = (answer: RecordAnswer) => answer.ok || (answer.sent && !answer.crm.unanswered)
+
+type TransmitOptions = {slot: BatchSlot; leaving(): void}
+
+/** Sends the batch. Retries while the CRM answers that it did nothing and asks to retry soon. */
+const transmit = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  kind: BatchKind,
+  {batches, ops, since}: AdmittedBatches,
+  {slot, leaving}: TransmitOptions,
+): Promise<TransmitResult> => {
+  let intendedAt = since
+  for (let tried = 1; ; tried++) {
+    const last = lastCheck(ctx, intendedAt, ops)
+    if (!last.mayLeave()) return {unsent: null}
+    leaving()
+    const written = await write(ctx, flow, kind, ops, last.mayLeave).catch(notSent)
+    if (written instanceof Error) return {unsent: written}
+    const {results, clockOffsetMs, whole} = written
+    if (last.isTooLate() && !isSent(results)) return {unsent: null}
+    // The CRM did nothing of this batch, so a failure here leaves it unsent.
+    const declined = await declinedWhole(ctx, results, tried).catch((error: Error) => error)
+    if (!declined) return readRefusal(ctx, ops, whole?.crm) ?? {answers: results, clockOffsetMs}
+    if (declined instanceof Error) return {unsent: declined}
+    slot.give()
+    try {
+      await sleep(declined.waitMs, undefined, {signal: ctx.signal})
+      await slot.again()
+      intendedAt = performance.now()
+      const mayGo = await moveDeadline(ctx.hot, {run: ctx.run.no, batches, fence: ctx.lease.fence, answerSeconds: answerSecondsOf(ctx)})
+      if (!mayGo) return {unsent: null}
+    } catch (error) {
+      if (!ctx.signal.aborted) ctx.log.warn({err: error}, 'batch not resent')
+      return {unsent: null}
+    }
+  }
+}
+
+/** Sends the request. Checks `mayLeave` again at the moment of the send, because renewing the access token and connecting take time. */
+const write = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[], mayLeave: () => boolean): Promise<WriteAnswer> => {
+  const {connection, lease} = ctx
+  const {module} = flow
+  const options = {signal: lease.lost, mayLeave}
+  if (kind === 'replace') return replaceRows(ctx, flow, ops, options)
+  return kind === 'create'
+    ? connection.createRecords(
+        module.apiName,
+        ops.map(({row}) => payloadOf(row)),
+        options,
+      )
+    : connection.updateRecords(
+        module.apiName,
+        ops.map(({row, target}) => ({...row.payload, id: target!})),
+        options,
+      )
+}
+
+const lastCheck = ({lease}: Context, intendedAt: number, ops: Op[]) => {
+  let isTooLate = false
+  const mayLeave = () => {
+    isTooLate = !lease.maySend(intendedAt) || !ops.every(({unit}) => !unit || isFresh(unit))
+    return !isTooLate
+  }
+  return {mayLeave, isTooLate: () => isTooLate}
+}
+
+const isSent = (results: RecordAnswer[]) => results.some(answer => answer.ok || answer.sent)
+
+/**
+ * Returns why the batch was not sent. A write throws only for failures before the send, when Postgres could not be queried for the
+ * connection's access token.
+ */
+const notSent = (error: unknown): Error => {
+  if (isFateUnknown(error) || isPassing(error)) return error as Error
+  throw error
+}
+
+/** Returns how long to wait before the retry, or why to pause, if the CRM did nothing of the batch. Returns null if there are answers to settle. */
+const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: number): Promise<{waitMs: number} | Error | null> => {
+  const [first] = results
+  if (!first || first.ok) return null
+  if (!first.sent) return classifyRefusal(ctx, first.refusal)
+  if (!results.every(answer => !answer.ok && answer.sent && answer.crm.rateLimited)) return null
+  if (first.crm.quotaSpent) return quotaExhausted()
+  if (isCrowded(first.crm)) await ctx.slots.cut()
+  const waitMs = backOffMs(tried, first.crm.retryAfterMs)
+  if (waitMs <= longestWaitMs && tried < mostTries) return {waitMs}
+  return new RunPaused('RATE_LIMITED', 'The CRM limits the request rate. The run resumes by itself', Math.max(10, waitMs / 1000))
+}
+
+/** The limit on consecutive refusals of single records. More do not concern single records, so the run stops. */
+const mostRefusedSingles = 100
+
+/** Returns the refusal of a whole request. Null if the answer concerns each record, including the only record of a request. */
+const readRefusal = ({run, refusedSingles}: Context, ops: Op[], crm: CrmProblem | undefined): TransmitResult | null => {
+  if (!crm || crm.unanswered) {
+    refusedSingles.count = 0
+    return null
+  }
+  if (isCallRefused(crm)) return {unsent: endByRefusal(crm, run)}
+  if (countRecords(ops) > 1) return {refused: crm}
+  return ++refusedSingles.count > mostRefusedSingles ? {unsent: endByRefusal(crm, run)} : null
+}
+
+/**
+ * Sends one half after the other, so a batch of n records takes fewer than 2n requests. Results of the first half survive a failure of the
+ * second.
+ */
+const sendHalves = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  kind: BatchKind,
+  {ops, left}: AdmittedBatches,
+  on: AdmissionHooks & BatchHooks,
+): Promise<BatchResult> => {
+  const [first, second] = halve(ops)
+  const one = await sendUnderSlot(ctx, flow, kind, first, on)
+  if (one.ending) return {...one, unsent: [...one.unsent, ...second, ...left]}
+  const two = await sendUnderSlot(ctx, flow, kind, second, on).catch((ending: Error) => ({next: new Map(), unsent: second, ending}))
+  return {next: new Map([...one.next, ...two.next]), unsent: [...one.unsent, ...two.unsent, ...left], ending: two.ending}
+}
+
+/** Splits a batch into two halves. All rows of one record stay in the same half. */
+const halve = (ops: Op[]): [Op[], Op[]] => {
+  const records = [...Map.groupBy(ops, op => op.unit ?? op).values()]
+  const half = Math.ceil(records.length / 2)
+  return [records.slice(0, half).flat(), records.slice(half).flat()]
+}
+
+/** Deletes the batches of unsent rows, and releases the admission of rows that were never sent before. */
+const putBack = (ctx: Context, flow: CompiledFlow, {batches, ops}: Pick<AdmittedBatches, 'batches' | 'ops'>) =>
+  ctx.settler.settle({
+    ...emptySettlement(...batches),
+    released: ops
+      .flatMap(({row}) => [{row, flow}, ...(row.nested ?? []).flatMap(({flow, rows}) => rows.map(row => ({row, flow})))])
+      .filter(({row}) => row.unansweredSends === 0 && row.isMetered !== false)
+      .map(({row, flow}) => ({module: flow.module.no, key: row.key})),
+  })
+
+const settleAnswers = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  kind: BatchKind,
+  {batches, ops}: AdmittedBatches,
+  {answers, clockOffsetMs}: Answers,
+  leave: (row: ImportRow) => void,
+) => {
+  const candidates = ops.flatMap((op, at) => {
+    const recordId = findClaimedRecord(kind, op, answers[at]!)
+    return recordId === null ? [] : [{row: op.row, recordId}]
+  })
+  await ctx.crmClock.note(clockOffsetMs)
+  const made = ops.flatMap(({row: {key}}, at) => {
+    const answer = answers[at]!
+    return answer.ok ? [{key, recordId: answer.recordId}] : []
+  })
+  const {takes, ending} = await judgeOrPutOff(ctx, flow, candidates, {clockOffsetMs, batches, made})
+  const settled = emptySettlement(...batches)
+  const next = new Map<ImportRow, NextStep>()
+  for (const [at, op] of ops.entries()) {
+    const answer = answers[at]!
+    if (!answer.ok && !answer.sent) throw new Error('A batch came back partly unsent')
+    const sent = {flow, settled, patienceMs: lagSecondsOf(ctx) * 1000, lateUpdates: ctx.lateUpdates}
+    if (kind === 'replace') next.set(op.row, judgeReplaced(sent, op, answer))
+    else if (flow.patchPlan) next.set(op.row, judgePatch(sent, op, answer))
+    else {
+      const step = judgeAnswer({...sent, kind}, op, answer, takes.get(op.row))
+      if (kind === 'create') judgeNested(settled, op.row, answer, step)
+      next.set(op.row, step)
+    }
+  }
+  settled.leave = () => {
+    for (const [row, step] of next) if (step === 'end' || step === 'wait') leave(row)
+  }
+  atPoint('before_settle')
+  ctx.lease.lost.throwIfAborted()
+  await ctx.settler.settle(settled)
+  return {next, ending}
+}
+
+/**
+ * Judges the claims of a batch. If a record cannot be read, the rows are put off and the cause is returned, so that the batch's other
+ * answers are not lost.
+ */
+const judgeOrPutOff = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  candidates: ClaimCandidate[],
+  answered: Parameters<typeof judgeClaims>[3],
+) => {
+  try {
+    return {takes: await judgeClaims(ctx, flow, candidates, answered), ending: null}
+  } catch (error) {
+    return {takes: new Map<ImportRow, ClaimVerdict | 'later'>(candidates.map(({row}) => [row, 'later'])), ending: error as Error}
+  }
+}

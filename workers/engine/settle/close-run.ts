@@ -1,0 +1,47 @@
+import {settleRows} from '../../../shared/billing/entitlements/rows.ts'
+import {atPoint} from '../../../shared/fault-point.ts'
+import {announceEnd} from '../../../shared/notifications/run-ended.ts'
+import {deleteChainRows} from '../../../sql/chain-rows.ts'
+import {setImportState} from '../../../sql/imports.ts'
+import {deleteParentKeys} from '../../../sql/parent-keys.ts'
+import {releaseRun} from '../../../sql/replacements.ts'
+import {deleteCursors} from '../../../sql/run-cursors.ts'
+import {countAdmissions, deleteAdmissions, findHead} from '../../../sql/run-heads.ts'
+import {deleteAnswers} from '../../../sql/run-lookups.ts'
+import {beginClose, endRun} from '../../../sql/runs.ts'
+import type {LedgerContext} from '../context.ts'
+import {LeaseLost} from '../run-endings.ts'
+
+const rowsPerDelete = 10_000
+
+/**
+ * Ends the run: compares its row count with its admissions, deletes rows that only writing needed, and frees the import for the next run.
+ * Each step is keyed by stored state, so an interrupted close can be repeated.
+ */
+export const closeRun = async (ctx: LedgerContext): Promise<void> => {
+  const {db, run, lease} = ctx
+  const {fence} = lease
+  if (run.state !== 'closing') await checkMeter(ctx)
+  if (!(await beginClose(db, {no: run.no, fence}))) throw new LeaseLost('Another owner closes the run')
+  while ((await deleteAdmissions(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
+  await deleteCursors(db, run.no)
+  await releaseRun(db, run.no)
+  while ((await deleteAnswers(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
+  while ((await deleteParentKeys(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
+  if (run.dryRun)
+    while ((await deleteChainRows(db, {chain: ctx.chain, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
+  atPoint('in_close')
+  await db.transaction(async tx => {
+    if (!(await endRun(tx, {no: run.no, fence}))) throw new LeaseLost('Another owner closes the run')
+    if (run.importNo !== null && !run.dryRun) await setImportState(tx, {no: run.importNo, state: 'done'})
+    await announceEnd(tx, run)
+    await settleRows(tx, run.id)
+  })
+}
+
+/** Compares the two row counts. The same statements maintain both, so a difference is a bug and needs a person. */
+const checkMeter = async ({db, run, log}: LedgerContext) => {
+  const head = await findHead(db, run.no)
+  const admitted = await countAdmissions(db, run.no)
+  if (head?.counted !== admitted) log.error({counted: head?.counted, admitted}, 'the meter differs from the admissions')
+}

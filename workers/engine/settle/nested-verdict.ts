@@ -1,0 +1,52 @@
+import type {RecordAnswer} from '../../../shared/crm/crm.ts'
+import {type CrmProblem, describeProblem} from '../../../shared/crm/error.ts'
+import {HOW} from '../../../sql/chain-rows.ts'
+import {type ImportRow, STEP_CODES} from '../model.ts'
+import {logOutcome} from './log-entries.ts'
+import {findRefusedRow, sayRefusal} from './refusal-words.ts'
+import type {SettlementParts} from './settler.ts'
+import {countUnanswered, type NextStep, resendSafe} from './verdict.ts'
+
+/**
+ * Settles the nested rows of a create, which share the outcome of the record. `next`: the next step of the record's own row. If the record
+ * was found or the row is planned again, the nested rows are left to their own flow, which replaces the record's rows.
+ */
+export const judgeNested = (settled: SettlementParts, parent: ImportRow, answer: Exclude<RecordAnswer, {sent: false}>, next: NextStep) => {
+  const isRefused = !answer.ok && !answer.crm.unanswered
+  const isLeft = isRefused && (next !== 'end' || parent.counted !== 'refused')
+  for (const {flow, rows} of parent.nested ?? [])
+    for (const row of rows) {
+      const name = {module: flow.module.no, key: row.key}
+      if ((isLeft || isRefused) && row.unansweredSends === 0) settled.released.push(name)
+      if (isLeft) continue
+      row.attempt++
+      const {attempt} = row
+      const place = {flow: flow.no, number: row.number, target: null, witness: parent.hasUniqueKey, attempt}
+      const question = {...name, ...place, kind: STEP_CODES.replace}
+      if (answer.ok) {
+        const {recordId} = answer
+        logOutcome({flow, settled}, row, 'updated', {attempt, recordId})
+        settled.kept.push({...name, recordId, how: HOW.updated, matchKey: null, madeWith: parent.key, doubt: () => question})
+      } else if (isRefused) logOutcome({flow, settled}, row, 'refused', {attempt, ...sayNested(answer.crm, parent, row)})
+      else {
+        countUnanswered(row)
+        const problem = describeProblem(answer.crm)
+        const said = parent.hasUniqueKey ? resendSafe(problem) : {code: answer.crm.code, message: problem}
+        logOutcome({flow, settled}, row, 'unanswered', {attempt, ...said})
+        settled.opened.push(question)
+        row.open = true
+        continue
+      }
+      if (row.open) settled.closed.push(name)
+      row.open = false
+    }
+}
+
+const sayNested = (crm: CrmProblem, parent: ImportRow, row: ImportRow) => {
+  const culprit = findRefusedRow(crm, parent)
+  const said = sayRefusal(crm)
+  const others = culprit
+    ? `Another row of this parent was refused, row ${culprit.key}: ${said}`
+    : `Its parent, row ${parent.key}, was refused: ${said}`
+  return {code: crm.code ?? `HTTP_${crm.status}`, message: culprit === row ? said : others}
+}

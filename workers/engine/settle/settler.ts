@@ -1,0 +1,252 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import type {Log} from '../../../shared/telemetry/log.ts'
+import {rowsSettled} from '../../../shared/telemetry/metrics/rows.ts'
+import {HOW, listHolders} from '../../../sql/chain-rows.ts'
+import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../../sql/database.ts'
+import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, type Settlement, settle, settleIn} from '../../../sql/ledger.ts'
+import {insertQuestions, type NewQuestion} from '../../../sql/questions.ts'
+import {listMadeElsewhere} from '../../../sql/record-claims.ts'
+import {findHead} from '../../../sql/run-heads.ts'
+import {countAt, outcomeNo} from '../../../sql/run-log.ts'
+import type {Lease} from '../recover/lease.ts'
+import {LeaseLost} from '../run-endings.ts'
+import {openStatistics} from './statistics.ts'
+
+/**
+ * The settlement of one request's batches, or of rows that needed no batch. `leave` is called when the statement is built; its rows are
+ * final then.
+ */
+export type SettlementParts = {
+  batches: number[]
+  log: LogRow[]
+  released: {module: number; key: string}[]
+  kept: KeptRow[]
+  opened: OpenQuestion[]
+  closed: {module: number; key: string}[]
+  patched: {module: number; key: string}[]
+  asked: NewQuestion[]
+  counts: Map<number, number>
+  /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
+  isProgress: boolean
+  leave(): void
+}
+
+/**
+ * A record to store for a row. `doubt` builds the unsettled entry that is stored instead if another row already holds the record.
+ * `madeWith`: the key of the row in whose create this row was nested. If that row is doubted, so is this one.
+ */
+type KeptRow = ChainRow & {doubt?: () => OpenQuestion; madeWith?: string}
+
+export const emptySettlement = (...batches: number[]): SettlementParts => ({
+  batches,
+  log: [],
+  released: [],
+  kept: [],
+  opened: [],
+  closed: [],
+  patched: [],
+  asked: [],
+  counts: new Map(),
+  isProgress: true,
+  leave: () => {},
+})
+
+/** The limit on settlements in one statement. With more, the statement takes so long that the next ones wait. */
+const coalesced = 8
+
+/** The cursor of a pass. `counts`: filtered rows below the mark. Each row is counted once. */
+type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<number, number>}
+
+const noCursor: Cursor = {flow: 0, lowWater: 0}
+
+export type Settler = {settle(settled: SettlementParts): Promise<void>; follow(cursor: () => Cursor): void}
+
+type SettlerOptions = {db: Pool; hot: Hot; run: number; chain: number; lease: Lease; leaseSeconds: number; answerSeconds: number; log: Log}
+
+/**
+ * Runs the settlements of a run one after another; settlements that arrive meanwhile share a statement. Each is applied once, even if the
+ * connection is lost. If a settlement fails while a cursor is followed, no other follows. Its rows have left the window, so a later
+ * settlement would move the cursor past them.
+ */
+export const openSettler = (options: SettlerOptions): Settler => {
+  const line: {settled: SettlementParts; resolve(): void; reject(error: unknown): void}[] = []
+  let cursor: (() => Cursor) | null = null
+  let settleNo = 0
+  const grown = openStatistics(options)
+  let busy = false
+  let broken: {error: unknown} | null = null
+
+  const work = async () => {
+    busy = true
+    while (line.length) {
+      const taken = line.splice(0, coalesced)
+      if (broken) {
+        for (const {reject} of taken) reject(broken.error)
+        continue
+      }
+      for (const {settled} of taken) settled.leave()
+      const {counts, ...mark} = cursor?.() ?? noCursor
+      const parts = taken.map(({settled}) => settled)
+      if (counts) parts.push({...emptySettlement(), counts})
+      try {
+        const asked = parts.flatMap(part => part.asked)
+        const settlement = merge(options, parts, {settleNo: settleNo + 1, cursor: mark})
+        await settleOnce(options, settlement, asked)
+        settleNo++
+        rowsSettled(settlement.counts)
+        for (const {resolve} of taken) resolve()
+      } catch (error) {
+        if (cursor) broken = {error}
+        for (const {reject} of taken) reject(error)
+      }
+      grown(parts.reduce((sum, {log}) => sum + log.length, 0))
+    }
+    busy = false
+  }
+
+  return {
+    follow: of => {
+      cursor = of
+    },
+    settle: settled =>
+      new Promise((resolve, reject) => {
+        line.push({settled, resolve, reject})
+        if (!busy) void work()
+      }),
+  }
+}
+
+const merge = (
+  {run, chain, lease, leaseSeconds, answerSeconds}: SettlerOptions,
+  parts: SettlementParts[],
+  at: Pick<Settlement, 'settleNo' | 'cursor'>,
+): Settlement => {
+  const counts: number[] = []
+  for (const part of parts) {
+    for (const [index, change] of part.counts) {
+      while (counts.length <= index) counts.push(0)
+      counts[index]! += change
+    }
+  }
+  return {
+    run,
+    chain,
+    fence: lease.fence,
+    batches: parts.flatMap(({batches}) => batches),
+    log: parts.flatMap(({log}) => log),
+    released: parts.flatMap(({released}) => released),
+    kept: parts.flatMap(({kept}) => kept),
+    opened: parts.flatMap(({opened: options}) => options),
+    closed: parts.flatMap(({closed}) => closed),
+    patched: parts.flatMap(({patched}) => patched),
+    counts,
+    isProgress: parts.some(({isProgress}) => isProgress),
+    leaseSeconds,
+    answerSeconds,
+    ...at,
+  }
+}
+
+/** Retries until the result is known. The lease limits the retries: after its loss, nothing can be committed. */
+const settleOnce = async (options: SettlerOptions, settlement: Settlement, asked: NewQuestion[]): Promise<void> => {
+  const {db, hot, lease, log} = options
+  for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 1_000)) {
+    const since = performance.now()
+    try {
+      await doubtRecordsOfOtherRuns(options, settlement)
+      await (asked.length ? settleWithQuestions(db, settlement, asked) : settle(hot, settlement))
+      return lease.renewedSince(since)
+    } catch (error) {
+      lease.lost.throwIfAborted()
+      const state = sqlStateOf(error)
+      if (state === GATE_SHUT) return await assertSettled(db, settlement, error)
+      if (state === '23505') await doubtSharedRecords(db, settlement)
+      else if (isFateUnknown(error) || isPassing(error)) log.warn({err: error}, 'retrying settlement')
+      else throw error
+    }
+    await sleep(delayMs, undefined, {signal: lease.lost})
+  }
+}
+
+/** Stores the questions in the transaction that settles their rows. */
+const settleWithQuestions = (db: Pool, settlement: Settlement, asked: NewQuestion[]) =>
+  db.transaction(async tx => {
+    await settleIn(tx, settlement)
+    await insertQuestions(tx, {run: settlement.run, asked})
+  })
+
+/** Checks that the settlement was committed before its answer was lost. Otherwise this process has lost the run. */
+const assertSettled = async (db: Pool, {run, fence, settleNo}: Settlement, cause: unknown) => {
+  const head = await findHead(db, run)
+  if (head?.fence === fence && head.settleNo === settleNo) return
+  if (head?.fence === fence && head.leaseLive) throw new Error('A settlement was refused under a live lease', {cause})
+  throw new LeaseLost('Another owner took the run')
+}
+
+const UNANSWERED = outcomeNo('unanswered')
+
+/**
+ * Marks a create as unanswered with `RECORD_HELD` if its answer names a record that another row of the chain holds. Two rows cannot have
+ * created the same record, so the CRM confirmed the create without naming its own record. Source: the specification's CRM error object,
+ * `unanswered`.
+ */
+const doubtSharedRecords = async (db: Pool, settlement: Settlement) => {
+  const {chain} = settlement
+  const kept: KeptRow[] = settlement.kept
+  const made = kept.filter(({how}) => how === HOW.made || how === HOW.taken)
+  const holders = new Map<string, string>()
+  for (const module of new Set(made.map(({module}) => module))) {
+    const records = made.filter(row => row.module === module).map(({recordId}) => recordId)
+    for (const {recordId, key} of await listHolders(db, {chain, module, records})) holders.set(nameOf({module, recordId}), key)
+  }
+  const losers = made.filter(row => {
+    const holder = holders.get(nameOf(row))
+    if (holder === undefined) holders.set(nameOf(row), row.key)
+    return holder !== undefined && holder !== row.key
+  })
+  if (losers.length === 0) throw new Error('A record is held twice and its holder cannot be found')
+  markDoubtful(settlement, losers, 'another row of this import')
+}
+
+/**
+ * Marks a create as unanswered if its answer names a record that a row of another chain at the same CRM org holds. The answer may belong to
+ * another request.
+ */
+const doubtRecordsOfOtherRuns = async ({hot, run, chain}: SettlerOptions, settlement: Settlement) => {
+  const made = settlement.kept.filter(({how}) => how === HOW.made)
+  if (made.length === 0) return
+  const elsewhere = new Set((await listMadeElsewhere(hot, {run, chain, rows: made})).map(nameOf))
+  if (elsewhere.size > 0)
+    markDoubtful(
+      settlement,
+      made.filter(row => elsewhere.has(nameOf(row))),
+      'a row of another import',
+    )
+}
+
+const nameOf = ({module, recordId}: Pick<ChainRow, 'module' | 'recordId'>) => `${module} ${recordId}`
+
+/** Marks rows as unanswered whose answers named a record of another row, the `holder`. */
+const markDoubtful = (settlement: Settlement, losers: readonly KeptRow[], holder: string) => {
+  const {log, counts} = settlement
+  const kept: KeptRow[] = settlement.kept
+  const keys = new Set(losers.map(({key}) => key))
+  const nested = kept.filter(({madeWith}) => madeWith !== undefined && keys.has(madeWith))
+  for (const loser of [...losers, ...nested]) {
+    kept.splice(kept.indexOf(loser), 1)
+    const said = loser.madeWith === undefined ? 'created' : 'updated'
+    const entry = log.findLast(({key, module, outcome}) => key === loser.key && module === loser.module && outcome === outcomeNo(said))!
+    const message = `The CRM named record ${loser.recordId}, which ${holder} made. Look for this row's record in the CRM`
+    Object.assign(entry, {outcome: UNANSWERED, code: 'RECORD_HELD', message, recordId: null})
+    settlement.closed = settlement.closed.filter(({key, module}) => key !== loser.key || module !== loser.module)
+    if (loser.doubt) settlement.opened.push(loser.doubt())
+    for (const [outcome, change] of [
+      [said, -1],
+      ['unanswered', 1],
+    ] as const) {
+      const index = countAt(loser.module, outcome)
+      while (counts.length <= index) counts.push(0)
+      counts[index]! += change
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import type {Log} from '../../../shared/telemetry/log.ts'
+import type {Hot} from '../../../sql/database.ts'
+import {refreshStatistics} from '../../../sql/statistics.ts'
+
+const marks = [2_000, 20_000, 200_000]
+/** The queue of refreshes: one at a time in this process, because all its runs fill the same tables. */
+let line: Promise<unknown> = Promise.resolve()
+
+/**
+ * Returns a function to call with the number of rows that a run has logged. It refreshes the table statistics in the background as the run
+ * passes each mark.
+ */
+export const openStatistics = ({hot, log}: {hot: Hot; log: Log}) => {
+  let written = 0
+  return (rows: number): void => {
+    const before = written
+    written += rows
+    const mark = marks.findLast(mark => before < mark && written >= mark)
+    if (mark !== undefined)
+      line = line.then(() => refreshStatistics(hot, {fewerThan: mark})).catch(err => log.warn({err}, 'could not refresh statistics'))
+  }
+}

@@ -1,0 +1,55 @@
+import {HOW} from '../../../sql/chain-rows.ts'
+import type {Context} from '../context.ts'
+import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
+import type {RowWindow} from '../read/window.ts'
+import type {InheritedRow} from '../recover/inherited-rows.ts'
+import {logMayExistTwice, logOutcome} from './log-entries.ts'
+import {emptySettlement, type SettlementParts} from './settler.ts'
+
+type Pass = {ctx: Pick<Context, 'settler' | 'run'>; flow: CompiledFlow; window: Pick<RowWindow, 'leave'>}
+
+type FailedRow = Omit<RowFailure, 'key' | 'number'> & {row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt' | 'open' | 'notes'>}
+
+export const settleFailures = async (pass: Pass, failed: FailedRow[]): Promise<void> => {
+  const {flow} = pass
+  const settled = emptySettlement()
+  for (const {row, code, message, target, end, question: asks} of failed) {
+    if (asks) settled.asked.push(asks)
+    logOutcome({flow, settled}, row, end === 'skipped' ? 'skipped' : 'failed', {code, message, target, attempt: row.attempt})
+    if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
+  }
+  await settleRows(
+    pass,
+    settled,
+    failed.map(({row}) => row),
+  )
+}
+
+/** Settles rows that an earlier run of the chain wrote, and rows whose create of an earlier run stays unanswered. */
+export const settleInherited = async (pass: Pass, standing: InheritedRow[]): Promise<void> => {
+  const {ctx, flow} = pass
+  const settled = emptySettlement()
+  for (const {row, outcome, mayExistTwice, question, ...said} of standing) {
+    logOutcome({flow, settled}, row, outcome, {...said, attempt: row.attempt})
+    if (mayExistTwice) logMayExistTwice({flow, settled}, row, said)
+    if (question && !ctx.run.dryRun) settled.opened.push(question)
+  }
+  await settleRows(
+    pass,
+    settled,
+    standing.map(({row}) => row),
+  )
+}
+
+/** Commits the settlement of rows. They leave the window on commit. */
+export const settleRows = ({ctx, window}: Pass, settled: SettlementParts, rows: Pick<ImportRow, 'number'>[]): Promise<void> => {
+  const leave = () => {
+    for (const {number} of rows) window.leave(number)
+  }
+  return ctx.settler.settle({...settled, leave})
+}
+
+/** Builds the chain entry of a record that a row matched but did not write. */
+export const matchedOf = ({module}: CompiledFlow, {key, matchKey}: ImportRow, recordId: string) => ({
+  ...{module: module.no, key, recordId, how: HOW.matched, matchKey},
+})

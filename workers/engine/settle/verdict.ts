@@ -1,0 +1,233 @@
+import type {RecordAnswer} from '../../../shared/crm/crm.ts'
+import {type CrmProblem, describeProblem, errorsOf} from '../../../shared/crm/error.ts'
+import {mayExist} from '../../../shared/runs/results/row-result.ts'
+import {HOW} from '../../../sql/chain-rows.ts'
+import type {OpenQuestion} from '../../../sql/ledger.ts'
+import type {OutcomeName} from '../../../sql/run-log.ts'
+import {type BatchKind, type CompiledFlow, type ImportRow, STEP_CODES, type StepKind} from '../model.ts'
+
+import type {ClaimVerdict} from '../recover/judge-claims.ts'
+import type {LateUpdates} from '../recover/late-updates.ts'
+import {sentDigestOf} from '../send/payload-digest.ts'
+import type {ReplaceUnit} from '../subform/subform-verdict.ts'
+import {type LogDetails, logMayExistTwice, logOutcome, longestMessage, plain} from './log-entries.ts'
+import {sayRefusal, sayRowRefusal} from './refusal-words.ts'
+import type {SettlementParts} from './settler.ts'
+
+/** An operation on one row. `unit`: for a subform replace, the parent record whose rows are replaced. */
+export type Op = {row: ImportRow; target: string | null; unit?: ReplaceUnit}
+/** The next step of a row: it ends, is sent again unchanged, is first searched for in the CRM, or is planned again. */
+export type NextStep = 'end' | 'again' | 'wait' | 'replan'
+
+export const groupByStep = (next: ReadonlyMap<ImportRow, NextStep>): Record<NextStep, ImportRow[]> => {
+  const steps: Record<NextStep, ImportRow[]> = {end: [], again: [], wait: [], replan: []}
+  for (const [row, step] of next) steps[step].push(row)
+  return steps
+}
+
+/** The limit on sends of a create without a unique key. */
+export const mostUnansweredSends = 3
+/** The limit on sends of a write that is safe to repeat, within `patienceMs` after its first unanswered send. */
+const mostSafeResends = 12
+
+/** A batch and the settlement that collects its outcomes. `patienceMs` is explained at `maySendAgain`. */
+type JudgedBatch = {flow: CompiledFlow; kind: StepKind; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
+
+/**
+ * Whether a write that is safe to repeat may be sent again: before the third unanswered send, then up to twelve sends within `patienceMs`.
+ * The time limit exists because one short outage can cause three failures.
+ */
+export const maySendAgain = (row: Pick<ImportRow, 'unansweredSends' | 'unansweredSince'>, patienceMs: number): boolean =>
+  row.unansweredSends < mostUnansweredSends ||
+  (row.unansweredSends < mostSafeResends && performance.now() - (row.unansweredSince ?? 0) < patienceMs)
+
+/** Counts one more unanswered send of the row in this run. */
+export const countUnanswered = (row: Pick<ImportRow, 'unansweredSends' | 'unansweredSince'>) => {
+  row.unansweredSends++
+  row.unansweredSince ??= performance.now()
+}
+
+/** Settles the answer for one row and returns the row's next step. */
+export const judgeAnswer = (
+  judgedBatch: JudgedBatch,
+  op: Op,
+  answer: Exclude<RecordAnswer, {sent: false}>,
+  take: ClaimVerdict | 'later' | undefined,
+): NextStep => {
+  const {row} = op
+  row.attempt++
+  if (answer.ok) return succeed(judgedBatch, op, answer.recordId)
+  if (answer.crm.unanswered) return markUnanswered(judgedBatch, op, answer.crm)
+  const code = answer.crm.code ?? `HTTP_${answer.crm.status}`
+  if (take === 'later' || (take && !take.taken && (take.why === 'gone' || take.why === 'unclear')))
+    return putOff(judgedBatch, op, code, answer.crm)
+  if (take?.taken) return settleClaimed(judgedBatch, op, answer.crm, answer.duplicateOf!)
+  if (isMatchFound(judgedBatch, row, answer.crm) && answer.duplicateOf) {
+    logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message: sayRowRefusal(row, answer.crm)})
+    judgedBatch.settled.released.push(nameOf(judgedBatch, row))
+    openQuestion(judgedBatch, op, STEP_CODES.again)
+    row.matches = [answer.duplicateOf]
+    return 'replan'
+  }
+  const refusal = sayRowRefusal(row, answer.crm)
+  const logDetails = take ? `${refusal}. This row cannot claim the record: ${WHY[take.why]}` : refusal
+  const message = mayExistAlready(judgedBatch, row, take)
+    ? `${plain(logDetails, longestMessage - mayExist.length - 2)}. ${mayExist}`
+    : logDetails
+  logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message})
+  if (row.unansweredSends === 0) judgedBatch.settled.released.push(nameOf(judgedBatch, row))
+  if (!take && judgedBatch.kind === 'create' && (row.unansweredSends > 0 || row.hasLostCreate))
+    openQuestion(judgedBatch, op, STEP_CODES.again, {ended: true})
+  else closeQuestion(judgedBatch, row)
+  return 'end'
+}
+
+/** Returns the record that the CRM names as the duplicate of a row whose create was lost; null otherwise. */
+export const findClaimedRecord = (kind: BatchKind, {row}: Op, answer: RecordAnswer): string | null =>
+  kind === 'create' && (row.unansweredSends > 0 || row.hasLostCreate) && !answer.ok && answer.sent && !answer.crm.unanswered
+    ? answer.duplicateOf
+    : null
+
+/**
+ * Whether a refusal must say that an earlier create may have succeeded. Without a unique key, this run's log entries already say it. If
+ * another record holds the unique value, the earlier create failed.
+ */
+const mayExistAlready = ({kind}: JudgedBatch, row: ImportRow, take: ClaimVerdict | undefined) => {
+  if (kind !== 'create') return false
+  if (row.unansweredSends === 0) return row.hasLostCreate === true
+  return row.hasUniqueKey && (!take || (!take.taken && take.why === 'unread'))
+}
+
+const WHY = {
+  another: 'another user created it',
+  earlier: 'it was created before this import began',
+  gone: 'the CRM does not show it',
+  unread: 'the CRM does not show who created it, or when',
+  unclear: "the CRM's clock was set while the import ran",
+  held: 'another row already has it',
+} as const
+
+const succeed = (judgedBatch: JudgedBatch, {row}: Op, recordId: string): NextStep => {
+  const created = judgedBatch.kind === 'create'
+  logAttempt(judgedBatch, row, created ? 'created' : 'updated', {recordId, message: row.remarks?.join('. ') ?? null})
+  const mayExistTwice = created && !row.hasUniqueKey && row.unansweredCreates > 0
+  if (mayExistTwice) logMayExistTwice(judgedBatch, row, {recordId})
+  keepRecord(judgedBatch, row, recordId, created ? HOW.made : HOW.updated, mayExistTwice)
+  closeQuestion(judgedBatch, row)
+  return 'end'
+}
+
+const settleClaimed = (judgedBatch: JudgedBatch, {row}: Op, crm: CrmProblem, recordId: string): NextStep => {
+  logAttempt(judgedBatch, row, 'refused', {code: crm.code, message: sayRefusal(crm)})
+  row.attempt++
+  logAttempt(judgedBatch, row, 'created', {
+    recordId,
+    code: 'MADE_EARLIER',
+    message: 'Created by an earlier request that the CRM did not answer',
+  })
+  keepRecord(judgedBatch, row, recordId, HOW.taken)
+  // A claim counts nothing, because the run that sent the create counts the row.
+  if (row.unansweredSends === 0) judgedBatch.settled.released.push(nameOf(judgedBatch, row))
+  closeQuestion(judgedBatch, row)
+  return 'end'
+}
+
+const markUnanswered = (judgedBatch: JudgedBatch, op: Op, crm: CrmProblem): NextStep => {
+  const {row, target} = op
+  const isCreate = judgedBatch.kind === 'create'
+  countUnanswered(row)
+  row.decided = {kind: judgedBatch.kind, target}
+  const isSafe = isCreate && row.hasUniqueKey
+  logAttempt(judgedBatch, row, 'unanswered', {
+    recordId: target,
+    ...(isSafe ? resendSafe(describeProblem(crm)) : {code: crm.code, message: describeProblem(crm)}),
+  })
+  if (isCreate) row.unansweredCreates++
+  else judgedBatch.lateUpdates.add(target!, row.key)
+  openQuestion(judgedBatch, op, STEP_CODES[judgedBatch.kind], {
+    doneSeconds: isDone(crm) ? unreadableSeconds : null,
+    creates: isCreate ? 1 : 0,
+  })
+  if (isCreate && !row.hasUniqueKey) return 'wait'
+  return maySendAgain(row, judgedBatch.patienceMs) ? 'again' : 'end'
+}
+
+/** Returns code and message of an unanswered create whose unique value rules out a second record. */
+export const resendSafe = (problem: string) => ({
+  code: 'RESEND_SAFE',
+  message: `${problem}. A unique field prevents a second record. If the row is still unanswered when the run ends, retry the run`,
+})
+
+/** Whether the CRM executed the request, though its answer is unreadable. After a 502 or a 504 the CRM may still be executing it. */
+const isDone = ({status}: CrmProblem) => status !== null && status >= 200 && status < 300
+
+const unreadableSeconds = 10
+
+/**
+ * Puts off the decision whether the duplicate that the CRM names belongs to the row. Either the CRM does not show the record, which does
+ * not mean that it is deleted, or other runs have creates in flight. The unsettled entry stays open, and the row is sent again while that
+ * may help.
+ */
+const putOff = (judgedBatch: JudgedBatch, op: Op, code: string, crm: CrmProblem): NextStep => {
+  countUnanswered(op.row)
+  const message = `${sayRefusal(crm)}. We could not confirm that this record belongs to the row. If the run ends without a result, retry it`
+  logAttempt(judgedBatch, op.row, 'unanswered', {recordId: op.target, ...(op.row.hasUniqueKey ? {code: 'RESEND_SAFE'} : {code}), message})
+  openQuestion(judgedBatch, op, STEP_CODES[judgedBatch.kind])
+  return maySendAgain(op.row, judgedBatch.patienceMs) ? 'again' : 'end'
+}
+
+/** Whether the CRM knows a record with this row's match value that the search did not find. The row is then planned again with that record. */
+const isMatchFound = ({kind, flow}: JudgedBatch, row: ImportRow, crm: CrmProblem) =>
+  kind === 'create' &&
+  row.unansweredSends === 0 &&
+  !row.hasLostCreate &&
+  flow.onOne !== 'create' &&
+  flow.matchFields.length === 1 &&
+  errorsOf(crm).every(({code, field}) => code === 'DUPLICATE_DATA' && field === flow.matchFields[0]!.apiName)
+
+const nameOf = ({flow}: JudgedBatch, {key}: ImportRow) => ({module: flow.module.no, key})
+
+/** Stores the row's record. `doubt` builds the unsettled entry that is stored instead if another row already holds the record. */
+const keepRecord = (judgedBatch: JudgedBatch, row: ImportRow, recordId: string, how: number, mayExistTwice = false) => {
+  const {attempt} = row
+  const doubt = () => ({...questionOf(judgedBatch.flow, row, {kind: STEP_CODES.create, target: null, attempt}), creates: 1, ended: true})
+  judgedBatch.settled.kept.push({
+    ...nameOf(judgedBatch, row),
+    recordId,
+    how,
+    matchKey: row.matchKey,
+    mayExistTwice,
+    ...(how === HOW.made && {doubt}),
+  })
+}
+
+const openQuestion = (
+  judgedBatch: JudgedBatch,
+  {row, target}: Op,
+  kind: number,
+  more: Pick<OpenQuestion, 'doneSeconds' | 'ended' | 'creates'> = {},
+) => {
+  row.open = true
+  judgedBatch.settled.opened.push({...questionOf(judgedBatch.flow, row, {kind, target, attempt: row.attempt}), ...more})
+}
+
+/** Returns the row's unsettled entry, as the ledger stores it. */
+export const questionOf = (
+  flow: CompiledFlow,
+  row: ImportRow,
+  {kind, target, attempt}: Pick<OpenQuestion, 'kind' | 'target' | 'attempt'>,
+): OpenQuestion => ({
+  ...{module: flow.module.no, key: row.key, flow: flow.no, number: row.number, kind, target, attempt},
+  witness: row.hasUniqueKey,
+  digest: kind === STEP_CODES.create ? (row.sentDigest ?? sentDigestOf(flow, row)) : null,
+  matchKey: row.matchKey,
+})
+
+const closeQuestion = (judgedBatch: JudgedBatch, row: ImportRow) => {
+  if (row.open) judgedBatch.settled.closed.push(nameOf(judgedBatch, row))
+  row.open = false
+}
+
+/** Logs one entry under the row's current attempt, and counts the row by this outcome instead of its last one. */
+const logAttempt = (judgedBatch: JudgedBatch, row: ImportRow, outcome: OutcomeName, logDetails: LogDetails) =>
+  logOutcome(judgedBatch, row, outcome, {...logDetails, attempt: row.attempt})

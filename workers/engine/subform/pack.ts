@@ -1,0 +1,116 @@
+import {settleAll} from '../../../shared/concurrency/settle-all.ts'
+import {CrmError} from '../../../shared/crm/crm.ts'
+import {elementsAtOnce} from '../../../shared/crm/subforms.ts'
+import {holdParents} from '../../../sql/replacements.ts'
+import {noParent, sayUnread, tooMany} from '../../writes/row-pack.ts'
+import type {Context} from '../context.ts'
+import {readWithRetry} from '../send/crm-retry.ts'
+import {isCallRefused} from '../send/request-refusal.ts'
+import type {SubformGroup} from './read-groups.ts'
+import type {CompiledSubformFlow} from './record-order.ts'
+import type {EndReason} from './subform-group.ts'
+import type {ReplaceUnit} from './subform-verdict.ts'
+
+/** A subform group that can be written, because it has a parent record. */
+export type ParentedGroup = SubformGroup & {parent: NonNullable<SubformGroup['parent']>}
+
+export type ReadyPack = {
+  /** The groups of one request. */
+  units: Map<ParentedGroup, ReplaceUnit>
+  /** Groups that end without being sent. */
+  over: {group: ParentedGroup; why: EndReason}[]
+  /** The wait in ms before the other groups are tried again. Null if only the size of this request left them out. */
+  waitMs: number | null
+}
+
+/** The CRM's limit on records in one request. Source: zoho.com/crm/developer/docs/api/v8/update-records.html. */
+const recordsAtOnce = 100
+/** The limit on concurrent reads. A request waits for all of its own. */
+const readsAtOnce = 30
+/**
+ * The time in ms for which rows that were read count as current. Older rows may have changed and are read again. Each round without a
+ * result allows as much time again, up to the second number.
+ */
+const [freshMs, longestFreshMs] = [5_000, 30_000]
+const heldElsewhereMs = 1_000
+
+/** Returns how many seconds a record is reserved for the run: to be read, queued, written and settled. */
+const holdSecondsOf = ({config}: Pick<Context, 'config'>) => 2 * config.CRM_TIMEOUT_SECONDS + 60
+
+export const holderOf = ({run, lease}: Pick<Context, 'run' | 'lease'>) => ({run: run.no, fence: lease.fence})
+
+/** Returns the first groups that fit into one request. */
+export const selectFitting = (flow: CompiledSubformFlow, groups: ParentedGroup[], reads = readsAtOnce): ParentedGroup[] => {
+  let [rows, read] = [0, 0]
+  const past = groups.findIndex((group, at) => {
+    rows += group.rows.length
+    if (holdsRows(flow, group)) read++
+    return at > 0 && (at === recordsAtOnce || rows > elementsAtOnce || read > reads)
+  })
+  return past < 0 ? groups : groups.slice(0, past)
+}
+
+/**
+ * Whether the record may hold rows. A record that this run created holds none, unless it was created with rows, or rows for it were sent
+ * before.
+ */
+const holdsRows = ({subform}: CompiledSubformFlow, {parent, rows}: ParentedGroup) =>
+  !parent.isMade || Boolean(subform.nested) || rows.some(({open}) => open)
+
+/**
+ * Reserves as many records as one request takes and reads their rows. No other run of ours replaces their rows until the records are
+ * released. `round`: 1 plus the number of rounds without a result.
+ */
+export const gatherPack = async (ctx: Context, flow: CompiledSubformFlow, groups: ParentedGroup[], round: number): Promise<ReadyPack> => {
+  const chosen = selectFitting(flow, groups, Math.max(1, Math.floor(readsAtOnce / round)))
+  const parents = chosen.map(({parent}) => parent.recordId)
+  const holds = await holdParents(ctx.db, ctx.connection.connector, {holder: holderOf(ctx), parents, seconds: holdSecondsOf(ctx)})
+  const free = new Set(holds.flatMap(({parent, isHeld}) => (isHeld ? [parent] : [])))
+  const held = chosen.filter(({parent}) => free.has(parent.recordId))
+  const read = await settleAll(held.map(group => readReplaceUnit(ctx, flow, group, Math.min(longestFreshMs, freshMs * round))))
+  const units = new Map<ParentedGroup, ReplaceUnit>()
+  const over: ReadyPack['over'] = []
+  let elements = 0
+  for (const [at, unit] of read.entries()) {
+    const group = held[at]!
+    if ('code' in unit) over.push({group, why: unit})
+    else if (elements + unit.deletes.length + unit.keys.length <= elementsAtOnce) {
+      elements += unit.deletes.length + unit.keys.length
+      units.set(group, {...unit, at: units.size})
+    }
+  }
+  const waits = holds.flatMap(({isHeld, leftMs}) => (isHeld ? [] : [leftMs ?? heldElsewhereMs]))
+  return {units, over, waitMs: units.size + over.length > 0 || waits.length === 0 ? null : Math.min(...waits)}
+}
+
+const readReplaceUnit = async (
+  ctx: Context,
+  flow: CompiledSubformFlow,
+  group: ParentedGroup,
+  freshMs: number,
+): Promise<ReplaceUnit | EndReason> => {
+  const {parent, rows} = group
+  const readAt = performance.now()
+  const deletes = holdsRows(flow, group) ? await readIds(ctx, flow, parent.recordId) : []
+  if (!Array.isArray(deletes)) return deletes
+  if (deletes.length + rows.length > elementsAtOnce) return failed(tooMany(deletes.length, rows.length))
+  return {
+    ...{at: 0, record: parent.recordId, parent: `${flow.subform.link.flow.id}.${parent.number}`, deletes, readAt, freshMs, isLost: false},
+    keys: rows.map(({key}) => key),
+  }
+}
+
+const failed = ({code, error}: {code: string; error: string}): EndReason => ({outcome: 'failed', code, message: error})
+
+/** Reads the ids of the record's rows. A permanent failure concerns this record only. Other failures are retried. */
+const readIds = async (ctx: Context, {module, subform}: CompiledSubformFlow, record: string): Promise<string[] | EndReason> => {
+  const place = {field: subform.field, child: module.apiName}
+  const read = await readWithRetry(ctx, () =>
+    ctx.connection.readRowIds(subform.module, record, place, {signal: ctx.lease.lost}).catch(error => {
+      if (error instanceof CrmError && !error.crm.retryable && !error.crm.quotaSpent && !isCallRefused(error.crm)) return error
+      throw error
+    }),
+  )
+  if (read instanceof CrmError) return failed({code: read.crm.code ?? `HTTP_${read.crm.status}`, error: sayUnread(read.crm)})
+  return read ?? failed(noParent)
+}

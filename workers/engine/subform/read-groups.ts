@@ -1,0 +1,123 @@
+import {mapAhead} from '../../../shared/concurrency/map-ahead.ts'
+import {elementsAtOnce} from '../../../shared/crm/subforms.ts'
+import type {FileRow} from '../../../shared/files/row.ts'
+import {listEnds, OUTCOMES, type OutcomeName} from '../../../sql/run-log.ts'
+import {findUnsettled, type UnsettledRow} from '../../../sql/unsettled.ts'
+import {composeRows} from '../compose/compose-rows.ts'
+import type {ParentRecord} from '../compose/parents.ts'
+import type {Context} from '../context.ts'
+import {type ImportRow, isRow, type RowFailure, STEP_CODES} from '../model.ts'
+import {findInheritedRows, isInRange} from '../recover/inherited-rows.ts'
+import {countedAs} from '../recover/settle-open-sends.ts'
+import type {CompiledSubformFlow, OrderedSubformRow} from './record-order.ts'
+import {type GroupVerdict, judgeEach, judgeGroup, judgeTooMany, type SubformGroupMember} from './subform-group.ts'
+
+/** The rows of one record, composed and judged. `parent`: null for rows that belong to no record; they are not sent. */
+export type SubformGroup = GroupVerdict & {parent: ParentRecord | null}
+
+const batchesAhead = 2
+
+/** Yields one group after another from the sorted rows. Keeps at most one group in memory, and only part of a group that is too large. */
+export async function* readSubformGroups(
+  ctx: Context,
+  flow: CompiledSubformFlow,
+  placed: AsyncGenerator<OrderedSubformRow[]>,
+): AsyncGenerator<SubformGroup, void, undefined> {
+  let group = openGroup(null)
+  for await (const batch of mapAhead(placed, batchesAhead, rows => prepareMembers(ctx, flow, rows))) {
+    for (const {parent, member} of batch) {
+      if (group.parent?.recordId !== parent?.recordId) {
+        yield closeGroup(group)
+        group = openGroup(parent)
+      }
+      addMember(group, parent, member)
+      if (!isLarge(group)) continue
+      yield closeGroup(group)
+      group = {...openGroup(parent), isTooLarge: group.parent !== null}
+    }
+  }
+  yield closeGroup(group)
+}
+
+type OpenGroup = {parent: ParentRecord | null; members: SubformGroupMember[]; rows: number; isTooLarge: boolean}
+
+const openGroup = (parent: ParentRecord | null): OpenGroup => ({parent: parent && {...parent}, members: [], rows: 0, isTooLarge: false})
+
+const addMember = (group: OpenGroup, parent: ParentRecord | null, member: SubformGroupMember) => {
+  group.members.push(member)
+  if (isRow(member.composed)) group.rows++
+  if (parent?.isMade) group.parent!.isMade = true
+}
+
+/** Whether the group exceeds one request. Rows that are not sent anyway are yielded in parts of that size. */
+const isLarge = ({rows, members, isTooLarge, parent}: OpenGroup) =>
+  isTooLarge || parent === null ? members.length >= elementsAtOnce : rows > elementsAtOnce
+
+const closeGroup = ({parent, members, rows, isTooLarge}: OpenGroup): SubformGroup => {
+  if (parent === null) return {parent, ...judgeEach(members)}
+  return {parent, ...(isTooLarge || rows > elementsAtOnce ? judgeTooMany(members) : judgeGroup(parent.recordId, members))}
+}
+
+type PreparedMember = {parent: ParentRecord | null; member: SubformGroupMember}
+
+const prepareMembers = async (ctx: Context, flow: CompiledSubformFlow, placed: OrderedSubformRow[]): Promise<PreparedMember[]> => {
+  const members = await composeMembers(ctx, flow, placed)
+  return placed.map(({parent, end}, at) => ({parent, member: end ? withoutParent(members[at]!, end) : members[at]!}))
+}
+
+const withoutParent = (member: SubformGroupMember, end: RowFailure): SubformGroupMember => {
+  const {composed, sent} = member
+  if (!isRow(composed)) return member
+  return {...member, composed: {...end, ...(composed.notes && {notes: composed.notes}), ...(sent && {sent})}}
+}
+
+/** Composes every row, even one that was written before. If the rows of its record are replaced, such a row is written again. */
+export const composeMembers = async (ctx: Context, flow: CompiledSubformFlow, rows: FileRow[]): Promise<SubformGroupMember[]> => {
+  const {db, run, chain, retried, snapshot} = ctx
+  const numbers = rows.map(({rowNumber}) => rowNumber)
+  const [ended, questions, inherited] = await Promise.all([
+    listEnds(db, {run: run.no, flow: flow.no, numbers}),
+    findUnsettled(db, {chain: retried ?? chain, flow: flow.no, numbers}),
+    findInheritedRows(ctx, flow, numbers),
+  ])
+  const ends = new Map(ended.map(({number, outcome, attempt}) => [number, {outcome: OUTCOMES[outcome]!, attempt}]))
+  const open = new Map(questions.map(question => [question.number, question]))
+  const composed = await composeRows(ctx, flow, rows, open)
+  return rows.map(({rowNumber}, at) => {
+    const one = composed[at]!
+    const [end, question] = [ends.get(rowNumber), open.get(rowNumber)]
+    const isDone = hasEnded(run.no, end?.outcome, question)
+    if (isRow(one) && question) resumeMember(run.no, one, question)
+    else if (isRow(one) && end && isDone) continueFrom(one, end)
+    return {
+      composed: one,
+      isIn: isInRange(snapshot.rows, rowNumber),
+      isOver: isDone,
+      inherited: inherited.get(rowNumber)?.recordId ?? null,
+      ...(question?.kind === STEP_CODES.replace && question.target === null && {sent: sentBy(run.no, question)}),
+    }
+  })
+}
+
+/** Continues a row whose record gets its rows again. A row that was written before is not counted again. */
+const continueFrom = (row: ImportRow, {outcome, attempt}: {outcome: OutcomeName; attempt: number}) =>
+  Object.assign(row, {counted: outcome, attempt, ...(WRITTEN.has(outcome) && {isMetered: false})})
+
+const WRITTEN = new Set<OutcomeName>(['created', 'updated'])
+
+const sentBy = (run: number, {run: by, kind, attempt}: UnsettledRow): SubformGroupMember['sent'] =>
+  by === run ? {counted: countedAs(kind), attempt} : {counted: null, attempt: 0}
+
+/** Whether the row is final. An unanswered row stays open until the run gives it up. Any other outcome is final. */
+const hasEnded = (run: number, outcome: OutcomeName | undefined, question: UnsettledRow | undefined) =>
+  outcome !== undefined && (outcome !== 'unanswered' || (question?.run === run && question.ended))
+
+/**
+ * Continues a row that was sent and not answered. The rows of its record are read again before they are replaced. Attempts count within one
+ * run.
+ */
+const resumeMember = (run: number, row: ImportRow, question: UnsettledRow) => {
+  row.open = true
+  if (question.run !== run) return
+  Object.assign(row, {counted: countedAs(question.kind), attempt: question.attempt, unansweredSends: 1})
+}

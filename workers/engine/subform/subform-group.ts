@@ -1,0 +1,142 @@
+import {elementsAtOnce} from '../../../shared/crm/subforms.ts'
+import type {NewQuestion} from '../../../sql/questions.ts'
+import type {OutcomeName} from '../../../sql/run-log.ts'
+import {type ImportRow, isRow, type RowFailure} from '../model.ts'
+
+/** One row of a subform group. `isIn`: the row is in the row range of the run. */
+export type SubformGroupMember = {
+  composed: ImportRow | RowFailure
+  isIn: boolean
+  /** Whether the run has logged the row's final outcome. */
+  isOver: boolean
+  /** The record to which an earlier run of the chain wrote the row, or null. */
+  inherited: string | null
+  /** The last attempt and the counted outcome of a row that was nested in an unanswered create. */
+  sent?: RowFailure['sent']
+}
+
+/** The end of a row that is not sent. */
+export type MemberEnd = {
+  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt' | 'notes'>
+  outcome: Extract<OutcomeName, 'failed' | 'skipped' | 'inherited' | 'unanswered'>
+  recordId: string | null
+  code: string | null
+  message: string | null
+  target: string | null
+  asks?: NewQuestion | undefined
+}
+
+export type GroupVerdict = {
+  /** The rows to write, all of them or none. */
+  rows: ImportRow[]
+  ends: MemberEnd[]
+  /** The number of rows that the flow's filter excludes. */
+  filtered: number
+}
+
+/**
+ * Decides what happens to the rows of one record. They replace the rows it holds, so either all are written or none. None is written if one
+ * of them failed, waits for a user or is outside this run. Rows that the filter or a rule excludes do not belong to the record. If an
+ * earlier run of the chain wrote all rows of the record, it is left alone; otherwise all of them are written again.
+ */
+export const judgeGroup = (record: string, members: SubformGroupMember[]): GroupVerdict => {
+  const meant = selectRecordRows(members)
+  if (meant.length > 0 && meant.every(({inherited}) => inherited === record)) return keepRecordRows(record, members)
+  const rows = meant.map(({composed}) => composed).filter(one => isRow(one))
+  const why = findMissingRows(meant) ?? findFailedRows(meant)
+  const judged = judgeEach(members)
+  const open = members.some(({composed, isOver}) => isRow(composed) && !isOver)
+  if (!why) return {...judged, rows: open ? rows : []}
+  const ends = members.flatMap(({composed, isIn, isOver}) => (isRow(composed) && isIn && !isOver ? [endOf(composed, why)] : []))
+  return {...judged, rows: [], ends: [...judged.ends, ...ends]}
+}
+
+/** Returns the rows that the record must hold. Rows that were left out on purpose are not among them. */
+export const selectRecordRows = (members: SubformGroupMember[]): SubformGroupMember[] =>
+  members.filter(({composed}) => isRow(composed) || blocksReplace(composed))
+
+/** Judges each row on its own. Used for rows without a record, and for a record with too many rows. */
+export const judgeEach = (members: SubformGroupMember[]): GroupVerdict => {
+  const mine = members.filter(({isIn}) => isIn)
+  const ends = mine.flatMap(({composed, isOver}) => (isRow(composed) || composed.end === 'held' || isOver ? [] : [failureEnd(composed)]))
+  return {rows: [], ends, filtered: mine.filter(({composed}) => !isRow(composed) && composed.end === 'held').length}
+}
+
+/** Judges a part of the rows of a record that has more rows than one request takes. */
+export const judgeTooMany = (members: SubformGroupMember[]): GroupVerdict => {
+  const judged = judgeEach(members)
+  const ends = members.flatMap(({composed, isIn, isOver}) => (isRow(composed) && isIn && !isOver ? [endOf(composed, tooMany)] : []))
+  return {...judged, ends: [...judged.ends, ...ends]}
+}
+
+/**
+ * Whether a row prevents the writing of its record's rows. A row that was excluded on purpose does not. A row that failed or has a question
+ * for a user does, because it is still to be written.
+ */
+const blocksReplace = ({end, question: asks}: RowFailure) => end === undefined || asks !== undefined
+
+const keepRecordRows = (record: string, members: SubformGroupMember[]): GroupVerdict => {
+  const [inherited, others] = [members.filter(one => one.inherited === record), members.filter(one => one.inherited !== record)]
+  const ends = inherited.flatMap(({composed, isOver, isIn}): MemberEnd[] =>
+    isOver || !isIn ? [] : [{...rowOf(composed), outcome: 'inherited', recordId: record, code: null, message: null, target: null}],
+  )
+  const judged = judgeEach(others)
+  return {...judged, ends: [...judged.ends, ...ends]}
+}
+
+export type EndReason = {outcome: 'failed' | 'skipped' | 'unanswered'; code: string; message: string}
+
+const findMissingRows = (meant: SubformGroupMember[]): EndReason | null => {
+  const beyond = meant.find(({isIn}) => !isIn)
+  const message = (number: number) =>
+    `Row ${number} belongs to the same record and is outside the row range of this run. Rows of a record are replaced together, so none was written`
+  return beyond ? {outcome: 'skipped', code: 'ROWS_APART', message: message(beyond.composed.number)} : null
+}
+
+const findFailedRows = (meant: SubformGroupMember[]): EndReason | null => {
+  const first = meant.map(({composed}) => composed).find(one => !isRow(one)) as RowFailure | undefined
+  if (!first) return null
+  const why = first.question ? 'waits for an answer' : 'failed'
+  return {
+    outcome: 'skipped',
+    code: 'ROW_OF_SAME_PARENT',
+    message: `Row ${first.number} of the same record ${why}: the record keeps the rows it has`,
+  }
+}
+
+const tooMany: EndReason = {
+  outcome: 'failed',
+  code: 'BATCH_SIZE',
+  message: `More than ${elementsAtOnce} rows belong to the same record, and the CRM takes ${elementsAtOnce} in one request: none was written`,
+}
+
+const endOf = (row: ImportRow, {outcome, code, message}: EndReason): MemberEnd => ({
+  ...rowOf(row),
+  outcome,
+  code,
+  message,
+  recordId: null,
+  target: null,
+})
+
+/** Ends rows that cannot be sent. A row that was sent before without an answer ends as unanswered, because it may exist. */
+export const endAll = (rows: ImportRow[], why: EndReason): MemberEnd[] =>
+  rows.map(row => endOf(row, row.attempt > 0 ? {...why, outcome: 'unanswered', message: `${SENT_BEFORE}: ${why.message}`} : why))
+
+const SENT_BEFORE = 'The rows were sent and not answered, so they may exist. They could not be sent again'
+
+/** Returns how a failed row ends. A row that was sent in its parent's unanswered create is unanswered too. */
+const failureEnd = (failure: RowFailure): MemberEnd => ({
+  ...rowOf(failure),
+  outcome: failure.sent ? 'unanswered' : failure.end === 'skipped' ? 'skipped' : 'failed',
+  message: failure.sent ? `${failure.message}. ${SENT_WITH_PARENT}` : failure.message,
+  ...{recordId: null, code: failure.code, target: failure.target, asks: failure.question},
+})
+
+const SENT_WITH_PARENT = 'It was sent with that row in a request that the CRM did not answer, so both may exist'
+
+const rowOf = (one: ImportRow | RowFailure): Pick<MemberEnd, 'row'> => {
+  const {key, number, notes} = one
+  const {counted, attempt} = isRow(one) ? one : (one.sent ?? {counted: null, attempt: 0})
+  return {row: {key, number, counted, attempt, ...(notes && {notes})}}
+}

@@ -1,0 +1,255 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {loseEarlier, loseParents, releaseParents} from '../../../sql/replacements.ts'
+import {filteredAt} from '../../../sql/run-log.ts'
+import {type ChangeSignal, openChangeSignal} from '../change-signal.ts'
+import type {Context} from '../context.ts'
+import {RunStopped} from '../run-endings.ts'
+import {answerSecondsOf} from '../send/admission.ts'
+import {assertWritable, backOffMs, crmUnavailable} from '../send/crm-retry.ts'
+import {sendBatch} from '../send/send-batch.ts'
+import {logOutcome} from '../settle/log-entries.ts'
+import {emptySettlement} from '../settle/settler.ts'
+import type {Op} from '../settle/verdict.ts'
+import {gatherPack, holderOf, type ParentedGroup, selectFitting} from './pack.ts'
+import {readSubformGroups} from './read-groups.ts'
+import {type CompiledSubformFlow, openSubformRowSort, readByParent} from './record-order.ts'
+import {planGroups} from './subform-dry-run.ts'
+import {endAll, type MemberEnd} from './subform-group.ts'
+import type {ReplaceUnit} from './subform-verdict.ts'
+
+/** The limit on requests that are prepared, sent and settled at the same time. Each has at most 2,000 rows, so the limit bounds memory. */
+const lanes = 4
+const endsTogether = 500
+/** The longest sleep in ms, so that a stop of the run is noticed within this time. */
+const longestSleepMs = 1_000
+
+type SubformPipeline = {
+  ctx: Context
+  flow: CompiledSubformFlow
+  underWay: Set<Promise<void>>
+  change: ChangeSignal
+  /** Groups that are already counted and wait to be sent again. */
+  resending: Set<ParentedGroup>
+  /** Groups that may have been sent. */
+  inFlight: Set<ParentedGroup>
+  /** The number of consecutive requests without any answer of the CRM. */
+  silentBatches: number
+  failure: {error: unknown} | null
+}
+
+/**
+ * Runs a flow of subform rows. Sorts the file by parent record and replaces the rows of one record after another, all of them or none. The
+ * cursor does not move within the flow: a new owner sorts again and skips rows with a final log entry.
+ */
+export const runSubformPass = async (ctx: Context, flow: CompiledSubformFlow, lowWater: number): Promise<void> => {
+  const {rows} = flow.source
+  if (lowWater >= rows) return
+  await loseEarlier(ctx.db, {...holderOf(ctx), seconds: answerSecondsOf(ctx)})
+  const pipeline = openSubformPipeline(ctx, flow)
+  const sorting = openSubformRowSort()
+  ctx.settler.follow(() => ({flow: flow.no, lowWater: 0}))
+  try {
+    const filtered = await processGroups(pipeline, readSubformGroups(ctx, flow, readByParent(ctx, flow, sorting)))
+    while (pipeline.underWay.size) await waitForChange(pipeline)
+    assertRunning(pipeline)
+    // The settlement that ends the flow counts the filtered rows, so they are counted once.
+    ctx.settler.follow(() => ({flow: flow.no, lowWater: rows}))
+    await ctx.settler.settle({...emptySettlement(), counts: new Map(filtered ? [[filteredAt(flow.module.no), filtered]] : [])})
+  } catch (error) {
+    pipeline.failure ??= {error}
+  } finally {
+    while (pipeline.underWay.size) await Promise.allSettled(pipeline.underWay)
+    await sorting.close()
+  }
+  if (pipeline.failure) throw pipeline.failure.error
+}
+
+const openSubformPipeline = (ctx: Context, flow: CompiledSubformFlow): SubformPipeline => ({
+  ...{
+    ctx,
+    flow,
+    underWay: new Set(),
+    change: openChangeSignal(),
+    resending: new Set(),
+    inFlight: new Set(),
+    silentBatches: 0,
+    failure: null,
+  },
+})
+
+/** Processes all groups. Returns how many rows the filter excludes. */
+const processGroups = async (pipeline: SubformPipeline, groups: ReturnType<typeof readSubformGroups>): Promise<number> => {
+  let filtered = 0
+  const ends: MemberEnd[] = []
+  let pack: ParentedGroup[] = []
+  const launch = async (work: Promise<void>) => {
+    trackWork(pipeline, work)
+    while (pipeline.underWay.size >= lanes) await waitForChange(pipeline)
+  }
+  for await (const group of groups) {
+    filtered += group.filtered
+    ends.push(...group.ends)
+    if (ends.length >= endsTogether) await launch(settleEnds(pipeline, ends.splice(0)))
+    if (group.rows.length === 0) continue
+    pack.push(group as ParentedGroup)
+    const whole = selectFitting(pipeline.flow, pack)
+    if (whole.length === pack.length) continue
+    pack = pack.slice(whole.length)
+    await launch(processGroup(pipeline, whole))
+  }
+  if (ends.length) await launch(settleEnds(pipeline, ends))
+  if (pack.length) await launch(processGroup(pipeline, pack))
+  return filtered
+}
+
+const assertRunning = ({failure, ctx, silentBatches: silent}: SubformPipeline) => {
+  if (failure) throw failure.error
+  assertWritable(ctx)
+  if (silent > lanes) throw crmUnavailable()
+}
+
+const waitForChange = async (pipeline: SubformPipeline) => {
+  assertRunning(pipeline)
+  await pipeline.change.next()
+}
+
+const trackWork = (pipeline: SubformPipeline, work: Promise<void>) => {
+  const tracked = work
+    .catch(error => {
+      pipeline.failure ??= {error}
+    })
+    .finally(() => {
+      pipeline.underWay.delete(tracked)
+      pipeline.change.notify()
+    })
+  pipeline.underWay.add(tracked)
+}
+
+const settleEnds = ({ctx, flow}: SubformPipeline, ends: MemberEnd[]): Promise<void> => {
+  const settled = emptySettlement()
+  for (const {row, outcome, asks, ...said} of ends) {
+    if (asks) settled.asked.push(asks)
+    logOutcome({flow, settled}, row, outcome, {...said, attempt: row.attempt})
+  }
+  return ctx.settler.settle(settled)
+}
+
+/** Sends the groups until each has ended, or the run ends early. Waits for records that another run has reserved. Reservations expire. */
+const processGroup = async (pipeline: SubformPipeline, groups: ParentedGroup[]): Promise<void> => {
+  const {ctx, flow} = pipeline
+  if (ctx.run.dryRun) return planGroups(ctx, flow, groups)
+  let left = groups
+  try {
+    for (let round = 1; left.length > 0; ) {
+      assertRunning(pipeline)
+      const {units, over, waitMs} = await gatherPack(ctx, flow, left, round)
+      const gone = new Set(over.map(({group}) => group))
+      if (gone.size) await endUnwritable(pipeline, over)
+      const {done, again, ending} = units.size ? await sendGroups(pipeline, units) : emptySendResult
+      for (const group of [...done, ...again]) gone.add(group)
+      left = left.filter(group => !gone.has(group))
+      if (again.length) resendGroups(pipeline, again)
+      if (ending) throw ending
+      round = gone.size > 0 || waitMs !== null ? 1 : round + 1
+      if (waitMs !== null) await sleep(Math.min(longestSleepMs, waitMs), undefined, {signal: ctx.signal})
+    }
+  } finally {
+    await releaseGroups(pipeline, left)
+  }
+}
+
+const emptySendResult: SubformSendResult = {done: [], again: [], ending: null}
+
+/** Sends groups again, as a step of its own. At the row limit, other groups wait for these rows, which are already counted. */
+const resendGroups = (pipeline: SubformPipeline, groups: ParentedGroup[]) => {
+  for (const group of groups) pipeline.resending.add(group)
+  const waitMs = backOffMs(Math.max(...groups.map(({rows}) => rows[0]!.unansweredSends)))
+  trackWork(
+    pipeline,
+    sleep(waitMs, undefined, {signal: pipeline.ctx.signal})
+      .then(() => processGroup(pipeline, groups))
+      .finally(() => {
+        for (const group of groups) pipeline.resending.delete(group)
+      }),
+  )
+}
+
+/**
+ * Releases records, except those of groups that may be in flight. Records of unanswered groups stay reserved until the request is known to
+ * have ended.
+ */
+const releaseGroups = async ({ctx, inFlight}: SubformPipeline, groups: ParentedGroup[]) => {
+  const parents = groups.filter(group => !inFlight.has(group) && !group.rows.some(({open}) => open)).map(({parent}) => parent.recordId)
+  if (parents.length === 0 || ctx.lease.lost.aborted) return
+  await releaseLocks(ctx, parents)
+}
+
+/** Releases reservations. If the release fails, they expire. */
+const releaseLocks = (ctx: Context, parents: string[]) =>
+  releaseParents(ctx.db, {holder: holderOf(ctx), parents}).catch(err => ctx.log.warn({err}, 'could not release reserved records'))
+
+const endUnwritable = async (pipeline: SubformPipeline, over: Awaited<ReturnType<typeof gatherPack>>['over']) => {
+  await settleEnds(
+    pipeline,
+    over.flatMap(({group, why}) => endAll(group.rows, why)),
+  )
+  await releaseGroups(
+    pipeline,
+    over.map(({group}) => group),
+  )
+}
+
+/** The result of one request. `done`: groups that have ended. `again`: groups that were not answered. */
+type SubformSendResult = {done: ParentedGroup[]; again: ParentedGroup[]; ending: Error | null}
+
+const sendGroups = async (pipeline: SubformPipeline, units: Map<ParentedGroup, ReplaceUnit>): Promise<SubformSendResult> => {
+  const {ctx} = pipeline
+  const ops = [...units].flatMap(([{rows}, unit]): Op[] => {
+    const unansweredSends = Math.max(...rows.map(row => row.unansweredSends))
+    return rows.map(row => ({row: Object.assign(row, {unansweredSends}), target: unit.record, unit}))
+  })
+  const {next, ending, leftAt} = await sendAndTime(pipeline, [...units.keys()], ops)
+  const answered = [...units].filter(([{rows}]) => next.has(rows[0]!))
+  const lost = answered.filter(([, unit]) => unit.isLost).map(([, {record}]) => record)
+  const seconds = Math.max(1, answerSecondsOf(ctx) - (performance.now() - leftAt) / 1_000)
+  if (lost.length) await loseParents(ctx.db, {holder: holderOf(ctx), parents: lost, seconds})
+  const [again, done] = [true, false].map(is =>
+    answered.filter(([{rows}]) => (next.get(rows[0]!) === 'again') === is).map(([group]) => group),
+  ) as [ParentedGroup[], ParentedGroup[]]
+  const over = done.map(({parent}) => parent.recordId)
+  // These include groups that stayed unanswered to the end. A call that may still run keeps its record reserved.
+  if (over.length) await releaseLocks(ctx, over)
+  return {done, again, ending}
+}
+
+/** Sends a request and notes the time. `leftAt`: when it was last sent. A step that stops before its intent is stored has sent nothing. */
+const sendAndTime = async (pipeline: SubformPipeline, groups: ParentedGroup[], ops: Op[]) => {
+  for (const group of groups) pipeline.inFlight.add(group)
+  let leftAt = performance.now()
+  const leaving = () => {
+    leftAt = performance.now()
+  }
+  const known = () => {
+    for (const group of groups) pipeline.inFlight.delete(group)
+  }
+  try {
+    const sent = await sendBatch(pipeline.ctx, pipeline.flow, 'replace', ops, {...sendHooks(pipeline), leaving})
+    known()
+    return {...sent, leftAt}
+  } catch (error) {
+    if (error instanceof RunStopped) known()
+    throw error
+  }
+}
+
+const sendHooks = (pipeline: SubformPipeline) => ({
+  leave: () => {},
+  resending: () => pipeline.resending.size > 0,
+  heard: (anything: boolean) => {
+    pipeline.silentBatches = anything ? 0 : pipeline.silentBatches + 1
+  },
+  change: () => {
+    assertRunning(pipeline)
+    return pipeline.change.next()
+  },
+})

@@ -1,0 +1,74 @@
+import type {RecordAnswer} from '../../../shared/crm/crm.ts'
+import {describeProblem} from '../../../shared/crm/error.ts'
+import {HOW} from '../../../sql/chain-rows.ts'
+import {describeRefused, mayGoOn} from '../../writes/row-verdict.ts'
+import {type CompiledFlow, STEP_CODES} from '../model.ts'
+import {logOutcome} from '../settle/log-entries.ts'
+import type {SettlementParts} from '../settle/settler.ts'
+import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
+
+export type ReplaceUnit = {
+  /** The record's position in the request. */
+  at: number
+  record: string
+  /** The row key of the parent, under which its rows are counted. */
+  parent: string
+  keys: string[]
+  /** The ids of the rows that the record holds, as read at `readAt` (monotonic ms). */
+  deletes: string[]
+  readAt: number
+  /** The time in ms after `readAt` for which the ids count as current. */
+  freshMs: number
+  /** Whether the last call was not answered and may still change the rows. */
+  isLost: boolean
+}
+
+export const isFresh = ({readAt, freshMs}: ReplaceUnit) => performance.now() - readAt < freshMs
+
+type ReplaceBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number}
+
+/**
+ * Settles one row by the answer for its record: written, refused with the others, or unanswered and sent again. A row that the record
+ * already has stays written if the others are refused.
+ */
+export const judgeReplaced = (
+  {flow, settled, patienceMs}: ReplaceBatch,
+  {row, unit}: Op,
+  answer: Exclude<RecordAnswer, {sent: false}>,
+): NextStep => {
+  const {record, keys, deletes} = unit!
+  const name = {module: flow.module.no, key: row.key}
+  row.attempt++
+  const {attempt} = row
+  if (!answer.ok && answer.crm.unanswered) {
+    countUnanswered(row)
+    unit!.isLost = mayGoOn(answer.crm)
+    const {code} = answer.crm
+    logOutcome({flow, settled}, row, 'unanswered', {attempt, recordId: record, code, message: describeProblem(answer.crm)})
+    row.open = true
+    const ended = !maySendAgain(row, patienceMs)
+    settled.opened.push({
+      ...name,
+      flow: flow.no,
+      number: row.number,
+      kind: STEP_CODES.replace,
+      target: record,
+      witness: false,
+      attempt,
+      ended,
+    })
+    return ended ? 'end' : 'again'
+  }
+  if (answer.ok) {
+    logOutcome({flow, settled}, row, 'updated', {attempt, recordId: record})
+    settled.kept.push({...name, recordId: record, how: HOW.updated, matchKey: null})
+  } else if (row.counted !== 'updated') {
+    const {crm} = answer
+    const [code, message] = [crm.code ?? `HTTP_${crm.status}`, describeRefused(crm, keys, deletes.length)(row.key)]
+    logOutcome({flow, settled}, row, 'refused', {attempt, recordId: record, code, message})
+    if (row.unansweredSends === 0 && row.isMetered !== false) settled.released.push(name)
+  }
+  if (row.open) settled.closed.push(name)
+  row.open = false
+  return 'end'
+}

@@ -1,0 +1,31 @@
+import type {WorkerDeps} from '../deps.ts'
+
+type DeliverySlots<T> = {most: number; claim(): Promise<T | null>; work(claimed: T): Promise<void>}
+
+/**
+ * Processes claimable work with up to `most` claims at the same time. Each claim that succeeds starts another look for work, and a look
+ * that finds nothing ends. `look` starts one and does not wait.
+ */
+export const openDeliverySlots = <T>({drain, log}: Pick<WorkerDeps, 'drain' | 'log'>, {most, claim, work}: DeliverySlots<T>) => {
+  const open = new Set<Promise<void>>()
+
+  const look = () => {
+    if (drain.aborted || open.size >= most) return
+    const lane = run().catch(err => {
+      if (!drain.aborted) log.warn({err}, 'a delivery lane failed; the next round opens another')
+    })
+    open.add(lane)
+    void lane.then(() => open.delete(lane))
+  }
+
+  const run = async () => {
+    while (!drain.aborted) {
+      const claimed = await claim()
+      if (claimed === null) return
+      look()
+      await work(claimed)
+    }
+  }
+
+  return {look, ended: async () => void (await Promise.all(open))}
+}

@@ -1,0 +1,36 @@
+import {describeRun} from '../../shared/runs/describe.ts'
+import {findOrgRun} from '../../shared/runs/find.ts'
+import type {Tx} from '../../sql/database.ts'
+import {claimRunEnded, endRunning, type Firing} from '../../sql/firings.ts'
+import {forgetFailures, keepLastFile} from '../../sql/schedules.ts'
+
+export const endNextRunning = async (tx: Tx): Promise<boolean> => {
+  const firing = await claimRunEnded(tx)
+  if (!firing) return false
+  await end(tx, firing)
+  return true
+}
+
+const read = async (tx: Tx, of: {org: string; runId: string}) => {
+  const {stop, connectorId, rowsWritten, counts} = describeRun(await findOrgRun(tx, of))
+  return {stop, connectorId, counts: {rowsWritten, modules: counts}}
+}
+
+/**
+ * Ends a firing with its run. A file counts as run once any of its rows may have been written; if it comes again, only the rest is run. A
+ * run that a person cancelled is not continued automatically.
+ */
+const end = async (tx: Tx, firing: Firing) => {
+  const {id, org, runId, scheduleId, sha256, templateVersion} = firing
+  if (runId === null) {
+    const reason = {code: 'RUN_GONE', message: 'The run was deleted before it ended'}
+    await endRunning(tx, {id, outcome: 'stopped', reason, counts: null})
+    return
+  }
+  const {stop, connectorId, counts} = await read(tx, {org, runId})
+  const reason = stop && {code: stop.stopped, message: stop.message}
+  await endRunning(tx, {id, outcome: stop ? 'stopped' : 'done', reason, counts})
+  if (!stop) await forgetFailures(tx, scheduleId)
+  if (stop && stop.stopped !== 'CANCELLED' && counts.rowsWritten === 0) return
+  if (sha256 !== null && templateVersion !== null) await keepLastFile(tx, {id: scheduleId, sha256, templateVersion, connectorId})
+}

@@ -1,0 +1,40 @@
+import {reconcileOverage, sendOverage} from '../shared/billing/overage.ts'
+import {alignOverage} from '../shared/billing/overage-price.ts'
+import {restoreOverage} from '../shared/billing/overage-switch.ts'
+import {settleAllTopups} from '../shared/billing/topup.ts'
+import {issueTopupInvoices} from '../shared/billing/topup-invoice.ts'
+import {startTopups} from '../shared/billing/topup-trigger.ts'
+import type {WorkerDeps} from './deps.ts'
+import {aboutEachLease, periodicTask} from './periodic.ts'
+
+const perRound = 500
+/** A page size for steps that cost little per org, so that no org waits behind others for long. */
+const many = 10_000
+const dayMs = 86_400_000
+
+/** Charges that need no person at a page: automatic credit top-ups, and rows beyond the plan. */
+export default periodicTask({
+  name: 'topups',
+  everyMs: aboutEachLease,
+  steps: [
+    async deps => deps.payment.isConfigured && startTopups(deps, {most: many}),
+    deps => settleAllTopups(deps, {most: perRound}),
+    deps => issueTopupInvoices(deps, {most: perRound}),
+    deps => sendOverage(deps, {most: perRound}),
+    deps => compareDaily(deps),
+  ],
+})
+
+let comparedAt = 0
+
+/**
+ * Compares with the provider once a day in each process, even after a failure. Repeating a step has no further effect, and each step looks
+ * back more than a day.
+ */
+const compareDaily = async (deps: WorkerDeps) => {
+  if (Date.now() - comparedAt < dayMs) return
+  comparedAt = Date.now()
+  await alignOverage(deps, {most: many})
+  await restoreOverage(deps, {most: many})
+  await reconcileOverage(deps, {most: many})
+}
