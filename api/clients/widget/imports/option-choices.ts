@@ -1,7 +1,7 @@
-type Named = {id: string; name: string}
+type KnownOption = {id: string; name: string}
 
 /** Returns the options of a select. A chosen layout or rule that the CRM no longer has stays visible. */
-export const optionsOf = (known: Named[] = [], chosen: string | null, none: string) => [
+export const optionsOf = (known: KnownOption[] = [], chosen: string | null, none: string) => [
   {value: '', label: none},
   ...known.map(({id, name}) => ({value: id, label: name})),
   ...(chosen !== null && !known.some(({id}) => id === chosen) ? [{value: chosen, label: `${chosen} (not found)`}] : []),
