@@ -24,6 +24,7 @@ export type SettlementParts = {
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
   patched: {module: number; key: string}[]
+  tagged: {module: number; key: string}[]
   asked: NewQuestion[]
   counts: Map<number, number>
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
@@ -45,6 +46,7 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   opened: [],
   closed: [],
   patched: [],
+  tagged: [],
   asked: [],
   counts: new Map(),
   isProgress: true,
@@ -139,6 +141,7 @@ const merge = (
     opened: parts.flatMap(({opened: options}) => options),
     closed: parts.flatMap(({closed}) => closed),
     patched: parts.flatMap(({patched}) => patched),
+    tagged: parts.flatMap(({tagged}) => tagged),
     counts,
     isProgress: parts.some(({isProgress}) => isProgress),
     leaseSeconds,
