@@ -9,10 +9,13 @@ import {extendLineage, Lineage} from './lineage.ts'
 import {compileLookups, SnapshotLookup} from './lookups.ts'
 
 /** The newest snapshot format. A build refuses a snapshot with a newer format (`FROM_FUTURE`). */
-export const SNAPSHOT_FORMAT = 5
+export const SNAPSHOT_FORMAT = 6
 
-/** Returns the format of a snapshot. If no flow has nested rows, it is the older format, so that previous builds can execute the run. */
-export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => (flows.some(({nested}) => nested) ? SNAPSHOT_FORMAT : 4)
+/** Returns the oldest format with everything that the flows use, so that previous builds can execute the run: 5 nested rows, 6 value maps. */
+export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => {
+  if (flows.some(({flow}) => flow.fields.some(({values}) => values != null))) return 6
+  return flows.some(({nested}) => nested) ? 5 : 4
+}
 
 const Field = z.object({
   apiName: z.string(),
