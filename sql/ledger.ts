@@ -1,6 +1,7 @@
 import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 import {nameStatement} from './named-statement.ts'
+import type {UnmappedCells} from './unmapped-cells.ts'
 
 /**
  * The SQLSTATE that the intent (T1) and the settlement (T2) raise if their gate is shut; they then change nothing. Each statement serves
@@ -139,6 +140,8 @@ export type Settlement = {
   counts: number[]
   patched?: RowName[]
   tagged?: RowName[]
+  /** Numbers to add to the run's counts of unmapped cells, at most one per flow and field. */
+  unmapped?: UnmappedCells[]
   cursor: {flow: number; lowWater: number; pass?: number}
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
   isProgress?: boolean
@@ -175,6 +178,7 @@ const valuesOf = (s: Settlement) =>
     ...columnsOf('closed', s.closed, ['module', 'key']),
     ...columnsOf('patched', s.patched ?? [], ['module', 'key']),
     ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
+    ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
   })
 
 const settleNamed =
@@ -232,7 +236,11 @@ const settleNamed =
      where chain_no = @chain and module_no = p.module and row_key = p.key),
    tagged as (
      update chain_rows set tagged = true from head, unnest(@tagged.module::smallint[], @tagged.key::text[]) as p(module, key)
-     where chain_no = @chain and module_no = p.module and row_key = p.key)
+     where chain_no = @chain and module_no = p.module and row_key = p.key),
+   unmapped as (
+     insert into unmapped_cells (run_no, flow_no, field, cells)
+     select @run, flow, field, cells from head, unnest(@unmapped.flow::smallint[], @unmapped.field::text[], @unmapped.cells::bigint[]) as u(flow, field, cells)
+     on conflict (run_no, flow_no, field) do update set cells = unmapped_cells.cells + excluded.cells)
    select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`)
 
 const settleStatement = prepare('settle', settleNamed.text)

@@ -2,6 +2,7 @@ import type {RecordOptions} from '../../shared/crm/crm.ts'
 import type {SnapshotLookup} from '../../shared/mapping/flows/lookups.ts'
 import type {Snapshot, SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/mapping/flows/snapshot.ts'
 import type {Rules} from '../../shared/mapping/flows/value.ts'
+import type {ValueMap} from '../../shared/mapping/flows/value-map.ts'
 import type {NewQuestion} from '../../sql/questions.ts'
 import type {OutcomeName} from '../../sql/run-log.ts'
 import type {FlowProgram} from './compose/flow-program.ts'
@@ -60,6 +61,9 @@ export type ImportRow = {
   notes?: LookupNote[]
   /** Fields whose value in the file had too many decimal places. */
   rounded?: string[]
+  /** Fields whose value map has no entry for the row's value, and those of them whose value counts as a blank cell. */
+  unmapped?: string[]
+  emptied?: string[]
   /** Whether sending the row counts towards the row limit. Default true. */
   isMetered?: boolean
   /** Subform rows that are sent in this row's create. `nestable`: as read from the file. `nested`: as composed. */
@@ -87,6 +91,8 @@ export type RowFailure = {
   sent?: Pick<ImportRow, 'counted' | 'attempt'>
   notes?: LookupNote[]
   question?: NewQuestion
+  unmapped?: string[]
+  emptied?: string[]
 }
 
 /** A link to resolve. `digest` identifies the value; null if no record can have the value. */
@@ -114,6 +120,7 @@ export type FieldMapping = {
   text: string
   clears: boolean
   rules?: Rules
+  values?: ValueMap | undefined
   expression?: string
   link?: Link
 }

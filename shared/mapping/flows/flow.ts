@@ -10,6 +10,15 @@ const Expression = z.string().min(1).max(LIMITS.sourceChars)
 
 const Words = z.record(z.string().max(300), z.string().max(300)).refine(words => Object.keys(words).length <= 2_000, 'At most 2,000 words')
 
+const ValueEntry = z.strictObject({
+  from: z
+    .string()
+    .max(300)
+    .regex(/\S/, 'A value that is not blank')
+    .describe('A value of the file, without regard to letter case and surrounding blanks'),
+  to: z.string().max(300).describe('The value to use instead, read as a fixed value of the field. Empty: as a blank cell'),
+})
+
 const Mapping = z
   .strictObject({
     field: z.string().min(1).describe('API name of the field to write'),
@@ -44,11 +53,26 @@ const Mapping = z
       .enum(['leave', 'clear'])
       .default('leave')
       .describe('What an empty cell means: leave the field alone, or clear it. The cell `\\N` always clears'),
+    values: z
+      .array(ValueEntry)
+      .max(2_000)
+      .nullish()
+      .describe(
+        'The value map: replaces values of the column, or results of `transform`, before they are converted or searched for. Of a field with several values, each is replaced on its own. At most 2,000 entries',
+      ),
+    otherwise: z
+      .enum(['keep', 'empty', 'fail'])
+      .nullish()
+      .describe(
+        'With `values`: what happens to a value without an entry, unless it is an option of the field. `keep` (default): it is used as it is. `empty`: it counts as a blank cell. `fail`: the row fails with `VALUE_UNMAPPED`',
+      ),
     picklist: z
       .enum(['reject', 'pass', 'map'])
       .nullish()
-      .describe('How to treat a value that the picklist does not have: fail the row, pass the value to the CRM, or replace it by `map`'),
-    map: Words.nullish().describe('With `picklist: map`: picklist values by the words of the file, at most 2,000'),
+      .describe(
+        'How to treat a value that the picklist does not have: fail the row, or pass the value to the CRM. `map` is an older form of `values`',
+      ),
+    map: Words.nullish().describe('With `picklist: map`: picklist values by the words of the file. Use `values` instead'),
     format: z
       .string()
       .max(60)

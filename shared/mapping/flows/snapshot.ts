@@ -12,9 +12,13 @@ import {findLayoutLimits, writeOptions} from './write-options.ts'
 /** The newest snapshot format. A build refuses a snapshot with a newer format (`FROM_FUTURE`). */
 export const SNAPSHOT_FORMAT = 6
 
-/** Returns the oldest format that has everything of the snapshot, so that previous builds can execute the run. */
+/**
+ * Returns the oldest format with everything that the flows use, so that previous builds can execute the run: 5 nested rows, 6 write options
+ * and value maps.
+ */
 export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => {
-  if (flows.some(({flow}) => Object.keys(writeOptions).some(name => name in flow))) return SNAPSHOT_FORMAT
+  const hasOptions = flows.some(({flow}) => Object.keys(writeOptions).some(name => name in flow))
+  if (hasOptions || flows.some(({flow}) => flow.fields.some(({values}) => values != null))) return 6
   return flows.some(({nested}) => nested) ? 5 : 4
 }
 

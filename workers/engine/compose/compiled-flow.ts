@@ -6,6 +6,7 @@ import {splitMappings} from '../../../shared/mapping/flows/patch.ts'
 import {rulesOf} from '../../../shared/mapping/flows/rules.ts'
 import type {Snapshot, SnapshotFlow, SnapshotSource} from '../../../shared/mapping/flows/snapshot.ts'
 import {parentOf} from '../../../shared/mapping/flows/subform.ts'
+import {valueMapOf} from '../../../shared/mapping/flows/value-map.ts'
 import {listComparable} from '../match/unchanged-records.ts'
 import type {CompiledFlow, CompileFlowInput, FieldMapping, FlowField, Link} from '../model.ts'
 import type {CompiledSubformFlow} from '../subform/record-order.ts'
@@ -93,6 +94,7 @@ const compileMapping = (
     text: mode === 'static' ? (staticValue ?? '') : '',
     clears: empty === 'clear',
     rules: rulesOf(mapping, reading),
+    values: valueMapOf(mapping),
     ...(expression && {expression}),
     ...(lookup && {link: compileLink(mapping, lookup)}),
   }

@@ -1,4 +1,4 @@
-import {describeRounded} from '../../../shared/runs/results/row-result.ts'
+import {describeEmptied, describeRounded} from '../../../shared/runs/results/row-result.ts'
 import {countAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
 import type {ImportRow} from '../model.ts'
 import type {SettlementParts} from './settler.ts'
@@ -21,12 +21,12 @@ export type LogDetails = {recordId?: string | null; code?: string | null; messag
 
 export const logOutcome = (
   {flow, settled}: {flow: {no: number; module: {no: number}; patchPlan?: unknown; tags?: unknown}; settled: SettlementParts},
-  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'notes'> & Partial<Pick<ImportRow, 'payload' | 'rounded'>>,
+  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'notes'> & Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied'>>,
   outcome: OutcomeName,
   logDetails: LogDetails & {attempt: number},
 ) => {
   const {recordId = null, code = null, target = null, attempt} = logDetails
-  const message = withRounding(row, outcome, logDetails.message ?? null)
+  const message = withRemarks(row, outcome, logDetails.message ?? null)
   const {no: module} = flow.module
   if (row.notes) noteLookups({flow, settled}, row)
   settled.log.push({
@@ -49,15 +49,20 @@ export const logOutcome = (
   row.counted = outcome
 }
 
-/** Appends the names of the rounded fields to the message of a row that was created, updated or planned. */
-const withRounding = (
-  {payload, rounded}: Partial<Pick<ImportRow, 'payload' | 'rounded'>>,
+/** Appends remarks about changed values to the message of a row that was created, updated or planned: emptied fields, then rounded ones. */
+const withRemarks = (
+  {payload, rounded, emptied = []}: Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied'>>,
   outcome: OutcomeName,
   message: string | null,
 ) => {
+  if (!['created', 'updated', 'planned'].includes(outcome)) return message
   const fields = rounded?.filter(field => payload !== undefined && field in payload) ?? []
-  if (fields.length === 0 || !['created', 'updated', 'planned'].includes(outcome)) return message
-  return message === null ? describeRounded(fields) : `${message}. ${describeRounded(fields)}`
+  const remarks = [
+    ...(message === null ? [] : [message]),
+    ...(emptied.length > 0 ? [describeEmptied(emptied)] : []),
+    ...(fields.length > 0 ? [describeRounded(fields)] : []),
+  ]
+  return remarks.length > 0 ? remarks.join('. ') : null
 }
 
 /** Logs the lookups of a row once, before the first entry of the row itself. */
