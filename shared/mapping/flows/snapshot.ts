@@ -2,6 +2,7 @@ import {z} from 'zod'
 import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
 import {parseExpression} from '../../expressions/parse.ts'
 import {Cleaning} from '../../files/cleaning/cleaning.ts'
+import {type EditSettings, resolveEdits, SnapshotEdits} from './edits.ts'
 import {conversionTypeOf} from './field-types.ts'
 import {expressionsOf, Flow} from './flow.ts'
 import {namespacesOf, SnapshotLibrary} from './libraries.ts'
@@ -9,10 +10,16 @@ import {extendLineage, Lineage} from './lineage.ts'
 import {compileLookups, SnapshotLookup} from './lookups.ts'
 
 /** The newest snapshot format. A build refuses a snapshot with a newer format (`FROM_FUTURE`). */
-export const SNAPSHOT_FORMAT = 5
+export const SNAPSHOT_FORMAT = 6
 
-/** Returns the format of a snapshot. If no flow has nested rows, it is the older format, so that previous builds can execute the run. */
-export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => (flows.some(({nested}) => nested) ? SNAPSHOT_FORMAT : 4)
+/**
+ * Returns the format of a snapshot: the oldest that knows everything in it, so that previous builds can execute the run if possible. Format
+ * 5 added nested rows, and 6 edited values.
+ */
+export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number =>
+  flows.some(({edits, flow}) => edits || statesEdits(flow)) ? SNAPSHOT_FORMAT : flows.some(({nested}) => nested) ? 5 : 4
+
+const statesEdits = ({match, fields}: Flow) => Boolean(match?.onEdited || match?.onUnknown || fields.some(({onEdited}) => onEdited))
 
 const Field = z.object({
   apiName: z.string(),
@@ -74,6 +81,7 @@ export type SnapshotModule = z.infer<typeof SnapshotModule>
 /**
  * A flow in a snapshot. `searches` has the number of the lookup by field. `nested` is set for a subform flow whose rows are sent in the
  * create of a new parent. `required`: the CRM creates no parent without rows. `layout`: only a layout requires rows, and the CRM decides.
+ * `edits`: absent if every value is overwritten.
  */
 const SnapshotFlow = z.object({
   no: z.number(),
@@ -82,6 +90,7 @@ const SnapshotFlow = z.object({
   flow: Flow,
   searches: z.record(z.string(), z.number()).default({}),
   nested: z.enum(['required', 'layout']).optional(),
+  edits: SnapshotEdits.optional(),
 })
 export type SnapshotFlow = z.infer<typeof SnapshotFlow>
 
@@ -103,7 +112,7 @@ export const Snapshot = z.object({
   modules: z.array(SnapshotModule),
   flows: z.array(SnapshotFlow),
   /** The lineage. It is empty in snapshots from before lineages existed. */
-  lineage: Lineage.default({modules: [], flows: [], clock: 0, seed: ''}),
+  lineage: Lineage.default({modules: [], flows: [], clock: 0, seed: '', onEdited: 'overwrite'}),
   rows: RowRange.optional(),
   /** Number of the last of the import's decisions that the run applies, or 0 for none. */
   decidedUpTo: z.number().default(0),
@@ -129,6 +138,8 @@ type SnapshotInput = {
   decidedUpTo?: number
   libraries?: SnapshotLibrary[]
   context?: Snapshot['context']
+  /** The settings about edited values. A retry takes the usual choice of its chain instead of `usual`. */
+  edits?: EditSettings
 }
 
 /**
@@ -143,10 +154,12 @@ export const takeSnapshot = ({
   before = null,
   rows,
   decidedUpTo = 0,
+  edits = {org: null, modules: new Map(), usual: 'overwrite'},
   ...given
 }: SnapshotInput): Snapshot => {
   const {clock, seed} = before?.seed ? before : {clock: Date.now(), seed: given.seed}
-  const lineage = {...extendLineage(before, {flows, sources}), clock, seed}
+  const onEdited = before?.onEdited ?? edits.usual
+  const lineage = {...extendLineage(before, {flows, sources}), clock, seed, onEdited}
   const {lookups, searches} = compileLookups(flows, {modules, lineage})
   const names = [...new Set(flows.map(({module}) => module))]
   return {
@@ -162,6 +175,7 @@ export const takeSnapshot = ({
       flow,
       searches: searches[at]!,
       ...nestedOf(flow, flows, modules),
+      ...resolveEdits(flow, modules.get(flow.module)!, {...edits, usual: onEdited}),
     })),
     lineage,
     ...(rows && {rows}),

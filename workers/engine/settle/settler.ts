@@ -3,7 +3,16 @@ import type {Log} from '../../../shared/telemetry/log.ts'
 import {rowsSettled} from '../../../shared/telemetry/metrics/rows.ts'
 import {HOW, listHolders} from '../../../sql/chain-rows.ts'
 import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../../sql/database.ts'
-import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, type Settlement, settle, settleIn} from '../../../sql/ledger.ts'
+import {
+  type ChainRow,
+  GATE_SHUT,
+  type LogRow,
+  type OpenQuestion,
+  type RecordMarks,
+  type Settlement,
+  settle,
+  settleIn,
+} from '../../../sql/ledger.ts'
 import {insertQuestions, type NewQuestion} from '../../../sql/questions.ts'
 import {listMadeElsewhere} from '../../../sql/record-claims.ts'
 import {findHead} from '../../../sql/run-heads.ts'
@@ -25,6 +34,7 @@ export type SettlementParts = {
   closed: {module: number; key: string}[]
   patched: {module: number; key: string}[]
   asked: NewQuestion[]
+  marked: MarkedRow[]
   counts: Map<number, number>
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
   isProgress: boolean
@@ -37,6 +47,9 @@ export type SettlementParts = {
  */
 type KeptRow = ChainRow & {doubt?: () => OpenQuestion; madeWith?: string}
 
+/** The marks of a row's record. `key` and `moduleNo` name the row. */
+type MarkedRow = RecordMarks & {key: string; moduleNo: number}
+
 export const emptySettlement = (...batches: number[]): SettlementParts => ({
   batches,
   log: [],
@@ -46,6 +59,7 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   closed: [],
   patched: [],
   asked: [],
+  marked: [],
   counts: new Map(),
   isProgress: true,
   leave: () => {},
@@ -139,6 +153,7 @@ const merge = (
     opened: parts.flatMap(({opened: options}) => options),
     closed: parts.flatMap(({closed}) => closed),
     patched: parts.flatMap(({patched}) => patched),
+    marked: [...new Map(parts.flatMap(({marked}) => marked).map(one => [`${one.module} ${one.recordId}`, one])).values()],
     counts,
     isProgress: parts.some(({isProgress}) => isProgress),
     leaseSeconds,
@@ -238,6 +253,7 @@ const markDoubtful = (settlement: Settlement, losers: readonly KeptRow[], holder
     const entry = log.findLast(({key, module, outcome}) => key === loser.key && module === loser.module && outcome === outcomeNo(said))!
     const message = `The CRM named record ${loser.recordId}, which ${holder} made. Look for this row's record in the CRM`
     Object.assign(entry, {outcome: UNANSWERED, code: 'RECORD_HELD', message, recordId: null})
+    settlement.marked = (settlement.marked as MarkedRow[]).filter(({key, moduleNo}) => key !== loser.key || moduleNo !== loser.module)
     settlement.closed = settlement.closed.filter(({key, module}) => key !== loser.key || module !== loser.module)
     if (loser.doubt) settlement.opened.push(loser.doubt())
     for (const [outcome, change] of [
