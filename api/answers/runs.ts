@@ -69,6 +69,7 @@ export const Run = Answer({
   counts: ByName(RunCounts, 'By API name of the module'),
   mayExistTwice: Count('Rows whose record may exist twice, because a create was unanswered and a later one succeeded'),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
+  keptEdits: Count('Values that were not written, because a person had changed them in the CRM'),
   creditsSaved: Count('CRM credits that the updates of unchanged rows would have cost'),
   unmapped: z
     .array(
