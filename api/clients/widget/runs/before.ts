@@ -8,8 +8,10 @@ import {count, onDay, plural} from '../ui/format.ts'
 import {Notice} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {readByFlows, runsOf} from './choose.ts'
+import {findRepeatingFlows, sayModules} from './new-run.ts'
 import {isUnderWay} from './run.ts'
 import {StartForm} from './start-form.ts'
+import {writtenOf} from './tally.ts'
 
 type StartState = {
   connection: {name: string; state: string; writesPaused: boolean; crmUserName?: string} | null
@@ -44,6 +46,7 @@ const BeforeSheet = ({id, known: loadedImport, standing: {connection, entitlemen
     <section class="sheet" aria-labelledby="before">
       <h2 id="before">What will happen</h2>
       <${Hindrances} id=${id} connection=${connection} running=${running?.id} />
+      <${Repeats} known=${loadedImport} />
       <dl class="run-facts">
         <${Fact} name="Rows">${plural(rows, 'row')}${flows.length > 1 ? ` in ${plural(flows.length, 'flow')}` : ''}<//>
         <${Fact} name="Target">${[...new Set(flows.map(({module}) => module))].join(', ')} of ${target}<//>
@@ -71,6 +74,19 @@ const Hindrances = ({id, connection, running}: HindrancesProps) => {
   if (connection.writesPaused)
     return html`<${Notice} kind="warning" title="Writing is paused" actions=${link}>Ask an admin to resume writing on this connection. You can do a dry run.<//>`
   return null
+}
+
+/** Warns that a new run would create the records of an earlier run again. */
+const Repeats = ({known: loadedImport}: {known: LoadedImport}) => {
+  const {id} = loadedImport.import
+  const written = runsOf(loadedImport).reduce((sum, run) => sum + (run.dryRun ? 0 : writtenOf(run)), 0)
+  const repeating = findRepeatingFlows(loadedImport.import)
+  if (written === 0 || repeating.length === 0) return null
+  return html`
+    <${Notice} kind="warning" title="This run would create records a second time" actions=${html`<a class="button" href=${to('imports', id, 'mapping')}>Go to mapping</a>`}>
+      Earlier runs wrote ${plural(written, 'row')}, and rows of ${sayModules(repeating)} do not find their records. Match existing records first, or retry the last run.
+    <//>
+  `
 }
 
 const ones: Record<string, string> = {update: 'update it', skip: 'skip the row', create: 'create another record'}

@@ -11,6 +11,7 @@ import {Download} from './downloads.ts'
 import {expectFocus, useExpectedFocus} from './focus.ts'
 import {Followed} from './followed.ts'
 import {RunLine, WhyNotice} from './live-sheet.ts'
+import {findRepeatingFlows} from './new-run.ts'
 import {EveryRow, Outcomes} from './outcomes.ts'
 import {Reasons} from './reasons.ts'
 import {Retry} from './retry.ts'
@@ -76,7 +77,15 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       }
     </section>
     <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} />
-    ${loadedImport.import.state !== 'expired' && may('operator') && html`<p class="begin-anew"><a href=${to('imports', id, 'run', {new: 'yes'})}>Start a new run with all rows</a></p>`}
+    ${
+      loadedImport.import.state !== 'expired' &&
+      may('operator') &&
+      html`<p class="begin-anew">${
+        findRepeatingFlows(loadedImport.import).length === 0
+          ? html`<a href=${to('imports', id, 'run', {new: 'yes'})}>Start a new run with all rows</a>`
+          : html`A new run would create written records again. To run all rows anew, <a href=${to('imports', id, 'mapping')}>match existing records</a> first.`
+      }</p>`
+    }
   `
 }
 
