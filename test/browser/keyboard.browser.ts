@@ -135,7 +135,7 @@ const run = async (page: Page) => {
   await person.onPage(page, 'Run')
   await keys.use(button(page, /^Write 12 rows to /))
   await keys.use(page.getByRole('dialog').getByRole('button', {name: /^Write 12 rows to /}))
-  await person.runEnded(page, /^Done: no rows failed$/)
+  await person.runEnded(page, /^Imported$/)
   await keys.assertSomewhere('the end of the run')
   await keys.use(page.getByRole('link', {name: 'View rows'}))
   await person.onPage(page, 'Results')

@@ -2,7 +2,7 @@ import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import type {Connection} from '../connections/list.ts'
 import {html} from '../html.ts'
-import type {Run} from '../runs/run.ts'
+import {type Run, sayState} from '../runs/run.ts'
 import {addressOf, sayCounts} from '../runs/run-list.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
@@ -57,8 +57,14 @@ const states: Record<ListedImport['state'], {word: string; tone: Tone}> = {
   draft: {word: 'Draft', tone: 'neutral'},
   ready: {word: 'Ready', tone: 'info'},
   running: {word: 'Running', tone: 'info'},
-  done: {word: 'Done', tone: 'good'},
+  done: {word: 'Ended', tone: 'neutral'},
   expired: {word: 'Expired', tone: 'warning'},
+}
+
+/** Shows what became of the last run, where the import has one, instead of the state of the import. */
+const State = ({state, run}: {state: ListedImport['state']; run: Run | undefined}) => {
+  const {word, tone} = state === 'done' && run ? sayState(run) : states[state]
+  return html`<${Pill} tone=${tone}>${word}<//>`
 }
 
 const columnsFor = (
@@ -67,7 +73,7 @@ const columnsFor = (
 ): Column<ListedImport>[] => [
   {head: 'Name', isName: true, cell: ({id, name}) => html`<a href=${to('imports', id)}>${name}</a>`},
   {head: 'Connection', cell: ({connectorId}) => (beside ? (beside.connections.find(({id}) => id === connectorId)?.name ?? 'deleted') : '')},
-  {head: 'State', cell: ({state}) => html`<${Pill} tone=${states[state].tone}>${states[state].word}<//>`},
+  {head: 'State', cell: ({id, state}) => html`<${State} state=${state} run=${beside?.runs.get(id)} />`},
   {head: 'Last run', cell: ({id, state}) => html`<${LastRun} run=${beside?.runs.get(id)} hasRun=${state === 'done'} id=${id} />`},
   {head: 'Created', cell: ({createdAt}) => at(createdAt)},
   {

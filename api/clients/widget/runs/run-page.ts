@@ -15,7 +15,7 @@ import {findRepeatingFlows} from './new-run.ts'
 import {EveryRow, Outcomes} from './outcomes.ts'
 import {Reasons} from './reasons.ts'
 import {Retry} from './retry.ts'
-import type {Run} from './run.ts'
+import {type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
 import {useTally} from './use-tally.ts'
 
@@ -89,8 +89,4 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
   `
 }
 
-const titleOf = (run: Run) => {
-  if (run.stop) return 'Results before the run stopped'
-  const {failed, refused, unanswered} = sumCounts(run.counts)
-  return failed + refused + unanswered === 0 ? 'Done: no rows failed' : 'Done: some rows were not written'
-}
+const titleOf = (run: Run) => (run.stop ? 'Results before the run stopped' : sayState(run).word)
