@@ -30,6 +30,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     unchanged: unchangedOf(run),
     creditsSaved: Math.floor(unchangedOf(run) / recordsPerCredit),
     questions: run.questions,
+    stale: run.stale,
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,
     pause: run.pause,

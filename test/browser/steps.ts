@@ -101,10 +101,10 @@ export const tryRows = async (page: Page): Promise<void> => {
 
 /** Starts a run and confirms it. */
 export const writeRows = async (page: Page): Promise<void> => {
-  await page.getByRole('button', {name: /^Write [\d,]+ rows? to /}).click()
+  await page.getByRole('button', {name: /^Import (up to )?[\d,]+ rows?$/}).click()
   await page
     .getByRole('dialog')
-    .getByRole('button', {name: /^Write [\d,]+ rows? to /})
+    .getByRole('button', {name: /^Import (up to )?[\d,]+ rows?$/})
     .click()
 }
 

@@ -273,6 +273,9 @@ test('each step of an import shows its state', t => {
   }
   t.deepEqual(states(later).slice(3), ['todo', 'todo', 'busy', 'todo'])
   t.is(stepsOf({import: ready, checks, runs: null})[1]!.said, '1 question')
+  const tried = (stale: boolean) => stepsOf({import: ready, checks, runs: [{...run, dryRun: true, stale}]})[4]!
+  t.like(tried(false), {key: 'try', state: 'done'})
+  t.like(tried(true), {key: 'try', state: 'todo', said: 'out of date'}, 'the file or the mapping changed since the dry run')
 })
 
 test('a sample of a file always fits the limits of the server', t => {

@@ -8,6 +8,7 @@ import {count, onDay, plural} from '../ui/format.ts'
 import {Notice} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {readByFlows, runsOf} from './choose.ts'
+import {expectRows} from './expected-rows.ts'
 import {findRepeatingFlows, sayModules} from './new-run.ts'
 import {isUnderWay} from './run.ts'
 import {StartForm} from './start-form.ts'
@@ -54,7 +55,7 @@ const BeforeSheet = ({id, known: loadedImport, standing: {connection, entitlemen
         ${entitlements && html`<${Fact} name="Your plan">${sayRoom(entitlements, rows)}<//>`}
         <${Fact} name="Dry run">${sayTried(loadedImport, id)}<//>
       </dl>
-      <${StartForm} importId=${id} sources=${reads} dryRun=${false} target=${target} isHindered=${isHindered} onStarted=${onStarted} />
+      <${StartForm} importId=${id} sources=${reads} dryRun=${false} target=${target} isHindered=${isHindered} expected=${expectRows(loadedImport, rows)} onStarted=${onStarted} />
     </section>
   `
 }
@@ -113,7 +114,7 @@ const sayRoom = ({limits, usage: {rows, periodEnd}, overageEnabled}: NonNullable
 const sayTried = (loadedImport: LoadedImport, id: string): Markup => {
   const tried = runsOf(loadedImport).find(({dryRun, endedAt}) => dryRun && endedAt !== null)
   if (!tried) return html`None yet. <a href=${to('imports', id, 'try')}>Start a dry run</a> to preview the result without writing.`
-  return html`${onDay(tried.endedAt)}. <a href=${to('imports', id, 'try', {run: tried.id})}>View result</a>`
+  return html`${onDay(tried.endedAt)}${tried.stale ? ', out of date: files, mapping or settings have changed since' : ''}. <a href=${to('imports', id, 'try', {run: tried.id})}>View result</a>`
 }
 
 const readStanding = async (connectorId: string, signal: AbortSignal): Promise<StartState> => {

@@ -21,6 +21,8 @@ export type Run = {
   unchanged?: number
   creditsSaved?: number
   questions: number
+  /** Whether the plan of an ended dry run is out of date. Earlier versions of Lading do not send it. */
+  stale?: boolean | null
   progress: Progress | null
   stop: Stop | null
   pause: {code: string; message: string} | null
