@@ -14,6 +14,7 @@ import {Page} from '../ui/page.ts'
 import {PagedTable, usePages} from '../ui/paged-table.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import type {Column} from '../ui/table.ts'
+import {DropAnywhere} from './drop-anywhere.ts'
 import type {Imported} from './import.ts'
 import {DeleteImport, RenameImport} from './rename.ts'
 
@@ -39,6 +40,7 @@ export const Imports = () => {
   const columns = columnsFor(beside.data, (what, found) => setAsked({what, found}))
   return html`
     <${Page} title="Imports" lead="An import writes the rows of one or more files to your CRM." actions=${may('operator') && html`<a class="button main" href=${to('imports', 'new')}>New import</a>`}>
+      ${beside.data && may('operator') && html`<${DropAnywhere} connections=${beside.data.connections} />`}
       <${PagedTable} of=${imports} caption="Imports, newest first" columns=${columns} empty=${html`<${Empty} />`} />
       <${Problem} error=${beside.error} title="Could not load connections and last runs" again=${beside.again} />
       ${asked?.what === 'rename' && html`<${RenameImport} found=${asked.found} onClose=${() => setAsked(null)} onDone=${imports.again} />`}
@@ -49,7 +51,7 @@ export const Imports = () => {
 
 const Empty = () => html`
   <p><strong>No imports yet</strong></p>
-  <p>Upload a file, map its columns, preview the result with a dry run, then start the import. You get a result for every row.</p>
+  <p>${may('operator') && 'Drop a file anywhere on this page, or create an import. '}Then map its columns, preview the result with a dry run, and start the import. You get a result for every row.</p>
   ${may('operator') && html`<p><a class="button main" href=${to('imports', 'new')}>Create an import</a></p>`}
 `
 
