@@ -160,8 +160,8 @@ const readRunning = (world: SimulatorState, current: any, given: Record<string, 
   if (wanted.toSorted().join() !== running.toSorted().join()) throw new TypeError('The stand-in does not change the phase that is running')
   const end = endOf(given, current.start_date) ?? current.end_date
   if (end <= world.clock.now()) throw invalid('The end date of a phase must be in the future.', {param: 'phases[0][end_date]'})
-  const {trial_end: trial = current.trial_end} = given
-  if ((trial ?? current.trial_end) !== current.trial_end) throw new TypeError('The stand-in does not move a trial by its schedule')
+  const trialEnd = given.trial_end ?? current.trial_end
+  if (trialEnd !== current.trial_end) throw new TypeError('The stand-in does not move a trial by its schedule')
   return {...current, ...chosen(given), items, end_date: end}
 }
 

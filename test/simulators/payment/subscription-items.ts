@@ -73,7 +73,7 @@ export const creditUnused = (world: SimulatorState, item: Thing, at: number): Th
     const start = Math.max(at, debit.start)
     const credit = end <= at ? 0 : Math.round((debit.amount * (end - start)) / (end - debit.start))
     if (debit.start < at) left.push({...debit, end: Math.min(end, at), amount: debit.amount - credit})
-    if (credit > 0) lines.push(createLine(world, {item, amount: -credit, start, end, description, isProration: true}))
+    if (credit !== 0) lines.push(createLine(world, {item, amount: -credit, start, end, description, isProration: true}))
   }
   keepBooks(world, item.id, {anchor, debits: left})
   return lines
