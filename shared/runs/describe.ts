@@ -29,6 +29,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     mayExistTwice: mayExistTwiceOf(run),
     unchanged: unchangedOf(run),
     creditsSaved: Math.floor(unchangedOf(run) / recordsPerCredit),
+    unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
     questions: run.questions,
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,
