@@ -26,7 +26,14 @@ export const describeEnding = (out: Output, run: Json): string[] => {
   const head = stop
     ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
     : `${out.style('bold', `${what} ended`)} after ${duration(seconds)}`
-  return [head, ...countLines(out, counts), ...unchangedLines(run), ...questionLines(run, questions), ...nextLines(out, run, id)]
+  return [
+    head,
+    ...countLines(out, counts),
+    ...unchangedLines(run),
+    ...unmappedLines(run),
+    ...questionLines(run, questions),
+    ...nextLines(out, run, id),
+  ]
 }
 
 const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
@@ -51,6 +58,12 @@ const unchangedLines = ({unchanged = 0, creditsSaved = 0}: Json) =>
   unchanged > 0
     ? [`  ${count(unchanged)} skipped rows were unchanged${creditsSaved > 0 ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}.`]
     : []
+
+const unmappedLines = ({unmapped = []}: Json): string[] =>
+  unmapped.map(
+    ({flowId, field, cells}: Json) =>
+      `  ${clean(field)} of flow ${clean(flowId)}: ${plural(cells, 'cell')} without an entry in the value map.`,
+  )
 
 const countLines = (out: Output, counts: Record<string, Record<string, number>>) =>
   Object.entries(counts).map(([module, of]) => {

@@ -17,6 +17,8 @@ export type Run = {
   /** Skipped rows whose record already held every value. Earlier versions of Lading do not send it. */
   unchanged?: number
   creditsSaved?: number
+  /** Cells without an entry in a value map. Earlier versions of Lading do not send it. */
+  unmapped?: {flowId: string; field: string; cells: number}[]
   questions: number
   progress: Progress | null
   stop: Stop | null
