@@ -139,6 +139,7 @@ export type Settlement = {
   closed: RowName[]
   counts: number[]
   patched?: RowName[]
+  tagged?: RowName[]
   /** Numbers to add to the run's counts of unmapped cells, at most one per flow and field. */
   unmapped?: UnmappedCells[]
   cursor: {flow: number; lowWater: number; pass?: number}
@@ -176,6 +177,7 @@ const valuesOf = (s: Settlement) =>
     'opened.creates': s.opened.map(({creates = 0}) => creates),
     ...columnsOf('closed', s.closed, ['module', 'key']),
     ...columnsOf('patched', s.patched ?? [], ['module', 'key']),
+    ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
     ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
   })
 
@@ -202,6 +204,7 @@ const settleNamed =
      from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[]) as k(module, key, record_id, how, match_key, twice)
      on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
        may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
+       tagged = chain_rows.tagged and chain_rows.record_id = excluded.record_id,
        how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
    opened as (
      insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, ended, creates,
@@ -230,6 +233,9 @@ const settleNamed =
      where run_cursors.run_no = @run and flow_no = @cursor.flow::smallint and pass = @cursor.pass::smallint),
    patched as (
      update chain_rows set patched = true from head, unnest(@patched.module::smallint[], @patched.key::text[]) as p(module, key)
+     where chain_no = @chain and module_no = p.module and row_key = p.key),
+   tagged as (
+     update chain_rows set tagged = true from head, unnest(@tagged.module::smallint[], @tagged.key::text[]) as p(module, key)
      where chain_no = @chain and module_no = p.module and row_key = p.key),
    unmapped as (
      insert into unmapped_cells (run_no, flow_no, field, cells)

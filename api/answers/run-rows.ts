@@ -7,7 +7,7 @@ import {LogRecord, Run} from './runs.ts'
 const ended = {
   module: z.string().describe('API name of the module'),
   moduleLabel: z.string().describe('Its label in the CRM'),
-  phase: z.enum(PHASES).describe('The phase: writing, patching or matching the record, or looking up a link'),
+  phase: z.enum(PHASES).describe('The phase: writing, patching, matching or tagging the record, or looking up a link'),
   outcome: z.enum(OUTCOMES).describe('The outcome'),
   action: z.enum(PLAN_ACTIONS).nullable().describe('For a dry run: the planned action. Null for a run that writes, and for a lookup'),
   code: z.string().nullable().describe('The code of the reason, from the CRM or this service. Null: none'),

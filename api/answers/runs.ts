@@ -112,7 +112,7 @@ export const LogRecord = Answer({
   flowId: z.string().nullable().describe('The flow. Null: none given'),
   rowNumber: z.int().positive().nullable().describe('Number of the row in its file, from 1. Null: not given'),
   module: z.string().describe('API name of the module. Empty: no longer known'),
-  phase: z.enum(PHASES).describe('The phase: writing, patching or matching the record, or looking up a link'),
+  phase: z.enum(PHASES).describe('The phase: writing, patching, matching or tagging the record, or looking up a link'),
   target: z.string().describe('API name of the field concerned. Empty: none'),
   attempt: Count('How often the row was sent. 0: settled without sending'),
   recordId: z.string().nullable().describe("The CRM's id of the record. Null: not known"),

@@ -15,6 +15,8 @@ const FIXES: Record<string, string> = {
   invalid_value: 'Correct the cells, add a cleaning step or a transform, or choose how the column is read',
   limit: 'Split the file, run it in ranges of rows, retry the run to continue it, or choose a plan with more rows per run',
   more: 'Correct what is listed, then check again',
+  not_on_layout: 'Choose another layout, add the field to the layout in the CRM, or remove the mapping',
+  option_missing: 'Choose a layout or rule that the CRM has. If it is new, read the CRM again: POST /orgs/{org}/discovery/run',
   not_in_picklist: 'Map these words to options (values), correct them, or send them unchanged (picklist "pass")',
   parent_failed: 'Fill the column that names the parent, or exclude such rows with a filter',
   parent_flow: 'Correct the flow of the parents, then check again',

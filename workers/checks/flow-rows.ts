@@ -51,10 +51,11 @@ export const checkRows = async (check: FlowCheck): Promise<number> => {
 }
 
 /** Returns the fields without which the CRM creates no record. Subforms are left out, because separate flows fill them. */
-const requiredOf = ({fields}: DiscoveredModule, {nestedFlows: nests = []}: CompiledFlow) =>
+const requiredOf = ({fields}: DiscoveredModule, {nestedFlows: nests = [], layout}: CompiledFlow) =>
   fields
     .filter(({required, creatable, readOnly}) => required && creatable && !readOnly)
     .map(({apiName}) => apiName)
+    .concat(layout?.requires ?? [])
     .filter(name => !nests.some(({subform}) => subform.field === name))
 
 const judge = (check: FlowCheck, required: string[], read: FileRow, evaluated: EvaluatedExpressions | undefined): boolean => {

@@ -1,3 +1,4 @@
+import type {RecordOptions} from '../../shared/crm/crm.ts'
 import type {SnapshotLookup} from '../../shared/mapping/flows/lookups.ts'
 import type {Snapshot, SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/mapping/flows/snapshot.ts'
 import type {Rules} from '../../shared/mapping/flows/value.ts'
@@ -14,9 +15,9 @@ import type {CompiledSubformFlow} from './subform/record-order.ts'
 
 /**
  * Operation codes as the ledger stores them. `again`: the row is to be planned again. `replace`: a subform row, written with all other rows
- * of its parent.
+ * of its parent. `tag`: a written record gets the tags of its flow.
  */
-export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4} as const
+export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4, tag: 5} as const
 export type StepKind = 'create' | 'update'
 export type BatchKind = StepKind | 'replace'
 
@@ -151,6 +152,12 @@ export type CompiledFlow = {
   isReferenced?: boolean
   /** The fields that a patch pass writes. Only the compiled flow of a patch pass has it. */
   patchPlan?: PatchPlan
+  /** The tags that a tag pass adds. Only the compiled flow of a tag pass has them. */
+  tags?: string[]
+  /** What the CRM does besides storing the values. */
+  options?: RecordOptions
+  /** The flow's layout, with the fields that a create must fill. */
+  layout?: {name: string; requires: string[]}
 }
 
 export type CompileFlowInput = Pick<Snapshot, 'sources' | 'modules'> &

@@ -3,6 +3,7 @@ import {LIMITS} from '../../expressions/limits.ts'
 import {Parent} from './parent.ts'
 import {Patch} from './patch.ts'
 import {Subform} from './subform.ts'
+import {writeOptions} from './write-options.ts'
 
 /** One JavaScript expression; `expressions/README.md` describes what it can use. */
 const Expression = z.string().min(1).max(LIMITS.sourceChars)
@@ -97,7 +98,7 @@ const Match = z.strictObject({
     .enum(['skip', 'write'])
     .optional()
     .describe(
-      'The found record already holds every value: skip the row with the code `UNCHANGED`, or update it all the same. New flows skip; stored flows without this key write',
+      'The found record already holds every value: skip the row with the code `UNCHANGED`, or update it all the same. New flows skip, or write if `automations` is true; stored flows without this key write',
     ),
 })
 
@@ -117,6 +118,7 @@ export const Flow = z
     fields: z.array(Mapping).min(1).max(500).describe('The field mappings'),
     parent: Parent.optional().describe('Links rows to the records of another flow’s rows'),
     subform: Subform.optional().describe('Writes rows into a subform of another flow’s records'),
+    ...writeOptions,
   })
   .meta({id: 'Flow', description: 'Writes one module from one file'})
 export type Flow = z.output<typeof Flow>
@@ -135,8 +137,9 @@ export const Flows = z.array(Flow).min(1).max(50).describe('Flows in the order t
 
 /** Adds the options that new flows get by default. A stored flow without these options keeps its behaviour. */
 export const addFlowDefaults = (flows: Flow[]): Flow[] =>
-  flows.map(flow =>
-    flow.match?.onOne === 'update' ? {...flow, match: {...flow.match, unchanged: flow.match.unchanged ?? ('skip' as const)}} : flow,
-  )
+  flows.map(flow => {
+    const unchanged = flow.match?.unchanged ?? (flow.automations ? ('write' as const) : ('skip' as const))
+    return flow.match?.onOne === 'update' ? {...flow, match: {...flow.match, unchanged}} : flow
+  })
 
 export {findIssues, type Issue} from './issues.ts'

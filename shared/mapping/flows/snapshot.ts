@@ -7,13 +7,18 @@ import {expressionsOf, Flow} from './flow.ts'
 import {namespacesOf, SnapshotLibrary} from './libraries.ts'
 import {extendLineage, Lineage} from './lineage.ts'
 import {compileLookups, SnapshotLookup} from './lookups.ts'
+import {findLayoutLimits, writeOptions} from './write-options.ts'
 
 /** The newest snapshot format. A build refuses a snapshot with a newer format (`FROM_FUTURE`). */
 export const SNAPSHOT_FORMAT = 6
 
-/** Returns the oldest format with everything that the flows use, so that previous builds can execute the run: 5 nested rows, 6 value maps. */
+/**
+ * Returns the oldest format with everything that the flows use, so that previous builds can execute the run: 5 nested rows, 6 write options
+ * and value maps.
+ */
 export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => {
-  if (flows.some(({flow}) => flow.fields.some(({values}) => values != null))) return 6
+  const hasOptions = flows.some(({flow}) => Object.keys(writeOptions).some(name => name in flow))
+  if (hasOptions || flows.some(({flow}) => flow.fields.some(({values}) => values != null))) return 6
   return flows.some(({nested}) => nested) ? 5 : 4
 }
 
@@ -77,6 +82,7 @@ export type SnapshotModule = z.infer<typeof SnapshotModule>
 /**
  * A flow in a snapshot. `searches` has the number of the lookup by field. `nested` is set for a subform flow whose rows are sent in the
  * create of a new parent. `required`: the CRM creates no parent without rows. `layout`: only a layout requires rows, and the CRM decides.
+ * The key `layout` holds the mapped fields that are not on the flow's layout, and the fields that it requires.
  */
 const SnapshotFlow = z.object({
   no: z.number(),
@@ -85,6 +91,7 @@ const SnapshotFlow = z.object({
   flow: Flow,
   searches: z.record(z.string(), z.number()).default({}),
   nested: z.enum(['required', 'layout']).optional(),
+  layout: z.object({name: z.string(), drops: z.array(z.string()), requires: z.array(z.string())}).optional(),
 })
 export type SnapshotFlow = z.infer<typeof SnapshotFlow>
 
@@ -165,6 +172,7 @@ export const takeSnapshot = ({
       flow,
       searches: searches[at]!,
       ...nestedOf(flow, flows, modules),
+      ...layoutOf(flow, modules),
     })),
     lineage,
     ...(rows && {rows}),
@@ -183,6 +191,11 @@ const nestedOf = ({subform}: Flow, flows: Flow[], modules: SnapshotInput['module
   const field = modules.get(parents?.module ?? '')?.fields.find(({apiName}) => apiName === subform?.field)
   if (!field?.creatable) return {}
   return field.required ? {nested: 'required'} : field.layoutRequired ? {nested: 'layout'} : {}
+}
+
+const layoutOf = (flow: Flow, modules: SnapshotInput['modules']): Pick<SnapshotFlow, 'layout'> => {
+  const layout = findLayoutLimits(flow, modules.get(flow.module))
+  return layout ? {layout} : {}
 }
 
 /** Returns the libraries and the context that the expressions use. Others are not stored. */

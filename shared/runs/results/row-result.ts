@@ -24,7 +24,7 @@ export type OutcomeEntry = {
   /** Whether an earlier send of this row's create was never answered, so that the record may exist twice. */
   disclosed?: boolean
   /** The phase of the entry. Only `write`, the default, decides the result. Other phases are reported in `Error`. */
-  phase?: 'write' | 'patch' | 'match' | 'lookup'
+  phase?: 'write' | 'patch' | 'match' | 'lookup' | 'tag'
   /** Label of the field that the entry concerns: the field of a patch or a lookup, or the field whose value failed. */
   target?: string | null
 }

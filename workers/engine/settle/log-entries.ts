@@ -20,7 +20,7 @@ export const logMayExistTwice = (
 export type LogDetails = {recordId?: string | null; code?: string | null; message?: string | null; target?: string | null}
 
 export const logOutcome = (
-  {flow, settled}: {flow: {no: number; module: {no: number}; patchPlan?: unknown}; settled: SettlementParts},
+  {flow, settled}: {flow: {no: number; module: {no: number}; patchPlan?: unknown; tags?: unknown}; settled: SettlementParts},
   row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'notes'> & Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied'>>,
   outcome: OutcomeName,
   logDetails: LogDetails & {attempt: number},
@@ -34,7 +34,7 @@ export const logOutcome = (
     flow: flow.no,
     number: row.number,
     module,
-    phase: PHASES.indexOf(flow.patchPlan ? 'patch' : 'write'),
+    phase: PHASES.indexOf(flow.tags ? 'tag' : flow.patchPlan ? 'patch' : 'write'),
     target,
     attempt,
     recordId,
@@ -42,8 +42,8 @@ export const logOutcome = (
     code: code && plain(code, 100),
     message: message && plain(message, longestMessage),
   })
-  // A patch does not change the outcome under which a row is counted.
-  if (flow.patchPlan) return
+  // Patches and tags do not change the outcome under which a row is counted.
+  if (flow.patchPlan || flow.tags) return
   if (row.counted) add(settled.counts, countAt(module, row.counted), -1)
   add(settled.counts, countAt(module, outcome), 1)
   row.counted = outcome

@@ -25,6 +25,7 @@ export type SettlementParts = {
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
   patched: {module: number; key: string}[]
+  tagged: {module: number; key: string}[]
   asked: NewQuestion[]
   counts: Map<number, number>
   /** Cells to add to the run's counts of unmapped cells. */
@@ -48,6 +49,7 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   opened: [],
   closed: [],
   patched: [],
+  tagged: [],
   asked: [],
   counts: new Map(),
   unmapped: [],
@@ -143,6 +145,7 @@ const merge = (
     opened: parts.flatMap(({opened: options}) => options),
     closed: parts.flatMap(({closed}) => closed),
     patched: parts.flatMap(({patched}) => patched),
+    tagged: parts.flatMap(({tagged}) => tagged),
     unmapped: parts.flatMap(({unmapped}) => unmapped),
     counts,
     isProgress: parts.some(({isProgress}) => isProgress),
