@@ -49,7 +49,7 @@ export const ModuleOrder = Answer({
 
 export const moduleExample = {
   ...{key: 'leads', order: 1, apiName: 'Leads', connectorId: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3', enabled: true, singular: null},
-  ...{uniqueFields: ['Email'], match: {by: ['Email'], onOne: 'update'}, exclusions: ['Lead_Image'], seedMappings: []},
+  ...{uniqueFields: ['Email'], match: {by: ['Email'], onOne: 'update'}, exclusions: ['Lead_Image'], seedMappings: [], onEdited: 'keep'},
   ...{label: 'Leads', crmSingular: 'Lead', kind: 'default', creatable: true, editable: true, visible: true, removed: false},
   ...{layouts: [{id: '4400001000000000091', name: 'Standard'}], assignmentRules: [], hasWriteOptions: true},
 }

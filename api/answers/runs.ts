@@ -69,6 +69,7 @@ export const Run = Answer({
   counts: ByName(RunCounts, 'By API name of the module'),
   mayExistTwice: Count('Rows whose record may exist twice, because a create was unanswered and a later one succeeded'),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
+  keptEdits: Count('Values that were not written, because a person had changed them in the CRM'),
   creditsSaved: Count('CRM credits that the updates of unchanged rows would have cost'),
   unmapped: z
     .array(
@@ -82,6 +83,12 @@ export const Run = Answer({
       'Cells whose value has no entry in the value map of the field, up to the last row that is done. Inherited rows are not counted',
     ),
   questions: Count('Questions for people. Rows wait for the answers'),
+  stale: z
+    .boolean()
+    .nullable()
+    .describe(
+      'Whether the plan of an ended dry run is out of date: files, flows, libraries, settings or the plan of the org changed. Null: not known',
+    ),
   progress: progress.nullable().describe('Progress. Null for an external run, whose total is not known'),
   stop: Stop.nullable().describe('Why it stopped. Null: it was not stopped'),
   pause: Answer({code: z.string().describe('The reason, for programs'), message: z.string().describe('The reason, in words')})

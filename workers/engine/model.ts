@@ -1,4 +1,4 @@
-import type {RecordOptions} from '../../shared/crm/crm.ts'
+import type {CrmRecord, RecordOptions} from '../../shared/crm/crm.ts'
 import type {SnapshotLookup} from '../../shared/mapping/flows/lookups.ts'
 import type {Snapshot, SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/mapping/flows/snapshot.ts'
 import type {Rules} from '../../shared/mapping/flows/value.ts'
@@ -8,6 +8,7 @@ import type {OutcomeName} from '../../sql/run-log.ts'
 import type {FlowProgram} from './compose/flow-program.ts'
 import type {LookupNote} from './compose/link-rows.ts'
 import type {ParentCandidates, ParentLink} from './compose/parents.ts'
+import type {ModuleMarks} from './edits/record-marks.ts'
 import type {PatchPlan} from './patch/build-patches.ts'
 import type {NestableRows} from './read/nested-reader.ts'
 import type {NestedRows} from './send/nested-rows.ts'
@@ -33,6 +34,12 @@ export type ImportRow = {
   matches: string[]
   /** The ids of matching records that held every value of the payload when they were read. */
   unchanged?: string[]
+  /** The matching records as they were read. Only rows of flows that keep edits have them, until the row waits for a row lock. */
+  known?: CrmRecord[] | undefined
+  /** Values that the record held already. They were left out of the payload. */
+  confirmed?: Record<string, unknown>
+  /** Fields that were left out of the payload, because a person edited them. They are logged with the row's next entry. */
+  keptEdits?: string[]
   /** Whether the payload has a unique key, by which a lost create can be found again. */
   hasUniqueKey: boolean
   /** The number of the last attempt that was sent or logged. */
@@ -141,6 +148,10 @@ export type CompiledFlow = {
   /** The fields that are read with each matched record, so that unchanged records are skipped. If null, each update is sent. */
   comparedFields: FlowField[] | null
   parent?: ParentLink | null
+  /** What happens to values that people edited. Null: they are overwritten. */
+  edits?: EditRules | null
+  /** The marks of the module's records. Null: what is written is not remembered. */
+  marks?: ModuleMarks | null
   /**
    * The link to the parents, the parents' subform field and the parents' module. Only flows of subform rows have these. `nested` is
    * documented at the snapshot's flow.
@@ -158,6 +169,17 @@ export type CompiledFlow = {
   options?: RecordOptions
   /** The flow's layout, with the fields that a create must fill. */
   layout?: {name: string; requires: string[]}
+}
+
+/**
+ * How a flow treats values that people edited. `fields`: the fields that can be compared. `choices`: the fields that are not overwritten.
+ * `skipsUnchanged`: a row whose record holds every value is not written.
+ */
+export type EditRules = {
+  fields: ReadonlyMap<string, FlowField>
+  choices: ReadonlyMap<string, 'keep' | 'ask'>
+  onUnknown: 'write' | 'keep'
+  skipsUnchanged: boolean
 }
 
 export type CompileFlowInput = Pick<Snapshot, 'sources' | 'modules'> &

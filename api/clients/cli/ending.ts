@@ -1,4 +1,5 @@
 import type {Json} from '../http.ts'
+import {describeRunState} from '../run-state.ts'
 import {EXIT} from './exit-codes.ts'
 import type {Output} from './output.ts'
 import {clean, count, duration, plural} from './phrases.ts'
@@ -23,18 +24,22 @@ export const describeEnding = (out: Output, run: Json): string[] => {
   const {counts, stop, dryRun, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
   const what = dryRun ? 'The dry run' : 'The run'
+  const {word, tone} = describeRunState(run as Parameters<typeof describeRunState>[0], count)
   const head = stop
     ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
-    : `${out.style('bold', `${what} ended`)} after ${duration(seconds)}`
+    : `${out.style(['bold', TONES[tone]], word)} after ${duration(seconds)}`
   return [
     head,
     ...countLines(out, counts),
     ...unchangedLines(run),
     ...unmappedLines(run),
+    ...keptEditLines(run),
     ...questionLines(run, questions),
     ...nextLines(out, run, id),
   ]
 }
+
+const TONES = {neutral: 'dim', info: 'cyan', good: 'green', warning: 'yellow', bad: 'red'} as const
 
 const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
   created: 'green',
@@ -64,6 +69,9 @@ const unmappedLines = ({unmapped = []}: Json): string[] =>
     ({flowId, field, cells}: Json) =>
       `  ${clean(field)} of flow ${clean(flowId)}: ${plural(cells, 'cell')} without an entry in the value map.`,
   )
+
+const keptEditLines = ({keptEdits = 0}: Json) =>
+  keptEdits > 0 ? [`  ${plural(keptEdits, 'value')} that people changed in the CRM ${keptEdits === 1 ? 'was' : 'were'} kept.`] : []
 
 const countLines = (out: Output, counts: Record<string, Record<string, number>>) =>
   Object.entries(counts).map(([module, of]) => {

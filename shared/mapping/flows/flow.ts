@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {LIMITS} from '../../expressions/limits.ts'
+import {OnEdited} from './edits.ts'
 import {Parent} from './parent.ts'
 import {Patch} from './patch.ts'
 import {Subform} from './subform.ts'
@@ -79,6 +80,9 @@ const Mapping = z
       .nullish()
       .describe('Date format of the column if it is not ISO 8601: `dd/MM/yyyy` or `DD/MM/YYYY`, `d MMM yy HH:mm`'),
     zone: z.string().max(100).nullish().describe('Time zone of a time without an offset, such as `Europe/Berlin`'),
+    onEdited: OnEdited.nullish().describe(
+      'A person edited the value in the CRM since it was last written: overwrite it, keep it, or hold the row back and ask. Default: `match.onEdited`',
+    ),
     patch: Patch.nullish().describe('Write the field after all rows of all flows; null writes it with the row'),
   })
   .meta({id: 'Mapping', description: 'How one field gets its value'})
@@ -100,6 +104,13 @@ const Match = z.strictObject({
     .describe(
       'The found record already holds every value: skip the row with the code `UNCHANGED`, or update it all the same. New flows skip, or write if `automations` is true; stored flows without this key write',
     ),
+  onEdited: OnEdited.optional().describe(
+    'A person edited values of the found record since they were last written: overwrite them, keep them, or hold the row back and ask. Default: the setting of the module, then of the org; without one, schedules keep and other runs overwrite',
+  ),
+  onUnknown: z
+    .enum(['write', 'keep'])
+    .optional()
+    .describe('What `keep` and `ask` do with values of which it is unknown what was last written: write (default), or keep the CRM’s'),
 })
 
 export const Flow = z

@@ -1,5 +1,6 @@
 import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
 import type {Namespaces} from '../../expressions/parse.ts'
+import {editIssues} from './edits.ts'
 import {expressionIssues} from './expression-issues.ts'
 import {conversionTypeOf} from './field-types.ts'
 import type {Flow} from './flow.ts'
@@ -28,6 +29,7 @@ export const findIssues = (flows: Flow[], input: IssuesInput): FlowIssue[] => [
       ...subformIssues(flows, at, input),
       ...patchIssues(flow, input.modules.get(flow.module)),
       ...optionIssues(flow, input.modules.get(flow.module)),
+      ...editIssues(flow, input.modules.get(flow.module)),
     ].map(({path, ...rest}) => ({path: [at, ...path], ...rest})),
   ),
 ]

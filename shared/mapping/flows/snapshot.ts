@@ -2,6 +2,7 @@ import {z} from 'zod'
 import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
 import {parseExpression} from '../../expressions/parse.ts'
 import {Cleaning} from '../../files/cleaning/cleaning.ts'
+import {type EditSettings, resolveEdits, SnapshotEdits} from './edits.ts'
 import {conversionTypeOf} from './field-types.ts'
 import {expressionsOf, Flow} from './flow.ts'
 import {namespacesOf, SnapshotLibrary} from './libraries.ts'
@@ -13,14 +14,17 @@ import {findLayoutLimits, writeOptions} from './write-options.ts'
 export const SNAPSHOT_FORMAT = 6
 
 /**
- * Returns the oldest format with everything that the flows use, so that previous builds can execute the run: 5 nested rows, 6 write options
- * and value maps.
+ * Returns the oldest format with everything that the flows use, so that previous builds can execute the run: 5 nested rows, 6 write
+ * options, value maps and edited values.
  */
 export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => {
-  const hasOptions = flows.some(({flow}) => Object.keys(writeOptions).some(name => name in flow))
-  if (hasOptions || flows.some(({flow}) => flow.fields.some(({values}) => values != null))) return 6
+  if (flows.some(({edits, flow}) => edits || statesEdits(flow) || statesOptions(flow) || mapsValues(flow))) return SNAPSHOT_FORMAT
   return flows.some(({nested}) => nested) ? 5 : 4
 }
+
+const statesOptions = (flow: Flow) => Object.keys(writeOptions).some(name => name in flow)
+const mapsValues = ({fields}: Flow) => fields.some(({values}) => values != null)
+const statesEdits = ({match, fields}: Flow) => Boolean(match?.onEdited || match?.onUnknown || fields.some(({onEdited}) => onEdited))
 
 const Field = z.object({
   apiName: z.string(),
@@ -83,6 +87,7 @@ export type SnapshotModule = z.infer<typeof SnapshotModule>
  * A flow in a snapshot. `searches` has the number of the lookup by field. `nested` is set for a subform flow whose rows are sent in the
  * create of a new parent. `required`: the CRM creates no parent without rows. `layout`: only a layout requires rows, and the CRM decides.
  * The key `layout` holds the mapped fields that are not on the flow's layout, and the fields that it requires.
+ * `edits`: absent if every value is overwritten.
  */
 const SnapshotFlow = z.object({
   no: z.number(),
@@ -92,6 +97,7 @@ const SnapshotFlow = z.object({
   searches: z.record(z.string(), z.number()).default({}),
   nested: z.enum(['required', 'layout']).optional(),
   layout: z.object({name: z.string(), drops: z.array(z.string()), requires: z.array(z.string())}).optional(),
+  edits: SnapshotEdits.optional(),
 })
 export type SnapshotFlow = z.infer<typeof SnapshotFlow>
 
@@ -113,7 +119,7 @@ export const Snapshot = z.object({
   modules: z.array(SnapshotModule),
   flows: z.array(SnapshotFlow),
   /** The lineage. It is empty in snapshots from before lineages existed. */
-  lineage: Lineage.default({modules: [], flows: [], clock: 0, seed: ''}),
+  lineage: Lineage.default({modules: [], flows: [], clock: 0, seed: '', onEdited: 'overwrite'}),
   rows: RowRange.optional(),
   /** Number of the last of the import's decisions that the run applies, or 0 for none. */
   decidedUpTo: z.number().default(0),
@@ -139,6 +145,8 @@ type SnapshotInput = {
   decidedUpTo?: number
   libraries?: SnapshotLibrary[]
   context?: Snapshot['context']
+  /** The settings about edited values. A retry takes the usual choice of its chain instead of `usual`. */
+  edits?: EditSettings
 }
 
 /**
@@ -153,10 +161,12 @@ export const takeSnapshot = ({
   before = null,
   rows,
   decidedUpTo = 0,
+  edits = {org: null, modules: new Map(), usual: 'overwrite'},
   ...given
 }: SnapshotInput): Snapshot => {
   const {clock, seed} = before?.seed ? before : {clock: Date.now(), seed: given.seed}
-  const lineage = {...extendLineage(before, {flows, sources}), clock, seed}
+  const onEdited = before?.onEdited ?? edits.usual
+  const lineage = {...extendLineage(before, {flows, sources}), clock, seed, onEdited}
   const {lookups, searches} = compileLookups(flows, {modules, lineage})
   const names = [...new Set(flows.map(({module}) => module))]
   return {
@@ -173,6 +183,7 @@ export const takeSnapshot = ({
       searches: searches[at]!,
       ...nestedOf(flow, flows, modules),
       ...layoutOf(flow, modules),
+      ...resolveEdits(flow, modules.get(flow.module)!, {...edits, usual: onEdited}),
     })),
     lineage,
     ...(rows && {rows}),

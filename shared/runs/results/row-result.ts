@@ -1,3 +1,5 @@
+import type {PHASES} from '../../../sql/run-log.ts'
+
 /** A module in result files. `label` is the module's name at the connection. */
 export type ResultModule = {apiName: string; label: string}
 
@@ -24,8 +26,8 @@ export type OutcomeEntry = {
   /** Whether an earlier send of this row's create was never answered, so that the record may exist twice. */
   disclosed?: boolean
   /** The phase of the entry. Only `write`, the default, decides the result. Other phases are reported in `Error`. */
-  phase?: 'write' | 'patch' | 'match' | 'lookup' | 'tag'
-  /** Label of the field that the entry concerns: the field of a patch or a lookup, or the field whose value failed. */
+  phase?: (typeof PHASES)[number]
+  /** Label of the field that the entry concerns: the field of a patch, a lookup or an edit, or the field whose value failed. */
   target?: string | null
 }
 

@@ -7,8 +7,9 @@ import {rulesOf} from '../../../shared/mapping/flows/rules.ts'
 import type {Snapshot, SnapshotFlow, SnapshotSource} from '../../../shared/mapping/flows/snapshot.ts'
 import {parentOf} from '../../../shared/mapping/flows/subform.ts'
 import {valueMapOf} from '../../../shared/mapping/flows/value-map.ts'
+import {isComparable} from '../match/compare-values.ts'
 import {listComparable} from '../match/unchanged-records.ts'
-import type {CompiledFlow, CompileFlowInput, FieldMapping, FlowField, Link} from '../model.ts'
+import type {CompiledFlow, CompileFlowInput, EditRules, FieldMapping, FlowField, Link} from '../model.ts'
 import type {CompiledSubformFlow} from '../subform/record-order.ts'
 import {compileProgram, searchName} from './flow-program.ts'
 import {compileParentLink} from './parents.ts'
@@ -38,6 +39,7 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
   const fillers = written.map(mapping => compileMapping(mapping, {source, field: fieldOf(mapping.field), lookup: lookupOf(mapping)}))
   const relations = compileRelations(snapshotFlow, input)
   const writtenFields = [...fillers.map(({field}) => field), ...(relations.parent ? [fieldOf(relations.parent.field)] : [])]
+  const edits = compileEdits(snapshotFlow, writtenFields)
   return {
     no,
     id: flow.id,
@@ -49,7 +51,8 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
     uniqueFields: fillers.map(({field}) => field).filter(({unique}) => unique),
     onOne: flow.match?.onOne ?? 'create',
     onMany: flow.match?.onMany ?? 'skip',
-    comparedFields: flow.match?.unchanged === 'skip' ? listComparable(writtenFields) : null,
+    comparedFields: edits ? [...edits.fields.values()] : flow.match?.unchanged === 'skip' ? listComparable(writtenFields) : null,
+    edits,
     ...relations,
     options: optionsOf(flow),
     ...(snapshotFlow.layout && {layout: snapshotFlow.layout}),
@@ -69,6 +72,16 @@ export const withoutLayout = (snapshotFlow: SnapshotFlow): SnapshotFlow => ({
   layout: undefined,
   flow: {...snapshotFlow.flow, layout: null},
 })
+/** Compiles the rules about edited values. A patch pass has no match, so it overwrites them. */
+const compileEdits = ({flow: {match}, edits}: SnapshotFlow, writtenFields: FlowField[]): EditRules | null =>
+  edits && match
+    ? {
+        fields: new Map(writtenFields.filter(isComparable).map(field => [field.apiName, field])),
+        choices: new Map(Object.entries(edits.fields)),
+        onUnknown: edits.onUnknown,
+        skipsUnchanged: match.unchanged === 'skip',
+      }
+    : null
 
 const compileRelations = (
   snapshotFlow: SnapshotFlow,

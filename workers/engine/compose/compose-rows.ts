@@ -1,5 +1,5 @@
 import type {FileRow} from '../../../shared/files/row.ts'
-import {listLookedUp} from '../../../sql/run-log.ts'
+import {listNotedFields} from '../../../sql/run-log.ts'
 import type {Context} from '../context.ts'
 import type {Question} from '../match/questions.ts'
 import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
@@ -62,7 +62,7 @@ const linkComposed = async (
 /** Drops notes about links that an earlier owner already logged for a row that it left open. */
 const forgetNoted = async ({db, run}: Context, flow: CompiledFlow, open: (ImportRow | RowFailure)[]) => {
   if (open.length === 0) return
-  const noted = await listLookedUp(db, {run: run.no, flow: flow.no, numbers: open.map(({number}) => number)})
+  const noted = await listNotedFields(db, {run: run.no, flow: flow.no, numbers: open.map(({number}) => number), phase: 'lookup'})
   const names = new Set(noted.map(({number, field}) => `${number} ${field}`))
   for (const row of open) row.notes = row.notes!.filter(({field}) => !names.has(`${row.number} ${field}`))
 }

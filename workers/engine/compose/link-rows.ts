@@ -106,7 +106,7 @@ const judge = ({link}: PendingLink, {found, candidates}: LookupAnswer, decision:
   if (how === 'record' && isThere) return came('CHOSEN', what, decision!.recordId)
   if (how === 'first') return came('MANY', what, candidates[0]!)
   if (how === 'leave' || how === 'create') return came('MANY', what, null)
-  return came('MANY', what, null, how === 'record' ? 'ask' : how)
+  return came('MANY', what, null, how === 'skip' || how === 'fail' ? how : 'ask')
 }
 
 const ENDS = {

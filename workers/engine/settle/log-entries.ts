@@ -1,5 +1,5 @@
 import {describeEmptied, describeRounded} from '../../../shared/runs/results/row-result.ts'
-import {countAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
+import {countAt, keptEditsAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
 import type {ImportRow} from '../model.ts'
 import type {SettlementParts} from './settler.ts'
 
@@ -21,7 +21,8 @@ export type LogDetails = {recordId?: string | null; code?: string | null; messag
 
 export const logOutcome = (
   {flow, settled}: {flow: {no: number; module: {no: number}; patchPlan?: unknown; tags?: unknown}; settled: SettlementParts},
-  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'notes'> & Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied'>>,
+  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'notes'> &
+    Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied' | 'keptEdits'>>,
   outcome: OutcomeName,
   logDetails: LogDetails & {attempt: number},
 ) => {
@@ -29,6 +30,7 @@ export const logOutcome = (
   const message = withRemarks(row, outcome, logDetails.message ?? null)
   const {no: module} = flow.module
   if (row.notes) noteLookups({flow, settled}, row)
+  if (row.keptEdits) noteKeptEdits({flow, settled}, row, recordId)
   settled.log.push({
     key: row.key,
     flow: flow.no,
@@ -72,6 +74,22 @@ const noteLookups = ({flow, settled}: Parameters<typeof logOutcome>[0], row: Pic
       ...{key: row.key, flow: flow.no, number: row.number, module: flow.module.no, phase: PHASES.indexOf('lookup'), target: field},
       ...{attempt: 0, outcome: outcomeNo('lookup'), ...logDetails},
     })
+}
+
+/** Logs and counts the values that were kept, once, before the first entry of the row itself. */
+const noteKeptEdits = (
+  {flow, settled}: Parameters<typeof logOutcome>[0],
+  row: Pick<ImportRow, 'key' | 'number' | 'keptEdits'>,
+  recordId: string | null,
+) => {
+  const {no: module} = flow.module
+  for (const field of row.keptEdits?.splice(0) ?? []) {
+    settled.log.push({
+      ...{key: row.key, flow: flow.no, number: row.number, module, phase: PHASES.indexOf('edit'), target: field, attempt: 0, recordId},
+      ...{outcome: outcomeNo('skipped'), code: 'KEPT_EDIT', message: 'A person changed the value in the CRM, so it was kept'},
+    })
+    add(settled.counts, keptEditsAt(module), 1)
+  }
 }
 
 export const longestMessage = 1_000

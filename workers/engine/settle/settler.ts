@@ -3,7 +3,16 @@ import type {Log} from '../../../shared/telemetry/log.ts'
 import {rowsSettled} from '../../../shared/telemetry/metrics/rows.ts'
 import {HOW, listHolders} from '../../../sql/chain-rows.ts'
 import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../../sql/database.ts'
-import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, type Settlement, settle, settleIn} from '../../../sql/ledger.ts'
+import {
+  type ChainRow,
+  GATE_SHUT,
+  type LogRow,
+  type OpenQuestion,
+  type RecordMarks,
+  type Settlement,
+  settle,
+  settleIn,
+} from '../../../sql/ledger.ts'
 import {insertQuestions, type NewQuestion} from '../../../sql/questions.ts'
 import {listMadeElsewhere} from '../../../sql/record-claims.ts'
 import {findHead} from '../../../sql/run-heads.ts'
@@ -27,6 +36,7 @@ export type SettlementParts = {
   patched: {module: number; key: string}[]
   tagged: {module: number; key: string}[]
   asked: NewQuestion[]
+  marked: MarkedRow[]
   counts: Map<number, number>
   /** Cells to add to the run's counts of unmapped cells. */
   unmapped: UnmappedCells[]
@@ -41,6 +51,9 @@ export type SettlementParts = {
  */
 type KeptRow = ChainRow & {doubt?: () => OpenQuestion; madeWith?: string}
 
+/** The marks of a row's record. `key` and `moduleNo` name the row. */
+type MarkedRow = RecordMarks & {key: string; moduleNo: number}
+
 export const emptySettlement = (...batches: number[]): SettlementParts => ({
   batches,
   log: [],
@@ -51,6 +64,7 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   patched: [],
   tagged: [],
   asked: [],
+  marked: [],
   counts: new Map(),
   unmapped: [],
   isProgress: true,
@@ -147,6 +161,7 @@ const merge = (
     patched: parts.flatMap(({patched}) => patched),
     tagged: parts.flatMap(({tagged}) => tagged),
     unmapped: parts.flatMap(({unmapped}) => unmapped),
+    marked: [...new Map(parts.flatMap(({marked}) => marked).map(one => [`${one.module} ${one.recordId}`, one])).values()],
     counts,
     isProgress: parts.some(({isProgress}) => isProgress),
     leaseSeconds,
@@ -246,6 +261,7 @@ const markDoubtful = (settlement: Settlement, losers: readonly KeptRow[], holder
     const entry = log.findLast(({key, module, outcome}) => key === loser.key && module === loser.module && outcome === outcomeNo(said))!
     const message = `The CRM named record ${loser.recordId}, which ${holder} made. Look for this row's record in the CRM`
     Object.assign(entry, {outcome: UNANSWERED, code: 'RECORD_HELD', message, recordId: null})
+    settlement.marked = (settlement.marked as MarkedRow[]).filter(({key, moduleNo}) => key !== loser.key || moduleNo !== loser.module)
     settlement.closed = settlement.closed.filter(({key, module}) => key !== loser.key || module !== loser.module)
     if (loser.doubt) settlement.opened.push(loser.doubt())
     for (const [outcome, change] of [

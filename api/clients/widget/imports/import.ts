@@ -123,7 +123,14 @@ export type Flow = {
   module: string
   filter?: string | null
   guard?: string | null
-  match?: {by: string[]; onOne: 'update' | 'skip' | 'create'; onMany: 'ask' | 'first' | 'skip'; unchanged?: 'skip' | 'write'}
+  match?: {
+    by: string[]
+    onOne: 'update' | 'skip' | 'create'
+    onMany: 'ask' | 'first' | 'skip'
+    unchanged?: 'skip' | 'write'
+    onEdited?: 'overwrite' | 'keep' | 'ask'
+    onUnknown?: 'write' | 'keep'
+  }
   fields: Mapping[]
   parent?: {field: string; flow: string; key?: RowKey | null; onMissing: 'fail' | 'leave' | 'skip'}
   subform?: {field: string; child: string; parentFlow: string; key?: RowKey | null}
@@ -142,6 +149,8 @@ export type RunOutline = {
   dryRun: boolean
   counts: Record<string, Record<string, number>>
   stop: unknown
+  /** Whether the plan of a dry run is out of date. Earlier servers do not send it. */
+  stale?: boolean | null
   endedAt: string | null
   authorisedAt: string
 }

@@ -45,7 +45,7 @@ const stops: Record<string, Words> = {
   LAPSED: {title: 'The run was paused for too long', todo: 'Check that the CRM is reachable, then retry the run.'},
   FILE_GONE: {
     title: 'The file was deleted',
-    todo: 'Create a new import and upload the file again.',
+    todo: 'Upload the file to a new import, and match existing records in it, so that no written row is created again.',
     go: {label: 'Imports', parts: ['imports']},
   },
   EXPRESSION_TIMEOUT: {title: 'An expression takes too long', todo: 'Simplify the expression in the mapping, then retry the run.'},
@@ -110,6 +110,8 @@ const advice: Record<string, string> = {
   DUPLICATE_DATA: 'A record with this value already exists. Match by this field to update it.',
   MATCH_MANY: 'Several records match. Answer the questions, then retry.',
   MATCH_ONE: 'A record already exists, and the mapping skips such rows.',
+  KEPT_EDIT: 'A person changed the value in the CRM, so it was kept. To write it, choose “overwrite” in the mapping and import again.',
+  EDITED: 'A person changed the value in the CRM. Answer the questions, then retry.',
   UNCHANGED: 'The record already holds these values. No action is needed.',
   MATCH_SKIPPED: 'You chose to skip this row. To write it, change your answer and retry.',
   MATCH_REFUSED: 'The CRM cannot search for this value. Change it, or match by another field.',
