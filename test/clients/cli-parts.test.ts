@@ -186,10 +186,11 @@ test('the exit code of a run depends on its outcomes, and a stop takes precedenc
 
 test('the end of a run names the fields whose value maps lack entries', t => {
   const out = openOutput(false, {out: process.stdout, err: process.stderr, columns: null})
-  const unmapped = [{flowId: 'leads', field: 'Industry', cells: 12}]
-  const lines = describeEnding(out, {id: 'run_1', stop: null, dryRun: false, counts: {Leads: {created: 5}}, questions: 0, unmapped})
+  const run = {id: 'run_1', state: 'ended', stop: null, pause: null, dryRun: false, counts: {Leads: {created: 5}}, questions: 0}
+  const ended = {...run, unchanged: 0, progress: {done: 5, total: 5}, startedAt: null, endedAt: null}
+  const lines = describeEnding(out, {...ended, unmapped: [{flowId: 'leads', field: 'Industry', cells: 12}]})
   t.true(lines.includes('  Industry of flow leads: 12 cells without an entry in the value map.'), lines.join('\n'))
-  t.false(describeEnding(out, {id: 'run_1', stop: null, dryRun: false, counts: {}, questions: 0}).join().includes('value map'))
+  t.false(describeEnding(out, ended).join().includes('value map'))
 })
 
 test('row ranges accept only valid row numbers', t => {
