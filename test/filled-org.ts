@@ -61,7 +61,7 @@ const recordOf = async ({call, org, connector}: Org): Promise<string> => {
 }
 
 /** Parameters that are not ids: names and numbers that every org may have. */
-const EVERYBODYS = ['org', 'module', 'apiName', 'version', 'offset']
+const EVERYBODYS = ['org', 'module', 'apiName', 'version', 'offset', 'column']
 
 /** Returns the id parameters of a path, each with its collection, which is the word before it. Names of modules and fields are common to all orgs. */
 export const parametersOf = ({path}: Route) =>

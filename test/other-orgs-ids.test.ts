@@ -33,6 +33,7 @@ const pathWith = (route: Route, strange: string, id: string) =>
     .reduce<string>((path, {collection, name}) => path.replace(`:${name}`, name === strange ? id : mine[collection]!), route.path)
     .replace(':org', mine.org!)
     .replace(':module', 'Accounts')
+    .replace(':column', 'name')
     .replace(':offset', '0') + (QUERIES[route.path.split('/').at(-1)!] ?? '')
 
 /** Returns every part of a response that could reveal something: the status, the headers that do not vary by request, and the body. */

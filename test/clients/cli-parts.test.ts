@@ -3,7 +3,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import {filesOf, hashOf as hash, isOurs, mergeFiles, slugsOf} from '../../api/clients/cli/config-files.ts'
 import {diffLines} from '../../api/clients/cli/diff.ts'
-import {exitOf} from '../../api/clients/cli/ending.ts'
+import {describeEnding, exitOf} from '../../api/clients/cli/ending.ts'
 import {Failure, failureOf} from '../../api/clients/cli/failure.ts'
 import {bindFlows, fillSlots} from '../../api/clients/cli/inputs.ts'
 import {rowRange} from '../../api/clients/cli/options.ts'
@@ -182,6 +182,15 @@ test('the exit code of a run depends on its outcomes, and a stop takes precedenc
   t.is(exitOf({stop: null, counts: counts({skipped: 1})}, 'refused'), 0)
   t.is(exitOf({stop: null, counts: counts({skipped: 1})}, 'skipped'), 2)
   t.is(exitOf({stop: {stopped: 'X', message: ''}, counts: counts({refused: 1})}, 'never'), 3)
+})
+
+test('the end of a run names the fields whose value maps lack entries', t => {
+  const out = openOutput(false, {out: process.stdout, err: process.stderr, columns: null})
+  const run = {id: 'run_1', state: 'ended', stop: null, pause: null, dryRun: false, counts: {Leads: {created: 5}}, questions: 0}
+  const ended = {...run, unchanged: 0, progress: {done: 5, total: 5}, startedAt: null, endedAt: null}
+  const lines = describeEnding(out, {...ended, unmapped: [{flowId: 'leads', field: 'Industry', cells: 12}]})
+  t.true(lines.includes('  Industry of flow leads: 12 cells without an entry in the value map.'), lines.join('\n'))
+  t.false(describeEnding(out, ended).join().includes('value map'))
 })
 
 test('row ranges accept only valid row numbers', t => {

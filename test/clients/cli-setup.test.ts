@@ -81,6 +81,24 @@ test('the configuration is pulled, edited, compared and pushed, and a stale push
   t.regex(read('other/settings.json'), /deny/, 'and nothing was written here')
 })
 
+test('value maps of templates are pulled and pushed as files', async t => {
+  const {run, read, edit, call, org, path} = await open()
+  await run(['config', 'pull', 'crm'])
+  const file = 'crm/templates/leads-marz.json'
+  const map = {values: [{from: 'Nobody', to: ''}], otherwise: 'keep'}
+  edit(file, text => {
+    const template = JSON.parse(text)
+    Object.assign(template.flows[0].fields[0], map)
+    return JSON.stringify(template)
+  })
+  const pushed = await run(['config', 'push', 'crm'])
+  t.is(pushed.code, 0, pushed.err)
+  const [template] = (await ok(call('GET', `/orgs/${org}/templates`), 200)).templates
+  t.like((await ok(call('GET', path(template.id)), 200)).template.flows[0].fields[0], map)
+  await run(['config', 'pull', 'again'])
+  t.like(JSON.parse(read('again/templates/leads-marz.json')).flows[0].fields[0], map)
+})
+
 test('a pull takes remote changes and keeps local ones, and a push deletes removed files only with --prune', async t => {
   const {run, read, edit, call, at, org, home} = await open()
   edit('crm/libraries/names/manifest.json', () => JSON.stringify(manifest))

@@ -186,3 +186,18 @@ test('unmapped cells of subform rows are counted once', async t => {
   t.deepEqual(run.unmapped, [{flowId: 'lines', field: 'Product', cells: 3}])
   t.deepEqual(productsOf(here, 'Vl-1'), ['Apple', 'C'])
 })
+
+test('a template carries the value map, and new values of a later file follow its rule and are counted', async t => {
+  const {path} = await prepareImport(org, {csv: csvOf(rowsOf('Vt-', 6)), flow: flowOf({otherwise: 'empty'}, {otherwise: 'fail'})})
+  const saved = await ok(org.call('POST', `/orgs/${org.org}/templates`, {fromImport: path.split('/').at(-1), name: 'Monthly'}), 201)
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Next', templateId: saved.template.id}), 201)
+  const next = `/orgs/${org.org}/imports/${made.id}`
+  await ok(org.call('POST', `${next}/sources?name=next.csv`, 'code,state,count\nVt-7,Neu,one\nVt-8,brand new,one\nVt-9,neu,three\n'), 201)
+  const {import: filled} = await ok(org.call('GET', next), 200)
+  t.deepEqual(filled.flows[0].fields.find(({field}: any) => field === 'Status').values, status)
+  const {run: begun} = await ok(org.call('POST', `${next}/runs`, {}), 202)
+  const run = await untilEnded(org.call, `${next}/runs/${begun.id}`)
+  t.like(run.counts.Orders, {created: 2, failed: 1})
+  t.deepEqual(run.unmapped, unmappedOf(1, 1))
+  t.deepEqual([recordOf('Vt-7')!.Status, recordOf('Vt-8')!.Status ?? null], ['Fresh', null])
+})

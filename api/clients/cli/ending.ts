@@ -32,6 +32,7 @@ export const describeEnding = (out: Output, run: Json): string[] => {
     head,
     ...countLines(out, counts),
     ...unchangedLines(run),
+    ...unmappedLines(run),
     ...keptEditLines(run),
     ...questionLines(run, questions),
     ...nextLines(out, run, id),
@@ -62,6 +63,12 @@ const unchangedLines = ({unchanged = 0, creditsSaved = 0}: Json) =>
   unchanged > 0
     ? [`  ${count(unchanged)} skipped rows were unchanged${creditsSaved > 0 ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}.`]
     : []
+
+const unmappedLines = ({unmapped = []}: Json): string[] =>
+  unmapped.map(
+    ({flowId, field, cells}: Json) =>
+      `  ${clean(field)} of flow ${clean(flowId)}: ${plural(cells, 'cell')} without an entry in the value map.`,
+  )
 
 const keptEditLines = ({keptEdits = 0}: Json) =>
   keptEdits > 0 ? [`  ${plural(keptEdits, 'value')} that people changed in the CRM ${keptEdits === 1 ? 'was' : 'were'} kept.`] : []

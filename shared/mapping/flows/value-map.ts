@@ -3,7 +3,7 @@ import {findChoice, fold, listIn} from './picklist.ts'
 import {CLEAR, convert, type FieldShape, LISTS} from './value.ts'
 
 /** What happens to a value without an entry: it is converted as it is, treated as a blank cell, or fails the row. */
-export type Otherwise = 'keep' | 'empty' | 'fail'
+type Otherwise = 'keep' | 'empty' | 'fail'
 /** The value map of a mapping. `entries`: replacements by trimmed lower-case text. */
 export type ValueMap = {entries: ReadonlyMap<string, string>; otherwise: Otherwise}
 

@@ -37,6 +37,7 @@ const fixes: Record<string, string> = {
   encoding: 'Choose the encoding.',
   undecodable: 'Accept these bytes, choose another encoding, or upload a corrected file.',
   not_in_picklist: 'Match the words to options, correct them, or allow other values.',
+  value_unmapped: 'Add these values to the value map, or choose what happens to other values.',
 }
 
 /** Describes how to fix a problem. The API's texts name options of the API, so some kinds have a text of their own here. */

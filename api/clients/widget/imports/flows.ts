@@ -1,5 +1,6 @@
 import {type Field, isFillable} from './fields.ts'
 import type {Flow, Mapping, Source} from './import.ts'
+import {entriesOf} from './value-entries.ts'
 
 /** Creates a unique flow id from the name of the module. */
 export const newFlowId = (flows: readonly Flow[], module: string): string => {
@@ -48,23 +49,25 @@ export const unusedColumns = ({fields, parent, subform}: Flow, {columns}: Pick<S
 }
 
 const shared = ['field', 'mode', 'empty', 'patch'] as const
-const converting = ['picklist', 'map', 'format', 'zone'] as const
+const converting = ['picklist', 'format', 'zone'] as const
+const mapping = ['values', 'otherwise'] as const
 const keysOf: Record<Mapping['mode'], readonly (keyof Mapping)[]> = {
-  column: [...shared, ...converting, 'source', 'transform'],
+  column: [...shared, ...mapping, ...converting, 'source', 'transform'],
   static: [...shared, ...converting, 'staticValue'],
-  expression: [...shared, ...converting, 'source', 'transform'],
-  search: [...shared, 'source', 'searchField', 'searchMethod', 'searchExpression', 'onNone', 'onMany'],
+  expression: [...shared, ...mapping, ...converting, 'source', 'transform'],
+  search: [...shared, ...mapping, 'source', 'searchField', 'searchMethod', 'searchExpression', 'onNone', 'onMany'],
   skip: ['field', 'mode'],
 }
 
-/** Keeps only the keys that the mode of a mapping uses, so that values typed for another mode are not sent. */
-const tidyMapping = (mapping: Mapping): Mapping => {
-  const kept = keysOf[mapping.mode].flatMap(key => {
-    const value = mapping[key]
+/** Keeps only the keys that the mode of a mapping uses, so that values typed for another mode are not sent. A map of words becomes a value map. */
+const tidyMapping = (given: Mapping): Mapping => {
+  const values = entriesOf(given)
+  const current = {...given, values, otherwise: values && given.otherwise, picklist: given.picklist === 'map' ? null : given.picklist}
+  const kept = keysOf[given.mode].flatMap(key => {
+    const value = current[key]
     return value === undefined || value === null || (value === '' && key !== 'staticValue') ? [] : [[key, value]]
   })
-  const {map, ...tidy} = Object.fromEntries(kept) as Mapping
-  return tidy.picklist === 'map' ? {...tidy, map: map ?? {}} : tidy
+  return Object.fromEntries(kept) as Mapping
 }
 
 export const tidyFlow = ({filter, guard, ...flow}: Flow): Flow => ({
@@ -84,9 +87,9 @@ export const issuesAt = (issues: readonly Issue[], ...place: (string | number)[]
 export const sayIssue = ({message, line, column}: Pick<Issue, 'message' | 'line' | 'column'>): string =>
   line === undefined ? message : `Line ${line}, column ${column}: ${message}`
 
-/** Returns the values of a column that are neither options of the picklist nor mapped to one. */
-export const strangeWords = (cells: readonly string[], {picklist}: Pick<Field, 'picklist'>, map: Record<string, string>): string[] => {
-  const known = new Set([...picklist.flatMap(({actual, display}) => [actual, display]), ...Object.keys(map)].map(fold))
+/** Returns the values of a column that are not options of the picklist. */
+export const strangeWords = (cells: readonly string[], {picklist}: Pick<Field, 'picklist'>): string[] => {
+  const known = new Set(picklist.flatMap(({actual, display}) => [actual, display]).map(fold))
   const found = new Map(cells.map(cell => [fold(cell), cell.trim()]))
   return [...found].filter(([word]) => word !== '' && !known.has(word)).map(([, cell]) => cell)
 }

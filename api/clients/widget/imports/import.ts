@@ -103,12 +103,18 @@ export type Mapping = {
   onNone?: 'leave' | 'fail' | 'skip' | null
   onMany?: 'leave' | 'first' | 'ask' | 'skip' | null
   empty?: 'leave' | 'clear'
+  values?: ValueEntry[] | null
+  otherwise?: 'keep' | 'empty' | 'fail' | null
+  /** `map` and its words are an older form of `values`. */
   picklist?: 'reject' | 'pass' | 'map' | null
   map?: Record<string, string> | null
   format?: string | null
   zone?: string | null
   patch?: {when: string[]; overwrite: 'always' | 'if-absent'} | null
 }
+
+/** Replaces a value of the file by another. */
+export type ValueEntry = {from: string; to: string}
 
 export type RowKey = {parentColumn: string; childColumn: string}
 export type Flow = {

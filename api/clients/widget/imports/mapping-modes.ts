@@ -6,6 +6,7 @@ import {type Issue, issuesAt, sayIssue} from './flows.ts'
 import type {Mapping} from './import.ts'
 import {PicklistFields} from './picklist-fields.ts'
 import type {Sample} from './sample.ts'
+import {ValueMapFields} from './value-map-fields.ts'
 
 export type ModeProps = {
   mapping: Mapping
@@ -90,6 +91,7 @@ const Search = (props: ModeProps) => {
       <${Select} label="If several are found" error=${errorAt(issues, 'onMany')} value=${mapping.onMany ?? (isUser ? 'leave' : 'ask')} options=${isUser ? whenMany.filter(({value}) => value !== 'ask') : whenMany} onChange=${isMany} />
     </div>
     <${SearchExpression} ...${props} />
+    <${ValueMapFields} ...${props} />
     <${EmptyCell} mapping=${mapping} change=${change} />
   `
 }
@@ -133,7 +135,7 @@ const Conversion = (props: ModeProps) => {
       </div>
     `
     }
-    ${isPicklist(field) && html`<${PicklistFields} ...${props} />`}
+    ${isPicklist(field) ? html`<${PicklistFields} ...${props} />` : html`<${ValueMapFields} ...${props} />`}
     <${EmptyCell} mapping=${mapping} change=${change} />
   `
 }

@@ -57,6 +57,11 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
 const sayUnchanged = ({unchanged = 0, creditsSaved = 0}: Run) =>
   unchanged > 0 && ` · ${count(unchanged)} unchanged${creditsSaved > 0 ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}`
 
+/** Lists the fields whose value map lacked entries. */
+export const UnmappedValues = ({run: {unmapped = []}}: {run: Run}) =>
+  unmapped.length > 0 &&
+  html`<p class="hint">Values without an entry in a value map: ${unmapped.map(({field, cells}) => `${field} (${plural(cells, 'cell')})`).join(', ')}. Add them under Mapping.</p>`
+
 /** Describes how many values were not written, because people had changed them. */
 const sayKeptEdits = ({keptEdits = 0}: Run) => keptEdits > 0 && ` · ${plural(keptEdits, 'value')} changed by people kept`
 

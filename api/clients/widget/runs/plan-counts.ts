@@ -4,7 +4,7 @@ import {count} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import {type Column, Table} from '../ui/table.ts'
-import {EveryRow} from './outcomes.ts'
+import {EveryRow, UnmappedValues} from './outcomes.ts'
 import type {Run} from './run.ts'
 import {type ActionKey, actionKeys, actionWords, type PlanLine, planOf} from './tally.ts'
 import type {Tally} from './use-tally.ts'
@@ -31,5 +31,6 @@ export const PlanCounts = ({tally, run, importId}: {tally: Tally; run: Run; impo
     ${lines.length > 0 && html`<${Table} caption="Planned actions by module" columns=${columns} rows=${lines} keyOf=${({module}: PlanLine) => module} />`}
     ${!tally.isWhole && !tally.error && html`<p class="loading" role="status">Counting …</p>`}
     <${EveryRow} run=${run} />
+    <${UnmappedValues} run=${run} />
   `
 }

@@ -10,7 +10,7 @@ import {chooseRun, chooseSource, runsOf} from './choose.ts'
 import {Download} from './downloads.ts'
 import {Followed} from './followed.ts'
 import {RunLine} from './live-sheet.ts'
-import {EveryRow} from './outcomes.ts'
+import {EveryRow, UnmappedValues} from './outcomes.ts'
 import {RowsPanel} from './rows-panel.ts'
 import {isUnderWay, kindOf, type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
@@ -39,7 +39,7 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
     return html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>View its plan</a><//>`
   return html`
     <div class="results-head">
-      <div class="grow"><${RunLine} run=${run} /><${EveryRow} run=${run} /></div>
+      <div class="grow"><${RunLine} run=${run} /><${EveryRow} run=${run} /><${UnmappedValues} run=${run} /></div>
       ${runs.length > 1 && html`<${Select} label="Run" value=${run.id} options=${runs.map(one => ({value: one.id, label: `${kindOf(one)}, ${at(one.authorisedAt)}, ${sayState(one).word.toLowerCase()}`}))} onChange=${(value: string) => go(to('imports', id, 'results', {run: value}))} />`}
     </div>
     ${isUnderWay(run) && html`<${Notice} title="This run is in progress" actions=${html`<a class="button" href=${to('imports', id, 'run', {run: run.id})}>View run</a>`}>The rows below are updated every few seconds.<//>`}

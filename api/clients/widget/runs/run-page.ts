@@ -12,7 +12,7 @@ import {expectFocus, useExpectedFocus} from './focus.ts'
 import {Followed} from './followed.ts'
 import {RunLine, WhyNotice} from './live-sheet.ts'
 import {findRepeatingFlows} from './new-run.ts'
-import {EveryRow, Outcomes} from './outcomes.ts'
+import {EveryRow, Outcomes, UnmappedValues} from './outcomes.ts'
 import {Reasons} from './reasons.ts'
 import {Retry} from './retry.ts'
 import {type Run, sayState} from './run.ts'
@@ -58,6 +58,7 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       ${run.dryRun && html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>View its plan</a><//>`}
       <${Outcomes} run=${run} importId=${id} />
       <${EveryRow} run=${run} />
+      <${UnmappedValues} run=${run} />
       ${run.overageRows > 0 && html`<p class="hint">${run.overageRows.toLocaleString()} of them are beyond the plan and billed per row.</p>`}
       ${run.expiredAt && html`<p class="quiet">Its rows and files were deleted at the end of your plan's history window. The counts remain.</p>`}
       ${

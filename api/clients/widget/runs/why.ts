@@ -103,6 +103,7 @@ const advice: Record<string, string> = {
   INVALID_VALUE: 'Change the value in the file, or the mapping.',
   AMBIGUOUS_VALUE: 'Choose under Columns how to read such values.',
   TOO_LONG: 'Shorten the value in the file or with an expression.',
+  VALUE_UNMAPPED: 'Add the value to the value map of the field, then retry.',
   NOT_IN_PICKLIST: 'Map the value to an option, or add the option in the CRM.',
   MANDATORY_NOT_FOUND: 'A required field is empty. Fill it in the file, or map it.',
   INVALID_DATA: 'The CRM does not accept a value. Change it in the file, or change the mapping.',

@@ -1,0 +1,52 @@
+import type {Mapping, ValueEntry} from './import.ts'
+
+/** A distinct value of a column with a proposed option, as the API returns it. */
+export type ColumnValue = {value: string; count: number; option: boolean | null; suggestion: {to: string} | null}
+export type ColumnValues = {values: ColumnValue[]; more: boolean; complete: boolean}
+
+/** A value to show in the editor of a value map. `count` is null if the value does not occur in the column. */
+export type ShownValue = {from: string; to: string | null; count: number | null; suggestion: string | null}
+
+/** Returns the entries of a mapping, or null if it has no value map. A mapping of an earlier version has a map of words. */
+export const entriesOf = ({values, picklist, map}: Mapping): ValueEntry[] | null =>
+  values ?? (picklist === 'map' ? Object.entries(map ?? {}).map(([from, to]) => ({from, to})) : null)
+
+/** Returns the change of a mapping that gives it these entries. Null removes the value map. */
+export const withEntries = ({picklist, otherwise}: Mapping, entries: ValueEntry[] | null): Partial<Mapping> => ({
+  values: entries,
+  map: null,
+  ...(picklist === 'map' && {picklist: null}),
+  otherwise: entries ? (otherwise ?? null) : null,
+})
+
+/** Sets, replaces or removes (`to` is null) the entry of a value. */
+export const putEntry = (entries: readonly ValueEntry[], from: string, to: string | null): ValueEntry[] => {
+  const at = entries.findIndex(entry => fold(entry.from) === fold(from))
+  if (to === null) return at < 0 ? [...entries] : entries.toSpliced(at, 1)
+  return at < 0 ? [...entries, {from, to}] : entries.with(at, {from: entries[at]!.from, to})
+}
+
+/** Adds the proposed option of each value that has no entry. */
+export const addSuggestions = (entries: readonly ValueEntry[], values: readonly ColumnValue[]): ValueEntry[] => [
+  ...entries,
+  ...values.flatMap(({value, suggestion}) => (suggestion && !isMapped(entries, value) ? [{from: value, to: suggestion.to}] : [])),
+]
+
+/** Lists the values of the column that need an entry or have one, then the entries of other values. */
+export const listShown = (entries: readonly ValueEntry[], values: readonly ColumnValue[]): ShownValue[] => {
+  const found = new Map(values.map(({value}) => [fold(value), true]))
+  const toOf = (value: string) => entries.find(({from}) => fold(from) === fold(value))?.to ?? null
+  return [
+    ...values
+      .filter(({value, option}) => !option || isMapped(entries, value))
+      .map(({value, count, suggestion}) => ({from: value, to: toOf(value), count, suggestion: suggestion?.to ?? null})),
+    ...entries.filter(({from}) => !found.has(fold(from))).map(({from, to}) => ({from, to, count: null, suggestion: null})),
+  ]
+}
+
+/** Returns the position of a value's entry, which is its position in an issue's path. */
+export const positionOf = (entries: readonly ValueEntry[], from: string): number =>
+  entries.findIndex(entry => fold(entry.from) === fold(from))
+
+const isMapped = (entries: readonly ValueEntry[], value: string) => positionOf(entries, value) >= 0
+const fold = (text: string) => text.trim().toLowerCase()

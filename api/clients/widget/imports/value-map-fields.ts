@@ -1,0 +1,125 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useLoad} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Check, Select, TextField} from '../ui/field.ts'
+import {count, plural} from '../ui/format.ts'
+import {Problem} from '../ui/notice.ts'
+import {choicesOf, chosenOf} from './fields.ts'
+import {issuesAt, sayIssue} from './flows.ts'
+import type {Mapping, ValueEntry} from './import.ts'
+import type {ModeProps} from './mapping-modes.ts'
+import {
+  addSuggestions,
+  type ColumnValues,
+  entriesOf,
+  listShown,
+  positionOf,
+  putEntry,
+  type ShownValue,
+  withEntries,
+} from './value-entries.ts'
+
+const mostShown = 200
+
+const whenOther = [
+  {value: 'keep', label: 'use the value as it is'},
+  {value: 'empty', label: 'treat it as an empty cell'},
+  {value: 'fail', label: 'fail the row'},
+]
+
+/** An option that opens the value map of a field without a picklist. */
+export const ValueMapFields = (props: ModeProps) => {
+  const {mapping, change} = props
+  const entries = entriesOf(mapping)
+  return html`
+    <${Check} label="Map values" hint="Replace values of the file before they are used" checked=${entries !== null} onChange=${(on: boolean) => change(withEntries(mapping, on ? [] : null))} />
+    ${entries && html`<${ValueMapEditor} ...${props} entries=${entries} />`}
+  `
+}
+
+type EditorProps = ModeProps & {entries: ValueEntry[]}
+
+/** Edits a value map: the distinct values of the column with their counts, each with its entry. */
+export const ValueMapEditor = (props: EditorProps) => {
+  const {mapping, field, target, issues, change, entries} = props
+  const isColumn = Boolean(mapping.source) && !mapping.transform && !mapping.searchExpression
+  const loaded = useLoad(
+    async signal => {
+      if (!isColumn) return null
+      const path = inOrg(`/imports/${target.importId}/sources/${target.sourceId}/columns/${encodeURIComponent(mapping.source!)}/values`)
+      return (await client.get(path, {module: target.module, field: field.apiName}, signal)) as ColumnValues
+    },
+    [target.sourceId, target.module, field.apiName, isColumn, mapping.source],
+  )
+  const values = loaded.data?.values ?? []
+  const shown = listShown(entries, values)
+  const proposed = addSuggestions(entries, values)
+  const set = (next: ValueEntry[]) => change(withEntries(mapping, next))
+  const wrong = issuesAt(issues, 'values').filter(({path}) => path.length === 0)
+  return html`
+    <fieldset>
+      <legend>Values</legend>
+      ${wrong.map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
+      <${Problem} error=${loaded.error} again=${loaded.again} title="Could not read the values of the column" />
+      ${isColumn && loaded.isLoading && html`<p class="hint">Reading the values of the column …</p>`}
+      ${proposed.length > entries.length && html`<${Button} onClick=${() => set(proposed)}>Use ${plural(proposed.length - entries.length, 'suggestion')}<//>`}
+      ${shown
+        .slice(0, mostShown)
+        .map(
+          one =>
+            html`<${OneValue} key=${one.from} ...${props} one=${one} set=${(to: string | null) => set(putEntry(entries, one.from, to))} />`,
+        )}
+      ${(shown.length > mostShown || loaded.data?.more) && html`<p class="hint">The ${count(Math.min(shown.length, mostShown))} most frequent values are shown. Add others by name.</p>`}
+      <${AddValue} add=${(from: string) => set(putEntry(entries, from, ''))} />
+    </fieldset>
+    <${Select} label="Other values" error=${issuesAt(issues, 'otherwise').map(sayIssue).join('. ') || null} value=${mapping.otherwise ?? 'keep'} options=${whenOther} onChange=${(value: string) => change({otherwise: value as NonNullable<Mapping['otherwise']>})} />
+  `
+}
+
+type OneProps = EditorProps & {one: ShownValue; set: (to: string | null) => void}
+
+/** A select cannot have an empty value beside "No entry", so a blank stands for an empty target. */
+const blank = ' '
+const booleans = [
+  {value: 'true', label: 'Yes (true)'},
+  {value: 'false', label: 'No (false)'},
+]
+
+const OneValue = ({field, issues, entries, one, set}: OneProps) => {
+  const {from, to, suggestion} = one
+  const error = issuesAt(issues, 'values', positionOf(entries, from)).map(sayIssue).join('. ') || null
+  const options =
+    field.type === 'boolean' ? booleans : field.type === 'picklist' || field.type === 'multiselectpicklist' ? choicesOf(field) : null
+  const hint = [
+    one.count === null ? 'not in the file' : plural(one.count, 'cell'),
+    to === '' && 'left empty',
+    suggestion && to === null && `suggestion: ${suggestion}`,
+  ]
+  const said = hint.filter(Boolean).join(' · ')
+  if (!options)
+    return html`<${TextField} label=${from} hint=${said} error=${error} maxlength="300" placeholder="No entry" value=${to ?? ''} onInput=${(text: string) => set(text === '' ? null : text)} />`
+  const choices = [{value: '', label: 'No entry'}, {value: blank, label: 'Leave empty'}, ...options]
+  const chosen = to === null ? '' : to === '' ? blank : chosenOf(field, to)
+  const listed = choices.some(({value}) => value === chosen) ? choices : [...choices, {value: chosen, label: chosen}]
+  return html`<${Select} label=${from} hint=${said} error=${error} value=${chosen} options=${listed} onChange=${(value: string) => set(value === '' ? null : value.trim())} />`
+}
+
+const AddValue = ({add}: {add: (value: string) => void}) => {
+  const [value, setValue] = useState('')
+  return html`
+    <div class="row add-word">
+      <${TextField} label="Another value" maxlength="300" value=${value} onInput=${setValue} />
+      <${Button}
+        disabled=${!value.trim()}
+        onClick=${() => {
+          add(value.trim())
+          setValue('')
+        }}
+      >
+        Add
+      <//>
+    </div>
+  `
+}
