@@ -1,6 +1,7 @@
 import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 import {nameStatement} from './named-statement.ts'
+import type {UnmappedCells} from './unmapped-cells.ts'
 
 /**
  * The SQLSTATE that the intent (T1) and the settlement (T2) raise if their gate is shut; they then change nothing. Each statement serves
@@ -145,6 +146,9 @@ export type Settlement = {
   patched?: RowName[]
   /** At most one entry per record. */
   marked?: RecordMarks[]
+  tagged?: RowName[]
+  /** Numbers to add to the run's counts of unmapped cells, at most one per flow and field. */
+  unmapped?: UnmappedCells[]
   cursor: {flow: number; lowWater: number; pass?: number}
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
   isProgress?: boolean
@@ -181,6 +185,8 @@ const valuesOf = (s: Settlement) =>
     ...columnsOf('closed', s.closed, ['module', 'key']),
     ...columnsOf('patched', s.patched ?? [], ['module', 'key']),
     ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
+    ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
+    ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
   })
 
 const settleNamed =
@@ -206,6 +212,7 @@ const settleNamed =
      from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[]) as k(module, key, record_id, how, match_key, twice)
      on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
        may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
+       tagged = chain_rows.tagged and chain_rows.record_id = excluded.record_id,
        how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
    opened as (
      insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, ended, creates,
@@ -246,7 +253,14 @@ const settleNamed =
        touched_at = excluded.touched_at),
    widened as (
      update written_records w set marks = widen_marks(w.marks, m.marks) from marks m
-     where not is_sure and w.org_id = m.org_id and w.connector_id = m.connector_id and w.module = m.module and w.record_id = m.record_id)
+     where not is_sure and w.org_id = m.org_id and w.connector_id = m.connector_id and w.module = m.module and w.record_id = m.record_id),
+   tagged as (
+     update chain_rows set tagged = true from head, unnest(@tagged.module::smallint[], @tagged.key::text[]) as p(module, key)
+     where chain_no = @chain and module_no = p.module and row_key = p.key),
+   unmapped as (
+     insert into unmapped_cells (run_no, flow_no, field, cells)
+     select @run, flow, field, cells from head, unnest(@unmapped.flow::smallint[], @unmapped.field::text[], @unmapped.cells::bigint[]) as u(flow, field, cells)
+     on conflict (run_no, flow_no, field) do update set cells = unmapped_cells.cells + excluded.cells)
    select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`)
 
 const settleStatement = prepare('settle', settleNamed.text)

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
 /** The log stores phases as small numbers: positions in this list. Only append to the list. */
-export const PHASES = ['write', 'patch', 'match', 'lookup', 'edit'] as const
+export const PHASES = ['write', 'patch', 'match', 'lookup', 'tag', 'edit'] as const
 export const OUTCOMES = [
   'created',
   'updated',
@@ -97,6 +97,12 @@ export const listPatches = (db: Db, {run, flow, after}: {run: number; flow: numb
     select row_number as number, max(attempt) as attempt, bool_or(outcome <> 3) as "isOver" from run_log
     where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = 1 group by row_number`)
 
+/** Finds the log entries of tags of rows above the low-water mark, as `listPatches` does. */
+export const listTags = (db: Db, {run, flow, after}: {run: number; flow: number; after: number}) =>
+  db.any(sql.type(z.object({number: z.number(), attempt: z.number(), isOver: z.boolean()}))`
+    select row_number as number, max(attempt) as attempt, bool_or(outcome <> 3) as "isOver" from run_log
+    where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = 4 group by row_number`)
+
 const readPageStatement = prepare<Omit<LogEntry, 'at'> & {at: Date; recordsAt: 'db' | 'storage'; seq: number | null}>(
   'read-log-page',
   `select records_at as "recordsAt", l.* from runs r left join lateral (
@@ -151,7 +157,7 @@ type Finals = {run: number; flows: number[]; from: number; to: number; seq: numb
 /**
  * Returns the final entries of rows `from`..`to` of these flows, as of `seq`; null if the run's records are in storage. Per row key and
  * module, the highest attempt of the write phase counts. A real answer precedes `unanswered` (3), in any order; of real answers the later
- * counts. `made_after_no_answer`, `would_ask` and `lookup` (8 to 10) never count. Patches (phase 1), matches (2), lookups (3) and edits (4)
+ * counts. `made_after_no_answer`, `would_ask` and `lookup` (8 to 10) never count. Patches (phase 1), matches (2), lookups (3), tags (4), edits (5)
  * have a final entry per field. `disclosed`: a create of the row was never answered, and nothing later shows its result, so the record may exist
  * twice. Excluded are an unanswered update, which names its record, and a create whose unique field rules out a second one.
  */

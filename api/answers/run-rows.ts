@@ -7,7 +7,9 @@ import {LogRecord, Run} from './runs.ts'
 const ended = {
   module: z.string().describe('API name of the module'),
   moduleLabel: z.string().describe('Its label in the CRM'),
-  phase: z.enum(PHASES).describe('The phase: writing, patching or matching the record, looking up a link, or keeping an edited value'),
+  phase: z
+    .enum(PHASES)
+    .describe('The phase: writing, patching, matching or tagging the record, looking up a link, or keeping an edited value'),
   outcome: z.enum(OUTCOMES).describe('The outcome'),
   action: z
     .enum(PLAN_ACTIONS)

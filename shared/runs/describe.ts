@@ -30,6 +30,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     unchanged: sumOf(run, isUnchangedAt),
     keptEdits: sumOf(run, isKeptEditsAt),
     creditsSaved: Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit),
+    unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
     questions: run.questions,
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,

@@ -1,7 +1,8 @@
-import type {CrmRecord} from '../../shared/crm/crm.ts'
+import type {CrmRecord, RecordOptions} from '../../shared/crm/crm.ts'
 import type {SnapshotLookup} from '../../shared/mapping/flows/lookups.ts'
 import type {Snapshot, SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/mapping/flows/snapshot.ts'
 import type {Rules} from '../../shared/mapping/flows/value.ts'
+import type {ValueMap} from '../../shared/mapping/flows/value-map.ts'
 import type {NewQuestion} from '../../sql/questions.ts'
 import type {OutcomeName} from '../../sql/run-log.ts'
 import type {FlowProgram} from './compose/flow-program.ts'
@@ -15,9 +16,9 @@ import type {CompiledSubformFlow} from './subform/record-order.ts'
 
 /**
  * Operation codes as the ledger stores them. `again`: the row is to be planned again. `replace`: a subform row, written with all other rows
- * of its parent.
+ * of its parent. `tag`: a written record gets the tags of its flow.
  */
-export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4} as const
+export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4, tag: 5} as const
 export type StepKind = 'create' | 'update'
 export type BatchKind = StepKind | 'replace'
 
@@ -67,6 +68,9 @@ export type ImportRow = {
   notes?: LookupNote[]
   /** Fields whose value in the file had too many decimal places. */
   rounded?: string[]
+  /** Fields whose value map has no entry for the row's value, and those of them whose value counts as a blank cell. */
+  unmapped?: string[]
+  emptied?: string[]
   /** Whether sending the row counts towards the row limit. Default true. */
   isMetered?: boolean
   /** Subform rows that are sent in this row's create. `nestable`: as read from the file. `nested`: as composed. */
@@ -94,6 +98,8 @@ export type RowFailure = {
   sent?: Pick<ImportRow, 'counted' | 'attempt'>
   notes?: LookupNote[]
   question?: NewQuestion
+  unmapped?: string[]
+  emptied?: string[]
 }
 
 /** A link to resolve. `digest` identifies the value; null if no record can have the value. */
@@ -121,6 +127,7 @@ export type FieldMapping = {
   text: string
   clears: boolean
   rules?: Rules
+  values?: ValueMap | undefined
   expression?: string
   link?: Link
 }
@@ -156,6 +163,12 @@ export type CompiledFlow = {
   isReferenced?: boolean
   /** The fields that a patch pass writes. Only the compiled flow of a patch pass has it. */
   patchPlan?: PatchPlan
+  /** The tags that a tag pass adds. Only the compiled flow of a tag pass has them. */
+  tags?: string[]
+  /** What the CRM does besides storing the values. */
+  options?: RecordOptions
+  /** The flow's layout, with the fields that a create must fill. */
+  layout?: {name: string; requires: string[]}
 }
 
 /**

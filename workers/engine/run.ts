@@ -36,6 +36,7 @@ import {closeRun} from './settle/close-run.ts'
 import {openSettler} from './settle/settler.ts'
 import {isSubform} from './subform/record-order.ts'
 import {runSubformPass} from './subform/subform-pass.ts'
+import {compileTagFlow, runTagPass} from './tag/tag-pass.ts'
 
 /**
  * The result of an execution. `ended`: nothing is left to do. `held`: another owner has the run. `released`: the run continues later, in
@@ -188,6 +189,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
       await finishFlow(db, {run: run.no, flow: compiled.no})
     }
     await patchRows(ctx)
+    await tagRecords(ctx)
   } finally {
     await Promise.all([slots.close(), expressions.close()])
   }
@@ -203,6 +205,12 @@ const patchRows = async (ctx: Context) => {
   const compiledFlows = flows.flatMap(flow => compilePatchPlan(flow, ctx.snapshot) ?? [])
   await openMarks(ctx, compiledFlows)
   for (const compiled of compiledFlows) await runPatchPass(ctx, compiled)
+}
+
+/** Runs the tag passes. They come last, so that a failure of them leaves every row written. A dry run has no records to tag. */
+const tagRecords = async (ctx: Context) => {
+  if (ctx.run.dryRun || !ctx.connection.addTags) return
+  for (const compiled of ctx.snapshot.flows.flatMap(flow => compileTagFlow(flow, ctx.snapshot) ?? [])) await runTagPass(ctx, compiled)
 }
 
 const readOfflineContext = async (ledgerContext: LedgerContext): Promise<OfflineContext> => {

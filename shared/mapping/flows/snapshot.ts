@@ -8,16 +8,21 @@ import {expressionsOf, Flow} from './flow.ts'
 import {namespacesOf, SnapshotLibrary} from './libraries.ts'
 import {extendLineage, Lineage} from './lineage.ts'
 import {compileLookups, SnapshotLookup} from './lookups.ts'
+import {findLayoutLimits, writeOptions} from './write-options.ts'
 
 /** The newest snapshot format. A build refuses a snapshot with a newer format (`FROM_FUTURE`). */
 export const SNAPSHOT_FORMAT = 6
 
 /**
- * Returns the format of a snapshot: the oldest that knows everything in it, so that previous builds can execute the run if possible. Format
- * 5 added nested rows, and 6 edited values.
+ * Returns the oldest format with everything that the flows use, so that previous builds can execute the run: 5 nested rows, 6 write options,
+ * value maps and edited values.
  */
-export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number =>
-  flows.some(({edits, flow}) => edits || statesEdits(flow)) ? SNAPSHOT_FORMAT : flows.some(({nested}) => nested) ? 5 : 4
+export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => {
+  const hasOptions = flows.some(({flow}) => Object.keys(writeOptions).some(name => name in flow))
+  if (hasOptions || flows.some(({flow}) => flow.fields.some(({values}) => values != null))) return 6
+  if (flows.some(({edits, flow}) => edits || statesEdits(flow))) return 6
+  return flows.some(({nested}) => nested) ? 5 : 4
+}
 
 const statesEdits = ({match, fields}: Flow) => Boolean(match?.onEdited || match?.onUnknown || fields.some(({onEdited}) => onEdited))
 
@@ -82,6 +87,7 @@ export type SnapshotModule = z.infer<typeof SnapshotModule>
  * A flow in a snapshot. `searches` has the number of the lookup by field. `nested` is set for a subform flow whose rows are sent in the
  * create of a new parent. `required`: the CRM creates no parent without rows. `layout`: only a layout requires rows, and the CRM decides.
  * `edits`: absent if every value is overwritten.
+ * The key `layout` holds the mapped fields that are not on the flow's layout, and the fields that it requires.
  */
 const SnapshotFlow = z.object({
   no: z.number(),
@@ -91,6 +97,7 @@ const SnapshotFlow = z.object({
   searches: z.record(z.string(), z.number()).default({}),
   nested: z.enum(['required', 'layout']).optional(),
   edits: SnapshotEdits.optional(),
+  layout: z.object({name: z.string(), drops: z.array(z.string()), requires: z.array(z.string())}).optional(),
 })
 export type SnapshotFlow = z.infer<typeof SnapshotFlow>
 
@@ -176,6 +183,7 @@ export const takeSnapshot = ({
       searches: searches[at]!,
       ...nestedOf(flow, flows, modules),
       ...resolveEdits(flow, modules.get(flow.module)!, {...edits, usual: onEdited}),
+      ...layoutOf(flow, modules),
     })),
     lineage,
     ...(rows && {rows}),
@@ -194,6 +202,11 @@ const nestedOf = ({subform}: Flow, flows: Flow[], modules: SnapshotInput['module
   const field = modules.get(parents?.module ?? '')?.fields.find(({apiName}) => apiName === subform?.field)
   if (!field?.creatable) return {}
   return field.required ? {nested: 'required'} : field.layoutRequired ? {nested: 'layout'} : {}
+}
+
+const layoutOf = (flow: Flow, modules: SnapshotInput['modules']): Pick<SnapshotFlow, 'layout'> => {
+  const layout = findLayoutLimits(flow, modules.get(flow.module))
+  return layout ? {layout} : {}
 }
 
 /** Returns the libraries and the context that the expressions use. Others are not stored. */

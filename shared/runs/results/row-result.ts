@@ -70,7 +70,20 @@ const twice = 'A create was sent and never answered, so the record may exist twi
  */
 export const describeRounded = (fields: string[]) =>
   `${fields.join(', ')} ${fields.length === 1 ? 'was' : 'were'} rounded from more decimal places`
-const ROUNDED = /(?:^|\. )([^.]* (?:was|were) rounded from more decimal places)$/
+
+/** Returns the sentence about fields whose value has no entry in the value map, so that it counted as a blank cell. */
+export const describeEmptied = (fields: string[]) =>
+  `${fields.join(', ')} ${fields.length === 1 ? 'has' : 'have'} no value, because the value map has no entry for the cell`
+
+const REMARK =
+  /^[^.]* (?:(?:was|were) rounded from more decimal places|(?:has|have) no value, because the value map has no entry for the cell)$/
+
+/** Returns the remarks about changed values in a message. */
+const remarksIn = (message: string) =>
+  message
+    .split('. ')
+    .filter(sentence => REMARK.test(sentence))
+    .join('. ')
 
 /** Computes the results columns of one row. Several records of one module are joined by `; `. */
 export const resultOf = ({excluded, entries}: RowOutcome, modules: ResultModule[]): RowResult => {
@@ -113,7 +126,7 @@ const isSilent = new Set<RowOutcomeName>(['created', 'updated', 'inherited', 'pl
 
 const describeFailure = ({outcome, code, message}: OutcomeEntry) => {
   if (isWritten.has(outcome) && code === null) return message ?? ''
-  if (isSilent.has(outcome)) return ROUNDED.exec(message ?? '')?.[1] ?? ''
+  if (isSilent.has(outcome)) return remarksIn(message ?? '')
   const words = message ?? (outcome === 'unanswered' ? noAnswer : '')
   if (outcome === 'lookup' || !code) return words
   return words ? `${words} (${code})` : code

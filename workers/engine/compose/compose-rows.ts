@@ -15,8 +15,13 @@ export const composeRows = async (
   rows: FileRow[],
   questions: ReadonlyMap<number, Question>,
 ): Promise<(ImportRow | RowFailure)[]> => {
+  return linkComposed(ctx, flow, {rows, composed: await composeUnlinked(ctx, flow, rows)}, questions)
+}
+
+/** Composes rows without resolving their links. */
+export const composeUnlinked = async (ctx: Pick<Context, 'expressions' | 'signal'>, flow: CompiledFlow, rows: FileRow[]) => {
   const evaluated = await evaluateRows(ctx, flow, rows)
-  return linkComposed(ctx, flow, {rows, composed: rows.map((row, at) => composeRow(flow, row, evaluated?.[at]))}, questions)
+  return rows.map((row, at) => composeRow(flow, row, evaluated?.[at]))
 }
 
 /**

@@ -17,6 +17,7 @@ import {insertQuestions, type NewQuestion} from '../../../sql/questions.ts'
 import {listMadeElsewhere} from '../../../sql/record-claims.ts'
 import {findHead} from '../../../sql/run-heads.ts'
 import {countAt, outcomeNo} from '../../../sql/run-log.ts'
+import type {UnmappedCells} from '../../../sql/unmapped-cells.ts'
 import type {Lease} from '../recover/lease.ts'
 import {LeaseLost} from '../run-endings.ts'
 import {openStatistics} from './statistics.ts'
@@ -33,9 +34,12 @@ export type SettlementParts = {
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
   patched: {module: number; key: string}[]
+  tagged: {module: number; key: string}[]
   asked: NewQuestion[]
   marked: MarkedRow[]
   counts: Map<number, number>
+  /** Cells to add to the run's counts of unmapped cells. */
+  unmapped: UnmappedCells[]
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
   isProgress: boolean
   leave(): void
@@ -58,9 +62,11 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   opened: [],
   closed: [],
   patched: [],
+  tagged: [],
   asked: [],
   marked: [],
   counts: new Map(),
+  unmapped: [],
   isProgress: true,
   leave: () => {},
 })
@@ -68,8 +74,8 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
 /** The limit on settlements in one statement. With more, the statement takes so long that the next ones wait. */
 const coalesced = 8
 
-/** The cursor of a pass. `counts`: filtered rows below the mark. Each row is counted once. */
-type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<number, number>}
+/** The cursor of a pass. `counts`: filtered rows below the mark. `unmapped`: unmapped cells of rows below it. Each row is counted once. */
+type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<number, number>; unmapped?: UnmappedCells[]}
 
 const noCursor: Cursor = {flow: 0, lowWater: 0}
 
@@ -99,9 +105,9 @@ export const openSettler = (options: SettlerOptions): Settler => {
         continue
       }
       for (const {settled} of taken) settled.leave()
-      const {counts, ...mark} = cursor?.() ?? noCursor
+      const {counts = new Map(), unmapped = [], ...mark} = cursor?.() ?? noCursor
       const parts = taken.map(({settled}) => settled)
-      if (counts) parts.push({...emptySettlement(), counts})
+      if (counts.size || unmapped.length) parts.push({...emptySettlement(), counts, unmapped})
       try {
         const asked = parts.flatMap(part => part.asked)
         const settlement = merge(options, parts, {settleNo: settleNo + 1, cursor: mark})
@@ -154,6 +160,8 @@ const merge = (
     closed: parts.flatMap(({closed}) => closed),
     patched: parts.flatMap(({patched}) => patched),
     marked: [...new Map(parts.flatMap(({marked}) => marked).map(one => [`${one.module} ${one.recordId}`, one])).values()],
+    tagged: parts.flatMap(({tagged}) => tagged),
+    unmapped: parts.flatMap(({unmapped}) => unmapped),
     counts,
     isProgress: parts.some(({isProgress}) => isProgress),
     leaseSeconds,

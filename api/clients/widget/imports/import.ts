@@ -128,6 +128,10 @@ export type Flow = {
   fields: Mapping[]
   parent?: {field: string; flow: string; key?: RowKey | null; onMissing: 'fail' | 'leave' | 'skip'}
   subform?: {field: string; child: string; parentFlow: string; key?: RowKey | null}
+  automations?: boolean
+  layout?: string | null
+  assignmentRule?: string | null
+  tags?: string[]
 }
 
 export type Checks = {state: string; startedAt: string | null; endedAt: string | null; rows: number | null; stale: boolean}
