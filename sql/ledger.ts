@@ -144,11 +144,11 @@ export type Settlement = {
   closed: RowName[]
   counts: number[]
   patched?: RowName[]
-  /** At most one entry per record. */
-  marked?: RecordMarks[]
   tagged?: RowName[]
   /** Numbers to add to the run's counts of unmapped cells, at most one per flow and field. */
   unmapped?: UnmappedCells[]
+  /** At most one entry per record. */
+  marked?: RecordMarks[]
   cursor: {flow: number; lowWater: number; pass?: number}
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
   isProgress?: boolean
@@ -184,9 +184,9 @@ const valuesOf = (s: Settlement) =>
     'opened.creates': s.opened.map(({creates = 0}) => creates),
     ...columnsOf('closed', s.closed, ['module', 'key']),
     ...columnsOf('patched', s.patched ?? [], ['module', 'key']),
-    ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
     ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
     ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
+    ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
   })
 
 const settleNamed =
@@ -242,6 +242,13 @@ const settleNamed =
    patched as (
      update chain_rows set patched = true from head, unnest(@patched.module::smallint[], @patched.key::text[]) as p(module, key)
      where chain_no = @chain and module_no = p.module and row_key = p.key),
+   tagged as (
+     update chain_rows set tagged = true from head, unnest(@tagged.module::smallint[], @tagged.key::text[]) as p(module, key)
+     where chain_no = @chain and module_no = p.module and row_key = p.key),
+   unmapped as (
+     insert into unmapped_cells (run_no, flow_no, field, cells)
+     select @run, flow, field, cells from head, unnest(@unmapped.flow::smallint[], @unmapped.field::text[], @unmapped.cells::bigint[]) as u(flow, field, cells)
+     on conflict (run_no, flow_no, field) do update set cells = unmapped_cells.cells + excluded.cells),
    marks as (
      select r.org_id, r.connector_id, m.module, m.record_id, m.marks, m.is_sure
      from head, runs r, unnest(@marked.module::text[], @marked.recordId::text[], @marked.marks::bytea[], @marked.isSure::boolean[]) as m(module, record_id, marks, is_sure)
@@ -253,14 +260,7 @@ const settleNamed =
        touched_at = excluded.touched_at),
    widened as (
      update written_records w set marks = widen_marks(w.marks, m.marks) from marks m
-     where not is_sure and w.org_id = m.org_id and w.connector_id = m.connector_id and w.module = m.module and w.record_id = m.record_id),
-   tagged as (
-     update chain_rows set tagged = true from head, unnest(@tagged.module::smallint[], @tagged.key::text[]) as p(module, key)
-     where chain_no = @chain and module_no = p.module and row_key = p.key),
-   unmapped as (
-     insert into unmapped_cells (run_no, flow_no, field, cells)
-     select @run, flow, field, cells from head, unnest(@unmapped.flow::smallint[], @unmapped.field::text[], @unmapped.cells::bigint[]) as u(flow, field, cells)
-     on conflict (run_no, flow_no, field) do update set cells = unmapped_cells.cells + excluded.cells)
+     where not is_sure and w.org_id = m.org_id and w.connector_id = m.connector_id and w.module = m.module and w.record_id = m.record_id)
    select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`)
 
 const settleStatement = prepare('settle', settleNamed.text)

@@ -157,7 +157,7 @@ type Finals = {run: number; flows: number[]; from: number; to: number; seq: numb
 /**
  * Returns the final entries of rows `from`..`to` of these flows, as of `seq`; null if the run's records are in storage. Per row key and
  * module, the highest attempt of the write phase counts. A real answer precedes `unanswered` (3), in any order; of real answers the later
- * counts. `made_after_no_answer`, `would_ask` and `lookup` (8 to 10) never count. Patches (phase 1), matches (2), lookups (3), tags (4), edits (5)
+ * counts. `made_after_no_answer`, `would_ask` and `lookup` (8 to 10) never count. Patches, matches, lookups, tags and edits (phases 1 to 5)
  * have a final entry per field. `disclosed`: a create of the row was never answered, and nothing later shows its result, so the record may exist
  * twice. Excluded are an unanswered update, which names its record, and a create whose unique field rules out a second one.
  */

@@ -28,8 +28,8 @@ export const findIssues = (flows: Flow[], input: IssuesInput): FlowIssue[] => [
       ...parentIssues(flows, at, input),
       ...subformIssues(flows, at, input),
       ...patchIssues(flow, input.modules.get(flow.module)),
-      ...editIssues(flow, input.modules.get(flow.module)),
       ...optionIssues(flow, input.modules.get(flow.module)),
+      ...editIssues(flow, input.modules.get(flow.module)),
     ].map(({path, ...rest}) => ({path: [at, ...path], ...rest})),
   ),
 ]

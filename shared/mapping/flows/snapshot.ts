@@ -14,16 +14,16 @@ import {findLayoutLimits, writeOptions} from './write-options.ts'
 export const SNAPSHOT_FORMAT = 6
 
 /**
- * Returns the oldest format with everything that the flows use, so that previous builds can execute the run: 5 nested rows, 6 write options,
- * value maps and edited values.
+ * Returns the oldest format with everything that the flows use, so that previous builds can execute the run: 5 nested rows, 6 write
+ * options, value maps and edited values.
  */
 export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => {
-  const hasOptions = flows.some(({flow}) => Object.keys(writeOptions).some(name => name in flow))
-  if (hasOptions || flows.some(({flow}) => flow.fields.some(({values}) => values != null))) return 6
-  if (flows.some(({edits, flow}) => edits || statesEdits(flow))) return 6
+  if (flows.some(({edits, flow}) => edits || statesEdits(flow) || statesOptions(flow) || mapsValues(flow))) return SNAPSHOT_FORMAT
   return flows.some(({nested}) => nested) ? 5 : 4
 }
 
+const statesOptions = (flow: Flow) => Object.keys(writeOptions).some(name => name in flow)
+const mapsValues = ({fields}: Flow) => fields.some(({values}) => values != null)
 const statesEdits = ({match, fields}: Flow) => Boolean(match?.onEdited || match?.onUnknown || fields.some(({onEdited}) => onEdited))
 
 const Field = z.object({
@@ -86,8 +86,8 @@ export type SnapshotModule = z.infer<typeof SnapshotModule>
 /**
  * A flow in a snapshot. `searches` has the number of the lookup by field. `nested` is set for a subform flow whose rows are sent in the
  * create of a new parent. `required`: the CRM creates no parent without rows. `layout`: only a layout requires rows, and the CRM decides.
- * `edits`: absent if every value is overwritten.
  * The key `layout` holds the mapped fields that are not on the flow's layout, and the fields that it requires.
+ * `edits`: absent if every value is overwritten.
  */
 const SnapshotFlow = z.object({
   no: z.number(),
@@ -96,8 +96,8 @@ const SnapshotFlow = z.object({
   flow: Flow,
   searches: z.record(z.string(), z.number()).default({}),
   nested: z.enum(['required', 'layout']).optional(),
-  edits: SnapshotEdits.optional(),
   layout: z.object({name: z.string(), drops: z.array(z.string()), requires: z.array(z.string())}).optional(),
+  edits: SnapshotEdits.optional(),
 })
 export type SnapshotFlow = z.infer<typeof SnapshotFlow>
 
@@ -182,8 +182,8 @@ export const takeSnapshot = ({
       flow,
       searches: searches[at]!,
       ...nestedOf(flow, flows, modules),
-      ...resolveEdits(flow, modules.get(flow.module)!, {...edits, usual: onEdited}),
       ...layoutOf(flow, modules),
+      ...resolveEdits(flow, modules.get(flow.module)!, {...edits, usual: onEdited}),
     })),
     lineage,
     ...(rows && {rows}),

@@ -60,16 +60,6 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
   }
 }
 
-/** Compiles the rules about edited values. A patch pass has no match, so it overwrites them. */
-const compileEdits = ({flow: {match}, edits}: SnapshotFlow, writtenFields: FlowField[]): EditRules | null =>
-  edits && match
-    ? {
-        fields: new Map(writtenFields.filter(isComparable).map(field => [field.apiName, field])),
-        choices: new Map(Object.entries(edits.fields)),
-        onUnknown: edits.onUnknown,
-        skipsUnchanged: match.unchanged === 'skip',
-      }
-    : null
 const optionsOf = ({automations, layout, assignmentRule}: Flow): RecordOptions => ({
   ...(automations && {automations: FLOW_AUTOMATIONS}),
   ...(layout != null && {layout}),
@@ -82,6 +72,16 @@ export const withoutLayout = (snapshotFlow: SnapshotFlow): SnapshotFlow => ({
   layout: undefined,
   flow: {...snapshotFlow.flow, layout: null},
 })
+/** Compiles the rules about edited values. A patch pass has no match, so it overwrites them. */
+const compileEdits = ({flow: {match}, edits}: SnapshotFlow, writtenFields: FlowField[]): EditRules | null =>
+  edits && match
+    ? {
+        fields: new Map(writtenFields.filter(isComparable).map(field => [field.apiName, field])),
+        choices: new Map(Object.entries(edits.fields)),
+        onUnknown: edits.onUnknown,
+        skipsUnchanged: match.unchanged === 'skip',
+      }
+    : null
 
 const compileRelations = (
   snapshotFlow: SnapshotFlow,
