@@ -23,7 +23,9 @@ test('settings have defaults and can be changed one by one', async t => {
   t.deepEqual(await ok(call('GET', at('settings')), 200), {settings: usual, registryVersion: 1})
   const changed = {dateFormat: 'dd.MM.yyyy', timezone: 'Europe/Berlin', expressionContext: {vat: {de: 0.19}}, aiSamplePolicy: 'deny'}
   t.deepEqual(await ok(call('PATCH', at('settings'), changed), 200), {settings: {...usual, ...changed}})
-  t.deepEqual(await ok(call('PATCH', at('settings'), {followsCrmRoles: false}), 200), {settings: {...usual, ...changed, followsCrmRoles: false}})
+  t.deepEqual(await ok(call('PATCH', at('settings'), {followsCrmRoles: false}), 200), {
+    settings: {...usual, ...changed, followsCrmRoles: false},
+  })
   t.deepEqual((await ok(call('GET', at('settings')), 200)).settings, {...usual, ...changed, followsCrmRoles: false})
 })
 
