@@ -48,7 +48,7 @@ export const StartBody = z
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
 
 type StartCaller = {org: string; person: string; admin: boolean}
-/** `isScheduled`: nobody watches the run, so it keeps values that people edited, unless a setting says otherwise. */
+/** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
 type Start = StartCaller & z.output<typeof StartBody> & {importId: string; isScheduled?: boolean}
 
 /**

@@ -12,12 +12,21 @@ test.before(async t => {
 
 test('settings have defaults and can be changed one by one', async t => {
   const {call, at} = await openRegistry(house)
-  const usual = {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked', followsCrmRoles: true}
+  const usual = {
+    dateFormat: 'yyyy-MM-dd',
+    timezone: 'UTC',
+    expressionContext: {},
+    aiSamplePolicy: 'masked',
+    onEdited: null,
+    followsCrmRoles: true,
+  }
   t.deepEqual(await ok(call('GET', at('settings')), 200), {settings: usual, registryVersion: 1})
   const changed = {dateFormat: 'dd.MM.yyyy', timezone: 'Europe/Berlin', expressionContext: {vat: {de: 0.19}}, aiSamplePolicy: 'deny'}
   t.deepEqual(await ok(call('PATCH', at('settings'), changed), 200), {settings: {...usual, ...changed}})
-  t.deepEqual(await ok(call('PATCH', at('settings'), {followsCrmRoles: false}), 200), {settings: {...changed, followsCrmRoles: false}})
-  t.deepEqual((await ok(call('GET', at('settings')), 200)).settings, {...changed, followsCrmRoles: false})
+  t.deepEqual(await ok(call('PATCH', at('settings'), {followsCrmRoles: false}), 200), {
+    settings: {...usual, ...changed, followsCrmRoles: false},
+  })
+  t.deepEqual((await ok(call('GET', at('settings')), 200)).settings, {...usual, ...changed, followsCrmRoles: false})
 })
 
 test('an unknown setting and an invalid value are refused', async t => {

@@ -44,7 +44,7 @@ test('a week of nightly schedules keeps every value that people edit, and writes
     house.crm.update('example', 'Accounts', [{id: recordOf(number).id, ...values}])
     expected.set(number, {...expected.get(number)!, ...values})
     for (const field of Object.keys(values)) edited.add(`${number} ${field}`)
-    await house.ahead('1 day')
+    await house.ahead(`${night} days`)
     house.crm.clock.advance(86_400_000)
   }
   t.is(edited.size, 9)

@@ -16,6 +16,7 @@ import {
   type NightClaim,
   noteNight,
 } from '../../sql/retention.ts'
+import {deleteOldMarks} from '../../sql/written-records.ts'
 import type {WorkerDeps} from '../deps.ts'
 import {inPieces} from '../pieces.ts'
 import {deleteImports, deleteRunsOfNone, emptyImports, emptyRuns} from './empty.ts'
@@ -88,11 +89,13 @@ const keepWindow = async (retaining: RetentionDeps, keeper: Keeper) => {
   await step('bare imports', () => deleteImports(retaining, keeper))
   await step('bare runs', () => deleteRunsOfNone(retaining, keeper))
   const old = {org, days}
-  const sweep = (name: 'firings' | 'jobs' | 'turns' | 'discoveries', limit: number, take: (limit: number) => Promise<number>) =>
+  const sweep = (name: 'firings' | 'jobs' | 'turns' | 'discoveries' | 'marks', limit: number, take: (limit: number) => Promise<number>) =>
     step(name, () => inPieces(drain, limit, take, rows => tally.add({[name]: rows, rows})))
   await sweep('firings', rowsPerDelete, limit => deleteOldFirings(db, {...old, limit}))
   await sweep('jobs', rowsPerDelete, limit => deleteOldJobs(db, {...old, limit}))
   await sweep('turns', rowsPerDelete, limit => deleteOldTurns(db, {...old, limit}))
+  // Marks are stored again at least weekly while their records are imported.
+  await sweep('marks', rowsPerDelete, limit => deleteOldMarks(db, {org, days: 2 * days, limit}))
   await sweep('discoveries', discoveriesPerDelete, limit => deleteOldDiscoveries(db, {org, limit}))
 }
 

@@ -17,6 +17,7 @@ type Counts = Partial<
     | 'uploads'
     | 'jobs'
     | 'discoveries'
+    | 'marks'
     | 'objects'
     | 'bytes'
     | 'objectsSeen'
