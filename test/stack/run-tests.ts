@@ -1,11 +1,8 @@
 import {spawn} from 'node:child_process'
 import fs from 'node:fs'
-import {relative} from 'node:path'
-import {fileURLToPath} from 'node:url'
 import {stripVTControlCharacters} from 'node:util'
 
-const FAILED_FILES = fileURLToPath(new URL('../../node_modules/.cache/ava/failing-tests.json', import.meta.url))
-const MOST_FILES = 6
+const MOST_FILES = 12
 
 /**
  * Runs every test. Files with a failed test run a second time, one after the other, because a busy machine can fail a test that has a time
@@ -13,36 +10,37 @@ const MOST_FILES = 6
  * arguments, nothing runs twice.
  */
 const runTests = async (given: string[]): Promise<number> => {
-  fs.rmSync(FAILED_FILES, {force: true})
   const first = await runAva(given)
-  if (first.code === 0 || given.length > 0 || !hasOnlyFailedTests(first.output)) return first.code
-  const files = readFailedFiles()
-  if (files.length === 0 || files.length > MOST_FILES) return first.code
-  console.log(`\n  Failed beside other tests, run again alone: ${files.join(', ')}\n`)
+  const files = first.code === 0 || given.length > 0 ? null : listFailedFiles(first.output, file => fs.existsSync(file))
+  if (!files || files.length > MOST_FILES) return first.code
+  console.log(`\n  Failed beside other tests, run again alone:\n${files.map(file => `  - ${file}\n`).join('')}`)
   const second = await runAva(['--serial', '--concurrency', '1', ...files])
-  if (second.code === 0) console.log(`\n  Passed alone after a failure beside other tests: ${files.join(', ')}`)
+  if (second.code === 0) console.log(`\n  ${files.length} test files failed beside other tests and passed alone.`)
   return second.code
 }
 
-/** Whether each error that AVA reported is a failed test. Its last paragraph then only has the number of failed tests. */
-export const hasOnlyFailedTests = (output: string): boolean => {
+/** Lists the files of failed tests and hooks from AVA's output. Returns null if AVA reported any other error. */
+export const listFailedFiles = (output: string, isFile: (path: string) => boolean): string[] | null => {
   const lines = stripVTControlCharacters(output)
     .split('\n')
     .map(line => line.trim())
   const summary = lines.slice(lines.findLastIndex(line => /^─+$/.test(line)) + 1).filter(line => line !== '')
-  return lines.every(line => !line.startsWith('✘') || line.startsWith('✘ [fail]:')) && /^\d+ tests? failed$/.test(summary.join('\n'))
+  if (summary.length === 0 || !summary.every(line => /^\d+ (test|hook)s? failed$/.test(line))) return null
+  const files = lines.filter(line => line.startsWith('✘')).map(line => fileOf(line, isFile))
+  return files.includes(null) ? null : [...new Set(files as string[])]
 }
 
-const readFailedFiles = (): string[] => {
-  if (!fs.existsSync(FAILED_FILES)) return []
-  const files = JSON.parse(fs.readFileSync(FAILED_FILES, 'utf8')) as string[]
-  return files.map(file => relative(process.cwd(), file))
+/** Finds the file of a line such as `✘ [fail]: workers › import-plans › the title`. A title may contain the separator too. */
+const fileOf = (line: string, isFile: (path: string) => boolean): string | null => {
+  const parts = /^✘ \[fail\]: (.+)$/.exec(line)?.[1]?.split(' › ') ?? []
+  const paths = parts.map((_, last) => `test/${parts.slice(0, last + 1).join('/')}.test.ts`)
+  return paths.find(isFile) ?? null
 }
 
-/** Runs AVA with its output copied to ours. AVA stores the names of failed files only where it sees no CI. */
+/** Runs AVA with its output copied to ours. */
 const runAva = (args: string[]) =>
   new Promise<{code: number; output: string}>((resolve, reject) => {
-    const env = {...process.env, AVA_FORCE_CI: 'not-ci', ...(process.stdout.isTTY && {FORCE_COLOR: '1'})}
+    const env = {...process.env, ...(process.stdout.isTTY && {FORCE_COLOR: '1'})}
     const child = spawn('ava', args, {stdio: ['inherit', 'pipe', 'inherit'], env})
     let output = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -3,6 +3,7 @@ import {atPoint} from '../../../shared/fault-point.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
 import {type LostCreate, listLostCreates} from '../../../sql/unsettled.ts'
 import type {Context} from '../context.ts'
+import {markWritten} from '../edits/mark-written.ts'
 import {type CompiledFlow, type ImportRow, STEP_CODES} from '../model.ts'
 import {waitInPass} from '../pass-wait.ts'
 import {measureNestable} from '../read/nested-reader.ts'
@@ -253,6 +254,7 @@ const settleFound = ({flow}: Pass, settled: SettlementParts, row: ImportRow, {re
   const mayExistTwice = row.unansweredCreates > 1
   if (mayExistTwice) logMayExistTwice({flow, settled}, row, {recordId, message: sayOthers(others)})
   settled.kept.push({...name, recordId, how: HOW.taken, matchKey: row.matchKey, mayExistTwice})
+  markWritten({flow, settled}, row, recordId)
   settled.closed.push(name)
   row.open = false
 }

@@ -20,6 +20,7 @@ export type Run = {
   /** Skipped rows whose record already held every value. Earlier versions of Lading do not send it. */
   unchanged?: number
   creditsSaved?: number
+  keptEdits?: number
   questions: number
   /** Whether the plan of an ended dry run is out of date. Earlier versions of Lading do not send it. */
   stale?: boolean | null
