@@ -49,9 +49,9 @@ export const Run = z.object({
   overageRows: z.number(),
   /** The number of questions that a user must answer. */
   questions: z.number(),
+  unmapped: z.array(UnmappedCells),
   /** For an ended dry run: whether the inputs of its plan have changed. Null if that is not known. */
   stale: z.boolean().nullable(),
-  unmapped: z.array(UnmappedCells),
 })
 export type Run = z.infer<typeof Run>
 
@@ -63,9 +63,9 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     expired_at as "expiredAt",
     coalesce((select overage from row_usage u where u.run_id = runs.id), 0) as "overageRows",
     (select count(*) from questions q where q.run_no = runs.run_no) as questions,
-    case when dry_run and state = 'ended' and ground is not null then (select ground <> ${groundOfImport} from imports i where i.import_no = runs.import_no) end as stale,
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'cells', cells) order by flow_no, field), '[]')
       from unmapped_cells u where u.run_no = runs.run_no) as unmapped,
+    case when dry_run and state = 'ended' and ground is not null then (select ground <> ${groundOfImport} from imports i where i.import_no = runs.import_no) end as stale,
     rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop,
     case when isfinite(lease_until) then lease_until end as "leaseUntil", lease_until > lading_now() as "leaseLive"`
 const select = sql.fragment`select ${runColumns} from runs join run_heads using (run_no)`
