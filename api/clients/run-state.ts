@@ -10,7 +10,7 @@ type StatedRun = {
 }
 
 /** What became of an ended run, with the number of rows or questions that need a person. */
-export type RunEnd = {
+type RunEnd = {
   key: 'imported' | 'attention' | 'questions' | 'nothing' | 'failed' | 'stopped' | 'cancelled'
   rows: number
 }

@@ -22,8 +22,8 @@ const TOLD = {
   },
   failed: {
     summary: 'Download the failed rows of a run',
-    what: 'The rows that failed or got no answer, each with its error. Fix them and import them as a new file',
-    description: 'At most 64 MB.',
+    what: 'The failed rows, each after its number and its error. Fix them and import them as a new file, which leaves out both columns',
+    description: 'With the delimiter of the file, and a byte order mark. Rows that may exist at the CRM are left out. At most 64 MB.',
     refusals: ['DRY_RUN', ...ofReadingAgain] as const,
   },
   plan: {

@@ -1,4 +1,5 @@
 import {Refusal} from '../errors.ts'
+import {isFailedFile, rangeWithoutReasons} from '../runs/results/reason-columns.ts'
 import type {Storage} from '../storage/storage.ts'
 import {openCsv} from './csv/csv-file.ts'
 import {type ExaminedFile, examine} from './examine.ts'
@@ -50,7 +51,7 @@ const xlsxOnly = ['sheet', 'range']
 
 /**
  * Reads a workbook. If cells have the apostrophes of failed.csv and the option is not set, the sheet is read again with the apostrophes
- * removed.
+ * removed. If it has the columns of reasons, it is read again without them.
  */
 const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: options}: NewFile): Promise<FileFindings> => {
   const stated = (options ?? {}) as XlsxOptions
@@ -60,6 +61,8 @@ const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: option
   const {sheet, sheets, passed, guards} = file
   if (guards.found && stated.apostrophes === undefined)
     return readWorkbook({storage, limits}, {key, format: 'xlsx', reader: {...stated, apostrophes: 'remove'}})
+  if (isFailedFile(file.columns) && range === null && headerRow)
+    return readWorkbook({storage, limits}, {key, format: 'xlsx', reader: {...stated, range: rangeWithoutReasons}})
   const how = stated.sheet !== undefined ? 'stated' : sheets.length === 1 ? 'only' : passed === null ? 'first visible' : 'first with rows'
   const reader = checked({...stated, format: 'xlsx', sheet: sheet.name})
   return {reader, sniffed: {sheet: sheet.name, how, ...(passed !== null && {passed}), sheets}, ...examined}

@@ -11,6 +11,12 @@ const apostrophes = z
     '`remove` removes the apostrophe that failed.csv puts before `=`, `+`, `-`, `@` and similar characters. Default: removed if the file has such cells',
   )
 
+const reasons = z
+  .enum(['remove', 'keep'])
+  .describe(
+    '`remove` leaves out the columns `lading: row` and `lading: error` that failed.csv begins with. Default: left out if the file begins with them',
+  )
+
 const csv = {
   format: z.literal('csv').describe('Text with a delimiter'),
   encoding: z
@@ -30,6 +36,7 @@ const csv = {
     .boolean()
     .describe('`true` refuses text after a closing quote and quotes inside an unquoted cell; `false` reads them as text (`5" pipe`)'),
   apostrophes,
+  reasons,
   headerRow: z.boolean().describe('Whether the first row has the column names; `false` names the columns by number'),
   skipRows: z
     .int()
@@ -64,6 +71,8 @@ const CsvReader = z
     badBytes: csv.badBytes.optional(),
     // The key is absent unless the file has such cells, because older builds do not know it.
     apostrophes: csv.apostrophes.optional(),
+    // The key is absent for the same reason.
+    reasons: csv.reasons.optional(),
     delimiter: csv.delimiter.default(','),
     quote: csv.quote.default('"'),
     strictQuotes: csv.strictQuotes.default(false),

@@ -140,7 +140,7 @@ test.serial('a retry shows rows written by an earlier run; rows outside its sele
     ['Written before', 'Written', 'Written', ''],
   )
   t.deepEqual([lines[0]![4], lines[3]!.slice(3)], [before[0]![4], ['', '', '']])
-  t.is((await get(`${path}/failed.csv?run=${run.id}`)).text.trim(), 'name,number,city')
+  t.is((await get(`${path}/failed.csv?run=${run.id}`)).text.trim(), 'lading: row,lading: error,name,number,city')
 })
 
 test.serial('failed.csv can be imported again unchanged', async t => {
@@ -151,7 +151,10 @@ test.serial('failed.csv can be imported again unchanged', async t => {
   t.is(failed.headers.get('cache-control'), 'private, no-store')
   t.is(failed.headers.get('content-disposition'), `attachment; filename="failed-${run.id}.csv"`)
   t.is(failed.headers.get('content-length'), String(Buffer.byteLength(failed.text) + 3), 'the mark, which reading takes off')
-  const lines = cellsOf(failed)
+  const whole: string[][] = parse(failed.text, {bom: true, delimiter: '\t', relax_column_count: true})
+  t.deepEqual(whole[0]!.slice(0, 2), ['lading: row', 'lading: error'], 'in the delimiter of the file')
+  t.true(whole.slice(1).every(([row, error]) => Number(row) >= 1 && error !== ''))
+  const lines = whole.map(cells => cells.slice(2))
   t.deepEqual(lines[0], ['name', 'number', 'city'])
   t.true(lines.some(cells => cells[1] === 'Fa-2' && cells[0] === 'B; "b"' && cells[2] === "'=y"))
   const results = cellsOf(await get(`${path}/results.csv?run=${run.id}`)).slice(1)
@@ -162,7 +165,7 @@ test.serial('failed.csv can be imported again unchanged', async t => {
   )
   t.true(failures.includes('Fa-2') && failures.includes('Fa-3'))
   const again = await runImport(org, {csv: failed.text, flow: accounts})
-  t.like(again.source.reader, {encoding: 'utf-8', apostrophes: 'remove'})
+  t.like(again.source, {reader: {encoding: 'utf-8', apostrophes: 'remove', reasons: 'remove'}, fileColumns: ['name', 'number', 'city']})
   const read = await ok(org.call('GET', `${again.path}/sources/${again.source.id}/rows`), 200)
   t.true(JSON.stringify(read.rows).includes('"=y"') && !JSON.stringify(read.rows).includes("'=y"))
   const counted = Object.values<number>(again.run.counts.Accounts).reduce((sum, count) => sum + count, 0)
@@ -176,7 +179,7 @@ test.serial('failed.csv has no unanswered rows', async t => {
   const flow = {...unmatched, fields: accounts.fields.filter(({field}) => field !== 'Account_Number')}
   const {path, run} = await runImport(org, {csv: accountRows(3, 'Un-'), flow})
   t.is(run.counts.Accounts.unanswered, 3)
-  t.is((await get(`${path}/failed.csv?run=${run.id}`)).text, 'name,number,city\r\n')
+  t.is((await get(`${path}/failed.csv?run=${run.id}`)).text, 'lading: row,lading: error,name,number,city\r\n')
   const results = cellsOf(await get(`${path}/results.csv?run=${run.id}`)).slice(1)
   t.true(results.every(cells => cells[3] === 'No answer'))
 })

@@ -1,5 +1,5 @@
 import {once} from 'node:events'
-import {mkdirSync, readdirSync} from 'node:fs'
+import {mkdirSync, readdirSync, readFileSync} from 'node:fs'
 import {createServer} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import {join} from 'node:path'
@@ -66,6 +66,13 @@ test('an import with unwritten rows exits with 2 and names the next steps, witho
   const [run] = /run_\w+/.exec(out)!
   const failed = await home.run(['results', run, '--failed', '-o', 'failed.csv'])
   t.is(failed.out, 'Wrote failed.csv\n')
+  t.regex(
+    readFileSync(join(home.here, 'failed.csv'), 'utf8'),
+    /^\ufefflading: row,lading: error,name,number,city\r\n5,.+\(MANDATORY_NOT_FOUND\),,R-9,x\r\n$/,
+  )
+  t.is((await home.run(['results', run, '-o', 'results.csv'])).out, 'Wrote results.csv\n')
+  t.regex(readFileSync(join(home.here, 'results.csv'), 'utf8'), /^\ufeffname,/, 'a spreadsheet reads the saved file as UTF-8')
+  t.regex((await home.run(['results', run])).out, /^name,/, 'a pipe gets no mark')
   const why = await home.run(['logs', run, '--failed'])
   t.regex(why.out, /row 5 {2}Accounts {2}refused {2}MANDATORY_NOT_FOUND/)
   const again = await home.run(['retry', run, '--fail-on', 'never', '--json'])
@@ -95,7 +102,7 @@ test('a terminal shows a progress bar that fits its width, then the outcome and 
       drawn.join('\n'),
     )
     t.true(hasColour(out, 32), 'what is good is green')
-    t.regex(shownBy(out), /Previewed after 0:0\d\n {2}Accounts: 30 planned\nNext:\n {2}lading results run_\w+ --plan/)
+    t.regex(shownBy(out), /Previewed after \d:\d\d\n {2}Accounts: 30 planned\nNext:\n {2}lading results run_\w+ --plan/)
   }
   const plain = await home.run(['connections'], {columns: 40, env: {NO_COLOR: '1'}})
   t.false(hasEscapes(plain.out), 'NO_COLOR')

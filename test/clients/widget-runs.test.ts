@@ -1,5 +1,6 @@
 import test from 'ava'
 import {answersOf, askersOf, chosenOf, fieldsOf, isSame, type Question, sayRows, sayValue} from '../../api/clients/widget/runs/answering.ts'
+import {nameFile} from '../../api/clients/widget/runs/file-name.ts'
 import {addSample, etaOf, rateOf, type Sample, sampleOf, stack} from '../../api/clients/widget/runs/rate.ts'
 import {codeBeside, type Entry, linesOf, whyOfEntry} from '../../api/clients/widget/runs/row.ts'
 import {choicesIn, filterIn, sayOutcome, sourceWith} from '../../api/clients/widget/runs/rows-query.ts'
@@ -137,6 +138,14 @@ test('a run shows its state, its kind and its row range', t => {
   t.is(sayRange({to: 9}), 'rows 1 to 9')
   t.is(sayRange({from: 3, to: 3}), 'row 3')
   t.is(sayRange(null), null)
+})
+
+test('a downloaded file is named after its import and the number of failed rows', t => {
+  t.is(nameFile({importName: 'Leads Lisbon fair', kind: 'failed', rows: 5}), 'Leads Lisbon fair - 5 failed.csv')
+  t.is(nameFile({importName: 'Leads: 1/2 "new"', kind: 'results', rows: 5}), 'Leads 1 2 new - results.csv')
+  t.is(nameFile({importName: 'Orders', kind: 'failed', rows: 5, source: 'lines.csv'}), 'Orders, lines.csv - failed.csv', 'of several files')
+  t.is(nameFile({importName: '../..', kind: 'plan'}), 'import - plan.csv')
+  t.is(nameFile({importName: 'x'.repeat(200), kind: 'plan'}).length, 120 + ' - plan.csv'.length)
 })
 
 test('retries are listed after the run they continue, and dry runs separately', t => {

@@ -1,6 +1,7 @@
 import test, {type ExecutionContext} from 'ava'
 import {openClient, Unreachable} from '../../api/clients/http.ts'
 import {beginUpload, type Upload} from '../../api/clients/send-file.ts'
+import {nameImport} from '../../api/clients/widget/imports/import-name.ts'
 import {sheetsIn} from '../../api/clients/widget/imports/reading.ts'
 import {isSameFile, type Send, sendFile} from '../../api/clients/widget/imports/send.ts'
 import {openOrg} from '../importing.ts'
@@ -104,4 +105,12 @@ test('a workbook refused for its sheet can be read by another sheet, without upl
   const whole = {...upload, offset: book.length}
   t.is((await sendFile(api, {...parts, upload: whole, sheet: 'Data'}, telling(never))).source.rows, 1)
   t.deepEqual(calls, [])
+})
+
+test('a dropped import is named after its files', t => {
+  const named = (...names: string[]) => nameImport(names.map(name => ({name})))
+  t.is(named('Leads Lisbon fair.xlsx'), 'Leads Lisbon fair')
+  t.is(named('orders.v2.CSV', 'lines.csv', 'notes.tsv'), 'orders.v2 and 2 more')
+  t.is(named('.csv'), '.csv')
+  t.is(named(`${'x'.repeat(300)}.csv`, 'b.csv').length, 200, 'the server takes at most 200 characters')
 })

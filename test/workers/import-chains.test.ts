@@ -122,7 +122,7 @@ test.serial('a lost create that the retry sees refused is reported as one that m
   t.regex((await org.call('GET', `${path}/results.csv?run=${second.id}`)).text, /may exist/)
   t.is(
     (await org.call('GET', `${path}/failed.csv?run=${second.id}`)).text.trim(),
-    'name,number,city',
+    'lading: row,lading: error,name,number,city',
     'imported again it might be there twice',
   )
   t.is(second.rowsWritten, 0)

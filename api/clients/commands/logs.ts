@@ -108,7 +108,9 @@ const results = async (cli: Cli, given: string, options: Results) => {
   if (!run.importId) throw usage(`${run.id} is an external run, so it has no file here`, `Show its log with: lading logs ${run.id}`)
   if (cli.out.json && output === undefined) return sayRows(cli, session, run, options)
   const kind = plan ? 'plan' : failed ? 'failed' : 'results'
-  const query = {run: run.id, source}
+  // Spreadsheets detect UTF-8 by the byte order mark. In a pipe, the mark would be part of the first column's name.
+  const bom = kind === 'results' && output !== undefined && output !== '-' ? 1 : undefined
+  const query = {run: run.id, source, bom}
   const path = session.path(`imports/${run.importId}/${kind}.csv`)
   const asked = {query, timeoutMs: 600_000}
   const response = kind === 'results' ? await openResults(session.client, path, asked) : await session.client.open('GET', path, asked)

@@ -1,5 +1,6 @@
 import {useEffect} from 'preact/hooks'
 import {html, type Markup} from './html.ts'
+import {InvitationBanner} from './received-invitations.ts'
 import {place, to} from './state/place.ts'
 import {me, signOut} from './state/session.ts'
 import {applyTheme, type Theme, theme} from './state/theme.ts'
@@ -34,6 +35,7 @@ export const Shell = ({children}: {children?: Markup}) => {
       ${isOutdated.value && html`<${Notice} title="Lading was updated" actions=${html`<${Button} onClick=${() => location.reload()}>Reload<//>`}>Reload to use the new version. Your drafts and uploaded parts are kept.<//>`}
     </div>
     ${me.value?.staffView && html`<${Notice} kind="warning">You are viewing this organisation as staff${me.value.staffView.write ? '' : '. This view is read-only'}.<//>`}
+    <${InvitationBanner} />
     ${children}
   </main>
 `

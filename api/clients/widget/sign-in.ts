@@ -1,9 +1,9 @@
 import {useEffect, useRef, useState} from 'preact/hooks'
-import type {Json} from '../http.ts'
 import {html} from './html.ts'
-import {useDoing, useLoad} from './state/load.ts'
+import {ReceivedInvitations, useReceivedInvitations} from './received-invitations.ts'
+import {useDoing} from './state/load.ts'
 import {askForSession} from './state/pop-up.ts'
-import {client, ended, openSession, renewSession} from './state/session.ts'
+import {ended, openSession} from './state/session.ts'
 import {settings} from './state/settings.ts'
 import {Button} from './ui/button.ts'
 import {Select} from './ui/field.ts'
@@ -66,26 +66,19 @@ export const SignIn = () => {
   `
 }
 
-type Invitation = {id: string; org: {id: string; name: string}; role: string}
-
 /** The page of a signed-in person without an org, with their invitations. */
 export const NoOrg = ({onLeave}: {onLeave: () => void}) => {
-  const invitations = useLoad<Invitation[]>(async () => (await client.get<Json>('/auth/invitations')).invitations, [])
-  const accept = useDoing(async (id: string) => {
-    await client.post(`/auth/invitations/${id}/accept`)
-    await renewSession()
-  })
+  const {received, accept} = useReceivedInvitations()
   return html`
     <main class="alone">
       <h1>No organisation yet</h1>
       <p class="lead">You are signed in but do not belong to an organisation.</p>
-      <${Shown} of=${invitations}>
-        ${(list: Invitation[]) =>
-          list.length === 0
+      <${Shown} of=${received}>
+        ${(invitations: NonNullable<typeof received.data>) =>
+          invitations.length === 0
             ? html`<p>Ask an admin of your organisation to invite you, or sign in with your CRM account.</p>`
-            : html`<ul class="plain">${list.map(({id, org, role}) => html`<li class="row"><span class="grow"><strong>${org.name}</strong> invites you as ${role}</span> <${Button} kind="main" isBusy=${accept.isBusy} onClick=${() => accept.run(id)}>Accept<//></li>`)}</ul>`}
+            : html`<${ReceivedInvitations} invitations=${invitations} accept=${accept} />`}
       <//>
-      <${Problem} error=${accept.error} />
       <${Button} onClick=${onLeave}>Sign out<//>
     </main>
   `

@@ -1,5 +1,6 @@
 import {Refusal} from '../../errors.ts'
 import {unguardCell} from '../../runs/results/formula-guard.ts'
+import {reasonColumns} from '../../runs/results/reason-columns.ts'
 import type {CsvReader} from '../reader.ts'
 import {chunkRows, columnsOf, type FileRow, maxFilledCells, type Table} from '../row.ts'
 import {type BadBytes, openBadBytes} from '../text/bad-bytes.ts'
@@ -41,11 +42,12 @@ async function* rowsOf(
   let fit: ((cells: string[], rowNumber: number) => FileRow) | undefined
   let rowNumber = 0
   const unguarded = (cells: string[]) => (reader.apostrophes === 'remove' ? cells.map(unguardCell) : cells)
-  const restored = (cells: string[], row: number) => unguarded(bad?.restore(cells, row) ?? cells)
+  const own = (cells: string[]) => (reader.reasons === 'remove' ? cells.slice(reasonColumns.length) : cells)
+  const restored = (cells: string[], row: number) => unguarded(own(bad?.restore(cells, row) ?? cells))
   for await (const records of pieces) {
     let from = 0
     if (!fit) {
-      const header = reader.headerRow ? headerOf(restored(records[from++]!, 0)) : (records[0] ?? []).map(() => '')
+      const header = reader.headerRow ? headerOf(restored(records[from++]!, 0)) : own(records[0] ?? []).map(() => '')
       onColumns(columnsOf(header))
       const named = reader.headerRow ? header.findLastIndex(name => name.trim() !== '') + 1 : header.length
       fit = fitTo(header.length, reader.shortRows === 'fill' ? 0 : named)

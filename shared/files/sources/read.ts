@@ -1,5 +1,6 @@
 import type {Source} from '../../../sql/sources.ts'
 import {Refusal} from '../../errors.ts'
+import {isFailedFile, rangeWithoutReasons} from '../../runs/results/reason-columns.ts'
 import {StorageMissing} from '../../storage/missing.ts'
 import {type Choices, numbersChosen} from '../choices.ts'
 import {examine} from '../examine.ts'
@@ -30,9 +31,12 @@ export const readSheet = async (
 ): Promise<FileRead> => {
   const asked = {fileKey, cleaning: [], choices: {}, reader: {format: 'xlsx', sheet}, evidence: JSON.parse(known)}
   const found = await readSource(deps, asked)
-  const {reader, rows, evidence} = found.isGuarded
-    ? await readSource(deps, {...asked, reader: {...asked.reader, apostrophes: 'remove'}})
-    : found
+  const more = {
+    ...(found.isGuarded && {apostrophes: 'remove'}),
+    ...(isFailedFile(found.evidence.fileColumns ?? []) && {range: rangeWithoutReasons}),
+  }
+  const isPlain = Object.keys(more).length === 0
+  const {reader, rows, evidence} = isPlain ? found : await readSource(deps, {...asked, reader: {...asked.reader, ...more}})
   return {reader, rows, evidence: JSON.stringify(evidence), findings: describeFindings({reader, choices: {}}, evidence)}
 }
 

@@ -1,5 +1,6 @@
 import {Refusal} from '../../errors.ts'
 import {hasGuards} from '../../runs/results/formula-guard.ts'
+import {hasReasonColumns} from '../../runs/results/reason-columns.ts'
 import {scoreDelimiters} from '../csv/delimiter.ts'
 import {type CsvOptions, type CsvReader, Reader} from '../reader.ts'
 import {findEncoding, findMarked, isSameFamily, isWide} from './encoding.ts'
@@ -45,9 +46,11 @@ export const resolveReader = (
       ? {delimiter: separator, delimiterHow: 'sep line' as const}
       : countDelimiters(text, {quote: stated.quote, skipRows, comment: stated.comment, cut: sample.length >= sampleBytes})
   const {badBytes, ...others} = stated
-  // If a long failed.csv has no such cells in its sample, it begins with a `sep=` line.
-  const isGuarded = hasGuards(text, delimiter) || (separator === ',' && sample.length >= sampleBytes)
+  const hasReasons = stated.headerRow !== false && hasReasonColumns(text, {delimiter, skipRows})
+  // A long failed.csv may have no such cells in its sample. Those of earlier builds have no reasons and begin with a `sep=` line.
+  const isGuarded = hasGuards(text, delimiter) || hasReasons || (separator === ',' && sample.length >= sampleBytes)
   const reader = consistent({
+    ...(hasReasons && {reasons: 'remove'}),
     ...(isGuarded && {apostrophes: 'remove'}),
     ...others,
     ...(badBytes && {badBytes}),

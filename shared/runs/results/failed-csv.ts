@@ -1,26 +1,42 @@
 import {bounded, type TextPiece} from '../../files/bounded.ts'
-import type {FileRow} from '../../files/row.ts'
 import {resolveReader, sampleBytes} from '../../files/text/sniff.ts'
 import {guardCell} from './formula-guard.ts'
+import {reasonColumns} from './reason-columns.ts'
 import {BYTE_ORDER_MARK, type ResultsInput} from './results-csv.ts'
 import {type JoinedRow, joinOutcomes} from './row-outcomes.ts'
 import {mentionsMayExist, type OutcomeEntry, resultOf} from './row-result.ts'
 
-const separatorLine = 'sep=,\r\n'
+type FailedInput = Omit<ResultsInput, 'part' | 'onNext'> & {delimiter: string}
+
+/** The delimiters that the sniffer can find. A file with another one becomes a file with commas. */
+const delimiters = [',', ';', '\t', '|']
 
 /**
- * Writes the failed rows with their cells as read, in a CSV file that can be corrected and imported again. `guardCell` puts an apostrophe
- * before a cell that would start a formula, and the import removes it. If a create of a row was never answered in a run of the chain, the
- * row is left out, because a new import could create it twice.
+ * Writes the failed rows with their cells as read, in a CSV file that can be corrected and imported again. It has the delimiter of the file,
+ * and begins with `reasonColumns`, which an import leaves out. `guardCell` puts an apostrophe before a cell that would start a formula, and
+ * the import removes it. If a create of a row was never answered in a run of the chain, the row is left out, because a new import could
+ * create it twice.
  */
-export const writeFailed = ({columns, rows, outcomes, limit}: Omit<ResultsInput, 'modules'>): AsyncGenerator<Buffer, void, undefined> =>
-  bounded(sniffable(piecesOf(columns, joinOutcomes(rows, outcomes))), {limit})
+export const writeFailed = ({columns, rows, outcomes, modules, limit, delimiter: given}: FailedInput) => {
+  const delimiter = delimiters.includes(given) ? given : ','
+  return bounded(sniffable(piecesOf(columns, joinOutcomes(rows, outcomes), {modules, delimiter}), delimiter), {limit})
+}
 
-async function* piecesOf(columns: string[], joined: AsyncIterable<JoinedRow[]>): AsyncGenerator<TextPiece> {
-  yield {rows: 0, text: lineOf(columns)}
+type LineOptions = Pick<FailedInput, 'modules' | 'delimiter'>
+
+async function* piecesOf(
+  columns: string[],
+  joined: AsyncIterable<JoinedRow[]>,
+  {modules, delimiter}: LineOptions,
+): AsyncGenerator<TextPiece> {
+  yield {rows: 0, text: lineOf([...reasonColumns, ...columns], delimiter)}
   for await (const chunk of joined) {
     const failed = chunk.filter(isFailed)
-    if (failed.length) yield {rows: failed.length, text: failed.map(({row}) => lineOf(cellsOf(row))).join('')}
+    const lines = failed.map(({row, outcome}) => {
+      const {error} = resultOf(outcome!, modules)
+      return lineOf([String(row.rowNumber), error, ...(row.read ?? row.cells)], delimiter)
+    })
+    if (lines.length) yield {rows: lines.length, text: lines.join('')}
   }
 }
 
@@ -29,20 +45,17 @@ const isFailed = ({outcome}: JoinedRow) =>
 
 const isMaybeThere = ({disclosed, message}: OutcomeEntry) => disclosed || mentionsMayExist(message)
 
-const cellsOf = ({read, cells}: FileRow) => read ?? cells
-
-/** Writes a line. If its only cell is empty, writes `""`, because readers skip an empty line. */
-const lineOf = (cells: string[]) =>
-  cells.length === 1 && cells[0] === '' ? '""\r\n' : `${cells.map(cell => cellOf(guardCell(cell))).join(',')}\r\n`
+const lineOf = (cells: string[], delimiter: string) => `${cells.map(cell => cellOf(guardCell(cell))).join(delimiter)}\r\n`
 
 const cellOf = (cell: string) => (/[",;|\t\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
 
-/**
- * Adds a `sep=,` line if the sniffer would choose another delimiter, or if the sample would not show that apostrophes are to be removed.
- */
-async function* sniffable(pieces: AsyncIterable<TextPiece>): AsyncGenerator<TextPiece> {
+/** Adds a byte order mark, and a `sep=` line if the sniffer would choose another delimiter or not recognise the columns of reasons. */
+async function* sniffable(pieces: AsyncIterable<TextPiece>, delimiter: string): AsyncGenerator<TextPiece> {
   let head: TextPiece | null = {rows: 0, text: ''}
-  const withMark = ({rows, text}: TextPiece): TextPiece => ({rows, text: BYTE_ORDER_MARK + (isReadRight(text) ? '' : separatorLine) + text})
+  const withMark = ({rows, text}: TextPiece): TextPiece => ({
+    rows,
+    text: `${BYTE_ORDER_MARK}${isReadRight(text, delimiter) ? '' : `sep=${delimiter}\r\n`}${text}`,
+  })
   for await (const piece of pieces) {
     if (!head) yield piece
     else {
@@ -55,8 +68,7 @@ async function* sniffable(pieces: AsyncIterable<TextPiece>): AsyncGenerator<Text
   if (head) yield withMark(head)
 }
 
-const isReadRight = (text: string) => {
-  const {delimiter, skipRows, apostrophes} = resolveReader(Buffer.from(BYTE_ORDER_MARK + text).subarray(0, sampleBytes)).reader
-  const isWhole = Buffer.byteLength(BYTE_ORDER_MARK + text) < sampleBytes
-  return delimiter === ',' && skipRows === 0 && (isWhole || apostrophes === 'remove')
+const isReadRight = (text: string, wanted: string) => {
+  const {delimiter, skipRows, reasons} = resolveReader(Buffer.from(BYTE_ORDER_MARK + text).subarray(0, sampleBytes)).reader
+  return delimiter === wanted && skipRows === 0 && reasons === 'remove'
 }

@@ -1,4 +1,5 @@
 import {Refusal} from '../../errors.ts'
+import {Reader} from '../../files/reader.ts'
 import {type FileDeps, openFile, type StoredFile} from '../../files/stored-file.ts'
 import {StorageMissing} from '../../storage/missing.ts'
 import {writeFailed} from './failed-csv.ts'
@@ -23,10 +24,12 @@ export async function* resultRows(
 
 export async function* failedRows(
   deps: FileDeps,
-  {source}: {source: StoredFile},
+  {source, modules}: Omit<ResultRowsInput, 'part'>,
   outcomes: AsyncIterable<RowOutcome[]>,
 ): AsyncGenerator<Uint8Array, number | null, undefined> {
-  yield* writeOverFile(deps, source, file => writeFailed({...file, outcomes}))
+  const reader = Reader.parse(source.reader)
+  const delimiter = reader.format === 'csv' ? reader.delimiter : ','
+  yield* writeOverFile(deps, source, file => writeFailed({...file, outcomes, modules, delimiter}))
   return null
 }
 

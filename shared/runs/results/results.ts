@@ -92,12 +92,12 @@ const chooseSource = ({sources, flows}: Snapshot, id: string | undefined): Snaps
 const WRITERS: Record<RunFile, (deps: RunFileDeps, made: RunFileInput) => AsyncGenerator<Uint8Array>> = {
   async *results(deps, made) {
     const {org, source, part, onNext} = made
-    const input = {source, part, modules: modulesOf(made).map(({apiName, label}) => ({apiName, label}))}
+    const input = {source, part, modules: namesOf(made)}
     const next = yield* deps.parsing.stream(org, 'results', input, outcomesOf(deps, made))
     if (next !== null) onNext?.(next)
   },
   async *failed(deps, made) {
-    yield* deps.parsing.stream(made.org, 'failed', {source: made.source}, outcomesOf(deps, made))
+    yield* deps.parsing.stream(made.org, 'failed', {source: made.source, modules: namesOf(made)}, outcomesOf(deps, made))
   },
   plan: (deps, made) => {
     const modules = modulesOf(made).map(module => ({...module, fields: new Map(module.fields.map(({apiName, label}) => [apiName, label]))}))
@@ -107,6 +107,8 @@ const WRITERS: Record<RunFile, (deps: RunFileDeps, made: RunFileInput) => AsyncG
 
 const modulesOf = ({snapshot: {flows, modules}, source}: RunFileInput) =>
   modules.filter(({no}) => flows.some(({sourceNo, moduleNo}) => sourceNo === source.no && moduleNo === no))
+
+const namesOf = (made: RunFileInput) => modulesOf(made).map(({apiName, label}) => ({apiName, label}))
 
 const valuesOf = (deps: RunFileDeps, {run, snapshot: {flows}, source}: RunFileInput) =>
   readPlannedValues(deps, {run, flows: new Set(flows.filter(({sourceNo}) => sourceNo === source.no).map(({no}) => no))})

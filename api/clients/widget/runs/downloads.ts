@@ -2,17 +2,31 @@ import {useRef, useState} from 'preact/hooks'
 import {ApiError, type Query} from '../../http.ts'
 import {openResults} from '../../whole-results.ts'
 import {html, type Markup} from '../html.ts'
+import type {Imported} from '../imports/import.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {bytes} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
+import {nameFile} from './file-name.ts'
+import type {Run} from './run.ts'
 import {saveStream} from './save.ts'
+import {sumCounts} from './tally.ts'
+import type {Source} from './use-tally.ts'
 
-type DownloadProps = {importId: string; run: string; kind: 'results' | 'failed' | 'plan'; source?: string | undefined; children: Markup}
+type DownloadProps = {
+  found: Pick<Imported, 'id' | 'name'>
+  run: Run
+  kind: 'results' | 'failed' | 'plan'
+  /** The file whose rows to download, if the run read several. */
+  source?: Source | undefined
+  children: Markup
+}
 
 /** A button that downloads a file of a run with the session's token and streams it to disk. */
-export const Download = ({importId, run, kind, source, children}: DownloadProps) => {
+export const Download = ({found, run, kind, source, children}: DownloadProps) => {
+  const {failed, refused} = sumCounts(run.counts)
+  const name = nameFile({importName: found.name, kind, rows: failed + refused, source: source?.label})
   const [got, setGot] = useState<string | null>(null)
   const stop = useRef<AbortController | null>(null)
   const doing = useDoing(async () => {
@@ -20,12 +34,16 @@ export const Download = ({importId, run, kind, source, children}: DownloadProps)
     const {signal} = stop.current
     try {
       const size = await saveStream(
-        `${kind}-${run}.csv`,
+        name,
         () =>
-          openFile(inOrg(`/imports/${importId}/${kind}.csv`), kind, {query: {run, source}, signal, timeoutMs: Number.POSITIVE_INFINITY}),
+          openFile(inOrg(`/imports/${found.id}/${kind}.csv`), kind, {
+            query: {run: run.id, source: source?.id},
+            signal,
+            timeoutMs: Number.POSITIVE_INFINITY,
+          }),
         (sent, total) => setGot(total === null ? bytes(sent) : `${bytes(sent)} of ${bytes(total)}`),
       )
-      if (size !== null) say(`${kind}.csv saved: ${bytes(size)}`)
+      if (size !== null) say(`Saved ${name}, ${bytes(size)}`)
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {

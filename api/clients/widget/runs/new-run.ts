@@ -2,7 +2,7 @@ import type {Field} from '../imports/fields.ts'
 import type {Flow, Imported} from '../imports/import.ts'
 
 /** A flow whose written rows a new run would create again. `matchBy` is the field to match by instead, or null if none prevents that. */
-export type RepeatingFlow = {flow: string; module: string; matchBy: Field | null}
+type RepeatingFlow = {flow: string; module: string; matchBy: Field | null}
 type MappedImport = Pick<Imported, 'flows' | 'sources'>
 
 /**

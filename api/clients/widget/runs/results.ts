@@ -48,8 +48,8 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
         ? html`<${Notice} title="The rows of this run were deleted">The history window of your plan ended on ${at(run.expiredAt)}. The counts remain.<//>`
         : html`
           <div class="actions">
-            <${Download} importId=${id} run=${run.id} kind="results" source=${source?.id}>Download results.csv${source && ` of ${source.label}`}<//>
-            ${failed + refused > 0 && html`<${Download} importId=${id} run=${run.id} kind="failed" source=${source?.id}>Download failed.csv${source && ` of ${source.label}`}<//>`}
+            <${Download} found=${loadedImport.import} run=${run} kind="results" source=${source}>Download results.csv${source && ` of ${source.label}`}<//>
+            ${failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed" source=${source}>Download failed.csv${source && ` of ${source.label}`}<//>`}
             ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
           </div>
           <${Problem} error=${tally.error} again=${tally.again} />

@@ -66,8 +66,8 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         html`
           <div class="actions">
             <a class="button main" href=${to('imports', id, 'results', {run: run.id})}>View rows</a>
-            ${!several && failed + refused > 0 && html`<${Download} importId=${id} run=${run.id} kind="failed">Download failed.csv<//>`}
-            ${!several && html`<${Download} importId=${id} run=${run.id} kind="results">Download results.csv<//>`}
+            ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">Download failed.csv<//>`}
+            ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">Download results.csv<//>`}
             ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
           </div>
           ${several && html`<p class="hint">This run has several files. Download results.csv and failed.csv of each on the results page.</p>`}

@@ -1,5 +1,6 @@
 import {html, type Markup} from '../html.ts'
 import {ImportFrame, NextStep} from '../imports/frame.ts'
+import type {Imported} from '../imports/import.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {goIfHere, to} from '../state/place.ts'
@@ -36,7 +37,7 @@ const TryBody = ({id, known: loadedImport}: {id: string; known: LoadedImport}) =
   const begin = html`<${Begin} id=${id} known=${loadedImport} isAgain=${runId !== null} isStale=${runsOf(loadedImport).some(({id: one, stale}) => one === runId && stale)} onStarted=${started} />`
   return runId === null
     ? begin
-    : html`<${Followed} key=${runId} id=${id} runId=${runId} known=${loadedImport}>${(run: Run) => html`<${Plan} id=${id} run=${run} begin=${begin} />`}<//>`
+    : html`<${Followed} key=${runId} id=${id} runId=${runId} known=${loadedImport}>${(run: Run) => html`<${Plan} found=${loadedImport.import} run=${run} begin=${begin} />`}<//>`
 }
 
 const Begin = ({
@@ -66,7 +67,8 @@ const Begin = ({
   return html`<section class="sheet" aria-labelledby="begin-try"><h2 id="begin-try">Start a dry run</h2>${form}</section>`
 }
 
-const Plan = ({id, run, begin}: {id: string; run: Run; begin: Markup}) => {
+const Plan = ({found, run, begin}: {found: Imported; run: Run; begin: Markup}) => {
+  const {id} = found
   const tally = useTally(id, run.expiredAt ? null : run.id)
   const focused = useExpectedFocus()
   const source = chooseSource(tally)
@@ -82,7 +84,7 @@ const Plan = ({id, run, begin}: {id: string; run: Run; begin: Markup}) => {
           : html`<${PlanCounts} tally=${tally} run=${run} importId=${id} />`
       }
       <div class="row">
-        ${!run.expiredAt && html`<${Download} importId=${id} run=${run.id} kind="plan" source=${source?.id}>Download plan.csv${source && ` of ${source.label}`}<//>`}
+        ${!run.expiredAt && html`<${Download} found=${found} run=${run} kind="plan" source=${source}>Download plan.csv${source && ` of ${source.label}`}<//>`}
       </div>
       ${!run.expiredAt && html`<${Reasons} tally=${tally} importId=${id} run=${run} />`}
       <${NextStep} id=${id} step="run">Continue to run<//>

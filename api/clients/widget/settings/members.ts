@@ -4,6 +4,7 @@ import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, isAtLeast, may, me, type Role} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Closed} from '../ui/closed.ts'
+import {Copy} from '../ui/copy.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {onDay, plural} from '../ui/format.ts'
@@ -133,6 +134,9 @@ const RevokeTokens = ({member: {id, name, role, activeTokens}, onClose}: {member
   <//>
 `
 
+/** Returns the address where an invited person signs in and accepts. It holds no secret: only the invited address can accept. */
+const signInLink = () => `${location.origin}${location.pathname}`
+
 const Invitations = () => {
   const invitations = useLoad<Invitation[]>(async signal => {
     const {invitations: all} = await client.get(inOrg('/invitations'), {}, signal)
@@ -163,7 +167,12 @@ const Invitations = () => {
     <h2>Invitations</h2>
     <${Problem} error=${withdraw.error} />
     <${Shown} of=${invitations}>
-      ${(list: Invitation[]) => list.length > 0 && html`<${Table} caption="Invitations" columns=${columns} rows=${list} keyOf=${({id}: Invitation) => id} />`}
+      ${(list: Invitation[]) =>
+        list.length > 0 &&
+        html`
+          <${Table} caption="Invitations" columns=${columns} rows=${list} keyOf=${({id}: Invitation) => id} />
+          <p class="hint">Send invited people this link. They sign in with the invited address and accept. <${Copy} text=${signInLink()} label="link" /></p>
+        `}
     <//>
     ${may('admin', 'access') && html`<${Invite} again=${invitations.again} />`}
     <${Closed} role="admin" change="access" />
@@ -175,7 +184,7 @@ const Invite = ({again}: {again: () => void}) => {
   const [role, setRole] = useState<string>('operator')
   const doing = useDoing(async () => {
     await client.post(inOrg('/invitations'), {email, role})
-    say(`Invited ${email}. They see the invitation when they sign in`)
+    say(`Invited ${email}. Send them the link below`)
     setEmail('')
     again()
   })

@@ -16,8 +16,11 @@ const entry = (outcome: OutcomeEntry['outcome'], more: Partial<OutcomeEntry> = {
   ...more,
 })
 
-const write = async (columns: string[], rows: FileRow[], outcomes: RowOutcome[]) =>
-  String(await collect(writeFailed({columns, rows: inChunks(rows), outcomes: inChunks(outcomes)})))
+const modules = [{apiName: 'Contacts', label: 'Contacts'}]
+const write = async (columns: string[], rows: FileRow[], outcomes: RowOutcome[], delimiter = ',') =>
+  String(await collect(writeFailed({columns, rows: inChunks(rows), outcomes: inChunks(outcomes), modules, delimiter})))
+
+const reasons = 'lading: row,lading: error'
 
 const rowOf = (rowNumber: number, ...cells: string[]): FileRow => ({rowNumber, cells, ragged: false})
 
@@ -42,7 +45,7 @@ test('failed.csv has exactly the failed rows', async t => {
     names.map((name, at) => rowOf(at + 1, name)),
     names.flatMap((name, at) => (outcomes[name] ? [{rowNumber: at + 1, entries: outcomes[name]}] : [])),
   )
-  t.is(text, '\ufeffname\r\nrefused\r\nfailed\r\nwritten and refused\r\n')
+  t.is(text, `\ufeff${reasons},name\r\n2,,refused\r\n3,,failed\r\n8,,written and refused\r\n`)
 })
 
 test('failed.csv has cells as read, before cleaning, and no struck rows', async t => {
@@ -56,11 +59,22 @@ test('failed.csv has cells as read, before cleaning, and no struck rows', async 
     rows,
     [1, 2, 3].map(rowNumber => ({rowNumber, entries: [entry('failed')]})),
   )
-  t.is(text, '\ufeffa\r\n" =1+1 "\r\n1,2,3\r\n')
+  t.is(text, `\ufeff${reasons},a\r\n1,," =1+1 "\r\n3,,1,2,3\r\n`)
+})
+
+test('each failed row begins with its number and its error, in the delimiter of the file', async t => {
+  const rows = [rowOf(7, 'a', 'b')]
+  const refused = entry('refused', {code: 'INVALID_DATA', message: '=bad; value'})
+  const text = await write(['n', 'm'], rows, [{rowNumber: 7, entries: [refused]}], ';')
+  t.is(text, '\ufefflading: row;lading: error;n;m\r\n7;"\'=bad; value (INVALID_DATA)";a;b\r\n')
+  t.deepEqual(await readBack(text), {columns: ['n', 'm'], read: [['a', 'b']]}, 'an import leaves both out')
+  const {reader} = resolveReader(Buffer.from(text), {reasons: 'keep'})
+  t.is(reader.reasons, 'keep', 'unless the caller wants them')
+  t.is((await write(['n'], rows, [], '^')).split('\r\n')[0], `\ufeff${reasons},n`, 'a delimiter that no spreadsheet detects')
 })
 
 test('failed.csv of a run without failed rows has only the header', async t => {
-  t.is(await write(['a', 'b'], [rowOf(1, '1', '2')], []), '\ufeffa,b\r\n')
+  t.is(await write(['a', 'b'], [rowOf(1, '1', '2')], []), `\ufeff${reasons},a,b\r\n`)
 })
 
 /** Reads the file like an upload, with all options detected. */
@@ -73,13 +87,10 @@ const readBack = async (text: string) => {
 }
 
 test('a `sep=` line is added if the delimiter would be detected wrongly', async t => {
-  const rows = Array.from({length: 20}, (_, at) => rowOf(at + 1, `${at}`, 'a;b;c;d'))
-  const text = await write(
-    ['n', 'x;y;z;w'],
-    rows,
-    rows.map(({rowNumber}) => ({rowNumber, entries: [entry('failed')]})),
-  )
-  t.true(text.startsWith('\ufeffsep=,\r\n'))
+  const rows = Array.from({length: 20}, (_, at) => rowOf(at + 1, `${at}`, 'a,b,c,d,e'))
+  const outcomes = rows.map(({rowNumber}) => ({rowNumber, entries: [entry('failed')]}))
+  const text = await write(['n', 'x,y,z,w,v'], rows, outcomes, ';')
+  t.true(text.startsWith('\ufeffsep=;\r\nlading: row;'))
   t.deepEqual(
     (await readBack(text)).read,
     rows.map(({cells}) => cells),
@@ -95,13 +106,14 @@ test('an upload of failed.csv reads back any cells unchanged', async t => {
     .integer({min: 1, max: 4})
     .chain(width => fc.array(fc.array(cell, {minLength: width, maxLength: width}), {minLength: 1, maxLength: 12}))
   await fc.assert(
-    fc.asyncProperty(table, async cells => {
+    fc.asyncProperty(table, fc.constantFrom(',', ';', '\t', '|', '^'), async (cells, delimiter) => {
       const columns = cells[0]!.map((_, at) => `Column ${at + 1}`)
       const rows = cells.map((row, at) => rowOf(at + 1, ...row))
       const text = await write(
         columns,
         rows,
-        rows.map(({rowNumber}) => ({rowNumber, entries: [entry('failed')]})),
+        rows.map(({rowNumber}) => ({rowNumber, entries: [entry('failed', {message: 'Not, good; =x'})]})),
+        delimiter,
       )
       t.deepEqual(await readBack(text), {columns, read: cells})
     }),
@@ -116,8 +128,8 @@ test('no cell starts a formula, and an upload of the file reads every cell uncha
   const rows = cells.map((cell, at) => rowOf(at + 1, cell, 'y'))
   const text = await write(['=HDR', 'b'], rows, allFailed(rows))
   const lines = text.slice(1).split('\r\n')
-  t.deepEqual(lines.slice(0, 5), ["'=HDR,b", "'=1+1,y", "'+cmd,y", "'-x,y", "'@sum,y"])
-  t.true(text.includes('\n-5,y') && text.includes("\n'plain,y"), 'numbers and other apostrophes stay')
+  t.deepEqual(lines.slice(0, 5), [`${reasons},'=HDR,b`, "1,,'=1+1,y", "2,,'+cmd,y", "3,,'-x,y", "4,,'@sum,y"])
+  t.true(text.includes(',-5,y') && text.includes(",'plain,y"), 'numbers and other apostrophes stay')
   const {columns, read} = await readBack(text)
   t.deepEqual(columns, ['=HDR', 'b'])
   t.deepEqual(

@@ -1,0 +1,44 @@
+import {html} from './html.ts'
+import {useDoing, useLoad} from './state/load.ts'
+import {client, me, renewSession} from './state/session.ts'
+import {Button} from './ui/button.ts'
+import {Notice, Problem, say} from './ui/notice.ts'
+
+type ReceivedInvitation = {id: string; org: {id: string; name: string}; role: string}
+
+/** Loads the invitations that the person has received. Accepting one moves the session to its org. */
+export const useReceivedInvitations = () => {
+  const received = useLoad<ReceivedInvitation[]>(
+    async signal => (await client.get<{invitations: ReceivedInvitation[]}>('/auth/invitations', {}, signal)).invitations,
+    [],
+  )
+  const accept = useDoing(async ({id, org, role}: ReceivedInvitation) => {
+    await client.post(`/auth/invitations/${id}/accept`)
+    await renewSession()
+    say(`You are ${role} of ${org.name}`)
+    received.again()
+  })
+  return {received, accept}
+}
+
+type ListProps = {invitations: ReceivedInvitation[]; accept: ReturnType<typeof useReceivedInvitations>['accept']}
+
+export const ReceivedInvitations = ({invitations, accept}: ListProps) => html`
+  <ul class="plain">
+    ${invitations.map(one => html`<li key=${one.id} class="row"><span class="grow"><strong>${one.org.name}</strong> invites you as ${one.role}</span> <${Button} kind="main" isBusy=${accept.isBusy} onClick=${() => accept.run(one)}>Accept<span class="unseen"> the invitation of ${one.org.name}</span><//></li>`)}
+  </ul>
+  <${Problem} error=${accept.error} title="Could not accept the invitation" />
+`
+
+/** Shows received invitations above the page. A failed load is not reported, because the page works without it. */
+export const InvitationBanner = () => {
+  const {received, accept} = useReceivedInvitations()
+  if (!received.data?.length || me.value?.staffView) return null
+  const isHere = received.data.every(({org}) => org.id === me.value?.org?.id)
+  return html`
+    <${Notice} title="You are invited">
+      ${!isHere && html`<p>If you accept, this window changes to that organisation. Your work here stays.</p>`}
+      <${ReceivedInvitations} invitations=${received.data} accept=${accept} />
+    <//>
+  `
+}

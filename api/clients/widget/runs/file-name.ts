@@ -1,0 +1,18 @@
+type FileNameInput = {importName: string; kind: 'results' | 'failed' | 'plan'; rows?: number | undefined; source?: string | undefined}
+
+const longest = 120
+
+/** Names a downloaded file after its import: `Leads Lisbon fair - 5 failed.csv`. `source` is set if the run read several files. */
+export const nameFile = ({importName, kind, rows, source}: FileNameInput): string => {
+  const what = kind === 'failed' && rows !== undefined && source === undefined ? `${rows} failed` : kind
+  const name = [importName, source].filter(Boolean).join(', ')
+  return `${allowed(name).slice(0, longest).trim() || 'import'} - ${what}.csv`
+}
+
+/** Replaces the characters that file systems refuse. */
+const allowed = (name: string) =>
+  name
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are removed
+    .replaceAll(/[\u0000-\u001f<>:"/\\|?*]+/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .replace(/^[. ]+/, '')
