@@ -99,8 +99,24 @@ export type LogRow = {
   code: string | null
   message: string | null
 }
-/** A row's record in the chain. `mayExistTwice`: a create of the row was never answered, so a second record may exist. */
-export type ChainRow = {module: number; key: string; recordId: string; how: number; matchKey: Buffer | null; mayExistTwice?: boolean}
+/**
+ * A row's record in the chain. `mayExistTwice`: a create of the row was never answered, so a second record may exist. `flow` and `emptyLinks`:
+ * the flow that wrote the row and the fields whose link was left empty.
+ */
+export type ChainRow = {
+  module: number
+  key: string
+  recordId: string
+  how: number
+  matchKey: Buffer | null
+  mayExistTwice?: boolean
+  flow?: number
+  emptyLinks?: string[] | undefined
+}
+/** A field of one row of a flow whose link is empty. */
+export type EmptyLink = {flow: number; field: string}
+/** A row whose record was patched. `filled`: the fields that were written. `isWhole`: nothing is left to patch. */
+export type PatchedRow = RowName & {filled: string[]; isWhole: boolean}
 export type OpenQuestion = {
   module: number
   key: string
@@ -137,7 +153,9 @@ export type Settlement = {
   opened: OpenQuestion[]
   closed: RowName[]
   counts: number[]
-  patched?: RowName[]
+  patched?: PatchedRow[]
+  /** Empty links besides those of `kept`. */
+  emptyLinks?: EmptyLink[]
   cursor: {flow: number; lowWater: number; pass?: number}
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
   isProgress?: boolean
@@ -166,14 +184,33 @@ const valuesOf = (s: Settlement) =>
     ...columnsOf('log', s.log, ['key', 'flow', 'number', 'module', 'phase', 'target', 'attempt', 'recordId', 'outcome', 'code', 'message']),
     ...columnsOf('released', s.released, ['module', 'key']),
     ...columnsOf('kept', s.kept, ['module', 'key', 'recordId', 'how', 'matchKey']),
+    'kept.emptyLinks': columnLiteral(
+      s.kept.map(({emptyLinks = []}) => ({links: joinFields(emptyLinks)})),
+      'links',
+    ),
+    ...countLinks(s),
     'kept.mayExistTwice': s.kept.map(({mayExistTwice = false}) => mayExistTwice),
     ...columnsOf('opened', s.opened, ['module', 'key', 'flow', 'number', 'kind', 'target', 'witness', 'attempt', 'digest', 'matchKey']),
     'opened.ended': s.opened.map(({ended = false}) => ended),
     'opened.doneSeconds': s.opened.map(({doneSeconds = null}) => doneSeconds),
     'opened.creates': s.opened.map(({creates = 0}) => creates),
     ...columnsOf('closed', s.closed, ['module', 'key']),
-    ...columnsOf('patched', s.patched ?? [], ['module', 'key']),
+    ...columnsOf('patched', s.patched ?? [], ['module', 'key', 'isWhole']),
+    'patched.filled': columnLiteral(
+      (s.patched ?? []).map(({filled}) => ({filled: joinFields(filled)})),
+      'filled',
+    ),
   })
+
+/** API names of fields contain no comma. */
+const joinFields = (fields: readonly string[]): string | null => (fields.length ? [...new Set(fields)].join() : null)
+
+/** Counts the empty links of a settlement by flow and field. */
+const countLinks = ({kept, emptyLinks = []}: Settlement) => {
+  const links = [...emptyLinks, ...kept.flatMap(({flow, emptyLinks: fields = []}) => fields.map(field => ({flow: flow!, field})))]
+  const groups = [...Map.groupBy(links, ({flow, field}) => `${flow} ${field}`).values()].map(group => ({...group[0]!, rows: group.length}))
+  return columnsOf('link', groups, ['flow', 'field', 'rows'])
+}
 
 const settleNamed =
   nameStatement(`with gone as (delete from sends where run_no = @run::bigint and batch_no = any(@batches::bigint[]) and fence <= @fence::bigint returning 1),
@@ -193,10 +230,11 @@ const settleNamed =
        @log.outcome::smallint[], @log.code::text[], @log.message::text[])
        with ordinality as l(key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, ord)),
    kept as (
-     insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice)
-     select @chain::bigint, module, key, record_id, how, match_key, @run, twice
-     from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[]) as k(module, key, record_id, how, match_key, twice)
+     insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice, empty_links)
+     select @chain::bigint, module, key, record_id, how, match_key, @run, twice, links
+     from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[], @kept.emptyLinks::text[]) as k(module, key, record_id, how, match_key, twice, links)
      on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
+       empty_links = excluded.empty_links,
        may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
        how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
    opened as (
@@ -225,8 +263,15 @@ const settleNamed =
      update run_cursors set low_water = greatest(low_water, @cursor.lowWater::bigint) from head
      where run_cursors.run_no = @run and flow_no = @cursor.flow::smallint and pass = @cursor.pass::smallint),
    patched as (
-     update chain_rows set patched = true from head, unnest(@patched.module::smallint[], @patched.key::text[]) as p(module, key)
-     where chain_no = @chain and module_no = p.module and row_key = p.key)
+     update chain_rows set patched = patched or whole,
+       empty_links = nullif(array_to_string(array(
+         select name from unnest(string_to_array(empty_links, ',')) as name where name <> all(coalesce(string_to_array(filled, ','), '{}'))), ','), '')
+     from head, unnest(@patched.module::smallint[], @patched.key::text[], @patched.isWhole::boolean[], @patched.filled::text[]) as p(module, key, whole, filled)
+     where chain_no = @chain and module_no = p.module and row_key = p.key),
+   linked as (
+     insert into run_empty_links (run_no, flow_no, field, rows)
+     select @run, flow, field, rows from head, unnest(@link.flow::smallint[], @link.field::text[], @link.rows::bigint[]) as l(flow, field, rows)
+     on conflict (run_no, flow_no, field) do update set rows = run_empty_links.rows + excluded.rows)
    select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`)
 
 const settleStatement = prepare('settle', settleNamed.text)

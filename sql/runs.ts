@@ -47,6 +47,8 @@ export const Run = z.object({
   overageRows: z.number(),
   /** The number of questions that a user must answer. */
   questions: z.number(),
+  /** How many rows were written without the link in a field, by the number of the flow. */
+  emptyLinks: z.array(z.object({flow: z.number(), field: z.string(), rows: z.number()})),
 })
 export type Run = z.infer<typeof Run>
 
@@ -58,6 +60,8 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     expired_at as "expiredAt",
     coalesce((select overage from row_usage u where u.run_id = runs.id), 0) as "overageRows",
     (select count(*) from questions q where q.run_no = runs.run_no) as questions,
+    (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'rows', rows) order by flow_no, field), '[]')
+      from run_empty_links e where e.run_no = runs.run_no) as "emptyLinks",
     rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop,
     case when isfinite(lease_until) then lease_until end as "leaseUntil", lease_until > lading_now() as "leaseLive"`
 const select = sql.fragment`select ${runColumns} from runs join run_heads using (run_no)`

@@ -19,10 +19,12 @@ import {Cleaning} from '../files/cleaning/cleaning.ts'
 import {assertTextDecided} from '../files/sources/assert-text.ts'
 import {type NarrowSource, readNarrowSources} from '../files/sources/evidence.ts'
 import {runImport} from '../jobs.ts'
+import {addDateDefaults} from '../mapping/flows/date-defaults.ts'
 import {type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
 import {namespacesOf, type SnapshotLibrary, shapeLibrary} from '../mapping/flows/libraries.ts'
 import {formatOf, RowRange, rowsToRead, type Snapshot, type SnapshotSource, takeSnapshot} from '../mapping/flows/snapshot.ts'
 import {enqueue, type Queue} from '../queue.ts'
+import {admitModules, listWrittenModules} from './admit-modules.ts'
 import {authorise} from './authorise.ts'
 import {freeImport} from './external/run.ts'
 import {findRetried} from './retry.ts'
@@ -63,6 +65,7 @@ export const startRun = async (
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
   const snapshot = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows})
   const {connectorId: connector, no: importNo} = found
+  await admitModules(tx, {org, connector, modules: listWrittenModules(snapshot.flows.map(({flow}) => flow)), dryRun})
   const count = countRows(snapshot)
   // A retry meters only the rows that are left. Their number is not known yet.
   const fewer = retry !== null && declaredRows === undefined
@@ -132,9 +135,10 @@ export const freezeFlows = async (tx: Tx, {org, found, flows, known}: FreezeFlow
   const {no, connectorId} = found
   const {sources, modules, discovery, published} = known
   const decidedUpTo = await findLastDecision(tx, no)
-  const {expressionContext: context} = (await findSettings(tx, org)) ?? usualSettings
-  const from = {connector: connectorId, discovery, seed: seedOf(org, no)}
-  return takeSnapshot({...from, sources, flows, modules, decidedUpTo, libraries: published, context, ...more})
+  const settings = (await findSettings(tx, org)) ?? usualSettings
+  const from = {connector: connectorId, discovery, seed: seedOf(org, no), context: settings.expressionContext}
+  const dated = addDateDefaults({flows, sources, modules}, settings)
+  return takeSnapshot({...from, ...dated, modules, decidedUpTo, libraries: published, ...more})
 }
 
 /** Returns the seed of an import. It is the same for every run and dry run, so a dry run shows the random values that the run writes. */

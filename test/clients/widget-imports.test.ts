@@ -26,7 +26,7 @@ import {Flow as ServerFlow} from '../../shared/mapping/flows/flow.ts'
 
 const usual: Field = {
   ...{apiName: '', label: '', type: 'text', jsonType: 'string', length: null, required: false, unique: null},
-  ...{creatable: true, readOnly: false, picklist: [], lookup: null, subform: null, annotation: null},
+  ...{creatable: true, readOnly: false, picklist: [], lookup: null, subform: null, excluded: false, annotation: null},
 }
 const field = (apiName: string, more: Partial<Field> = {}): Field => ({...usual, apiName, label: apiName, ...more})
 const fields = [

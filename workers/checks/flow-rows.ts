@@ -1,4 +1,4 @@
-import type {DiscoveredModule} from '../../shared/crm/discovered.ts'
+import type {DiscoveredField, DiscoveredModule} from '../../shared/crm/discovered.ts'
 import type {FileRow} from '../../shared/files/row.ts'
 import type {FileDeps} from '../../shared/files/stored-file.ts'
 import {composeRow} from '../engine/compose/compose-row.ts'
@@ -54,10 +54,9 @@ export const checkRows = async (check: FlowCheck): Promise<number> => {
 const requiredOf = ({fields}: DiscoveredModule, {nestedFlows: nests = []}: CompiledFlow) =>
   fields
     .filter(({required, creatable, readOnly}) => required && creatable && !readOnly)
-    .map(({apiName}) => apiName)
-    .filter(name => !nests.some(({subform}) => subform.field === name))
+    .filter(({apiName}) => !nests.some(({subform}) => subform.field === apiName))
 
-const judge = (check: FlowCheck, required: string[], read: FileRow, evaluated: EvaluatedExpressions | undefined): boolean => {
+const judge = (check: FlowCheck, required: DiscoveredField[], read: FileRow, evaluated: EvaluatedExpressions | undefined): boolean => {
   const failures: RowFailure[] = []
   const composed = composeRow(check.flow, read, evaluated, failures)
   if (!isRow(composed)) {
@@ -156,11 +155,12 @@ type RequiredFieldsInput = {read: FileRow; failures: RowFailure[]}
  * Notes required fields without a value. Returns whether the row fails for certain. A row that matches a record is an update, which need
  * not fill the field.
  */
-const noteRequired = (check: FlowCheck, required: string[], row: ImportRow, {read, failures}: RequiredFieldsInput): boolean => {
+const noteRequired = (check: FlowCheck, required: DiscoveredField[], row: ImportRow, {read, failures}: RequiredFieldsInput): boolean => {
   const {flow, findings} = check
   let isCertain = false
-  for (const field of required) {
+  for (const {apiName: field, hasDefault} of required) {
     const value = row.payload[field]
+    if (value === undefined && hasDefault) continue
     const isLink = flow.parent?.field === field || row.pendingLinks?.some(want => want.field === field)
     if (isLink || failures.some(({target}) => target === field) || (value !== undefined && value !== null)) continue
     const mayMeet = value === undefined && meets(flow) && (row.matchKey !== null || isOpen(flow, row.pendingLinks))
@@ -168,7 +168,7 @@ const noteRequired = (check: FlowCheck, required: string[], row: ImportRow, {rea
     const spot = {...spotIn(check, mayMeet ? 'warning' : 'error', 'required'), field, column: columnName(flow, column)}
     const message = mayMeet
       ? `${field} is empty: the row can only update a record that exists`
-      : `${field} is empty, and the CRM requires it`
+      : `${field} is empty, and the CRM requires it: a run ends the row as refused with MANDATORY_NOT_FOUND`
     findings.note(spot, {row: row.number, message, cell: cellAt(read, column)})
     isCertain ||= !mayMeet
   }

@@ -57,6 +57,8 @@ export type ImportRow = {
   pendingLinks?: PendingLink[]
   /** Log entries about links that did not resolve to one record. They are written with the row's first entry. */
   notes?: LookupNote[]
+  /** The fields whose link was left empty. */
+  emptyLinks?: string[]
   /** Fields whose value in the file had too many decimal places. */
   rounded?: string[]
   /** Whether sending the row counts towards the row limit. Default true. */

@@ -198,7 +198,8 @@ const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead) =>
 /** Runs the patch passes. They come last, because they need the records of all flows. */
 const patchRows = async (ctx: Context) => {
   const {flows} = ctx.snapshot
-  for (const compiled of flows.flatMap(flow => compilePatchPlan(flow, ctx.snapshot) ?? [])) await runPatchPass(ctx, compiled)
+  for (const compiled of flows.flatMap(flow => compilePatchPlan(flow, ctx.snapshot, ctx.retried !== null) ?? []))
+    await runPatchPass(ctx, compiled)
 }
 
 const readOfflineContext = async (ledgerContext: LedgerContext): Promise<OfflineContext> => {

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import type {DiscoveredModule} from '../../crm/discovered.ts'
 import {LIMITS} from '../../expressions/limits.ts'
 import {Parent} from './parent.ts'
 import {Patch} from './patch.ts'
@@ -9,7 +10,7 @@ const Expression = z.string().min(1).max(LIMITS.sourceChars)
 
 const Words = z.record(z.string().max(300), z.string().max(300)).refine(words => Object.keys(words).length <= 2_000, 'At most 2,000 words')
 
-const Mapping = z
+export const Mapping = z
   .strictObject({
     field: z.string().min(1).describe('API name of the field to write'),
     mode: z
@@ -32,7 +33,9 @@ const Mapping = z
     onNone: z
       .enum(['leave', 'fail', 'skip'])
       .nullish()
-      .describe('If no record is found: leave the link empty (default), fail the row, or skip the row'),
+      .describe(
+        'If no record is found: leave the link empty, fail the row, or skip the row. Left out in `PUT …/flows`: `fail` if an earlier flow writes the searched module, otherwise `leave`',
+      ),
     onMany: z
       .enum(['leave', 'first', 'ask', 'skip'])
       .nullish()
@@ -89,7 +92,9 @@ export const Flow = z
       'A JavaScript expression. Rows for which it is not true are left out of the flow; the run only counts them',
     ),
     guard: Expression.nullish().describe('A JavaScript expression. A row for which it is not true is skipped and logged'),
-    match: Match.optional().describe('How rows find existing records; without it, every row creates a record'),
+    match: Match.nullish().describe(
+      'How rows find existing records. Null: every row creates a record. Left out in `PUT …/flows`: the module’s default, or null without one',
+    ),
     fields: z.array(Mapping).min(1).max(500).describe('The field mappings'),
     parent: Parent.optional().describe('Links rows to the records of another flow’s rows'),
     subform: Subform.optional().describe('Writes rows into a subform of another flow’s records'),
@@ -109,10 +114,21 @@ export const expressionsOf = ({filter, guard, fields}: Flow): string[] =>
 
 export const Flows = z.array(Flow).min(1).max(50).describe('Flows in the order their records are written')
 
-/** Adds the options that new flows get by default. A stored flow without these options keeps its behaviour. */
-export const addFlowDefaults = (flows: Flow[]): Flow[] =>
-  flows.map(flow =>
-    flow.match?.onOne === 'update' ? {...flow, match: {...flow.match, unchanged: flow.match.unchanged ?? ('skip' as const)}} : flow,
-  )
+/**
+ * Adds the options that new flows get by default. A stored flow without these options keeps its behaviour. A lookup into a module that an
+ * earlier flow writes fails the row if no record is found, because the record should have been written by this import.
+ */
+export const addFlowDefaults = (flows: Flow[], modules: ReadonlyMap<string, DiscoveredModule>): Flow[] =>
+  flows.map((flow, at) => {
+    const written = new Set(flows.slice(0, at).flatMap(({module, subform}) => (subform ? [] : [module])))
+    const fields = modules.get(flow.module)?.fields ?? []
+    const isOwn = ({mode, field, onNone}: Mapping) =>
+      mode === 'search' && onNone == null && written.has(fields.find(({apiName}) => apiName === field)?.lookup?.module ?? '')
+    return {
+      ...flow,
+      ...(flow.match?.onOne === 'update' && {match: {...flow.match, unchanged: flow.match.unchanged ?? ('skip' as const)}}),
+      ...(flow.fields.some(isOwn) && {fields: flow.fields.map(one => (isOwn(one) ? {...one, onNone: 'fail' as const} : one))}),
+    }
+  })
 
 export {findIssues, type Issue} from './issues.ts'

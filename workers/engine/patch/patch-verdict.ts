@@ -1,7 +1,6 @@
 import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {describeProblem} from '../../../shared/crm/error.ts'
 import type {CompiledFlow} from '../model.ts'
-
 import type {LateUpdates} from '../recover/late-updates.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import {sayRefusal} from '../settle/refusal-words.ts'
@@ -20,8 +19,10 @@ export const judgePatch = (
   const {attempt} = row
   const name = {module: flow.module.no, key: row.key}
   if (answer.ok) {
+    const {emptyLinks = []} = row
+    settled.emptyLinks.push(...emptyLinks.map(field => ({flow: flow.no, field})))
     logOutcome({flow, settled}, row, 'updated', {attempt, recordId: answer.recordId})
-    settled.patched.push(name)
+    settled.patched.push({...name, filled: Object.keys(row.payload), isWhole: emptyLinks.length === 0})
     return 'end'
   }
   const {crm} = answer

@@ -3,7 +3,17 @@ import type {Log} from '../../../shared/telemetry/log.ts'
 import {rowsSettled} from '../../../shared/telemetry/metrics/rows.ts'
 import {HOW, listHolders} from '../../../sql/chain-rows.ts'
 import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../../sql/database.ts'
-import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, type Settlement, settle, settleIn} from '../../../sql/ledger.ts'
+import {
+  type ChainRow,
+  type EmptyLink,
+  GATE_SHUT,
+  type LogRow,
+  type OpenQuestion,
+  type PatchedRow,
+  type Settlement,
+  settle,
+  settleIn,
+} from '../../../sql/ledger.ts'
 import {insertQuestions, type NewQuestion} from '../../../sql/questions.ts'
 import {listMadeElsewhere} from '../../../sql/record-claims.ts'
 import {findHead} from '../../../sql/run-heads.ts'
@@ -23,7 +33,9 @@ export type SettlementParts = {
   kept: KeptRow[]
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
-  patched: {module: number; key: string}[]
+  patched: PatchedRow[]
+  /** Empty links of rows whose record is not in `kept`. */
+  emptyLinks: EmptyLink[]
   asked: NewQuestion[]
   counts: Map<number, number>
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
@@ -45,6 +57,7 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   opened: [],
   closed: [],
   patched: [],
+  emptyLinks: [],
   asked: [],
   counts: new Map(),
   isProgress: true,
@@ -139,6 +152,7 @@ const merge = (
     opened: parts.flatMap(({opened: options}) => options),
     closed: parts.flatMap(({closed}) => closed),
     patched: parts.flatMap(({patched}) => patched),
+    emptyLinks: parts.flatMap(({emptyLinks}) => emptyLinks),
     counts,
     isProgress: parts.some(({isProgress}) => isProgress),
     leaseSeconds,

@@ -4,6 +4,7 @@ import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {FieldList} from './field-list.ts'
+import type {Module} from './fields.ts'
 import {FlowLinks} from './flow-links.ts'
 import {MatchFields, RowConditions} from './flow-options.ts'
 import {findMissingSubforms, type Issue, issuesAt, sayIssue} from './flows.ts'
@@ -13,10 +14,10 @@ import {type FieldsOf, useSample} from './module-data.ts'
 import {Proposals} from './proposals.ts'
 import type {Sample} from './sample.ts'
 
-type Props = {found: Imported; draft: Draft; at: number; allFields: FieldsOf}
+type Props = {found: Imported; draft: Draft; at: number; allFields: FieldsOf; modules: Module[]}
 
 /** Edits one flow: the rows of a file into one module. */
-export const FlowEditor = ({found, draft, at, allFields}: Props) => {
+export const FlowEditor = ({found, draft, at, allFields, modules}: Props) => {
   const flow = draft.flows[at]!
   const issues = issuesAt(draft.issues, at)
   const change = (next: Flow) => draft.set(draft.flows.with(at, next))
@@ -27,7 +28,7 @@ export const FlowEditor = ({found, draft, at, allFields}: Props) => {
     ${own.map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
     ${
       source
-        ? html`<${OverSource} key=${source.id} found=${found} draft=${draft} flow=${flow} source=${source} allFields=${allFields} issues=${issues} change=${change} />`
+        ? html`<${OverSource} key=${source.id} found=${found} draft=${draft} flow=${flow} source=${source} allFields=${allFields} modules=${modules} issues=${issues} change=${change} />`
         : html`<p class="wrong">The file of this flow was deleted. Choose another one above.</p>`
     }
   `
@@ -41,11 +42,12 @@ type OverProps = {
   flow: Flow
   source: Source
   allFields: FieldsOf
+  modules: Module[]
   issues: Issue[]
   change: (flow: Flow) => void
 }
 
-const OverSource = ({found, draft, flow, source, allFields, issues, change}: OverProps) => {
+const OverSource = ({found, draft, flow, source, allFields, modules, issues, change}: OverProps) => {
   const loaded = useSample(found.id, source)
   // The editor renders before the sample is loaded, because loading a long file takes seconds.
   const sample = loaded.data ?? noSample
@@ -72,7 +74,7 @@ const OverSource = ({found, draft, flow, source, allFields, issues, change}: Ove
     )}
     <${FieldList} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} />
     <section class="gap-above" aria-label="How rows become records">
-      ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} issues=${issues} change=${change} />`}
+      ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} usual=${modules.find(({apiName}) => apiName === flow.module)?.match ?? null} issues=${issues} change=${change} />`}
       <${FlowLinks} flow=${flow} flows=${draft.flows} sources=${found.sources} fields=${fields} issues=${issues} change=${change} />
       <${RowConditions} flow=${flow} fields=${fields} sample=${sample} issues=${issues} change=${change} />
     </section>
@@ -80,7 +82,7 @@ const OverSource = ({found, draft, flow, source, allFields, issues, change}: Ove
 }
 
 /** The heading of a flow, with buttons to reorder flows, because records are written in their order. */
-const FlowHead = ({found, draft, at}: Omit<Props, 'allFields'>) => {
+const FlowHead = ({found, draft, at}: Omit<Props, 'allFields' | 'modules'>) => {
   const {flows, set} = draft
   const flow = flows[at]!
   const move = (by: 1 | -1) => set(flows.with(at, flows[at + by]!).with(at + by, flow))

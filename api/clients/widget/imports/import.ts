@@ -117,7 +117,8 @@ export type Flow = {
   module: string
   filter?: string | null
   guard?: string | null
-  match?: {by: string[]; onOne: 'update' | 'skip' | 'create'; onMany: 'ask' | 'first' | 'skip'; unchanged?: 'skip' | 'write'}
+  /** Left out: the module's default match. Null: every row creates a record. */
+  match?: {by: string[]; onOne: 'update' | 'skip' | 'create'; onMany: 'ask' | 'first' | 'skip'; unchanged?: 'skip' | 'write'} | null
   fields: Mapping[]
   parent?: {field: string; flow: string; key?: RowKey | null; onMissing: 'fail' | 'leave' | 'skip'}
   subform?: {field: string; child: string; parentFlow: string; key?: RowKey | null}

@@ -1,0 +1,44 @@
+import type {CompiledFlow, ImportRow} from '../model.ts'
+import type {NestedRows} from '../send/nested-rows.ts'
+
+type PredictedRefusal = {code: string; message: string}
+type Write = {flow: Pick<CompiledFlow, 'module'>; row: Pick<ImportRow, 'payload'> & {nested?: NestedRows[]}; isCreate: boolean}
+
+/**
+ * Returns the refusal of a write that the CRM is certain to refuse, because the write leaves a required field empty. Null: no such refusal is
+ * known. The CRM has one code for one missing field and another for several. Source: the vendor's page Insert Records, possible errors.
+ */
+export const predictRefusal = ({flow, row, isCreate}: Write): PredictedRefusal | null => {
+  const missing = listMissing(flow, row, isCreate)
+  if (missing.length > 0) return {code: codeOf(missing), message: describeMissing(missing)}
+  for (const {flow: nest, rows} of row.nested ?? []) {
+    const refusal = predictGroupRefusal(nest, rows)
+    if (refusal) return refusal
+  }
+  return null
+}
+
+/** Returns the refusal of subform rows that are written together. The CRM refuses all of them because of one. */
+export const predictGroupRefusal = (
+  flow: Pick<CompiledFlow, 'module'>,
+  rows: Pick<ImportRow, 'key' | 'payload'>[],
+): PredictedRefusal | null => {
+  for (const row of rows) {
+    const missing = listMissing(flow, row, true)
+    if (missing.length > 0) return {code: codeOf(missing), message: `Row ${row.key}: ${describeMissing(missing)}`}
+  }
+  return null
+}
+
+/** Lists the required fields that a write leaves empty: a create lacks them, or the write clears them. */
+const listMissing = ({module}: Pick<CompiledFlow, 'module'>, {payload}: Pick<ImportRow, 'payload'>, isCreate: boolean): string[] =>
+  module.fields.flatMap(({apiName, required, hasDefault}) => {
+    if (!required) return []
+    const value = payload[apiName]
+    return value === null || (value === undefined && isCreate && !hasDefault) ? [apiName] : []
+  })
+
+const codeOf = ({length}: string[]) => (length > 1 ? 'MULTIPLE_OR_MULTI_ERRORS' : 'MANDATORY_NOT_FOUND')
+
+const describeMissing = (missing: string[]) =>
+  `${missing.join(', ')} ${missing.length > 1 ? 'are' : 'is'} empty, and the CRM requires ${missing.length > 1 ? 'them' : 'it'}`
