@@ -26,7 +26,7 @@ export const describeEnding = (out: Output, run: Json): string[] => {
   const head = stop
     ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
     : `${out.style('bold', `${what} ended`)} after ${duration(seconds)}`
-  return [head, ...countLines(out, counts), ...unchangedLines(run), ...questionLines(run, questions), ...nextLines(out, run, id)]
+  return [head, ...countLines(out, counts), ...unchangedLines(run), ...linkLines(run), ...questionLines(run, questions), ...nextLines(out, run, id)]
 }
 
 const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
@@ -52,6 +52,13 @@ const unchangedLines = ({unchanged = 0, creditsSaved = 0}: Json) =>
     ? [`  ${count(unchanged)} skipped rows were unchanged${creditsSaved > 0 ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}.`]
     : []
 
+/** One line per field whose link was left empty. */
+const linkLines = ({linksEmpty = []}: Json): string[] =>
+  (linksEmpty as {flowId: string | null; field: string; rows: number}[]).map(
+    ({flowId, field, rows}) =>
+      `  ${plural(rows, 'link')} in ${clean(field)} left empty${flowId === null ? '' : ` by flow ${clean(flowId)}`}. A retry fills them once the records exist.`,
+  )
+
 const countLines = (out: Output, counts: Record<string, Record<string, number>>) =>
   Object.entries(counts).map(([module, of]) => {
     const parts = Object.entries(of)
@@ -67,10 +74,10 @@ const questionLines = ({importId, id}: Json, questions: number) =>
       ]
     : []
 
-const nextLines = (out: Output, {dryRun, counts, stop, importId, unchanged = 0}: Json, id: string): string[] => {
+const nextLines = (out: Output, {dryRun, counts, stop, importId, unchanged = 0, linksEmpty = []}: Json, id: string): string[] => {
   if (!importId) return []
   const sums = withoutUnchanged(sumCounts(counts), unchanged)
-  const isOpen = Boolean(stop) || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
+  const isOpen = Boolean(stop) || linksEmpty.length > 0 || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
   const steps: [command: string, why: string][] = dryRun
     ? [
         [`lading results ${id} --plan`, 'what would be written, row by row'],
