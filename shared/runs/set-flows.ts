@@ -6,6 +6,7 @@ import {Refusal} from '../errors.ts'
 import {lockOpenImport} from '../files/sources/find.ts'
 import {addFlowDefaults, type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
 import {addModuleDefaults, excludedIssues} from '../mapping/flows/module-defaults.ts'
+import {optionWarnings} from '../mapping/flows/write-options.ts'
 import {assertModulesEnabled, listWrittenModules} from './admit-modules.ts'
 import {findFlowData} from './start.ts'
 
@@ -32,5 +33,5 @@ export const replaceFlows = (db: Pool, {org, importId, flows: given, condition, 
     const issues = [...findIssues(flows, known), ...(force ? [] : excludedIssues(flows, stored, settingsOf))]
     if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM. Correct the issues listed', {issues})
     const {version} = await setFlows(tx, {no, flows, state: 'ready'})
-    return {flows, version}
+    return {flows, version, warnings: optionWarnings(flows, known.modules)}
   })

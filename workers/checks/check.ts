@@ -6,6 +6,7 @@ import {evidenceOf} from '../../shared/files/sources/evidence.ts'
 import type {CheckProblem} from '../../shared/mapping/checks/problem.ts'
 import {type Flow, Flows, findIssues, type Issue} from '../../shared/mapping/flows/flow.ts'
 import type {Snapshot} from '../../shared/mapping/flows/snapshot.ts'
+import {optionWarnings} from '../../shared/mapping/flows/write-options.ts'
 import {listWrittenModules} from '../../shared/runs/admit-modules.ts'
 import {type FlowSurroundings, findFlowData, freezeFlows} from '../../shared/runs/start.ts'
 import {findGround, replaceCheck} from '../../sql/checks.ts'
@@ -22,7 +23,7 @@ import {compilePatchPlan} from '../engine/patch/build-patches.ts'
 import {RunStopped} from '../engine/run-endings.ts'
 import type {Work} from '../worker.ts'
 import {type CheckFindings, openFindings} from './findings.ts'
-import {noteIssues} from './flow-issues.ts'
+import {noteIssues, noteWarnings} from './flow-issues.ts'
 import {keysPerRow, openFlowKeys} from './flow-keys.ts'
 import {checkRows} from './flow-rows.ts'
 import {openRepeats} from './repeats.ts'
@@ -73,6 +74,7 @@ const takeCheckSnapshot = async (tx: Tx, {org, importId}: CheckRef, findings: Ch
   const flows = Flows.parse(found.flows)
   const issues = [...findIssues(flows, known), ...(await disabledIssues(tx, {org, connector: found.connectorId}, flows))]
   const fitting = noteIssues(findings, flows, issues, known)
+  noteWarnings(findings, fitting, optionWarnings(fitting, known.modules), known)
   await noteColumns(tx, findings, {importNo: found.no, flows: fitting, modules: known.modules})
   const snapshot = fitting.length ? await freezeFlows(tx, {org, found, flows: fitting, known}) : null
   return {found, known, snapshot, ground, startedAt, rowsPerRun: (await findPlan(tx, org)).limits.rowsPerRun}

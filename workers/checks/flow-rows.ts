@@ -50,13 +50,17 @@ export const checkRows = async (check: FlowCheck): Promise<number> => {
   return good
 }
 
+type RequiredField = Pick<DiscoveredField, 'apiName' | 'hasDefault'>
+
 /** Returns the fields without which the CRM creates no record. Subforms are left out, because separate flows fill them. */
-const requiredOf = ({fields}: DiscoveredModule, {nestedFlows: nests = []}: CompiledFlow) =>
+const requiredOf = ({fields}: DiscoveredModule, {nestedFlows: nests = [], layout}: CompiledFlow): RequiredField[] =>
   fields
     .filter(({required, creatable, readOnly}) => required && creatable && !readOnly)
+    .map(({apiName, hasDefault}): RequiredField => ({apiName, hasDefault}))
+    .concat((layout?.requires ?? []).map(apiName => ({apiName, hasDefault: undefined})))
     .filter(({apiName}) => !nests.some(({subform}) => subform.field === apiName))
 
-const judge = (check: FlowCheck, required: DiscoveredField[], read: FileRow, evaluated: EvaluatedExpressions | undefined): boolean => {
+const judge = (check: FlowCheck, required: RequiredField[], read: FileRow, evaluated: EvaluatedExpressions | undefined): boolean => {
   const failures: RowFailure[] = []
   const composed = composeRow(check.flow, read, evaluated, failures)
   if (!isRow(composed)) {
@@ -67,6 +71,7 @@ const judge = (check: FlowCheck, required: DiscoveredField[], read: FileRow, eva
   if (check.flow.subform) check.rowless.add(check.flow, read)
   for (const failure of failures) noteField(check, failure, read, evaluated)
   noteRounded(check, composed, read)
+  noteUnmapped(check, composed, read)
   const isShort = noteRequired(check, required, composed, {read, failures})
   if (failures.length || isShort) noteSiblings(check, read)
   else if (isOrphan(check.flow, read)) noteOrphan(check, read)
@@ -103,7 +108,10 @@ const judgeLate = async (check: FlowCheck, rows: FileRow[]) => {
   for (const [at, row] of rows.entries()) {
     const failures: RowFailure[] = []
     const composed = composeRow(check.flow, row, evaluated?.[at], failures)
-    if (isRow(composed)) noteRounded(check, composed, row)
+    if (isRow(composed)) {
+      noteRounded(check, composed, row)
+      noteUnmapped(check, composed, row)
+    }
     for (const failure of failures) noteField(check, failure, row, evaluated?.[at])
   }
 }
@@ -149,13 +157,26 @@ const noteRounded = (check: FlowCheck, {number: row, rounded = []}: ImportRow, r
   }
 }
 
+/** Notes values without an entry in a value map that do not fail the row. A value that fails it is noted as a failure. */
+const noteUnmapped = (check: FlowCheck, {number: row, unmapped = [], emptied = []}: ImportRow, read: FileRow) => {
+  const {flow, findings} = check
+  for (const field of unmapped) {
+    const {column = null, values} = fillerOf(flow, field)!
+    if (values!.otherwise === 'fail') continue
+    const isEmptied = emptied.includes(field)
+    const spot = {...spotIn(check, isEmptied ? 'warning' : 'info', 'value_unmapped'), field, column: columnName(flow, column)}
+    const message = `The value map of ${field} has no entry for these values, so ${isEmptied ? 'they count as blank cells' : 'they are used as they are'}`
+    findings.note(spot, {row, message, cell: cellAt(read, column)})
+  }
+}
+
 type RequiredFieldsInput = {read: FileRow; failures: RowFailure[]}
 
 /**
  * Notes required fields without a value. Returns whether the row fails for certain. A row that matches a record is an update, which need
  * not fill the field.
  */
-const noteRequired = (check: FlowCheck, required: DiscoveredField[], row: ImportRow, {read, failures}: RequiredFieldsInput): boolean => {
+const noteRequired = (check: FlowCheck, required: RequiredField[], row: ImportRow, {read, failures}: RequiredFieldsInput): boolean => {
   const {flow, findings} = check
   let isCertain = false
   for (const {apiName: field, hasDefault} of required) {

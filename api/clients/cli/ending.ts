@@ -26,7 +26,15 @@ export const describeEnding = (out: Output, run: Json): string[] => {
   const head = stop
     ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
     : `${out.style('bold', `${what} ended`)} after ${duration(seconds)}`
-  return [head, ...countLines(out, counts), ...unchangedLines(run), ...linkLines(run), ...questionLines(run, questions), ...nextLines(out, run, id)]
+  return [
+    head,
+    ...countLines(out, counts),
+    ...unchangedLines(run),
+    ...keptEditLines(run),
+    ...linkLines(run),
+    ...questionLines(run, questions),
+    ...nextLines(out, run, id),
+  ]
 }
 
 const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
@@ -58,6 +66,9 @@ const linkLines = ({linksEmpty = []}: Json): string[] =>
     ({flowId, field, rows}) =>
       `  ${plural(rows, 'link')} in ${clean(field)} left empty${flowId === null ? '' : ` by flow ${clean(flowId)}`}. A retry fills them once the records exist.`,
   )
+
+const keptEditLines = ({keptEdits = 0}: Json) =>
+  keptEdits > 0 ? [`  ${plural(keptEdits, 'value')} that people changed in the CRM ${keptEdits === 1 ? 'was' : 'were'} kept.`] : []
 
 const countLines = (out: Output, counts: Record<string, Record<string, number>>) =>
   Object.entries(counts).map(([module, of]) => {

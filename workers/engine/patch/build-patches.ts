@@ -2,7 +2,7 @@ import type {Mapping} from '../../../shared/mapping/flows/flow.ts'
 import {type Patch, splitMappings} from '../../../shared/mapping/flows/patch.ts'
 import type {SnapshotFlow} from '../../../shared/mapping/flows/snapshot.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
-import {compileFlow} from '../compose/compiled-flow.ts'
+import {compileFlow, withoutLayout} from '../compose/compiled-flow.ts'
 import type {ParentLink} from '../compose/parents.ts'
 import type {CompiledFlow, CompileFlowInput} from '../model.ts'
 
@@ -46,7 +46,8 @@ export const compilePatchPlan = (
 /** Compiles the flow with these fields only, for rows whose records exist. */
 const compileFields = (snapshotFlow: SnapshotFlow, mappings: Mapping[], input: CompileFlowInput): CompiledFlow => {
   const fields = mappings.map(mapping => ({...mapping, patch: undefined}))
-  return compileFlow({...snapshotFlow, flow: {...snapshotFlow.flow, fields, filter: null, guard: null, match: undefined}}, input)
+  const flow = {...snapshotFlow.flow, fields, filter: null, guard: null, match: undefined}
+  return compileFlow(withoutLayout({...snapshotFlow, flow}), input)
 }
 
 const ruleOf = ({when, overwrite}: Patch): Rule => ({

@@ -1,5 +1,6 @@
 import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {describeProblem} from '../../../shared/crm/error.ts'
+import {markWritten} from '../edits/mark-written.ts'
 import type {CompiledFlow} from '../model.ts'
 import type {LateUpdates} from '../recover/late-updates.ts'
 import {logOutcome} from '../settle/log-entries.ts'
@@ -22,6 +23,7 @@ export const judgePatch = (
     const {emptyLinks = []} = row
     settled.emptyLinks.push(...emptyLinks.map(field => ({flow: flow.no, field})))
     logOutcome({flow, settled}, row, 'updated', {attempt, recordId: answer.recordId})
+    markWritten({flow, settled}, row, answer.recordId)
     settled.patched.push({...name, filled: Object.keys(row.payload), isWhole: emptyLinks.length === 0})
     return 'end'
   }
@@ -29,6 +31,7 @@ export const judgePatch = (
   if (crm.unanswered) {
     countUnanswered(row)
     lateUpdates.add(target!, row.key)
+    markWritten({flow, settled}, row, target!, false)
     logOutcome({flow, settled}, row, 'unanswered', {
       attempt,
       recordId: target,

@@ -13,6 +13,9 @@ export type Module = {
   enabled: boolean | null
   match: {by: string[]; onOne?: 'update' | 'skip' | 'create'; onMany?: 'ask' | 'first' | 'skip'} | null
   removed: boolean
+  layouts: {id: string; name: string}[]
+  assignmentRules: {id: string; name: string}[]
+  hasWriteOptions: boolean
 }
 export type Option = {display: string; actual: string; unused?: true}
 

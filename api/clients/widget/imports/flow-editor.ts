@@ -13,22 +13,24 @@ import type {Draft} from './mapping-draft.ts'
 import {type FieldsOf, useSample} from './module-data.ts'
 import {Proposals} from './proposals.ts'
 import type {Sample} from './sample.ts'
+import {WriteOptions} from './write-options.ts'
 
-type Props = {found: Imported; draft: Draft; at: number; allFields: FieldsOf; modules: Module[]}
+type Props = {found: Imported; draft: Draft; at: number; modules: Module[]; allFields: FieldsOf}
 
 /** Edits one flow: the rows of a file into one module. */
-export const FlowEditor = ({found, draft, at, allFields, modules}: Props) => {
+export const FlowEditor = ({found, draft, at, modules, allFields}: Props) => {
   const flow = draft.flows[at]!
   const issues = issuesAt(draft.issues, at)
   const change = (next: Flow) => draft.set(draft.flows.with(at, next))
   const source = found.sources.find(({id}) => id === flow.sourceId)
+  const module = modules.find(({apiName}) => apiName === flow.module)
   const own = issues.filter(({path}) => ['id', 'sourceId', 'module'].includes(String(path[0])))
   return html`
     <${FlowHead} found=${found} draft=${draft} at=${at} />
     ${own.map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
     ${
       source
-        ? html`<${OverSource} key=${source.id} found=${found} draft=${draft} flow=${flow} source=${source} allFields=${allFields} modules=${modules} issues=${issues} change=${change} />`
+        ? html`<${OverSource} key=${source.id} found=${found} draft=${draft} flow=${flow} source=${source} module=${module} allFields=${allFields} issues=${issues} change=${change} />`
         : html`<p class="wrong">The file of this flow was deleted. Choose another one above.</p>`
     }
   `
@@ -41,13 +43,13 @@ type OverProps = {
   draft: Draft
   flow: Flow
   source: Source
+  module: Module | undefined
   allFields: FieldsOf
-  modules: Module[]
   issues: Issue[]
   change: (flow: Flow) => void
 }
 
-const OverSource = ({found, draft, flow, source, allFields, modules, issues, change}: OverProps) => {
+const OverSource = ({found, draft, flow, source, module, allFields, issues, change}: OverProps) => {
   const loaded = useSample(found.id, source)
   // The editor renders before the sample is loaded, because loading a long file takes seconds.
   const sample = loaded.data ?? noSample
@@ -74,8 +76,9 @@ const OverSource = ({found, draft, flow, source, allFields, modules, issues, cha
     )}
     <${FieldList} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} />
     <section class="gap-above" aria-label="How rows become records">
-      ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} usual=${modules.find(({apiName}) => apiName === flow.module)?.match ?? null} issues=${issues} change=${change} />`}
+      ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} usual=${module?.match ?? null} issues=${issues} change=${change} />`}
       <${FlowLinks} flow=${flow} flows=${draft.flows} sources=${found.sources} fields=${fields} issues=${issues} change=${change} />
+      <${WriteOptions} flow=${flow} module=${module} issues=${issues} change=${change} />
       <${RowConditions} flow=${flow} fields=${fields} sample=${sample} issues=${issues} change=${change} />
     </section>
   `

@@ -118,10 +118,21 @@ export type Flow = {
   filter?: string | null
   guard?: string | null
   /** Left out: the module's default match. Null: every row creates a record. */
-  match?: {by: string[]; onOne: 'update' | 'skip' | 'create'; onMany: 'ask' | 'first' | 'skip'; unchanged?: 'skip' | 'write'} | null
+  match?: {
+    by: string[]
+    onOne: 'update' | 'skip' | 'create'
+    onMany: 'ask' | 'first' | 'skip'
+    unchanged?: 'skip' | 'write'
+    onEdited?: 'overwrite' | 'keep' | 'ask'
+    onUnknown?: 'write' | 'keep'
+  } | null
   fields: Mapping[]
   parent?: {field: string; flow: string; key?: RowKey | null; onMissing: 'fail' | 'leave' | 'skip'}
   subform?: {field: string; child: string; parentFlow: string; key?: RowKey | null}
+  automations?: boolean
+  layout?: string | null
+  assignmentRule?: string | null
+  tags?: string[]
 }
 
 export type Checks = {state: string; startedAt: string | null; endedAt: string | null; rows: number | null; stale: boolean}

@@ -19,6 +19,7 @@ export type Run = {
   /** Rows written without a link, by flow and field. Earlier versions of Lading do not send it. */
   linksEmpty?: {flowId: string | null; field: string; rows: number}[]
   creditsSaved?: number
+  keptEdits?: number
   questions: number
   progress: Progress | null
   stop: Stop | null
