@@ -1,5 +1,6 @@
 import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
+import {countEmptyLinks, type EmptyLink, joinFields} from './empty-links.ts'
 import {nameStatement} from './named-statement.ts'
 import type {UnmappedCells} from './unmapped-cells.ts'
 
@@ -114,8 +115,6 @@ export type ChainRow = {
   flow?: number
   emptyLinks?: string[] | undefined
 }
-/** A field of one row of a flow whose link is empty. */
-export type EmptyLink = {flow: number; field: string}
 /** A row whose record was patched. `filled`: the fields that were written. `isWhole`: nothing is left to patch. */
 export type PatchedRow = RowName & {filled: string[]; isWhole: boolean}
 export type OpenQuestion = {
@@ -195,11 +194,8 @@ const valuesOf = (s: Settlement) =>
     ...columnsOf('log', s.log, ['key', 'flow', 'number', 'module', 'phase', 'target', 'attempt', 'recordId', 'outcome', 'code', 'message']),
     ...columnsOf('released', s.released, ['module', 'key']),
     ...columnsOf('kept', s.kept, ['module', 'key', 'recordId', 'how', 'matchKey']),
-    'kept.emptyLinks': columnLiteral(
-      s.kept.map(({emptyLinks = []}) => ({links: joinFields(emptyLinks)})),
-      'links',
-    ),
-    ...countLinks(s),
+    'kept.emptyLinks': s.kept.map(({emptyLinks = []}) => joinFields(emptyLinks)),
+    ...columnsOf('link', countEmptyLinks(s), ['flow', 'field', 'rows']),
     'kept.mayExistTwice': s.kept.map(({mayExistTwice = false}) => mayExistTwice),
     ...columnsOf('opened', s.opened, ['module', 'key', 'flow', 'number', 'kind', 'target', 'witness', 'attempt', 'digest', 'matchKey']),
     'opened.ended': s.opened.map(({ended = false}) => ended),
@@ -207,24 +203,11 @@ const valuesOf = (s: Settlement) =>
     'opened.creates': s.opened.map(({creates = 0}) => creates),
     ...columnsOf('closed', s.closed, ['module', 'key']),
     ...columnsOf('patched', s.patched ?? [], ['module', 'key', 'isWhole']),
-    'patched.filled': columnLiteral(
-      (s.patched ?? []).map(({filled}) => ({filled: joinFields(filled)})),
-      'filled',
-    ),
+    'patched.filled': (s.patched ?? []).map(({filled}) => joinFields(filled)),
     ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
     ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
     ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
   })
-
-/** API names of fields contain no comma. */
-const joinFields = (fields: readonly string[]): string | null => (fields.length ? [...new Set(fields)].join() : null)
-
-/** Counts the empty links of a settlement by flow and field. */
-const countLinks = ({kept, emptyLinks = []}: Settlement) => {
-  const links = [...emptyLinks, ...kept.flatMap(({flow, emptyLinks: fields = []}) => fields.map(field => ({flow: flow!, field})))]
-  const groups = [...Map.groupBy(links, ({flow, field}) => `${flow} ${field}`).values()].map(group => ({...group[0]!, rows: group.length}))
-  return columnsOf('link', groups, ['flow', 'field', 'rows'])
-}
 
 const settleNamed =
   nameStatement(`with gone as (delete from sends where run_no = @run::bigint and batch_no = any(@batches::bigint[]) and fence <= @fence::bigint returning 1),

@@ -3,9 +3,9 @@ import type {Log} from '../../../shared/telemetry/log.ts'
 import {rowsSettled} from '../../../shared/telemetry/metrics/rows.ts'
 import {HOW, listHolders} from '../../../sql/chain-rows.ts'
 import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../../sql/database.ts'
+import type {EmptyLink} from '../../../sql/empty-links.ts'
 import {
   type ChainRow,
-  type EmptyLink,
   GATE_SHUT,
   type LogRow,
   type OpenQuestion,
