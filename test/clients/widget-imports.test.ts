@@ -113,7 +113,7 @@ test('required fields are missing until mapped, and removing a mapping also remo
     match: {by: ['Last_Name'], onOne: 'update', onMany: 'ask'},
   } as Flow
   t.is(missingFields(mapped, fields).length, 0)
-  t.is(dropMapping(mapped, 'Last_Name').match, undefined)
+  t.is(dropMapping(mapped, 'Last_Name').match, null)
   t.false(isFillable(field('Score', {type: 'formula'})))
 })
 

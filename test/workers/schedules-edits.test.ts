@@ -17,7 +17,11 @@ test('a week of nightly schedules keeps every value that people edit, and writes
   const recordOf = (number: string) => house.crm.records('example', 'Accounts').find(({Account_Number: one}) => one === number)!
   for (let night = 1; night <= 7; night++) {
     // The names of all companies, and the towns of some, change in the file each night.
-    const rows = companies.map((number, n) => ({number, name: `Company ${n} of night ${night}`, city: `Town ${Math.floor((night + n) / 3)}`}))
+    const rows = companies.map((number, n) => ({
+      number,
+      name: `Company ${n} of night ${night}`,
+      city: `Town ${Math.floor((night + n) / 3)}`,
+    }))
     host.serve(`name,number,city\n${rows.map(({number, name, city}) => `${name},${number},${city}`).join('\n')}\n`)
     const firing = await fire(org, path)
     t.is(firing.outcome, 'done')

@@ -145,7 +145,14 @@ const endOf = (
   {number, key, unmapped}: ImportRow,
   {want, answer, came, notes}: LinkEnding,
 ): RowFailure => ({
-  ...{number, key, code: came.isParent ? 'PARENT_FAILED' : `LOOKUP_${came.code}`, message: describeLinkResult(came), target: want.field, notes},
+  ...{
+    number,
+    key,
+    code: came.isParent ? 'PARENT_FAILED' : `LOOKUP_${came.code}`,
+    message: describeLinkResult(came),
+    target: want.field,
+    notes,
+  },
   ...(unmapped && {unmapped}),
   ...(came.end !== 'fail' && {end: 'skipped' as const}),
   ...(came.end === 'ask' && !run.dryRun && {question: questionOf(flow, want, answer, number)}),

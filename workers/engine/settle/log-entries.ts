@@ -21,8 +21,7 @@ export type LogDetails = {recordId?: string | null; code?: string | null; messag
 
 export const logOutcome = (
   {flow, settled}: {flow: {no: number; module: {no: number}; patchPlan?: unknown; tags?: unknown}; settled: SettlementParts},
-  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'notes'> &
-    Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied' | 'keptEdits'>>,
+  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'notes'> & Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied' | 'keptEdits'>>,
   outcome: OutcomeName,
   logDetails: LogDetails & {attempt: number},
 ) => {
