@@ -29,7 +29,7 @@ export const ofExternalRun = [
 /** Refusals of writes under an external run. */
 export const ofExternalWrite = [
   ...ofExternalRun,
-  ...(['RUN_STOPPED', 'RUN_CONNECTOR_MISMATCH', 'WRITE_ID_REUSED', 'WRITE_UNDER_WAY', 'WRITES_PAUSED'] as const),
+  ...(['RUN_STOPPED', 'RUN_CONNECTOR_MISMATCH', 'WRITE_ID_REUSED', 'WRITE_UNDER_WAY', 'WRITES_PAUSED', 'MODULE_DISABLED'] as const),
   ...(['CONNECTION_NOT_FOUND', 'CONNECTION_UNAVAILABLE', 'CONNECTION_THROTTLED'] as const),
 ] as const satisfies readonly Code[]
 

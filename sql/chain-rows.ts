@@ -38,17 +38,19 @@ const findRecordsStatement = prepare<{key: string; recordId: string; how: number
 type Patchable = {chain: number; before: number; run: number; module: number; keys: string[]}
 
 /**
- * Finds rows whose record was not patched yet, and how each row got it. Entries of `chain` take precedence over those of `before`. A record
- * that a row only matched counts for this run only.
+ * Finds rows whose record was not patched yet, or whose links an earlier run left empty, and how each row got its record. `emptyLinks`: the
+ * fields of these links, separated by commas. Entries of `chain` take precedence over those of `before`. A record that a row only matched
+ * counts for this run only.
  */
 export const findPatchable = (hot: Hot, {chain, before, run, module, keys}: Patchable) =>
   findPatchableStatement(hot, [chain, run, module, keys, before])
 
-const findPatchableStatement = prepare<{key: string; recordId: string; how: number}>(
+const findPatchableStatement = prepare<{key: string; recordId: string; how: number; patched: boolean; emptyLinks: string | null}>(
   'find-patchable',
-  `select distinct on (row_key) row_key as key, record_id as "recordId", how from chain_rows
-   where chain_no in ($1::bigint, $5::bigint) and module_no = $3::smallint and row_key = any($4::text[]) and not patched
-     and (how < 4 or run_no = $2::bigint)
+  `select distinct on (row_key) row_key as key, record_id as "recordId", how, patched, case when run_no <> $2::bigint then empty_links end as "emptyLinks"
+   from chain_rows
+   where chain_no in ($1::bigint, $5::bigint) and module_no = $3::smallint and row_key = any($4::text[])
+     and (not patched or (empty_links is not null and run_no <> $2::bigint)) and (how < 4 or run_no = $2::bigint)
    order by row_key, chain_no = $1 desc`,
 )
 

@@ -23,6 +23,8 @@ export const DiscoveredField = z.object({
   picklist: z.array(z.object({display: z.string(), actual: z.string(), unused: z.literal(true).optional()})),
   lookup: z.object({module: z.string()}).nullable(),
   subform: z.object({module: z.string()}).nullable(),
+  /** Whether the CRM fills the field if a create leaves it out. Absent if not. */
+  hasDefault: z.literal(true).optional(),
   /** Why the CRM cannot search by the field. Absent if it can. */
   unqueryable: z.enum(['encrypted', 'multiline']).optional(),
 })

@@ -1,5 +1,6 @@
 import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
+import {countEmptyLinks, type EmptyLink, joinFields} from './empty-links.ts'
 import {nameStatement} from './named-statement.ts'
 import type {UnmappedCells} from './unmapped-cells.ts'
 
@@ -100,8 +101,22 @@ export type LogRow = {
   code: string | null
   message: string | null
 }
-/** A row's record in the chain. `mayExistTwice`: a create of the row was never answered, so a second record may exist. */
-export type ChainRow = {module: number; key: string; recordId: string; how: number; matchKey: Buffer | null; mayExistTwice?: boolean}
+/**
+ * A row's record in the chain. `mayExistTwice`: a create of the row was never answered, so a second record may exist. `flow` and `emptyLinks`:
+ * the flow that wrote the row and the fields whose link was left empty.
+ */
+export type ChainRow = {
+  module: number
+  key: string
+  recordId: string
+  how: number
+  matchKey: Buffer | null
+  mayExistTwice?: boolean
+  flow?: number
+  emptyLinks?: string[] | undefined
+}
+/** A row whose record was patched. `filled`: the fields that were written. `isWhole`: nothing is left to patch. */
+export type PatchedRow = RowName & {filled: string[]; isWhole: boolean}
 export type OpenQuestion = {
   module: number
   key: string
@@ -143,7 +158,9 @@ export type Settlement = {
   opened: OpenQuestion[]
   closed: RowName[]
   counts: number[]
-  patched?: RowName[]
+  patched?: PatchedRow[]
+  /** Empty links besides those of `kept`. */
+  emptyLinks?: EmptyLink[]
   tagged?: RowName[]
   /** Numbers to add to the run's counts of unmapped cells, at most one per flow and field. */
   unmapped?: UnmappedCells[]
@@ -177,13 +194,16 @@ const valuesOf = (s: Settlement) =>
     ...columnsOf('log', s.log, ['key', 'flow', 'number', 'module', 'phase', 'target', 'attempt', 'recordId', 'outcome', 'code', 'message']),
     ...columnsOf('released', s.released, ['module', 'key']),
     ...columnsOf('kept', s.kept, ['module', 'key', 'recordId', 'how', 'matchKey']),
+    'kept.emptyLinks': s.kept.map(({emptyLinks = []}) => joinFields(emptyLinks)),
+    ...columnsOf('link', countEmptyLinks(s), ['flow', 'field', 'rows']),
     'kept.mayExistTwice': s.kept.map(({mayExistTwice = false}) => mayExistTwice),
     ...columnsOf('opened', s.opened, ['module', 'key', 'flow', 'number', 'kind', 'target', 'witness', 'attempt', 'digest', 'matchKey']),
     'opened.ended': s.opened.map(({ended = false}) => ended),
     'opened.doneSeconds': s.opened.map(({doneSeconds = null}) => doneSeconds),
     'opened.creates': s.opened.map(({creates = 0}) => creates),
     ...columnsOf('closed', s.closed, ['module', 'key']),
-    ...columnsOf('patched', s.patched ?? [], ['module', 'key']),
+    ...columnsOf('patched', s.patched ?? [], ['module', 'key', 'isWhole']),
+    'patched.filled': (s.patched ?? []).map(({filled}) => joinFields(filled)),
     ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
     ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
     ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
@@ -207,10 +227,11 @@ const settleNamed =
        @log.outcome::smallint[], @log.code::text[], @log.message::text[])
        with ordinality as l(key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, ord)),
    kept as (
-     insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice)
-     select @chain::bigint, module, key, record_id, how, match_key, @run, twice
-     from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[]) as k(module, key, record_id, how, match_key, twice)
+     insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice, empty_links)
+     select @chain::bigint, module, key, record_id, how, match_key, @run, twice, links
+     from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[], @kept.emptyLinks::text[]) as k(module, key, record_id, how, match_key, twice, links)
      on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
+       empty_links = excluded.empty_links,
        may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
        tagged = chain_rows.tagged and chain_rows.record_id = excluded.record_id,
        how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
@@ -240,8 +261,15 @@ const settleNamed =
      update run_cursors set low_water = greatest(low_water, @cursor.lowWater::bigint) from head
      where run_cursors.run_no = @run and flow_no = @cursor.flow::smallint and pass = @cursor.pass::smallint),
    patched as (
-     update chain_rows set patched = true from head, unnest(@patched.module::smallint[], @patched.key::text[]) as p(module, key)
+     update chain_rows set patched = patched or whole,
+       empty_links = nullif(array_to_string(array(
+         select name from unnest(string_to_array(empty_links, ',')) as name where name <> all(coalesce(string_to_array(filled, ','), '{}'))), ','), '')
+     from head, unnest(@patched.module::smallint[], @patched.key::text[], @patched.isWhole::boolean[], @patched.filled::text[]) as p(module, key, whole, filled)
      where chain_no = @chain and module_no = p.module and row_key = p.key),
+   linked as (
+     insert into run_empty_links (run_no, flow_no, field, rows)
+     select @run, flow, field, rows from head, unnest(@link.flow::smallint[], @link.field::text[], @link.rows::bigint[]) as l(flow, field, rows)
+     on conflict (run_no, flow_no, field) do update set rows = run_empty_links.rows + excluded.rows),
    tagged as (
      update chain_rows set tagged = true from head, unnest(@tagged.module::smallint[], @tagged.key::text[]) as p(module, key)
      where chain_no = @chain and module_no = p.module and row_key = p.key),

@@ -74,7 +74,7 @@ const CuratedModule = z.object({
   key: z.string(),
   apiName: z.string(),
   connectorId: z.string(),
-  enabled: z.boolean(),
+  enabled: z.boolean().nullable(),
   singular: z.string().nullable(),
   order: z.number(),
   uniqueFields: z.array(z.string()),
@@ -89,7 +89,8 @@ export type CuratedModuleRow = z.output<typeof CuratedModule>
 /** Lists the org's configured modules, in the order in which their records are created. */
 export const listCuratedModules = (db: Db, org: string) =>
   db.any(sql.type(CuratedModule)`
-    select key, api_name as "apiName", connector_id as "connectorId", enabled, singular, position as "order",
+    select key, api_name as "apiName", connector_id as "connectorId",
+      case when enabled then true when disabled then false end as enabled, singular, position as "order",
       unique_fields as "uniqueFields", match, exclusions, seed_mappings as "seedMappings", annotations,
       (select on_edited from edit_settings e where e.org_id = m.org_id and module_key = key) as "onEdited"
     from curated_modules m where org_id = ${org} order by position, key`)
@@ -101,13 +102,13 @@ export const keepCuratedModules = async (tx: Tx, org: string, modules: readonly 
     modules.map(({key, onEdited = null}) => ({key, onEdited})),
   )
   await tx.query(sql.type(z.object({}))`
-    insert into curated_modules (org_id, key, connector_id, api_name, enabled, singular, position, unique_fields, match, exclusions,
+    insert into curated_modules (org_id, key, connector_id, api_name, enabled, disabled, singular, position, unique_fields, match, exclusions,
       seed_mappings, annotations)
-    select ${org}, key, "connectorId", "apiName", enabled, singular, "order", "uniqueFields", nullif(match, 'null'), exclusions,
+    select ${org}, key, "connectorId", "apiName", enabled is true, enabled is false, singular, "order", "uniqueFields", nullif(match, 'null'), exclusions,
       "seedMappings", annotations
     from jsonb_to_recordset(${sql.jsonb(modules)}) as given (key text, "connectorId" text, "apiName" text, enabled boolean, singular text,
       "order" int, "uniqueFields" jsonb, match jsonb, exclusions jsonb, "seedMappings" jsonb, annotations jsonb)
-    on conflict (org_id, key) do update set enabled = excluded.enabled, singular = excluded.singular, position = excluded.position,
+    on conflict (org_id, key) do update set enabled = excluded.enabled, disabled = excluded.disabled, singular = excluded.singular, position = excluded.position,
       unique_fields = excluded.unique_fields, match = excluded.match, exclusions = excluded.exclusions,
       seed_mappings = excluded.seed_mappings, annotations = excluded.annotations`)
 }

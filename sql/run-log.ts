@@ -86,8 +86,8 @@ export const listLoggedRows = (db: Db, {run, flow, after}: {run: number; flow: n
 
 /** Returns the final outcomes of these rows, by the log's reading rules (see `listFinals`). */
 export const listEnds = (db: Db, {run, flow, numbers}: {run: number; flow: number; numbers: number[]}) =>
-  db.any(sql.type(z.object({number: z.number(), outcome: z.number(), attempt: z.number()}))`
-    select distinct on (row_number) row_number as number, outcome, attempt from run_log
+  db.any(sql.type(z.object({number: z.number(), outcome: z.number(), code: z.string().nullable(), attempt: z.number()}))`
+    select distinct on (row_number) row_number as number, outcome, code, attempt from run_log
     where run_no = ${run} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')}) and phase = 0 and outcome < 8
     order by row_number, attempt desc, (outcome = 3), seq desc`)
 

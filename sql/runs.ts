@@ -49,6 +49,8 @@ export const Run = z.object({
   overageRows: z.number(),
   /** The number of questions that a user must answer. */
   questions: z.number(),
+  /** How many rows were written without the link in a field, by the number of the flow. */
+  emptyLinks: z.array(z.object({flow: z.number(), field: z.string(), rows: z.number()})),
   unmapped: z.array(UnmappedCells),
   /** For an ended dry run: whether the inputs of its plan have changed. Null if that is not known. */
   stale: z.boolean().nullable(),
@@ -63,6 +65,8 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     expired_at as "expiredAt",
     coalesce((select overage from row_usage u where u.run_id = runs.id), 0) as "overageRows",
     (select count(*) from questions q where q.run_no = runs.run_no) as questions,
+    (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'rows', rows) order by flow_no, field), '[]')
+      from run_empty_links e where e.run_no = runs.run_no) as "emptyLinks",
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'cells', cells) order by flow_no, field), '[]')
       from unmapped_cells u where u.run_no = runs.run_no) as unmapped,
     case when dry_run and state = 'ended' and ground is not null then (select ground <> ${groundOfImport} from imports i where i.import_no = runs.import_no) end as stale,

@@ -90,7 +90,13 @@ export const lapseRun = (tx: Tx, no: number, stop: {stopped: string; message: st
 
 const Counts = z.object({modules: z.number(), schedules: z.number()})
 
+/** Counts the org's active schedules, and the modules that are enabled, or were imported into and are not disabled. */
 export const countUsed = (db: Db, org: string) =>
   db.one(sql.type(Counts)`
-    select (select count(*) from curated_modules where org_id = ${org} and enabled) as modules,
+    select (select count(*) from (
+        select connector_id, api_name from curated_modules where org_id = ${org} and enabled
+        union
+        select connector_id, api_name from imported_modules i where org_id = ${org} and not exists (
+          select from curated_modules c where c.org_id = i.org_id and c.connector_id = i.connector_id and c.api_name = i.api_name and c.disabled and not c.enabled)
+      ) counted) as modules,
       (select count(*) from schedules where org_id = ${org} and enabled) as schedules`)

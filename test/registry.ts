@@ -66,7 +66,7 @@ export const readChanges = async (call: Call, org: string, connectors: string[],
   return [...found.values()].toSorted((one, other) => (order(one) < order(other) ? -1 : 1))
 }
 
-const module = {enabled: false, singular: null, uniqueFields: [], match: null, exclusions: [], seedMappings: [], onEdited: null}
+const module = {enabled: null, singular: null, uniqueFields: [], match: null, exclusions: [], seedMappings: [], onEdited: null}
 
 /** Replays changes in order; `after` of each is the whole new value. This code does not use the product's, so that it can check it. */
 export const replay = (snapshot: any, changes: Pick<Change, 'subject' | 'target' | 'after' | 'connectorId'>[]) => {

@@ -36,6 +36,7 @@ export const DiscoveredField = Answer({
   subform: Answer({module: z.string().describe('The module of its rows')})
     .nullable()
     .describe('The rows of a subform. Null: not a subform'),
+  hasDefault: z.literal(true).optional().describe('The CRM fills the field if a create leaves it out. Absent if not'),
   unqueryable: z
     .enum(['encrypted', 'multiline'])
     .optional()

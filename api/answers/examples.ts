@@ -49,6 +49,7 @@ export const run = {
     Accounts: {created: 310, updated: 84, refused: 2, unanswered: 0, inherited: 0, failed: 1, skipped: 3, planned: 0, filtered: 0},
   },
   mayExistTwice: 0,
+  linksEmpty: [],
   ...{unchanged: 0, keptEdits: 0, creditsSaved: 0, unmapped: []},
   questions: 1,
   stale: null,

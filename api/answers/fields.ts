@@ -12,9 +12,11 @@ export const AnnotatedField = DiscoveredField.extend({annotation}).meta({
   description: 'A field of the latest discovery, with the annotation by the org',
 })
 
-const PresentField = DiscoveredField.extend({annotation, removed: z.literal(false).describe('Part of the latest discovery')})
+const excluded = z.boolean().describe('Whether the settings exclude the field from imports: the module’s `exclusions`, or its annotation')
+const PresentField = DiscoveredField.extend({annotation, excluded, removed: z.literal(false).describe('Part of the latest discovery')})
 const RemovedField = DiscoveredField.extend({
   annotation,
+  excluded,
   removed: z.literal(true).describe('No longer part of the latest discovery'),
   removedAt: Moment('When a discovery first lacked it'),
 })
@@ -49,5 +51,5 @@ export const ReplacedAnnotations = Answer({
 export const fieldExample = {
   ...{apiName: 'Email', label: 'E-mail', type: 'email', jsonType: 'string', length: 100, decimalPlaces: null, required: false},
   ...{layoutRequired: false, unique: {caseSensitive: false}, creatable: true, updatable: true, readOnly: false, visible: true},
-  ...{picklist: [], lookup: null, subform: null, annotation: {apiName: 'Email', pii: true}, removed: false},
+  ...{picklist: [], lookup: null, subform: null, annotation: {apiName: 'Email', pii: true}, excluded: false, removed: false},
 }

@@ -33,6 +33,7 @@ const Entry = Answer({
   recordId: z.string().nullable().describe("The CRM's id of the record. Null: not known"),
   message: z.string().nullable().describe('The reason, in words. Null: none'),
   mayExistTwice: z.boolean().describe('True: a create of the row was unanswered, so its record may exist twice'),
+  linkEmpty: z.boolean().describe('True: the row was written without the link in this field'),
   changes: z
     .array(Change)
     .nullable()

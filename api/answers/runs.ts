@@ -68,6 +68,17 @@ export const Run = Answer({
   overageRows: Count('Rows of these beyond the plan, billed per row. Final when the run has ended'),
   counts: ByName(RunCounts, 'By API name of the module'),
   mayExistTwice: Count('Rows whose record may exist twice, because a create was unanswered and a later one succeeded'),
+  linksEmpty: z
+    .array(
+      Answer({
+        flowId: z.string().nullable().describe('The flow. Null: no longer known'),
+        field: z.string().describe('API name of the link field'),
+        rows: Count('Rows that were written without the link'),
+      }),
+    )
+    .describe(
+      'Rows that were written although their link could not be filled. A retry of the run fills the links whose records exist by then',
+    ),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
   keptEdits: Count('Values that were not written, because a person had changed them in the CRM'),
   creditsSaved: Count('CRM credits that the updates of unchanged rows would have cost'),

@@ -70,6 +70,6 @@ const describe = ({
     ...{description: field.annotation?.description ?? null, format: field.annotation?.format ?? null},
     aliases: firstOf(field.annotation?.aliases ?? [], mostAliases).some,
     personal: field.annotation?.pii ?? false,
-    excluded: field.annotation?.excluded ?? false,
+    excluded: field.excluded,
   }
 }

@@ -12,7 +12,7 @@ const Module = z.object({
   apiName: z.string(),
   label: z.string().nullable(),
   connector: z.string(),
-  enabled: z.boolean(),
+  enabled: z.boolean().nullable().describe('False: imports of the module are refused. Null: not decided'),
   creatable: z.boolean(),
   editable: z.boolean(),
   removed: z.boolean().describe('No longer in the CRM'),

@@ -103,6 +103,7 @@ export const meanings: Record<Code, string> = {
   SNAPSHOT_CHANGED:
     'The files or flows differ from those of the run to retry. Restore them, or correct failed.csv of the run and import it.',
   LEASE_LOST: 'The lease of the run expired. Acquire it again to continue.',
+  MODULE_DISABLED: 'An administrator disabled imports into the module. Enable it, or remove its flow.',
   WRITES_PAUSED: 'Writing through the connection is paused. Ask an admin to resume it.',
   NOT_OFFERED: 'This kind of connection does not support that.',
   ENDPOINT_DISABLED: 'The webhook endpoint is disabled. Enable it first.',

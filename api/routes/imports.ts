@@ -1,18 +1,16 @@
 import {z} from 'zod'
 import {isAtLeast} from '../../shared/accounts/roles.ts'
-import {assertVersion, tagOf} from '../../shared/configuration/version.ts'
+import {tagOf} from '../../shared/configuration/version.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {lockOpenImport} from '../../shared/files/sources/find.ts'
-import {addFlowDefaults, Flows, findIssues} from '../../shared/mapping/flows/flow.ts'
-import {optionWarnings} from '../../shared/mapping/flows/write-options.ts'
+import {Flows} from '../../shared/mapping/flows/flow.ts'
 import {fillSlots} from '../../shared/mapping/templates/fill-slots.ts'
 import {createImport} from '../../shared/runs/create-import.ts'
 import {describeImport, describeWhole} from '../../shared/runs/describe-import.ts'
 import {deleteImport, renameImport} from '../../shared/runs/edit-import.ts'
-import {findFlowData} from '../../shared/runs/start.ts'
+import {replaceFlows} from '../../shared/runs/set-flows.ts'
 import {oneLine} from '../../shared/schema/name.ts'
 import {readPage} from '../../shared/security/cursor.ts'
-import {findImport, type Import, listImports, setFlows} from '../../sql/imports.ts'
+import {findImport, type Import, listImports} from '../../sql/imports.ts'
 import {listSources} from '../../sql/sources.ts'
 import {Answer, NextCursor} from '../answers/common.ts'
 import {connectorId, flow, importId, importInList, sourceId, wholeImport} from '../answers/examples.ts'
@@ -161,24 +159,19 @@ export default [
     access: {role: 'operator'},
     summary: 'Set the flows of an import',
     description:
-      'Replaces all flows. They are validated against the files, the libraries and the latest discovery, and refused with `issues` if they do not fit. `warnings` lists mapped fields that the chosen layout lacks. With `If-Match`, applies only to that version of the import. The `ETag` is the new version.',
+      'Replaces all flows. They are validated against the files, the libraries and the latest discovery, and refused with `issues` if they do not fit. The settings of a module complete its flows: a flow without `match` gets the module’s default, and a new flow gets the default mappings of fields that it does not name. The answer has the completed flows. `warnings` lists mapped fields that the chosen layout lacks. With `If-Match`, applies only to that version of the import. The `ETag` is the new version.',
     answers: {200: FlowsAnswer},
-    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'NO_DISCOVERY', 'BAD_IF_MATCH', 'IMPORT_CONFLICT'],
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'NO_DISCOVERY', 'BAD_IF_MATCH', 'IMPORT_CONFLICT', 'MODULE_DISABLED'],
     example: {body: [flow], answer: {flows: [flow], state: 'ready', warnings: []}},
     params: OfImport,
     body: Flows,
-    handle({db, caller: {org}, params: {id}, body, request}) {
-      const condition = conditionOf(request)
-      const flows = addFlowDefaults(body)
-      return db.transaction(async tx => {
-        const found = await lockOpenImport(tx, {org, importId: id})
-        assertVersion('import', found, condition)
-        const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
-        const issues = findIssues(flows, known)
-        if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM. Correct the issues listed', {issues})
-        const {version} = await setFlows(tx, {no: found.no, flows, state: 'ready'})
-        return reply({json: {flows, state: 'ready', warnings: optionWarnings(flows, known.modules)}, headers: {etag: tagOf(version)}})
-      })
+    query: z.object({
+      force: z.enum(['true', 'false']).default('false').describe('`true`: flows may write fields that the settings exclude from imports'),
+    }),
+    async handle({db, caller: {org}, params: {id}, body, query, request}) {
+      const input = {org, importId: id, flows: body, condition: conditionOf(request), force: query.force === 'true'}
+      const {flows, version, warnings} = await replaceFlows(db, input)
+      return reply({json: {flows, state: 'ready', warnings}, headers: {etag: tagOf(version)}})
     },
   }),
 ]

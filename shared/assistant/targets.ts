@@ -4,6 +4,7 @@ import {readAtOnce} from '../../sql/registry.ts'
 import type {Annotation} from '../configuration/annotation.ts'
 import {annotationsOf} from '../configuration/diff.ts'
 import type {Registry} from '../configuration/document.ts'
+import {excludedFields} from '../configuration/import-settings.ts'
 import {chooseModule, findModules} from '../configuration/name.ts'
 import type {AiSamplePolicy} from '../configuration/settings.ts'
 import {loadRegistry} from '../configuration/store.ts'
@@ -54,10 +55,10 @@ const readFields = async (tx: Db, registry: Registry, {connectorId, apiName: mod
   const discovered = await findDiscoveredModule(tx, {connector: connectorId, module})
   if (!discovered) throw new Refusal('NO_DISCOVERY', `${module} is not in the newest discovery. Call POST /orgs/{org}/discovery/run first`)
   const annotations = new Map(annotationsOf(registry, curated?.key ?? '').map(one => [one.apiName, one]))
-  const excluded = new Set(curated?.exclusions ?? [])
+  const excluded = excludedFields(curated?.exclusions ?? [], [...annotations.values()])
   return discovered.fields.map(field => {
     const annotation = annotations.get(field.apiName) ?? null
-    const isOpen = isFillable(field) && annotation?.excluded !== true && !excluded.has(field.apiName)
+    const isOpen = isFillable(field) && !excluded.has(field.apiName)
     return {module, connectorId, field, annotation, isOpen}
   })
 }

@@ -7,7 +7,7 @@ import {type Settings, usualSettings} from './settings.ts'
 export type ValueChange = Pick<Change, 'page' | 'subject' | 'before' | 'after'> & {target: string | null; connectorId: string | null}
 
 export const usualModule = {
-  enabled: false,
+  enabled: null,
   singular: null,
   uniqueFields: [],
   match: null,

@@ -25,7 +25,12 @@ const MatchDefaults = z.strictObject({
 })
 
 export const moduleValues = {
-  enabled: z.boolean().describe('Imports may write this module. The plan limits how many are enabled at a time'),
+  enabled: z
+    .boolean()
+    .nullable()
+    .describe(
+      'True: imports may write this module. False: imports of this module are refused. Null: not decided, so imports may write it. The plan limits how many modules are enabled or were imported into; a disabled one does not count',
+    ),
   singular: oneLine(z.string().min(1).max(200)).nullable().describe('The name of one record; null: the CRM’s name'),
   uniqueFields: names.describe('API names of fields with unique values'),
   match: MatchDefaults.nullable().describe('How rows find their records, unless the import defines it; null: no default'),

@@ -1,5 +1,6 @@
 import {listConnectors} from '../../sql/connectors.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
+import {listImportedModules} from '../../sql/imported-modules.ts'
 import {findPlan} from '../../sql/plans.ts'
 import {countRefusal} from '../billing/entitlements/refusal.ts'
 import {Refusal} from '../errors.ts'
@@ -64,9 +65,13 @@ const assertFits = (registry: Registry) => {
     )
 }
 
-/** Throws if more modules are enabled than the plan allows. Modules that were enabled before a downgrade stay enabled. */
+/**
+ * Throws if more modules are enabled, or imported into and not disabled, than the plan allows. Modules from before a downgrade stay as they
+ * are.
+ */
 const assertRoom = async (tx: Tx, org: string, before: Registry, after: Registry) => {
-  const [used, wanted] = [enabledIn(before), enabledIn(after)]
+  const imported = await listImportedModules(tx, org)
+  const [used, wanted] = [countCounted(before, imported), countCounted(after, imported)]
   if (wanted <= used) return
   const {limits} = await findPlan(tx, org)
   if (wanted <= limits.modules) return
@@ -74,7 +79,14 @@ const assertRoom = async (tx: Tx, org: string, before: Registry, after: Registry
   throw await countRefusal(tx, {org, code: 'LIMIT_MODULES', limit: 'modules', wanted, used, says})
 }
 
-const enabledIn = ({modules}: Registry) => modules.filter(({enabled}) => enabled).length
+type ModuleName = {connectorId: string; apiName: string}
+
+const countCounted = ({modules}: Registry, imported: readonly ModuleName[]): number => {
+  const nameOf = ({connectorId, apiName}: ModuleName) => `${connectorId} ${apiName}`
+  const disabled = new Set(modules.filter(({enabled}) => enabled === false).map(nameOf))
+  const enabled = modules.filter(one => one.enabled).map(nameOf)
+  return new Set([...enabled, ...imported.map(nameOf).filter(name => !disabled.has(name))]).size
+}
 
 /** Adds the connection's name to each change of a write pause. */
 const nameConnections = async (tx: Tx, org: string, values: ValueChange[]): Promise<Change[]> => {

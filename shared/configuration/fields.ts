@@ -5,6 +5,7 @@ import type {Author} from './change.ts'
 import {annotationsOf, isSame} from './diff.ts'
 import type {Registry} from './document.ts'
 import {editRegistry, type RegistryEditInput} from './edit.ts'
+import {excludedFields} from './import-settings.ts'
 import {curate, fieldNames, invalid} from './modules.ts'
 import {chooseModule, findModules, type KnownModule} from './name.ts'
 
@@ -15,10 +16,13 @@ export const describeFields = async (db: Db, registry: Registry, knownModule: Kn
   const annotations = new Map(annotationsOf(registry, knownModule.curated?.key ?? '').map(one => [one.apiName, one]))
   const found = await fieldNames(db, knownModule)
   const annotationOf = (apiName: string) => annotations.get(apiName) ?? null
-  const present = found.fields.map(field => ({...field, annotation: annotationOf(field.apiName), removed: false}))
+  const excluded = excludedFields(knownModule.curated?.exclusions ?? [], [...annotations.values()])
+  const present = found.fields.map(field => ({
+    ...{...field, annotation: annotationOf(field.apiName), excluded: excluded.has(field.apiName), removed: false},
+  }))
   if (!all) return present
   const gone = found.removed.map(({field, removedAt}) => ({
-    ...{...field, annotation: annotationOf(field.apiName), removed: true, removedAt},
+    ...{...field, annotation: annotationOf(field.apiName), excluded: excluded.has(field.apiName), removed: true, removedAt},
   }))
   const unseen = [...annotations.values()].filter(({apiName}) => !found.all.has(apiName))
   return [...present, ...gone, ...unseen.map(annotation => ({apiName: annotation.apiName, annotation, removed: true, removedAt: null}))]

@@ -113,9 +113,13 @@ const describeField = (field: Json, requiredOnLayout: Set<string>): DiscoveredFi
     picklist: childrenOf(field, 'pick_list_values').map(describeOption),
     lookup: lookup === null ? null : {module: lookup},
     subform: subform === null ? null : {module: subform},
+    ...(hasDefault(field) && {hasDefault: true as const}),
     ...describeQueries(field),
   }
 }
+
+/** Source: `default_value` in the vendor's OpenAPI of fields. */
+const hasDefault = ({default_value: value}: Json) => value !== undefined && value !== null && value !== ''
 
 const MULTILINE = ['textarea', 'richtext', 'richtextarea']
 const NUMERIC = ['integer', 'bigint', 'long', 'double', 'percent', 'currency']

@@ -24,7 +24,11 @@ export type Choice = z.infer<typeof Choice>
  * How a column is read: the user's choice, and the date order and decimal mark that its values prove. Without `numbers`, all its numbers
  * are read as stored.
  */
-export type ColumnReading = Omit<Choice, 'numbers'> & {numbers?: Numbers | undefined}
+export type ColumnReading = Omit<Choice, 'numbers'> & {
+  numbers?: Numbers | undefined
+  /** The org's date format, if neither a person nor the values decide the order of the dates. */
+  dateFormat?: string | undefined
+}
 
 export const Choices = z.record(z.string(), Choice).describe('By column: the choices of a user where its values are ambiguous')
 export type Choices = z.infer<typeof Choices>

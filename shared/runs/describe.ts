@@ -27,6 +27,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     overageRows: run.overageRows,
     counts,
     mayExistTwice: mayExistTwiceOf(run),
+    linksEmpty: run.emptyLinks.map(({flow, field, rows}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? null, field, rows})),
     unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
     unchanged: sumOf(run, isUnchangedAt),
     keptEdits: sumOf(run, isKeptEditsAt),

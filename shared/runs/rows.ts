@@ -37,6 +37,7 @@ export const RowsFilter = z.object({
     .optional()
     .describe('Comma-separated actions of a dry run'),
   code: z.string().max(100).optional().describe('Code of the final outcome'),
+  linkEmpty: z.enum(['true', 'false']).optional().describe('`true`: only rows that were written without a link'),
   text: z.string().max(200).optional().describe('Part of a message, code, record id or planned value, in any letter case'),
   from: z.coerce.number().int().min(1).optional().describe('Number of the first row to search'),
 })
@@ -74,13 +75,14 @@ export const readRunRows = async (deps: RunRowsDeps, foundRun: FoundRun, {limit,
   }
 }
 
-const fits = ({entries}: RunRow, {module, outcome, action, code, text}: RowsFilter) =>
+const fits = ({entries}: RunRow, {module, outcome, action, code, linkEmpty, text}: RowsFilter) =>
   entries.some(
     entry =>
       (module === undefined || entry.module === module) &&
       (outcome === undefined || outcome.split(',').includes(entry.outcome)) &&
       (action === undefined || (entry.action !== null && action.split(',').includes(entry.action))) &&
       (code === undefined || entry.code === code) &&
+      (linkEmpty !== 'true' || entry.linkEmpty) &&
       (text === undefined || hasOutcome(entry, text.toLowerCase())),
   )
 
@@ -115,6 +117,8 @@ export type RunRowEntry = {
   code: string | null
   message: string | null
   mayExistTwice: boolean
+  /** Whether the row was written without the link in this field. */
+  linkEmpty: boolean
   /** Only a dry run has changes. Null if nothing would be written or the values are not stored yet. */
   changes: {field: string; label: string; old: string; new: string}[] | null
 }
@@ -177,7 +181,7 @@ async function* readInPieces({db, hot, storage}: RunRowsDeps, {run, snapshot, so
 /** Returns a function that describes rows. Modules and fields get their labels from the connection. */
 const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
   const known = new Map(modules.map(module => [module.no, module]))
-  const describe = (final: FinalEntry, values: PlannedValues[]): RunRowEntry => {
+  const describe = (final: FinalEntry, values: PlannedValues[], row: readonly FinalEntry[]): RunRowEntry => {
     const module = known.get(final.module)
     const labelOf = (field: string) => module?.fields.find(({apiName}) => apiName === field)?.label ?? field
     const outcome = OUTCOMES[final.outcome] as RowOutcomeName
@@ -189,6 +193,7 @@ const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
     return {
       ...{...told, moduleLabel: module?.label ?? told.module, flowId: flows.find(({no}) => no === final.flow)?.flow.id ?? null},
       ...{field: target || null, fieldLabel: target ? labelOf(target) : null, mayExistTwice: final.disclosed},
+      linkEmpty: isLinkEmpty(final, row),
       action: dryRun && outcome !== 'lookup' && (phase !== 'edit' || outcome === 'would_ask') ? stepOf(told) : null,
       changes: query?.changes.map(([field, old, now]) => ({field, label: labelOf(field), old, new: now})) ?? null,
     }
@@ -197,10 +202,22 @@ const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
     const byRow = Map.groupBy(values, ({row}) => row)
     return [...Map.groupBy(finals, ({number}) => number)].map(([rowNumber, query]) => {
       const entries = query.filter(final => !hasQuestion(final, query))
-      return {rowNumber, entries: entries.map(final => describe(final, byRow.get(rowNumber) ?? []))}
+      return {rowNumber, entries: entries.map(final => describe(final, byRow.get(rowNumber) ?? [], query))}
     })
   }
 }
+
+const WRITTEN = ['created', 'updated', 'inherited', 'planned']
+
+/** Whether the entry says that its row was written without a link: a lookup without a record, or a patch that could not be made. */
+const isLinkEmpty = ({flow, phase, outcome, recordId, code, target}: FinalEntry, row: readonly FinalEntry[]): boolean => {
+  if (PHASES[phase] === 'patch')
+    return !['updated', 'planned', 'unanswered'].includes(OUTCOMES[outcome]!) && isLinkCode(code) && target !== null
+  if (OUTCOMES[outcome] !== 'lookup' || recordId !== null) return false
+  return row.some(other => other.flow === flow && PHASES[other.phase] === 'write' && WRITTEN.includes(OUTCOMES[other.outcome]!))
+}
+
+const isLinkCode = (code: string | null) => code !== null && /^(LOOKUP|PARENT)_/.test(code)
 
 /** Whether the row has a `would_ask` entry, which replaces its write entry. */
 const hasQuestion = (final: FinalEntry, row: FinalEntry[]) =>

@@ -20,11 +20,13 @@ import {Cleaning} from '../files/cleaning/cleaning.ts'
 import {assertTextDecided} from '../files/sources/assert-text.ts'
 import {type NarrowSource, readNarrowSources} from '../files/sources/evidence.ts'
 import {runImport} from '../jobs.ts'
+import {addDateDefaults} from '../mapping/flows/date-defaults.ts'
 import type {EditSettings} from '../mapping/flows/edits.ts'
 import {type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
 import {namespacesOf, type SnapshotLibrary, shapeLibrary} from '../mapping/flows/libraries.ts'
 import {formatOf, RowRange, rowsToRead, type Snapshot, type SnapshotSource, takeSnapshot} from '../mapping/flows/snapshot.ts'
 import {enqueue, type Queue} from '../queue.ts'
+import {admitModules, listWrittenModules} from './admit-modules.ts'
 import {authorise} from './authorise.ts'
 import {freeImport} from './external/run.ts'
 import {findRetried} from './retry.ts'
@@ -66,6 +68,7 @@ export const startRun = async (
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
   const snapshot = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows, isScheduled})
   const {connectorId: connector, no: importNo} = found
+  await admitModules(tx, {org, connector, modules: listWrittenModules(snapshot.flows.map(({flow}) => flow)), dryRun})
   const count = countRows(snapshot)
   // A retry meters only the rows that are left. Their number is not known yet.
   const fewer = retry !== null && declaredRows === undefined
@@ -139,10 +142,11 @@ export const freezeFlows = async (
   const {no, connectorId} = found
   const {sources, modules, discovery, published} = known
   const decidedUpTo = await findLastDecision(tx, no)
-  const {expressionContext: context} = (await findSettings(tx, org)) ?? usualSettings
+  const settings = (await findSettings(tx, org)) ?? usualSettings
   const edits = await findEditSettings(tx, {org, connector: connectorId, isScheduled})
-  const from = {connector: connectorId, discovery, seed: seedOf(org, no)}
-  return takeSnapshot({...from, sources, flows, modules, decidedUpTo, libraries: published, context, edits, ...more})
+  const from = {connector: connectorId, discovery, seed: seedOf(org, no), context: settings.expressionContext}
+  const dated = addDateDefaults({flows, sources, modules}, settings)
+  return takeSnapshot({...from, ...dated, modules, decidedUpTo, libraries: published, edits, ...more})
 }
 
 type EditSettingsQuery = {org: string; connector: string; isScheduled: boolean}

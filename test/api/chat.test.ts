@@ -103,7 +103,7 @@ test('the model can read the modules and fields, without values of personal fiel
   const answer = await ask(talk)
   t.is(answer.text, 'I see.')
   const [modules, fields] = answer.events.filter(({event}) => event === 'tool_result').map(({data}) => data.output)
-  t.deepEqual(modules.modules, [{module: 'People', label: 'People', enabled: false}])
+  t.deepEqual(modules.modules, [{module: 'People', label: 'People', enabled: null}])
   t.like(
     fields.fields.find(({field}: any) => field === 'City'),
     {label: 'City', type: 'text', description: 'Where they live'},

@@ -26,7 +26,7 @@ import {Flow as ServerFlow} from '../../shared/mapping/flows/flow.ts'
 
 const usual: Field = {
   ...{apiName: '', label: '', type: 'text', jsonType: 'string', length: null, required: false, unique: null},
-  ...{creatable: true, readOnly: false, picklist: [], lookup: null, subform: null, annotation: null},
+  ...{creatable: true, readOnly: false, picklist: [], lookup: null, subform: null, excluded: false, annotation: null},
 }
 const field = (apiName: string, more: Partial<Field> = {}): Field => ({...usual, apiName, label: apiName, ...more})
 const fields = [
@@ -113,7 +113,7 @@ test('required fields are missing until mapped, and removing a mapping also remo
     match: {by: ['Last_Name'], onOne: 'update', onMany: 'ask'},
   } as Flow
   t.is(missingFields(mapped, fields).length, 0)
-  t.is(dropMapping(mapped, 'Last_Name').match, undefined)
+  t.is(dropMapping(mapped, 'Last_Name').match, null)
   t.false(isFillable(field('Score', {type: 'formula'})))
 })
 

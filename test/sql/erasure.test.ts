@@ -81,7 +81,7 @@ const ends = (run: Awaited<ReturnType<typeof beginRun>>) => [
     batches: [2],
     released: [{module: 1, key: 'f.3'}],
     closed: [{module: 1, key: 'f.2'}],
-    patched: [{module: 1, key: 'f.1'}],
+    patched: [{module: 1, key: 'f.1', filled: [], isWhole: true}],
   }),
 ]
 

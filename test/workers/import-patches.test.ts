@@ -102,7 +102,7 @@ for (const [onMissing, outcome] of [
       t.like(patches(await logOf(path, run)), [{outcome, code: 'PARENT_FAILED', target: 'Account_Name', attempt: 0}])
       t.regex(
         (await resultsOf(path, run, ids.people!))[1]!,
-        /,Written,\d+,.*Row 1 of flow companies, which this one belongs to, (was refused|failed) and has no record/,
+        /,Written,\d+,.*Row 1 of flow companies, which this one belongs to, (was refused|failed) \(\w+\) and has no record/,
       )
     },
   )

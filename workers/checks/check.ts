@@ -4,12 +4,14 @@ import {Choices} from '../../shared/files/choices.ts'
 import {problemsOf} from '../../shared/files/problems.ts'
 import {evidenceOf} from '../../shared/files/sources/evidence.ts'
 import type {CheckProblem} from '../../shared/mapping/checks/problem.ts'
-import {type Flow, Flows, findIssues} from '../../shared/mapping/flows/flow.ts'
+import {type Flow, Flows, findIssues, type Issue} from '../../shared/mapping/flows/flow.ts'
 import type {Snapshot} from '../../shared/mapping/flows/snapshot.ts'
 import {optionWarnings} from '../../shared/mapping/flows/write-options.ts'
+import {listWrittenModules} from '../../shared/runs/admit-modules.ts'
 import {type FlowSurroundings, findFlowData, freezeFlows} from '../../shared/runs/start.ts'
 import {findGround, replaceCheck} from '../../sql/checks.ts'
 import type {Tx} from '../../sql/database.ts'
+import {listModuleStates} from '../../sql/imported-modules.ts'
 import {findImport, type Import, lockImport} from '../../sql/imports.ts'
 import {setJobProgress} from '../../sql/jobs.ts'
 import {findPlan} from '../../sql/plans.ts'
@@ -70,11 +72,21 @@ const takeCheckSnapshot = async (tx: Tx, {org, importId}: CheckRef, findings: Ch
   const {ground, at: startedAt} = await findGround(tx, found.no)
   const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
   const flows = Flows.parse(found.flows)
-  const fitting = noteIssues(findings, flows, findIssues(flows, known), known)
+  const issues = [...findIssues(flows, known), ...(await disabledIssues(tx, {org, connector: found.connectorId}, flows))]
+  const fitting = noteIssues(findings, flows, issues, known)
   noteWarnings(findings, fitting, optionWarnings(fitting, known.modules), known)
   await noteColumns(tx, findings, {importNo: found.no, flows: fitting, modules: known.modules})
   const snapshot = fitting.length ? await freezeFlows(tx, {org, found, flows: fitting, known}) : null
   return {found, known, snapshot, ground, startedAt, rowsPerRun: (await findPlan(tx, org)).limits.rowsPerRun}
+}
+
+/** Lists the flows into modules that an administrator disabled. */
+const disabledIssues = async (tx: Tx, place: {org: string; connector: string}, flows: Flow[]): Promise<Issue[]> => {
+  const states = await listModuleStates(tx, {...place, modules: listWrittenModules(flows)})
+  const disabled = new Set(states.filter(one => one.disabled).map(({apiName}) => apiName))
+  return flows.flatMap(({module}, at) =>
+    disabled.has(module) ? [{path: [at, 'module'], message: `An administrator disabled imports into ${module}`}] : [],
+  )
 }
 
 /**

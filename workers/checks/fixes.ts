@@ -23,6 +23,7 @@ const FIXES: Record<string, string> = {
   ragged: 'Correct the delimiter, set shortRows to fill if cells are only missing, or remove the rows',
   read_only: 'Remove the field from the flow: the CRM fills it itself',
   repeats_unchecked: 'Split the file to have all of it checked for repeated values',
+  module_disabled: 'Have an administrator enable the module, or remove the flow',
   required: 'Fill the cells, or give the field a static value or an expression',
   rounded: 'If the digits matter, give the field more decimal places in the CRM. Otherwise nothing to do',
   row_of_same_parent: 'Correct these rows, or exclude them with a filter or a cleaning step',

@@ -50,7 +50,7 @@ type About = {flow: Flow; module: DiscoveredModule | undefined; isExpression: bo
 const kindOf = ([first, at, last]: Issue['path'], {flow, module, isExpression}: About): string => {
   if (isExpression) return 'expression_syntax'
   if (first === 'sourceId') return 'source_missing'
-  if (first === 'module') return module ? 'read_only' : 'module_missing'
+  if (first === 'module') return !module ? 'module_missing' : module.creatable || flow.subform ? 'module_disabled' : 'read_only'
   if (first === 'fields' && at === undefined) return 'required'
   if (first === 'layout' || first === 'assignmentRule') return 'option_missing'
   if (last === 'source') return 'column_missing'

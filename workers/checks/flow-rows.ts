@@ -1,4 +1,4 @@
-import type {DiscoveredModule} from '../../shared/crm/discovered.ts'
+import type {DiscoveredField, DiscoveredModule} from '../../shared/crm/discovered.ts'
 import type {FileRow} from '../../shared/files/row.ts'
 import type {FileDeps} from '../../shared/files/stored-file.ts'
 import {composeRow} from '../engine/compose/compose-row.ts'
@@ -50,15 +50,17 @@ export const checkRows = async (check: FlowCheck): Promise<number> => {
   return good
 }
 
+type RequiredField = Pick<DiscoveredField, 'apiName' | 'hasDefault'>
+
 /** Returns the fields without which the CRM creates no record. Subforms are left out, because separate flows fill them. */
-const requiredOf = ({fields}: DiscoveredModule, {nestedFlows: nests = [], layout}: CompiledFlow) =>
+const requiredOf = ({fields}: DiscoveredModule, {nestedFlows: nests = [], layout}: CompiledFlow): RequiredField[] =>
   fields
     .filter(({required, creatable, readOnly}) => required && creatable && !readOnly)
-    .map(({apiName}) => apiName)
-    .concat(layout?.requires ?? [])
-    .filter(name => !nests.some(({subform}) => subform.field === name))
+    .map(({apiName, hasDefault}): RequiredField => ({apiName, hasDefault}))
+    .concat((layout?.requires ?? []).map(apiName => ({apiName, hasDefault: undefined})))
+    .filter(({apiName}) => !nests.some(({subform}) => subform.field === apiName))
 
-const judge = (check: FlowCheck, required: string[], read: FileRow, evaluated: EvaluatedExpressions | undefined): boolean => {
+const judge = (check: FlowCheck, required: RequiredField[], read: FileRow, evaluated: EvaluatedExpressions | undefined): boolean => {
   const failures: RowFailure[] = []
   const composed = composeRow(check.flow, read, evaluated, failures)
   if (!isRow(composed)) {
@@ -174,11 +176,12 @@ type RequiredFieldsInput = {read: FileRow; failures: RowFailure[]}
  * Notes required fields without a value. Returns whether the row fails for certain. A row that matches a record is an update, which need
  * not fill the field.
  */
-const noteRequired = (check: FlowCheck, required: string[], row: ImportRow, {read, failures}: RequiredFieldsInput): boolean => {
+const noteRequired = (check: FlowCheck, required: RequiredField[], row: ImportRow, {read, failures}: RequiredFieldsInput): boolean => {
   const {flow, findings} = check
   let isCertain = false
-  for (const field of required) {
+  for (const {apiName: field, hasDefault} of required) {
     const value = row.payload[field]
+    if (value === undefined && hasDefault) continue
     const isLink = flow.parent?.field === field || row.pendingLinks?.some(want => want.field === field)
     if (isLink || failures.some(({target}) => target === field) || (value !== undefined && value !== null)) continue
     const mayMeet = value === undefined && meets(flow) && (row.matchKey !== null || isOpen(flow, row.pendingLinks))
@@ -186,7 +189,7 @@ const noteRequired = (check: FlowCheck, required: string[], row: ImportRow, {rea
     const spot = {...spotIn(check, mayMeet ? 'warning' : 'error', 'required'), field, column: columnName(flow, column)}
     const message = mayMeet
       ? `${field} is empty: the row can only update a record that exists`
-      : `${field} is empty, and the CRM requires it`
+      : `${field} is empty, and the CRM requires it: a run ends the row as refused with MANDATORY_NOT_FOUND`
     findings.note(spot, {row: row.number, message, cell: cellAt(read, column)})
     isCertain ||= !mayMeet
   }

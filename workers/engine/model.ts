@@ -66,6 +66,8 @@ export type ImportRow = {
   pendingLinks?: PendingLink[]
   /** Log entries about links that did not resolve to one record. They are written with the row's first entry. */
   notes?: LookupNote[]
+  /** The fields whose link was left empty. */
+  emptyLinks?: string[]
   /** Fields whose value in the file had too many decimal places. */
   rounded?: string[]
   /** Fields whose value map has no entry for the row's value, and those of them whose value counts as a blank cell. */

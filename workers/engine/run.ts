@@ -202,7 +202,7 @@ const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead) =>
 /** Runs the patch passes. They come last, because they need the records of all flows. */
 const patchRows = async (ctx: Context) => {
   const {flows} = ctx.snapshot
-  const compiledFlows = flows.flatMap(flow => compilePatchPlan(flow, ctx.snapshot) ?? [])
+  const compiledFlows = flows.flatMap(flow => compilePatchPlan(flow, ctx.snapshot, ctx.retried !== null) ?? [])
   await openMarks(ctx, compiledFlows)
   for (const compiled of compiledFlows) await runPatchPass(ctx, compiled)
 }

@@ -34,6 +34,7 @@ export const describeEnding = (out: Output, run: Json): string[] => {
     ...unchangedLines(run),
     ...unmappedLines(run),
     ...keptEditLines(run),
+    ...linkLines(run),
     ...questionLines(run, questions),
     ...nextLines(out, run, id),
   ]
@@ -70,6 +71,13 @@ const unmappedLines = ({unmapped = []}: Json): string[] =>
       `  ${clean(field)} of flow ${clean(flowId)}: ${plural(cells, 'cell')} without an entry in the value map.`,
   )
 
+/** One line per field whose link was left empty. */
+const linkLines = ({linksEmpty = []}: Json): string[] =>
+  (linksEmpty as {flowId: string | null; field: string; rows: number}[]).map(
+    ({flowId, field, rows}) =>
+      `  ${plural(rows, 'link')} in ${clean(field)} left empty${flowId === null ? '' : ` by flow ${clean(flowId)}`}. A retry fills them once the records exist.`,
+  )
+
 const keptEditLines = ({keptEdits = 0}: Json) =>
   keptEdits > 0 ? [`  ${plural(keptEdits, 'value')} that people changed in the CRM ${keptEdits === 1 ? 'was' : 'were'} kept.`] : []
 
@@ -88,10 +96,10 @@ const questionLines = ({importId, id}: Json, questions: number) =>
       ]
     : []
 
-const nextLines = (out: Output, {dryRun, counts, stop, importId, unchanged = 0}: Json, id: string): string[] => {
+const nextLines = (out: Output, {dryRun, counts, stop, importId, unchanged = 0, linksEmpty = []}: Json, id: string): string[] => {
   if (!importId) return []
   const sums = withoutUnchanged(sumCounts(counts), unchanged)
-  const isOpen = Boolean(stop) || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
+  const isOpen = Boolean(stop) || linksEmpty.length > 0 || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
   const steps: [command: string, why: string][] = dryRun
     ? [
         [`lading results ${id} --plan`, 'what would be written, row by row'],

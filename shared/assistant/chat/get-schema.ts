@@ -9,7 +9,7 @@ const mostOptions = 20
 
 /**
  * Returns names, labels and types. Examples of annotations are not sent, because users copy them from their files. Options of personal
- * fields are not sent either.
+ * fields are not sent either. Fields that the settings exclude from imports are left out.
  */
 export const getSchema = (db: Pool) =>
   chatTool({
@@ -24,7 +24,7 @@ export const getSchema = (db: Pool) =>
       }
       const known = chooseModule(everything, {name: module, connector: connectorId})
       const {some, more} = takeFitting(
-        (await describeFields(db, registry, known, {all: false})).flatMap(one => ('type' in one ? [describe(one)] : [])),
+        (await describeFields(db, registry, known, {all: false})).flatMap(one => ('type' in one && !one.excluded ? [describe(one)] : [])),
       )
       return {module: known.apiName, fields: some, more}
     },
@@ -43,7 +43,6 @@ const describe = ({apiName, label, type, required, unique, creatable, readOnly, 
     ...(lookup && {lookup: lookup.module}),
     ...(options.length > 0 && {options}),
     ...(isPersonal && {personal: true}),
-    ...(annotation?.excluded === true && {excluded: true}),
     ...(annotation?.description && {description: annotation.description.slice(0, 200)}),
   }
 }

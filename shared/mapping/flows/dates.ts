@@ -37,17 +37,32 @@ export const convertTime: Conversion = (text, field) => (TIME.test(text) ? conve
 
 const said = ({format, reading}: Rules, usual: string) => {
   if (format !== undefined) return format
+  if (reading?.dateFormat !== undefined)
+    return `${usual}, or as ${reading.dateFormat}, the org's date format: choose the order of the column's dates`
   return reading && !reading.dateOrder ? `${usual}: choose the order of the column's dates, or give the mapping a format` : usual
 }
 
-/** Parses a date. Tries the mapping's format, then ISO 8601, which is unambiguous, then the column's known order. */
+/**
+ * Parses a date. Tries the mapping's format, then ISO 8601, which is unambiguous, then the column's known order. If nothing decides the order,
+ * the org's date format is tried, also with a time after the date.
+ */
 const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
   if (format !== undefined) {
     const known = dateFormatOf(format)
     const read = typeof known === 'string' ? null : known.read(text)
     return read ?? (/^y/i.test(format) ? null : isoMoment(text))
   }
+  if (reading?.dateFormat !== undefined && !reading.dateOrder) return isoMoment(text) ?? momentAs(reading.dateFormat, text)
   return isoMoment(text) ?? (reading?.dateOrder ? orderedMoment(text, reading.dateOrder) : null)
+}
+
+const momentAs = (format: string, text: string): Moment | null => {
+  for (const whole of [format, `${format} HH:mm`, `${format} HH:mm:ss`]) {
+    const known = dateFormatOf(whole)
+    const read = typeof known === 'string' ? null : known.read(text)
+    if (read) return read
+  }
+  return null
 }
 
 const isIsoDay = (text: string) => {

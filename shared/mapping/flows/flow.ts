@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import type {DiscoveredModule} from '../../crm/discovered.ts'
 import {LIMITS} from '../../expressions/limits.ts'
 import {OnEdited} from './edits.ts'
 import {Parent} from './parent.ts'
@@ -20,7 +21,7 @@ const ValueEntry = z.strictObject({
   to: z.string().max(300).describe('The value to use instead, read as a fixed value of the field. Empty: as a blank cell'),
 })
 
-const Mapping = z
+export const Mapping = z
   .strictObject({
     field: z.string().min(1).describe('API name of the field to write'),
     mode: z
@@ -43,7 +44,9 @@ const Mapping = z
     onNone: z
       .enum(['leave', 'fail', 'skip'])
       .nullish()
-      .describe('If no record is found: leave the link empty (default), fail the row, or skip the row'),
+      .describe(
+        'If no record is found: leave the link empty, fail the row, or skip the row. Left out in `PUT …/flows`: `fail` if an earlier flow writes the searched module, otherwise `leave`',
+      ),
     onMany: z
       .enum(['leave', 'first', 'ask', 'skip'])
       .nullish()
@@ -125,7 +128,9 @@ export const Flow = z
       'A JavaScript expression. Rows for which it is not true are left out of the flow; the run only counts them',
     ),
     guard: Expression.nullish().describe('A JavaScript expression. A row for which it is not true is skipped and logged'),
-    match: Match.optional().describe('How rows find existing records; without it, every row creates a record'),
+    match: Match.nullish().describe(
+      'How rows find existing records. Null: every row creates a record. Left out in `PUT …/flows`: the module’s default, or null without one',
+    ),
     fields: z.array(Mapping).min(1).max(500).describe('The field mappings'),
     parent: Parent.optional().describe('Links rows to the records of another flow’s rows'),
     subform: Subform.optional().describe('Writes rows into a subform of another flow’s records'),
@@ -146,11 +151,22 @@ export const expressionsOf = ({filter, guard, fields}: Flow): string[] =>
 
 export const Flows = z.array(Flow).min(1).max(50).describe('Flows in the order their records are written')
 
-/** Adds the options that new flows get by default. A stored flow without these options keeps its behaviour. */
-export const addFlowDefaults = (flows: Flow[]): Flow[] =>
-  flows.map(flow => {
+/**
+ * Adds the options that new flows get by default. A stored flow without these options keeps its behaviour. A lookup into a module that an
+ * earlier flow writes fails the row if no record is found, because the record should have been written by this import.
+ */
+export const addFlowDefaults = (flows: Flow[], modules: ReadonlyMap<string, DiscoveredModule>): Flow[] =>
+  flows.map((flow, at) => {
+    const written = new Set(flows.slice(0, at).flatMap(({module, subform}) => (subform ? [] : [module])))
+    const fields = modules.get(flow.module)?.fields ?? []
+    const isOwn = ({mode, field, onNone}: Mapping) =>
+      mode === 'search' && onNone == null && written.has(fields.find(({apiName}) => apiName === field)?.lookup?.module ?? '')
     const unchanged = flow.match?.unchanged ?? (flow.automations ? ('write' as const) : ('skip' as const))
-    return flow.match?.onOne === 'update' ? {...flow, match: {...flow.match, unchanged}} : flow
+    return {
+      ...flow,
+      ...(flow.match?.onOne === 'update' && {match: {...flow.match, unchanged}}),
+      ...(flow.fields.some(isOwn) && {fields: flow.fields.map(one => (isOwn(one) ? {...one, onNone: 'fail' as const} : one))}),
+    }
   })
 
 export {findIssues, type Issue} from './issues.ts'

@@ -33,6 +33,10 @@ const Field = z.object({
   length: z.number().nullable(),
   decimalPlaces: z.number().nullable().default(null),
   unique: z.boolean(),
+  /** Whether the CRM refuses a create without the field, and an update that clears it. Absent in older snapshots. */
+  required: z.literal(true).optional(),
+  /** Whether the CRM fills a required field that a create leaves out. */
+  hasDefault: z.literal(true).optional(),
   picklist: z.array(z.object({display: z.string(), actual: z.string(), unused: z.literal(true).optional()})),
 })
 
@@ -45,6 +49,8 @@ const Reading = z.object({
   decimalMark: z.enum(['point', 'comma']).optional(),
   as: z.enum(['text', 'number']).optional(),
   numbers: z.enum(['auto', 'displayed', 'stored']).optional(),
+  /** The org's date format, for a column whose order of dates nothing decides. */
+  dateFormat: z.string().optional(),
 })
 
 const SnapshotSource = z.object({
@@ -169,13 +175,15 @@ export const takeSnapshot = ({
   const lineage = {...extendLineage(before, {flows, sources}), clock, seed, onEdited}
   const {lookups, searches} = compileLookups(flows, {modules, lineage})
   const names = [...new Set(flows.map(({module}) => module))]
+  // Earlier builds read only flows that have a match or none.
+  const stored = flows.map(({match, ...flow}) => (match ? {...flow, match} : flow))
   return {
     connector,
     discovery,
     takenAt: new Date().toISOString(),
     sources,
     modules: names.map(name => shapeModule(modules.get(name)!, lineage.modules.indexOf(name) + 1, flows)),
-    flows: flows.map((flow, at) => ({
+    flows: stored.map((flow, at) => ({
       no: lineage.flows.findIndex(({id}) => id === flow.id) + 1,
       sourceNo: sources.find(({id}) => id === flow.sourceId)!.no,
       moduleNo: lineage.modules.indexOf(flow.module) + 1,
@@ -232,6 +240,10 @@ const shapeModule = ({apiName, label, namingField, fields}: DiscoveredModule, no
 }
 
 const shapeField = (field: DiscoveredField): SnapshotModule['fields'][number] => {
-  const {apiName, label, length, decimalPlaces, unique, picklist} = field
-  return {apiName, label, type: conversionTypeOf(field), length, decimalPlaces, unique: unique !== null, picklist}
+  const {apiName, label, length, decimalPlaces, unique, required, hasDefault, picklist} = field
+  return {
+    ...{apiName, label, type: conversionTypeOf(field), length, decimalPlaces, unique: unique !== null},
+    ...(required && {required: true as const, ...(hasDefault && {hasDefault})}),
+    picklist,
+  }
 }

@@ -113,7 +113,7 @@ export const submitRecords = (
     tx,
     {queue, job: writeRecords},
     {
-      ...{asker, runId, connector, kind},
+      ...{asker, runId, connector, module, kind},
       items: items.map(({writeId = null, ...item}) => ({
         rowKey: item.rowKey,
         writeId,

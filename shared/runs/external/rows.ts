@@ -124,7 +124,7 @@ export const submitRows = (tx: Tx, queue: Queue, {asker, place: {connector, modu
     tx,
     {queue, job: replaceRows},
     {
-      ...{asker, runId, connector, kind: 'replace'},
+      ...{asker, runId, connector, module, kind: 'replace'},
       items: items.map(({writeId, ...item}) => ({writeId, body: {module, field, child, automations, flowId, ...item}})),
       requestOf: (ats, run) => requestOf(ats, run.no),
     },

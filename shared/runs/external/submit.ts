@@ -7,6 +7,7 @@ import {Refusal} from '../../errors.ts'
 import {newId} from '../../ids.ts'
 import type {replaceRows, writeRecords} from '../../jobs.ts'
 import {enqueue, type Queue} from '../../queue.ts'
+import {assertModulesEnabled} from '../admit-modules.ts'
 import {lockOwnExternalRun, openLockedRun, type RunCaller} from './run.ts'
 
 /** One item as the caller sent it. `body` has everything that identifies its content. `rowKey` is the key in its result. */
@@ -16,6 +17,8 @@ type SubmitWriteInput = {
   asker: RunCaller
   runId: string
   connector: string
+  /** API name of the module whose records are written. For subform rows: the module of their parents. */
+  module: string
   kind: Extract<WriteKind, 'create' | 'update' | 'replace'>
   items: SubmittedItem[]
   /** Builds the worker's request for the items to write, given by their indexes. */
@@ -32,14 +35,14 @@ export type Submission = {write: string; job: string | null}
 export const submitWrite = async (
   tx: Tx,
   {queue, job}: {queue: Queue; job: typeof writeRecords | typeof replaceRows},
-  {asker, runId, connector, kind, items, requestOf}: SubmitWriteInput,
+  {asker, runId, connector, module, kind, items, requestOf}: SubmitWriteInput,
 ): Promise<Submission> => {
   const run = await lockOwnExternalRun(tx, asker, {runId, connector})
   const digests = items.map(({writeId, body}) => (writeId === null ? null : digestOf({kind, body})))
   const known = await findKnownResults(tx, {run: run.no, items, digests})
   const write = newId('wrt')
   const fresh = [...items.keys()].filter(at => !known.has(at))
-  const request = fresh.length === 0 ? null : await openForWrite(tx, run, connector, () => requestOf(fresh, run, tx))
+  const request = fresh.length === 0 ? null : await openForWrite(tx, run, {connector, module}, () => requestOf(fresh, run, tx))
   await insertWrite(tx, {id: write, org: asker.org, run: run.no, connector, kind, request})
   const kept = items.map(({rowKey = null, writeId}, at) =>
     known.has(at)
@@ -54,7 +57,13 @@ export const submitWrite = async (
  * Opens the run for a write. The run is checked only if there are items to write, so that a lost answer can be read again after the run has
  * ended.
  */
-const openForWrite = async (tx: Tx, run: ExternalRun, connector: string, request: () => object | Promise<object>) => {
+const openForWrite = async (
+  tx: Tx,
+  run: ExternalRun,
+  {connector, module}: {connector: string; module: string},
+  request: () => object | Promise<object>,
+) => {
+  await assertModulesEnabled(tx, {org: run.org, connector, modules: [module]})
   await openLockedRun(tx, run, {connector})
   await assertWritable(tx, {org: run.org, connector})
   return request()

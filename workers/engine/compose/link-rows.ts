@@ -7,6 +7,7 @@ import type {Context} from '../context.ts'
 import {type CompiledFlow, type ImportRow, isRow, type PendingLink, type RowFailure} from '../model.ts'
 import {withRowKeys} from './compose-row.ts'
 import type {LookupValues} from './lookups.ts'
+import {findOwnParents, type OwnParent} from './own-parents.ts'
 
 /**
  * The log entry of a link that did not resolve to the one record its value names. It has phase and outcome `lookup`, attempt 0 and the
@@ -27,9 +28,12 @@ export const linkRows = async (
   if (wanting.length === 0) return composed
   const wants = wanting.flatMap(row => row.pendingLinks!)
   const answers = await answerAll(ctx, wants)
+  const missing = wants.filter(want => want.link.onNone !== 'leave' && answers.get(want)!.found === 0)
+  const own = missing.length > 0 ? await findOwnParents(ctx, flow, missing) : new Map<PendingLink, OwnParent>()
+  for (const [want, parent] of own) if ('answer' in parent) answers.set(want, parent.answer)
   const decided = await findChosen(ctx, flow, wants, answers)
   const linked = new Map<ImportRow | RowFailure, ImportRow | RowFailure>(
-    wanting.map(row => [row, link(ctx, flow, row, {answers, decided})]),
+    wanting.map(row => [row, link(ctx, flow, row, {answers, decided, own})]),
   )
   return composed.map(one => linked.get(one) ?? one)
 }
@@ -67,29 +71,41 @@ const hexOf = (key: Buffer) => key.toString('hex')
 const keyOf = (flow: CompiledFlow, {field, digest}: PendingLink) =>
   questionKeyOf({kind: 'lookup', flowId: flow.id, field, value: Buffer.from(digest!, 'latin1')})
 
-type LinkInput = {answers: Answers; decided: Map<PendingLink, Decision>}
-/** The result of a link. `record`: the record to link, null for an empty link. `end`: how the row ends, null if it continues. */
-type LinkResult = {code: LookupNote['code']; what: string; record: string | null; end: 'skip' | 'fail' | 'ask' | null}
+type LinkInput = {answers: Answers; decided: Map<PendingLink, Decision>; own: Map<PendingLink, OwnParent>}
+/**
+ * The result of a link. `record`: the record to link, null for an empty link. `end`: how the row ends, null if it continues. `isParent`: a row
+ * of this import should have the record.
+ */
+type LinkResult = {
+  code: LookupNote['code']
+  what: string
+  record: string | null
+  end: 'skip' | 'fail' | 'ask' | null
+  isParent?: boolean
+}
 
-const link = (ctx: Context, flow: CompiledFlow, row: ImportRow, {answers, decided}: LinkInput): ImportRow | RowFailure => {
+const link = (ctx: Context, flow: CompiledFlow, row: ImportRow, {answers, decided, own}: LinkInput): ImportRow | RowFailure => {
   const {pendingLinks: wants = [], ...rest} = row
   const payload = {...rest.payload}
   const notes: LookupNote[] = []
+  const emptyLinks: string[] = []
   for (const want of wants) {
     const answer = answers.get(want)!
     if (answer.found === 1) {
       payload[want.field] = {id: answer.candidates[0]!}
       continue
     }
-    const came = judge(want, answer, decided.get(want))
+    const parent = own.get(want)
+    const came = {...judge(want, answer, decided.get(want)), ...(parent && 'why' in parent && {what: parent.why, isParent: true})}
     const {code, record} = came
     notes.push({field: want.field, code, message: describeLinkResult(came), recordId: record})
     if (came.end) return endOf(ctx, flow, row, {want, answer, came, notes})
     if (record !== null) payload[want.field] = {id: record}
+    else emptyLinks.push(want.field)
   }
   const isKey = wants.some(({field}) => flow.matchFields.some(({apiName}) => apiName === field))
   const keys = isKey ? withRowKeys(flow, row.key, row.number, payload) : {payload}
-  return {...rest, ...keys, ...(notes.length > 0 && {notes})}
+  return {...rest, ...keys, ...(notes.length > 0 && {notes}), ...(emptyLinks.length > 0 && {emptyLinks})}
 }
 
 const judge = ({link}: PendingLink, {found, candidates}: LookupAnswer, decision: Decision | undefined): LinkResult => {
@@ -129,7 +145,15 @@ const endOf = (
   {number, key, unmapped}: ImportRow,
   {want, answer, came, notes}: LinkEnding,
 ): RowFailure => ({
-  ...{number, key, code: `LOOKUP_${came.code}`, message: describeLinkResult(came), target: want.field, notes, ...(unmapped && {unmapped})},
+  ...{
+    number,
+    key,
+    code: came.isParent ? 'PARENT_FAILED' : `LOOKUP_${came.code}`,
+    message: describeLinkResult(came),
+    target: want.field,
+    notes,
+  },
+  ...(unmapped && {unmapped}),
   ...(came.end !== 'fail' && {end: 'skipped' as const}),
   ...(came.end === 'ask' && !run.dryRun && {question: questionOf(flow, want, answer, number)}),
 })

@@ -130,6 +130,13 @@ export const linkLate = async (
   return composed.map(one => joined.get(one as ImportRow) ?? one)
 }
 
+/** Links rows whose link an earlier run left empty, wherever their parents are. */
+export const linkAgain = async (ctx: Context, compiled: CompiledFlow, rows: ImportRow[], kin: Map<number, ParentCandidates>) => {
+  const belonging = rows.filter(({number}) => kin.has(number))
+  for (const row of belonging) row.parentCandidates = kin.get(row.number)!
+  return joinRows(ctx, compiled, belonging, {numbersOf: ({parentCandidates: kin}) => kin!.numbers, isLater: () => false})
+}
+
 /** A parent's record. `number`: the first parent row that has the record. `isMade`: this run created the record. */
 export type ParentRecord = {recordId: string; number: number; isMade: boolean}
 
@@ -196,10 +203,10 @@ const keyOf = ({flow}: ParentLink, number: number) => `${flow.id}.${number}`
 const findRecords = async (ctx: Context, parent: ParentLink, numbers: number[]): Promise<Map<number, string>> =>
   new Map([...(await readRecords(ctx, parent, numbers))].map(([number, {recordId}]) => [number, recordId]))
 
-const findEnds = async ({db, run}: Context, parent: ParentLink, numbers: number[]): Promise<Map<number, string>> => {
+const findEnds = async ({db, run}: Context, parent: ParentLink, numbers: number[]): Promise<Map<number, RowEnd>> => {
   if (numbers.length === 0) return new Map()
   const ends = await listEnds(db, {run: run.no, flow: parent.flow.no, numbers: [...new Set(numbers)]})
-  return new Map(ends.map(({number, outcome}) => [number, OUTCOMES[outcome]!]))
+  return new Map(ends.map(({number, outcome, code}) => [number, {outcome: OUTCOMES[outcome]!, code}]))
 }
 
 /** Links the row in place, because other rows may refer to the row or wait for it. */
@@ -219,6 +226,7 @@ export const parentProblemCode = ({code}: ParentProblem) => (code === 'MANY' ? '
 const withoutParent = (compiled: CompiledFlow, row: ImportRow, {code, message}: ParentProblem): ImportRow | RowFailure => {
   const {field, onMissing} = compiled.parent!
   if (onMissing === 'leave' || row.decided) {
+    row.emptyLinks = [...(row.emptyLinks ?? []), field]
     if (!row.open) row.notes = [...(row.notes ?? []), {field, code, message: `${message}: the link was left empty`, recordId: null}]
     return row
   }
@@ -237,11 +245,19 @@ const describeManyParents = ({parent}: CompiledFlow, numbers: number[], ids: str
   message: `The rows of flow ${parent!.flow.id} with this key have ${ids.length} records (row ${numbers[0]} and others)`,
 })
 
-const describeMissingParent = ({parent}: CompiledFlow, numbers: number[], ends: Map<number, string>): ParentProblem => {
+const describeMissingParent = ({parent}: CompiledFlow, numbers: number[], ends: Map<number, RowEnd>): ParentProblem => {
   const [first] = numbers
   if (first === undefined) return {code: 'NONE', message: `No row of flow ${parent!.flow.id} has this key`}
-  const {[ends.get(first) ?? '']: why = 'was not written by this run'} = WHY
+  const why = describeEnd(ends.get(first))
   return {code: 'NONE', message: `Row ${first} of flow ${parent!.flow.id}, which this one belongs to, ${why} and has no record`}
+}
+
+type RowEnd = {outcome: string; code: string | null}
+
+/** Returns how a row without a record ended, with the code of its reason. */
+export const describeEnd = (end: RowEnd | undefined): string => {
+  const {[end?.outcome ?? '']: why = 'was not written by this run'} = WHY
+  return end?.code ? `${why} (${end.code})` : why
 }
 
 const WHY: Record<string, string> = {

@@ -7,15 +7,16 @@ import {RunStopped} from '../run-endings.ts'
 import {countNested} from '../send/nested-rows.ts'
 import type {BatchResult} from '../send/send-batch.ts'
 import {logOutcome} from '../settle/log-entries.ts'
-import {emptySettlement} from '../settle/settler.ts'
+import {emptySettlement, type SettlementParts} from '../settle/settler.ts'
 import type {Op} from '../settle/verdict.ts'
-import {type PredictedRefusal, predictLayoutRefusal} from './layout-refusal.ts'
 import {compareValues, valuesOf} from './plan-values.ts'
 import {isPlannedId, plannedIdOf} from './planned-ids.ts'
+import {predictRefusal} from './predict-refusal.ts'
 
 /**
- * Plans a batch in a dry run. Logs each row as planned and stores the record it would have, so that later rows match it. The rows count
- * towards the run's limit as if the CRM refused none, except rows that lack a field of their layout. Stops where a real run would stop.
+ * Plans a batch in a dry run. Logs each row as planned and stores the record it would have, so that later rows match it. A row without a
+ * required field is logged as refused, as the CRM would answer, and does not count towards the run's limit. The other rows count as if the
+ * CRM refused none. Stops where a real run would stop.
  */
 export const planBatch = async (
   ctx: Context,
@@ -25,7 +26,7 @@ export const planBatch = async (
   leave: (row: ImportRow) => void,
 ): Promise<BatchResult> => {
   const {run, planned} = ctx
-  const refused = new Map(ops.flatMap(op => listRefusal(flow, kind, op)))
+  const refused = new Map(ops.flatMap(op => refusalOf(flow, kind, op)))
   const accepted = ops.filter(op => !refused.has(op))
   const taken = selectFitting(accepted, run.rowsLimit - planned.count)
   planned.count += taken.reduce((sum, op) => sum + countMetered(op), 0)
@@ -37,12 +38,22 @@ export const planBatch = async (
     const message = target !== null && isPlannedId(target) ? `update of the record that row ${rowNumberOf(target)} would make` : kind
     logOutcome({flow, settled}, row, 'planned', {attempt: 1, recordId, message, ...(row.hasLostCreate && {code: 'SENT_BEFORE'})})
     const how = kind === 'create' ? HOW.made : HOW.updated
-    if (flow.patchPlan) continue
-    settled.kept.push({module: flow.module.no, key: row.key, recordId: target ?? plannedIdOf(row), how, matchKey: row.matchKey})
+    const {emptyLinks, matchKey} = row
+    if (flow.patchPlan) settled.emptyLinks.push(...(emptyLinks ?? []).map(field => ({flow: flow.no, field})))
+    else
+      settled.kept.push({
+        module: flow.module.no,
+        key: row.key,
+        recordId: target ?? plannedIdOf(row),
+        how,
+        matchKey,
+        flow: flow.no,
+        emptyLinks,
+      })
   }
   for (const {flow, row, parent} of nested)
     logOutcome({flow, settled}, row, 'planned', {attempt: 1, message: `create with the record that row ${parent.number} would make`})
-  for (const [{row}, refusal] of refused) logOutcome({flow, settled}, row, 'refused', {attempt: 1, ...refusal})
+  for (const [op, refusal] of refused) logRefusal(flow, settled, op, refusal)
   const over = [...taken, ...refused.keys()]
   settled.leave = () => {
     for (const {row} of over) leave(row)
@@ -54,9 +65,19 @@ export const planBatch = async (
   return {next: new Map(over.map(({row}) => [row, 'end'])), unsent: [], ending}
 }
 
-const listRefusal = (flow: CompiledFlow, kind: StepKind, op: Op): [Op, PredictedRefusal][] => {
-  const refusal = op.row.hasLostCreate ? null : predictLayoutRefusal(flow, kind, op)
+type Refusal = NonNullable<ReturnType<typeof predictRefusal>>
+
+const refusalOf = (flow: CompiledFlow, kind: StepKind, op: Op): [Op, Refusal][] => {
+  const refusal = op.row.hasLostCreate ? null : predictRefusal({flow, row: op.row, isCreate: kind === 'create'})
   return refusal ? [[op, refusal]] : []
+}
+
+/** Logs a row that the CRM would refuse, and its nested rows, which the CRM would refuse with it. */
+const logRefusal = (flow: CompiledFlow, settled: SettlementParts, {row, target}: Op, refusal: Refusal) => {
+  const recordId = target === null || isPlannedId(target) ? null : target
+  logOutcome({flow, settled}, row, 'refused', {attempt: 1, recordId, ...refusal})
+  for (const {flow: nest, rows} of row.nested ?? [])
+    for (const nested of rows) logOutcome({flow: nest, settled}, nested, 'refused', {attempt: 1, ...refusal})
 }
 
 /** Counts the metered rows of an operation: the row itself and its nested rows. */

@@ -1,3 +1,4 @@
+import type {Mapping} from '../../../shared/mapping/flows/flow.ts'
 import {type Patch, splitMappings} from '../../../shared/mapping/flows/patch.ts'
 import type {SnapshotFlow} from '../../../shared/mapping/flows/snapshot.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
@@ -5,8 +6,11 @@ import {compileFlow, withoutLayout} from '../compose/compiled-flow.ts'
 import type {ParentLink} from '../compose/parents.ts'
 import type {CompiledFlow, CompileFlowInput} from '../model.ts'
 
-/** Fields that are written to the records of a flow's rows after all rows of all flows. */
-export type PatchPlan = {rules: Map<string, Rule>; parent: ParentLink | null}
+/**
+ * Fields that are written to the records of a flow's rows after all rows of all flows. `repair`: the flow that also fills links which an
+ * earlier run of the chain left empty; null if no link can be left empty.
+ */
+export type PatchPlan = {rules: Map<string, Rule>; parent: ParentLink | null; repair: CompiledFlow | null}
 
 type Rule = {hows: Set<number>; onlyAbsent: boolean}
 
@@ -19,18 +23,31 @@ const HOWS: Partial<Record<Patch['when'][number], number[]>> = {
   skipped: MET,
 }
 
-/** Compiles the flow's patch pass over the same file. Returns null if the flow patches nothing. */
-export const compilePatchPlan = (snapshotFlow: SnapshotFlow, input: CompileFlowInput): (CompiledFlow & {patchPlan: PatchPlan}) | null => {
-  const {patched} = splitMappings(snapshotFlow.flow.fields)
+/**
+ * Compiles the flow's patch pass over the same file. Returns null if the flow patches nothing. `isRetry`: whether the pass also fills the
+ * links that an earlier run left empty.
+ */
+export const compilePatchPlan = (
+  snapshotFlow: SnapshotFlow,
+  input: CompileFlowInput,
+  isRetry = false,
+): (CompiledFlow & {patchPlan: PatchPlan}) | null => {
+  const {patched, written} = splitMappings(snapshotFlow.flow.fields)
   const rules = new Map(patched.map(({field, patch}) => [field, ruleOf(patch!)]))
-  const fields = patched.map(mapping => ({...mapping, patch: undefined}))
-  const {parent, ...flow} = compileFlow(
-    withoutLayout({...snapshotFlow, flow: {...snapshotFlow.flow, fields, filter: null, guard: null, match: undefined}}),
-    input,
-  )
+  const {parent, ...flow} = compileFields(snapshotFlow, patched, input)
   const late = parent && parent.order !== 'before' ? parent : null
   if (late) rules.set(late.field, usual)
-  return rules.size ? {...flow, patchPlan: {rules, parent: late}} : null
+  const links = written.filter(({mode}) => mode === 'search')
+  const mayRepair = isRetry && !snapshotFlow.flow.subform && (links.length > 0 || parent)
+  const repair = mayRepair ? compileFields(snapshotFlow, [...patched, ...links], input) : null
+  return rules.size || repair ? {...flow, patchPlan: {rules, parent: late, repair}} : null
+}
+
+/** Compiles the flow with these fields only, for rows whose records exist. */
+const compileFields = (snapshotFlow: SnapshotFlow, mappings: Mapping[], input: CompileFlowInput): CompiledFlow => {
+  const fields = mappings.map(mapping => ({...mapping, patch: undefined}))
+  const flow = {...snapshotFlow.flow, fields, filter: null, guard: null, match: undefined}
+  return compileFlow(withoutLayout({...snapshotFlow, flow}), input)
 }
 
 const ruleOf = ({when, overwrite}: Patch): Rule => ({

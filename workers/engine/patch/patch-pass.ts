@@ -5,7 +5,7 @@ import {finishPass, openPass, PASS} from '../../../sql/run-cursors.ts'
 import {listPatches} from '../../../sql/run-log.ts'
 import {composeRows} from '../compose/compose-rows.ts'
 import type {LookupNote} from '../compose/link-rows.ts'
-import {findParentCandidates, linkLate} from '../compose/parents.ts'
+import {findParentCandidates, linkAgain, linkLate} from '../compose/parents.ts'
 import type {Context} from '../context.ts'
 import {readFields} from '../dry-run/plan-values.ts'
 import {isPlannedId} from '../dry-run/planned-ids.ts'
@@ -30,7 +30,8 @@ import type {PatchPlan} from './build-patches.ts'
 const chunksAhead = 2
 
 type CompiledPatchFlow = CompiledFlow & {patchPlan: PatchPlan}
-type PatchableRow = Awaited<ReturnType<typeof findPatchable>>[number]
+/** A row to patch. `emptyLinks`: the links that an earlier run left empty. `isPatched`: only these links are left to be written. */
+type PatchableRow = {recordId: string; how: number; isPatched: boolean; emptyLinks: string[]}
 /** What the run has already logged about a row's patch. */
 type PriorPatch = {attempt: number; isOver: boolean}
 
@@ -90,8 +91,7 @@ const preparePatches = async (
   })
   const records = await findTargets(ctx, flow, entered)
   const mine = entered.filter(({rowNumber}) => records.has(rowNumber))
-  const composed = await composeRows(ctx, flow, mine, new Map())
-  const joined = await linkLater(ctx, flow, composed, mine)
+  const joined = await composePatches(ctx, flow, mine, records)
   const rows = joined.filter(one => isRow(one))
   for (const row of rows) findPatchTarget(flow, row, records.get(row.number)!, said.get(row.number))
   await leaveFilled(ctx, flow, rows)
@@ -102,6 +102,29 @@ const preparePatches = async (
   for (const {rowNumber} of entered) if (!gone.has(rowNumber)) window.leave(rowNumber)
   await settleAnswered(pipeline, flow, told)
   return {rows: full, failures, unmatched: [], inherited: []}
+}
+
+/** Composes the rows in row order. Rows with links to fill are composed with those links too. */
+const composePatches = async (ctx: Context, flow: CompiledPatchFlow, rows: FileRow[], records: Map<number, PatchableRow>) => {
+  const isOpen = ({rowNumber}: FileRow) => records.get(rowNumber)!.emptyLinks.length > 0
+  const [again, usual] = [rows.filter(isOpen), rows.filter(row => !isOpen(row))]
+  const composed = await linkLater(ctx, flow, await composeRows(ctx, flow, usual, new Map()), usual)
+  const repaired = again.length > 0 ? await composeRepairs(ctx, flow, again, records) : []
+  return [...composed, ...repaired].sort((one, other) => one.number - other.number)
+}
+
+const composeRepairs = async (ctx: Context, flow: CompiledPatchFlow, rows: FileRow[], records: Map<number, PatchableRow>) => {
+  const {parent, ...repair} = flow.patchPlan.repair!
+  const composed = await linkLater(ctx, flow, await composeRows(ctx, {...repair, patchPlan: flow.patchPlan}, rows, new Map()), rows)
+  if (!parent) return composed
+  const linking = {...repair, parent}
+  const orphans = composed.filter(one => isRow(one)).filter(({number}) => records.get(number)!.emptyLinks.includes(parent.field))
+  for (const row of orphans) {
+    row.notes = row.notes?.filter(({field}) => field !== parent.field) ?? []
+    row.emptyLinks = row.emptyLinks?.filter(field => field !== parent.field) ?? []
+  }
+  const linked = await linkAgain(ctx, linking, orphans, await findParentCandidates(ctx, linking, rows))
+  return composed.map(one => linked.get(one as ImportRow) ?? one)
 }
 
 const hasFields = ({payload}: ImportRow) => Object.keys(payload).length > 0
@@ -117,7 +140,13 @@ const findTargets = async (
   const named = new Map(rows.map(({rowNumber}) => [`${id}.${rowNumber}`, rowNumber]))
   const found = await findPatchable(hot, {chain, before: retried ?? chain, run: run.no, module: module.no, keys: [...named.keys()]})
   const rules = [...patchPlan.rules.values()]
-  return new Map(found.filter(({how}) => rules.some(({hows}) => hows.has(how))).map(one => [named.get(one.key)!, one]))
+  const targets = found.map(({key, patched: isPatched, emptyLinks, ...row}) => {
+    const links = patchPlan.repair && emptyLinks ? emptyLinks.split(',') : []
+    return [named.get(key)!, {...row, isPatched, emptyLinks: links}] as const
+  })
+  return new Map(
+    targets.filter(([, {how, isPatched, emptyLinks}]) => emptyLinks.length > 0 || (!isPatched && rules.some(({hows}) => hows.has(how)))),
+  )
 }
 
 const linkLater = async (ctx: Context, {patchPlan, ...flow}: CompiledPatchFlow, composed: (ImportRow | RowFailure)[], rows: FileRow[]) => {
@@ -126,9 +155,20 @@ const linkLater = async (ctx: Context, {patchPlan, ...flow}: CompiledPatchFlow, 
   return linkLate(ctx, linking, composed, await findParentCandidates(ctx, linking, rows))
 }
 
-/** Turns the row into an update of its record. The update has the fields whose patch rule covers how the row got its record. */
-const findPatchTarget = ({patchPlan}: CompiledPatchFlow, row: ImportRow, {how, recordId}: PatchableRow, said: PriorPatch | undefined) => {
-  row.payload = Object.fromEntries(Object.entries(row.payload).filter(([field]) => patchPlan.rules.get(field)!.hows.has(how)))
+/**
+ * Turns the row into an update of its record. The update has the fields whose patch rule covers how the row got its record, and the links
+ * that an earlier run left empty.
+ */
+const findPatchTarget = (
+  {patchPlan}: CompiledPatchFlow,
+  row: ImportRow,
+  {how, recordId, isPatched, emptyLinks}: PatchableRow,
+  said: PriorPatch | undefined,
+) => {
+  const isWanted = (field: string) => emptyLinks.includes(field) || (!isPatched && patchPlan.rules.get(field)?.hows.has(how) === true)
+  row.payload = Object.fromEntries(Object.entries(row.payload).filter(([field]) => isWanted(field)))
+  if (row.notes) row.notes = row.notes.filter(({field}) => isWanted(field))
+  if (row.emptyLinks) row.emptyLinks = row.emptyLinks.filter(isWanted)
   row.decided = {kind: 'update', target: recordId}
   row.isMetered = how === HOW.matched
   row.attempt = said?.attempt ?? 0
@@ -137,7 +177,7 @@ const findPatchTarget = ({patchPlan}: CompiledPatchFlow, row: ImportRow, {how, r
 
 /** Reads the records and drops fields that are written only if they are empty. */
 const leaveFilled = async (ctx: Context, {module, patchPlan}: CompiledPatchFlow, rows: ImportRow[]) => {
-  const listOnlyAbsent = (row: ImportRow) => Object.keys(row.payload).filter(field => patchPlan.rules.get(field)!.onlyAbsent)
+  const listOnlyAbsent = (row: ImportRow) => Object.keys(row.payload).filter(field => patchPlan.rules.get(field)?.onlyAbsent)
   const asking = rows.filter(row => listOnlyAbsent(row).length > 0)
   const fields = [...new Set(asking.flatMap(listOnlyAbsent))]
   // In a dry run, a record that does not exist yet has no values.
@@ -165,9 +205,10 @@ const settleAnswered = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlo
   if (rows.length === 0) return
   const settled = emptySettlement()
   for (const row of rows) {
-    const {attempt, notes} = row
+    const {attempt, notes, emptyLinks = []} = row
     const [note] = notes ?? []
     row.notes = []
+    settled.emptyLinks.push(...emptyLinks.map(field => ({flow: flow.no, field})))
     const said = attempt > 0 ? {code: 'PATCH_PRESENT', message: PRESENT} : noteOf(flow, note!)
     logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
   }

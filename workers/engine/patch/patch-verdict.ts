@@ -2,7 +2,6 @@ import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {describeProblem} from '../../../shared/crm/error.ts'
 import {markWritten} from '../edits/mark-written.ts'
 import type {CompiledFlow} from '../model.ts'
-
 import type {LateUpdates} from '../recover/late-updates.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import {sayRefusal} from '../settle/refusal-words.ts'
@@ -21,9 +20,11 @@ export const judgePatch = (
   const {attempt} = row
   const name = {module: flow.module.no, key: row.key}
   if (answer.ok) {
+    const {emptyLinks = []} = row
+    settled.emptyLinks.push(...emptyLinks.map(field => ({flow: flow.no, field})))
     logOutcome({flow, settled}, row, 'updated', {attempt, recordId: answer.recordId})
     markWritten({flow, settled}, row, answer.recordId)
-    settled.patched.push(name)
+    settled.patched.push({...name, filled: Object.keys(row.payload), isWhole: emptyLinks.length === 0})
     return 'end'
   }
   const {crm} = answer

@@ -253,7 +253,7 @@ const settleFound = ({flow}: Pass, settled: SettlementParts, row: ImportRow, {re
   const name = {module: flow.module.no, key: row.key}
   const mayExistTwice = row.unansweredCreates > 1
   if (mayExistTwice) logMayExistTwice({flow, settled}, row, {recordId, message: sayOthers(others)})
-  settled.kept.push({...name, recordId, how: HOW.taken, matchKey: row.matchKey, mayExistTwice})
+  settled.kept.push({...name, recordId, how: HOW.taken, matchKey: row.matchKey, mayExistTwice, flow: flow.no, emptyLinks: row.emptyLinks})
   markWritten({flow, settled}, row, recordId)
   settled.closed.push(name)
   row.open = false

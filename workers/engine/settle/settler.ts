@@ -3,11 +3,13 @@ import type {Log} from '../../../shared/telemetry/log.ts'
 import {rowsSettled} from '../../../shared/telemetry/metrics/rows.ts'
 import {HOW, listHolders} from '../../../sql/chain-rows.ts'
 import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../../sql/database.ts'
+import type {EmptyLink} from '../../../sql/empty-links.ts'
 import {
   type ChainRow,
   GATE_SHUT,
   type LogRow,
   type OpenQuestion,
+  type PatchedRow,
   type RecordMarks,
   type Settlement,
   settle,
@@ -33,7 +35,9 @@ export type SettlementParts = {
   kept: KeptRow[]
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
-  patched: {module: number; key: string}[]
+  patched: PatchedRow[]
+  /** Empty links of rows whose record is not in `kept`. */
+  emptyLinks: EmptyLink[]
   tagged: {module: number; key: string}[]
   asked: NewQuestion[]
   marked: MarkedRow[]
@@ -62,6 +66,7 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   opened: [],
   closed: [],
   patched: [],
+  emptyLinks: [],
   tagged: [],
   asked: [],
   marked: [],
@@ -159,6 +164,7 @@ const merge = (
     opened: parts.flatMap(({opened: options}) => options),
     closed: parts.flatMap(({closed}) => closed),
     patched: parts.flatMap(({patched}) => patched),
+    emptyLinks: parts.flatMap(({emptyLinks}) => emptyLinks),
     tagged: parts.flatMap(({tagged}) => tagged),
     unmapped: parts.flatMap(({unmapped}) => unmapped),
     marked: [...new Map(parts.flatMap(({marked}) => marked).map(one => [`${one.module} ${one.recordId}`, one])).values()],

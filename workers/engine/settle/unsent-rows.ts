@@ -15,6 +15,8 @@ export const settleFailures = async (pass: Pass, failed: FailedRow[]): Promise<v
   const settled = emptySettlement()
   for (const {row, code, message, target, end, question: asks} of failed) {
     if (asks) settled.asked.push(asks)
+    // The record of a row that is patched exists, so the row is written without the link.
+    if (flow.patchPlan && target !== null && /^(LOOKUP|PARENT)_/.test(code)) settled.emptyLinks.push({flow: flow.no, field: target})
     logOutcome({flow, settled}, row, end === 'skipped' ? 'skipped' : 'failed', {code, message, target, attempt: row.attempt})
     if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
   }

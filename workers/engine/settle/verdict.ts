@@ -201,6 +201,7 @@ const keepRecord = (judgedBatch: JudgedBatch, row: ImportRow, recordId: string, 
     how,
     matchKey: row.matchKey,
     mayExistTwice,
+    ...{flow: judgedBatch.flow.no, emptyLinks: row.emptyLinks},
     ...(how === HOW.made && {doubt}),
   })
 }

@@ -4,32 +4,42 @@ import type {Context} from '../context.ts'
 import {rowNumberOf} from '../dry-run/dry-run.ts'
 import {valuesOf} from '../dry-run/plan-values.ts'
 import {isPlannedId} from '../dry-run/planned-ids.ts'
+import {predictGroupRefusal} from '../dry-run/predict-refusal.ts'
 import {RunStopped} from '../run-endings.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import type {ParentedGroup} from './pack.ts'
 import type {CompiledSubformFlow} from './record-order.ts'
 
-/** Plans a request in a dry run by logging its rows as planned. Does not read the records, so the plan does not show the rows they hold. */
+/**
+ * Plans a request in a dry run by logging its rows as planned, or as refused if the CRM would refuse them. Does not read the records, so the
+ * plan does not show the rows they hold.
+ */
 export const planGroups = async (ctx: Context, flow: CompiledSubformFlow, groups: ParentedGroup[]): Promise<void> => {
   const {run, planned} = ctx
   const settled = emptySettlement()
   const values: PlannedValues[] = []
   let stop: RunStopped | null = null
   for (const {parent, rows} of groups) {
+    const refusal = predictGroupRefusal(flow, rows)
+    if (refusal) {
+      for (const row of rows) logOutcome({flow, settled}, row, 'refused', {attempt: 1, recordId: recordOf(parent), ...refusal})
+      continue
+    }
     if (planned.count + rows.length > run.rowsLimit) {
       stop = new RunStopped(limitStop({...run, counted: planned.count}))
       break
     }
     planned.count += rows.length
-    const {recordId} = parent
-    const isThere = !isPlannedId(recordId)
-    const message = isThere ? 'replace' : `replace the rows of the record that row ${rowNumberOf(recordId)} would make`
+    const recordId = recordOf(parent)
+    const message = recordId ? 'replace' : `replace the rows of the record that row ${rowNumberOf(parent.recordId)} would make`
     values.push(...rows.map(row => valuesOf(flow, row, null)))
-    for (const row of rows) logOutcome({flow, settled}, row, 'planned', {attempt: 1, recordId: isThere ? recordId : null, message})
+    for (const row of rows) logOutcome({flow, settled}, row, 'planned', {attempt: 1, recordId, message})
   }
   await ctx.values.keep(values)
   ctx.lease.lost.throwIfAborted()
   await ctx.settler.settle(settled)
   if (stop) throw stop
 }
+
+const recordOf = ({recordId}: ParentedGroup['parent']): string | null => (isPlannedId(recordId) ? null : recordId)

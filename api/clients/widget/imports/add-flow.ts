@@ -59,7 +59,7 @@ export const AddFlow = ({found, flows, modules, allFields, add, onCancel}: Props
 type TargetOption = {value: string; label: string; group: string; module: string; subform?: NonNullable<Flow['subform']>}
 
 const targetsFor = (modules: Module[], flows: Flow[], allFields: FieldsOf): TargetOption[] => {
-  const own = modules.filter(({kind, creatable}) => kind !== 'subform' && creatable)
+  const own = modules.filter(({kind, creatable, enabled}) => kind !== 'subform' && creatable && enabled !== false)
   const option = (module: Module) => ({
     value: module.apiName,
     label: nameOfModule(module),

@@ -37,7 +37,9 @@ export const FieldList = (props: Props) => {
     setOpened(apiName)
   }
   const taken = new Set(flow.fields.map(({field}) => field))
-  const free = fields.filter(field => isFillable(field) && !taken.has(field.apiName) && flow.parent?.field !== field.apiName)
+  const free = fields.filter(
+    field => isFillable(field) && !field.excluded && !taken.has(field.apiName) && flow.parent?.field !== field.apiName,
+  )
   return html`
     <section aria-label="Mapped fields">
       <h2>${plural(flow.fields.filter(({mode}) => mode !== 'skip').length, 'field')} mapped</h2>

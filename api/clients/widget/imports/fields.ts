@@ -9,7 +9,9 @@ export type Module = {
   crmSingular: string | null
   kind: 'default' | 'custom' | 'subform' | null
   creatable: boolean
-  enabled: boolean
+  /** False: imports of the module are refused. Null: not decided. */
+  enabled: boolean | null
+  match: {by: string[]; onOne?: 'update' | 'skip' | 'create'; onMany?: 'ask' | 'first' | 'skip'} | null
   removed: boolean
   layouts: {id: string; name: string}[]
   assignmentRules: {id: string; name: string}[]
@@ -39,6 +41,8 @@ export type Field = {
   jsonType: string | null
   lookup: {module: string} | null
   subform: {module: string} | null
+  /** Whether the settings exclude the field from imports. */
+  excluded: boolean
   annotation: {description?: string; excluded?: boolean; defaultMapping?: Partial<Mapping>} | null
 }
 

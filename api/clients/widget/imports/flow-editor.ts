@@ -76,7 +76,7 @@ const OverSource = ({found, draft, flow, source, module, allFields, issues, chan
     )}
     <${FieldList} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} />
     <section class="gap-above" aria-label="How rows become records">
-      ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} issues=${issues} change=${change} />`}
+      ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} usual=${module?.match ?? null} issues=${issues} change=${change} />`}
       <${FlowLinks} flow=${flow} flows=${draft.flows} sources=${found.sources} fields=${fields} issues=${issues} change=${change} />
       <${WriteOptions} flow=${flow} module=${module} issues=${issues} change=${change} />
       <${RowConditions} flow=${flow} fields=${fields} sample=${sample} issues=${issues} change=${change} />

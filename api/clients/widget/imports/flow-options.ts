@@ -1,21 +1,26 @@
 import {html} from '../html.ts'
 import {Check, Select} from '../ui/field.ts'
 import {ExpressionField} from './expression-field.ts'
-import type {Field} from './fields.ts'
+import type {Field, Module} from './fields.ts'
 import {type Issue, issuesAt, sayIssue} from './flows.ts'
 import type {Flow} from './import.ts'
 import {errorAt} from './mapping-modes.ts'
 import type {Sample} from './sample.ts'
 
 type Props = {flow: Flow; fields: Field[]; sample: Sample; issues: Issue[]; change: (flow: Flow) => void}
+type MatchProps = Omit<Props, 'sample'> & {usual: Module['match']}
 type Match = NonNullable<Flow['match']>
 
-/** The fields by which a row finds an existing record. Without match fields, every row creates a record. */
-export const MatchFields = ({flow, fields, issues, change}: Omit<Props, 'sample'>) => {
-  const {match: _, ...rest} = flow
-  const set = (match: Match | null) => change(match && match.by.length > 0 ? {...flow, match} : rest)
-  const match: Match = flow.match ?? {by: [], onOne: 'update', onMany: 'ask'}
-  const names = [...flow.fields.filter(({mode}) => mode !== 'skip').map(({field}) => field), ...(flow.parent ? [flow.parent.field] : [])]
+/**
+ * The fields by which a row finds an existing record. Without match fields, every row creates a record. A flow that states nothing has the
+ * match of the module's settings, `usual`.
+ */
+export const MatchFields = ({flow, fields, issues, change, usual}: MatchProps) => {
+  const set = (match: Match | null) => change({...flow, match: match && match.by.length > 0 ? match : null})
+  const given = flow.match === undefined ? usual : flow.match
+  const match: Match = {by: [], onOne: 'update', onMany: 'ask', ...given}
+  const mapped = [...flow.fields.filter(({mode}) => mode !== 'skip').map(({field}) => field), ...(flow.parent ? [flow.parent.field] : [])]
+  const names = [...new Set([...mapped, ...match.by])]
   const known = names.map(name => fields.find(({apiName}) => apiName === name) ?? {apiName: name, label: name, unique: null})
   const isFull = match.by.length >= 5
   const toggle = (name: string, on: boolean) => set({...match, by: on ? [...match.by, name] : match.by.filter(one => one !== name)})
@@ -23,7 +28,7 @@ export const MatchFields = ({flow, fields, issues, change}: Omit<Props, 'sample'
   return html`
     <fieldset>
       <legend>Existing records</legend>
-      <p class="hint">A row matches a record if all selected fields are equal. If you select none, every row creates a record.</p>
+      <p class="hint">A row matches a record if all selected fields are equal. If you select none, every row creates a record.${flow.match === undefined && usual && ' The selection is the default of the module.'}</p>
       <div class="choices-row">
         ${known.map(({apiName, label, unique}) => html`<${Check} key=${apiName} label=${`${label}${unique ? ' (unique)' : ''}`} checked=${match.by.includes(apiName)} disabled=${isFull && !match.by.includes(apiName)} onChange=${(on: boolean) => toggle(apiName, on)} />`)}
       </div>

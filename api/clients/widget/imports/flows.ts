@@ -24,9 +24,10 @@ export const putMapping = (flow: Flow, mapping: Mapping): Flow => {
 
 /** Removes the mapping of a field, and the field from the match fields. */
 export const dropMapping = (flow: Flow, field: string): Flow => {
-  const {match, ...rest} = {...flow, fields: flow.fields.filter(one => one.field !== field)}
-  const by = match?.by.filter(name => name !== field) ?? []
-  return by.length > 0 ? {...rest, match: {...match!, by}} : rest
+  const rest = {...flow, fields: flow.fields.filter(one => one.field !== field)}
+  if (!flow.match) return rest
+  const by = flow.match.by.filter(name => name !== field)
+  return {...rest, match: by.length > 0 ? {...flow.match, by} : null}
 }
 
 /** Returns the required fields without a mapping. */

@@ -123,6 +123,7 @@ export type Flow = {
   module: string
   filter?: string | null
   guard?: string | null
+  /** Left out: the module's default match. Null: every row creates a record. */
   match?: {
     by: string[]
     onOne: 'update' | 'skip' | 'create'
@@ -130,7 +131,7 @@ export type Flow = {
     unchanged?: 'skip' | 'write'
     onEdited?: 'overwrite' | 'keep' | 'ask'
     onUnknown?: 'write' | 'keep'
-  }
+  } | null
   fields: Mapping[]
   parent?: {field: string; flow: string; key?: RowKey | null; onMissing: 'fail' | 'leave' | 'skip'}
   subform?: {field: string; child: string; parentFlow: string; key?: RowKey | null}

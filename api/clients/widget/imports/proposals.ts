@@ -35,7 +35,7 @@ export const Proposals = ({found, flow, source, fields, sample, leftOut, change,
   useEffect(() => {
     if (may('operator', 'money') && hasSample && flow.fields.length === 0 && !proposed) ask.run()
   }, [flow.id, hasSample])
-  const writable = fields.filter(field => isFillable(field) && !field.annotation?.excluded)
+  const writable = fields.filter(field => isFillable(field) && !field.excluded)
   const unused = unusedColumns(flow, source)
   const open = unused.filter(name => !leftOut.includes(name))
   const list = useNextFocus(open)

@@ -16,7 +16,7 @@ export const findRepeatingFlows = (found: MappedImport, fields: ReadonlyMap<stri
     .map(flow => ({flow: flow.id, module: flow.module, matchBy: recommendMatch(found, flow, fields.get(flow.module) ?? [])}))
 
 const findsEveryRecord = (found: MappedImport, flow: Flow): boolean =>
-  flow.match !== undefined && flow.match.onOne !== 'create' && flow.match.by.every(name => isAlwaysFilled(found, flow, name))
+  flow.match != null && flow.match.onOne !== 'create' && flow.match.by.every(name => isAlwaysFilled(found, flow, name))
 
 /** Whether each row has a value for the field. A transform may empty a value, so its result is not relied on. */
 const isAlwaysFilled = ({sources}: MappedImport, {sourceId, fields}: Flow, name: string): boolean => {

@@ -1,8 +1,9 @@
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
 import {count, percent, plural} from '../ui/format.ts'
+import {Notice} from '../ui/notice.ts'
 import type {Run} from './run.ts'
-import {type Account, accountOf, outcomeWords} from './tally.ts'
+import {type Account, accountOf, emptyLinksOf, outcomeWords} from './tally.ts'
 
 const share = (rows: number, total: number) => (total > 0 ? rows / total : 0)
 
@@ -50,6 +51,18 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
         <tr><th scope="row">Total</th><td class="number">${count(total)}</td><td></td></tr>
       </tfoot>
     </table>
+  `
+}
+
+/** Names the links that were left empty, with a link to their rows. */
+export const EmptyLinks = ({run, importId}: {run: Run; importId: string}) => {
+  const links = emptyLinksOf(run)
+  if (links === 0) return null
+  const fields = run.linksEmpty!.map(({field, rows}) => `${field} ${count(rows)}`).join(', ')
+  return html`
+    <${Notice} kind="warning" title=${`${plural(links, 'link')} left empty`} actions=${html`<a class="button" href=${to('imports', importId, 'results', {run: run.id, linkEmpty: 'true'})}>Show rows</a>`}>
+      These rows were ${run.dryRun ? 'planned' : 'written'} without a link: ${fields}. ${run.dryRun ? 'Import the linked records first.' : 'Create the linked records, then retry the run.'}
+    <//>
   `
 }
 

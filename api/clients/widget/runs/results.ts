@@ -10,7 +10,7 @@ import {chooseRun, chooseSource, runsOf} from './choose.ts'
 import {Download} from './downloads.ts'
 import {Followed} from './followed.ts'
 import {RunLine} from './live-sheet.ts'
-import {EveryRow, UnmappedValues} from './outcomes.ts'
+import {EmptyLinks, EveryRow, UnmappedValues} from './outcomes.ts'
 import {RowsPanel} from './rows-panel.ts'
 import {isUnderWay, kindOf, type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
@@ -52,6 +52,7 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
             ${failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed" source=${source}>Download failed.csv${source && ` of ${source.label}`}<//>`}
             ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
           </div>
+          <${EmptyLinks} run=${run} importId=${id} />
           <${Problem} error=${tally.error} again=${tally.again} />
           <${RowsPanel} importId=${id} run=${run} tally=${tally} />
         `

@@ -10,25 +10,25 @@ import {plural} from '../ui/format.ts'
 import {runsOf} from './choose.ts'
 import {laterOf, type Run} from './run.ts'
 import {StartProblem} from './start-problem.ts'
-import {leftOf, sumCounts} from './tally.ts'
+import {emptyLinksOf, leftOf, sumCounts} from './tally.ts'
 
 type RetryProps = {importId: string; run: Run; known: LoadedImport; onStarted: (run: string) => void}
 
 /** Offers to retry an ended run, and explains what the retry will do. */
 export const Retry = ({importId, run, known, onStarted}: RetryProps) => {
   const [isAsking, setAsking] = useState(false)
-  const left = leftOf(run)
+  const [left, links] = [leftOf(run), emptyLinksOf(run)]
   const later = laterOf(runsOf(known)).get(run.id)
-  if (run.dryRun || run.engine === 'outside' || run.expiredAt || known.import.state === 'expired' || left === 0) return null
+  if (run.dryRun || run.engine === 'outside' || run.expiredAt || known.import.state === 'expired' || left + links === 0) return null
   if (later)
     return html`<p class="carried-on">This run was retried. <a href=${to('imports', importId, 'run', {run: later.id})}>View the retry</a></p>`
   return html`
     <section class="sheet" aria-labelledby="retry">
       <h2 id="retry">Retry</h2>
-      <p>${plural(left, 'row')} of this run ${left === 1 ? 'has' : 'have'} no record yet. A retry writes only ${left === 1 ? 'this row' : 'these rows'}:</p>
+      ${left > 0 && html`<p>${plural(left, 'row')} of this run ${left === 1 ? 'has' : 'have'} no record yet. A retry writes only ${left === 1 ? 'this row' : 'these rows'}:</p>`}
       <${WhatRetryDoes} run=${run} />
-      ${may('operator') && html`<${Button} kind="main" onClick=${() => setAsking(true)}>Retry ${plural(left, 'row')}<//>`}
-      ${isAsking && html`<${AskRetry} importId=${importId} run=${run} left=${left} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}
+      ${may('operator') && html`<${Button} kind="main" onClick=${() => setAsking(true)}>${left > 0 ? `Retry ${plural(left, 'row')}` : `Fill ${plural(links, 'link')}`}<//>`}
+      ${isAsking && html`<${AskRetry} importId=${importId} run=${run} left=${left + links} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}
     </section>
   `
 }
@@ -40,6 +40,7 @@ const WhatRetryDoes = ({run}: {run: Run}) => {
     <ul>
       ${written > 0 && html`<li>The ${plural(written, 'row')} with a record ${written === 1 ? 'is' : 'are'} not written again and ${written === 1 ? 'is' : 'are'} listed as “Already written”.</li>`}
       ${unanswered > 0 && html`<li>${plural(unanswered, 'row')} without an answer ${unanswered === 1 ? 'is' : 'are'} searched in the CRM first, so that no record is created twice.</li>`}
+      ${emptyLinksOf(run) > 0 && html`<li>${plural(emptyLinksOf(run), 'empty link')} ${emptyLinksOf(run) === 1 ? 'is' : 'are'} filled if the linked record exists by then.</li>`}
       ${run.questions > 0 && html`<li>Your answers to questions are applied.</li>`}
       <li>You may have changed mapping, cleaning and filters since, but not the file or its options.</li>
     </ul>

@@ -2,19 +2,20 @@ import type {Run} from './run.ts'
 import {type ActionKey, actionKeys, actionWords, type Group, outcomeKeys, outcomeWords} from './tally.ts'
 
 /** The filters of a table of rows, which the URL keeps. */
-export const filterKeys = ['source', 'module', 'outcome', 'action', 'code', 'text', 'from'] as const
+export const filterKeys = ['source', 'module', 'outcome', 'action', 'code', 'linkEmpty', 'text', 'from'] as const
 export type Filter = Partial<Record<(typeof filterKeys)[number], string>>
 
 export const filterIn = (query: URLSearchParams): Filter =>
   Object.fromEntries(filterKeys.flatMap(key => (query.get(key) ? [[key, query.get(key)!]] : [])))
 
 /** Returns the first file with matching rows among those counted so far, or undefined. */
-export const sourceWith = (groups: Group[], {outcome, action, module, code}: Filter): string | undefined =>
+export const sourceWith = (groups: Group[], {outcome, action, module, code, linkEmpty}: Filter): string | undefined =>
   groups.find(
     group =>
       (!outcome || outcome.split(',').includes(group.outcome)) &&
       (!action || (group.action !== null && action.split(',').includes(group.action))) &&
       (!module || group.module === module) &&
+      (!linkEmpty || (group.phase !== 'write' && group.outcome !== 'updated')) &&
       (!code || group.code === code),
   )?.source
 

@@ -19,6 +19,8 @@ export type Run = {
   counts: Counts
   /** Skipped rows whose record already held every value. Earlier versions of Lading do not send it. */
   unchanged?: number
+  /** Rows written without a link, by flow and field. Earlier versions of Lading do not send it. */
+  linksEmpty?: {flowId: string | null; field: string; rows: number}[]
   creditsSaved?: number
   /** Cells without an entry in a value map. Earlier versions of Lading do not send it. */
   unmapped?: {flowId: string; field: string; cells: number}[]

@@ -64,6 +64,9 @@ export const leftOf = (run: Pick<Run, 'counts' | 'progress' | 'unchanged'>): num
   return failed + refused + unanswered + skipped - (run.unchanged ?? 0) + accountOf(run).notReached
 }
 
+/** Returns how many links of written rows are empty. */
+export const emptyLinksOf = ({linksEmpty = []}: Pick<Run, 'linksEmpty'>): number => linksEmpty.reduce((sum, {rows}) => sum + rows, 0)
+
 export type Group = {
   source: string
   module: string

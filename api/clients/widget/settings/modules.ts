@@ -5,7 +5,7 @@ import {useDoing, useLoad} from '../state/load.ts'
 import {place, setQuery, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
-import {Check, Select, TextField} from '../ui/field.ts'
+import {Select, TextField} from '../ui/field.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
@@ -20,7 +20,7 @@ type ModulesInput = {modules: ConfiguredModule[]; registryVersion: number}
 export const Modules = () => {
   const connectors = useLoad<Connector[]>(async signal => (await client.get<Json>(inOrg('/connectors'), {}, signal)).connectors, [])
   return html`
-    <${SettingsFrame} title="Modules" lead="Enable the modules to import into, and set their order. A module that others refer to comes first.">
+    <${SettingsFrame} title="Modules" lead="Disable the modules that imports must not write, and set the order of the others. A module that others refer to comes first.">
       <${Shown} of=${connectors}>
         ${(list: Connector[]) =>
           list.length === 0
@@ -76,9 +76,9 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
     },
     {head: 'API name', cell: ({apiName}: ConfiguredModule) => html`<code>${apiName}</code>`},
     {
-      head: 'Enabled',
+      head: 'Imports',
       cell: (module: ConfiguredModule) =>
-        html`<${Check} label=${html`<span class="unseen">Enable ${module.label ?? module.apiName}</span>`} checked=${module.enabled} disabled=${!mayChange} onChange=${(enabled: boolean) => change.run(module, enabled)} />`,
+        html`<${Select} label=${html`<span class="unseen">Imports into ${module.label ?? module.apiName}</span>`} value=${String(module.enabled)} options=${statesOf(module)} disabled=${!mayChange} onChange=${(value: string) => change.run(module, value === 'true')} />`,
     },
     {head: 'Matched by', cell: ({match}: ConfiguredModule) => match?.by.join(' + ') ?? html`<span class="quiet">not set</span>`},
     ...(mayChange && ordered.length > 1
@@ -95,6 +95,13 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
     <${Table} caption="Modules" columns=${columns} rows=${modules} keyOf=${({apiName}: ConfiguredModule) => apiName} empty="No matching modules. If modules are missing, refresh them under Connections." />
   `
 }
+
+/** The choices for a module. Once a person has decided, the module cannot become undecided again. */
+const statesOf = ({enabled}: ConfiguredModule) => [
+  ...(enabled === null ? [{value: 'null', label: 'Allowed'}] : []),
+  {value: 'true', label: 'Enabled'},
+  {value: 'false', label: 'Disabled'},
+]
 
 type OrderProps = {module: ConfiguredModule; of: ConfiguredModule[]; move: (module: ConfiguredModule, by: -1 | 1) => void}
 

@@ -7,7 +7,8 @@ export type ConfiguredModule = {
   apiName: string
   connectorId: string
   order: number | null
-  enabled: boolean
+  /** Null: not decided, so imports may write the module. */
+  enabled: boolean | null
   singular: string | null
   uniqueFields: string[]
   match: {by: string[]; onOne?: string; onMany?: string} | null

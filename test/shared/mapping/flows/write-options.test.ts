@@ -76,7 +76,7 @@ test('tags have at most 25 characters, and each is named once', t => {
 
 test('new flows skip unchanged records, or write them if automations run', t => {
   const match = {by: ['Code']}
-  const unchangedOf = (more: object) => addFlowDefaults([flowOf({match, ...more})])[0]!.match!.unchanged
+  const unchangedOf = (more: object) => addFlowDefaults([flowOf({match, ...more})], new Map())[0]!.match!.unchanged
   t.is(unchangedOf({}), 'skip')
   t.is(unchangedOf({automations: true}), 'write')
   t.is(unchangedOf({automations: true, match: {...match, unchanged: 'skip'}}), 'skip')

@@ -1,0 +1,36 @@
+import type {Db} from '../../sql/database.ts'
+import type {Annotation} from './annotation.ts'
+import {annotationsOf} from './diff.ts'
+import type {RegistryModule} from './document.ts'
+import {loadRegistry} from './store.ts'
+
+/** A mapping that flows get for a field that they do not name. */
+type FieldDefault = Omit<RegistryModule['seedMappings'][number], 'field'> & {field: string}
+
+/** What the org's configuration says about imports into one module. */
+export type ModuleSettings = {match: RegistryModule['match']; excluded: ReadonlySet<string>; defaults: FieldDefault[]}
+
+const nothing: ModuleSettings = {match: null, excluded: new Set(), defaults: []}
+
+/** Reads the settings of a connection's modules, by API name. A module without configuration has no settings. */
+export const readModuleSettings = async (
+  db: Db,
+  {org, connector}: {org: string; connector: string},
+): Promise<(module: string) => ModuleSettings> => {
+  const registry = await loadRegistry(db, org)
+  const own = registry.modules.filter(({connectorId}) => connectorId === connector)
+  const settings = new Map(own.map(module => [module.apiName, settingsOf(module, annotationsOf(registry, module.key))]))
+  return module => settings.get(module) ?? nothing
+}
+
+type FieldNotes = Pick<Annotation, 'apiName' | 'excluded' | 'defaultMapping'>
+
+/** A seed mapping of the module takes precedence over the default mapping in the field's annotation. */
+const settingsOf = ({match, exclusions, seedMappings}: RegistryModule, annotations: FieldNotes[]): ModuleSettings => {
+  const noted = annotations.flatMap(({apiName, defaultMapping}) => (defaultMapping ? [{field: apiName, ...defaultMapping}] : []))
+  return {match, excluded: excludedFields(exclusions, annotations), defaults: [...seedMappings, ...noted]}
+}
+
+/** Returns the fields that imports do not offer: those that the module's settings or the annotations exclude. */
+export const excludedFields = (exclusions: readonly string[], annotations: readonly FieldNotes[]): ReadonlySet<string> =>
+  new Set([...exclusions, ...annotations.flatMap(({apiName, excluded}) => (excluded ? [apiName] : []))])

@@ -1,0 +1,29 @@
+import type {Settings} from '../../configuration/settings.ts'
+import {usualSettings} from '../../configuration/settings.ts'
+import type {DiscoveredModule} from '../../crm/discovered.ts'
+import type {Flow, Mapping} from './flow.ts'
+import type {SnapshotSource} from './snapshot.ts'
+
+type DateSettings = Pick<Settings, 'dateFormat' | 'timezone'>
+type DatedFlows = {flows: Flow[]; sources: SnapshotSource[]; modules: ReadonlyMap<string, DiscoveredModule>}
+
+/**
+ * Adds the org's date format and time zone where the import states none. The format reads the dates of columns whose order neither a person
+ * nor the values decide. The time zone reads times without an offset. The usual settings state nothing.
+ */
+export const addDateDefaults = ({flows, sources, modules}: DatedFlows, settings: DateSettings): Pick<DatedFlows, 'flows' | 'sources'> => ({
+  flows: settings.timezone === usualSettings.timezone ? flows : flows.map(flow => addZone(flow, modules, settings.timezone)),
+  sources: settings.dateFormat === usualSettings.dateFormat ? sources : sources.map(source => addFormat(source, settings.dateFormat)),
+})
+
+const addZone = (flow: Flow, modules: DatedFlows['modules'], zone: string): Flow => {
+  const moments = new Set(modules.get(flow.module)?.fields.flatMap(({apiName, type}) => (type === 'datetime' ? [apiName] : [])))
+  const lacksZone = ({field, mode, zone: own}: Mapping) => moments.has(field) && own == null && mode !== 'skip' && mode !== 'search'
+  return flow.fields.some(lacksZone) ? {...flow, fields: flow.fields.map(one => (lacksZone(one) ? {...one, zone} : one))} : flow
+}
+
+const addFormat = (source: SnapshotSource, dateFormat: string): SnapshotSource => {
+  const readings = {...source.readings}
+  for (const column of source.columns) if (!readings[column]?.dateOrder) readings[column] = {...readings[column], dateFormat}
+  return {...source, readings}
+}

@@ -1,0 +1,73 @@
+import type {ModuleSettings} from '../../configuration/import-settings.ts'
+import type {DiscoveredModule} from '../../crm/discovered.ts'
+import type {Namespaces} from '../../expressions/parse.ts'
+import {type Flow, Mapping} from './flow.ts'
+import {patchIssues} from './patch.ts'
+import {type FlowIssue, issue, valueIssues} from './value-issues.ts'
+
+type SettingsOf = (module: string) => ModuleSettings
+type FlowFacts = {sources: {id: string; columns: string[]}[]; modules: Map<string, DiscoveredModule>; libraries: Namespaces}
+
+/**
+ * Adds what the settings of the modules say and the flows do not. A flow without `match` gets the module's default; `null` states that every
+ * row creates a record. A flow whose id is not in `stored` also gets the default mappings of fields that the flow does not name. Default
+ * mappings that do not fit the file or the CRM are left out.
+ */
+export const addModuleDefaults = (flows: Flow[], stored: readonly Flow[], settingsOf: SettingsOf, facts: FlowFacts): Flow[] => {
+  const before = new Set(stored.map(({id}) => id))
+  return flows.map(flow => {
+    if (flow.subform) return flow
+    const {match, excluded, defaults} = settingsOf(flow.module)
+    const matched =
+      flow.match === undefined && match
+        ? {...flow, match: {onOne: 'update' as const, onMany: 'ask' as const, ...dropUndefined(match)}}
+        : flow
+    return before.has(flow.id)
+      ? matched
+      : addMappings(
+          matched,
+          defaults.filter(({field}) => !excluded.has(field)),
+          facts,
+        )
+  })
+}
+
+/** Lists the mappings of excluded fields that the stored flows do not have. */
+export const excludedIssues = (flows: readonly Flow[], stored: readonly Flow[], settingsOf: SettingsOf): FlowIssue[] =>
+  flows.flatMap((flow, at) => {
+    const {excluded} = settingsOf(flow.module)
+    const before = new Set(stored.filter(({id, module}) => id === flow.id && module === flow.module).flatMap(writtenFields))
+    const isNew = (field: string) => excluded.has(field) && !before.has(field)
+    const say = (path: FlowIssue['path'], field: string) =>
+      issue([at, ...path], `The settings of ${flow.module} exclude ${field} from imports. Skip the field, or send force=true`)
+    return [
+      ...flow.fields.flatMap(({field, mode}, n) => (mode !== 'skip' && isNew(field) ? [say(['fields', n, 'field'], field)] : [])),
+      ...(flow.parent && isNew(flow.parent.field) ? [say(['parent', 'field'], flow.parent.field)] : []),
+    ]
+  })
+
+const writtenFields = ({fields, parent}: Flow): string[] => [
+  ...fields.filter(({mode}) => mode !== 'skip').map(({field}) => field),
+  ...(parent ? [parent.field] : []),
+]
+
+const addMappings = (flow: Flow, defaults: ModuleSettings['defaults'], {sources, modules, libraries}: FlowFacts): Flow => {
+  const module = modules.get(flow.module)
+  const columns = sources.find(({id}) => id === flow.sourceId)?.columns
+  if (!module || !columns) return flow
+  const named = new Set([...flow.fields.map(({field}) => field), ...(flow.parent ? [flow.parent.field] : [])])
+  const added = [...flow.fields]
+  for (const {skip, mode = 'column', ...given} of defaults) {
+    const field = module.fields.find(({apiName}) => apiName === given.field)
+    const {data: mapping} = Mapping.safeParse({...given, mode: skip ? 'skip' : mode})
+    if (!field || !mapping || mapping.mode === 'skip' || named.has(mapping.field)) continue
+    const issues = [...valueIssues(mapping, field, {columns, modules, libraries}), ...patchIssues({...flow, fields: [mapping]}, module)]
+    if (issues.length > 0) continue
+    named.add(mapping.field)
+    added.push(mapping)
+  }
+  return added.length > flow.fields.length ? {...flow, fields: added} : flow
+}
+
+const dropUndefined = <T extends object>(values: T) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {[N in keyof T]: Exclude<T[N], undefined>}

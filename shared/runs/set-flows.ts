@@ -1,0 +1,37 @@
+import type {Pool} from '../../sql/database.ts'
+import {setFlows} from '../../sql/imports.ts'
+import {readModuleSettings} from '../configuration/import-settings.ts'
+import {assertVersion, type Condition} from '../configuration/version.ts'
+import {Refusal} from '../errors.ts'
+import {lockOpenImport} from '../files/sources/find.ts'
+import {addFlowDefaults, type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
+import {addModuleDefaults, excludedIssues} from '../mapping/flows/module-defaults.ts'
+import {optionWarnings} from '../mapping/flows/write-options.ts'
+import {assertModulesEnabled, listWrittenModules} from './admit-modules.ts'
+import {findFlowData} from './start.ts'
+
+type SetFlowsInput = {
+  org: string
+  importId: string
+  flows: Flow[]
+  condition: Condition
+  /** Whether flows may write fields that the settings exclude. */
+  force: boolean
+}
+
+/** Replaces the flows of an import, completed by the settings of their modules. Flows that do not fit are refused with their issues. */
+export const replaceFlows = (db: Pool, {org, importId, flows: given, condition, force}: SetFlowsInput) =>
+  db.transaction(async tx => {
+    const found = await lockOpenImport(tx, {org, importId})
+    assertVersion('import', found, condition)
+    const {no, connectorId: connector} = found
+    await assertModulesEnabled(tx, {org, connector, modules: listWrittenModules(given)})
+    const known = await findFlowData(tx, {org, importNo: no, connector})
+    const settingsOf = await readModuleSettings(tx, {org, connector})
+    const stored = Flows.safeParse(found.flows).data ?? []
+    const flows = addFlowDefaults(addModuleDefaults(given, stored, settingsOf, known), known.modules)
+    const issues = [...findIssues(flows, known), ...(force ? [] : excludedIssues(flows, stored, settingsOf))]
+    if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM. Correct the issues listed', {issues})
+    const {version} = await setFlows(tx, {no, flows, state: 'ready'})
+    return {flows, version, warnings: optionWarnings(flows, known.modules)}
+  })

@@ -1,0 +1,13 @@
+/** A field of one row of a flow whose link is empty. */
+export type EmptyLink = {flow: number; field: string}
+
+type LinkedRows = {kept: {flow?: number; emptyLinks?: string[] | undefined}[]; emptyLinks?: EmptyLink[] | undefined}
+
+/** Counts the empty links of a settlement by flow and field. */
+export const countEmptyLinks = ({kept, emptyLinks = []}: LinkedRows): (EmptyLink & {rows: number})[] => {
+  const links = [...emptyLinks, ...kept.flatMap(({flow, emptyLinks: fields = []}) => fields.map(field => ({flow: flow!, field})))]
+  return [...Map.groupBy(links, ({flow, field}) => `${flow} ${field}`).values()].map(group => ({...group[0]!, rows: group.length}))
+}
+
+/** Joins API names of fields, which contain no comma. Returns null if there is none. */
+export const joinFields = (fields: readonly string[]): string | null => (fields.length ? [...new Set(fields)].join() : null)

@@ -1,0 +1,100 @@
+import type {SnapshotLookup} from '../../../shared/mapping/flows/lookups.ts'
+import type {SnapshotFlow, SnapshotSource} from '../../../shared/mapping/flows/snapshot.ts'
+import {findRecordsOf} from '../../../sql/chain-rows.ts'
+import {findParentRows, keepParentKeys} from '../../../sql/parent-keys.ts'
+import {listEnds, OUTCOMES} from '../../../sql/run-log.ts'
+import type {LookupAnswer} from '../../../sql/run-lookups.ts'
+import type {Context} from '../context.ts'
+import type {CompiledFlow, PendingLink} from '../model.ts'
+import {readChunks} from '../read/read-rows.ts'
+import {digestOf} from './lookups.ts'
+import {describeEnd} from './parents.ts'
+
+/** What an earlier flow of the import says about a value that no search found: its records, or why its row has none. */
+export type OwnParent = {answer: LookupAnswer} | {why: string}
+
+/** An earlier flow that writes the searched module and fills the searched field from a column. */
+type ParentFlow = {no: number; id: string; moduleNo: number; source: SnapshotSource; column: number}
+
+/**
+ * Finds the rows of earlier flows that have the values of these links. A search does not find them if their records were not written, or if
+ * the CRM does not show the records yet. Reads the file of an earlier flow only if a value of its column was not found.
+ */
+export const findOwnParents = async (ctx: Context, flow: CompiledFlow, wants: PendingLink[]): Promise<Map<PendingLink, OwnParent>> => {
+  const found = new Map<PendingLink, OwnParent>()
+  for (const [lookup, mine] of Map.groupBy(wants, ({link}) => link.lookup)) {
+    const parent = findParentFlow(ctx, flow, lookup)
+    const keyed = mine.flatMap(want => (want.digest === null ? [] : [{want, hash: Buffer.from(want.digest, 'latin1')}]))
+    if (!parent || keyed.length === 0) continue
+    await indexOnce(ctx, parent, lookup)
+    const rows = await findParentRows(ctx.hot, {run: ctx.run.no, flow: indexNo(lookup), hashes: keyed.map(({hash}) => hash)})
+    const numbers = Map.groupBy(rows, ({hash}) => hash.toString('latin1'))
+    const records = await readRecords(
+      ctx,
+      parent,
+      rows.map(({number}) => number),
+    )
+    for (const {want} of keyed) {
+      const own = (numbers.get(want.digest!) ?? []).map(({number}) => number)
+      if (own.length === 0) continue
+      const candidates = [...new Set(own.flatMap(number => records.get(number) ?? []))]
+      if (candidates.length > 0) found.set(want, {answer: {found: candidates.length, candidates}})
+      else found.set(want, {why: await describeParent(ctx, parent, lookup, own[0]!)})
+    }
+  }
+  return found
+}
+
+const findParentFlow = ({snapshot}: Context, {no}: CompiledFlow, {module, field}: SnapshotLookup): ParentFlow | null => {
+  const at = snapshot.flows.findIndex(flow => flow.no === no)
+  for (const {flow, ...numbers} of snapshot.flows.slice(0, at)) {
+    const column = flow.subform || flow.module !== module ? null : columnOf(flow, field.apiName)
+    const source = snapshot.sources.find(one => one.no === numbers.sourceNo)!
+    if (column !== null) return {no: numbers.no, id: flow.id, moduleNo: numbers.moduleNo, source, column: source.columns.indexOf(column)}
+  }
+  return null
+}
+
+const columnOf = ({fields}: SnapshotFlow['flow'], name: string): string | null => {
+  const mapping = fields.find(({field}) => field === name)
+  return mapping?.mode === 'column' && !mapping.transform && !mapping.patch ? (mapping.source ?? null) : null
+}
+
+/** Lookups have negative numbers in the index of parent keys, where flows have positive ones. */
+const indexNo = ({no}: SnapshotLookup) => -no
+
+const indexed = new WeakMap<object, Map<number, Promise<void>>>()
+
+/** Indexes the parent flow's column in the database, once per owner of the run. A new owner indexes it again, which changes nothing. */
+const indexOnce = (ctx: Context, parent: ParentFlow, lookup: SnapshotLookup): Promise<void> => {
+  const mine = indexed.get(ctx.lookups) ?? new Map<number, Promise<void>>()
+  indexed.set(ctx.lookups, mine)
+  const index = mine.get(lookup.no) ?? indexColumn(ctx, parent, lookup)
+  mine.set(lookup.no, index)
+  return index
+}
+
+const indexColumn = async (ctx: Context, {source, column}: ParentFlow, lookup: SnapshotLookup) => {
+  for await (const rows of readChunks(ctx, {source})) {
+    ctx.signal.throwIfAborted()
+    const keyed = rows.flatMap(({struck, ragged, rowNumber: number, cells}) => {
+      const digest = struck === undefined && !ragged ? digestOf(cells[column] ?? '', lookup) : null
+      return digest === null ? [] : [{hash: Buffer.from(digest, 'latin1'), number}]
+    })
+    const [hashes, numbers] = [keyed.map(({hash}) => hash), keyed.map(({number}) => number)]
+    if (keyed.length) await keepParentKeys(ctx.hot, {run: ctx.run.no, flow: indexNo(lookup), hashes, numbers})
+  }
+}
+
+const readRecords = async ({hot, chain, retried}: Context, {id, moduleNo}: ParentFlow, numbers: number[]) => {
+  const keyed = new Map(numbers.map(number => [`${id}.${number}`, number]))
+  if (keyed.size === 0) return new Map<number, string>()
+  const found = await findRecordsOf(hot, {chain, before: retried ?? chain, module: moduleNo, keys: [...keyed.keys()]})
+  return new Map(found.map(({key, recordId}) => [keyed.get(key)!, recordId]))
+}
+
+const describeParent = async ({db, run}: Context, {no, id}: ParentFlow, {field}: SnapshotLookup, number: number): Promise<string> => {
+  const [end] = await listEnds(db, {run: run.no, flow: no, numbers: [number]})
+  const why = describeEnd(end && {outcome: OUTCOMES[end.outcome]!, code: end.code})
+  return `Row ${number} of flow ${id} has this ${field.apiName}. It ${why} and has no record`
+}
