@@ -70,6 +70,7 @@ const CuratedModule = z.object({
   singular: z.string().nullable(),
   order: z.number(),
   uniqueFields: z.array(z.string()),
+  idempotencyField: z.string().nullable(),
   match: z.record(z.string(), z.json()).nullable(),
   exclusions: z.array(z.string()),
   seedMappings: objects,
@@ -81,19 +82,19 @@ export type CuratedModuleRow = z.output<typeof CuratedModule>
 export const listCuratedModules = (db: Db, org: string) =>
   db.any(sql.type(CuratedModule)`
     select key, api_name as "apiName", connector_id as "connectorId", enabled, singular, position as "order",
-      unique_fields as "uniqueFields", match, exclusions, seed_mappings as "seedMappings", annotations
+      unique_fields as "uniqueFields", idempotency_field as "idempotencyField", match, exclusions, seed_mappings as "seedMappings", annotations
     from curated_modules where org_id = ${org} order by position, key`)
 
 export const keepCuratedModules = (tx: Tx, org: string, modules: readonly CuratedModuleRow[]) =>
   tx.query(sql.type(z.object({}))`
-    insert into curated_modules (org_id, key, connector_id, api_name, enabled, singular, position, unique_fields, match, exclusions,
-      seed_mappings, annotations)
-    select ${org}, key, "connectorId", "apiName", enabled, singular, "order", "uniqueFields", nullif(match, 'null'), exclusions,
+    insert into curated_modules (org_id, key, connector_id, api_name, enabled, singular, position, unique_fields, idempotency_field, match,
+      exclusions, seed_mappings, annotations)
+    select ${org}, key, "connectorId", "apiName", enabled, singular, "order", "uniqueFields", "idempotencyField", nullif(match, 'null'), exclusions,
       "seedMappings", annotations
     from jsonb_to_recordset(${sql.jsonb(modules)}) as given (key text, "connectorId" text, "apiName" text, enabled boolean, singular text,
-      "order" int, "uniqueFields" jsonb, match jsonb, exclusions jsonb, "seedMappings" jsonb, annotations jsonb)
+      "order" int, "uniqueFields" jsonb, "idempotencyField" text, match jsonb, exclusions jsonb, "seedMappings" jsonb, annotations jsonb)
     on conflict (org_id, key) do update set enabled = excluded.enabled, singular = excluded.singular, position = excluded.position,
-      unique_fields = excluded.unique_fields, match = excluded.match, exclusions = excluded.exclusions,
+      unique_fields = excluded.unique_fields, idempotency_field = excluded.idempotency_field, match = excluded.match, exclusions = excluded.exclusions,
       seed_mappings = excluded.seed_mappings, annotations = excluded.annotations`)
 
 export const deleteCuratedModules = (tx: Tx, org: string, keys: readonly string[]) =>

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {isAtLeast} from '../../shared/accounts/roles.ts'
+import {assertUnmapped, readIdempotencyFields} from '../../shared/configuration/idempotency-field.ts'
 import {assertVersion, tagOf} from '../../shared/configuration/version.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {lockOpenImport} from '../../shared/files/sources/find.ts'
@@ -162,7 +163,7 @@ export default [
     description:
       'Replaces all flows. They are validated against the files, the libraries and the latest discovery, and refused with `issues` if they do not fit. With `If-Match`, applies only to that version of the import. The `ETag` is the new version.',
     answers: {200: FlowsAnswer},
-    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'NO_DISCOVERY', 'BAD_IF_MATCH', 'IMPORT_CONFLICT'],
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'NO_DISCOVERY', 'FIELD_MAPPED', 'BAD_IF_MATCH', 'IMPORT_CONFLICT'],
     example: {body: [flow], answer: {flows: [flow], state: 'ready'}},
     params: OfImport,
     body: Flows,
@@ -174,6 +175,7 @@ export default [
         assertVersion('import', found, condition)
         const issues = findIssues(flows, await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId}))
         if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM. Correct the issues listed', {issues})
+        assertUnmapped(flows, await readIdempotencyFields(tx, {org, connector: found.connectorId}))
         const {version} = await setFlows(tx, {no: found.no, flows, state: 'ready'})
         return reply({json: {flows, state: 'ready'}, headers: {etag: tagOf(version)}})
       })

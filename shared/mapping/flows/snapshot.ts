@@ -9,10 +9,16 @@ import {extendLineage, Lineage} from './lineage.ts'
 import {compileLookups, SnapshotLookup} from './lookups.ts'
 
 /** The newest snapshot format. A build refuses a snapshot with a newer format (`FROM_FUTURE`). */
-export const SNAPSHOT_FORMAT = 5
+export const SNAPSHOT_FORMAT = 6
 
-/** Returns the format of a snapshot. If no flow has nested rows, it is the older format, so that previous builds can execute the run. */
-export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => (flows.some(({nested}) => nested) ? SNAPSHOT_FORMAT : 4)
+/**
+ * Returns the lowest format that has every part of the snapshot, so that previous builds can execute the run. Format 5 has nested rows, and
+ * format 6 has idempotency fields.
+ */
+export const formatOf = ({flows, modules}: Pick<Snapshot, 'flows' | 'modules'>): number => {
+  if (modules.some(({idempotencyField}) => idempotencyField)) return SNAPSHOT_FORMAT
+  return flows.some(({nested}) => nested) ? 5 : 4
+}
 
 const Field = z.object({
   apiName: z.string(),
@@ -61,13 +67,17 @@ export type SnapshotSource = z.infer<typeof SnapshotSource>
 export const rowsToRead = ({rows, struck = 0}: SnapshotSource, {from = 1, to = rows}: RowRange = {}): number =>
   Math.min(rows - struck, Math.max(0, Math.min(to, rows) - from + 1))
 
-/** A module in a snapshot. `namingField` is the field by which users know its records. */
+/**
+ * A module in a snapshot. `namingField` is the field by which users know its records. `idempotencyField` is filled in every create with a
+ * value of its row.
+ */
 const SnapshotModule = z.object({
   no: z.number(),
   apiName: z.string(),
   label: z.string(),
   fields: z.array(Field),
   namingField: z.string().nullable().optional(),
+  idempotencyField: z.string().optional(),
 })
 export type SnapshotModule = z.infer<typeof SnapshotModule>
 
@@ -122,6 +132,8 @@ type SnapshotInput = {
   sources: SnapshotSource[]
   flows: Flow[]
   modules: Map<string, DiscoveredModule>
+  /** The idempotency fields by module. */
+  idempotencyFields?: ReadonlyMap<string, string>
   /** Seed of the random numbers. Only the first run of a chain uses it. */
   seed: string
   before?: Lineage | null
@@ -143,6 +155,7 @@ export const takeSnapshot = ({
   before = null,
   rows,
   decidedUpTo = 0,
+  idempotencyFields = new Map(),
   ...given
 }: SnapshotInput): Snapshot => {
   const {clock, seed} = before?.seed ? before : {clock: Date.now(), seed: given.seed}
@@ -154,7 +167,11 @@ export const takeSnapshot = ({
     discovery,
     takenAt: new Date().toISOString(),
     sources,
-    modules: names.map(name => shapeModule(modules.get(name)!, lineage.modules.indexOf(name) + 1, flows)),
+    modules: names.map(name => {
+      const idempotencyField = idempotencyFields.get(name)
+      const module = shapeModule(modules.get(name)!, lineage.modules.indexOf(name) + 1, flows)
+      return idempotencyField === undefined ? module : {...module, idempotencyField}
+    }),
     flows: flows.map((flow, at) => ({
       no: lineage.flows.findIndex(({id}) => id === flow.id) + 1,
       sourceNo: sources.find(({id}) => id === flow.sourceId)!.no,
