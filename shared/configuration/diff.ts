@@ -7,7 +7,14 @@ import {type Settings, usualSettings} from './settings.ts'
 export type ValueChange = Pick<Change, 'page' | 'subject' | 'before' | 'after'> & {target: string | null; connectorId: string | null}
 
 export const usualModule = {
-  ...{enabled: false, singular: null, uniqueFields: [], idempotencyField: null, match: null, exclusions: [], seedMappings: []},
+  enabled: false,
+  singular: null,
+  uniqueFields: [],
+  idempotencyField: null,
+  match: null,
+  exclusions: [],
+  seedMappings: [],
+  onEdited: null,
 } as const
 
 /**

@@ -16,11 +16,13 @@ export type IdempotencyFields = ReadonlyMap<string, string>
 export const readIdempotencyFields = async (db: Db, connection: {org: string; connector: string}): Promise<IdempotencyFields> =>
   new Map((await listIdempotencyFields(db, connection)).map(({module, field}) => [module, field]))
 
+type WritingFlow = {module: string; layout?: string | null | undefined}
+
 /**
  * Returns why the field cannot hold the values that make every create of the module recoverable, or null if it can. `module` is the newest
- * discovery of the module, or null if it has none.
+ * discovery of the module, or null if it has none. `flows` are those that may write the module: the CRM drops fields outside a flow's layout.
  */
-export const findUnfit = (module: DiscoveredModule | null, name: string): string | null => {
+export const findUnfit = (module: DiscoveredModule | null, name: string, flows: readonly WritingFlow[] = []): string | null => {
   const field = module?.fields.find(({apiName}) => apiName === name)
   if (!module || !field) return 'the CRM does not have it'
   if (module.kind === 'subform') return 'rows of a subform are sent with their record'
@@ -28,14 +30,18 @@ export const findUnfit = (module: DiscoveredModule | null, name: string): string
   if (field.length !== null && field.length < idempotencyLength)
     return `it holds ${field.length} characters, and ${idempotencyLength} are needed`
   if (!field.unique) return 'it does not refuse duplicate values'
-  return field.creatable && !field.readOnly ? null : 'a create cannot set it'
+  if (!field.creatable || field.readOnly) return 'a create cannot set it'
+  const layouts = flows.flatMap(flow => (flow.module === module.apiName ? module.layouts?.filter(({id}) => id === flow.layout) : []) ?? [])
+  const without = layouts.find(({fields}) => !fields.includes(name))
+  return without ? `the layout ${without.name}, which a flow names, does not have it` : null
 }
 
-/** Refuses the fields that can no longer hold idempotency values. */
-export const assertFit = (modules: ReadonlyMap<string, DiscoveredModule>, fields: Iterable<readonly [module: string, field: string]>) => {
-  for (const [module, field] of fields) {
-    const why = findUnfit(modules.get(module) ?? null, field)
-    if (why) throw new Refusal('FIELD_NOT_UNIQUE', describeUnfit(module, field, why))
+/** Refuses flows into modules whose field cannot hold idempotency values. */
+export const assertFit = (flows: readonly WritingFlow[], modules: ReadonlyMap<string, DiscoveredModule>, fields: IdempotencyFields) => {
+  for (const module of new Set(flows.map(flow => flow.module))) {
+    const field = fields.get(module)
+    const why = field === undefined ? null : findUnfit(modules.get(module) ?? null, field, flows)
+    if (why) throw new Refusal('FIELD_NOT_UNIQUE', describeUnfit(module, field!, why))
   }
 }
 

@@ -2,6 +2,7 @@ import {type ChangeSignal, openChangeSignal} from './change-signal.ts'
 import {joinParents} from './compose/parents.ts'
 import type {Context} from './context.ts'
 import {planBatch} from './dry-run/dry-run.ts'
+import {keepEdits} from './edits/keep-edits.ts'
 import {addQuestion, findRowDecisions} from './match/match-decisions.ts'
 import {findChainMatches, type MatchFailure, matchRows} from './match/match-rows.ts'
 import {planStep} from './match/plan-rows.ts'
@@ -166,8 +167,10 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
     }
   }
   if (creates.length) await addCreates(pipeline, creates)
-  await remarkOlderValues(ctx, flow, updates)
-  for (const op of updates) addUpdate(pipeline, op)
+  const kept = await keepEdits(ctx, flow, updates, {ours, settled})
+  skipped.push(...kept.skipped)
+  await remarkOlderValues(ctx, flow, kept.updates)
+  for (const op of kept.updates) addUpdate(pipeline, op)
   if (skipped.length === 0) return
   await settleRows(pipeline, settled, skipped)
   releaseRows(pipeline, skipped)
@@ -193,6 +196,7 @@ const linkToParents = async (pipeline: RowPipeline, rows: ImportRow[]): Promise<
 const releaseRows = (pipeline: RowPipeline, rows: ImportRow[]) => {
   const freed = rows.flatMap(row => pipeline.locks.release(row)).sort((a, b) => a.number - b.number)
   if (freed.length === 0) return
+  for (const row of freed) row.known = undefined
   const isKnown = rows.every(({counted}) => counted !== null && LEDGERED.has(counted))
   trackWork(pipeline, isKnown ? planRows(pipeline, freed) : replanRows(pipeline, freed))
 }

@@ -38,7 +38,7 @@ export const findWithValues = (ctx: Context, flow: CompiledFlow, {fields, ...que
 }
 
 /**
- * Fills `row.unchanged`. A query may show a record as it was before a recent write. Records are read by id if another run, or another flow
+ * Fills `row.unchanged`, or `row.known` if the flow keeps edits, which compares later. A query may show a record as it was before a recent write. Records are read by id if another run, or another flow
  * of this run, wrote to the CRM org within the lag.
  */
 export const findUnchanged = async (
@@ -49,6 +49,10 @@ export const findUnchanged = async (
 ): Promise<void> => {
   const {comparedFields: fields} = flow
   if (!fields) return
+  if (flow.edits) {
+    for (const row of rows) row.known = matchesOf(row)
+    return
+  }
   // A row that waits for its parent gets its link later.
   const compared = rows.filter(row => !row.waitsFor && !row.pendingLinks)
   for (const row of compared)
@@ -63,7 +67,8 @@ export const findUnchanged = async (
 export const mayChangeLate = ({lateUpdates}: Pick<Context, 'lateUpdates'>, {key}: Pick<ImportRow, 'key'>, recordId: string): boolean =>
   lateUpdates.waitMs(recordId, key) > 0
 
-const mayBeStale = async (ctx: Context, flow: CompiledFlow): Promise<boolean> => {
+/** Whether a query may show records as they were before a recent write. */
+export const mayBeStale = async (ctx: Context, flow: CompiledFlow): Promise<boolean> => {
   const {dc, crmOrgId} = ctx.connection.connector
   const flows = ctx.snapshot.flows.filter(({moduleNo}) => moduleNo === flow.module.no)
   return flows.length > 1 || (await isWrittenRecently(ctx.db, {dc, crmOrgId, run: ctx.run.no, seconds: lagSecondsOf(ctx)}))

@@ -15,7 +15,9 @@ import {uniqueKeyDigestOf} from '../send/payload-digest.ts'
 export const openIdempotency = async ({config, db, run, snapshot}: OfflineContext): Promise<IdempotencyValueOf | null> => {
   const modules = snapshot.modules.filter(({idempotencyField}) => idempotencyField !== undefined)
   for (const {apiName: module, idempotencyField} of modules) {
-    const why = findUnfit(await findDiscoveredModule(db, {connector: run.connectorId!, module}), idempotencyField!)
+    const discovered = await findDiscoveredModule(db, {connector: run.connectorId!, module})
+    const flows = snapshot.flows.map(({flow}) => flow)
+    const why = findUnfit(discovered, idempotencyField!, flows)
     const message = why && `${describeUnfit(module, idempotencyField!, why)}. ${canContinue(run)}`
     if (message) throw new RunStopped({stopped: 'FIELD_NOT_UNIQUE', message})
   }

@@ -13,6 +13,7 @@ export type ConfiguredModule = {
   idempotencyField: string | null
   match: {by: string[]; onOne?: string; onMany?: string} | null
   exclusions: string[]
+  onEdited?: 'overwrite' | 'keep' | 'ask' | null
   label: string | null
   kind: string | null
   removed: boolean
