@@ -7,7 +7,7 @@ import {isOneModule} from './diff.ts'
 import type {Registry, RegistryModule} from './document.ts'
 
 /** The length of an idempotency value. */
-export const idempotencyLength = 26
+const idempotencyLength = 26
 
 /** Idempotency fields by module. */
 export type IdempotencyFields = ReadonlyMap<string, string>
