@@ -32,6 +32,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     keptEdits: sumOf(run, isKeptEditsAt),
     creditsSaved: Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit),
     questions: run.questions,
+    stale: run.stale,
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,
     pause: run.pause,
