@@ -68,8 +68,8 @@ const tick = () => {
   else if (++last.count > 0xfff) Object.assign(last, {ms: last.ms + 1, count: 0})
 }
 
-/** Encodes an id in 26 characters. Two leading zero bits make the length of 128 bits a multiple of five. */
-const base32 = (bytes: Buffer) => {
+/** Encodes 16 bytes in 26 characters. Two leading zero bits make the length of 128 bits a multiple of five. */
+export const base32 = (bytes: Buffer) => {
   let text = ''
   let held = 0
   let bits = 2

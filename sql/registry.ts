@@ -78,6 +78,7 @@ const CuratedModule = z.object({
   singular: z.string().nullable(),
   order: z.number(),
   uniqueFields: z.array(z.string()),
+  idempotencyField: z.string().nullable(),
   match: z.record(z.string(), z.json()).nullable(),
   exclusions: z.array(z.string()),
   seedMappings: objects,
@@ -91,7 +92,7 @@ export const listCuratedModules = (db: Db, org: string) =>
   db.any(sql.type(CuratedModule)`
     select key, api_name as "apiName", connector_id as "connectorId",
       case when enabled then true when disabled then false end as enabled, singular, position as "order",
-      unique_fields as "uniqueFields", match, exclusions, seed_mappings as "seedMappings", annotations,
+      unique_fields as "uniqueFields", idempotency_field as "idempotencyField", match, exclusions, seed_mappings as "seedMappings", annotations,
       (select on_edited from edit_settings e where e.org_id = m.org_id and module_key = key) as "onEdited"
     from curated_modules m where org_id = ${org} order by position, key`)
 
@@ -102,14 +103,14 @@ export const keepCuratedModules = async (tx: Tx, org: string, modules: readonly 
     modules.map(({key, onEdited = null}) => ({key, onEdited})),
   )
   await tx.query(sql.type(z.object({}))`
-    insert into curated_modules (org_id, key, connector_id, api_name, enabled, disabled, singular, position, unique_fields, match, exclusions,
-      seed_mappings, annotations)
-    select ${org}, key, "connectorId", "apiName", enabled is true, enabled is false, singular, "order", "uniqueFields", nullif(match, 'null'), exclusions,
-      "seedMappings", annotations
+    insert into curated_modules (org_id, key, connector_id, api_name, enabled, disabled, singular, position, unique_fields, idempotency_field, match,
+      exclusions, seed_mappings, annotations)
+    select ${org}, key, "connectorId", "apiName", enabled is true, enabled is false, singular, "order", "uniqueFields", "idempotencyField", nullif(match, 'null'),
+      exclusions, "seedMappings", annotations
     from jsonb_to_recordset(${sql.jsonb(modules)}) as given (key text, "connectorId" text, "apiName" text, enabled boolean, singular text,
-      "order" int, "uniqueFields" jsonb, match jsonb, exclusions jsonb, "seedMappings" jsonb, annotations jsonb)
+      "order" int, "uniqueFields" jsonb, "idempotencyField" text, match jsonb, exclusions jsonb, "seedMappings" jsonb, annotations jsonb)
     on conflict (org_id, key) do update set enabled = excluded.enabled, disabled = excluded.disabled, singular = excluded.singular, position = excluded.position,
-      unique_fields = excluded.unique_fields, match = excluded.match, exclusions = excluded.exclusions,
+      unique_fields = excluded.unique_fields, idempotency_field = excluded.idempotency_field, match = excluded.match, exclusions = excluded.exclusions,
       seed_mappings = excluded.seed_mappings, annotations = excluded.annotations`)
 }
 

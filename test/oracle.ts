@@ -5,10 +5,11 @@ import {sql} from '../sql/database.ts'
 import {type Org, readLog} from './importing.ts'
 import type {TestDeployment} from './test-deployment.ts'
 
-type EndedImport = {org: Org; path: string; run: any; rows: number}
+/** An ended run of one flow. `module`: the module it writes, by default Accounts. */
+type EndedImport = {org: Org; path: string; run: any; rows: number; module?: string}
 
 /** Asserts the invariants after any run of one flow. Returns the final entry of each row and the count of log entries per outcome. */
-export const assertAccounted = async ({db}: TestDeployment, {org, path, run, rows}: EndedImport) => {
+export const assertAccounted = async ({db}: TestDeployment, {org, path, run, rows, module = 'Accounts'}: EndedImport) => {
   const log = await readLog(org.call, `${path}/runs/${run.id}`)
   assert.deepEqual(
     log.map(({seq}) => seq),
@@ -20,7 +21,7 @@ export const assertAccounted = async ({db}: TestDeployment, {org, path, run, row
   if (!run.stop) assert.equal(finals.size, to - from + 1, 'every row has its end')
   assertAttempts(log)
   const outcomes = countBy([...finals.values()], ({outcome}) => outcome)
-  const counted = Object.fromEntries(Object.entries(run.counts.Accounts).filter(([, count]) => count))
+  const counted = Object.fromEntries(Object.entries(run.counts[module]).filter(([, count]) => count))
   assert.deepEqual(counted, outcomes, 'the run counts what the log says')
   await assertClosed(db, run)
   await assertResults(org, path, run, finals, rows)

@@ -98,6 +98,10 @@ export const meanings: Record<Code, string> = {
   REGISTRY_CONFLICT:
     'The configuration has changed since you read it; `registryVersion` is the current version. Read it again, then repeat your change.',
   UNKNOWN_FIELDS: 'Some modules or fields do not exist in the CRM. Correct them, or run a discovery.',
+  FIELD_NOT_UNIQUE:
+    'The field cannot be the idempotency field of its module. It must be a unique text field of at least 26 characters that a create can set.',
+  FIELD_MAPPED:
+    'A flow maps the idempotency field of its module, which imports fill themselves. Remove the mapping, or choose another field.',
   RUN_USED: 'The run was already started by another engine. Authorise a new run.',
   RUN_RETRIED: 'The run has already been retried. Retry the later run.',
   SNAPSHOT_CHANGED:

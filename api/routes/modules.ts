@@ -66,9 +66,9 @@ export default [
     path: '/orgs/:org/config/modules/:module',
     access: {role: 'admin'},
     summary: 'Change the settings of a module',
-    description: `Omitted values stay. Field names must exist in the module or have existed there. ${ofCondition}`,
+    description: `Omitted values stay. Field names must exist in the module or have existed there. \`idempotencyField\` must fit: unique text of at least 26 characters, creatable, and mapped by no import or template. ${ofCondition}`,
     answers: {200: ChangedModule},
-    refusals: [...ofEdit, ...ofNaming, 'LIMIT_MODULES'],
+    refusals: [...ofEdit, ...ofNaming, 'LIMIT_MODULES', 'FIELD_NOT_UNIQUE', 'FIELD_MAPPED'],
     example: {
       params: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', module: 'leads'},
       body: {enabled: true, match: {by: ['Email'], onOne: 'update'}},

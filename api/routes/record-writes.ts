@@ -36,7 +36,15 @@ const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typ
 response, with \`results\` beside it. With \`Prefer: respond-async\` the response is 202, and \`GET /orgs/{org}/writes/{id}\` returns the results.`,
     answers: {200: RecordResults, 202: WriteBegun},
     refusals: [
-      ...(['BATCH_SIZE', 'ROW_KEY_REPEATED', 'NOT_FOUND', 'MODULE_NOT_FOUND', 'SUBFORM_NOT_WRITABLE'] as const),
+      ...([
+        'BATCH_SIZE',
+        'ROW_KEY_REPEATED',
+        'NOT_FOUND',
+        'MODULE_NOT_FOUND',
+        'SUBFORM_NOT_WRITABLE',
+        'FIELD_MAPPED',
+        'FIELD_NOT_UNIQUE',
+      ] as const),
       ...(kind === 'update' ? (['RECORD_REPEATED'] as const) : []),
       ...(['BUSY', 'DAILY_ALLOWANCE_SPENT', 'CRM_REFUSED'] as const),
       ...ofExternalWrite,

@@ -36,7 +36,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'IMPORT_RUNNING', 'FILE_GONE', 'NOT_READY', 'WRITES_PAUSED', 'NO_DISCOVERY', 'RUN_NOT_FOUND'] as const),
       ...(['MODULE_DISABLED', 'LIMIT_MODULES'] as const),
-      ...(['ENCODING_REQUIRED', 'BAD_BYTES'] as const),
+      ...(['ENCODING_REQUIRED', 'BAD_BYTES', 'FIELD_NOT_UNIQUE', 'FIELD_MAPPED'] as const),
       ...(['NOT_YOUR_RUN', 'RUN_USED', 'RUN_CONNECTOR_MISMATCH', 'RUN_RETRIED', 'DRY_RUN', 'NO_FILE', 'SNAPSHOT_CHANGED'] as const),
       ...(['FROM_FUTURE', 'UNREADABLE'] as const),
       ...ofPlan,

@@ -82,7 +82,7 @@ export default [
     description:
       "From a document, or from an import (`fromImport`). Of the import's files, the template keeps columns and reader options, but no rows, names or counts. Until it is shared, only its creator and admins see it. The `ETag` is its version.",
     answers: {201: TemplateMade},
-    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'NOT_READY'],
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'NOT_READY', 'FIELD_MAPPED'],
     example: {
       body: {fromImport: 'imp_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Leads of the fair'},
       answer: {template: templateExample, leftOut: []},
@@ -116,7 +116,7 @@ export default [
     description:
       'Replaces the whole document. Allowed to its creator and to admins. An identical document creates no version, and acknowledges changes in the CRM since. With `If-Match: "3"`, applies only if 3 is still the newest version.',
     answers: {200: TemplateRead},
-    refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'TEMPLATE_CONFLICT', 'TEMPLATE_NAME_TAKEN'],
+    refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'TEMPLATE_CONFLICT', 'TEMPLATE_NAME_TAKEN', 'FIELD_MAPPED'],
     example: {body: templateBodyExample, answer: {template: templateExample}},
     params: OfTemplate,
     body: Template,

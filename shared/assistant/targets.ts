@@ -14,7 +14,7 @@ import {isFillable} from '../mapping/flows/value-issues.ts'
 import {readPersonalFields} from './personal-fields.ts'
 import {readSamplePolicy} from './sample-masking.ts'
 
-/** A field that a column may fill: it exists, is writable and is not excluded. */
+/** A field that a column may fill: it exists, is writable, and neither is excluded nor the idempotency field of its module. */
 export type MappingTarget = {module: string; connectorId: string; field: DiscoveredField; annotation: Annotation | null}
 
 /**
@@ -55,7 +55,8 @@ const readFields = async (tx: Db, registry: Registry, {connectorId, apiName: mod
   const discovered = await findDiscoveredModule(tx, {connector: connectorId, module})
   if (!discovered) throw new Refusal('NO_DISCOVERY', `${module} is not in the newest discovery. Call POST /orgs/{org}/discovery/run first`)
   const annotations = new Map(annotationsOf(registry, curated?.key ?? '').map(one => [one.apiName, one]))
-  const excluded = excludedFields(curated?.exclusions ?? [], [...annotations.values()])
+  const key = curated?.idempotencyField
+  const excluded = excludedFields([...(curated?.exclusions ?? []), ...(key ? [key] : [])], [...annotations.values()])
   return discovered.fields.map(field => {
     const annotation = annotations.get(field.apiName) ?? null
     const isOpen = isFillable(field) && !excluded.has(field.apiName)

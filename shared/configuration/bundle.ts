@@ -11,6 +11,7 @@ import type {Author, Change} from './change.ts'
 import {annotationsOf, diffRegistry} from './diff.ts'
 import {type Registry, RegistryDocument} from './document.ts'
 import {editRegistry, type RegistryEditInput} from './edit.ts'
+import {assertUnmapped} from './idempotency-field.ts'
 import {fieldNames, fieldsNamedBy} from './modules.ts'
 import {findModules} from './name.ts'
 import {assertConnections} from './replace.ts'
@@ -58,6 +59,7 @@ export const applyBundle = async (
     if (!registry) return {registry: before, warnings: []}
     await assertConnections(tx, author.org, registry, ['registry'])
     const warnings = await assertNamed(tx, author.org, registry)
+    assertTemplatesUnmapped(registry, templates)
     const also = diffRegistry(before, registry).length > 0 ? [pushed({registry, libraries, templates})] : []
     return {registry, also, warnings, whole: true}
   })
@@ -72,6 +74,14 @@ const pushed = ({registry, libraries, templates}: {registry: Registry; libraries
   const fields = Object.values(registry.fields).reduce((sum, set) => sum + set.length, 0)
   const after = {modules: registry.modules.length, fields, libraries: libraries.length, templates: templates.length}
   return {page: 'general', subject: 'bundle', before: null, after}
+}
+
+/** Refuses templates that map an idempotency field of the same bundle. */
+const assertTemplatesUnmapped = ({modules}: Registry, templates: Template[]) => {
+  for (const {connectorId, flows} of templates) {
+    const own = modules.filter(one => one.connectorId === connectorId && one.idempotencyField != null)
+    assertUnmapped(flows, new Map(own.map(({apiName, idempotencyField}) => [apiName, idempotencyField!])))
+  }
 }
 
 /** Returns warnings for names that are missing from the newest discovery. Throws for names that no discovery ever contained. */

@@ -10,6 +10,7 @@ export const usualModule = {
   enabled: null,
   singular: null,
   uniqueFields: [],
+  idempotencyField: null,
   match: null,
   exclusions: [],
   seedMappings: [],

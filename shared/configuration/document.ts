@@ -33,6 +33,11 @@ export const moduleValues = {
     ),
   singular: oneLine(z.string().min(1).max(200)).nullable().describe('The name of one record; null: the CRM’s name'),
   uniqueFields: names.describe('API names of fields with unique values'),
+  idempotencyField: ApiName.nullable()
+    .optional()
+    .describe(
+      'A unique text field of at least 26 characters that imports fill in every create, so that a create without an answer is found again. No flow may map it. Null or absent: none',
+    ),
   match: MatchDefaults.nullable().describe('How rows find their records, unless the import defines it; null: no default'),
   exclusions: names.describe('API names of fields that imports do not offer'),
   seedMappings: listOf(DefaultMapping.extend({field: ApiName.describe('API name of the field')}), {most: 500}).describe(

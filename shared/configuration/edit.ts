@@ -7,6 +7,7 @@ import {Refusal} from '../errors.ts'
 import {type Author, type Change, recordChanges} from './change.ts'
 import {diffRegistry, type ValueChange} from './diff.ts'
 import {type Registry, registryBytes} from './document.ts'
+import {assertIdempotencyFields} from './idempotency-field.ts'
 import {loadRegistry, storeRegistry} from './store.ts'
 import {type Condition, holdVersion, logVersion, raiseVersion, type VersionReply} from './version.ts'
 
@@ -40,6 +41,7 @@ export const editRegistry = async <E extends EditResult>(
     if (values.length + also.length === 0) return {...edited, made: null, told: logVersion(condition, null)}
     // A change that only pauses writing must succeed even if the registry is too large.
     if (values.some(({page}) => page !== 'writing')) assertFits(edited.registry)
+    await assertIdempotencyFields(tx, author.org, before, edited.registry)
     if (values.length > 0) await assertRoom(tx, author.org, before, edited.registry)
     const changes = await nameConnections(tx, author.org, values)
     await storeRegistry(tx, author.org, before, edited.registry)

@@ -91,8 +91,9 @@ const replaceModule = (registry: Registry, module: RegistryModule): Registry => 
   modules: registry.modules.map(one => (one.key === module.key ? module : one)),
 })
 
-export const fieldsNamedBy = ({uniqueFields = [], match, exclusions = [], seedMappings = []}: ModulePatch) => [
+export const fieldsNamedBy = ({uniqueFields = [], idempotencyField, match, exclusions = [], seedMappings = []}: ModulePatch) => [
   ...uniqueFields.map((name, at) => ({name, path: ['uniqueFields', at]})),
+  ...(idempotencyField == null ? [] : [{name: idempotencyField, path: ['idempotencyField']}]),
   ...(match?.by ?? []).map((name, at) => ({name, path: ['match', 'by', at]})),
   ...exclusions.map((name, at) => ({name, path: ['exclusions', at]})),
   ...seedMappings.map(({field: name}, at) => ({name, path: ['seedMappings', at, 'field']})),

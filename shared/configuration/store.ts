@@ -23,7 +23,9 @@ export const loadRegistry = async (db: Db, org: string): Promise<Registry> => {
   return {
     settings,
     writing: Object.fromEntries(paused.map(id => [id, {paused: true}])),
-    modules: rows.map(({annotations: _, ...module}) => module as RegistryModule),
+    modules: rows.map(
+      ({annotations: _, idempotencyField, ...module}) => ({...module, ...(idempotencyField && {idempotencyField})}) as RegistryModule,
+    ),
     fields: Object.fromEntries(annotated.map(({key, annotations}) => [key, annotations as Annotation[]])),
   }
 }

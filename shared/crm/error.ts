@@ -105,6 +105,10 @@ export const errorsOf = ({code, details}: Pick<CrmProblem, 'code' | 'details'>):
   ]
 }
 
+/** Returns the record that holds a duplicate value of this field, or null if the CRM refused the record for other reasons. */
+export const findDuplicateOf = (crm: Pick<CrmProblem, 'code' | 'details'>, field: string): string | null =>
+  errorsOf(crm).find(error => error.code === 'DUPLICATE_DATA' && error.field === field)?.recordId ?? null
+
 /** Reads an error code. In older answers the code is a number, or a text under `error`. */
 export const codeOf = (json: unknown): string | null => {
   const {code, error} = asObject(json) ?? {}

@@ -1,5 +1,6 @@
 import type {Pool} from '../../sql/database.ts'
 import {setFlows} from '../../sql/imports.ts'
+import {assertUnmapped, readIdempotencyFields} from '../configuration/idempotency-field.ts'
 import {readModuleSettings} from '../configuration/import-settings.ts'
 import {assertVersion, type Condition} from '../configuration/version.ts'
 import {Refusal} from '../errors.ts'
@@ -32,6 +33,7 @@ export const replaceFlows = (db: Pool, {org, importId, flows: given, condition, 
     const flows = addFlowDefaults(addModuleDefaults(given, stored, settingsOf, known), known.modules)
     const issues = [...findIssues(flows, known), ...(force ? [] : excludedIssues(flows, stored, settingsOf))]
     if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM. Correct the issues listed', {issues})
+    assertUnmapped(flows, await readIdempotencyFields(tx, {org, connector}))
     const {version} = await setFlows(tx, {no, flows, state: 'ready'})
     return {flows, version, warnings: optionWarnings(flows, known.modules)}
   })

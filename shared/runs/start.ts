@@ -10,6 +10,7 @@ import {findSettings} from '../../sql/registry.ts'
 import {insertCursors} from '../../sql/run-cursors.ts'
 import {insertSnapshot} from '../../sql/run-snapshots.ts'
 import {findDryRun, lockRun, queueRun, type Run, setRunJob} from '../../sql/runs.ts'
+import {assertFit, assertUnmapped, readIdempotencyFields} from '../configuration/idempotency-field.ts'
 import {usualSettings} from '../configuration/settings.ts'
 import {assertWritable} from '../crm/connectors/writing.ts'
 import type {DiscoveredModule} from '../crm/discovered.ts'
@@ -121,14 +122,17 @@ const lockOwnRun = async (tx: Tx, {org, person, admin}: StartCaller, {id, connec
   return run
 }
 
-type SnapshotOptions = Pick<Parameters<typeof takeSnapshot>[0], 'before' | 'rows'> & Pick<Start, 'isScheduled'>
+type SnapshotOptions = Pick<Parameters<typeof takeSnapshot>[0], 'before' | 'rows' | 'idempotencyFields'> & Pick<Start, 'isScheduled'>
 
 const freezeImport = async (tx: Tx, {org, found}: {org: string; found: Import}, more: SnapshotOptions): Promise<Snapshot> => {
   const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
   const flows = Flows.parse(found.flows)
   const issues = findIssues(flows, known)
   if (issues.length) throw new Refusal('NOT_READY', 'The flows no longer fit the files or the CRM. Fix the listed issues', {issues})
-  return freezeFlows(tx, {org, found, flows, known}, more)
+  const idempotencyFields = await readIdempotencyFields(tx, {org, connector: found.connectorId})
+  assertUnmapped(flows, idempotencyFields)
+  assertFit(flows, known.modules, idempotencyFields)
+  return freezeFlows(tx, {org, found, flows, known}, {...more, idempotencyFields})
 }
 
 type FreezeFlowsInput = {org: string; found: Pick<Import, 'no' | 'connectorId'>; flows: Flow[]; known: FlowSurroundings}

@@ -28,21 +28,21 @@ const defaultLagSeconds = 60
 const longestSeconds = 300
 
 /** A separate org in the service and in the CRM, so that the faults of concurrent imports do not affect each other. */
-export type Lane = {here: Deployment; key: string; org: Org; other: string}
+export type Lane = {here: Deployment; key: string; org: Org; other: string; isIdempotent: boolean}
 
-/** Opens lanes one after another, because the discovery worker reads each org. */
-export const openChaosRuns = (here: Deployment) => {
+/** Opens lanes one after another, because the discovery worker reads each org. `isIdempotent`: leads have an idempotency field. */
+export const openChaosRuns = (here: Deployment, {isIdempotent = false} = {}) => {
   let last: Promise<unknown> = Promise.resolve()
   let opened = 0
   return (): Promise<Lane> => {
     const n = ++opened
-    const lane = last.then(() => openLane(here, n))
+    const lane = last.then(() => openLane(here, {n, isIdempotent}))
     last = lane.catch(() => {})
     return lane
   }
 }
 
-const openLane = async (here: Deployment, n: number): Promise<Lane> => {
+const openLane = async (here: Deployment, {n, isIdempotent}: {n: number; isIdempotent: boolean}): Promise<Lane> => {
   const key = `chaos${n}`
   const [user, other] = [`${key}@chaos.example`, `${key}-other@chaos.example`]
   const person = {lastName: 'Chaos', profile: 'Administrator', role: 'CEO'}
@@ -56,13 +56,18 @@ const openLane = async (here: Deployment, n: number): Promise<Lane> => {
       {email: other, firstName: 'Other', ...person},
     ],
   })
+  if (isIdempotent) here.crm.addField(key, 'Leads', {name: idempotencyField, type: 'text', length: 40, unique: true})
   const org = await openOrg(here, user)
   // Under load, a read may exceed the short time-out, so the discovery is retried.
   const isRead = async () => Boolean((await org.call('GET', `/orgs/${org.org}/discovery/latest`)).body.discovery)
   for (let tried = 1; tried < 5 && !(await isRead()); tried++)
     await ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
-  return {here, key, org, other}
+  if (isIdempotent) await ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Leads`, {idempotencyField}), 200)
+  return {here, key, org, other, isIdempotent}
 }
+
+/** The idempotency field of the leads in lanes that have one. */
+export const idempotencyField = 'Import_Key'
 
 export type Cell = {file: ChaosFile; fault: ChaosFault; seed: number}
 
@@ -75,9 +80,18 @@ export const playCell = async (lane: Lane, {file, fault, seed}: Cell): Promise<V
   const second = secondOf(lane)
   const modules = [...new Set(laid.parts.map(({module}) => module))]
   const faults = fault.lay({dice, org: lane.key, modules, second})
-  const played = await playCase(lane, {laid, faults, switches: fault.switches?.(second) ?? {}, imports: file.imports ?? 1})
-  return played.verdicts
+  const {verdicts, chains} = await playCase(lane, {laid, faults, switches: fault.switches?.(second) ?? {}, imports: file.imports ?? 1})
+  if (lane.isIdempotent) verdicts.at(-1)!.says.push(...findDoubts(chains))
+  return verdicts
 }
+
+/** Returns the log entries of creates that may have made a second record, or whose record may be another one. A lane with an idempotency field has none. */
+export const findDoubts = (chains: EndedRunState[][]): string[] =>
+  chains
+    .flat()
+    .flatMap(({log}) => log)
+    .filter(({code, outcome}) => code === 'MAYBE_MADE' || code === 'SENT_BEFORE' || outcome === 'made_after_no_answer')
+    .map(({rowKey, outcome, code}) => `${rowKey} is ${outcome} ${code}`)
 
 /** Returns the real seconds per second of the rig. */
 export const secondOf = ({here}: Lane) => here.config.CRM_TIMEOUT_SECONDS / rigTimeoutSeconds
@@ -169,13 +183,17 @@ const tell = async (lane: Lane, laid: Case, one: Under): Promise<EndedRunState> 
   return {...(await reportEnded(lane.org, {...one, laid})), usedRows: (await useOf(lane.org)).used}
 }
 
-/** Returns the records that the second delivery of a request created. No client can know about them. */
-const repeatedIn = ({here, key}: Lane) =>
-  new Set(
-    here.crm
-      .journal({org: key, method: 'POST', committed: true})
+/**
+ * Returns the records that the second delivery of a request created. Only a client with an idempotency field can know about them, so for such
+ * a lane there are none.
+ */
+const repeatedIn = ({here, key, isIdempotent}: Lane) => {
+  const repeated = isIdempotent ? [] : here.crm.journal({org: key, method: 'POST', committed: true})
+  return new Set(
+    repeated
       .filter(({outcome}) => outcome === 'repeated')
       .flatMap(({answer}) => (answer?.data ?? []).map((entry: any) => String(entry.details?.id))),
   )
+}
 
 const hashOf = (text: string) => [...text].reduce((hash, letter) => (Math.imul(hash, 31) + letter.charCodeAt(0)) >>> 0, 7) % 1_000_000

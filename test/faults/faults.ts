@@ -6,7 +6,7 @@ import {printMatrix} from './table.ts'
 
 /**
  * `npm run faults [-- --only R1,R5 --seed 1 --seeds 20 --rows 3000 --points after_send:2 --json]`: causes faults and checks what must hold
- * during and after them. `seeds`, `rows` and `points` apply to R1. R19 also takes `seeds`, and `--cells "COQL lag 30 s;updates only"`.
+ * during and after them. `seeds`, `rows` and `points` apply to R1. R19 and R20 also take `seeds`, and `--cells "COQL lag 30 s;updates only"`.
  * Exits with 1 if a row does not hold.
  */
 const {values} = parseArgs({
@@ -23,9 +23,10 @@ const {values} = parseArgs({
 
 /**
  * Returns the time limit of a scenario. A scenario takes one or two minutes, or six on a busy machine. A seed takes ten seconds and is
- * abandoned after 90. R19 needs a minute per seed.
+ * abandoned after 90. R19 and R20 need a minute per seed.
  */
-const longestSeconds = ({row}: {row: string}) => (row === 'R1' ? 120 + 60 * asked.seeds : row === 'R19' ? 300 + 180 * asked.seeds : 400)
+const longestSeconds = ({row}: {row: string}) =>
+  row === 'R1' ? 120 + 60 * asked.seeds : ['R19', 'R20'].includes(row) ? 300 + 180 * asked.seeds : 400
 
 const asked = {
   ...{seed: Number(values.seed), seeds: Number(values.seeds), rows: Number(values.rows)},

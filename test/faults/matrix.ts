@@ -17,6 +17,7 @@ import {memory} from './r16-memory.ts'
 import {apiDeaths} from './r17-api-deaths.ts'
 import {fullDisk} from './r18-full-disk.ts'
 import {chaos} from './r19-chaos.ts'
+import {idempotency} from './r20-idempotency.ts'
 import type {Scenario} from './scenario.ts'
 
 /** The fault matrix, in its order. */
@@ -40,4 +41,5 @@ export const MATRIX: readonly Scenario[] = [
   apiDeaths,
   fullDisk,
   chaos,
+  idempotency,
 ]

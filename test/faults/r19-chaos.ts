@@ -1,4 +1,3 @@
-import type {Deployment} from '../deployment.ts'
 import {CHAOS_FAULTS} from './chaos-faults.ts'
 import {CHAOS_FILES} from './chaos-files.ts'
 import {type Cell, chaosEnvironment, openChaosRuns, playCell} from './chaos-lane.ts'
@@ -6,8 +5,8 @@ import {standWorker} from './fleet.ts'
 import {addAll, ERRORS, type Verdict} from './judge.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
-const lanes = 24
-const timeoutSeconds = 1
+export const cellsAtOnce = 24
+export const timeoutSeconds = 1
 
 /** All faults of the CRM's wire × all kinds of files, each cell with every seed; the cells run in parallel. */
 export const chaos: Scenario = {
@@ -15,10 +14,10 @@ export const chaos: Scenario = {
   fault: 'COQL lags or is empty, requests arrive late or twice, answers are short or name wrong ids, the clock of the CRM jumps',
   goal: 'no row lost, double, of a wrong record or an old value that nothing tells of; but for a request that the network delivers twice',
   async play(stage) {
-    const environment = chaosEnvironment(timeoutSeconds, 2 * lanes)
+    const environment = chaosEnvironment(timeoutSeconds, 2 * cellsAtOnce)
     const here = await stage.open({workers: ['discovery'], environment, crm: {journal: {limit: 5_000}}})
     await standWorker(here, stage, environment)
-    await playCells(here, stage, listCells(stage.asked))
+    await playCells(stage, {cells: listCells(stage.asked), nextLane: openChaosRuns(here)})
   },
 }
 
@@ -32,11 +31,13 @@ export const listCells = ({seed: first, seeds, cells: named}: {seed: number; see
 
 export const nameOf = ({fault, file}: Omit<Cell, 'seed'>) => `${fault.name} × ${file.name}`
 
-const playCells = async (here: Deployment, stage: Stage, cells: Cell[]) => {
+type PlayCells = {cells: Cell[]; nextLane: ReturnType<typeof openChaosRuns>}
+
+/** Plays the cells in parallel, and reports the cells with errors and what the service said about rows. */
+export const playCells = async (stage: Stage, {cells, nextLane}: PlayCells) => {
   const waiting = [...cells]
   const found = new Map<string, {seed: number; verdict: Verdict}[]>()
   const told = {rows: 0, unanswered: 0, failed: 0, twice: 0, needless: 0}
-  const nextLane = openChaosRuns(here)
   const walk = async () => {
     const lane = await nextLane()
     for (let cell = waiting.shift(); cell; cell = waiting.shift()) {
@@ -52,7 +53,7 @@ const playCells = async (here: Deployment, stage: Stage, cells: Cell[]) => {
       }
     }
   }
-  await Promise.all(Array.from({length: Math.min(lanes, cells.length)}, walk))
+  await Promise.all(Array.from({length: Math.min(cellsAtOnce, cells.length)}, walk))
   for (const [name, count] of Object.entries(told)) stage.figure(name === 'rows' ? name : `${name}, told`, count)
   for (const [name, verdicts] of found) for (const line of describeWrong(name, verdicts)) stage.expect(false, line)
 }

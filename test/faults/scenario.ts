@@ -14,7 +14,7 @@ export type Scenario = {
   play(stage: Stage): Promise<void>
 }
 
-/** Options of the command line. `seeds`, `rows` and `points` apply to rows with imports under seeds, `cells` to R19. */
+/** Options of the command line. `seeds`, `rows` and `points` apply to rows with imports under seeds, `cells` to R19 and R20. */
 export type PlayScenarioInput = {seed: number; seeds: number; rows: number; points?: string[] | undefined; cells?: string[] | undefined}
 
 /** The tools of a scenario. What it reports here is shown in its line of the table. */

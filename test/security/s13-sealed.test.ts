@@ -7,9 +7,11 @@ import {openTools} from '../../api/open-deps.ts'
 import {readConfig} from '../../shared/config.ts'
 import {openAccess, openRefresh} from '../../shared/crm/sealed.ts'
 import {openSecret} from '../../shared/notifications/signature.ts'
-import {type KeyRing, open} from '../../shared/security/secrets.ts'
+import {sealedAs} from '../../shared/runs/idempotency-values.ts'
+import {type KeyRing, open, seal} from '../../shared/security/secrets.ts'
 import {openLog} from '../../shared/telemetry/log.ts'
 import {sql} from '../../sql/database.ts'
+import {keepIdempotencyKey} from '../../sql/idempotency.ts'
 import {openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
 import {makeTemplate, seldom} from '../schedules.ts'
@@ -29,6 +31,7 @@ type Opener = (ring: KeyRing, id: string, sealed: string) => string
 const columns: Record<string, Opener> = {
   'grants.access_sealed': openAccess,
   'grants.refresh_sealed': openRefresh,
+  'idempotency_keys.sealed': (ring, id, sealed) => open(ring, sealed, sealedAs(id)),
   'schedules.credentials': (ring, id, sealed) => open(ring, sealed, id),
   'webhook_endpoints.old_secret_sealed': openSecret,
   'webhook_endpoints.secret_sealed': openSecret,
@@ -46,12 +49,14 @@ const fill = async () => {
     const source = {kind: 'https', url: 'https://files.example/a.csv', bearer: `of-${connector}`}
     await ok(call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source}), 201)
   }
+  for (const org of [home.org, (await house.makeOrg()).org])
+    await keepIdempotencyKey(house.db, {org, sealed: seal(house.config.SECRETS_KEYS, 'key', sealedAs(org))})
   return {...home, connectors}
 }
 
 const readSealed = async (column: string) => {
   const [table, name] = column.split('.').map(part => sql.identifier([part]))
-  const id = sql.identifier([column.startsWith('grants') ? 'connector_id' : 'id'])
+  const id = sql.identifier([column.startsWith('grants') ? 'connector_id' : column.startsWith('idempotency') ? 'org_id' : 'id'])
   return (await house.db.any(sql.unsafe`select ${id} as id, ${name!} as text from ${table!} where ${name!} is not null`)) as {
     id: string
     text: string

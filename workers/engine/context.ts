@@ -2,6 +2,7 @@ import type {Config} from '../../shared/config.ts'
 import type {Connection} from '../../shared/crm/crm.ts'
 import type {SlotShare} from '../../shared/crm/limits/budget.ts'
 import type {Snapshot} from '../../shared/mapping/flows/snapshot.ts'
+import type {IdempotencyValueOf} from '../../shared/runs/idempotency-values.ts'
 import type {Storage} from '../../shared/storage/storage.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import type {Hot, Pool} from '../../sql/database.ts'
@@ -24,6 +25,8 @@ export type Context = OfflineContext & {
   values: ValueStore
   lateUpdates: LateUpdates
   crmClock: CrmClock
+  /** Returns the idempotency value of a row. Null if no module of the run has an idempotency field. */
+  idempotencyValueOf: IdempotencyValueOf | null
   /** The number of consecutive single-record requests that the CRM refused as a whole. */
   refusedSingles: {count: number}
 }

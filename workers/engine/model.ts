@@ -40,8 +40,10 @@ export type ImportRow = {
   confirmed?: Record<string, unknown>
   /** Fields that were left out of the payload, because a person edited them. They are logged with the row's next entry. */
   keptEdits?: string[]
-  /** Whether the payload has a unique key, by which a lost create can be found again. */
+  /** Whether the create sends a unique key, by which a lost create can be found again. */
   hasUniqueKey: boolean
+  /** The idempotency value that the row's create sends besides the payload. Other rows, updates and comparisons never see it. */
+  idempotency?: {field: string; value: string}
   /** The number of the last attempt that was sent or logged. */
   attempt: number
   /** The number of unanswered sends of this row in this run. */

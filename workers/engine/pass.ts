@@ -9,6 +9,7 @@ import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from './model
 import {measureNestable, type NestedChunk, type NestedReader, openNestedReader} from './read/nested-reader.ts'
 import {openPassCounts, type PassCounts} from './read/pass-counts.ts'
 import {readChunks} from './read/read-rows.ts'
+import {addIdempotencyValue} from './recover/idempotency-value.ts'
 import {findInheritedRows, type InheritedRow, isInheritedRow, isInRange, resumeRow} from './recover/inherited-rows.ts'
 import {keepNewest} from './recover/newest-ids.ts'
 import {
@@ -107,6 +108,7 @@ const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, options: Pr
   for (const composed of [...inherited.values(), ...(await composeRows(ctx, flow, mine, questions))]) {
     if (!isInheritedRow(composed)) counts.noteUnmapped(composed)
     const question = isInheritedRow(composed) ? undefined : questions.get(composed.number)
+    if (!isInheritedRow(composed)) addIdempotencyValue(ctx, flow, composed, question)
     const one = question && !isInheritedRow(composed) ? resumeRow(ctx, flow, composed, question) : composed
     if (isInheritedRow(one)) standing.push(one)
     else if (isRow(one)) rows.push(nestable.has(one.number) ? Object.assign(one, {nestable: nestable.get(one.number)}) : one)

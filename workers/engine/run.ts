@@ -25,6 +25,7 @@ import {compilePatchPlan} from './patch/build-patches.ts'
 import {runPatchPass} from './patch/patch-pass.ts'
 import {executeIsolated, mostCrashes, needsIsolation} from './recover/crash-isolation.ts'
 import {openCrmClock} from './recover/crm-clock.ts'
+import {openIdempotency} from './recover/idempotency-value.ts'
 import {openLateUpdates} from './recover/late-updates.ts'
 import {handoverSecondsOf, holdLease, type Lease} from './recover/lease.ts'
 import {settleOpenSends} from './recover/settle-open-sends.ts'
@@ -162,6 +163,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   const shut = findWriteBlock(await findWriteStatus(db, run.no), run)
   if (shut) throw shut
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
+  const idempotencyValueOf = await openIdempotency(offline)
   const connection = await openConnection(offline, crm)
   const config = {...offline.config, CRM_LAG_SECONDS: Math.max(offline.config.CRM_LAG_SECONDS, connection.lagSeconds)}
   const slots = budget.open(connection.connector, run.no)
@@ -170,6 +172,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     ...offline,
     config,
     connection,
+    idempotencyValueOf,
     slots,
     expressions,
     lookups: openLookups(),

@@ -1,5 +1,6 @@
+import {describeUnfit, findUnfit, readIdempotencyFields} from '../../shared/configuration/idempotency-field.ts'
 import type {Connection, RecordAnswer, WriteAnswer} from '../../shared/crm/crm.ts'
-import {describeProblem, isCrowded} from '../../shared/crm/error.ts'
+import {describeProblem, findDuplicateOf, isCrowded} from '../../shared/crm/error.ts'
 import type {SlotShare} from '../../shared/crm/limits/budget.ts'
 import {mostOfSmall} from '../../shared/crm/record-calls.ts'
 import {Refusal} from '../../shared/errors.ts'
@@ -7,9 +8,11 @@ import {writeRecords} from '../../shared/jobs.ts'
 import type {AdmissionUnit, AdmittedUnit} from '../../shared/runs/external/admit.ts'
 import {type RecordItem, RecordsRequest} from '../../shared/runs/external/records.ts'
 import type {WriteEnd} from '../../shared/runs/external/settle.ts'
+import {openIdempotencyValues} from '../../shared/runs/idempotency-values.ts'
 import {findDiscoveredModule} from '../../sql/discoveries.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {findWrite, type ItemResult, keepUnsent, type Write} from '../../sql/writes.ts'
+import {madeEarlier} from '../engine/settle/log-entries.ts'
 import {sayRefusal} from '../engine/settle/refusal-words.ts'
 import {type Work, worker} from '../worker.ts'
 import {finishWrite} from './finish.ts'
@@ -38,14 +41,16 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
   const {module, moduleNo, flowNo, items} = request
   if (!(await isOpenOrg(work.db, write.org))) throw new Refusal('ORG_CLOSED', 'This org is closed', {written: false})
   const [connection, unique] = await Promise.all([work.crm.open(write.connectorId, {slots: 'own'}), listUnique(work, write, module)])
+  const idempotency = await openIdempotency(work, write, module)
   const slots = openShare(work, connection.connector)
   try {
-    const call = callOf(connection, write, request)
+    const call = callOf(connection, write, request, idempotency)
     const isLarge = items.length > mostOfSmall
-    const units = items.map(item => unitOf(item, unique))
+    const units = items.map(item => unitOf(item, {unique, isIdempotent: idempotency !== null}))
     await sendUnits(work, {
       ...{write, module: moduleNo, flow: flowNo, kind: kindOf(write), units, slots, isLarge},
-      transmit: (admitted, options) => transmit(slots, kindOf(write), admitted, () => call(admitted, options)),
+      transmit: (admitted, options) =>
+        transmit(slots, {kind: kindOf(write), field: idempotency?.field ?? null}, admitted, () => call(admitted, options)),
     })
   } finally {
     await slots.close()
@@ -61,19 +66,37 @@ const listUnique = async ({db}: Work, {connectorId}: Write, module: string) =>
     .filter(({unique}) => unique)
     .map(({apiName}) => apiName)
 
-const unitOf = ({at, rowKey, rowNumber, recordId, payload}: RecordItem, unique: string[]): AdmissionUnit => ({
+const unitOf = (
+  {at, rowKey, rowNumber, recordId, payload}: RecordItem,
+  {unique, isIdempotent}: {unique: string[]; isIdempotent: boolean},
+): AdmissionUnit => ({
   at,
   parent: null,
   rows: [
     {
       ...{key: rowKey, number: rowNumber ?? null, target: recordId ?? null},
-      witness: unique.some(name => payload[name] !== undefined && payload[name] !== null && payload[name] !== ''),
+      witness: isIdempotent || unique.some(name => payload[name] !== undefined && payload[name] !== null && payload[name] !== ''),
     },
   ],
 })
 
+type Idempotency = {field: string; deriveValue(rowKey: string): string}
+
+/**
+ * Opens the idempotency values of a create's module. Returns null for updates, and for a module without an idempotency field. Refuses the
+ * write if the newest discovery has a field that no longer refuses duplicates.
+ */
+const openIdempotency = async ({db, config}: Work, {org, runId: run, connectorId: connector, kind}: Write, module: string) => {
+  const field = kind === 'create' ? (await readIdempotencyFields(db, {org, connector})).get(module) : undefined
+  if (field === undefined) return null
+  const why = findUnfit(await findDiscoveredModule(db, {connector, module}), field)
+  if (why) throw new Refusal('FIELD_NOT_UNIQUE', describeUnfit(module, field, why), {written: false})
+  const derive = await openIdempotencyValues({db, ring: config.SECRETS_KEYS}, {org, run})
+  return {field, deriveValue: (rowKey: string) => derive(module, rowKey)}
+}
+
 /** Makes the CRM call of a write. If the process is asked to stop, a write in progress is completed first. */
-const callOf = (connection: Connection, write: Write, {module, automations, items}: RecordsRequest) => {
+const callOf = (connection: Connection, write: Write, {module, automations, items}: RecordsRequest, idempotency: Idempotency | null) => {
   const itemOf = new Map(items.map(item => [item.at, item]))
   return (units: AdmittedUnit[], {signal, mayLeave}: Parameters<SendInput['transmit']>[1]): Promise<WriteAnswer> => {
     const options = {automations, mayLeave: () => !signal.aborted && mayLeave()}
@@ -84,21 +107,32 @@ const callOf = (connection: Connection, write: Write, {module, automations, item
     }
     return connection.createRecords(
       module,
-      mine.map(({payload}) => payload),
+      mine.map(({payload, rowKey}) => (idempotency ? {...payload, [idempotency.field]: idempotency.deriveValue(rowKey)} : payload)),
       options,
     )
   }
 }
 
-const transmit = async (slots: SlotShare, kind: Kind, units: AdmittedUnit[], call: () => Promise<WriteAnswer>): Promise<SentUnits> => {
+/** The kind of a write, and the idempotency field of its creates, if there is one. */
+type WriteShape = {kind: Kind; field: string | null}
+
+const transmit = async (
+  slots: SlotShare,
+  shape: WriteShape,
+  units: AdmittedUnit[],
+  call: () => Promise<WriteAnswer>,
+): Promise<SentUnits> => {
   const {results: answers, whole = null} = await call().catch(error => notAsked(units, error))
   if (whole && isCrowded(whole.crm)) await slots.cut()
-  const judged = units.map(({at}, n) => judge(kind, at, answers[n]!))
+  const judged = units.map(({at}, n) => judge(shape, at, answers[n]!))
   return {ends: judged.map(({end}) => end), results: judged.map(({result}) => result), problem: whole}
 }
 
-/** Turns the CRM's answer for one row into the row's outcome and the caller's result. */
-const judge = (kind: Kind, at: number, answer: RecordAnswer): {end: WriteEnd; result: ItemResult} => {
+/**
+ * Turns the CRM's answer for one row into the row's outcome and the caller's result. A duplicate of the row's idempotency value is the record
+ * that an earlier request for the row created.
+ */
+const judge = ({kind, field}: WriteShape, at: number, answer: RecordAnswer): {end: WriteEnd; result: ItemResult} => {
   if (answer.ok) {
     const {recordId} = answer
     const outcome = kind === 'create' ? 'created' : 'updated'
@@ -106,6 +140,12 @@ const judge = (kind: Kind, at: number, answer: RecordAnswer): {end: WriteEnd; re
   }
   if (!answer.sent) return {end: {outcome: 'unsent'}, result: refusedUnsent(at, answer.refusal)}
   const {crm, duplicateOf} = answer
+  const own = crm.unanswered || field === null ? null : findDuplicateOf(crm, field)
+  if (own !== null)
+    return {
+      end: {outcome: 'created', recordId: own, message: madeEarlier.message},
+      result: {at, result: {ok: true, recordId: own, outcome: 'created'}, again: false},
+    }
   const result = {ok: false, error: describeProblem(crm), crm, ...(duplicateOf !== null && {duplicateOf})}
   if (crm.unanswered)
     return {

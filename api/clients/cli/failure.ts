@@ -119,6 +119,8 @@ const NEXT: Record<string, string> = {
   TEMPLATE_CONFLICT: 'The template has changed. Check it with `lading templates show`, then run the command again',
   SCHEDULE_CONFLICT: 'The schedule has changed. Check it with `lading schedules show`, then run the command again',
   UNKNOWN_FIELDS: 'Correct the names. If they are new in the CRM, read it again: lading discover',
+  FIELD_NOT_UNIQUE: 'Correct the field in the CRM and run `lading discover`, or set another `idempotencyField` in the module',
+  FIELD_MAPPED: 'Remove the mapping of the field, or set another `idempotencyField` in the module',
   LIBRARY_MANAGED: 'Use a session for libraries managed by people, and an API token for those managed by the repository',
 }
 

@@ -14,10 +14,11 @@ import {findLayoutLimits, writeOptions} from './write-options.ts'
 export const SNAPSHOT_FORMAT = 6
 
 /**
- * Returns the oldest format with everything that the flows use, so that previous builds can execute the run: 5 nested rows, 6 write
- * options, value maps and edited values.
+ * Returns the oldest format with everything that the run uses, so that previous builds can execute the run: 5 nested rows, 6 write
+ * options, value maps, edited values and idempotency fields.
  */
-export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => {
+export const formatOf = ({flows, modules}: Pick<Snapshot, 'flows' | 'modules'>): number => {
+  if (modules.some(({idempotencyField}) => idempotencyField)) return SNAPSHOT_FORMAT
   if (flows.some(({edits, flow}) => edits || statesEdits(flow) || statesOptions(flow) || mapsValues(flow))) return SNAPSHOT_FORMAT
   return flows.some(({nested}) => nested) ? 5 : 4
 }
@@ -79,13 +80,17 @@ export type SnapshotSource = z.infer<typeof SnapshotSource>
 export const rowsToRead = ({rows, struck = 0}: SnapshotSource, {from = 1, to = rows}: RowRange = {}): number =>
   Math.min(rows - struck, Math.max(0, Math.min(to, rows) - from + 1))
 
-/** A module in a snapshot. `namingField` is the field by which users know its records. */
+/**
+ * A module in a snapshot. `namingField` is the field by which users know its records. `idempotencyField` is filled in every create with a
+ * value of its row.
+ */
 const SnapshotModule = z.object({
   no: z.number(),
   apiName: z.string(),
   label: z.string(),
   fields: z.array(Field),
   namingField: z.string().nullable().optional(),
+  idempotencyField: z.string().optional(),
 })
 export type SnapshotModule = z.infer<typeof SnapshotModule>
 
@@ -144,6 +149,8 @@ type SnapshotInput = {
   sources: SnapshotSource[]
   flows: Flow[]
   modules: Map<string, DiscoveredModule>
+  /** The idempotency fields by module. */
+  idempotencyFields?: ReadonlyMap<string, string>
   /** Seed of the random numbers. Only the first run of a chain uses it. */
   seed: string
   before?: Lineage | null
@@ -167,6 +174,7 @@ export const takeSnapshot = ({
   before = null,
   rows,
   decidedUpTo = 0,
+  idempotencyFields = new Map(),
   edits = {org: null, modules: new Map(), usual: 'overwrite'},
   ...given
 }: SnapshotInput): Snapshot => {
@@ -182,7 +190,11 @@ export const takeSnapshot = ({
     discovery,
     takenAt: new Date().toISOString(),
     sources,
-    modules: names.map(name => shapeModule(modules.get(name)!, lineage.modules.indexOf(name) + 1, flows)),
+    modules: names.map(name => {
+      const idempotencyField = idempotencyFields.get(name)
+      const module = shapeModule(modules.get(name)!, lineage.modules.indexOf(name) + 1, flows)
+      return idempotencyField === undefined ? module : {...module, idempotencyField}
+    }),
     flows: stored.map((flow, at) => ({
       no: lineage.flows.findIndex(({id}) => id === flow.id) + 1,
       sourceNo: sources.find(({id}) => id === flow.sourceId)!.no,

@@ -11,6 +11,7 @@ import {
   updateTemplate,
 } from '../../../sql/templates.ts'
 import type {Author} from '../../configuration/change.ts'
+import {assertUnmapped, readIdempotencyFields} from '../../configuration/idempotency-field.ts'
 import {invalid} from '../../configuration/modules.ts'
 import {assertVersion, type Condition} from '../../configuration/version.ts'
 import {Refusal} from '../../errors.ts'
@@ -77,9 +78,11 @@ export const removeTemplate = (db: Pool, asker: Editor, {id, condition}: Templat
     await recordTemplate(tx, asker, before, {subject: 'template.deleted', before: versionOf(before), after: null})
   })
 
-const assertConnection = async (db: Db, org: string, {connectorId}: Template) => {
+/** Refuses a connection of another org, and flows that map an idempotency field of the connection. */
+const assertConnection = async (db: Db, org: string, {connectorId, flows}: Template) => {
   if (connectorId !== null && !(await findConnector(db, {org, id: connectorId})))
     throw invalid([{code: 'custom', path: ['connectorId'], message: 'No such connection. GET …/connectors lists them'}])
+  if (connectorId !== null) assertUnmapped(flows, await readIdempotencyFields(db, {org, connector: connectorId}))
 }
 
 export const knownNow = async (db: Db, org: string, {connectorId, flows}: Template) =>

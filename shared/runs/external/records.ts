@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import type {Db, Tx} from '../../../sql/database.ts'
 import {numberName} from '../../../sql/external-runs.ts'
+import {assertUnmapped, readIdempotencyFields} from '../../configuration/idempotency-field.ts'
 import {recordsAtOnce} from '../../crm/record-calls.ts'
 import {findModule} from '../../crm/records/module.ts'
 import {Refusal} from '../../errors.ts'
@@ -83,9 +84,15 @@ const repeated = (values: (string | undefined)[]) => {
 
 type RecordsTarget = {org: string; connector: string; module: string}
 
-/** Refuses a subform module, and items that contain a subform field. Subform rows have their own route, because each of them is metered. */
+/**
+ * Refuses a subform module, and items that contain a subform field. Subform rows have their own route, because each of them is metered. Also
+ * refuses items that contain the module's idempotency field.
+ */
 export const assertWhole = async (db: Db, recordsTarget: RecordsTarget, {items}: {items: Items}) => {
   const {kind, fields} = await findModule(db, recordsTarget)
+  const {module} = recordsTarget
+  const named = items.map(({payload}) => ({module, fields: Object.keys(payload).map(field => ({field}))}))
+  assertUnmapped(named, await readIdempotencyFields(db, recordsTarget))
   const field = fields.find(({apiName, subform}) => subform && items.some(({payload}) => Object.hasOwn(payload, apiName)))?.apiName
   if (kind !== 'subform' && !field) return
   const what = field ? `${field} holds subform rows, which` : 'Subform rows'

@@ -23,7 +23,7 @@ import {type Counts, openCounts} from './counts.ts'
 
 /** How one row of a batch ended. `mayGoOn`: the CRM may still be processing the request. `unsent`: the row was not sent to the CRM. */
 export type WriteEnd =
-  | {outcome: 'created' | 'updated'; recordId: string}
+  | {outcome: 'created' | 'updated'; recordId: string; code?: string; message?: string}
   | {outcome: 'refused'; code: string; message: string}
   | {outcome: 'unanswered'; message: string; code?: string; mayGoOn?: boolean}
   | {outcome: 'unsent'}

@@ -22,8 +22,8 @@ export type AnsweredBatch = {batches: number[]; made: Claim[]}
 /**
  * Decides whether a row with an unanswered create may claim the record that the CRM names as its duplicate. This connection's user must
  * have created the record since the chain began. No other row of any run at the CRM org may hold it. `later`: a create of another run,
- * still in flight, may have made it. The batch is published as answered first, so that two runs never wait for each other here. Source:
- * specification, entry 2.
+ * still in flight, may have made it. A record that holds the row's idempotency value is the row's, whatever its creator and creation time.
+ * The batch is published as answered first, so that two runs never wait for each other here. Source: specification, entry 2.
  */
 export const judgeClaims = async (
   ctx: Context,
@@ -49,18 +49,19 @@ export const judgeClaims = async (
     const holder = heldBy.get(recordId)
     const isHeld = elsewhere.has(recordId) || (holder !== undefined && holder !== row.key)
     const record = records.get(recordId) ?? null
-    const take: ClaimVerdict = isHeld
-      ? {taken: false, why: 'held'}
-      : judgeRecord({
-          record,
-          crmUser,
-          chainStartMs,
-          clockOffsetMs,
-          clockRange,
-          isYounger: oldOnes.some(id => compareAge(id, recordId) < 0),
-        })
+    const isProven = row.idempotency !== undefined && record?.[row.idempotency.field] === row.idempotency.value
+    const judge = (): ClaimVerdict =>
+      judgeRecord({
+        record,
+        crmUser,
+        chainStartMs,
+        clockOffsetMs,
+        clockRange,
+        isYounger: oldOnes.some(id => compareAge(id, recordId) < 0),
+      })
+    const take: ClaimVerdict = isHeld ? {taken: false, why: 'held'} : isProven ? {taken: true} : judge()
     if (take.taken) heldBy.set(recordId, row.key)
-    judged.set(row, take.taken && !areOthersSettled ? 'later' : take)
+    judged.set(row, take.taken && !isProven && !areOthersSettled ? 'later' : take)
   }
   return claimRecordsFor(ctx, flow, candidates, judged)
 }
@@ -86,11 +87,13 @@ const claimRecordsFor = async (
   return judged
 }
 
-/** Reads who created these records. Reads by id, because a query may not find a record that was just created. */
+/** Reads who created these records, and their idempotency values. Reads by id, because a query may not find a record that was just created. */
 const readCreators = async (ctx: Context, flow: CompiledFlow, ids: string[]) => {
   const found = new Map<string, CrmRecord>()
+  const {idempotencyField} = flow.module
+  const own = idempotencyField === undefined ? [] : [idempotencyField]
   for (let from = 0; from < ids.length; from += idsPerRead) {
-    const query = {module: flow.module.apiName, ids: ids.slice(from, from + idsPerRead), fields: ['Created_By', 'Created_Time']}
+    const query = {module: flow.module.apiName, ids: ids.slice(from, from + idsPerRead), fields: ['Created_By', 'Created_Time', ...own]}
     const records = await readWithRetry(ctx, () => ctx.connection.readRecords(query, {signal: ctx.lease.lost}))
     for (const record of records) found.set(record.id, record)
   }

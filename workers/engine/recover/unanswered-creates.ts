@@ -9,7 +9,7 @@ import {waitInPass} from '../pass-wait.ts'
 import {measureNestable} from '../read/nested-reader.ts'
 import {answerSecondsOf, lagSecondsOf, spareSecondsOf} from '../send/admission.ts'
 import {sentDigestOf} from '../send/payload-digest.ts'
-import {logMayExistTwice, logOutcome} from '../settle/log-entries.ts'
+import {logMayExistTwice, logOutcome, madeEarlier} from '../settle/log-entries.ts'
 import {emptySettlement, type SettlementParts} from '../settle/settler.ts'
 import {mostUnansweredSends, questionOf} from '../settle/verdict.ts'
 import {type CreateInterval, findCandidateRecords, holdersOf} from './candidates.ts'
@@ -248,8 +248,7 @@ const UNDETERMINED = 'The CRM did not respond, so the record of this row may exi
  */
 const settleFound = ({flow}: Pass, settled: SettlementParts, row: ImportRow, {recordId, others}: Extract<RowMatch, {is: 'equal'}>) => {
   row.attempt++
-  const said = {recordId, code: 'MADE_EARLIER', message: 'Created by an earlier request that the CRM did not answer'}
-  logOutcome({flow, settled}, row, 'created', {...said, attempt: row.attempt})
+  logOutcome({flow, settled}, row, 'created', {recordId, ...madeEarlier, attempt: row.attempt})
   const name = {module: flow.module.no, key: row.key}
   const mayExistTwice = row.unansweredCreates > 1
   if (mayExistTwice) logMayExistTwice({flow, settled}, row, {recordId, message: sayOthers(others)})

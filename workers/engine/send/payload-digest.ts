@@ -2,16 +2,19 @@ import {normalise} from '../../../shared/mapping/flows/match-key.ts'
 import {shortHash} from '../../../shared/security/short-hash.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
 
+type UniqueKeyRow = Pick<ImportRow, 'payload' | 'hasUniqueKey' | 'idempotency'>
+
 /**
- * Returns a 16-byte digest of the payload's unique values, or null if the payload has none. A lost create can be found by these values only
+ * Returns a 16-byte digest of the unique values that a create sends, or null if it sends none. A lost create can be found by these values only
  * while they are unchanged. They cannot be recovered from the digest.
  */
 export const uniqueKeyDigestOf = (
   {uniqueFields}: Pick<CompiledFlow, 'uniqueFields'>,
-  {payload, hasUniqueKey: witness}: Pick<ImportRow, 'payload' | 'hasUniqueKey'>,
+  {payload, hasUniqueKey: witness, idempotency}: UniqueKeyRow,
 ): Buffer | null => {
   if (!witness) return null
   const values = uniqueFields.map(field => [field.apiName, normalise(payload[field.apiName], field)]).filter(([, value]) => value !== null)
+  if (idempotency) values.push([idempotency.field, idempotency.value])
   return shortHash(JSON.stringify(values.sort()))
 }
 
@@ -19,7 +22,7 @@ export const uniqueKeyDigestOf = (
  * Returns a 16-byte digest that identifies a lost create: of its unique values, or else of the whole payload. Only while the digest is
  * unchanged may the row be sent again, or be compared with the CRM's records.
  */
-export const sentDigestOf = (flow: Pick<CompiledFlow, 'uniqueFields'>, row: Pick<ImportRow, 'payload' | 'hasUniqueKey'>): Buffer =>
+export const sentDigestOf = (flow: Pick<CompiledFlow, 'uniqueFields'>, row: UniqueKeyRow): Buffer =>
   uniqueKeyDigestOf(flow, row) ?? payloadDigestOf(row)
 
 /** Returns a digest of the whole payload. It does not depend on the order of the fields. */

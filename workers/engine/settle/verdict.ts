@@ -1,5 +1,5 @@
 import type {RecordAnswer} from '../../../shared/crm/crm.ts'
-import {type CrmProblem, describeProblem, errorsOf} from '../../../shared/crm/error.ts'
+import {type CrmProblem, describeProblem, errorsOf, findDuplicateOf} from '../../../shared/crm/error.ts'
 import {mayExist} from '../../../shared/runs/results/row-result.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
 import type {OpenQuestion} from '../../../sql/ledger.ts'
@@ -10,7 +10,7 @@ import type {ClaimVerdict} from '../recover/judge-claims.ts'
 import type {LateUpdates} from '../recover/late-updates.ts'
 import {sentDigestOf} from '../send/payload-digest.ts'
 import type {ReplaceUnit} from '../subform/subform-verdict.ts'
-import {type LogDetails, logMayExistTwice, logOutcome, longestMessage, plain} from './log-entries.ts'
+import {type LogDetails, logMayExistTwice, logOutcome, longestMessage, madeEarlier, plain} from './log-entries.ts'
 import {sayRefusal, sayRowRefusal} from './refusal-words.ts'
 import type {SettlementParts} from './settler.ts'
 
@@ -61,7 +61,7 @@ export const judgeAnswer = (
   const code = answer.crm.code ?? `HTTP_${answer.crm.status}`
   if (take === 'later' || (take && !take.taken && (take.why === 'gone' || take.why === 'unclear')))
     return putOff(judgedBatch, op, code, answer.crm)
-  if (take?.taken) return settleClaimed(judgedBatch, op, answer.crm, answer.duplicateOf!)
+  if (take?.taken) return settleClaimed(judgedBatch, op, answer.crm, findClaimedRecord(judgedBatch.kind, op, answer)!)
   if (isMatchFound(judgedBatch, row, answer.crm) && answer.duplicateOf) {
     logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message: sayRowRefusal(row, answer.crm)})
     judgedBatch.settled.released.push(nameOf(judgedBatch, row))
@@ -82,11 +82,17 @@ export const judgeAnswer = (
   return 'end'
 }
 
-/** Returns the record that the CRM names as the duplicate of a row whose create was lost; null otherwise. */
-export const findClaimedRecord = (kind: BatchKind, {row}: Op, answer: RecordAnswer): string | null =>
-  kind === 'create' && (row.unansweredSends > 0 || row.hasLostCreate) && !answer.ok && answer.sent && !answer.crm.unanswered
-    ? answer.duplicateOf
-    : null
+/**
+ * Returns the record that the CRM names as the duplicate of a row whose create was lost; null otherwise. A duplicate of the row's
+ * idempotency value proves a lost create even if each send was answered, because the network may deliver one request twice.
+ */
+export const findClaimedRecord = (kind: BatchKind, {row}: Op, answer: RecordAnswer): string | null => {
+  if (kind !== 'create' || answer.ok || !answer.sent || answer.crm.unanswered) return null
+  const {idempotency} = row
+  const own = idempotency ? findDuplicateOf(answer.crm, idempotency.field) : null
+  if (own !== null) return own
+  return row.unansweredSends > 0 || row.hasLostCreate ? answer.duplicateOf : null
+}
 
 /**
  * Whether a refusal must say that an earlier create may have succeeded. Without a unique key, this run's log entries already say it. If
@@ -118,16 +124,15 @@ const succeed = (judgedBatch: JudgedBatch, {row}: Op, recordId: string): NextSte
 }
 
 const settleClaimed = (judgedBatch: JudgedBatch, {row}: Op, crm: CrmProblem, recordId: string): NextStep => {
-  logAttempt(judgedBatch, row, 'refused', {code: crm.code, message: sayRefusal(crm)})
+  // If this run's first send is a duplicate of its own value, the send that created the record is the one that got no answer.
+  const isOwnSend = row.unansweredSends === 0 && !row.hasLostCreate
+  if (isOwnSend) logAttempt(judgedBatch, row, 'unanswered', resendSafe(`The CRM received the request twice. ${sayRefusal(crm)}`))
+  else logAttempt(judgedBatch, row, 'refused', {code: crm.code, message: sayRefusal(crm)})
   row.attempt++
-  logAttempt(judgedBatch, row, 'created', {
-    recordId,
-    code: 'MADE_EARLIER',
-    message: 'Created by an earlier request that the CRM did not answer',
-  })
+  logAttempt(judgedBatch, row, 'created', {recordId, ...madeEarlier})
   keepRecord(judgedBatch, row, recordId, HOW.taken)
   // A claim counts nothing, because the run that sent the create counts the row.
-  if (row.unansweredSends === 0) judgedBatch.settled.released.push(nameOf(judgedBatch, row))
+  if (row.unansweredSends === 0 && row.hasLostCreate) judgedBatch.settled.released.push(nameOf(judgedBatch, row))
   closeQuestion(judgedBatch, row)
   return 'end'
 }

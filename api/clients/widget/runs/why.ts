@@ -42,6 +42,11 @@ const stops: Record<string, Words> = {
     go: {label: 'Connections', parts: ['connections']},
   },
   CRM_REFUSED: {title: 'The CRM refused this run', todo: 'Fix the problem in the CRM, then retry the run.'},
+  FIELD_NOT_UNIQUE: {
+    title: 'The idempotency field of a module was changed in the CRM',
+    todo: 'Correct the field in the CRM and read it again, or change the module under Settings. Then retry the run.',
+    go: {label: 'Modules', parts: ['settings', 'modules']},
+  },
   LAPSED: {title: 'The run was paused for too long', todo: 'Check that the CRM is reachable, then retry the run.'},
   FILE_GONE: {
     title: 'The file was deleted',

@@ -12,7 +12,7 @@ import {Pill} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
 import {FieldDialog} from './field-dialog.ts'
 import {SettingsFrame} from './frame.ts'
-import {type ConfiguredField, type ConfiguredModule, linesOf, patchModule} from './registry.ts'
+import {type ConfiguredField, type ConfiguredModule, idempotencyOptions, linesOf, patchModule} from './registry.ts'
 
 type ModuleInput = {module: ConfiguredModule; fields: ConfiguredField[]; registryVersion: number}
 type Part = {read: ModuleInput; again: () => void}
@@ -55,7 +55,10 @@ const onEdited = [
   {value: 'ask', label: 'Ask'},
 ]
 
-const Values = ({read: {module, registryVersion}, again}: Part) => {
+const idempotencyHint =
+  'Imports fill this field, so that a record whose creation got no answer is found again. It must be unique, hold 26 characters, and be in no mapping.'
+
+const Values = ({read: {module, fields, registryVersion}, again}: Part) => {
   const [draft, setDraft] = useState({
     singular: module.singular ?? '',
     unique: module.uniqueFields.join('\n'),
@@ -64,6 +67,7 @@ const Values = ({read: {module, registryVersion}, again}: Part) => {
     onMany: module.match?.onMany ?? 'ask',
     exclusions: module.exclusions.join('\n'),
     onEdited: module.onEdited ?? '',
+    idempotencyField: module.idempotencyField ?? '',
   })
   const set = (change: Partial<typeof draft>) => setDraft({...draft, ...change})
   const save = useDoing(async () => {
@@ -74,6 +78,7 @@ const Values = ({read: {module, registryVersion}, again}: Part) => {
       match: by.length ? {by, onOne: draft.onOne, onMany: draft.onMany} : null,
       exclusions: linesOf(draft.exclusions),
       onEdited: draft.onEdited || null,
+      idempotencyField: draft.idempotencyField || null,
     })
     say('Saved')
     again()
@@ -93,6 +98,7 @@ const Values = ({read: {module, registryVersion}, again}: Part) => {
           <${Select} label="If people changed values in the CRM" value=${draft.onEdited} options=${onEdited} onChange=${(value: string) => set({onEdited: value as typeof draft.onEdited})} />
           <${TextArea} label="Unique fields" hint="API names of fields, one per line" value=${draft.unique} onInput=${(unique: string) => set({unique})} />
           <${TextArea} label="Hidden fields" hint="API names of fields, one per line" value=${draft.exclusions} onInput=${(exclusions: string) => set({exclusions})} />
+          <${Select} label="Idempotency field" hint=${idempotencyHint} value=${draft.idempotencyField} options=${idempotencyOptions(fields, module.idempotencyField)} onChange=${(idempotencyField: string) => set({idempotencyField})} />
         </div>
         <${Problem} error=${save.error} again=${again} />
         ${may('admin') && html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>`}

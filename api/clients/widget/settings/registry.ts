@@ -11,6 +11,7 @@ export type ConfiguredModule = {
   enabled: boolean | null
   singular: string | null
   uniqueFields: string[]
+  idempotencyField: string | null
   match: {by: string[]; onOne?: string; onMany?: string} | null
   exclusions: string[]
   onEdited?: 'overwrite' | 'keep' | 'ask' | null
@@ -37,9 +38,25 @@ export type ConfiguredField = {
   type?: string
   required?: boolean
   unique?: Json
+  length?: number | null
+  creatable?: boolean
   readOnly?: boolean
   annotation: Annotation | null
   removed: boolean
+}
+
+/** Returns the fields that can be the module's idempotency field. The server checks the choice again. */
+export const idempotencyOptions = (fields: ConfiguredField[], chosen: string | null) => {
+  const fit = fields.filter(
+    ({type, unique, length, creatable, readOnly, removed}) =>
+      type === 'text' && unique && (length ?? 26) >= 26 && creatable && !readOnly && !removed,
+  )
+  const isGone = chosen !== null && !fit.some(({apiName}) => apiName === chosen)
+  return [
+    {value: '', label: 'None'},
+    ...fit.map(({apiName, label}) => ({value: apiName, label: label ?? apiName})),
+    ...(isGone ? [{value: chosen, label: `${chosen} (no longer suitable)`}] : []),
+  ]
 }
 
 /** Returns the header that makes a write conditional on the version read, so that concurrent changes are not overwritten. */

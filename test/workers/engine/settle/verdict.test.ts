@@ -173,6 +173,20 @@ test('only a lost create may claim a record', t => {
   t.is(findClaimedRecord('create', lost, {ok: true, recordId: '7'}), null)
 })
 
+test('a duplicate of its idempotency value lets a row claim the record, even if each of its sends was answered', t => {
+  const one = row(1, {hasUniqueKey: true, idempotency: {field: 'Key', value: 'v'}})
+  t.is(findClaimedRecord('create', {row: one, target: null}, duplicate('7')), null, 'another field proves nothing')
+  const errors = [duplicate('8'), duplicate('7', 'Key')].map(({crm: {code, details}}) => ({code, details}))
+  const both = refused({code: 'MULTIPLE_OR_MULTI_ERRORS', details: {errors}})
+  t.is(findClaimedRecord('create', {row: one, target: null}, both), '7', 'the value proves it against other fields')
+  const {settled, counts, log, next} = judge(one, 'create', [both], {take: {taken: true}})
+  t.deepEqual(log, [
+    ['unanswered', 1, 'RESEND_SAFE', null],
+    ['created', 2, 'MADE_EARLIER', '7'],
+  ])
+  t.deepEqual([counts, next, settled.released], [{created: 1}, ['end'], []], 'this run sent it, so the row stays counted')
+})
+
 test('a create lost by an earlier run may claim its record, which does not count in the current run', t => {
   const one = row(1, {hasUniqueKey: true, hasLostCreate: true, open: true})
   t.is(findClaimedRecord('create', {row: one, target: null}, duplicate('7')), '7')

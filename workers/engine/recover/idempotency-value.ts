@@ -1,0 +1,42 @@
+import {describeUnfit, findUnfit} from '../../../shared/configuration/idempotency-field.ts'
+import {type IdempotencyValueOf, openIdempotencyValues} from '../../../shared/runs/idempotency-values.ts'
+import {canContinue} from '../../../shared/runs/stop.ts'
+import {findDiscoveredModule} from '../../../sql/discoveries.ts'
+import type {Context, OfflineContext} from '../context.ts'
+import type {Question} from '../match/questions.ts'
+import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from '../model.ts'
+import {RunStopped} from '../run-endings.ts'
+import {uniqueKeyDigestOf} from '../send/payload-digest.ts'
+
+/**
+ * Opens the idempotency values of the run's chain. Returns null if no module has an idempotency field. Stops the run before its first row if
+ * the newest discovery has a field that no longer refuses duplicates, because a create that is sent again could then make a second record.
+ */
+export const openIdempotency = async ({config, db, run, snapshot}: OfflineContext): Promise<IdempotencyValueOf | null> => {
+  const modules = snapshot.modules.filter(({idempotencyField}) => idempotencyField !== undefined)
+  for (const {apiName: module, idempotencyField} of modules) {
+    const discovered = await findDiscoveredModule(db, {connector: run.connectorId!, module})
+    const flows = snapshot.flows.map(({flow}) => flow)
+    const why = findUnfit(discovered, idempotencyField!, flows)
+    const message = why && `${describeUnfit(module, idempotencyField!, why)}. ${canContinue(run)}`
+    if (message) throw new RunStopped({stopped: 'FIELD_NOT_UNIQUE', message})
+  }
+  if (modules.length === 0) return null
+  return openIdempotencyValues({db, ring: config.SECRETS_KEYS}, {org: run.org, run: (run.dryRun && run.retryOf) || run.id})
+}
+
+/**
+ * Adds the idempotency value to a composed row. A row whose unanswered create was sent without the value gets none, because it must be found
+ * as it was sent.
+ */
+export const addIdempotencyValue = (
+  {idempotencyValueOf}: Pick<Context, 'idempotencyValueOf'>,
+  flow: CompiledFlow,
+  row: ImportRow | RowFailure,
+  question?: Question,
+): void => {
+  const {apiName: module, idempotencyField: field} = flow.module
+  if (!idempotencyValueOf || field === undefined || !isRow(row)) return
+  const isSentWithout = question && (!question.witness || (question.digest && uniqueKeyDigestOf(flow, row)?.equals(question.digest)))
+  if (!isSentWithout) Object.assign(row, {idempotency: {field, value: idempotencyValueOf(module, row.key)}, hasUniqueKey: true})
+}
