@@ -69,7 +69,7 @@ export const Run = Answer({
   counts: ByName(RunCounts, 'By API name of the module'),
   mayExistTwice: Count('Rows whose record may exist twice, because a create was unanswered and a later one succeeded'),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
-  creditsSaved: Count('CRM credits that the updates of unchanged rows would have cost'),
+  creditsSaved: Count('CRM credits that the updates of unchanged rows would have cost. Null: the destination counts no credits').nullable(),
   questions: Count('Questions for people. Rows wait for the answers'),
   progress: progress.nullable().describe('Progress. Null for an external run, whose total is not known'),
   stop: Stop.nullable().describe('Why it stopped. Null: it was not stopped'),

@@ -1,5 +1,6 @@
 import {countAt, filteredAt, isUnchangedAt, type OutcomeName, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
+import {countsCredits} from '../crm/limits/quota-report.ts'
 import {rowsToRead, type Snapshot} from '../mapping/flows/snapshot.ts'
 import type {FoundRun} from './find.ts'
 
@@ -28,7 +29,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     counts,
     mayExistTwice: mayExistTwiceOf(run),
     unchanged: unchangedOf(run),
-    creditsSaved: Math.floor(unchangedOf(run) / recordsPerCredit),
+    creditsSaved: countsCredits(run.connectorKind) ? Math.floor(unchangedOf(run) / recordsPerCredit) : null,
     questions: run.questions,
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,

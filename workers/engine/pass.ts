@@ -23,7 +23,8 @@ import {
 } from './row-pipeline.ts'
 import {emptySettlement} from './settle/settler.ts'
 
-const chunksAhead = 2
+/** The most chunks in preparation, so that their queries use all slots for queries. The room in the window limits them too. */
+const chunksAhead = 10
 
 /**
  * Runs one flow over its file from the cursor: read, compose, match, plan, send, settle. Resolves when every row is settled. If the pass
@@ -38,9 +39,8 @@ export const runPass = async (ctx: Context, flow: CompiledFlow, lowWater: number
   ctx.settler.follow(() => filtered.withFilteredCounts({flow: flow.no, lowWater: pipeline.window.lowWater()}))
   try {
     reader = await openNestedReader(ctx, flow)
-    for await (const prepared of mapAhead(chunksOf(ctx, flow, reader), chunksAhead, chunk =>
-      prepareChunk(pipeline, chunk, {isDone, filtered}),
-    )) {
+    const ahead = {count: chunksAhead, hasRoom: pipeline.window.hasRoomAhead}
+    for await (const prepared of mapAhead(chunksOf(ctx, flow, reader), ahead, chunk => prepareChunk(pipeline, chunk, {isDone, filtered}))) {
       await planChunk(pipeline, prepared)
       await waitForRoom(pipeline)
     }

@@ -46,7 +46,7 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
     onMany: flow.match?.onMany ?? 'skip',
     comparedFields: flow.match?.unchanged === 'skip' ? listComparable(writtenFields) : null,
     ...relations,
-    isReferenced: patched.length > 0 || flows.some(one => parentOf(one.flow)?.flow === flow.id),
+    isReferenced: patched.length > 0 || relations.parent?.order === 'after' || flows.some(one => parentOf(one.flow)?.flow === flow.id),
   }
 }
 

@@ -3,6 +3,7 @@ import type {SnapshotFlow} from '../../../shared/mapping/flows/snapshot.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
 import {compileFlow} from '../compose/compiled-flow.ts'
 import type {ParentLink} from '../compose/parents.ts'
+import {listComparable} from '../match/unchanged-records.ts'
 import type {CompiledFlow, CompileFlowInput} from '../model.ts'
 
 /** Fields that are written to the records of a flow's rows after all rows of all flows. */
@@ -14,7 +15,7 @@ type Rule = {hows: Set<number>; onlyAbsent: boolean}
 const MET = [HOW.matched]
 const HOWS: Partial<Record<Patch['when'][number], number[]>> = {
   created: [HOW.made, HOW.taken],
-  updated: [HOW.updated],
+  updated: [HOW.updated, HOW.unchanged],
   exists: MET,
   skipped: MET,
 }
@@ -30,7 +31,10 @@ export const compilePatchPlan = (snapshotFlow: SnapshotFlow, input: CompileFlowI
   )
   const late = parent && parent.order !== 'before' ? parent : null
   if (late) rules.set(late.field, usual)
-  return rules.size ? {...flow, patchPlan: {rules, parent: late}} : null
+  const lateField = flow.module.fields.filter(({apiName}) => apiName === late?.field)
+  const comparedFields =
+    snapshotFlow.flow.match?.unchanged === 'skip' ? listComparable([...flow.mappings.map(({field}) => field), ...lateField]) : null
+  return rules.size ? {...flow, comparedFields, patchPlan: {rules, parent: late}} : null
 }
 
 const ruleOf = ({when, overwrite}: Patch): Rule => ({

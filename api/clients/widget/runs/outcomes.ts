@@ -54,8 +54,8 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
 }
 
 /** Describes how many of the skipped rows were unchanged, and the CRM quota that this saved. */
-const sayUnchanged = ({unchanged = 0, creditsSaved = 0}: Run) =>
-  unchanged > 0 && ` · ${count(unchanged)} unchanged${creditsSaved > 0 ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}`
+const sayUnchanged = ({unchanged = 0, creditsSaved}: Run) =>
+  unchanged > 0 && ` · ${count(unchanged)} unchanged${creditsSaved ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}`
 
 const sayModules = ({modules}: Account, byModule: number[]) =>
   modules.flatMap((name, at) => (byModule[at] ? `${name} ${count(byModule[at])}` : [])).join(', ')

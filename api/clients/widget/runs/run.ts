@@ -16,7 +16,7 @@ export type Run = {
   counts: Counts
   /** Skipped rows whose record already held every value. Earlier versions of Lading do not send it. */
   unchanged?: number
-  creditsSaved?: number
+  creditsSaved?: number | null
   questions: number
   progress: Progress | null
   stop: Stop | null
