@@ -9,6 +9,7 @@ import billingWebhook from './routes/billing-webhook.ts'
 import changes from './routes/changes.ts'
 import checks from './routes/checks.ts'
 import cliLogin from './routes/cli-login.ts'
+import columnValues from './routes/column-values.ts'
 import connection from './routes/connection.ts'
 import connectors from './routes/connectors.ts'
 import conversations from './routes/conversations.ts'
@@ -100,6 +101,7 @@ export const routes: Route[] = [
   ...webhooks,
   ...imports,
   ...sources,
+  ...columnValues,
   ...uploads,
   ...checks,
   ...entitlements,

@@ -3,6 +3,7 @@ import {type JobWithMetadata, PgBoss, type Queue as QueuePolicy, type SendOption
 import type {z} from 'zod'
 import {statementsIn, type Tx} from '../sql/database.ts'
 import {insertJob} from '../sql/jobs.ts'
+import {openLimiter} from './concurrency/limiter.ts'
 import type {Code} from './errors.ts'
 import type {Log} from './telemetry/log.ts'
 import {traced, traceparent} from './telemetry/tracing.ts'
@@ -69,12 +70,8 @@ export const raiseQueue = async (jobs: Job[], {log, run}: {log: Log; run(text: s
 type Rows = {rows: any[]}
 
 const inTurn = <A extends unknown[], T>(run: (...given: A) => Promise<T>) => {
-  let last: Promise<unknown> = Promise.resolve()
-  return (...given: A): Promise<T> => {
-    const next = last.then(() => run(...given))
-    last = next.catch(() => {})
-    return next
-  }
+  const limit = openLimiter(1)
+  return (...given: A): Promise<T> => limit(() => run(...given))
 }
 
 /**

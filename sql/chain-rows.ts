@@ -55,6 +55,16 @@ const findPatchableStatement = prepare<{key: string; recordId: string; how: numb
    order by row_key, chain_no = $1 desc`,
 )
 
+/** Finds rows that wrote a record in any run of the chain, and whose record has not got the tags of its flow. */
+export const findTaggable = (hot: Hot, {chain, module, keys}: {chain: number; module: number; keys: string[]}) =>
+  findTaggableStatement(hot, [chain, module, keys])
+
+const findTaggableStatement = prepare<{key: string; recordId: string}>(
+  'find-taggable',
+  `select row_key as key, record_id as "recordId" from chain_rows
+   where chain_no = $1::bigint and module_no = $2::smallint and row_key = any($3::text[]) and not tagged and how in (1, 2, 3)`,
+)
+
 export const findInherited = (hot: Hot, {chain, run, module, keys}: {chain: number; run: number; module: number; keys: string[]}) =>
   findInheritedStatement(hot, [chain, run, module, keys])
 

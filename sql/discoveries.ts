@@ -28,6 +28,10 @@ export const DiscoveredField = z.object({
 })
 export type DiscoveredField = z.output<typeof DiscoveredField>
 
+/** A page layout of a module. `fields`: the fields on it. `required`: those that the layout requires and the module does not. */
+const Layout = z.object({id: z.string(), name: z.string(), fields: z.array(z.string()), required: z.array(z.string())})
+const AssignmentRule = z.object({id: z.string(), name: z.string()})
+
 export const DiscoveredModule = z.object({
   apiName: z.string(),
   /** The plural name, as on a tab of the CRM. */
@@ -44,6 +48,12 @@ export const DiscoveredModule = z.object({
   namingField: z.string().nullable(),
   /** Why the newest discovery could not read the fields. The listed fields are then those of an earlier discovery, or none. */
   unread: z.object({code: z.string().nullable(), status: z.number().nullable(), message: z.string()}).optional(),
+  /** The active layouts. Absent if the CRM showed none, or before discoveries read layouts. */
+  layouts: z.array(Layout).optional(),
+  /** The rules that choose the owner of a new record. Absent if the CRM did not list them. */
+  assignmentRules: z.array(AssignmentRule).optional(),
+  /** False if the destination has no automations, layouts, assignment rules and tags. */
+  hasWriteOptions: z.literal(false).optional(),
   fields: z.array(DiscoveredField),
 })
 export type DiscoveredModule = z.output<typeof DiscoveredModule>

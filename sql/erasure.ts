@@ -31,6 +31,7 @@ export const OF_ORG = [
   'changes',
   'audit_events',
   'jobs',
+  'written_records',
 ] as const
 
 /** Returns how many rows one statement deletes: fewer if each row deletes many others by cascade. */

@@ -1,6 +1,7 @@
 import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 import {nameStatement} from './named-statement.ts'
+import type {UnmappedCells} from './unmapped-cells.ts'
 
 /**
  * The SQLSTATE that the intent (T1) and the settlement (T2) raise if their gate is shut; they then change nothing. Each statement serves
@@ -120,6 +121,11 @@ export type OpenQuestion = {
   /** The match key of the record that an unanswered create would have made. Null keeps the stored key. */
   matchKey?: Buffer | null
 }
+/**
+ * The marks of values that a record holds now, in the format of `written_records`. `isSure`: false if the update was not answered, so that
+ * the record holds either these values or those of before.
+ */
+export type RecordMarks = {module: string; recordId: string; marks: Buffer; isSure: boolean}
 type RowName = {module: number; key: string}
 
 export type Settlement = {
@@ -138,6 +144,11 @@ export type Settlement = {
   closed: RowName[]
   counts: number[]
   patched?: RowName[]
+  tagged?: RowName[]
+  /** Numbers to add to the run's counts of unmapped cells, at most one per flow and field. */
+  unmapped?: UnmappedCells[]
+  /** At most one entry per record. */
+  marked?: RecordMarks[]
   cursor: {flow: number; lowWater: number; pass?: number}
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
   isProgress?: boolean
@@ -147,7 +158,7 @@ export type Settlement = {
 
 /**
  * Commits the settlement (T2) of some batches, and of rows that needed none, in one statement: log, row count, record ids, unsettled
- * entries and cursor.
+ * entries, marks of records and cursor.
  */
 export const settle = async (hot: Hot, s: Settlement) => {
   await settleStatement(hot, valuesOf(s))
@@ -173,6 +184,9 @@ const valuesOf = (s: Settlement) =>
     'opened.creates': s.opened.map(({creates = 0}) => creates),
     ...columnsOf('closed', s.closed, ['module', 'key']),
     ...columnsOf('patched', s.patched ?? [], ['module', 'key']),
+    ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
+    ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
+    ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
   })
 
 const settleNamed =
@@ -198,6 +212,7 @@ const settleNamed =
      from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[]) as k(module, key, record_id, how, match_key, twice)
      on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
        may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
+       tagged = chain_rows.tagged and chain_rows.record_id = excluded.record_id,
        how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
    opened as (
      insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, ended, creates,
@@ -226,7 +241,26 @@ const settleNamed =
      where run_cursors.run_no = @run and flow_no = @cursor.flow::smallint and pass = @cursor.pass::smallint),
    patched as (
      update chain_rows set patched = true from head, unnest(@patched.module::smallint[], @patched.key::text[]) as p(module, key)
-     where chain_no = @chain and module_no = p.module and row_key = p.key)
+     where chain_no = @chain and module_no = p.module and row_key = p.key),
+   tagged as (
+     update chain_rows set tagged = true from head, unnest(@tagged.module::smallint[], @tagged.key::text[]) as p(module, key)
+     where chain_no = @chain and module_no = p.module and row_key = p.key),
+   unmapped as (
+     insert into unmapped_cells (run_no, flow_no, field, cells)
+     select @run, flow, field, cells from head, unnest(@unmapped.flow::smallint[], @unmapped.field::text[], @unmapped.cells::bigint[]) as u(flow, field, cells)
+     on conflict (run_no, flow_no, field) do update set cells = unmapped_cells.cells + excluded.cells),
+   marks as (
+     select r.org_id, r.connector_id, m.module, m.record_id, m.marks, m.is_sure
+     from head, runs r, unnest(@marked.module::text[], @marked.recordId::text[], @marked.marks::bytea[], @marked.isSure::boolean[]) as m(module, record_id, marks, is_sure)
+     where r.run_no = @run order by m.module, m.record_id),
+   marked as (
+     insert into written_records (org_id, connector_id, module, record_id, marks)
+     select org_id, connector_id, module, record_id, marks from marks where is_sure
+     on conflict (org_id, connector_id, module, record_id) do update set marks = merge_marks(written_records.marks, excluded.marks),
+       touched_at = excluded.touched_at),
+   widened as (
+     update written_records w set marks = widen_marks(w.marks, m.marks) from marks m
+     where not is_sure and w.org_id = m.org_id and w.connector_id = m.connector_id and w.module = m.module and w.record_id = m.record_id)
    select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`)
 
 const settleStatement = prepare('settle', settleNamed.text)

@@ -4,7 +4,8 @@ import type {QuestionKind} from './decisions.ts'
 
 /**
  * A question to insert, about a row that waits for a user's answer. `key` identifies it; all rows and runs with the same question share the
- * key. `module`: the API name of the candidates' module. `field`: set for a lookup.
+ * key. `module`: the API name of the candidates' module. `field`: set for a lookup and for an
+ * edited value.
  */
 export type NewQuestion = {
   key: Buffer
@@ -42,7 +43,7 @@ export const insertQuestions = (tx: Tx, {run, asked}: {run: number; asked: NewQu
 
 const OpenRowQuestion = z.object({
   key: z.string(),
-  kind: z.enum(['match', 'lookup']),
+  kind: z.enum(['match', 'lookup', 'edit']),
   flowId: z.string(),
   module: z.string(),
   field: z.string().nullable(),
@@ -51,7 +52,7 @@ const OpenRowQuestion = z.object({
   rows: z.number(),
   /** The numbers of the question's first 20 rows. */
   numbers: z.array(z.number()),
-  choice: z.enum(['record', 'create', 'skip', 'first', 'ask']).nullable(),
+  choice: z.enum(['record', 'create', 'skip', 'first', 'ask', 'overwrite', 'keep']).nullable(),
   recordId: z.string().nullable(),
   decidedBy: z.string().nullable(),
   decidedAt: z.string().nullable(),
@@ -79,7 +80,7 @@ export const listQuestions = (db: Db, {run, importNo, decidedUpTo, after, limit}
 
 const Named = z.object({
   key: z.string(),
-  kind: z.enum(['match', 'lookup']),
+  kind: z.enum(['match', 'lookup', 'edit']),
   flowId: z.string(),
   candidates: z.array(z.string()),
   found: z.number(),

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, type Pool, sql, type Tx} from './database.ts'
+import {deleteEditSettings, keepEditSettings} from './edit-settings.ts'
 
 const Version = z.object({version: z.number()})
 
@@ -31,26 +32,33 @@ export const raiseRegistryVersion = (tx: Tx, org: string) =>
     sql.type(Version)`update orgs set registry_version = registry_version + 1 where id = ${org} returning registry_version as version`,
   )
 
+const OnEdited = z.enum(['overwrite', 'keep', 'ask']).nullish()
+
 const Settings = z.object({
   dateFormat: z.string(),
   timezone: z.string(),
   expressionContext: z.record(z.string(), z.json()),
   aiSamplePolicy: z.enum(['allow', 'masked', 'deny']),
+  onEdited: OnEdited,
 })
 type SettingsRow = z.output<typeof Settings>
 
 /** Reads the org's settings, or null if all have their defaults. */
 export const findSettings = (db: Db, org: string) =>
   db.maybeOne(sql.type(Settings)`
-    select date_format as "dateFormat", timezone, expression_context as "expressionContext", ai_sample_policy as "aiSamplePolicy"
-    from org_settings where org_id = ${org}`)
+    select date_format as "dateFormat", timezone, expression_context as "expressionContext", ai_sample_policy as "aiSamplePolicy",
+      (select on_edited from edit_settings e where e.org_id = s.org_id and module_key = '') as "onEdited"
+    from org_settings s where org_id = ${org}`)
 
-export const keepSettings = (tx: Tx, org: string, {dateFormat, timezone, expressionContext, aiSamplePolicy}: SettingsRow) =>
-  tx.query(sql.type(z.object({}))`
+export const keepSettings = async (tx: Tx, org: string, settings: SettingsRow) => {
+  const {dateFormat, timezone, expressionContext, aiSamplePolicy, onEdited = null} = settings
+  await keepEditSettings(tx, org, [{key: '', onEdited}])
+  await tx.query(sql.type(z.object({}))`
     insert into org_settings (org_id, date_format, timezone, expression_context, ai_sample_policy)
     values (${org}, ${dateFormat}, ${timezone}, ${sql.jsonb(expressionContext)}, ${aiSamplePolicy})
     on conflict (org_id) do update set date_format = excluded.date_format, timezone = excluded.timezone,
       expression_context = excluded.expression_context, ai_sample_policy = excluded.ai_sample_policy`)
+}
 
 export const findFollowsCrmRoles = (db: Db, org: string) =>
   db.oneFirst(sql.type(z.object({follows: z.boolean()}))`select follows_crm_roles as follows from orgs where id = ${org}`)
@@ -73,6 +81,7 @@ const CuratedModule = z.object({
   match: z.record(z.string(), z.json()).nullable(),
   exclusions: z.array(z.string()),
   seedMappings: objects,
+  onEdited: OnEdited,
   annotations: objects,
 })
 export type CuratedModuleRow = z.output<typeof CuratedModule>
@@ -81,11 +90,17 @@ export type CuratedModuleRow = z.output<typeof CuratedModule>
 export const listCuratedModules = (db: Db, org: string) =>
   db.any(sql.type(CuratedModule)`
     select key, api_name as "apiName", connector_id as "connectorId", enabled, singular, position as "order",
-      unique_fields as "uniqueFields", match, exclusions, seed_mappings as "seedMappings", annotations
-    from curated_modules where org_id = ${org} order by position, key`)
+      unique_fields as "uniqueFields", match, exclusions, seed_mappings as "seedMappings", annotations,
+      (select on_edited from edit_settings e where e.org_id = m.org_id and module_key = key) as "onEdited"
+    from curated_modules m where org_id = ${org} order by position, key`)
 
-export const keepCuratedModules = (tx: Tx, org: string, modules: readonly CuratedModuleRow[]) =>
-  tx.query(sql.type(z.object({}))`
+export const keepCuratedModules = async (tx: Tx, org: string, modules: readonly CuratedModuleRow[]) => {
+  await keepEditSettings(
+    tx,
+    org,
+    modules.map(({key, onEdited = null}) => ({key, onEdited})),
+  )
+  await tx.query(sql.type(z.object({}))`
     insert into curated_modules (org_id, key, connector_id, api_name, enabled, singular, position, unique_fields, match, exclusions,
       seed_mappings, annotations)
     select ${org}, key, "connectorId", "apiName", enabled, singular, "order", "uniqueFields", nullif(match, 'null'), exclusions,
@@ -95,6 +110,9 @@ export const keepCuratedModules = (tx: Tx, org: string, modules: readonly Curate
     on conflict (org_id, key) do update set enabled = excluded.enabled, singular = excluded.singular, position = excluded.position,
       unique_fields = excluded.unique_fields, match = excluded.match, exclusions = excluded.exclusions,
       seed_mappings = excluded.seed_mappings, annotations = excluded.annotations`)
+}
 
-export const deleteCuratedModules = (tx: Tx, org: string, keys: readonly string[]) =>
-  tx.query(sql.type(z.object({}))`delete from curated_modules where org_id = ${org} and key = any(${sql.array([...keys], 'text')})`)
+export const deleteCuratedModules = async (tx: Tx, org: string, keys: readonly string[]) => {
+  await deleteEditSettings(tx, org, keys)
+  await tx.query(sql.type(z.object({}))`delete from curated_modules where org_id = ${org} and key = any(${sql.array([...keys], 'text')})`)
+}

@@ -1,8 +1,8 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
-/** The passes of a flow: write its rows, patch them after all flows, index the keys of its parent rows. */
-export const PASS = {write: 0, patch: 1, index: 2} as const
+/** The passes of a flow: write its rows, patch them after all flows, index the keys of its parent rows, tag its records. */
+export const PASS = {write: 0, patch: 1, index: 2, tag: 3} as const
 
 type Pass = {run: number; flow: number; pass: number}
 

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
 /** The log stores phases as small numbers: positions in this list. Only append to the list. */
-export const PHASES = ['write', 'patch', 'match', 'lookup'] as const
+export const PHASES = ['write', 'patch', 'match', 'lookup', 'tag', 'edit'] as const
 export const OUTCOMES = [
   'created',
   'updated',
@@ -19,17 +19,20 @@ export const OUTCOMES = [
 export type OutcomeName = (typeof OUTCOMES)[number]
 export const outcomeNo = (outcome: OutcomeName) => OUTCOMES.indexOf(outcome)
 
-/** The number of counts per module in the run's head: one per outcome, then unchanged rows, then filtered rows. */
+/** The number of counts per module in the run's head: one per outcome, then kept edits, unchanged rows and filtered rows. */
 const countsPerModule = 16
 
 /** The position of a module's count of an outcome in the head's counts. */
 export const countAt = (module: number, outcome: OutcomeName) => (module - 1) * countsPerModule + outcomeNo(outcome)
 /** The number of the outcome that is counted at a position. */
 export const outcomeNoAt = (place: number) => place % countsPerModule
-const unchangedNo = countsPerModule - 2
+const [keptEditsNo, unchangedNo] = [countsPerModule - 3, countsPerModule - 2]
 /** The position of a module's count of unchanged rows. They also count as skipped. */
 export const unchangedAt = (module: number) => (module - 1) * countsPerModule + unchangedNo
 export const isUnchangedAt = (place: number) => outcomeNoAt(place) === unchangedNo
+/** The position of a module's count of values that were not written, because a person had edited them. They are no rows. */
+export const keptEditsAt = (module: number) => (module - 1) * countsPerModule + keptEditsNo
+export const isKeptEditsAt = (place: number) => outcomeNoAt(place) === keptEditsNo
 /** The position of a module's count of filtered rows, which have no log entries. */
 export const filteredAt = (module: number) => module * countsPerModule - 1
 
@@ -94,6 +97,12 @@ export const listPatches = (db: Db, {run, flow, after}: {run: number; flow: numb
     select row_number as number, max(attempt) as attempt, bool_or(outcome <> 3) as "isOver" from run_log
     where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = 1 group by row_number`)
 
+/** Finds the log entries of tags of rows above the low-water mark, as `listPatches` does. */
+export const listTags = (db: Db, {run, flow, after}: {run: number; flow: number; after: number}) =>
+  db.any(sql.type(z.object({number: z.number(), attempt: z.number(), isOver: z.boolean()}))`
+    select row_number as number, max(attempt) as attempt, bool_or(outcome <> 3) as "isOver" from run_log
+    where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = 4 group by row_number`)
+
 const readPageStatement = prepare<Omit<LogEntry, 'at'> & {at: Date; recordsAt: 'db' | 'storage'; seq: number | null}>(
   'read-log-page',
   `select records_at as "recordsAt", l.* from runs r left join lateral (
@@ -121,12 +130,15 @@ export const findRecordsAt = (db: Db, run: number) =>
   db.one(sql.type(z.object({recordsAt: z.enum(['db', 'storage']), seq: z.number()}))`
     select records_at as "recordsAt", next_seq - 1 as seq from runs join run_heads using (run_no) where run_no = ${run}`)
 
-export const listLookedUp = (db: Db, {run, flow, numbers}: {run: number; flow: number; numbers: number[]}) =>
+type NotedFieldsQuery = {run: number; flow: number; numbers: number[]; phase: 'lookup' | 'edit'}
+
+/** Lists the fields of these rows that have a log entry of the phase. */
+export const listNotedFields = (db: Db, {run, flow, numbers, phase}: NotedFieldsQuery) =>
   db.any(sql.type(z.object({number: z.number(), field: z.string()}))`
     select row_number as number, target as field from run_log
-    where run_no = ${run} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')}) and phase = 3`)
+    where run_no = ${run} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')}) and phase = ${PHASES.indexOf(phase)}`)
 
-/** A row's final outcome in one module. For a patch, match or lookup, `target` names the field. */
+/** A row's final outcome in one module. For a patch, match, lookup or edit, `target` names the field. */
 export type FinalEntry = {
   number: number
   module: number
@@ -145,8 +157,8 @@ type Finals = {run: number; flows: number[]; from: number; to: number; seq: numb
 /**
  * Returns the final entries of rows `from`..`to` of these flows, as of `seq`; null if the run's records are in storage. Per row key and
  * module, the highest attempt of the write phase counts. A real answer precedes `unanswered` (3), in any order; of real answers the later
- * counts. `made_after_no_answer`, `would_ask` and `lookup` (8 to 10) never count. Patches (phase 1), matches (2) and lookups (3) have a
- * final entry per field. `disclosed`: a create of the row was never answered, and nothing later shows its result, so the record may exist
+ * counts. `made_after_no_answer`, `would_ask` and `lookup` (8 to 10) never count. Patches, matches, lookups, tags and edits (phases 1 to 5)
+ * have a final entry per field. `disclosed`: a create of the row was never answered, and nothing later shows its result, so the record may exist
  * twice. Excluded are an unanswered update, which names its record, and a create whose unique field rules out a second one.
  */
 export const listFinals = async (hot: Hot, {run, flows, from, to, seq}: Finals): Promise<FinalEntry[] | null> => {

@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 import {RunStop} from './run-heads.ts'
+import {UnmappedCells} from './unmapped-cells.ts'
 
 export const RunState = z.enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
 
@@ -49,6 +50,7 @@ export const Run = z.object({
   overageRows: z.number(),
   /** The number of questions that a user must answer. */
   questions: z.number(),
+  unmapped: z.array(UnmappedCells),
 })
 export type Run = z.infer<typeof Run>
 
@@ -61,6 +63,8 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     expired_at as "expiredAt",
     coalesce((select overage from row_usage u where u.run_id = runs.id), 0) as "overageRows",
     (select count(*) from questions q where q.run_no = runs.run_no) as questions,
+    (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'cells', cells) order by flow_no, field), '[]')
+      from unmapped_cells u where u.run_no = runs.run_no) as unmapped,
     rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop,
     case when isfinite(lease_until) then lease_until end as "leaseUntil", lease_until > lading_now() as "leaseLive"`
 const select = sql.fragment`select ${runColumns} from runs join run_heads using (run_no)`

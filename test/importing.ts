@@ -38,9 +38,9 @@ export const runImport = async (org: Org, {csv, flow, start = {}}: PrepareImport
 }
 
 /** Polls the run until it has ended, at most for `seconds`. Tolerates a database that is briefly unavailable. */
-export const untilEnded = (call: Call, path: string, seconds = 60) => untilRun(call, path, run => run.state === 'ended', seconds)
+export const untilEnded = (call: Call, path: string, seconds = 180) => untilRun(call, path, run => run.state === 'ended', seconds)
 
-export const untilRun = async (call: Call, path: string, is: (run: any) => boolean, seconds = 60) => {
+export const untilRun = async (call: Call, path: string, is: (run: any) => boolean, seconds = 180) => {
   for (const deadline = Date.now() + seconds * 1000; ; ) {
     const answer = await call('GET', path)
     if (answer.status === 200 && is(answer.body.run)) return answer.body.run

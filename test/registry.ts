@@ -66,7 +66,7 @@ export const readChanges = async (call: Call, org: string, connectors: string[],
   return [...found.values()].toSorted((one, other) => (order(one) < order(other) ? -1 : 1))
 }
 
-const module = {enabled: false, singular: null, uniqueFields: [], match: null, exclusions: [], seedMappings: []}
+const module = {enabled: false, singular: null, uniqueFields: [], match: null, exclusions: [], seedMappings: [], onEdited: null}
 
 /** Replays changes in order; `after` of each is the whole new value. This code does not use the product's, so that it can check it. */
 export const replay = (snapshot: any, changes: Pick<Change, 'subject' | 'target' | 'after' | 'connectorId'>[]) => {
@@ -158,6 +158,7 @@ const settings = fc.record({
     {maxKeys: 3},
   ),
   aiSamplePolicy: fc.constantFrom('allow', 'masked', 'deny'),
+  onEdited: fc.constantFrom('overwrite', 'keep', 'ask', null),
 })
 
 const values = fc.record({
@@ -168,6 +169,7 @@ const values = fc.record({
     fc.record({by: fc.uniqueArray(name, {minLength: 1, maxLength: 3}), onMany: maybe(fc.constantFrom('ask', 'first', 'skip'))}).map(drop),
   ),
   exclusions: names,
+  onEdited: fc.constantFrom('overwrite', 'keep', 'ask', null),
   seedMappings: fc.array(
     fc.tuple(mapping, name).map(([one, field]) => ({...one, field})),
     {maxLength: 3},

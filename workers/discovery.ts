@@ -80,6 +80,13 @@ const withKnownFields = (known: readonly DiscoveredModule[], read: DiscoveredMod
   placeSubforms(
     read.map(module => {
       const before = module.unread && known.find(({apiName}) => apiName === module.apiName)
-      return before ? {...module, fields: before.fields, namingField: module.namingField ?? before.namingField} : module
+      return before
+        ? {...withOptionsOf(before), ...module, fields: before.fields, namingField: module.namingField ?? before.namingField}
+        : module
     }),
   )
+
+const withOptionsOf = ({layouts, assignmentRules}: DiscoveredModule) => ({
+  ...(layouts && {layouts}),
+  ...(assignmentRules && {assignmentRules}),
+})

@@ -71,8 +71,40 @@ const moduleFields = {
     ),
 }
 
+export const LayoutName = Answer({
+  id: z.string().describe('Id of the layout at the CRM, for the option `layout` of a flow'),
+  name: z.string().describe('Name of the layout'),
+})
+
+export const AssignmentRule = Answer({
+  id: z.string().describe('Id of the rule at the CRM, for the option `assignmentRule` of a flow'),
+  name: z.string().describe('Name of the rule'),
+})
+
+const writeOptions = {
+  layouts: z
+    .array(
+      Answer({
+        ...LayoutName.shape,
+        fields: z.array(z.string()).describe('The fields on the layout. The CRM drops other fields of a record that names the layout'),
+        required: z.array(z.string()).describe('The fields that the layout requires in a create, and the module does not'),
+      }),
+    )
+    .optional()
+    .describe('The active layouts. Absent: none were read'),
+  assignmentRules: z
+    .array(AssignmentRule)
+    .optional()
+    .describe('The rules that choose the owner of a new record. Absent: the CRM did not list them'),
+  hasWriteOptions: z
+    .literal(false)
+    .optional()
+    .describe('False: the destination has no automations, layouts, assignment rules and tags. Absent: it has them'),
+}
+
 const DiscoveredModule = Answer({
   ...moduleFields,
+  ...writeOptions,
   fields: z.array(DiscoveredField).describe('Every field, in the order of the CRM'),
 }).meta({
   id: 'DiscoveredModule',

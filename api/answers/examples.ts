@@ -49,7 +49,7 @@ export const run = {
     Accounts: {created: 310, updated: 84, refused: 2, unanswered: 0, inherited: 0, failed: 1, skipped: 3, planned: 0, filtered: 0},
   },
   mayExistTwice: 0,
-  ...{unchanged: 0, creditsSaved: 0},
+  ...{unchanged: 0, keptEdits: 0, creditsSaved: 0, unmapped: []},
   questions: 1,
   progress: {done: 400, total: 1_200, unit: 'rows', rowsPerSecond: 80.5, etaSeconds: 9.9},
   ...{stop: null, pause: null, stoppedBy: null, outcome: null},

@@ -30,6 +30,17 @@ const Import = Answer({
 
 export const ImportAnswer = Answer({import: Import})
 
-export const FlowsAnswer = Answer({flows: Flows, state: z.literal('ready').describe('State of the import')})
+const FlowWarning = Answer({
+  path: z.array(z.union([z.string(), z.int()])).describe('Place in the flows'),
+  message: z.string().describe('What a run leaves out, and what to do'),
+})
+
+export const FlowsAnswer = Answer({
+  flows: Flows,
+  state: z.literal('ready').describe('State of the import'),
+  warnings: z
+    .array(FlowWarning)
+    .describe('What the flows leave out, although they can be run: values of fields that are not on the layout'),
+})
 
 export const Removed = (prefix: string, what: string) => Answer({removed: Id(prefix, what)})

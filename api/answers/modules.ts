@@ -2,6 +2,7 @@ import {z} from 'zod'
 import {ApiName} from '../../shared/configuration/annotation.ts'
 import {moduleValues} from '../../shared/configuration/document.ts'
 import {Answer, Id, registryVersion} from './common.ts'
+import {AssignmentRule, LayoutName} from './discovery.ts'
 
 /** A module of the latest discovery, with its configuration. */
 export const ConfiguredModule = Answer({
@@ -21,6 +22,9 @@ export const ConfiguredModule = Answer({
   creatable: z.boolean().describe("Whether the connection's user may create records"),
   editable: z.boolean().describe("Whether the connection's user may change records"),
   visible: z.boolean().describe("Whether the connection's user can see it"),
+  layouts: z.array(LayoutName).describe('The active layouts'),
+  assignmentRules: z.array(AssignmentRule).describe('The rules that choose the owner of a new record'),
+  hasWriteOptions: z.boolean().describe('Whether the destination has automations, layouts, assignment rules and tags'),
   removed: z.boolean().describe('Whether it is no longer part of the latest discovery'),
 }).meta({id: 'ConfiguredModule', description: 'A module of a connection, with its configuration'})
 
@@ -45,6 +49,7 @@ export const ModuleOrder = Answer({
 
 export const moduleExample = {
   ...{key: 'leads', order: 1, apiName: 'Leads', connectorId: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3', enabled: true, singular: null},
-  ...{uniqueFields: ['Email'], match: {by: ['Email'], onOne: 'update'}, exclusions: ['Lead_Image'], seedMappings: []},
+  ...{uniqueFields: ['Email'], match: {by: ['Email'], onOne: 'update'}, exclusions: ['Lead_Image'], seedMappings: [], onEdited: 'keep'},
   ...{label: 'Leads', crmSingular: 'Lead', kind: 'default', creatable: true, editable: true, visible: true, removed: false},
+  ...{layouts: [{id: '4400001000000000091', name: 'Standard'}], assignmentRules: [], hasWriteOptions: true},
 }

@@ -1,24 +1,28 @@
 import {z} from 'zod'
 import {Answer, Count, Id, Moment, NextCursor} from './common.ts'
 
-const Kind = z.enum(['match', 'lookup']).describe('`match`: which record a row matches. `lookup`: which record a lookup refers to')
+const Kind = z
+  .enum(['match', 'lookup', 'edit'])
+  .describe(
+    '`match`: which record a row matches. `lookup`: which record a lookup refers to. `edit`: whether to overwrite a value that a person changed',
+  )
 
 const Candidate = z
   .looseObject({id: z.string().describe("The CRM's id of the record")})
-  .describe('A record as it is in the CRM now: its name, and the match fields of the flow, by API name')
+  .describe('A record as it is in the CRM now: its name, the match fields of the flow, and fields that are asked about, by API name')
 
 const Question = Answer({
   key: z.string().describe('Key of the question, the same for all rows and runs: 32 hexadecimal digits'),
   kind: Kind,
   flowId: z.string().describe('The flow of the question'),
   module: z.string().describe('API name of the module of the candidates'),
-  field: z.string().nullable().describe('For a lookup, API name of the field. Null otherwise'),
-  found: Count('Number of matching records'),
+  field: z.string().nullable().describe('For a lookup or an edit, API name of the field. Null otherwise'),
+  found: Count('Number of matching records; for an edit, 1'),
   candidates: z.array(Candidate).describe('Candidates that still exist: the oldest, at most 20'),
   rows: Count('Rows that wait for the answer'),
   rowNumbers: z.array(z.int().positive()).describe('The numbers of the first 20 of them'),
   answer: Answer({
-    choice: z.enum(['record', 'create', 'skip', 'first', 'ask']).describe('The choice'),
+    choice: z.enum(['record', 'create', 'skip', 'first', 'ask', 'overwrite', 'keep']).describe('The choice'),
     recordId: z.string().nullable().describe("The CRM's id of the chosen record. Null: none"),
     by: Id('per', 'The person').nullable().describe('The person who chose. Null: erased'),
     at: Moment('When it was answered'),
@@ -32,7 +36,8 @@ const rules = z
     Answer({
       flowId: z.string().describe('The flow'),
       kind: Kind,
-      choice: z.enum(['create', 'skip', 'first']).describe('The default choice. `first`: use the oldest record'),
+      field: z.string().nullable().describe('For an edit, API name of the field whose questions the rule answers. Null: all questions'),
+      choice: z.enum(['create', 'skip', 'first', 'overwrite', 'keep']).describe('The default choice. `first`: use the oldest record'),
     }),
   )
   .describe('Rules for questions without an answer')

@@ -7,9 +7,14 @@ import {LogRecord, Run} from './runs.ts'
 const ended = {
   module: z.string().describe('API name of the module'),
   moduleLabel: z.string().describe('Its label in the CRM'),
-  phase: z.enum(PHASES).describe('The phase: writing, patching or matching the record, or looking up a link'),
+  phase: z
+    .enum(PHASES)
+    .describe('The phase: writing, patching, matching or tagging the record, looking up a link, or keeping an edited value'),
   outcome: z.enum(OUTCOMES).describe('The outcome'),
-  action: z.enum(PLAN_ACTIONS).nullable().describe('For a dry run: the planned action. Null for a run that writes, and for a lookup'),
+  action: z
+    .enum(PLAN_ACTIONS)
+    .nullable()
+    .describe('For a dry run: the planned action. Null for a run that writes, for a lookup, and for an edited value that is kept'),
   code: z.string().nullable().describe('The code of the reason, from the CRM or this service. Null: none'),
   field: z.string().nullable().describe('API name of the field concerned. Null: none'),
   fieldLabel: z.string().nullable().describe('Label of the field. Null: none'),

@@ -69,7 +69,19 @@ export const Run = Answer({
   counts: ByName(RunCounts, 'By API name of the module'),
   mayExistTwice: Count('Rows whose record may exist twice, because a create was unanswered and a later one succeeded'),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
+  keptEdits: Count('Values that were not written, because a person had changed them in the CRM'),
   creditsSaved: Count('CRM credits that the updates of unchanged rows would have cost. Null: the destination counts no credits').nullable(),
+  unmapped: z
+    .array(
+      Answer({
+        flowId: z.string().describe('The flow. Empty: no longer known'),
+        field: z.string().describe('API name of the field'),
+        cells: Count('Cells, each counted once'),
+      }),
+    )
+    .describe(
+      'Cells whose value has no entry in the value map of the field, up to the last row that is done. Inherited rows are not counted',
+    ),
   questions: Count('Questions for people. Rows wait for the answers'),
   progress: progress.nullable().describe('Progress. Null for an external run, whose total is not known'),
   stop: Stop.nullable().describe('Why it stopped. Null: it was not stopped'),
@@ -101,7 +113,7 @@ export const LogRecord = Answer({
   flowId: z.string().nullable().describe('The flow. Null: none given'),
   rowNumber: z.int().positive().nullable().describe('Number of the row in its file, from 1. Null: not given'),
   module: z.string().describe('API name of the module. Empty: no longer known'),
-  phase: z.enum(PHASES).describe('The phase: writing, patching or matching the record, or looking up a link'),
+  phase: z.enum(PHASES).describe('The phase: writing, patching, matching or tagging the record, or looking up a link'),
   target: z.string().describe('API name of the field concerned. Empty: none'),
   attempt: Count('How often the row was sent. 0: settled without sending'),
   recordId: z.string().nullable().describe("The CRM's id of the record. Null: not known"),

@@ -27,6 +27,6 @@ export const WritingChanged = Answer({
 })
 
 export const settingsExample = {
-  ...{dateFormat: 'dd.MM.yyyy', timezone: 'Europe/Berlin', expressionContext: {country: 'DE'}, aiSamplePolicy: 'masked'},
+  ...{dateFormat: 'dd.MM.yyyy', timezone: 'Europe/Berlin', expressionContext: {country: 'DE'}, aiSamplePolicy: 'masked', onEdited: null},
   followsCrmRoles: true,
 }

@@ -1,5 +1,5 @@
 import type {McpServer} from '@modelcontextprotocol/server'
-import {openBoundedLimiter} from '../../shared/concurrency/bounded-limiter.ts'
+import {openLimiter} from '../../shared/concurrency/limiter.ts'
 import {getFields} from './get-fields.ts'
 import {listModules} from './list-modules.ts'
 import type {McpInput} from './mount.ts'
@@ -21,7 +21,7 @@ export const buildServer = (input: McpInput, sdk: typeof import('@modelcontextpr
     {instructions, capabilities: {tools: {listChanged: false}}},
   )
   // The messages of a batch run one after another, because a batch counts as one request and must not use more resources at once.
-  const inTurn = openBoundedLimiter({atOnce: 1, mostWaiting: 100, says: 'The batch has too many messages. Send fewer'})
+  const inTurn = openLimiter(1, {mostWaiting: 100, says: 'The batch has too many messages. Send fewer'})
   for (const one of tools) addTool(server, {...input, inTurn}, one)
   return server
 }

@@ -1,6 +1,6 @@
 import type {CallToolResult, McpServer} from '@modelcontextprotocol/server'
 import type {z} from 'zod'
-import type {openBoundedLimiter} from '../../shared/concurrency/bounded-limiter.ts'
+import type {openLimiter} from '../../shared/concurrency/limiter.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {newId} from '../../shared/ids.ts'
 import type {McpInput} from './mount.ts'
@@ -18,7 +18,7 @@ export type Tool<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodTyp
 /** Declares a tool. It returns its argument, and gives `run` the types of the schemas. */
 export const tool = <I extends z.ZodType, O extends z.ZodType>(declared: Tool<I, O>): Tool => declared as unknown as Tool
 
-type ToolInput = McpInput & {inTurn: ReturnType<typeof openBoundedLimiter>}
+type ToolInput = McpInput & {inTurn: ReturnType<typeof openLimiter>}
 
 export const addTool = (server: McpServer, input: ToolInput, {name, title, description, input: inputSchema, output, run}: Tool): void => {
   const annotations = {readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false}

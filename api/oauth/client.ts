@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {visitMinutes} from '../../shared/accounts/sign-in.ts'
-import {openBoundedLimiter} from '../../shared/concurrency/bounded-limiter.ts'
+import {openLimiter} from '../../shared/concurrency/limiter.ts'
 import type {Config} from '../../shared/config.ts'
 import {newId} from '../../shared/ids.ts'
 import {OutboundFailure} from '../../shared/schedules/outbound/failure.ts'
@@ -74,7 +74,7 @@ export const findClient = async ({db, config, outbound, log}: OAuthClientDeps, i
 }
 
 /** Limits concurrent document reads, because anyone can trigger one. */
-const inLine = openBoundedLimiter({atOnce: 16, mostWaiting: 100, says: 'Too many clients are being looked up. Try again in a moment'})
+const inLine = openLimiter(16, {mostWaiting: 100, says: 'Too many clients are being looked up. Try again in a moment'})
 
 /**
  * Checks the URL of a metadata document. Only the canonical form of a URL is accepted, so that one client has one id. PRIVATE_HOSTS and our

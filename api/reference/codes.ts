@@ -49,6 +49,8 @@ export const meanings: Record<Code, string> = {
   UPLOAD_NOT_FOUND: 'There is no such upload. Uploads are deleted after a day without a part. Start a new one.',
   RUN_NOT_FOUND: 'There is no such run.',
   MODULE_NOT_FOUND: 'The latest discovery has no such module. Check the name, or run a discovery.',
+  FIELD_NOT_FOUND: 'The module has no such field in the latest discovery. Check the name, or run a discovery.',
+  COLUMN_NOT_FOUND: 'The file has no such column after cleaning. Read the source to see its columns.',
   CONNECTION_NOT_FOUND: 'The org has no such connection.',
   NAMESPACE_MISMATCH: 'The namespace of the library differs from the path. Make them equal.',
   NAMESPACE_RESERVED: 'The namespace is reserved. Choose another.',

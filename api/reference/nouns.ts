@@ -67,6 +67,7 @@ export const orgNouns: Noun[] = [
       changeSource: 'PATCH /orgs/:org/imports/:id/sources/:source',
       removeSource: 'DELETE /orgs/:org/imports/:id/sources/:source',
       readSourceRows: 'GET /orgs/:org/imports/:id/sources/:source/rows',
+      readColumnValues: 'GET /orgs/:org/imports/:id/sources/:source/columns/:column/values',
       beginUpload: 'POST /orgs/:org/imports/:id/uploads',
       listUploads: 'GET /orgs/:org/imports/:id/uploads',
       readUpload: 'GET /orgs/:org/imports/:id/uploads/:upload',

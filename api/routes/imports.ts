@@ -4,6 +4,7 @@ import {assertVersion, tagOf} from '../../shared/configuration/version.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {lockOpenImport} from '../../shared/files/sources/find.ts'
 import {addFlowDefaults, Flows, findIssues} from '../../shared/mapping/flows/flow.ts'
+import {optionWarnings} from '../../shared/mapping/flows/write-options.ts'
 import {fillSlots} from '../../shared/mapping/templates/fill-slots.ts'
 import {createImport} from '../../shared/runs/create-import.ts'
 import {describeImport, describeWhole} from '../../shared/runs/describe-import.ts'
@@ -160,10 +161,10 @@ export default [
     access: {role: 'operator'},
     summary: 'Set the flows of an import',
     description:
-      'Replaces all flows. They are validated against the files, the libraries and the latest discovery, and refused with `issues` if they do not fit. With `If-Match`, applies only to that version of the import. The `ETag` is the new version.',
+      'Replaces all flows. They are validated against the files, the libraries and the latest discovery, and refused with `issues` if they do not fit. `warnings` lists mapped fields that the chosen layout lacks. With `If-Match`, applies only to that version of the import. The `ETag` is the new version.',
     answers: {200: FlowsAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'NO_DISCOVERY', 'BAD_IF_MATCH', 'IMPORT_CONFLICT'],
-    example: {body: [flow], answer: {flows: [flow], state: 'ready'}},
+    example: {body: [flow], answer: {flows: [flow], state: 'ready', warnings: []}},
     params: OfImport,
     body: Flows,
     handle({db, caller: {org}, params: {id}, body, request}) {
@@ -172,10 +173,11 @@ export default [
       return db.transaction(async tx => {
         const found = await lockOpenImport(tx, {org, importId: id})
         assertVersion('import', found, condition)
-        const issues = findIssues(flows, await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId}))
+        const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
+        const issues = findIssues(flows, known)
         if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM. Correct the issues listed', {issues})
         const {version} = await setFlows(tx, {no: found.no, flows, state: 'ready'})
-        return reply({json: {flows, state: 'ready'}, headers: {etag: tagOf(version)}})
+        return reply({json: {flows, state: 'ready', warnings: optionWarnings(flows, known.modules)}, headers: {etag: tagOf(version)}})
       })
     },
   }),

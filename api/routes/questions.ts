@@ -49,7 +49,7 @@ export default [
     refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'FILE_GONE', 'NOT_FOUND'],
     example: {
       body: {answers: [{key, recordId}], rules: [{flowId: 'accounts', kind: 'match', choice: 'first'}]},
-      answer: {answered: 1, rules: [{flowId: 'accounts', kind: 'match', choice: 'first'}]},
+      answer: {answered: 1, rules: [{flowId: 'accounts', kind: 'match', field: null, choice: 'first'}]},
     },
     params: OfImportRun,
     body: AnswersBody,

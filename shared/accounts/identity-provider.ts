@@ -34,6 +34,8 @@ const SCOPES = {
     'ZohoCRM.settings.modules.READ',
     'ZohoCRM.settings.fields.READ',
     'ZohoCRM.settings.layouts.READ',
+    'ZohoCRM.settings.assignment_rules.READ',
+    'ZohoCRM.settings.tags.ALL',
     'ZohoCRM.settings.profiles.READ',
     'ZohoCRM.settings.data_sharing.READ',
     'ZohoCRM.users.READ',

@@ -1,4 +1,4 @@
-import {openBoundedLimiter} from '../concurrency/bounded-limiter.ts'
+import {openLimiter} from '../concurrency/limiter.ts'
 import type {DiscoveredField} from '../crm/discovered.ts'
 import {type Library, readLibrary} from '../expressions/library.ts'
 import {type EvaluationError, openSandbox} from '../expressions/sandbox.ts'
@@ -30,8 +30,7 @@ export type TryExpressionInput = {
 const longestMs = 5_000
 
 /** Limits concurrent tries, because each try occupies a thread. */
-const inLine = openBoundedLimiter({
-  atOnce: 2,
+const inLine = openLimiter(2, {
   mostWaiting: 50,
   says: 'Too many expressions are being tried at the moment. Try again in a few seconds',
 })

@@ -16,19 +16,3 @@ export const mapConcurrent = async <T, R>(items: readonly T[], width: number, ea
   await Promise.all(Array.from({length: Math.min(width, items.length)}, lane))
   return results
 }
-
-export const openGate = (width: number) => {
-  const waiting: (() => void)[] = []
-  let inside = 0
-  return async <R>(work: () => Promise<R>): Promise<R> => {
-    if (inside === width) await new Promise<void>(resolve => waiting.push(resolve))
-    else inside++
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else inside--
-    }
-  }
-}

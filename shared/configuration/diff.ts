@@ -6,7 +6,15 @@ import {type Settings, usualSettings} from './settings.ts'
 /** One changed value. `target` is null for the write pause of a connection; `nameConnections` sets it to the connection's name later. */
 export type ValueChange = Pick<Change, 'page' | 'subject' | 'before' | 'after'> & {target: string | null; connectorId: string | null}
 
-export const usualModule = {enabled: false, singular: null, uniqueFields: [], match: null, exclusions: [], seedMappings: []} as const
+export const usualModule = {
+  enabled: false,
+  singular: null,
+  uniqueFields: [],
+  match: null,
+  exclusions: [],
+  seedMappings: [],
+  onEdited: null,
+} as const
 
 /**
  * Returns all differing values. Set to their complete `after` in this order, they turn the registry `before` into `after`. Null means a missing

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {OnEdited} from '../mapping/flows/edits.ts'
 import {withJsonSchema} from '../schema/json-schema.ts'
 import {oneLine} from '../schema/name.ts'
 import {Annotation, ApiName, DefaultMapping, findRepeated, findTwice, type Issue, listOf, mostAnnotations} from './annotation.ts'
@@ -31,6 +32,9 @@ export const moduleValues = {
   exclusions: names.describe('API names of fields that imports do not offer'),
   seedMappings: listOf(DefaultMapping.extend({field: ApiName.describe('API name of the field')}), {most: 500}).describe(
     'The mappings of a new import',
+  ),
+  onEdited: OnEdited.nullish().describe(
+    'What imports do with values that a person edited in the CRM: overwrite them, keep them, or hold the row back and ask. Null: the org’s setting',
   ),
 }
 

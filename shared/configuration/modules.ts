@@ -18,8 +18,16 @@ export const describeModule = ({connectorId, apiName, curated, discovered}: Know
   creatable: discovered?.creatable ?? false,
   editable: discovered?.editable ?? false,
   visible: discovered?.visible ?? false,
+  ...describeOptions(discovered),
   /** True if the newest discovery lacks the module. */
   removed: discovered === null,
+})
+
+/** Describes what a flow into the module can choose besides its values. */
+const describeOptions = (discovered: KnownModule['discovered']) => ({
+  layouts: (discovered?.layouts ?? []).map(({id, name}) => ({id, name})),
+  assignmentRules: discovered?.assignmentRules ?? [],
+  hasWriteOptions: discovered?.hasWriteOptions ?? true,
 })
 
 /** The changeable values of a module. A value that is left out stays. */

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {isZone} from '../expressions/zone-offset.ts'
+import {OnEdited} from '../mapping/flows/edits.ts'
 
 export const AI_SAMPLE_POLICIES = ['allow', 'masked', 'deny'] as const
 /** What a model may see of an org's rows: values, their shapes, or nothing. */
@@ -36,7 +37,16 @@ export const Settings = z.strictObject({
     .describe(
       'The parts of the org’s rows that may reach a model. `allow`: values that are not personal; `masked`: values of columns whose name and content do not look personal; `deny`: only column names. Personal data leaves at most as shapes',
     ),
+  onEdited: OnEdited.nullish().describe(
+    'What imports do with values that a person edited in the CRM: overwrite them, keep them, or hold the row back and ask. Null: schedules keep them and other runs overwrite them',
+  ),
 })
 export type Settings = z.output<typeof Settings>
 
-export const usualSettings: Settings = {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked'}
+export const usualSettings: Settings = {
+  dateFormat: 'yyyy-MM-dd',
+  timezone: 'UTC',
+  expressionContext: {},
+  aiSamplePolicy: 'masked',
+  onEdited: null,
+}

@@ -25,6 +25,7 @@ import {openCrmRequest, type SendCrmRequest} from './request.ts'
 import {openRefresh} from './sealed.ts'
 import {searchValue, searchWord} from './search.ts'
 import {type Replacement, readRowIds, replaceRows} from './subforms.ts'
+import {addTags} from './tags.ts'
 import {revokeToken} from './token.ts'
 import {countActiveUsers, findUser, listUsers, readCurrentUser, readOwnAccess} from './users.ts'
 import type {CrmAccess} from './visibility.ts'
@@ -69,6 +70,8 @@ export type Connection = {
   isRecordId(text: string): boolean
   createRecords(module: string, records: Record<string, unknown>[], options: WriteOptions): Promise<WriteAnswer>
   updateRecords(module: string, records: (Record<string, unknown> & {id: string})[], options: WriteOptions): Promise<WriteAnswer>
+  /** Adds tags to records, at most 100. Repeating it changes nothing. The function is null if the destination has no tags. */
+  addTags: ((module: string, tagged: {ids: string[]; tags: string[]}, options: WriteOptions) => Promise<WriteAnswer>) | null
   /** Replaces the rows of one subform field, for each parent completely or not at all. At most 2,000 removed and added rows together. */
   replaceRows(module: string, parents: Replacement[], options: WriteOptions): Promise<WriteAnswer>
   /** Returns the ids of the rows in a parent's subform field. `child` is the module of the rows. Null if the parent does not exist. */
@@ -144,10 +147,13 @@ export type ReadOptions = {signal?: AbortSignal}
 /** Options of a licence call. `onlyAsProbe`: while the quota is exhausted, the call is the one probe call a minute or is not made. */
 export type LicenceOptions = ReadOptions & {onlyAsProbe?: boolean}
 /**
- * Options of a write. `automations`: whether the org's workflows, approvals and blueprints run; off by default. `mayLeave`: checked just before the
+ * Options of a write. `automations`: true for all of the org's automations, or a list; none by default. `mayLeave`: checked just before the
  * request is written to its socket, and again if it is repeated with a new token. If it returns false, the answer says that nothing was sent.
+ * `layout`: the layout of the records. `assignmentRule`: chooses the owner of created records; updates ignore it.
  */
-export type WriteOptions = {signal?: AbortSignal; automations?: boolean; mayLeave?: () => boolean}
+export type WriteOptions = RecordOptions & {signal?: AbortSignal; mayLeave?: () => boolean}
+export type Automation = 'workflow' | 'approval' | 'blueprint'
+export type RecordOptions = {automations?: boolean | Automation[]; layout?: string | null; assignmentRule?: string | null}
 
 /**
  * The answer to a write: exactly one result per record sent, in order. `clockOffsetMs`: the CRM's clock minus ours, to the second; null if the answer
@@ -252,6 +258,7 @@ const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Verbs => 
   isRecordId: text => /^\d{1,20}$/.test(text),
   createRecords: (module, records, options) => createRecords(sendCrmRequest, module, records, options),
   updateRecords: (module, records, options) => updateRecords(sendCrmRequest, module, records, options),
+  addTags: (module, tagged, options) => addTags(sendCrmRequest, module, tagged, options),
   replaceRows: (module, parents, options) => replaceRows(sendCrmRequest, module, parents, options),
   readRowIds: (module, id, subform, options) => readRowIds(sendCrmRequest, module, id, subform, {...options, ...queries}),
   findRecords: (query, options) => findRecords(sendCrmRequest, query, {...options, ...queries}),

@@ -18,12 +18,18 @@ const diffModule = (old: DiscoveredModule, now: DiscoveredModule): ModuleChange 
   const changed = both
     .map(([one, other]) => ({field: other.apiName, changes: diffField(one, other)}))
     .filter(({changes}) => changes.length > 0)
-  const changes = compare(old, now, moduleTraits)
+  const changes = [
+    ...compare(old, now, moduleTraits),
+    ...diffLists('layouts', keptOn(old, both), keptOn(now, both)),
+    ...diffLists('assignmentRules', old.assignmentRules, now.assignmentRules),
+  ]
   if (changes.length + added.length + removed.length + changed.length === 0) return null
   return {module: now.apiName, changes, fields: {added, removed, changed}} as ModuleChange
 }
 
-const moduleTraits = ['label', 'singular', 'creatable', 'editable', 'visible', 'subformOf', 'namingField', 'unread'] as const
+const moduleTraits = [
+  ...(['label', 'singular', 'creatable', 'editable', 'visible', 'subformOf', 'namingField', 'unread', 'hasWriteOptions'] as const),
+]
 const fieldTraits = [
   ...['label', 'type', 'jsonType', 'length', 'decimalPlaces', 'required', 'layoutRequired', 'unique'],
   ...['creatable', 'updatable', 'readOnly', 'visible', 'lookup', 'subform', 'unqueryable'],
@@ -39,6 +45,20 @@ const diffPicklist = (old: DiscoveredField['picklist'], now: DiscoveredField['pi
   const before = without(old, now)
   const after = without(now, old)
   return before.length + after.length === 0 ? [] : [{what: 'picklist', before, after}]
+}
+
+/** Returns the layouts with the fields that both discoveries have. Other fields are reported as added or removed. */
+const keptOn = ({layouts}: DiscoveredModule, both: (readonly [DiscoveredField, DiscoveredField])[]) => {
+  const names = new Set(both.map(([{apiName}]) => apiName))
+  const kept = (fields: string[]) => fields.filter(name => names.has(name)).toSorted()
+  return layouts?.map(({fields, required, ...layout}) => ({...layout, fields: kept(fields), required: kept(required)}))
+}
+
+/** Returns the layouts or rules that were removed, added or changed: in `before` with their old form, in `after` with their new form. */
+const diffLists = (what: string, old: unknown[] = [], now: unknown[] = []): FieldChange[] => {
+  const missing = (some: unknown[], others: unknown[]) => some.filter(one => !others.some(other => isDeepStrictEqual(one, other)))
+  const [before, after] = [missing(old, now), missing(now, old)]
+  return before.length + after.length === 0 ? [] : [{what, before, after}]
 }
 
 const without = (options: DiscoveredField['picklist'], others: DiscoveredField['picklist']) => {

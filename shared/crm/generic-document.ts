@@ -102,7 +102,7 @@ export const isAllowed = ({GENERIC_ORIGINS}: Pick<Config, 'GENERIC_ORIGINS'>, {b
 export const modulesOf = ({modules}: GenericDocument): DiscoveredModule[] =>
   modules.map(({apiName, label, displayField, fields}) => ({
     ...{apiName, label, singular: label, id: apiName, kind: 'custom', creatable: true, editable: true, visible: true},
-    ...{subformOf: null, namingField: displayField ?? null, fields: fields.map(describeField)},
+    ...{subformOf: null, namingField: displayField ?? null, hasWriteOptions: false, fields: fields.map(describeField)},
   }))
 
 const describeField = ({

@@ -102,7 +102,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
       return write('PATCH', name, named, {count: records.length, ids: records.map(({id}) => id)}, options)
     },
     findRecords: ({module, field, values}, {signal} = {}) => findAll(values, field, query => read(module, query, signal)),
-    ...{findMade: null, readNewest: null}, // The document names no creator field, and the ids of the destination may not grow.
+    ...{findMade: null, readNewest: null, addTags: null}, // The document names no creator field, and the ids of the destination may not grow.
     readRecord: async (...asked) => (await readRecordWithClock(...asked)).record,
     readRecordWithClock,
     readRecords,

@@ -12,7 +12,7 @@ import {
   readMintWait,
   writeMint,
 } from '../../sql/grants.ts'
-import {openGate} from '../concurrency/map-concurrent.ts'
+import {openLimiter} from '../concurrency/limiter.ts'
 import {Refusal} from '../errors.ts'
 import type {Client} from './client.ts'
 import type {CrmDeps} from './crm.ts'
@@ -66,7 +66,7 @@ export const openGrants = (deps: GrantDeps): Grants => {
   /** Tokens that the CRM refused while renewals were throttled. Until the throttle ends, they are not sent again, and no renewal starts. */
   const dead = new Map<string, string>()
   const renewing = new Map<string, Promise<CachedAccess>>()
-  const gates = new Map<string, ReturnType<typeof openGate>>()
+  const gates = new Map<string, ReturnType<typeof openLimiter>>()
 
   const mintUnlessThrottled = async (granted: GrantHolder, refused: string | undefined) => {
     const {connector} = granted
@@ -83,7 +83,7 @@ export const openGrants = (deps: GrantDeps): Grants => {
 
   const renew = async (granted: GrantHolder, refused: string | undefined) => {
     const {connector, hosts} = granted
-    const gate = gates.get(hosts.dc) ?? openGate(renewalsAtOnce)
+    const gate = gates.get(hosts.dc) ?? openLimiter(renewalsAtOnce)
     gates.set(hosts.dc, gate)
     let old: CachedAccess | null = null
     try {

@@ -2,7 +2,14 @@ import type {DiscoveredField, DiscoveredModule} from './discovered.ts'
 import {asObject} from './error.ts'
 
 export type Json = Record<string, unknown>
-type ReadModule = {json: Json; fields: unknown[]; layouts: unknown[]; unread?: NonNullable<DiscoveredModule['unread']>}
+type ReadModule = {
+  json: Json
+  fields: unknown[]
+  layouts: unknown[]
+  /** Null if the CRM did not list them. */
+  assignmentRules?: unknown[] | null
+  unread?: NonNullable<DiscoveredModule['unread']>
+}
 
 const KINDS = ['default', 'custom', 'subform'] as const
 
@@ -16,7 +23,7 @@ export const listModules = (modules: unknown[]) =>
 /** Converts the CRM's metadata, whose shapes differ between versions, into discovered modules. */
 export const describeModules = (modules: ReadModule[]): DiscoveredModule[] => placeSubforms(modules.map(describeModule))
 
-const describeModule = ({json, fields, layouts, unread}: ReadModule): DiscoveredModule => {
+const describeModule = ({json, fields, layouts, assignmentRules, unread}: ReadModule): DiscoveredModule => {
   const kind = kindOf(json)!
   const apiName = text(json.api_name)
   const known = fields.map(asObject).filter(field => field !== null)
@@ -33,6 +40,8 @@ const describeModule = ({json, fields, layouts, unread}: ReadModule): Discovered
     subformOf: null,
     namingField: nameIn(known.find(field => field.display_field === true)) ?? nameIn(json.display_field),
     ...(unread && {unread}),
+    ...(layouts.length > 0 && {layouts: describeLayouts(layouts)}),
+    ...(assignmentRules && {assignmentRules: assignmentRules.map(asObject).flatMap(describeNamed)}),
     fields: known.map(field => describeField(field, required)),
   }
 }
@@ -41,6 +50,29 @@ const requiredBy = (layouts: unknown[]): Set<string> => {
   const fields = layouts.flatMap(layout => childrenOf(layout, 'sections')).flatMap(section => childrenOf(section, 'fields'))
   return new Set(fields.filter(field => field.required === true).map(field => text(field.api_name)))
 }
+
+/**
+ * Describes the active layouts. The fields of a subform section belong to another module, so they are left out. Source: `status` and
+ * `isSubformSection` in the vendor's OpenAPI of layouts.
+ */
+const describeLayouts = (layouts: unknown[]): NonNullable<DiscoveredModule['layouts']> =>
+  layouts
+    .map(asObject)
+    .filter(layout => layout?.status !== 'inactive')
+    .flatMap(layout =>
+      describeNamed(layout).map(named => {
+        const fields = childrenOf(layout, 'sections')
+          .filter(({isSubformSection}) => isSubformSection !== true)
+          .flatMap(section => childrenOf(section, 'fields'))
+        const namesOf = (some: Json[]) => [...new Set(some.map(({api_name}) => text(api_name)))].filter(Boolean)
+        return {...named, fields: namesOf(fields), required: namesOf(fields.filter(isRequiredHere))}
+      }),
+    )
+
+const isRequiredHere = ({required, system_mandatory}: Json) => required === true && system_mandatory !== true
+
+const describeNamed = (json: Json | null): {id: string; name: string}[] =>
+  json && text(json.id) ? [{id: text(json.id), name: text(json.display_label) || text(json.name) || text(json.id)}] : []
 
 const childrenOf = (json: unknown, key: string): Json[] => {
   const children = asObject(json)?.[key]

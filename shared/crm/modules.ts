@@ -22,6 +22,7 @@ export const readModules = async (
   {signal, onProgress}: ReadOptions & {onProgress?(done: number, total: number): Promise<void>} = {},
 ): Promise<DiscoveredModule[]> => {
   const ask: ReadResource = (resource, query = {}) => readWithRetry(sendCrmRequest, {resource, query, signal})
+  const askRules = openRuleReader(ask)
   const modules = listModules(await ask('modules'))
   let done = 0
   // Reports are sent in sequence, because two at once could arrive in either order.
@@ -31,7 +32,7 @@ export const readModules = async (
     const module = await unlessFailed(json, async () => {
       const fields = await ask('fields', {module: apiName})
       const layouts = isSubform ? null : await unlessRefused(() => ask('layouts', {module: apiName}))
-      return {json, fields, layouts: layouts ?? []}
+      return {json, fields, layouts: layouts ?? [], assignmentRules: isSubform ? null : await askRules(apiName)}
     })
     if ('error' in module && !isModuleRefused(module.error) && ++failed > Math.min(mostFailed, modules.length - 1)) throw module.error
     await (reported = reported.then(() => onProgress?.(++done, modules.length)))
@@ -40,7 +41,30 @@ export const readModules = async (
   return describeModules(read)
 }
 
-type ReadResource = (resource: 'modules' | 'fields' | 'layouts', query?: Record<string, string>) => Promise<Json[]>
+type ReadResource = (
+  resource: 'modules' | 'fields' | 'layouts' | 'automation/assignment_rules',
+  query?: Record<string, string>,
+) => Promise<Json[]>
+
+/**
+ * Returns a function that reads the assignment rules of a module, or null if the CRM does not list them. A connection from before this read
+ * lacks its scope, so after the first such refusal no other module is asked. Source: zoho/crm-oas, v8.0/assignment_rules.json.
+ */
+const openRuleReader = (ask: ReadResource) => {
+  let lacksScope = false
+  return async (module: string): Promise<Json[] | null> => {
+    if (lacksScope) return null
+    try {
+      return await ask('automation/assignment_rules', {module})
+    } catch (error) {
+      if (!(error instanceof CrmError)) throw error
+      const isScope = error.crm.code === 'OAUTH_SCOPE_MISMATCH'
+      if (isScope) lacksScope = true
+      if (isScope || isModuleRefused(error)) return null
+      throw error
+    }
+  }
+}
 
 const readWithRetry = async (
   sendCrmRequest: SendCrmRequest,
@@ -49,7 +73,7 @@ const readWithRetry = async (
   for (let tried = 1; ; tried++) {
     try {
       const outcome = await sendCrmRequest({operation: 'metadata', method: 'GET', path: `/crm/v8/settings/${resource}`, query, signal})
-      return listOf(outcome, resource) as Json[]
+      return listOf(outcome, resource.split('/').at(-1)!) as Json[]
     } catch (error) {
       if (!(error instanceof CrmError) || !error.crm.retryable || tried === tries || signal?.aborted) throw error
       await sleep(Math.min(error.crm.retryAfterMs ?? 250 * 2 ** tried, longestWaitMs), undefined, {signal})

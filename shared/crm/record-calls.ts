@@ -1,5 +1,5 @@
 import {Refusal} from '../errors.ts'
-import type {CrmRecord, NewestRecord, ReadOptions, TimedRecord, WriteAnswer, WriteOptions} from './crm.ts'
+import type {Automation, CrmRecord, NewestRecord, ReadOptions, TimedRecord, WriteAnswer, WriteOptions} from './crm.ts'
 import {asObject, CrmError} from './error.ts'
 import {readWrite, type SentRecords, waitOf, wholeProblem} from './outcome.ts'
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
@@ -60,6 +60,19 @@ export const pathOf = (module: string) => `/crm/v8/${encodeURIComponent(module)}
 
 type Write = {module: string; records: Record<string, unknown>[]; sent: SentRecords; options: WriteOptions}
 
+/**
+ * Returns the body of a write. Without `trigger`, the CRM runs every automation. `lar_id` is documented for inserts and upserts only.
+ * Sources: the vendor's OpenAPI of records; zoho.com/crm/developer/docs/api/v7/insert-records.html.
+ */
+const bodyOf = (method: 'POST' | 'PUT', records: Record<string, unknown>[], {automations, layout, assignmentRule}: WriteOptions) => ({
+  data: layout == null ? records : records.map(record => ({...record, Layout: {id: layout}})),
+  ...(automations !== true && {trigger: automations || []}),
+  ...(method === 'POST' && assignmentRule != null && {lar_id: assignmentRule}),
+})
+
+/** The automations that a flow can start. */
+export const FLOW_AUTOMATIONS: Automation[] = ['workflow', 'approval', 'blueprint']
+
 /** Sends the records once. An unanswered write may have taken effect, so the caller decides whether to repeat it. */
 const write = async (
   sendCrmRequest: SendCrmRequest,
@@ -68,7 +81,7 @@ const write = async (
 ): Promise<WriteAnswer> => {
   if (records.length > recordsAtOnce) throw new RangeError(`A call writes at most ${recordsAtOnce} records, not ${records.length}`)
   if (records.length === 0) return {results: [], clockOffsetMs: null}
-  const json = JSON.stringify(options.automations ? {data: records} : {data: records, trigger: []})
+  const json = JSON.stringify(bodyOf(method, records, options))
   try {
     const {signal, mayLeave} = options
     const operation = method === 'POST' ? 'create' : 'update'

@@ -1,3 +1,4 @@
+import {openLimiter} from '../concurrency/limiter.ts'
 import type {Library} from './library.ts'
 import {LIMITS} from './limits.ts'
 import {type PackedRows, packRows} from './pack.ts'
@@ -59,12 +60,7 @@ type Options = {rowMilliseconds?: number; onFault?: (fault: Fault) => void}
 
 export const openSandbox = (options: Options = {}): Sandbox => {
   const inside = openInside(options)
-  let last: Promise<unknown> = Promise.resolve()
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const turn = last.then(work)
-    last = turn.catch(() => {})
-    return turn
-  }
+  const inTurn = openLimiter(1)
   let prepared: PreparedProgram | null = null
   return {
     evaluate: batch =>

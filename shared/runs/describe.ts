@@ -1,4 +1,4 @@
-import {countAt, filteredAt, isUnchangedAt, type OutcomeName, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
+import {countAt, filteredAt, isKeptEditsAt, isUnchangedAt, type OutcomeName, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
 import {countsCredits} from '../crm/limits/quota-report.ts'
 import {rowsToRead, type Snapshot} from '../mapping/flows/snapshot.ts'
@@ -28,8 +28,10 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     overageRows: run.overageRows,
     counts,
     mayExistTwice: mayExistTwiceOf(run),
-    unchanged: unchangedOf(run),
-    creditsSaved: countsCredits(run.connectorKind) ? Math.floor(unchangedOf(run) / recordsPerCredit) : null,
+    unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
+    unchanged: sumOf(run, isUnchangedAt),
+    keptEdits: sumOf(run, isKeptEditsAt),
+    creditsSaved: countsCredits(run.connectorKind) ? Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit) : null,
     questions: run.questions,
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,
@@ -57,14 +59,15 @@ const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum
 /** Number of records that one CRM credit updates. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
 const recordsPerCredit = 10
 
-const unchangedOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum + (isUnchangedAt(at) ? count : 0), 0)
+const sumOf = ({counts}: Run, isCounted: (place: number) => boolean) =>
+  counts.reduce((sum, count, at) => sum + (isCounted(at) ? count : 0), 0)
 
 /**
  * Returns the progress over the rows of all flows. `etaSeconds` uses the average rate since the start. It is null unless the run is
  * writing.
  */
 const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
-  const done = counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE || isUnchangedAt(at) ? 0 : count), 0)
+  const done = counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) ? 0 : count), 0)
   const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
   const seconds = startedAt ? ((endedAt ? Date.parse(endedAt) : Date.now()) - Date.parse(startedAt)) / 1000 : 0
   const rowsPerSecond = seconds > 0 && done > 0 ? done / seconds : null

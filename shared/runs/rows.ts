@@ -109,7 +109,7 @@ export type RunRowEntry = {
   field: string | null
   fieldLabel: string | null
   outcome: RowOutcomeName
-  /** The action that a dry run plans. Null for a lookup, and for a run that writes. */
+  /** The action that a dry run plans. Null for a lookup, for a value that is kept, and for a run that writes. */
   action: PlanAction | null
   recordId: string | null
   code: string | null
@@ -189,7 +189,7 @@ const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
     return {
       ...{...told, moduleLabel: module?.label ?? told.module, flowId: flows.find(({no}) => no === final.flow)?.flow.id ?? null},
       ...{field: target || null, fieldLabel: target ? labelOf(target) : null, mayExistTwice: final.disclosed},
-      action: dryRun && outcome !== 'lookup' ? stepOf(told) : null,
+      action: dryRun && outcome !== 'lookup' && (phase !== 'edit' || outcome === 'would_ask') ? stepOf(told) : null,
       changes: query?.changes.map(([field, old, now]) => ({field, label: labelOf(field), old, new: now})) ?? null,
     }
   }

@@ -3,6 +3,7 @@ import {z} from 'zod'
 import type {Tx} from '../../sql/database.ts'
 import {findLastDecision} from '../../sql/decisions.ts'
 import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
+import {listEditSettings} from '../../sql/edit-settings.ts'
 import {type Import, lockImport, setImportState} from '../../sql/imports.ts'
 import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings} from '../../sql/registry.ts'
@@ -19,6 +20,7 @@ import {Cleaning} from '../files/cleaning/cleaning.ts'
 import {assertTextDecided} from '../files/sources/assert-text.ts'
 import {type NarrowSource, readNarrowSources} from '../files/sources/evidence.ts'
 import {runImport} from '../jobs.ts'
+import type {EditSettings} from '../mapping/flows/edits.ts'
 import {type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
 import {namespacesOf, type SnapshotLibrary, shapeLibrary} from '../mapping/flows/libraries.ts'
 import {formatOf, RowRange, rowsToRead, type Snapshot, type SnapshotSource, takeSnapshot} from '../mapping/flows/snapshot.ts'
@@ -46,7 +48,8 @@ export const StartBody = z
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
 
 type StartCaller = {org: string; person: string; admin: boolean}
-type Start = StartCaller & z.output<typeof StartBody> & {importId: string}
+/** `isScheduled`: nobody watches the run, so it keeps values that people edited, unless a setting says otherwise. */
+type Start = StartCaller & z.output<typeof StartBody> & {importId: string; isScheduled?: boolean}
 
 /**
  * Freezes the import into a snapshot, assigns the import to the run and enqueues the run, all in the caller's transaction. If there is no
@@ -55,13 +58,13 @@ type Start = StartCaller & z.output<typeof StartBody> & {importId: string}
 export const startRun = async (
   tx: Tx,
   queue: Queue,
-  {importId, runId, declaredRows, retryOf, dryRun, rows, ...asker}: Start,
+  {importId, runId, declaredRows, retryOf, dryRun, rows, isScheduled = false, ...asker}: Start,
 ): Promise<{runId: string; job: string | null}> => {
   const {org, person} = asker
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
-  const snapshot = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows})
+  const snapshot = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows, isScheduled})
   const {connectorId: connector, no: importNo} = found
   const count = countRows(snapshot)
   // A retry meters only the rows that are left. Their number is not known yet.
@@ -115,7 +118,7 @@ const lockOwnRun = async (tx: Tx, {org, person, admin}: StartCaller, {id, connec
   return run
 }
 
-type SnapshotOptions = Pick<Parameters<typeof takeSnapshot>[0], 'before' | 'rows'>
+type SnapshotOptions = Pick<Parameters<typeof takeSnapshot>[0], 'before' | 'rows'> & Pick<Start, 'isScheduled'>
 
 const freezeImport = async (tx: Tx, {org, found}: {org: string; found: Import}, more: SnapshotOptions): Promise<Snapshot> => {
   const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
@@ -128,13 +131,29 @@ const freezeImport = async (tx: Tx, {org, found}: {org: string; found: Import}, 
 type FreezeFlowsInput = {org: string; found: Pick<Import, 'no' | 'connectorId'>; flows: Flow[]; known: FlowSurroundings}
 
 /** Takes the snapshot that a run of these flows would get now. The caller must have checked the flows against `known`. */
-export const freezeFlows = async (tx: Tx, {org, found, flows, known}: FreezeFlowsInput, more: SnapshotOptions = {}): Promise<Snapshot> => {
+export const freezeFlows = async (
+  tx: Tx,
+  {org, found, flows, known}: FreezeFlowsInput,
+  {isScheduled = false, ...more}: SnapshotOptions = {},
+): Promise<Snapshot> => {
   const {no, connectorId} = found
   const {sources, modules, discovery, published} = known
   const decidedUpTo = await findLastDecision(tx, no)
   const {expressionContext: context} = (await findSettings(tx, org)) ?? usualSettings
+  const edits = await findEditSettings(tx, {org, connector: connectorId, isScheduled})
   const from = {connector: connectorId, discovery, seed: seedOf(org, no)}
-  return takeSnapshot({...from, sources, flows, modules, decidedUpTo, libraries: published, context, ...more})
+  return takeSnapshot({...from, sources, flows, modules, decidedUpTo, libraries: published, context, edits, ...more})
+}
+
+type EditSettingsQuery = {org: string; connector: string; isScheduled: boolean}
+
+const findEditSettings = async (tx: Tx, {isScheduled, ...query}: EditSettingsQuery): Promise<EditSettings> => {
+  const settings = await listEditSettings(tx, query)
+  return {
+    org: settings.find(({module}) => module === null)?.onEdited ?? null,
+    modules: new Map(settings.flatMap(({module, onEdited}) => (module === null ? [] : [[module, onEdited] as const]))),
+    usual: isScheduled ? 'keep' : 'overwrite',
+  }
 }
 
 /** Returns the seed of an import. It is the same for every run and dry run, so a dry run shows the random values that the run writes. */

@@ -21,7 +21,7 @@ const taxesOf = (invoice: any): number => invoice.total_taxes.reduce((sum: numbe
 for (const [behavior, {team, pack}] of Object.entries(cases)) {
   const taxBehavior = behavior as 'inclusive' | 'exclusive'
   test(`${behavior} prices: the amounts and taxes shown are those charged`, async t => {
-    t.timeout(60_000)
+    t.timeout(240_000)
     const billing = await openBilling(t, {environment, taxBehavior})
     const {house, payment} = billing
     const {org, token} = await house.makeOrg()
@@ -98,7 +98,7 @@ test('a top-up whose tax the provider cannot calculate charges nothing and is st
 })
 
 test('a downgrade keeps collecting tax from the renewal on', async t => {
-  t.timeout(60_000)
+  t.timeout(240_000)
   const billing = await openBilling(t, {environment, taxBehavior: 'exclusive'})
   const {house, payment} = billing
   const {org, token} = await house.makeOrg()

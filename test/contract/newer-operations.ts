@@ -19,4 +19,18 @@ export const newerOperations: NewerOperation[] = [
     reason: 'The snapshots of 2025 have no document of data sharing, and take its path for a record of a module.',
     source,
   },
+  {
+    operation: 'GET /crm/v8/settings/automation/assignment_rules',
+    method: 'GET',
+    path: /^\/crm\/v8\/settings\/automation\/assignment_rules$/,
+    reason: 'The snapshots of 2025 have no document of assignment rules.',
+    source,
+  },
+  {
+    operation: 'POST /crm/v8/{module}/actions/add_tags',
+    method: 'POST',
+    path: /^\/crm\/v8\/\w+\/actions\/add_tags$/,
+    reason: 'The snapshots of 2025 have no document of tag actions.',
+    source,
+  },
 ]

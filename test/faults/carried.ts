@@ -7,7 +7,7 @@ import type {Case} from './cases.ts'
 import {type EndedRunState, judge, type Verdict} from './judge.ts'
 
 /** A run that has not ended after this many seconds is considered stuck. */
-const longestSeconds = 90
+const longestSeconds = 240
 
 /** Short leases and CRM time-outs, so that a run under faults ends within seconds. */
 export const environment = {LEASE_SECONDS: '1', CRM_TIMEOUT_SECONDS: '0.5', CRM_SLOTS: '5', RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'}
@@ -101,7 +101,7 @@ export const reportEnded = async (org: Org, {path, ids, laid, run}: Omit<Prepare
     for (const {source} of laid.parts) {
       const download = () => org.call('GET', `${path}/${name}.csv?run=${run.id}&source=${ids[source]}`)
       // The API limits how many result files it makes at once.
-      const answer = await until(download, ({status}) => status !== 503, 60)
+      const answer = await until(download, ({status}) => status !== 503)
       if (answer.status !== 200) throw new Error(`No ${name}.csv: ${answer.status} ${answer.text}`)
       texts[source] = answer.text
     }

@@ -25,7 +25,7 @@ const rigTimeoutSeconds = 3
 const defaultLagSeconds = 60
 
 /** A run that has not ended after this many seconds is considered stuck. */
-const longestSeconds = 150
+const longestSeconds = 300
 
 /** A separate org in the service and in the CRM, so that the faults of concurrent imports do not affect each other. */
 export type Lane = {here: Deployment; key: string; org: Org; other: string}

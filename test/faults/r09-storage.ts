@@ -130,7 +130,7 @@ const breakRun = async (site: Site) => {
     const read = async () => (await ok(call('GET', path), 200)).run
     await until(read, ({pause, state}) => state === 'ended' || (pause !== null && Boolean(pauses.add(pause.code))))
     wire.mend()
-    await until(read, ({state, rowsWritten}) => state === 'ended' || rowsWritten > 0, 60)
+    await until(read, ({state, rowsWritten}) => state === 'ended' || rowsWritten > 0)
     if (!over.aborted) wire.cut()
     stage.did('runs without their file')
   })

@@ -85,7 +85,7 @@ const expectTaken = async (stage: Stage, {hot}: Deployment, run: string) => {
     (await hot.query(`select state from pgboss.job where name = $1 and data ->> 'run' = $2`, [runImport.name, run])).rows.map(
       ({state}) => state,
     )
-  const states = await until(read, all => all.every(state => state === 'completed' || state === 'failed'), 60)
+  const states = await until(read, all => all.every(state => state === 'completed' || state === 'failed'))
   stage.figure('jobs of a run delivered', states.length, {least: again + late + 1})
   stage.figure('of them failed', states.filter(state => state === 'failed').length, {most: 0})
 }

@@ -74,7 +74,7 @@ const openCrew = (stage: Stage, {here}: Ground) => {
     const asleep: {worker: ChildProcess; since: number}[] = []
     for (const point of points) {
       const worker = start(`${point}:SIGSTOP`)
-      await until(() => isAsleep(worker), Boolean, 60)
+      await until(() => isAsleep(worker), Boolean)
       asleep.push({worker, since: performance.now()})
     }
     start()

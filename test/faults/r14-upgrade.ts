@@ -124,7 +124,7 @@ const beginRun = async (stage: Stage, {ground, crm, db}: Site, turn: number) => 
       stage.expect(state !== 'ended', `the run had ended before another build could carry it on: ${laid.name}`)
     },
     async finish() {
-      await until(head, ({state, fence}) => state === 'ended' || fence > first.fence, 60)
+      await until(head, ({state, fence}) => state === 'ended' || fence > first.fence)
       crm.setSwitches({latencyMs: quickMs})
       over.resolve()
       const carried = await carrying

@@ -42,7 +42,7 @@ export const timeTakeovers = async (stage: Stage, {here, org}: Ground) => {
     await untilOwned(here, ids, owner)
     for (const signal of signals) {
       const next = await start()
-      await until(() => listOwned(here, ids), isCarried, 60)
+      await until(() => listOwned(here, ids), isCarried)
       owner.kill(signal)
       took.push(...(await timeEach(here, ids, next)))
       stage.did(signal === 'SIGKILL' ? 'owners killed' : 'owners put to sleep')

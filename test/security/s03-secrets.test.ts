@@ -24,7 +24,7 @@ const workers = ['imports', 'discovery', 'notices', 'schedules']
 type SecretPlaces = {secrets: string[]; canaries: number}
 
 test('secrets are stored in no table, and logs contain neither secrets nor text that people wrote', async t => {
-  t.timeout(180_000)
+  t.timeout(400_000)
   const there = await startContacts({auth: {header: 'authorization', value: 'Bearer canary-of-a-destination'}})
   t.teardown(there.stop)
   const house = await startTestDeployment(t, {environment: {SECRETS_KEYS: keyring, ...places(there.url)}})

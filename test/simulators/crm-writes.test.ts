@@ -121,7 +121,8 @@ test('unknown, read-only, formula and autonumber keys are ignored with SUCCESS, 
   t.like(crm.records('example', 'Orders')[0], {Created_Time: '2026-03-02T09:15:40+01:00', Total: null, Number: 'ORD-1000'})
   t.false('Nonsense' in crm.records('example', 'Orders')[0]!)
   crm.setSwitches({strictFields: true})
-  const {body} = await call('POST', 'Orders', {data: [{...record, $state: 1, Layout: {id: '1'}}]})
+  const {layouts} = (await call('GET', 'settings/layouts?module=Orders')).body
+  const {body} = await call('POST', 'Orders', {data: [{...record, $state: 1, Layout: {id: layouts[0].id}}]})
   t.deepEqual(
     body.data[0].details.errors.map((error: any) => error.details.api_name),
     ['Nonsense', 'Created_Time', 'Total', 'Number'],
@@ -140,7 +141,8 @@ test('the mandatory fields of a layout apply only if the record names the layout
   const {call} = await openCrm(t)
   const deal = {Deal_Name: 'Big', Stage: 'Proposal'}
   t.is((await call('POST', 'Deals', {data: [deal]})).status, 201)
-  const {body} = await call('POST', 'Deals', {data: [{...deal, Layout: {id: '1'}}]})
+  const {layouts} = (await call('GET', 'settings/layouts?module=Deals')).body
+  const {body} = await call('POST', 'Deals', {data: [{...deal, Layout: {id: layouts[0].id}}]})
   t.like(body.data[0], {code: 'MANDATORY_NOT_FOUND', details: {api_name: 'Closing_Date', json_path: '$.data[0].Closing_Date'}})
 })
 

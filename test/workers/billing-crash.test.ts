@@ -47,13 +47,13 @@ const timeSuccessor = async (t: ExecutionContext<any>, body: object, {org, token
   t.false(await isThere(), 'the worker died before it committed')
   t.true((await findBillingAccount(billing.house.db, org))!.isHeld, 'the dead worker still holds the billing of the org')
   work(t)
-  await until(isThere, Boolean, 90)
+  await until(isThere, Boolean)
   return performance.now() - diedAt
 }
 type Check = () => Promise<boolean>
 
 test('a paid plan whose worker was killed while applying it is applied by a successor within a minute', async t => {
-  t.timeout(120_000)
+  t.timeout(300_000)
   const {org, token} = await billing.house.makeOrg()
   // Any event of the purchase may write the plan, so the test waits for the committed row.
   const isThere = async () => (await findSubscription(billing.house.db, org))?.status === 'active'
@@ -63,7 +63,7 @@ test('a paid plan whose worker was killed while applying it is applied by a succ
 })
 
 test('an event whose worker died before starting on it is applied within a minute', async t => {
-  t.timeout(120_000)
+  t.timeout(300_000)
   const {house, payment} = billing
   const {org, token} = await house.makeOrg()
   const {url} = await ok(house.as(token)('POST', `/orgs/${org}/billing/checkout`, {kind: 'credit_pack', packKey: 'credits_500'}), 200)
@@ -77,14 +77,14 @@ test('an event whose worker died before starting on it is applied within a minut
   const since = performance.now()
   work(t)
   const balance = async () => (await ok(house.as(token)('GET', '/entitlements/me'), 200)).credits.purchased
-  await until(balance, credits => credits === 500, 90)
+  await until(balance, credits => credits === 500)
   const ms = performance.now() - since
   t.log(`${Math.round(ms)} ms`)
   t.true(ms < withinMs, `${ms} ms`)
 })
 
 test('a billing lock is renewed while its process works past the lease, and is lost for good once it expired', async t => {
-  t.timeout(60_000)
+  t.timeout(240_000)
   const {house} = billing
   const {org} = await house.makeOrg()
   const held = (await holdBilling(house.db, org))!

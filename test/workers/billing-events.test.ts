@@ -19,7 +19,7 @@ const eventsOf = (customer: string) =>
   billing.payment.all('event').filter(({data}) => data.object.customer === customer || data.object.id === customer)
 
 test.serial('a thousand repeated deliveries, a quarter of them under new event ids, change nothing', async t => {
-  t.timeout(120_000)
+  t.timeout(300_000)
   const {house, payment} = billing
   const {org, token} = await house.makeOrg()
   await subscribe(billing, {org, token, planKey: 'team'})

@@ -40,7 +40,7 @@ const live = async (billing: Billing, org: string) => {
 const subscriptionOf = (thing: Thing) => (thing.object === 'subscription' ? thing.id : thing.parent?.subscription_details?.subscription)
 
 test('in all 120 orders of five subscription events, the org ends up on the plan that the provider reports', async t => {
-  t.timeout(120_000)
+  t.timeout(300_000)
   const billing = await openBilling(t, {webhook: false, workers: []})
   const {house} = billing
   const work = {...house.tools, drain: new AbortController().signal} as never

@@ -40,7 +40,7 @@ const paymentOf = ({PAYMENT_API_KEY, PAYMENT_API_URL, PAYMENT_WEBHOOK_SECRETS}: 
 })
 
 test.serial('an event whose worker is killed before its commit leaves no trace, and another worker applies it once', async t => {
-  t.timeout(60_000)
+  t.timeout(240_000)
   const billing = await openBilling(t, {workers: []})
   const {house, payment} = billing
   const {org} = await house.makeOrg()
@@ -76,7 +76,7 @@ test.serial('an event whose worker is killed before its commit leaves no trace, 
 })
 
 test.serial('reconciling finds what no event reported: a paid plan, its end, and a day later changes made in the dashboard', async t => {
-  t.timeout(60_000)
+  t.timeout(240_000)
   const billing = asking
   const {house, payment, prices} = billing
   const {org, token} = await house.makeOrg()
@@ -128,7 +128,7 @@ test.serial('a subscription in a trial is read from the provider when the trial 
 })
 
 test.serial("events whose job is lost or whose lock holder died are queued again, but not while the org's billing is locked", async t => {
-  t.timeout(60_000)
+  t.timeout(240_000)
   const billing = quiet
   const {house} = billing
   const {org} = await house.makeOrg()

@@ -197,7 +197,7 @@ test.serial('a run that is taken over keeps its share of slots, although its pre
   const dead = openHolder(t)
   await until(occupy(dead.open(place, 1), slots), count => count === slots)
   await dead.close()
-  await until(occupy(openHolder(t).open(place, 1), slots), count => count === slots, 5)
+  await until(occupy(openHolder(t).open(place, 1), slots), count => count === slots)
   t.is(await here.db.oneFirst(sql.type(Held.pick({shares: true}))`select count(*) as shares from crm_shares where run_no = 1`), 1)
 })
 

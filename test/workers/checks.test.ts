@@ -217,7 +217,7 @@ const waitFor = async (path: string) => {
     const {body} = await org.call('GET', path)
     return body.job ?? body
   }
-  return until(look, ({state}) => !['queued', 'running'].includes(state), 60)
+  return until(look, ({state}) => !['queued', 'running'].includes(state))
 }
 
 test.serial('a check is refused before the import has flows, and for an import of another org', async t => {

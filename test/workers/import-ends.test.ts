@@ -44,7 +44,7 @@ const begin = async (prefix: string, {count = 300, flow = unmatched as object, s
   const {run} = await ok(org.call('POST', `${path}/runs`, start), 202)
   const runPath = `${path}/runs/${run.id as string}`
   const end = async () => {
-    const run = await untilEnded(org.call, runPath, 20)
+    const run = await untilEnded(org.call, runPath)
     return {run, ...(await assertAccounted(here, {org, path, run, rows: count}))}
   }
   return {path, runPath, id: run.id as string, end}
@@ -62,7 +62,7 @@ const headOf = (id: string) =>
     select fence, owner, takeovers, (select count(*) from sends where sends.run_no = h.run_no) as sends, ended_at as "endedAt"
     from run_heads h join runs using (run_no) where id = ${id}`)
 
-const untilPaused = (runPath: string) => untilRun(org.call, runPath, run => run.state === 'paused', 20)
+const untilPaused = (runPath: string) => untilRun(org.call, runPath, run => run.state === 'paused')
 
 /** Advances the clocks of the service and of the CRM by a minute. */
 let minutes = 0

@@ -34,7 +34,7 @@ const begin = async (prefix: string, rows = 100, flow: object = plain) => {
   const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow})
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
   return async () => {
-    const ended = await untilEnded(org.call, `${path}/runs/${run.id}`, 30)
+    const ended = await untilEnded(org.call, `${path}/runs/${run.id}`)
     return {run: ended, ...(await assertAccounted(here, {org, path, run: ended, rows}))}
   }
 }

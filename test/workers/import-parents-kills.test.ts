@@ -40,7 +40,7 @@ const begin = async (files: Record<string, string>, flows: Parameters<typeof pre
 }
 
 const assertFamilies = async (mark: string, runPath: string) => {
-  const run = await untilEnded(org.call, runPath, 120)
+  const run = await untilEnded(org.call, runPath)
   const log = await readLog(org.call, runPath)
   await assertLinked(here, {run, log, rows: {companies: parents, orders: children}})
   assert.deepEqual([run.counts.Accounts.created, run.counts.Orders.created, run.rowsWritten], [parents, children, parents + children])

@@ -47,7 +47,7 @@ type T = {deepEqual(a: unknown, b: unknown, message?: string): void; is(a: unkno
 
 /** Asserts that every order has its account and short text, no record exists twice, and patches are not counted as rows. */
 const assertPatched = async (t: T, mark: string, runPath: string) => {
-  const run = await untilEnded(org.call, runPath, 120)
+  const run = await untilEnded(org.call, runPath)
   const log = await readLog(org.call, runPath)
   await assertLinked(here, {run, log, rows: {orders: rows, companies: rows}})
   t.deepEqual([run.counts.Orders.created, run.counts.Accounts.created, run.rowsWritten], [rows, rows, 2 * rows])
@@ -67,7 +67,7 @@ const assertPatched = async (t: T, mark: string, runPath: string) => {
 const killWithPatchesInFlight = async (count: number) => {
   here.crm.faults.add({match: puts, times: count, action: {type: 'hold', when: 'after'}})
   const worker = startWorker()
-  await until(here.crm.held, held => held === count, 60)
+  await until(here.crm.held, held => held === count)
   worker.kill('SIGKILL')
   await once(worker, 'exit')
   here.crm.release()

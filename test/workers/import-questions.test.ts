@@ -119,7 +119,7 @@ test.serial('a rule answers every question without an individual answer, until i
   const begun = await begin('Ru-', ['Rule one', 'Rule two'])
   const two = begun.questions.find(({rowNumbers}) => rowNumbers.includes(2)).key
   const {rules} = await answer(begun, {rules: [{flowId: 'f', choice: 'first'}], answers: [{key: two, choice: 'skip'}]})
-  t.deepEqual(rules, [{flowId: 'f', kind: 'match', choice: 'first'}])
+  t.deepEqual(rules, [{flowId: 'f', kind: 'match', field: null, choice: 'first'}])
   const {finals, run} = await retry(begun)
   t.like(finals.get(1), {outcome: 'updated', recordId: oldest!.id})
   t.is(finals.get(2).code, 'MATCH_SKIPPED')

@@ -38,7 +38,7 @@ const begin = async (prefix: string, {count = 300, flow = unmatched as object} =
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
   const runPath = `${path}/runs/${run.id as string}`
   const end = async () => {
-    const run = await untilEnded(org.call, runPath, 30)
+    const run = await untilEnded(org.call, runPath)
     return {run, ...(await assertAccounted(here, {org, path, run, rows: count}))}
   }
   return {path, runPath, id: run.id as string, end}
@@ -55,7 +55,7 @@ const passTime = async () => {
   await here.ahead(`${minutes} minutes`)
 }
 
-const untilPaused = (runPath: string) => untilRun(org.call, runPath, run => run.state === 'paused', 20)
+const untilPaused = (runPath: string) => untilRun(org.call, runPath, run => run.state === 'paused')
 
 const writes = (match: {method: string; path: string}) =>
   here.crm.journal({}).filter(({method, path}) => method === match.method && path === match.path)

@@ -29,7 +29,7 @@ const begin = async (prefix: string, flow: object = accounts) => {
   const {path} = await prepareImport(org, {csv: accountRows(100, prefix), flow})
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
   const end = async () => {
-    const ended = await untilEnded(org.call, `${path}/runs/${run.id}`, 60)
+    const ended = await untilEnded(org.call, `${path}/runs/${run.id}`)
     return {run: ended, ...(await assertAccounted(here, {org, path, run: ended, rows: 100}))}
   }
   return {id: run.id as string, end}

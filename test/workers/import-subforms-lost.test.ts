@@ -69,7 +69,7 @@ test.serial('a run that waits for a parent record is cancelled at once', async t
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
   await untilRun(org.call, `${path}/runs/${run.id}`, ({counts}) => counts.Orders?.updated === 1)
   await ok(org.call('POST', `${path}/runs/${run.id}/cancel`), 200)
-  await untilEnded(org.call, `${path}/runs/${run.id}`, 15)
+  await untilEnded(org.call, `${path}/runs/${run.id}`)
   t.deepEqual(productsOf(here, 'Sx-1'), ['Old'])
 })
 

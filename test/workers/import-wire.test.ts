@@ -37,7 +37,7 @@ const begin = async (t: ExecutionContext, prefix: string, flow: object = account
     })
   }
   const end = async () => {
-    const ended = await untilEnded(org.call, `${path}/runs/${run.id}`, 30)
+    const ended = await untilEnded(org.call, `${path}/runs/${run.id}`)
     return {run: ended, ...(await assertAccounted(here, {org, path, run: ended, rows}))}
   }
   return {id: run.id as string, proxy, work, end}

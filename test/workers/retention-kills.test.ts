@@ -9,7 +9,7 @@ import {endWorker, startWorker} from '../worker-process.ts'
 const tables = ['run_log', 'chain_rows', 'run_snapshots', 'segments', 'sources', 'decisions', 'checks', 'run_cursors', 'loose_objects']
 
 test('a nightly purge that is killed at one step after another completes without losing track of an object', async t => {
-  t.timeout(180_000)
+  t.timeout(400_000)
   const here = await startTestDeployment(t, {workers: ['imports', 'discovery', 'archive'], environment: {LEASE_SECONDS: '1'}})
   const org = await openOrg(here)
   const {secret} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'lasting'}), 201)

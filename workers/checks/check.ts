@@ -6,6 +6,7 @@ import {evidenceOf} from '../../shared/files/sources/evidence.ts'
 import type {CheckProblem} from '../../shared/mapping/checks/problem.ts'
 import {type Flow, Flows, findIssues} from '../../shared/mapping/flows/flow.ts'
 import type {Snapshot} from '../../shared/mapping/flows/snapshot.ts'
+import {optionWarnings} from '../../shared/mapping/flows/write-options.ts'
 import {type FlowSurroundings, findFlowData, freezeFlows} from '../../shared/runs/start.ts'
 import {findGround, replaceCheck} from '../../sql/checks.ts'
 import type {Tx} from '../../sql/database.ts'
@@ -20,7 +21,7 @@ import {compilePatchPlan} from '../engine/patch/build-patches.ts'
 import {RunStopped} from '../engine/run-endings.ts'
 import type {Work} from '../worker.ts'
 import {type CheckFindings, openFindings} from './findings.ts'
-import {noteIssues} from './flow-issues.ts'
+import {noteIssues, noteWarnings} from './flow-issues.ts'
 import {keysPerRow, openFlowKeys} from './flow-keys.ts'
 import {checkRows} from './flow-rows.ts'
 import {openRepeats} from './repeats.ts'
@@ -70,6 +71,7 @@ const takeCheckSnapshot = async (tx: Tx, {org, importId}: CheckRef, findings: Ch
   const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
   const flows = Flows.parse(found.flows)
   const fitting = noteIssues(findings, flows, findIssues(flows, known), known)
+  noteWarnings(findings, fitting, optionWarnings(fitting, known.modules), known)
   await noteColumns(tx, findings, {importNo: found.no, flows: fitting, modules: known.modules})
   const snapshot = fitting.length ? await freezeFlows(tx, {org, found, flows: fitting, known}) : null
   return {found, known, snapshot, ground, startedAt, rowsPerRun: (await findPlan(tx, org)).limits.rowsPerRun}

@@ -15,7 +15,9 @@ const FIXES: Record<string, string> = {
   invalid_value: 'Correct the cells, add a cleaning step or a transform, or choose how the column is read',
   limit: 'Split the file, run it in ranges of rows, retry the run to continue it, or choose a plan with more rows per run',
   more: 'Correct what is listed, then check again',
-  not_in_picklist: 'Map these words to values of the picklist (picklist "map"), correct them, or send them unchanged (picklist "pass")',
+  not_on_layout: 'Choose another layout, add the field to the layout in the CRM, or remove the mapping',
+  option_missing: 'Choose a layout or rule that the CRM has. If it is new, read the CRM again: POST /orgs/{org}/discovery/run',
+  not_in_picklist: 'Map these words to options (values), correct them, or send them unchanged (picklist "pass")',
   parent_failed: 'Fill the column that names the parent, or exclude such rows with a filter',
   parent_flow: 'Correct the flow of the parents, then check again',
   ragged: 'Correct the delimiter, set shortRows to fill if cells are only missing, or remove the rows',
@@ -25,6 +27,7 @@ const FIXES: Record<string, string> = {
   rounded: 'If the digits matter, give the field more decimal places in the CRM. Otherwise nothing to do',
   row_of_same_parent: 'Correct these rows, or exclude them with a filter or a cleaning step',
   struck: 'Nothing to do: cleaning removes these rows, and they are not written',
+  value_unmapped: 'Add these values to the value map of the field (values), or choose what happens to other values (otherwise)',
   too_long: 'Shorten the values, with a transform or in the file, or make the field longer in the CRM',
 }
 

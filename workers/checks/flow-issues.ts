@@ -22,6 +22,17 @@ export const noteIssues = (findings: CheckFindings, flows: Flow[], issues: Issue
   return flows.filter(({id}) => !broken.has(id))
 }
 
+/** Notes the mappings whose values a run leaves out, because the flow's layout lacks the field. */
+export const noteWarnings = (findings: CheckFindings, flows: Flow[], warnings: Issue[], {sources}: IssueContext): void => {
+  for (const {path, message} of warnings) {
+    const flow = flows[path[0] as number]!
+    const {field, source} = flow.fields[path[2] as number]!
+    const file = sources.find(({id}) => id === flow.sourceId) ?? null
+    const spot = {severity: 'warning' as const, kind: 'not_on_layout', source: file, flow: flow.id, module: flow.module}
+    findings.note({...spot, field, column: source ?? null}, {message})
+  }
+}
+
 /** Whether the flow's rows belong to rows of a flow that cannot be run. */
 const isOrphan = (flow: Flow, broken: Set<string>) => broken.has(parentOf(flow)?.flow ?? '') && !broken.has(flow.id)
 
@@ -41,6 +52,7 @@ const kindOf = ([first, at, last]: Issue['path'], {flow, module, isExpression}: 
   if (first === 'sourceId') return 'source_missing'
   if (first === 'module') return module ? 'read_only' : 'module_missing'
   if (first === 'fields' && at === undefined) return 'required'
+  if (first === 'layout' || first === 'assignmentRule') return 'option_missing'
   if (last === 'source') return 'column_missing'
   if (first !== 'fields' || last !== 'field') return 'flow'
   const field = module?.fields.find(({apiName}) => apiName === flow.fields[at as number]!.field)

@@ -51,10 +51,11 @@ export const checkRows = async (check: FlowCheck): Promise<number> => {
 }
 
 /** Returns the fields without which the CRM creates no record. Subforms are left out, because separate flows fill them. */
-const requiredOf = ({fields}: DiscoveredModule, {nestedFlows: nests = []}: CompiledFlow) =>
+const requiredOf = ({fields}: DiscoveredModule, {nestedFlows: nests = [], layout}: CompiledFlow) =>
   fields
     .filter(({required, creatable, readOnly}) => required && creatable && !readOnly)
     .map(({apiName}) => apiName)
+    .concat(layout?.requires ?? [])
     .filter(name => !nests.some(({subform}) => subform.field === name))
 
 const judge = (check: FlowCheck, required: string[], read: FileRow, evaluated: EvaluatedExpressions | undefined): boolean => {
@@ -68,6 +69,7 @@ const judge = (check: FlowCheck, required: string[], read: FileRow, evaluated: E
   if (check.flow.subform) check.rowless.add(check.flow, read)
   for (const failure of failures) noteField(check, failure, read, evaluated)
   noteRounded(check, composed, read)
+  noteUnmapped(check, composed, read)
   const isShort = noteRequired(check, required, composed, {read, failures})
   if (failures.length || isShort) noteSiblings(check, read)
   else if (isOrphan(check.flow, read)) noteOrphan(check, read)
@@ -104,7 +106,10 @@ const judgeLate = async (check: FlowCheck, rows: FileRow[]) => {
   for (const [at, row] of rows.entries()) {
     const failures: RowFailure[] = []
     const composed = composeRow(check.flow, row, evaluated?.[at], failures)
-    if (isRow(composed)) noteRounded(check, composed, row)
+    if (isRow(composed)) {
+      noteRounded(check, composed, row)
+      noteUnmapped(check, composed, row)
+    }
     for (const failure of failures) noteField(check, failure, row, evaluated?.[at])
   }
 }
@@ -147,6 +152,19 @@ const noteRounded = (check: FlowCheck, {number: row, rounded = []}: ImportRow, r
       message: `${field} has fewer decimal places than these values, so they are rounded`,
       cell: cellAt(read, column),
     })
+  }
+}
+
+/** Notes values without an entry in a value map that do not fail the row. A value that fails it is noted as a failure. */
+const noteUnmapped = (check: FlowCheck, {number: row, unmapped = [], emptied = []}: ImportRow, read: FileRow) => {
+  const {flow, findings} = check
+  for (const field of unmapped) {
+    const {column = null, values} = fillerOf(flow, field)!
+    if (values!.otherwise === 'fail') continue
+    const isEmptied = emptied.includes(field)
+    const spot = {...spotIn(check, isEmptied ? 'warning' : 'info', 'value_unmapped'), field, column: columnName(flow, column)}
+    const message = `The value map of ${field} has no entry for these values, so ${isEmptied ? 'they count as blank cells' : 'they are used as they are'}`
+    findings.note(spot, {row, message, cell: cellAt(read, column)})
   }
 }
 

@@ -1,11 +1,14 @@
+import type {CrmRecord, RecordOptions} from '../../shared/crm/crm.ts'
 import type {SnapshotLookup} from '../../shared/mapping/flows/lookups.ts'
 import type {Snapshot, SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/mapping/flows/snapshot.ts'
 import type {Rules} from '../../shared/mapping/flows/value.ts'
+import type {ValueMap} from '../../shared/mapping/flows/value-map.ts'
 import type {NewQuestion} from '../../sql/questions.ts'
 import type {OutcomeName} from '../../sql/run-log.ts'
 import type {FlowProgram} from './compose/flow-program.ts'
 import type {LookupNote} from './compose/link-rows.ts'
 import type {ParentCandidates, ParentLink} from './compose/parents.ts'
+import type {ModuleMarks} from './edits/record-marks.ts'
 import type {PatchPlan} from './patch/build-patches.ts'
 import type {NestableRows} from './read/nested-reader.ts'
 import type {NestedRows} from './send/nested-rows.ts'
@@ -13,9 +16,9 @@ import type {CompiledSubformFlow} from './subform/record-order.ts'
 
 /**
  * Operation codes as the ledger stores them. `again`: the row is to be planned again. `replace`: a subform row, written with all other rows
- * of its parent.
+ * of its parent. `tag`: a written record gets the tags of its flow.
  */
-export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4} as const
+export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4, tag: 5} as const
 export type StepKind = 'create' | 'update'
 export type BatchKind = StepKind | 'replace'
 
@@ -31,6 +34,12 @@ export type ImportRow = {
   matches: string[]
   /** The ids of matching records that held every value of the payload when they were read. */
   unchanged?: string[]
+  /** The matching records as they were read. Only rows of flows that keep edits have them, until the row waits for a row lock. */
+  known?: CrmRecord[] | undefined
+  /** Values that the record held already. They were left out of the payload. */
+  confirmed?: Record<string, unknown>
+  /** Fields that were left out of the payload, because a person edited them. They are logged with the row's next entry. */
+  keptEdits?: string[]
   /** Whether the payload has a unique key, by which a lost create can be found again. */
   hasUniqueKey: boolean
   /** The number of the last attempt that was sent or logged. */
@@ -59,6 +68,9 @@ export type ImportRow = {
   notes?: LookupNote[]
   /** Fields whose value in the file had too many decimal places. */
   rounded?: string[]
+  /** Fields whose value map has no entry for the row's value, and those of them whose value counts as a blank cell. */
+  unmapped?: string[]
+  emptied?: string[]
   /** Whether sending the row counts towards the row limit. Default true. */
   isMetered?: boolean
   /** Subform rows that are sent in this row's create. `nestable`: as read from the file. `nested`: as composed. */
@@ -86,6 +98,8 @@ export type RowFailure = {
   sent?: Pick<ImportRow, 'counted' | 'attempt'>
   notes?: LookupNote[]
   question?: NewQuestion
+  unmapped?: string[]
+  emptied?: string[]
 }
 
 /** A link to resolve. `digest` identifies the value; null if no record can have the value. */
@@ -113,6 +127,7 @@ export type FieldMapping = {
   text: string
   clears: boolean
   rules?: Rules
+  values?: ValueMap | undefined
   expression?: string
   link?: Link
 }
@@ -133,6 +148,10 @@ export type CompiledFlow = {
   /** The fields that are read with each matched record, so that unchanged records are skipped. If null, each update is sent. */
   comparedFields: FlowField[] | null
   parent?: ParentLink | null
+  /** What happens to values that people edited. Null: they are overwritten. */
+  edits?: EditRules | null
+  /** The marks of the module's records. Null: what is written is not remembered. */
+  marks?: ModuleMarks | null
   /**
    * The link to the parents, the parents' subform field and the parents' module. Only flows of subform rows have these. `nested` is
    * documented at the snapshot's flow.
@@ -144,6 +163,23 @@ export type CompiledFlow = {
   isReferenced?: boolean
   /** The fields that a patch pass writes. Only the compiled flow of a patch pass has it. */
   patchPlan?: PatchPlan
+  /** The tags that a tag pass adds. Only the compiled flow of a tag pass has them. */
+  tags?: string[]
+  /** What the CRM does besides storing the values. */
+  options?: RecordOptions
+  /** The flow's layout, with the fields that a create must fill. */
+  layout?: {name: string; requires: string[]}
+}
+
+/**
+ * How a flow treats values that people edited. `fields`: the fields that can be compared. `choices`: the fields that are not overwritten.
+ * `skipsUnchanged`: a row whose record holds every value is not written.
+ */
+export type EditRules = {
+  fields: ReadonlyMap<string, FlowField>
+  choices: ReadonlyMap<string, 'keep' | 'ask'>
+  onUnknown: 'write' | 'keep'
+  skipsUnchanged: boolean
 }
 
 export type CompileFlowInput = Pick<Snapshot, 'sources' | 'modules'> &

@@ -1,13 +1,13 @@
 import {mapAhead} from '../../shared/concurrency/map-ahead.ts'
 import type {FileRow} from '../../shared/files/row.ts'
 import {listLoggedRows} from '../../sql/run-log.ts'
-import {composeRows} from './compose/compose-rows.ts'
+import {composeRows, composeUnlinked} from './compose/compose-rows.ts'
 import type {Context} from './context.ts'
 import {matchRows} from './match/match-rows.ts'
 import {openQuestions, type Question} from './match/questions.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from './model.ts'
-import {type FilteredRows, openFilteredRows} from './read/filtered-rows.ts'
 import {measureNestable, type NestedChunk, type NestedReader, openNestedReader} from './read/nested-reader.ts'
+import {openPassCounts, type PassCounts} from './read/pass-counts.ts'
 import {readChunks} from './read/read-rows.ts'
 import {findInheritedRows, type InheritedRow, isInheritedRow, isInRange, resumeRow} from './recover/inherited-rows.ts'
 import {keepNewest} from './recover/newest-ids.ts'
@@ -33,19 +33,21 @@ const chunksAhead = 10
 export const runPass = async (ctx: Context, flow: CompiledFlow, lowWater: number): Promise<void> => {
   await keepNewest(ctx, flow)
   const pipeline = openRowPipeline(ctx, flow, lowWater)
-  const filtered = openFilteredRows(flow)
+  const counts = openPassCounts(flow, lowWater)
   const isDone = await findDone(ctx, flow, lowWater)
   let reader: NestedReader | null = null
-  ctx.settler.follow(() => filtered.withFilteredCounts({flow: flow.no, lowWater: pipeline.window.lowWater()}))
+  ctx.settler.follow(() => counts.withCounts({flow: flow.no, lowWater: pipeline.window.lowWater()}))
   try {
     reader = await openNestedReader(ctx, flow)
     const ahead = {count: chunksAhead, hasRoom: pipeline.window.hasRoomAhead}
-    for await (const prepared of mapAhead(chunksOf(ctx, flow, reader), ahead, chunk => prepareChunk(pipeline, chunk, {isDone, filtered}))) {
+    for await (const prepared of mapAhead(chunksOf(ctx, flow, reader), ahead, chunk =>
+      prepareChunk(pipeline, chunk, {lowWater, isDone, counts}),
+    )) {
       await planChunk(pipeline, prepared)
       await waitForRoom(pipeline)
     }
     await finishRows(pipeline)
-    if (filtered.isOpen()) await ctx.settler.settle(emptySettlement())
+    if (counts.isOpen()) await ctx.settler.settle(emptySettlement())
   } catch (error) {
     pipeline.failure ??= {error}
   } finally {
@@ -78,16 +80,26 @@ const findDone = async ({db, run}: Context, flow: CompiledFlow, lowWater: number
 
 export const measureRow = ({cells}: FileRow) => cells.reduce((sum, {length}) => sum + length, 0)
 
-type PrepareChunkOptions = {isDone: IsDone; filtered: FilteredRows}
+type PrepareChunkOptions = {lowWater: number; isDone: IsDone; counts: PassCounts}
 
 /** Composes the rows of a chunk and queries the CRM for their matches. */
-const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, {isDone, filtered}: PrepareChunkOptions): Promise<PreparedChunk> => {
+const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, options: PrepareChunkOptions): Promise<PreparedChunk> => {
+  const {lowWater, isDone, counts} = options
   const {ctx, flow, window} = pipeline
   const {questions, nestable} = chunk
   const rows: ImportRow[] = []
   const failures: RowFailure[] = []
   const standing: InheritedRow[] = []
-  const entered = enterWindow(pipeline, chunk, number => questions.get(number)?.run !== ctx.run.no && isDone(number))
+  const isOver = (number: number) => questions.get(number)?.run !== ctx.run.no && isDone(number)
+  const isRecounted = (number: number) => flow.mappings.some(({values}) => values) && number > lowWater
+  const all = enterWindow(pipeline, chunk, number => isOver(number) && !isRecounted(number))
+  const entered = all.filter(({rowNumber}) => !isOver(rowNumber))
+  if (entered.length < all.length)
+    await recountRows(
+      pipeline,
+      counts,
+      all.filter(({rowNumber}) => isOver(rowNumber)),
+    )
   const inherited = await findInheritedRows(
     ctx,
     flow,
@@ -95,15 +107,25 @@ const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, {isDone, fi
   )
   const mine = inherited.size ? entered.filter(({rowNumber}) => !inherited.has(rowNumber)) : entered
   for (const composed of [...inherited.values(), ...(await composeRows(ctx, flow, mine, questions))]) {
+    if (!isInheritedRow(composed)) counts.noteUnmapped(composed)
     const question = isInheritedRow(composed) ? undefined : questions.get(composed.number)
     const one = question && !isInheritedRow(composed) ? resumeRow(ctx, flow, composed, question) : composed
     if (isInheritedRow(one)) standing.push(one)
     else if (isRow(one)) rows.push(nestable.has(one.number) ? Object.assign(one, {nestable: nestable.get(one.number)}) : one)
-    else if (one.end === 'held') filtered.holdBack(one.number)
+    else if (one.end === 'held') counts.holdBack(one.number)
     else failures.push(one)
   }
-  filtered.leave(window)
+  counts.leave(window)
   return {rows, failures, inherited: standing, unmatched: await matchRows(ctx, flow, rows)}
+}
+
+/** Counts the unmapped cells of rows that an earlier owner settled above its low-water mark. The rows leave the window again. */
+const recountRows = async ({ctx, flow, window}: RowPipeline, counts: PassCounts, settled: FileRow[]): Promise<void> => {
+  const numbers = settled.map(({rowNumber}) => rowNumber)
+  const inherited = await findInheritedRows(ctx, flow, numbers)
+  const composed = settled.filter(({rowNumber}) => !inherited.has(rowNumber))
+  for (const row of await composeUnlinked(ctx, flow, composed)) counts.noteUnmapped(row)
+  for (const number of numbers) window.leave(number)
 }
 
 /**

@@ -2,6 +2,7 @@ import {type ChangeSignal, openChangeSignal} from './change-signal.ts'
 import {joinParents} from './compose/parents.ts'
 import type {Context} from './context.ts'
 import {planBatch} from './dry-run/dry-run.ts'
+import {keepEdits} from './edits/keep-edits.ts'
 import {findRowDecisions} from './match/match-decisions.ts'
 import {findChainMatches, type MatchFailure, matchRows} from './match/match-rows.ts'
 import {planStep, planUnchanged} from './match/plan-rows.ts'
@@ -18,7 +19,7 @@ import {assertWritable, backOffMs, crmUnavailable} from './send/crm-retry.ts'
 import {forgetNested, nestRows} from './send/nested-rows.ts'
 import {sendBatch} from './send/send-batch.ts'
 import {trackInFlight} from './send/track-in-flight.ts'
-import {logOutcome} from './settle/log-entries.ts'
+import {LEDGERED, logOutcome} from './settle/log-entries.ts'
 import {emptySettlement} from './settle/settler.ts'
 import {logSkipped} from './settle/skipped-rows.ts'
 import {settleFailures, settleInherited, settleRows} from './settle/unsent-rows.ts'
@@ -155,13 +156,15 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
     } else {
       // If the record exists, the subform's own flow replaces its rows.
       if (flow.nestedFlows) forgetNested(row)
-      const isUncompared = flow.comparedFields !== null && row.unchanged === undefined
+      const isUncompared = flow.comparedFields !== null && !flow.edits && row.unchanged === undefined
       if (locks.acquireRecord(row, planned.target)) (isUncompared ? uncompared : updates).push({row, target: planned.target})
     }
   }
   if (creates.length) await addCreates(pipeline, creates)
   if (uncompared.length) trackWork(pipeline, updateUnlessUnchanged(pipeline, uncompared))
-  await addUpdates(pipeline, updates)
+  const kept = await keepEdits(ctx, flow, updates, {ours, settled})
+  skipped.push(...kept.skipped)
+  await addUpdates(pipeline, kept.updates)
   if (skipped.length === 0) return
   await settleRows(pipeline, settled, skipped)
   releaseRows(pipeline, skipped)
@@ -208,12 +211,10 @@ const linkToParents = async (pipeline: RowPipeline, rows: ImportRow[]): Promise<
 const releaseRows = (pipeline: RowPipeline, rows: ImportRow[]) => {
   const freed = rows.flatMap(row => pipeline.locks.release(row)).sort((a, b) => a.number - b.number)
   if (freed.length === 0) return
+  for (const row of freed) row.known = undefined
   const isKnown = rows.every(({counted}) => counted !== null && LEDGERED.has(counted))
   trackWork(pipeline, isKnown ? planRows(pipeline, freed) : replanRows(pipeline, freed))
 }
-
-/** Outcomes after which the ledger knows every record under the row's keys. */
-const LEDGERED = new Set<ImportRow['counted']>(['created', 'updated', 'skipped', 'planned'])
 
 /** Plans rows that waited for a lock. The row that held it may have created a record that the ledger does not know, so the CRM is queried again. */
 const replanRows = async (pipeline: RowPipeline, rows: ImportRow[]) => {

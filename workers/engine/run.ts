@@ -19,6 +19,7 @@ import {openLookups} from './compose/lookups.ts'
 import {indexParents} from './compose/parent-index.ts'
 import type {Context, LedgerContext, OfflineContext} from './context.ts'
 import {openValueStore} from './dry-run/plan-values.ts'
+import {openMarks} from './edits/record-marks.ts'
 import {runPass} from './pass.ts'
 import {compilePatchPlan} from './patch/build-patches.ts'
 import {runPatchPass} from './patch/patch-pass.ts'
@@ -35,6 +36,7 @@ import {closeRun} from './settle/close-run.ts'
 import {openSettler} from './settle/settler.ts'
 import {isSubform} from './subform/record-order.ts'
 import {runSubformPass} from './subform/subform-pass.ts'
+import {compileTagFlow, runTagPass} from './tag/tag-pass.ts'
 
 /**
  * The result of an execution. `ended`: nothing is left to do. `held`: another owner has the run. `released`: the run continues later, in
@@ -178,6 +180,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   }
   try {
     await indexParents(ctx, compiledFlows)
+    await openMarks(ctx, compiledFlows)
     const cursors = await listCursors(db, run.no)
     for (const compiled of compiledFlows) {
       const {lowWater, done} = cursors.find(({flow}) => flow === compiled.no)!
@@ -186,6 +189,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
       await finishFlow(db, {run: run.no, flow: compiled.no})
     }
     await patchRows(ctx)
+    await tagRecords(ctx)
   } finally {
     await Promise.all([slots.close(), expressions.close()])
   }
@@ -198,7 +202,15 @@ const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead) =>
 /** Runs the patch passes. They come last, because they need the records of all flows. */
 const patchRows = async (ctx: Context) => {
   const {flows} = ctx.snapshot
-  for (const compiled of flows.flatMap(flow => compilePatchPlan(flow, ctx.snapshot) ?? [])) await runPatchPass(ctx, compiled)
+  const compiledFlows = flows.flatMap(flow => compilePatchPlan(flow, ctx.snapshot) ?? [])
+  await openMarks(ctx, compiledFlows)
+  for (const compiled of compiledFlows) await runPatchPass(ctx, compiled)
+}
+
+/** Runs the tag passes. They come last, so that a failure of them leaves every row written. A dry run has no records to tag. */
+const tagRecords = async (ctx: Context) => {
+  if (ctx.run.dryRun || !ctx.connection.addTags) return
+  for (const compiled of ctx.snapshot.flows.flatMap(flow => compileTagFlow(flow, ctx.snapshot) ?? [])) await runTagPass(ctx, compiled)
 }
 
 const readOfflineContext = async (ledgerContext: LedgerContext): Promise<OfflineContext> => {

@@ -26,7 +26,14 @@ export const describeEnding = (out: Output, run: Json): string[] => {
   const head = stop
     ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
     : `${out.style('bold', `${what} ended`)} after ${duration(seconds)}`
-  return [head, ...countLines(out, counts), ...unchangedLines(run), ...questionLines(run, questions), ...nextLines(out, run, id)]
+  return [
+    head,
+    ...countLines(out, counts),
+    ...unchangedLines(run),
+    ...keptEditLines(run),
+    ...questionLines(run, questions),
+    ...nextLines(out, run, id),
+  ]
 }
 
 const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
@@ -51,6 +58,9 @@ const unchangedLines = ({unchanged = 0, creditsSaved}: Json) =>
   unchanged > 0
     ? [`  ${count(unchanged)} skipped rows were unchanged${creditsSaved ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}.`]
     : []
+
+const keptEditLines = ({keptEdits = 0}: Json) =>
+  keptEdits > 0 ? [`  ${plural(keptEdits, 'value')} that people changed in the CRM ${keptEdits === 1 ? 'was' : 'were'} kept.`] : []
 
 const countLines = (out: Output, counts: Record<string, Record<string, number>>) =>
   Object.entries(counts).map(([module, of]) => {

@@ -1,12 +1,12 @@
-import {openBoundedLimiter} from '../../concurrency/bounded-limiter.ts'
+import {openLimiter} from '../../concurrency/limiter.ts'
 import {Refusal} from '../../errors.ts'
 import {checkLibrary} from '../library.ts'
 import {openSandbox, type Sandbox} from '../sandbox.ts'
 import type {PublishedLibrary} from './library.ts'
 
 /** Limits concurrent checks, because each check occupies a sandbox thread. Further checks wait in a queue. */
-const inLine = openBoundedLimiter({
-  ...{atOnce: 2, mostWaiting: 20},
+const inLine = openLimiter(2, {
+  mostWaiting: 20,
   says: 'Too many libraries are being published at the moment. Try again in a few seconds',
 })
 

@@ -1,5 +1,6 @@
 import {type MapRequest, mapInSlices} from '../../assistant/matcher/map-slices.ts'
 import {likeness} from '../../assistant/matcher/propose.ts'
+import {readColumnValues} from '../../mapping/values/column-values.ts'
 import {failedRows, resultRows} from '../../runs/results/result-rows.ts'
 import type {RowOutcome} from '../../runs/results/row-result.ts'
 import type {NewFile} from '../new-file.ts'
@@ -15,6 +16,7 @@ const tasks = {
   readSheet,
   change: applyChanges,
   preview: previewRows,
+  values: readColumnValues,
   describe: async (_: FileDeps, facts: FileFacts) => describeEvidence(facts),
   propose: async (_: FileDeps, request: MapRequest) => mapInSlices(request),
   likeness: async (_: FileDeps, request: Omit<MapRequest, 'accepted'>) => likeness(request),

@@ -14,8 +14,6 @@ export type Rules = {
   zone?: string | undefined
   /** Whether a value that the picklist does not have is rejected or passed on unchanged. */
   unlisted?: 'reject' | 'pass' | undefined
-  /** Picklist values by lower-case cell text. */
-  map?: ReadonlyMap<string, string> | undefined
 }
 
 export type RefusedValue = {ok: false; code: 'INVALID_VALUE' | 'TOO_LONG' | 'NOT_IN_PICKLIST' | 'AMBIGUOUS_VALUE'; message: string}

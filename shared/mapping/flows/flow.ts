@@ -1,13 +1,24 @@
 import {z} from 'zod'
 import {LIMITS} from '../../expressions/limits.ts'
+import {OnEdited} from './edits.ts'
 import {Parent} from './parent.ts'
 import {Patch} from './patch.ts'
 import {Subform} from './subform.ts'
+import {writeOptions} from './write-options.ts'
 
 /** One JavaScript expression; `expressions/README.md` describes what it can use. */
 const Expression = z.string().min(1).max(LIMITS.sourceChars)
 
 const Words = z.record(z.string().max(300), z.string().max(300)).refine(words => Object.keys(words).length <= 2_000, 'At most 2,000 words')
+
+const ValueEntry = z.strictObject({
+  from: z
+    .string()
+    .max(300)
+    .regex(/\S/, 'A value that is not blank')
+    .describe('A value of the file, without regard to letter case and surrounding blanks'),
+  to: z.string().max(300).describe('The value to use instead, read as a fixed value of the field. Empty: as a blank cell'),
+})
 
 const Mapping = z
   .strictObject({
@@ -43,17 +54,35 @@ const Mapping = z
       .enum(['leave', 'clear'])
       .default('leave')
       .describe('What an empty cell means: leave the field alone, or clear it. The cell `\\N` always clears'),
+    values: z
+      .array(ValueEntry)
+      .max(2_000)
+      .nullish()
+      .describe(
+        'The value map: replaces values of the column, or results of `transform`, before they are converted or searched for. Of a field with several values, each is replaced on its own. At most 2,000 entries',
+      ),
+    otherwise: z
+      .enum(['keep', 'empty', 'fail'])
+      .nullish()
+      .describe(
+        'With `values`: what happens to a value without an entry, unless it is an option of the field. `keep` (default): it is used as it is. `empty`: it counts as a blank cell. `fail`: the row fails with `VALUE_UNMAPPED`',
+      ),
     picklist: z
       .enum(['reject', 'pass', 'map'])
       .nullish()
-      .describe('How to treat a value that the picklist does not have: fail the row, pass the value to the CRM, or replace it by `map`'),
-    map: Words.nullish().describe('With `picklist: map`: picklist values by the words of the file, at most 2,000'),
+      .describe(
+        'How to treat a value that the picklist does not have: fail the row, or pass the value to the CRM. `map` is an older form of `values`',
+      ),
+    map: Words.nullish().describe('With `picklist: map`: picklist values by the words of the file. Use `values` instead'),
     format: z
       .string()
       .max(60)
       .nullish()
       .describe('Date format of the column if it is not ISO 8601: `dd/MM/yyyy` or `DD/MM/YYYY`, `d MMM yy HH:mm`'),
     zone: z.string().max(100).nullish().describe('Time zone of a time without an offset, such as `Europe/Berlin`'),
+    onEdited: OnEdited.nullish().describe(
+      'A person edited the value in the CRM since it was last written: overwrite it, keep it, or hold the row back and ask. Default: `match.onEdited`',
+    ),
     patch: Patch.nullish().describe('Write the field after all rows of all flows; null writes it with the row'),
   })
   .meta({id: 'Mapping', description: 'How one field gets its value'})
@@ -73,8 +102,15 @@ const Match = z.strictObject({
     .enum(['skip', 'write'])
     .optional()
     .describe(
-      'The found record already holds every value: skip the row with the code `UNCHANGED`, or update it all the same. New flows skip; stored flows without this key write',
+      'The found record already holds every value: skip the row with the code `UNCHANGED`, or update it all the same. New flows skip, or write if `automations` is true; stored flows without this key write',
     ),
+  onEdited: OnEdited.optional().describe(
+    'A person edited values of the found record since they were last written: overwrite them, keep them, or hold the row back and ask. Default: the setting of the module, then of the org; without one, schedules keep and other runs overwrite',
+  ),
+  onUnknown: z
+    .enum(['write', 'keep'])
+    .optional()
+    .describe('What `keep` and `ask` do with values of which it is unknown what was last written: write (default), or keep the CRM’s'),
 })
 
 export const Flow = z
@@ -93,6 +129,7 @@ export const Flow = z
     fields: z.array(Mapping).min(1).max(500).describe('The field mappings'),
     parent: Parent.optional().describe('Links rows to the records of another flow’s rows'),
     subform: Subform.optional().describe('Writes rows into a subform of another flow’s records'),
+    ...writeOptions,
   })
   .meta({id: 'Flow', description: 'Writes one module from one file'})
 export type Flow = z.output<typeof Flow>
@@ -111,8 +148,9 @@ export const Flows = z.array(Flow).min(1).max(50).describe('Flows in the order t
 
 /** Adds the options that new flows get by default. A stored flow without these options keeps its behaviour. */
 export const addFlowDefaults = (flows: Flow[]): Flow[] =>
-  flows.map(flow =>
-    flow.match?.onOne === 'update' ? {...flow, match: {...flow.match, unchanged: flow.match.unchanged ?? ('skip' as const)}} : flow,
-  )
+  flows.map(flow => {
+    const unchanged = flow.match?.unchanged ?? (flow.automations ? ('write' as const) : ('skip' as const))
+    return flow.match?.onOne === 'update' ? {...flow, match: {...flow.match, unchanged}} : flow
+  })
 
 export {findIssues, type Issue} from './issues.ts'

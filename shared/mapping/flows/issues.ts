@@ -1,5 +1,6 @@
 import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
 import type {Namespaces} from '../../expressions/parse.ts'
+import {editIssues} from './edits.ts'
 import {expressionIssues} from './expression-issues.ts'
 import {conversionTypeOf} from './field-types.ts'
 import type {Flow} from './flow.ts'
@@ -7,6 +8,7 @@ import {parentIssues} from './parent.ts'
 import {patchIssues} from './patch.ts'
 import {subformIssues} from './subform.ts'
 import {type FlowIssue, issue, type ValuePlace, valueIssues} from './value-issues.ts'
+import {findLayoutLimits, optionIssues} from './write-options.ts'
 
 export type {FlowIssue as Issue} from './value-issues.ts'
 
@@ -26,6 +28,8 @@ export const findIssues = (flows: Flow[], input: IssuesInput): FlowIssue[] => [
       ...parentIssues(flows, at, input),
       ...subformIssues(flows, at, input),
       ...patchIssues(flow, input.modules.get(flow.module)),
+      ...optionIssues(flow, input.modules.get(flow.module)),
+      ...editIssues(flow, input.modules.get(flow.module)),
     ].map(({path, ...rest}) => ({path: [at, ...path], ...rest})),
   ),
 ]
@@ -74,13 +78,20 @@ const whyNotMatched = (field: DiscoveredField): string | null => {
   return conversionTypeOf(field) === 'tag' ? 'it is a list of tags' : null
 }
 
-const requiredIssues = ({id, fields, parent}: Flow, module: DiscoveredModule, flows: Flow[]): FlowIssue[] => {
+const requiredIssues = (flow: Flow, module: DiscoveredModule, flows: Flow[]): FlowIssue[] => {
+  const {id, fields, parent} = flow
+  const limits = findLayoutLimits(flow, module)
   const mapped = new Set(fields.filter(({mode}) => mode !== 'skip').map(({field}) => field))
   if (parent) mapped.add(parent.field)
   for (const {subform} of flows) if (subform?.parentFlow === id) mapped.add(subform.field)
-  return module.fields
+  const unmapped = module.fields
     .filter(({required, creatable, readOnly, apiName}) => required && creatable && !readOnly && !mapped.has(apiName))
     .map(({apiName, subform}) => issue(['fields'], `${module.apiName} cannot be created without ${apiName}${subform ? ROWS_REMEDY : ''}`))
+  const missing = (limits?.requires ?? []).filter(name => !mapped.has(name))
+  return [
+    ...unmapped,
+    ...missing.map(name => issue(['fields'], `The layout ${limits!.name} requires ${name}. Map it, or choose another layout`)),
+  ]
 }
 
 const ROWS_REMEDY = ". Add the rows' sheet as a subform flow"

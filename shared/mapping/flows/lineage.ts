@@ -1,6 +1,7 @@
 import {isDeepStrictEqual} from 'node:util'
 import {z} from 'zod'
 import {Refusal} from '../../errors.ts'
+import {OnEdited} from './edits.ts'
 
 /**
  * The numbering that all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. A flow's row
@@ -16,6 +17,8 @@ export const Lineage = z.object({
    */
   clock: z.number().default(0),
   seed: z.string().default(''),
+  /** What the chain's runs do with values that a person edited, if no setting says it. */
+  onEdited: OnEdited.default('overwrite'),
 })
 export type Lineage = z.infer<typeof Lineage>
 

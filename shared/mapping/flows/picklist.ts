@@ -21,9 +21,9 @@ export const findOption = (text: string, {picklist}: Pick<FieldShape, 'picklist'
  */
 export const findChoice = (text: string, field: Pick<FieldShape, 'picklist'>): string | undefined => findOption(text, field)?.display
 
-/** Returns the value for a text: from the mapping's own table, else from the picklist, else by the mapping's rule for unlisted values. */
-const choose = (text: string, field: FieldShape, {map, unlisted}: Rules): string | undefined =>
-  findChoice(map?.get(fold(text)) ?? text, field) ?? (unlisted === 'pass' ? text : undefined)
+/** Returns the value for a text: from the picklist, else by the mapping's rule for unlisted values. */
+const choose = (text: string, field: FieldShape, {unlisted}: Rules): string | undefined =>
+  findChoice(text, field) ?? (unlisted === 'pass' ? text : undefined)
 
 const notListed = ({apiName}: FieldShape, which: string): RefusedValue => ({
   ok: false,
@@ -53,7 +53,8 @@ export const convertChoices: Conversion = (text, field, rules) => {
 export const convertTags: Conversion = text =>
   converted([...new Set(listIn(text).map(part => part.trim()))].filter(part => part !== '').map(name => ({name})))
 
-const listIn = (text: string): string[] => {
+/** Splits a cell into its values: a JSON list of texts, or texts separated by semicolons. */
+export const listIn = (text: string): string[] => {
   if (text.startsWith('[') && text.endsWith(']')) {
     try {
       const list: unknown = JSON.parse(text)

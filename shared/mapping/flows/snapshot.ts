@@ -2,17 +2,29 @@ import {z} from 'zod'
 import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
 import {parseExpression} from '../../expressions/parse.ts'
 import {Cleaning} from '../../files/cleaning/cleaning.ts'
+import {type EditSettings, resolveEdits, SnapshotEdits} from './edits.ts'
 import {conversionTypeOf} from './field-types.ts'
 import {expressionsOf, Flow} from './flow.ts'
 import {namespacesOf, SnapshotLibrary} from './libraries.ts'
 import {extendLineage, Lineage} from './lineage.ts'
 import {compileLookups, SnapshotLookup} from './lookups.ts'
+import {findLayoutLimits, writeOptions} from './write-options.ts'
 
 /** The newest snapshot format. A build refuses a snapshot with a newer format (`FROM_FUTURE`). */
-export const SNAPSHOT_FORMAT = 5
+export const SNAPSHOT_FORMAT = 6
 
-/** Returns the format of a snapshot. If no flow has nested rows, it is the older format, so that previous builds can execute the run. */
-export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => (flows.some(({nested}) => nested) ? SNAPSHOT_FORMAT : 4)
+/**
+ * Returns the oldest format with everything that the flows use, so that previous builds can execute the run: 5 nested rows, 6 write
+ * options, value maps and edited values.
+ */
+export const formatOf = ({flows}: Pick<Snapshot, 'flows'>): number => {
+  if (flows.some(({edits, flow}) => edits || statesEdits(flow) || statesOptions(flow) || mapsValues(flow))) return SNAPSHOT_FORMAT
+  return flows.some(({nested}) => nested) ? 5 : 4
+}
+
+const statesOptions = (flow: Flow) => Object.keys(writeOptions).some(name => name in flow)
+const mapsValues = ({fields}: Flow) => fields.some(({values}) => values != null)
+const statesEdits = ({match, fields}: Flow) => Boolean(match?.onEdited || match?.onUnknown || fields.some(({onEdited}) => onEdited))
 
 const Field = z.object({
   apiName: z.string(),
@@ -74,6 +86,8 @@ export type SnapshotModule = z.infer<typeof SnapshotModule>
 /**
  * A flow in a snapshot. `searches` has the number of the lookup by field. `nested` is set for a subform flow whose rows are sent in the
  * create of a new parent. `required`: the CRM creates no parent without rows. `layout`: only a layout requires rows, and the CRM decides.
+ * The key `layout` holds the mapped fields that are not on the flow's layout, and the fields that it requires.
+ * `edits`: absent if every value is overwritten.
  */
 const SnapshotFlow = z.object({
   no: z.number(),
@@ -82,6 +96,8 @@ const SnapshotFlow = z.object({
   flow: Flow,
   searches: z.record(z.string(), z.number()).default({}),
   nested: z.enum(['required', 'layout']).optional(),
+  layout: z.object({name: z.string(), drops: z.array(z.string()), requires: z.array(z.string())}).optional(),
+  edits: SnapshotEdits.optional(),
 })
 export type SnapshotFlow = z.infer<typeof SnapshotFlow>
 
@@ -103,7 +119,7 @@ export const Snapshot = z.object({
   modules: z.array(SnapshotModule),
   flows: z.array(SnapshotFlow),
   /** The lineage. It is empty in snapshots from before lineages existed. */
-  lineage: Lineage.default({modules: [], flows: [], clock: 0, seed: ''}),
+  lineage: Lineage.default({modules: [], flows: [], clock: 0, seed: '', onEdited: 'overwrite'}),
   rows: RowRange.optional(),
   /** Number of the last of the import's decisions that the run applies, or 0 for none. */
   decidedUpTo: z.number().default(0),
@@ -129,6 +145,8 @@ type SnapshotInput = {
   decidedUpTo?: number
   libraries?: SnapshotLibrary[]
   context?: Snapshot['context']
+  /** The settings about edited values. A retry takes the usual choice of its chain instead of `usual`. */
+  edits?: EditSettings
 }
 
 /**
@@ -143,10 +161,12 @@ export const takeSnapshot = ({
   before = null,
   rows,
   decidedUpTo = 0,
+  edits = {org: null, modules: new Map(), usual: 'overwrite'},
   ...given
 }: SnapshotInput): Snapshot => {
   const {clock, seed} = before?.seed ? before : {clock: Date.now(), seed: given.seed}
-  const lineage = {...extendLineage(before, {flows, sources}), clock, seed}
+  const onEdited = before?.onEdited ?? edits.usual
+  const lineage = {...extendLineage(before, {flows, sources}), clock, seed, onEdited}
   const {lookups, searches} = compileLookups(flows, {modules, lineage})
   const names = [...new Set(flows.map(({module}) => module))]
   return {
@@ -162,6 +182,8 @@ export const takeSnapshot = ({
       flow,
       searches: searches[at]!,
       ...nestedOf(flow, flows, modules),
+      ...layoutOf(flow, modules),
+      ...resolveEdits(flow, modules.get(flow.module)!, {...edits, usual: onEdited}),
     })),
     lineage,
     ...(rows && {rows}),
@@ -180,6 +202,11 @@ const nestedOf = ({subform}: Flow, flows: Flow[], modules: SnapshotInput['module
   const field = modules.get(parents?.module ?? '')?.fields.find(({apiName}) => apiName === subform?.field)
   if (!field?.creatable) return {}
   return field.required ? {nested: 'required'} : field.layoutRequired ? {nested: 'layout'} : {}
+}
+
+const layoutOf = (flow: Flow, modules: SnapshotInput['modules']): Pick<SnapshotFlow, 'layout'> => {
+  const layout = findLayoutLimits(flow, modules.get(flow.module))
+  return layout ? {layout} : {}
 }
 
 /** Returns the libraries and the context that the expressions use. Others are not stored. */

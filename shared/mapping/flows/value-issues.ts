@@ -9,6 +9,8 @@ import {findChoice} from './picklist.ts'
 import {rulesOf} from './rules.ts'
 import {searchOf, USER_FIELDS} from './search.ts'
 import {CLEAR, convert, LINKS, USERS} from './value.ts'
+import {mapValue, valueMapOf} from './value-map.ts'
+import {valueMapIssues} from './value-map-issues.ts'
 
 /** An issue of a flow. If it is in an expression's source, `line` and `column` are its position, from 1. */
 export type FlowIssue = {path: (string | number)[]; message: string; line?: number; column?: number}
@@ -21,7 +23,8 @@ export const valueIssues = (mapping: Mapping, field: DiscoveredField, valuePlace
   if (!field.creatable || field.readOnly || COMPUTED.has(field.type)) return [issue(['field'], `${mapping.field} is read only`)]
   const why = whyNotWritable(field)
   if (why) return [issue(['field'], `${mapping.field} is of type ${field.type}, which a column cannot fill: ${why}`)]
-  return [...modeIssues(mapping, field, valuePlace), ...formatIssues(mapping, field), ...picklistIssues(mapping, field)]
+  const options = [...formatIssues(mapping, field), ...picklistIssues(mapping, field), ...valueMapIssues(mapping, field)]
+  return [...modeIssues(mapping, field, valuePlace), ...options]
 }
 
 /**
@@ -50,7 +53,10 @@ const staticIssues = ({field: name, staticValue, ...mapping}: Mapping, field: Di
   if (staticValue == null) return [issue(['staticValue'], 'A static mapping needs a value')]
   const isUserByMail = USERS.has(field.type) && staticValue.includes('@')
   if (staticValue.trim() === '' || staticValue === CLEAR || isUserByMail) return []
-  const converted = convert(staticValue, {...field, type: conversionTypeOf(field)}, rulesOf({...mapping, field: name}))
+  const shape = {...field, type: conversionTypeOf(field)}
+  const map = valueMapOf({...mapping, field: name})
+  const {value} = map ? mapValue(staticValue, shape, map) : {value: staticValue}
+  const converted = convert(String(value), shape, rulesOf({...mapping, field: name}))
   return converted.ok ? [] : [issue(['staticValue'], converted.message)]
 }
 

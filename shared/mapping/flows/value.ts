@@ -143,7 +143,7 @@ export const USERS = new Set(['ownerlookup', 'userlookup'])
 export const LINKS = new Set(['lookup', ...USERS])
 
 /** Types with several values per cell, which are separated by semicolons or a JSON list of texts. */
-const LISTS = new Set(['multiselectpicklist', 'tag'])
+export const LISTS = new Set(['multiselectpicklist', 'tag'])
 
 const CONVERSIONS: Record<string, Conversion> = {
   integer: convertInteger,

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import type {Tx} from '../../../sql/database.ts'
-import {insertDecisions, listRules, type NewDecision} from '../../../sql/decisions.ts'
+import {insertDecisions, listRules, type NewDecision, type QuestionKind} from '../../../sql/decisions.ts'
 import {lockImport} from '../../../sql/imports.ts'
 import {findQuestions} from '../../../sql/questions.ts'
 import {Refusal} from '../../errors.ts'
@@ -16,15 +16,30 @@ const Answer = z.union([
   z.strictObject({
     key: Key,
     choice: z
-      .enum(['create', 'skip'])
-      .describe('`create`: none of the candidates; for a lookup, the row is written without the link. `skip`: the row is skipped'),
+      .enum(['create', 'skip', 'overwrite', 'keep'])
+      .describe(
+        '`create`: none of the candidates; for a lookup, the row is written without the link. `skip`: the row is skipped. `overwrite`, `keep`: for a value that a person edited',
+      ),
   }),
 ])
 const Rule = z.strictObject({
   flowId: z.string().describe('The flow whose questions the rule answers'),
-  kind: z.enum(['match', 'lookup']).default('match').describe('Which questions: `match` for matching rows, `lookup` for links'),
-  choice: z.enum(['create', 'skip', 'first', 'ask']).describe('`first`: the oldest record. `ask` removes a rule'),
+  kind: z
+    .enum(['match', 'lookup', 'edit'])
+    .default('match')
+    .describe('Which questions: `match` for matching rows, `lookup` for links, `edit` for values that people edited'),
+  field: z.string().min(1).max(200).optional().describe('With `edit`: only questions about this field'),
+  choice: z
+    .enum(['create', 'skip', 'first', 'overwrite', 'keep', 'ask'])
+    .describe('`first`: the oldest record. `overwrite`, `keep`: with `edit` only. `ask` removes a rule'),
 })
+const EDIT_CHOICES: readonly string[] = ['overwrite', 'keep']
+
+/** Throws unless the choice fits the kind of the question. */
+const assertFits = (kind: QuestionKind, choice: string) => {
+  if (choice !== 'ask' && EDIT_CHOICES.includes(choice) !== (kind === 'edit'))
+    throw new Refusal('INVALID', `A question of kind ${kind} cannot be answered with ${choice}. Choose one of its answers`)
+}
 
 /**
  * Answers of users. An answer to one question is a record, `create` or `skip`. A rule applies to all questions of a flow without an answer;
@@ -54,6 +69,7 @@ export const answerQuestions = async (tx: Tx, {run, importId, snapshot}: FoundRu
     if (!question) throw new Refusal('NOT_FOUND', 'The run has no such question. List its questions again')
     const {flowId, kind} = question
     const base = {flowId, kind, key: Buffer.from(answer.key, 'hex')}
+    assertFits(kind, 'choice' in answer ? answer.choice : 'record')
     if ('choice' in answer) return {...base, choice: answer.choice, recordId: null}
     // If more records match than the stored candidates, the user may choose another record. The retry checks that record, and asks again if
     // it does not match.
@@ -61,9 +77,11 @@ export const answerQuestions = async (tx: Tx, {run, importId, snapshot}: FoundRu
       throw new Refusal('INVALID', `Record ${answer.recordId} is not a candidate of the question. Choose one of its candidates`)
     return {...base, choice: 'record', recordId: answer.recordId}
   })
-  for (const {flowId, kind, choice} of rules) {
+  for (const {flowId, kind, field = null, choice} of rules) {
     if (!flows.has(flowId)) throw new Refusal('INVALID', `The run has no flow ${flowId}`)
-    decisions.push({flowId, kind, key: null, choice, recordId: null})
+    assertFits(kind, choice)
+    if (field !== null && kind !== 'edit') throw new Refusal('INVALID', 'Only a rule of kind edit names a field. Leave the field out')
+    decisions.push({flowId, kind, key: null, field, choice, recordId: null})
   }
   await insertDecisions(tx, {importNo, person, decisions})
   return {answered: answers.length, rules: await listRules(tx, importNo)}

@@ -61,7 +61,10 @@ const readCandidates = async (
   for (const [name, asking] of Map.groupBy(questions, ({module}) => module)) {
     const opened = await openModule(deps, {org: run.org, connector: run.connectorId!, module: name})
     const flows = snapshot!.flows.filter(({flow}) => flow.module === name && asking.some(({flowId}) => flowId === flow.id))
-    const fields = [...new Set([opened.module.namingField ?? '', ...flows.flatMap(({flow}) => flow.match?.by ?? [])])].filter(Boolean)
+    const edited = asking.flatMap(({kind, field}) => (kind === 'edit' ? (field ?? []) : []))
+    const fields = [...new Set([opened.module.namingField ?? '', ...flows.flatMap(({flow}) => flow.match?.by ?? []), ...edited])].filter(
+      Boolean,
+    )
     const ids = [...new Set(asking.flatMap(({candidates}) => candidates))]
     const calls = Array.from({length: Math.ceil(ids.length / idsAtOnce)}, (_, at) => ids.slice(at * idsAtOnce, (at + 1) * idsAtOnce))
     const read = await mapConcurrent(calls, callsAtOnce, part => readByIds(opened, {ids: part, fields, check: []}, options))

@@ -91,7 +91,7 @@ const kindOf = (issue: Issue, flow: Flow, driftPlace: DriftPlace, name: string |
   if (name !== undefined && !field) return 'field_gone'
   if (part === 'fields' && name === undefined) return 'required_unmapped'
   if (last === 'field' && field) return isOpen(field) ? 'field_changed' : 'field_closed'
-  if (last === 'map' || (last === 'staticValue' && LISTS.has(field!.type))) return 'value_gone'
+  if (last === 'map' || ((last === 'staticValue' || last === 'values') && LISTS.has(field!.type))) return 'value_gone'
   if (part === 'parent') return parentKind(flow, module)
   if (issue.path[2] === 'field' && flow.subform) return subformKind(flow.subform, driftPlace)
   return OF_FIELD.has(last) ? 'field_changed' : 'flow_refused'
@@ -100,7 +100,7 @@ const kindOf = (issue: Issue, flow: Flow, driftPlace: DriftPlace, name: string |
 const LISTS = new Set(['picklist', 'multiselectpicklist'])
 
 /** Parts of a mapping that may become invalid if the field changes. */
-const OF_FIELD = new Set<unknown>(['mode', 'staticValue', 'searchField', 'format', 'zone', 'picklist'])
+const OF_FIELD = new Set<unknown>(['mode', 'staticValue', 'searchField', 'format', 'zone', 'picklist', 'values'])
 
 const isOpen = ({creatable, readOnly}: DiscoveredField) => creatable && !readOnly
 

@@ -67,7 +67,7 @@ type PlanRowInput = {rowNumber: number; source: string; modules: ReadonlyMap<str
 
 const planOf = (entries: OutcomeEntry[], {rowNumber, source, modules, values}: PlanRowInput): string[][] => {
   const asked = entries.find(({outcome}) => outcome === 'would_ask')
-  const looked = entries.filter(({outcome}) => outcome === 'lookup')
+  const looked = entries.filter(({outcome, phase}) => outcome === 'lookup' || (phase === 'edit' && outcome === 'skipped'))
   const written = asked ? [asked] : entries.filter(({phase = 'write'}) => phase === 'write')
   return [...written, ...entries.filter(({phase}) => phase === 'patch')].flatMap(entry => {
     const told = isLookupOutcome(entry, entries) ? looked : entry.phase === 'patch' ? [entry] : [entry, ...looked]

@@ -1,3 +1,5 @@
+import type {PHASES} from '../../../sql/run-log.ts'
+
 /** A module in result files. `label` is the module's name at the connection. */
 export type ResultModule = {apiName: string; label: string}
 
@@ -24,8 +26,8 @@ export type OutcomeEntry = {
   /** Whether an earlier send of this row's create was never answered, so that the record may exist twice. */
   disclosed?: boolean
   /** The phase of the entry. Only `write`, the default, decides the result. Other phases are reported in `Error`. */
-  phase?: 'write' | 'patch' | 'match' | 'lookup'
-  /** Label of the field that the entry concerns: the field of a patch or a lookup, or the field whose value failed. */
+  phase?: (typeof PHASES)[number]
+  /** Label of the field that the entry concerns: the field of a patch, a lookup or an edit, or the field whose value failed. */
   target?: string | null
 }
 
@@ -68,7 +70,20 @@ const twice = 'A create was sent and never answered, so the record may exist twi
  */
 export const describeRounded = (fields: string[]) =>
   `${fields.join(', ')} ${fields.length === 1 ? 'was' : 'were'} rounded from more decimal places`
-const ROUNDED = /(?:^|\. )([^.]* (?:was|were) rounded from more decimal places)$/
+
+/** Returns the sentence about fields whose value has no entry in the value map, so that it counted as a blank cell. */
+export const describeEmptied = (fields: string[]) =>
+  `${fields.join(', ')} ${fields.length === 1 ? 'has' : 'have'} no value, because the value map has no entry for the cell`
+
+const REMARK =
+  /^[^.]* (?:(?:was|were) rounded from more decimal places|(?:has|have) no value, because the value map has no entry for the cell)$/
+
+/** Returns the remarks about changed values in a message. */
+const remarksIn = (message: string) =>
+  message
+    .split('. ')
+    .filter(sentence => REMARK.test(sentence))
+    .join('. ')
 
 /** Computes the results columns of one row. Several records of one module are joined by `; `. */
 export const resultOf = ({excluded, entries}: RowOutcome, modules: ResultModule[]): RowResult => {
@@ -111,7 +126,7 @@ const isSilent = new Set<RowOutcomeName>(['created', 'updated', 'inherited', 'pl
 
 const describeFailure = ({outcome, code, message}: OutcomeEntry) => {
   if (isWritten.has(outcome) && code === null) return message ?? ''
-  if (isSilent.has(outcome)) return ROUNDED.exec(message ?? '')?.[1] ?? ''
+  if (isSilent.has(outcome)) return remarksIn(message ?? '')
   const words = message ?? (outcome === 'unanswered' ? noAnswer : '')
   if (outcome === 'lookup' || !code) return words
   return words ? `${words} (${code})` : code

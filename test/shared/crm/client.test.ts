@@ -1,5 +1,6 @@
 import test from 'ava'
-import {mapConcurrent, openGate} from '../../../shared/concurrency/map-concurrent.ts'
+import {openLimiter} from '../../../shared/concurrency/limiter.ts'
+import {mapConcurrent} from '../../../shared/concurrency/map-concurrent.ts'
 import {readRetryAfter} from '../../../shared/crm/client.ts'
 import {readRenewal} from '../../../shared/crm/token.ts'
 
@@ -52,7 +53,7 @@ test('lanes keep their width and the order, and start nothing after a failure', 
 })
 
 test('a gate admits its width, and continues after a failure', async t => {
-  const gate = openGate(1)
+  const gate = openLimiter(1)
   const order: string[] = []
   const work = (name: string) => async () => {
     order.push(`+${name}`)

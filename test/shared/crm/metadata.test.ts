@@ -77,6 +77,29 @@ test('a field required by a layout is not required by the module', t => {
   t.like(describe({system_mandatory: true}), {required: true, layoutRequired: false})
 })
 
+test('active layouts are described with the fields that only they require', t => {
+  const sections = [
+    {
+      fields: [
+        {api_name: 'Email', required: true},
+        {api_name: 'Last_Name', required: true, system_mandatory: true},
+        {api_name: 'Phone', required: false},
+      ],
+    },
+    {isSubformSection: true, fields: [{api_name: 'Quantity', required: true}]},
+  ]
+  const layouts = [
+    {id: '31', name: 'Standard', display_label: 'Standard', status: 'active', sections},
+    {id: '32', name: 'Old', status: 'inactive', sections},
+    {sections},
+  ]
+  const rules = [{id: '41', name: 'By region'}, null]
+  const described = (more: object) => describeModules([{json: module(), fields: [], layouts: [], ...more}])[0]!
+  t.deepEqual(described({layouts}).layouts, [{id: '31', name: 'Standard', fields: ['Email', 'Last_Name', 'Phone'], required: ['Email']}])
+  t.deepEqual(described({assignmentRules: rules}).assignmentRules, [{id: '41', name: 'By region'}])
+  t.false('assignmentRules' in described({assignmentRules: null}))
+})
+
 test('a picklist keeps both values of each option, and marks those that no layout offers', t => {
   const values = [
     {display_value: 'Fresh', actual_value: 'New', type: 'used'},

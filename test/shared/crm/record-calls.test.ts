@@ -52,6 +52,21 @@ test('automations run only when requested', async t => {
   t.false('trigger' in loud)
 })
 
+test('a list of automations, a layout and an assignment rule are sent beside the records', async t => {
+  const {connection, place} = t.context
+  const layout = place.standIn.addLayout('example', 'Leads', {name: 'Short'})
+  const assignmentRule = place.standIn.addAssignmentRule('example', 'Leads', {name: 'By region', assignTo: 'ben@example.org'})
+  const options = {automations: ['workflow' as const], layout, assignmentRule}
+  const {results} = await connection.createRecords('Leads', [lead('One')], options)
+  const id = results[0]?.ok ? results[0].recordId : ''
+  t.like(place.standIn.record('example', 'Leads', id), {Layout: {id: layout}, Owner: {email: 'ben@example.org'}})
+  await connection.updateRecords('Leads', [{id, Company: 'Acme'}], options)
+  const [create, update] = place.standIn.journal().map(({body}) => body)
+  t.like(create, {trigger: ['workflow'], lar_id: assignmentRule, data: [{Layout: {id: layout}}]})
+  t.like(update, {trigger: ['workflow'], data: [{id, Layout: {id: layout}}]})
+  t.false('lar_id' in update)
+})
+
 test('the clock offset of the CRM is returned', async t => {
   const {connection, place} = t.context
   place.standIn.clock.advance(3600_000)

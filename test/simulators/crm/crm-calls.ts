@@ -110,7 +110,7 @@ const isAllowed = (route: Route, token: AccessToken, segments: string[]): boolea
   if (route.also !== undefined && !hasScope(token, route.also, route.verb)) return false
   if (route.path[0] === 'coql')
     return hasScope(token, route.area, 'READ') && token.scopes.some(scope => scope.startsWith('ZohoCRM.modules.'))
-  if (route.path[0] !== '{module}') return hasScope(token, route.area, route.verb)
+  if (!route.area.includes('{module}')) return hasScope(token, route.area, route.verb)
   const module = token.org.modules.get(segments[0]!)
   return hasModuleScope(token, segments[0]!, module?.spec.kind === 'custom', route.verb)
 }

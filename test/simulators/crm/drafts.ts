@@ -1,13 +1,14 @@
 import {type Refusal, refusal} from './answers.ts'
-import {Problem} from './field-checks.ts'
+import {invalidId, Problem} from './field-checks.ts'
 import type {Field} from './fields.ts'
+import {findLayout, isOnLayout, isRequiredBy, type Layout} from './layouts.ts'
 import type {Module} from './modules.ts'
 import {named, type Org, type User, userById} from './org.ts'
 import type {Rec, Values} from './store.ts'
 import {planRows, type RowPlan} from './subforms.ts'
 
-/** The user, time and rules of a write. */
-export type Write = {org: Org; user: User; at: number; zone: string}
+/** The user, time and rules of a write. `assignee`: the owner that an assignment rule chooses for new records. */
+export type Write = {org: Org; user: User; at: number; zone: string; assignee?: User | null}
 
 /** A checked record: the values to store, or every reason for a refusal. */
 export type Draft = {values: Values; owner: User | null; plans: RowPlan[]; problems: Refusal[]}
@@ -17,9 +18,11 @@ export const draftRecord = (write: Write, module: Module, input: Values, rec: Re
   const draft: Draft = {values: input, owner: null, plans: [], problems: []}
   const failed = new Set<string>()
   const dropped: string[] = []
+  const layout = readLayout(write, module, input, path, draft)
   for (const key in input) {
     const field = module.fields.get(key)
-    if (field === undefined || !(rec ? field.updatable : field.creatable)) {
+    if (field && layout && write.org.switches.layoutDrops && !isOnLayout(layout, field)) dropped.push(key)
+    else if (field === undefined || !(rec ? field.updatable : field.creatable)) {
       dropped.push(key)
       if (write.org.switches.strictFields && !isSideKey(key)) fail(draft, failed, key, path, unknownKey(field))
     } else if (field.type === 'subform' || field.type === 'multiselectlookup') {
@@ -33,8 +36,9 @@ export const draftRecord = (write: Write, module: Module, input: Values, rec: Re
   }
   if (typeof input.Owner === 'string') draft.owner = userById(write.org, input.Owner) ?? null
   if (rec && input.$append_values) appendValues(draft, rec, input.$append_values)
-  checkMandatory(draft, failed, module, input, rec, path)
+  checkMandatory(draft, failed, module, {input, rec, path, layout})
   if (dropped.length > 0) draft.values = without(input, dropped)
+  if (layout) draft.values = {...draft.values, Layout: layout.id}
   checkUnique(draft, failed, module, rec, path)
   return draft
 }
@@ -64,7 +68,17 @@ const fail = (draft: Draft, failed: Set<string>, name: string, path: string, pro
   draft.problems.push(placed(problem, name, path))
 }
 
-const checkMandatory = (draft: Draft, failed: Set<string>, module: Module, input: Values, rec: Rec | null, path: string) => {
+/** Returns the layout that the record names. Source: the CRM ignores fields outside the layout that a write names. */
+const readLayout = ({org}: Write, module: Module, {Layout: named}: Values, path: string, draft: Draft): Layout | null => {
+  if (named === undefined || named === null) return null
+  const layout = findLayout(org, module, named)
+  if (!layout) draft.problems.push(refusal('INVALID_DATA', {api_name: 'Layout', json_path: `${path}.Layout`}, invalidId))
+  return layout ?? null
+}
+
+type Checked = {input: Values; rec: Rec | null; path: string; layout: Layout | null}
+
+const checkMandatory = (draft: Draft, failed: Set<string>, module: Module, {input, rec, path, layout}: Checked) => {
   const require = (field: Field) => {
     const isMissing =
       input[field.name] === null ||
@@ -75,8 +89,8 @@ const checkMandatory = (draft: Draft, failed: Set<string>, module: Module, input
     draft.problems.push(refusal('MANDATORY_NOT_FOUND', {api_name: field.name, json_path: `${path}.${field.name}`}))
   }
   for (const field of module.mandatory) require(field)
-  if (input.Layout === undefined || rec) return
-  for (const field of module.fields.values()) if (field.spec.layoutRequired) require(field)
+  if (!layout || rec) return
+  for (const field of module.fields.values()) if (isRequiredBy(layout, field)) require(field)
 }
 
 /** Whether the write would leave the record without a row in the field. */

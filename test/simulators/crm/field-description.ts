@@ -1,4 +1,5 @@
 import type {Field} from './fields.ts'
+import {isOnLayout, isRequiredBy, type Layout, listLayouts} from './layouts.ts'
 import {type Module, rowsModule} from './modules.ts'
 import {namedId, type Org} from './org.ts'
 import {jsonTypes} from './schema.ts'
@@ -42,7 +43,9 @@ export const describeField = (org: Org, module: Module, field: Field) => {
     operation_type: {web_update: field.updatable, api_create: field.creatable, web_create: field.creatable, api_update: field.updatable},
     view_type: {view: isUsed, edit: isUsed && field.updatable, quick_create: Boolean(spec.mandatory), create: isUsed && field.creatable},
     default_value: spec.default ?? null,
-    layout_associations: isUsed ? [{name: 'Standard', api_name: 'Standard', id: namedId(org, `layout ${module.name}`)}] : [],
+    layout_associations: listLayouts(org, module)
+      .filter(layout => isOnLayout(layout, field))
+      .map(({id, name}) => ({name, api_name: name.replaceAll(' ', '_'), id})),
     textarea: spec.type === 'textarea' ? {type: spec.rich ? 'rich_text' : 'small'} : undefined,
     ...(spec.encrypted && {crypt: {mode: 'decryption', encrypt_case: null, status: 1}}),
     ...spec.describedAs,
@@ -85,7 +88,9 @@ const unchanging = {
   blueprint_supported: true,
 }
 
-export const describeOnLayout = (org: Org, module: Module, field: Field, position: number) => {
+type LayoutPlace = {layout: Layout; position: number}
+
+export const describeOnLayout = (org: Org, module: Module, field: Field, {layout, position}: LayoutPlace) => {
   const {email_parser: _, layout_associations: __, formula, pick_list_values, ...rest} = describeField(org, module, field)
   const isFormula = 'return_type' in formula
   return {
@@ -94,7 +99,7 @@ export const describeOnLayout = (org: Org, module: Module, field: Field, positio
     formula: isFormula
       ? {...formula, expression: '', dynamic: false, stop_compute_conditionally: false, stop_compute_expression: null}
       : {},
-    required: Boolean(field.spec.mandatory || field.spec.layoutRequired),
+    required: Boolean(field.spec.mandatory) || isRequiredBy(layout, field),
     sequence_number: position,
   }
 }

@@ -123,7 +123,7 @@ const readLookup = (org: Org, to: string | undefined, id: unknown) => {
   return module && target ? {name: module.naming?.raw(target) ?? null, id} : null
 }
 
-const readTags = (org: Org, tags: unknown) =>
+export const readTags = (org: Org, tags: unknown) =>
   Array.isArray(tags) ? tags.map(({name}) => ({name, id: namedId(org, `tag ${name}`), color_code: null})) : []
 
 const cut = (value: unknown) => (typeof value === 'string' && value.length > 500 ? value.slice(0, 500) : value)

@@ -1,6 +1,7 @@
 import {type Answer, CallRefused, nothing, ok, refuse} from './answers.ts'
 import {type Call, isId} from './call.ts'
 import {describeField, describeOnLayout} from './field-description.ts'
+import {isOnLayout, type Layout, listLayouts as layoutsOf} from './layouts.ts'
 import type {Module} from './modules.ts'
 import {namedId, type Org} from './org.ts'
 import {profileId} from './profiles.ts'
@@ -39,13 +40,17 @@ export const readField = (call: Call): Answer => {
   return ok({fields: [describeField(call.org, module, field)]})
 }
 
-export const listLayouts = (call: Call): Answer => ok({layouts: [describeLayout(call.org, moduleAsked(call))]})
+export const listLayouts = (call: Call): Answer => {
+  const module = moduleAsked(call)
+  return ok({layouts: layoutsOf(call.org, module).map(layout => describeLayout(call.org, module, layout))})
+}
 
 export const readLayout = (call: Call): Answer => {
-  const layout = describeLayout(call.org, moduleAsked(call))
+  const module = moduleAsked(call)
   const id = call.segments[2]!
   if (!isId(id)) throw new CallRefused(refuse(400, 'PATTERN_NOT_MATCHED', {resource_path_index: 2}))
-  return layout.id === id ? ok({layouts: [layout]}) : nothing()
+  const layout = layoutsOf(call.org, module).find(one => one.id === id)
+  return layout ? ok({layouts: [describeLayout(call.org, module, layout)]}) : nothing()
 }
 
 export const describeModule = (org: Org, module: Module) => {
@@ -127,7 +132,7 @@ const singleModule = (org: Org, module: Module) => ({
   related_lists: [],
   related_list_properties: null,
   lookup_field_properties: null,
-  layouts: [{...layoutHead(org, module), convert_mapping: {}, profiles: []}],
+  layouts: layoutsOf(org, module).map(layout => ({...layoutHead(layout), convert_mapping: {}, profiles: []})),
 })
 
 /** An object, a string or null, depending on the API version. */
@@ -137,19 +142,19 @@ const displayField = (org: Org, module: Module) => {
   return org.switches.displayField === 'string' ? naming.name : {api_name: naming.name, id: naming.id}
 }
 
-const layoutHead = (org: Org, module: Module) => ({
+const layoutHead = ({id, name, status, spec}: Layout) => ({
   has_more_profiles: false,
   created_time: null,
   modified_time: null,
   visible: true,
   source: 'crm',
-  id: namedId(org, `layout ${module.name}`),
-  name: 'Standard',
-  api_name: 'Standard',
-  display_label: 'Standard',
-  status: 'active',
+  id,
+  name,
+  api_name: name.replaceAll(' ', '_'),
+  display_label: name,
+  status,
   show_business_card: true,
-  generated_type: 'system',
+  generated_type: spec ? 'custom' : 'system',
   created_for: null,
   convert_mapping: null,
   modified_by: null,
@@ -158,10 +163,10 @@ const layoutHead = (org: Org, module: Module) => ({
   actions_allowed: {edit: true, rename: true, clone: true, downgrade: false, delete: true, deactivate: true, set_layout_permissions: true},
 })
 
-const describeLayout = (org: Org, module: Module) => {
-  const fields = [...module.fields.values()].filter(field => !field.spec.unused)
+const describeLayout = (org: Org, module: Module, layout: Layout) => {
+  const fields = [...module.fields.values()].filter(field => isOnLayout(layout, field))
   return {
-    ...layoutHead(org, module),
+    ...layoutHead(layout),
     sections: [
       {
         display_label: `${module.spec.singular ?? module.name} Information`,
@@ -173,7 +178,7 @@ const describeLayout = (org: Org, module: Module) => {
         isSubformSection: false,
         generated_type: 'default',
         mode: 'all',
-        id: namedId(org, `section ${module.name}`),
+        id: namedId(org, layout.spec ? `section ${module.name} ${layout.name}` : `section ${module.name}`),
         properties: null,
         actions_allowed: {
           add_field: true,
@@ -184,7 +189,7 @@ const describeLayout = (org: Org, module: Module) => {
           remove_field: true,
           change_column_count: true,
         },
-        fields: fields.map((field, index) => describeOnLayout(org, module, field, index + 1)),
+        fields: fields.map((field, index) => describeOnLayout(org, module, field, {layout, position: index + 1})),
       },
     ],
   }

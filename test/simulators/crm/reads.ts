@@ -1,6 +1,7 @@
 import {type Answer, CallRefused, nothing, ok, refuse} from './answers.ts'
 import {type Call, headerInstant, isId, listParam, moduleOf, numberParam} from './call.ts'
-import type {Field} from './fields.ts'
+import {type Field, readTags} from './fields.ts'
+import {findLayout, listLayouts} from './layouts.ts'
 import {type Module, rowsModule} from './modules.ts'
 import {named} from './org.ts'
 import {nextToken, openToken} from './page-tokens.ts'
@@ -78,7 +79,13 @@ export const fullRecord = (call: Pick<Call, 'org'> & {user: {timeZone: string}},
     read[field.name] = rows.slice(0, shown).map(row => readRow(child, row, zone))
     more[field.name] = rows.length > shown
   }
-  const sides = {Tag: [], $approval_state: 'approved', $approval: {delegate: false, approve: false, reject: false, resubmit: false}}
+  const layout = findLayout(call.org, module, rec.values.Layout) ?? listLayouts(call.org, module)[0]!
+  const sides = {
+    Tag: readTags(call.org, rec.values.Tag),
+    Layout: {name: layout.name, id: layout.id},
+    $approval_state: 'approved',
+    $approval: {delegate: false, approve: false, reject: false, resubmit: false},
+  }
   const keys = {
     $editable: true,
     $in_merge: false,

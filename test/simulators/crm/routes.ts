@@ -1,4 +1,5 @@
 import type {Answer} from './answers.ts'
+import {listAssignmentRules} from './assignment-rules.ts'
 import type {Call} from './call.ts'
 import {costOfQuery, queryRecords} from './coql.ts'
 import {writeCost} from './credits.ts'
@@ -8,6 +9,7 @@ import {listProfiles, listSharing, readProfile} from './profiles.ts'
 import {countAll, listDeleted, listRecords, readRecord} from './reads.ts'
 import type {Verb} from './scopes.ts'
 import {searchRecords} from './search.ts'
+import {addTags, removeTags, tagsCost} from './tags.ts'
 import {countRecords, createRecords, deleteRecords, updateRecords, upsertRecords} from './write-calls.ts'
 
 /** `area` is the required scope; `{module}` stands for the module in the path. */
@@ -23,6 +25,7 @@ export type Route = {
 }
 
 const recordArea = 'ZohoCRM.modules.{module}'
+const tagArea = 'ZohoCRM.settings.tags'
 const manyRecords = 10
 const isBigWrite = (call: Call) => countRecords(call) > manyRecords
 const isSortedRead = (call: Call) => call.query.has('cvid') || !['id', null].includes(call.query.get('sort_by'))
@@ -49,6 +52,7 @@ export const routes: Route[] = [
   at('GET', 'settings/fields/{id}', 'ZohoCRM.settings.fields', 'READ', readField),
   at('GET', 'settings/layouts', 'ZohoCRM.settings.layouts', 'READ', listLayouts),
   at('GET', 'settings/layouts/{id}', 'ZohoCRM.settings.layouts', 'READ', readLayout),
+  at('GET', 'settings/automation/assignment_rules', 'ZohoCRM.settings.assignment_rules', 'READ', listAssignmentRules),
   at('GET', 'settings/profiles', 'ZohoCRM.settings.profiles', 'READ', listProfiles),
   at('GET', 'settings/profiles/{id}', 'ZohoCRM.settings.profiles', 'READ', readProfile),
   at('GET', 'settings/data_sharing', 'ZohoCRM.settings.data_sharing', 'READ', listSharing),
@@ -56,6 +60,10 @@ export const routes: Route[] = [
   at('GET', '{module}/search', recordArea, 'READ', searchRecords, {also: 'ZohoSearch.securesearch'}),
   at('GET', '{module}/deleted', recordArea, 'READ', listDeleted),
   at('GET', '{module}/actions/count', recordArea, 'READ', countAll),
+  at('POST', '{module}/actions/add_tags', tagArea, 'CREATE', addTags, {cost: tagsCost}),
+  at('POST', '{module}/actions/remove_tags', tagArea, 'DELETE', removeTags, {cost: tagsCost}),
+  at('POST', '{module}/{id}/actions/add_tags', tagArea, 'CREATE', addTags, {cost: tagsCost}),
+  at('POST', '{module}/{id}/actions/remove_tags', tagArea, 'DELETE', removeTags, {cost: tagsCost}),
   at('POST', '{module}/upsert', recordArea, 'CREATE', upsertRecords, {cost: costOfWrite, isHeavy: isBigWrite}),
   at('GET', '{module}', recordArea, 'READ', listRecords, {isHeavy: isSortedRead}),
   at('POST', '{module}', recordArea, 'CREATE', createRecords, {cost: costOfWrite, isHeavy: isBigWrite}),

@@ -62,6 +62,11 @@ export type FieldSpec = {
 
 export type ModuleKind = 'default' | 'custom' | 'web' | 'linking' | 'subform' | 'static_subform' | 'field_tracker' | 'picklisttracker'
 
+/** A layout beside Standard. It lacks the fields `without`, and requires the fields `required`. */
+export type LayoutSpec = {name: string; without?: string[]; required?: string[]; status?: 'active' | 'inactive'}
+/** A rule that assigns a new record to a user. */
+export type AssignmentRuleSpec = {name: string; assignTo: string}
+
 export type ModuleSpec = {
   name: string
   singular?: string
@@ -78,6 +83,8 @@ export type ModuleSpec = {
   deletable?: boolean
   convertable?: boolean
   parent?: string
+  layouts?: LayoutSpec[]
+  assignmentRules?: AssignmentRuleSpec[]
 }
 
 /** `clone`: not an original profile of the org. `without`: missing permissions, such as `Crm_Implied_Api_Access`. */

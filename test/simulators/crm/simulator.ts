@@ -1,4 +1,5 @@
 import {allow} from './accounts.ts'
+import {ruleId} from './assignment-rules.ts'
 import type {AutomationNote} from './automations.ts'
 import type {ClientSpec} from './clients.ts'
 import type {Clock} from './clock.ts'
@@ -7,8 +8,8 @@ import type {FaultSpec, Faults} from './faults.ts'
 import {writeForeign} from './foreign.ts'
 import type {JournalEntry} from './journal.ts'
 import {addField, addModule, dropField} from './modules.ts'
-import {addUser, type User} from './org.ts'
-import type {FieldSpec, ModuleSpec, OrgSpec, ProfileSpec, UserSpec} from './schema.ts'
+import {addUser, namedId, type User} from './org.ts'
+import type {AssignmentRuleSpec, FieldSpec, LayoutSpec, ModuleSpec, OrgSpec, ProfileSpec, UserSpec} from './schema.ts'
 import {addOrg, createSimulatorState, orgOf, type SimulatorState, type SimulatorStateOptions} from './simulator-state.ts'
 import * as read from './state.ts'
 import {addUnique, createStore, type Values} from './store.ts'
@@ -40,6 +41,9 @@ export type Simulator = {
   addModule: (org: string, spec: ModuleSpec) => void
   addField: (org: string, module: string, spec: FieldSpec) => void
   dropField: (org: string, module: string, name: string) => void
+  /** Adds a layout or an assignment rule to a module, or replaces the one of the same name. Returns its id. */
+  addLayout: (org: string, module: string, spec: LayoutSpec) => string
+  addAssignmentRule: (org: string, module: string, spec: AssignmentRuleSpec) => string
   addUser: (org: string, spec: UserSpec) => User
   addProfile: (org: string, spec: ProfileSpec) => void
   addClient: (spec: ClientSpec) => void
@@ -76,6 +80,8 @@ const offlineScopes = [
   'ZohoCRM.settings.modules.READ',
   'ZohoCRM.settings.fields.READ',
   'ZohoCRM.settings.layouts.READ',
+  'ZohoCRM.settings.assignment_rules.READ',
+  'ZohoCRM.settings.tags.ALL',
   'ZohoCRM.settings.profiles.READ',
   'ZohoCRM.settings.data_sharing.READ',
   'ZohoCRM.users.READ',
@@ -147,6 +153,20 @@ const schemaAccess = (now: () => SimulatorState, changed: () => void) => ({
   dropField: (org: string, module: string, name: string) => {
     dropField(read.findModule(orgOf(now(), org), module), name)
     changed()
+  },
+  addLayout: (org: string, module: string, spec: LayoutSpec) => {
+    const found = orgOf(now(), org)
+    const {spec: own} = read.findModule(found, module)
+    own.layouts = [...(own.layouts ?? []).filter(({name}) => name !== spec.name), spec]
+    changed()
+    return namedId(found, `layout ${module} ${spec.name}`)
+  },
+  addAssignmentRule: (org: string, module: string, spec: AssignmentRuleSpec) => {
+    const found = orgOf(now(), org)
+    const known = read.findModule(found, module)
+    known.spec.assignmentRules = [...(known.spec.assignmentRules ?? []).filter(({name}) => name !== spec.name), spec]
+    changed()
+    return ruleId(found, known, spec.name)
   },
   addUser: (org: string, spec: UserSpec) => {
     const user = addUser(orgOf(now(), org), spec)

@@ -60,6 +60,8 @@ export type Switches = {
    */
   unmodifiedSince: 'record' | 'whole' | 'ignored'
   displayField: 'object' | 'string' | 'null'
+  /** Drops the fields outside the layout that a record names; otherwise stores them. */
+  layoutDrops: boolean
   /** The offset of the shown time, in `Date` headers and records, from the true time. */
   clockOffsetSeconds: number
   /** The duration of every CRM call in milliseconds. */
@@ -101,6 +103,7 @@ export const defaultSwitches: Switches = {
   refusedCallsCost: true,
   unmodifiedSince: 'whole',
   displayField: 'object',
+  layoutDrops: true,
   clockOffsetSeconds: 0,
   latencyMs: 0,
 }

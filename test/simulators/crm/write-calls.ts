@@ -1,4 +1,5 @@
 import {type Answer, CallRefused, ok, type Refusal, refusal, refuse} from './answers.ts'
+import {readAssignee} from './assignment-rules.ts'
 import {noteAutomations} from './automations.ts'
 import {type Call, headerInstant, isId, jsonOf, listParam, moduleOf} from './call.ts'
 import type {Write} from './drafts.ts'
@@ -14,7 +15,7 @@ const elementsPerCall = 2000
 export const createRecords = (call: Call): Answer => {
   const module = writable(call)
   const body = readBody(call)
-  const write = writeOf(call)
+  const write = {...writeOf(call), assignee: readAssignee(call, module, body.lar_id)}
   const entries = each(call, module, body.data, (input, path) => createRecord(write, module, input, path))
   return settle(call, module, 'create', entries, body.trigger, 201)
 }
@@ -45,7 +46,7 @@ export const upsertRecords = (call: Call): Answer => {
   const module = writable(call)
   const body = readBody(call)
   const checked = checkedFields(module, body.duplicate_check_fields)
-  const write = writeOf(call)
+  const write = {...writeOf(call), assignee: readAssignee(call, module, body.lar_id)}
   const entries = each(call, module, body.data, (input, path) => upsertRecord(write, module, input, path, checked))
   return settle(call, module, 'upsert', entries, body.trigger, 200)
 }
@@ -68,7 +69,7 @@ export const countRecords = (call: Call): number => {
   return Array.isArray(body?.data) ? body.data.length : 1
 }
 
-type Body = {data: unknown[]; trigger?: unknown; duplicate_check_fields?: unknown}
+type Body = {data: unknown[]; trigger?: unknown; lar_id?: unknown; duplicate_check_fields?: unknown}
 
 const readBody = (call: Call): Body => {
   const body = jsonOf(call) as Body

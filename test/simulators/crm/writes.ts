@@ -87,7 +87,7 @@ const commitNew = (write: Write, module: Module, draft: Draft): Rec => {
   const rec: Rec = {
     id: recordId(write.org),
     values,
-    owner: draft.owner ?? write.user,
+    owner: draft.owner ?? write.assignee ?? write.user,
     createdBy: write.user,
     modifiedBy: write.user,
     createdAt: write.at,

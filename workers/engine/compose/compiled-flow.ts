@@ -1,11 +1,15 @@
-import type {Mapping} from '../../../shared/mapping/flows/flow.ts'
+import type {RecordOptions} from '../../../shared/crm/crm.ts'
+import {FLOW_AUTOMATIONS} from '../../../shared/crm/record-calls.ts'
+import type {Flow, Mapping} from '../../../shared/mapping/flows/flow.ts'
 import type {SnapshotLookup} from '../../../shared/mapping/flows/lookups.ts'
 import {splitMappings} from '../../../shared/mapping/flows/patch.ts'
 import {rulesOf} from '../../../shared/mapping/flows/rules.ts'
 import type {Snapshot, SnapshotFlow, SnapshotSource} from '../../../shared/mapping/flows/snapshot.ts'
 import {parentOf} from '../../../shared/mapping/flows/subform.ts'
+import {valueMapOf} from '../../../shared/mapping/flows/value-map.ts'
+import {isComparable} from '../match/compare-values.ts'
 import {listComparable} from '../match/unchanged-records.ts'
-import type {CompiledFlow, CompileFlowInput, FieldMapping, FlowField, Link} from '../model.ts'
+import type {CompiledFlow, CompileFlowInput, EditRules, FieldMapping, FlowField, Link} from '../model.ts'
 import type {CompiledSubformFlow} from '../subform/record-order.ts'
 import {compileProgram, searchName} from './flow-program.ts'
 import {compileParentLink} from './parents.ts'
@@ -29,10 +33,13 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
   const module = modules.find(module => module.no === moduleNo)!
   const fieldOf = (name: string) => module.fields.find(({apiName}) => apiName === name)!
   const lookupOf = ({field}: Mapping) => lookups.find(({no}) => no === searches[field])
-  const {written, patched} = splitMappings(flow.fields)
+  const {written: mapped, patched} = splitMappings(flow.fields)
+  // The CRM would drop these fields without saying so, and every later comparison of the record would find them different.
+  const written = mapped.filter(({field}) => !snapshotFlow.layout?.drops.includes(field))
   const fillers = written.map(mapping => compileMapping(mapping, {source, field: fieldOf(mapping.field), lookup: lookupOf(mapping)}))
   const relations = compileRelations(snapshotFlow, input)
   const writtenFields = [...fillers.map(({field}) => field), ...(relations.parent ? [fieldOf(relations.parent.field)] : [])]
+  const edits = compileEdits(snapshotFlow, writtenFields)
   return {
     no,
     id: flow.id,
@@ -44,11 +51,37 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
     uniqueFields: fillers.map(({field}) => field).filter(({unique}) => unique),
     onOne: flow.match?.onOne ?? 'create',
     onMany: flow.match?.onMany ?? 'skip',
-    comparedFields: flow.match?.unchanged === 'skip' ? listComparable(writtenFields) : null,
+    comparedFields: edits ? [...edits.fields.values()] : flow.match?.unchanged === 'skip' ? listComparable(writtenFields) : null,
+    edits,
     ...relations,
+    options: optionsOf(flow),
+    ...(snapshotFlow.layout && {layout: snapshotFlow.layout}),
     isReferenced: patched.length > 0 || relations.parent?.order === 'after' || flows.some(one => parentOf(one.flow)?.flow === flow.id),
   }
 }
+
+const optionsOf = ({automations, layout, assignmentRule}: Flow): RecordOptions => ({
+  ...(automations && {automations: FLOW_AUTOMATIONS}),
+  ...(layout != null && {layout}),
+  ...(assignmentRule != null && {assignmentRule}),
+})
+
+/** Returns the flow for a pass over records that have their layout already. */
+export const withoutLayout = (snapshotFlow: SnapshotFlow): SnapshotFlow => ({
+  ...snapshotFlow,
+  layout: undefined,
+  flow: {...snapshotFlow.flow, layout: null},
+})
+/** Compiles the rules about edited values. A patch pass has no match, so it overwrites them. */
+const compileEdits = ({flow: {match}, edits}: SnapshotFlow, writtenFields: FlowField[]): EditRules | null =>
+  edits && match
+    ? {
+        fields: new Map(writtenFields.filter(isComparable).map(field => [field.apiName, field])),
+        choices: new Map(Object.entries(edits.fields)),
+        onUnknown: edits.onUnknown,
+        skipsUnchanged: match.unchanged === 'skip',
+      }
+    : null
 
 const compileRelations = (
   snapshotFlow: SnapshotFlow,
@@ -74,6 +107,7 @@ const compileMapping = (
     text: mode === 'static' ? (staticValue ?? '') : '',
     clears: empty === 'clear',
     rules: rulesOf(mapping, reading),
+    values: valueMapOf(mapping),
     ...(expression && {expression}),
     ...(lookup && {link: compileLink(mapping, lookup)}),
   }

@@ -2,6 +2,7 @@ import type {EvaluationError} from '../../../shared/expressions/sandbox.ts'
 import type {FileRow} from '../../../shared/files/row.ts'
 import {matchKeyOf, normalise} from '../../../shared/mapping/flows/match-key.ts'
 import {CLEAR, convert, convertValue, USERS} from '../../../shared/mapping/flows/value.ts'
+import {type MappedValue, mapValue} from '../../../shared/mapping/flows/value-map.ts'
 import type {CompiledFlow, FieldMapping, ImportRow, PendingLink, RowFailure} from '../model.ts'
 
 import type {EvaluatedExpressions} from './expressions.ts'
@@ -33,43 +34,50 @@ export const composeRow = (
   const stopped = flow.program && checkFilterAndGuard(evaluated, failed)
   if (stopped) return stopped
   if (!flow.patchPlan && isBlank(flow, cells)) return failed('ROW_EMPTY', 'Every mapped cell of the row is empty')
-  const payload: Record<string, unknown> = {}
-  let wants: PendingLink[] | undefined
-  const failures = all ?? []
-  let rounded: string[] | undefined
-  for (const filler of flow.mappings) {
-    const {field, clears} = filler
-    const made = filler.expression === undefined ? null : madeFor(filler, cells, evaluated)
-    if (made && 'error' in made) {
-      failures.push(failed(made.error.code, describeEvaluationError(made.error), field.apiName))
-      continue
-    }
-    const fault = faultAt(read, filler.column)
-    if (fault) {
-      failures.push(failed('INVALID_VALUE', `${field.apiName}: ${fault}`, field.apiName))
-      continue
-    }
-    const value = made ? made.value : cellOf(filler, cells)
-    if (value === CLEAR) payload[field.apiName] = null
-    else if (value === null || (typeof value === 'string' && value.trim() === '')) {
-      if (clears) payload[field.apiName] = null
-    } else if (filler.link && isWanted(filler, value)) (wants ??= []).push(addPendingLink(filler, String(value)))
-    else {
-      const converted = made ? convertValue(value, field, filler.rules) : convert(value as string, field, filler.rules)
-      if (converted.ok) {
-        payload[field.apiName] = converted.value
-        if (converted.rounded) (rounded ??= []).push(field.apiName)
-      } else failures.push(failed(converted.code, converted.message, field.apiName))
-    }
-  }
-  if (!all && failures.length > 0) return joinFailures(failures)
-  const row = withRowKeys(flow, key, rowNumber, payload)
-  return wants || rounded ? {...row, ...(wants && {pendingLinks: wants}), ...(rounded && {rounded})} : row
+  const filled: FilledRow = {payload: {}, failures: all ?? []}
+  for (const filler of flow.mappings) fillField(filled, filler, {read, evaluated, failed})
+  const {payload, failures, unmapped, emptied, ...more} = filled
+  const mapped = {...(unmapped && {unmapped}), ...(emptied && {emptied})}
+  if (!all && failures.length > 0) return {...joinFailures(failures), ...mapped}
+  return {...withRowKeys(flow, key, rowNumber, payload), ...more, ...mapped}
 }
 
 const none: EvaluatedExpressions = {}
 
 type MakeFailure = (code: string, message: string, target?: string | null) => RowFailure
+
+type FilledRow = Pick<ImportRow, 'payload' | 'pendingLinks' | 'rounded' | 'unmapped' | 'emptied'> & {failures: RowFailure[]}
+type FillInput = {read: FileRow; evaluated: EvaluatedExpressions; failed: MakeFailure}
+
+/** Fills one field of the row: takes the value, applies the value map, and converts it. */
+const fillField = (filled: FilledRow, filler: FieldMapping, {read, evaluated, failed}: FillInput): void => {
+  const {field, clears, values} = filler
+  const {payload, failures} = filled
+  const made = filler.expression === undefined ? null : madeFor(filler, read.cells, evaluated)
+  if (made && 'error' in made) return void failures.push(failed(made.error.code, describeEvaluationError(made.error), field.apiName))
+  const fault = faultAt(read, filler.column)
+  if (fault) return void failures.push(failed('INVALID_VALUE', `${field.apiName}: ${fault}`, field.apiName))
+  const given = made ? made.value : cellOf(filler, read.cells)
+  const {value, isMapped = false, isUnmapped = false}: MappedValue = values ? mapValue(given, field, values) : {value: given}
+  if (isUnmapped) {
+    ;(filled.unmapped ??= []).push(field.apiName)
+    if (values!.otherwise === 'fail') return void failures.push(failed('VALUE_UNMAPPED', describeUnmapped(field), field.apiName))
+    if (values!.otherwise === 'empty') (filled.emptied ??= []).push(field.apiName)
+  }
+  if (value === CLEAR) payload[field.apiName] = null
+  else if (value === null || (typeof value === 'string' && value.trim() === '')) {
+    if (clears) payload[field.apiName] = null
+  } else if (filler.link && isWanted(filler, value)) (filled.pendingLinks ??= []).push(addPendingLink(filler, String(value)))
+  else {
+    const rules = isMapped ? {...filler.rules, reading: undefined} : filler.rules
+    const converted = made && !isMapped ? convertValue(value, field, rules) : convert(value as string, field, rules)
+    if (!converted.ok) return void failures.push(failed(converted.code, converted.message, field.apiName))
+    payload[field.apiName] = converted.value
+    if (converted.rounded) (filled.rounded ??= []).push(field.apiName)
+  }
+}
+
+const describeUnmapped = ({apiName}: FieldMapping['field']) => `The value map of ${apiName} has no entry for this value`
 
 /** Returns how a row ends if the flow's filter or guard is not true for it. */
 const checkFilterAndGuard = (evaluated: EvaluatedExpressions, failed: MakeFailure): RowFailure | null => {

@@ -1,5 +1,5 @@
 import type {FileRow} from '../../../shared/files/row.ts'
-import {listLookedUp} from '../../../sql/run-log.ts'
+import {listNotedFields} from '../../../sql/run-log.ts'
 import type {Context} from '../context.ts'
 import type {Question} from '../match/questions.ts'
 import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
@@ -15,8 +15,13 @@ export const composeRows = async (
   rows: FileRow[],
   questions: ReadonlyMap<number, Question>,
 ): Promise<(ImportRow | RowFailure)[]> => {
+  return linkComposed(ctx, flow, {rows, composed: await composeUnlinked(ctx, flow, rows)}, questions)
+}
+
+/** Composes rows without resolving their links. */
+export const composeUnlinked = async (ctx: Pick<Context, 'expressions' | 'signal'>, flow: CompiledFlow, rows: FileRow[]) => {
   const evaluated = await evaluateRows(ctx, flow, rows)
-  return linkComposed(ctx, flow, {rows, composed: rows.map((row, at) => composeRow(flow, row, evaluated?.[at]))}, questions)
+  return rows.map((row, at) => composeRow(flow, row, evaluated?.[at]))
 }
 
 /**
@@ -57,7 +62,7 @@ const linkComposed = async (
 /** Drops notes about links that an earlier owner already logged for a row that it left open. */
 const forgetNoted = async ({db, run}: Context, flow: CompiledFlow, open: (ImportRow | RowFailure)[]) => {
   if (open.length === 0) return
-  const noted = await listLookedUp(db, {run: run.no, flow: flow.no, numbers: open.map(({number}) => number)})
+  const noted = await listNotedFields(db, {run: run.no, flow: flow.no, numbers: open.map(({number}) => number), phase: 'lookup'})
   const names = new Set(noted.map(({number, field}) => `${number} ${field}`))
   for (const row of open) row.notes = row.notes!.filter(({field}) => !names.has(`${row.number} ${field}`))
 }

@@ -88,7 +88,8 @@ const link = (ctx: Context, flow: CompiledFlow, row: ImportRow, {answers, decide
     if (record !== null) payload[want.field] = {id: record}
   }
   const isKey = wants.some(({field}) => flow.matchFields.some(({apiName}) => apiName === field))
-  return {...(isKey ? withRowKeys(flow, row.key, row.number, payload) : {...rest, payload}), ...(notes.length > 0 && {notes})}
+  const keys = isKey ? withRowKeys(flow, row.key, row.number, payload) : {payload}
+  return {...rest, ...keys, ...(notes.length > 0 && {notes})}
 }
 
 const judge = ({link}: PendingLink, {found, candidates}: LookupAnswer, decision: Decision | undefined): LinkResult => {
@@ -105,7 +106,7 @@ const judge = ({link}: PendingLink, {found, candidates}: LookupAnswer, decision:
   if (how === 'record' && isThere) return came('CHOSEN', what, decision!.recordId)
   if (how === 'first') return came('MANY', what, candidates[0]!)
   if (how === 'leave' || how === 'create') return came('MANY', what, null)
-  return came('MANY', what, null, how === 'record' ? 'ask' : how)
+  return came('MANY', what, null, how === 'skip' || how === 'fail' ? how : 'ask')
 }
 
 const ENDS = {
@@ -122,8 +123,13 @@ const describeLinkResult = ({what, code, record, end}: LinkResult) => {
 
 type LinkEnding = {want: PendingLink; answer: LookupAnswer; came: LinkResult; notes: LookupNote[]}
 
-const endOf = ({run}: Context, flow: CompiledFlow, {number, key}: ImportRow, {want, answer, came, notes}: LinkEnding): RowFailure => ({
-  ...{number, key, code: `LOOKUP_${came.code}`, message: describeLinkResult(came), target: want.field, notes},
+const endOf = (
+  {run}: Context,
+  flow: CompiledFlow,
+  {number, key, unmapped}: ImportRow,
+  {want, answer, came, notes}: LinkEnding,
+): RowFailure => ({
+  ...{number, key, code: `LOOKUP_${came.code}`, message: describeLinkResult(came), target: want.field, notes, ...(unmapped && {unmapped})},
   ...(came.end !== 'fail' && {end: 'skipped' as const}),
   ...(came.end === 'ask' && !run.dryRun && {question: questionOf(flow, want, answer, number)}),
 })

@@ -227,6 +227,7 @@ const withoutParent = (compiled: CompiledFlow, row: ImportRow, {code, message}: 
     ...{number: row.number, key: row.key, code: parentProblemCode({code, message}), target: field},
     message: `${message}: the row was ${isSkipped ? 'skipped' : 'not written'}`,
     ...(row.notes && {notes: row.notes}),
+    ...(row.unmapped && {unmapped: row.unmapped}),
     ...(isSkipped && {end: 'skipped'}),
   }
 }

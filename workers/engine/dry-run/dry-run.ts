@@ -9,12 +9,13 @@ import type {BatchResult} from '../send/send-batch.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import type {Op} from '../settle/verdict.ts'
+import {type PredictedRefusal, predictLayoutRefusal} from './layout-refusal.ts'
 import {compareValues, valuesOf} from './plan-values.ts'
 import {isPlannedId, plannedIdOf} from './planned-ids.ts'
 
 /**
  * Plans a batch in a dry run. Logs each row as planned and stores the record it would have, so that later rows match it. The rows count
- * towards the run's limit as if the CRM refused none. Stops where a real run would stop.
+ * towards the run's limit as if the CRM refused none, except rows that lack a field of their layout. Stops where a real run would stop.
  */
 export const planBatch = async (
   ctx: Context,
@@ -24,7 +25,9 @@ export const planBatch = async (
   leave: (row: ImportRow) => void,
 ): Promise<BatchResult> => {
   const {run, planned} = ctx
-  const taken = selectFitting(ops, run.rowsLimit - planned.count)
+  const refused = new Map(ops.flatMap(op => listRefusal(flow, kind, op)))
+  const accepted = ops.filter(op => !refused.has(op))
+  const taken = selectFitting(accepted, run.rowsLimit - planned.count)
   planned.count += taken.reduce((sum, op) => sum + countMetered(op), 0)
   const nested = taken.flatMap(({row: parent}) => (parent.nested ?? []).flatMap(({flow, rows}) => rows.map(row => ({flow, row, parent}))))
   await ctx.values.keep([...(await compareValues(ctx, flow, taken)), ...nested.map(({flow, row}) => valuesOf(flow, row, null))])
@@ -39,14 +42,21 @@ export const planBatch = async (
   }
   for (const {flow, row, parent} of nested)
     logOutcome({flow, settled}, row, 'planned', {attempt: 1, message: `create with the record that row ${parent.number} would make`})
+  for (const [{row}, refusal] of refused) logOutcome({flow, settled}, row, 'refused', {attempt: 1, ...refusal})
+  const over = [...taken, ...refused.keys()]
   settled.leave = () => {
-    for (const {row} of taken) leave(row)
+    for (const {row} of over) leave(row)
   }
   atPoint('before_settle')
   ctx.lease.lost.throwIfAborted()
-  if (taken.length) await ctx.settler.settle(settled)
-  const ending = taken.length < ops.length ? new RunStopped(limitStop({...run, counted: planned.count})) : null
-  return {next: new Map(taken.map(({row}) => [row, 'end'])), unsent: [], ending}
+  if (over.length) await ctx.settler.settle(settled)
+  const ending = taken.length < accepted.length ? new RunStopped(limitStop({...run, counted: planned.count})) : null
+  return {next: new Map(over.map(({row}) => [row, 'end'])), unsent: [], ending}
+}
+
+const listRefusal = (flow: CompiledFlow, kind: StepKind, op: Op): [Op, PredictedRefusal][] => {
+  const refusal = op.row.hasLostCreate ? null : predictLayoutRefusal(flow, kind, op)
+  return refusal ? [[op, refusal]] : []
 }
 
 /** Counts the metered rows of an operation: the row itself and its nested rows. */

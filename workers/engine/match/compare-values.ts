@@ -1,4 +1,5 @@
 import type {FieldShape} from '../../../shared/mapping/flows/converted.ts'
+import {COMPARABLE_TYPES} from '../../../shared/mapping/flows/edits.ts'
 import {roundTo} from '../../../shared/mapping/flows/numbers.ts'
 import {findOption} from '../../../shared/mapping/flows/picklist.ts'
 
@@ -36,7 +37,7 @@ export const isNear = (
  * Whether a record's values of such a field can be compared strictly. Files and lists of records cannot, because they are read in another
  * shape than they are sent.
  */
-export const isComparable = ({type}: Pick<ComparedField, 'type'>): boolean => STRICT_COMPARISONS[type] !== undefined
+export const isComparable = ({type}: Pick<ComparedField, 'type'>): boolean => COMPARABLE_TYPES.has(type)
 
 /**
  * Whether a record holds exactly what would be sent, so that sending it changes nothing. A value that the record does not show, or shows
@@ -45,14 +46,23 @@ export const isComparable = ({type}: Pick<ComparedField, 'type'>): boolean => ST
 export const holdsAll = (fields: readonly ComparedField[], sent: Values, record: Values): boolean =>
   Object.entries(sent).every(([name, value]) => {
     const field = fields.find(({apiName}) => apiName === name)
-    return field !== undefined && isSame(field, value, record[name])
+    const form = field && formOf(field, value)
+    return form !== undefined && form === readFormOf(field!, record[name])
   })
 
-const isSame = (field: ComparedField, sent: unknown, read: unknown): boolean => {
-  if (read === undefined) return false
-  if (isEmpty(sent) || isEmpty(read)) return isEmpty(sent) && isEmpty(read)
-  return STRICT_COMPARISONS[field.type]!(sent, read, field)
-}
+/**
+ * Returns the form of a value that the CRM would show after it was written: equal for values that are the same to the CRM, and empty for an
+ * empty value. Undefined if the value cannot be compared.
+ */
+export const formOf = (field: ComparedField, value: unknown): string | undefined =>
+  isEmpty(value) ? '' : STRICT_FORMS[field.type]?.(value, field)
+
+/**
+ * Returns the form of a value that was read. Undefined for a value that the answer lacks, and for a text of several lines that may be cut.
+ * Source: zoho.com/crm/developer/docs/api/v8/get-records.html.
+ */
+export const readFormOf = (field: ComparedField, value: unknown): string | undefined =>
+  value === undefined || (field.type === 'textarea' && String(value).length >= richLength) ? undefined : formOf(field, value)
 
 /** Returns the fields that were sent with a comparable value. */
 export const comparedOf = (fields: readonly ComparedField[], sent: Values): ComparedField[] =>
@@ -138,45 +148,36 @@ const areSets: Comparison = (sent, read, field) => {
 
 const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : String(value).split(';'))
 
-/**
- * Compares texts that are shorter than the limit at which a query cuts a text of several lines. Source:
- * zoho.com/crm/developer/docs/api/v8/get-records.html.
- */
-const areWholeTexts: Comparison = (sent, read, field) => String(read).length < richLength && areSameTexts(sent, read, field)
-
-const areSameTimes: Comparison = (sent, read) => secondsOf(sent) === secondsOf(read)
-
-const secondsOf = (time: unknown) => String(time).padEnd(8, ':00').slice(0, 8)
-
-/** Compares links by id. A user who was sent by an e-mail address cannot be compared, because the CRM returns the id. */
-const areSameLinks: Comparison = (sent, read) => typeof sent === 'object' && 'id' in sent! && areLinks(sent, read, {} as ComparedField)
+type Form = (value: unknown, field: ComparedField) => string | undefined
 
 /** Without the normalisation of other comparisons: another spelling of the same characters is a change. */
-const areSameTexts: Comparison = (sent, read) => exact(sent) === exact(read)
+const exactForm: Form = value => String(value).replace(/\r\n?/g, '\n').trim()
 
-const exact = (value: unknown) => String(value).replace(/\r\n?/g, '\n').trim()
+const numberForm: Form = (value, {decimalPlaces}) => {
+  const number = roundTo(String(value), decimalPlaces ?? null)
+  return Number.isNaN(number) ? undefined : String(number)
+}
 
-const areSameBooleans: Comparison = (sent, read) => typeof sent === 'boolean' && typeof read === 'boolean' && sent === read
+const momentForm: Form = value => {
+  const seconds = Math.floor(Date.parse(String(value)) / 1000)
+  return Number.isNaN(seconds) ? undefined : String(seconds)
+}
 
-const STRICT_COMPARISONS: Record<string, Comparison> = {
-  ...{
-    text: areSameTexts,
-    email: areSameTexts,
-    phone: areSameTexts,
-    website: areSameTexts,
-    textarea: areWholeTexts,
-    boolean: areSameBooleans,
-  },
-  ...{picklist: areChoices, multiselectpicklist: areSets},
-  ...{integer: areNumbers, double: areNumbers, percent: areNumbers, currency: areNumbers, bigint: areLong, long: areLong},
-  ...{
-    date: areSameTexts,
-    datetime: areMoments,
-    time: areSameTimes,
-    lookup: areSameLinks,
-    ownerlookup: areSameLinks,
-    userlookup: areSameLinks,
-  },
+/** A user who was sent by an e-mail address cannot be compared, because the CRM returns the id. */
+const linkForm: Form = value => (typeof value === 'object' && 'id' in value! ? String(value.id) : undefined)
+
+const setForm: Form = (value, field) => JSON.stringify([...new Set(listIn(value).map(item => choice(item, field)))].sort())
+
+const longForm: Form = value => String(value).replace(/^\+/, '')
+
+const STRICT_FORMS: Record<string, Form> = {
+  ...{text: exactForm, email: exactForm, phone: exactForm, website: exactForm, textarea: exactForm, date: exactForm},
+  boolean: value => (typeof value === 'boolean' ? String(value) : undefined),
+  ...{picklist: choice, multiselectpicklist: setForm},
+  ...{integer: numberForm, double: numberForm, percent: numberForm, currency: numberForm, bigint: longForm, long: longForm},
+  datetime: momentForm,
+  time: value => String(value).padEnd(8, ':00').slice(0, 8),
+  ...{lookup: linkForm, ownerlookup: linkForm, userlookup: linkForm},
 }
 
 const COMPARISONS: Record<string, Comparison> = {

@@ -49,9 +49,9 @@ const stopComparing = ({log}: Context, flow: CompiledFlow, err?: unknown) => {
 }
 
 /**
- * Fills `row.unchanged`. A query may show a record as it was before a recent write. Records are read by id if another run, or another flow
- * of this run, wrote to the CRM org within the lag. Rows that get a link later, or whose record is known, are compared by
- * `findUnchangedOps`.
+ * Fills `row.unchanged`, or `row.known` if the flow keeps edits, which compares later. A query may show a record as it was before a recent
+ * write. Records are read by id if another run, or another flow of this run, wrote to the CRM org within the lag. Rows that get a link later,
+ * or whose record is known, are compared by `findUnchangedOps`.
  */
 export const findUnchanged = async (
   ctx: Context,
@@ -61,6 +61,10 @@ export const findUnchanged = async (
 ): Promise<void> => {
   const {comparedFields: fields} = flow
   if (!fields) return
+  if (flow.edits) {
+    for (const row of rows) row.known = matchesOf(row)
+    return
+  }
   const compared = rows.filter(row => !row.waitsFor && !row.pendingLinks)
   for (const row of compared) row.unchanged = matchesOf(row).flatMap(record => (holdsAll(fields, row.payload, record) ? [record.id] : []))
   const found = compared.filter(({unchanged}) => unchanged!.length > 0)
@@ -107,7 +111,8 @@ export const findUnchangedOps = async (ctx: Context, flow: CompiledFlow, ops: Op
 
 const hasOneFlow = ({snapshot}: Context, {module}: CompiledFlow) => snapshot.flows.filter(({moduleNo}) => moduleNo === module.no).length < 2
 
-const mayBeStale = async (ctx: Context, flow: CompiledFlow): Promise<boolean> => {
+/** Whether a query may show records as they were before a recent write. */
+export const mayBeStale = async (ctx: Context, flow: CompiledFlow): Promise<boolean> => {
   const {dc, crmOrgId} = ctx.connection.connector
   return !hasOneFlow(ctx, flow) || (await isWrittenRecently(ctx.db, {dc, crmOrgId, run: ctx.run.no, seconds: lagSecondsOf(ctx)}))
 }

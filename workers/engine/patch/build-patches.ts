@@ -1,7 +1,7 @@
 import {type Patch, splitMappings} from '../../../shared/mapping/flows/patch.ts'
 import type {SnapshotFlow} from '../../../shared/mapping/flows/snapshot.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
-import {compileFlow} from '../compose/compiled-flow.ts'
+import {compileFlow, withoutLayout} from '../compose/compiled-flow.ts'
 import type {ParentLink} from '../compose/parents.ts'
 import {listComparable} from '../match/unchanged-records.ts'
 import type {CompiledFlow, CompileFlowInput} from '../model.ts'
@@ -26,7 +26,7 @@ export const compilePatchPlan = (snapshotFlow: SnapshotFlow, input: CompileFlowI
   const rules = new Map(patched.map(({field, patch}) => [field, ruleOf(patch!)]))
   const fields = patched.map(mapping => ({...mapping, patch: undefined}))
   const {parent, ...flow} = compileFlow(
-    {...snapshotFlow, flow: {...snapshotFlow.flow, fields, filter: null, guard: null, match: undefined}},
+    withoutLayout({...snapshotFlow, flow: {...snapshotFlow.flow, fields, filter: null, guard: null, match: undefined}}),
     input,
   )
   const late = parent && parent.order !== 'before' ? parent : null

@@ -1,5 +1,6 @@
 import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {describeProblem} from '../../../shared/crm/error.ts'
+import {markWritten} from '../edits/mark-written.ts'
 import type {CompiledFlow} from '../model.ts'
 
 import type {LateUpdates} from '../recover/late-updates.ts'
@@ -21,6 +22,7 @@ export const judgePatch = (
   const name = {module: flow.module.no, key: row.key}
   if (answer.ok) {
     logOutcome({flow, settled}, row, 'updated', {attempt, recordId: answer.recordId})
+    markWritten({flow, settled}, row, answer.recordId)
     settled.patched.push(name)
     return 'end'
   }
@@ -28,6 +30,7 @@ export const judgePatch = (
   if (crm.unanswered) {
     countUnanswered(row)
     lateUpdates.add(target!, row.key)
+    markWritten({flow, settled}, row, target!, false)
     logOutcome({flow, settled}, row, 'unanswered', {
       attempt,
       recordId: target,

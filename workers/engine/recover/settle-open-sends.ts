@@ -34,13 +34,13 @@ const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batc
   for (const at of places) {
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
     const row = {key, number, counted: counted.get(key) ?? null}
-    const patchPlan = kind === STEP_CODES.patch
+    const [patchPlan, tags] = [kind === STEP_CODES.patch, kind === STEP_CODES.tag]
     const isCreate = kind === STEP_CODES.create
     // The entry concerns a create, or a row that was nested in one.
     const said = witness[at] && target === null ? resendSafe(LOST) : {message: LOST}
-    logOutcome({flow: {no: flow, module: {no: module}, patchPlan}, settled}, row, 'unanswered', {attempt, recordId: target, ...said})
+    logOutcome({flow: {no: flow, module: {no: module}, patchPlan, tags}, settled}, row, 'unanswered', {attempt, recordId: target, ...said})
     const question = {module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt}
-    if (!patchPlan) settled.opened.push({...question, creates: Number(isCreate)})
+    if (!patchPlan && !tags) settled.opened.push({...question, creates: Number(isCreate)})
   }
   await ctx.settler.settle(settled)
   return places.length

@@ -1,7 +1,9 @@
+import {openLimiter} from '../../../shared/concurrency/limiter.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
 import {type LostCreate, listLostCreates} from '../../../sql/unsettled.ts'
 import type {Context} from '../context.ts'
+import {markWritten} from '../edits/mark-written.ts'
 import {type CompiledFlow, type ImportRow, STEP_CODES} from '../model.ts'
 import {waitInPass} from '../pass-wait.ts'
 import {measureNestable} from '../read/nested-reader.ts'
@@ -49,13 +51,7 @@ type Room = Pass & {waiting: Map<ImportRow, number>; steps: number; alone<T>(wor
  * admission, and the log says that its record may exist twice. If the chain has created no record yet, one row is sent again first.
  */
 export const openUnansweredCreates = (pass: Pass): UnansweredCreates => {
-  let last: Promise<unknown> = Promise.resolve()
-  const alone = <T>(work: () => Promise<T>): Promise<T> => {
-    const done = last.then(work, work)
-    last = done.catch(() => {})
-    return done
-  }
-  const room: Room = {...pass, waiting: new Map(), steps: 0, alone}
+  const room: Room = {...pass, waiting: new Map(), steps: 0, alone: openLimiter(1)}
   return {
     takeUp: rows => startWaiting(room, rows),
     settle: rows => settleRows(room, rows),
@@ -258,6 +254,7 @@ const settleFound = ({flow}: Pass, settled: SettlementParts, row: ImportRow, {re
   const mayExistTwice = row.unansweredCreates > 1
   if (mayExistTwice) logMayExistTwice({flow, settled}, row, {recordId, message: sayOthers(others)})
   settled.kept.push({...name, recordId, how: HOW.taken, matchKey: row.matchKey, mayExistTwice})
+  markWritten({flow, settled}, row, recordId)
   settled.closed.push(name)
   row.open = false
 }

@@ -111,7 +111,7 @@ const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[])
     isMetered: row.isMetered !== false,
     parent: unit?.parent ?? null,
   }))
-  const intents = [intentOf(ctx, flow, STEP_CODES[flow.patchPlan ? 'patch' : kind], rows)]
+  const intents = [intentOf(ctx, flow, STEP_CODES[flow.tags ? 'tag' : flow.patchPlan ? 'patch' : kind], rows)]
   for (const nest of flow.nestedFlows ?? []) {
     const nested = nestedIn(ops, nest).map(({row, parent}) => ({
       ...{key: row.key, number: row.number, attempt: row.attempt + 1, target: null, witness: parent.hasUniqueKey, parent: parent.key},

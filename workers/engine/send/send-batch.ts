@@ -17,6 +17,7 @@ import {emptySettlement} from '../settle/settler.ts'
 import {findClaimedRecord, judgeAnswer, type NextStep, type Op} from '../settle/verdict.ts'
 import {countRecords, replaceRows} from '../subform/send.ts'
 import {isFresh, judgeReplaced} from '../subform/subform-verdict.ts'
+import {judgeTag} from '../tag/tag-verdict.ts'
 import {type AdmissionHooks, type AdmittedBatches, admitOps, answerSecondsOf, lagSecondsOf} from './admission.ts'
 import {acquireBatchSlot, type BatchSlot} from './batch-slot.ts'
 import {backOffMs, classifyRefusal, quotaExhausted} from './crm-retry.ts'
@@ -52,9 +53,9 @@ export const sendBatch = (
   ops: Op[],
   on: AdmissionHooks & BatchHooks,
 ): Promise<BatchResult> =>
-  traced(`batch ${flow.patchPlan ? 'patch' : kind}`, {attributes: {'lading.rows': ops.length}}, () =>
-    sendUnderSlot(ctx, flow, kind, ops, on),
-  )
+  traced(`batch ${purposeOf(flow, kind)}`, {attributes: {'lading.rows': ops.length}}, () => sendUnderSlot(ctx, flow, kind, ops, on))
+
+const purposeOf = ({patchPlan, tags}: CompiledFlow, kind: BatchKind) => (tags ? 'tag' : patchPlan ? 'patch' : kind)
 
 const sendUnderSlot = async (
   ctx: Context,
@@ -70,7 +71,7 @@ const sendUnderSlot = async (
     const answered = await transmit(ctx, flow, kind, admitted, {slot, leaving: on.leaving})
     slot.give()
     atPoint('after_send')
-    if ('answers' in answered) batchSent(flow.patchPlan ? 'patch' : kind)
+    if ('answers' in answered) batchSent(purposeOf(flow, kind))
     if ('unsent' in answered) {
       await putBack(ctx, flow, admitted)
       return {next: new Map(), unsent: ops, ending: answered.unsent}
@@ -111,7 +112,7 @@ const transmit = async (
     if (last.isTooLate() && !isSent(results)) return {unsent: null}
     // The CRM did nothing of this batch, so a failure here leaves it unsent.
     const declined = await declinedWhole(ctx, results, tried).catch((error: Error) => error)
-    if (!declined) return readRefusal(ctx, ops, whole?.crm) ?? {answers: results, clockOffsetMs}
+    if (!declined) return readRefusal(ctx, flow, ops, whole?.crm) ?? {answers: results, clockOffsetMs}
     if (declined instanceof Error) return {unsent: declined}
     slot.give()
     try {
@@ -131,7 +132,9 @@ const transmit = async (
 const write = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[], mayLeave: () => boolean): Promise<WriteAnswer> => {
   const {connection, lease} = ctx
   const {module} = flow
-  const options = {signal: lease.lost, mayLeave}
+  const options = {...flow.options, signal: lease.lost, mayLeave}
+  const {tags} = flow
+  if (tags) return connection.addTags!(module.apiName, {ids: ops.map(({target}) => target!), tags}, options)
   if (kind === 'replace') return replaceRows(ctx, flow, ops, options)
   return kind === 'create'
     ? connection.createRecords(
@@ -182,13 +185,22 @@ const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: numbe
 /** The limit on consecutive refusals of single records. More do not concern single records, so the run stops. */
 const mostRefusedSingles = 100
 
-/** Returns the refusal of a whole request. Null if the answer concerns each record, including the only record of a request. */
-const readRefusal = ({run, refusedSingles}: Context, ops: Op[], crm: CrmProblem | undefined): TransmitResult | null => {
+/**
+ * Returns the refusal of a whole request. Null if the answer concerns each record, including the only record of a request. A refused tag
+ * call concerns each record, because its tags do.
+ */
+const readRefusal = (
+  {run, refusedSingles}: Context,
+  {tags}: CompiledFlow,
+  ops: Op[],
+  crm: CrmProblem | undefined,
+): TransmitResult | null => {
   if (!crm || crm.unanswered) {
     refusedSingles.count = 0
     return null
   }
   if (isCallRefused(crm)) return {unsent: endByRefusal(crm, run)}
+  if (tags) return null
   if (countRecords(ops) > 1) return {refused: crm}
   return ++refusedSingles.count > mostRefusedSingles ? {unsent: endByRefusal(crm, run)} : null
 }
@@ -253,6 +265,7 @@ const settleAnswers = async (
     if (!answer.ok && !answer.sent) throw new Error('A batch came back partly unsent')
     const sent = {flow, settled, patienceMs: lagSecondsOf(ctx) * 1000, lateUpdates: ctx.lateUpdates}
     if (kind === 'replace') next.set(op.row, judgeReplaced(sent, op, answer))
+    else if (flow.tags) next.set(op.row, judgeTag(sent, op, answer))
     else if (flow.patchPlan) next.set(op.row, judgePatch(sent, op, answer))
     else {
       const step = judgeAnswer({...sent, kind}, op, answer, takes.get(op.row))

@@ -1,5 +1,5 @@
-import {describeRounded} from '../../../shared/runs/results/row-result.ts'
-import {countAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
+import {describeEmptied, describeRounded} from '../../../shared/runs/results/row-result.ts'
+import {countAt, keptEditsAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
 import type {ImportRow} from '../model.ts'
 import type {SettlementParts} from './settler.ts'
 
@@ -20,21 +20,22 @@ export const logMayExistTwice = (
 export type LogDetails = {recordId?: string | null; code?: string | null; message?: string | null; target?: string | null}
 
 export const logOutcome = (
-  {flow, settled}: {flow: {no: number; module: {no: number}; patchPlan?: unknown}; settled: SettlementParts},
-  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'notes'> & Partial<Pick<ImportRow, 'payload' | 'rounded'>>,
+  {flow, settled}: {flow: {no: number; module: {no: number}; patchPlan?: unknown; tags?: unknown}; settled: SettlementParts},
+  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'notes'> & Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied' | 'keptEdits'>>,
   outcome: OutcomeName,
   logDetails: LogDetails & {attempt: number},
 ) => {
   const {recordId = null, code = null, target = null, attempt} = logDetails
-  const message = withRounding(row, outcome, logDetails.message ?? null)
+  const message = withRemarks(row, outcome, logDetails.message ?? null)
   const {no: module} = flow.module
   if (row.notes) noteLookups({flow, settled}, row)
+  if (row.keptEdits) noteKeptEdits({flow, settled}, row, recordId)
   settled.log.push({
     key: row.key,
     flow: flow.no,
     number: row.number,
     module,
-    phase: PHASES.indexOf(flow.patchPlan ? 'patch' : 'write'),
+    phase: PHASES.indexOf(flow.tags ? 'tag' : flow.patchPlan ? 'patch' : 'write'),
     target,
     attempt,
     recordId,
@@ -42,22 +43,27 @@ export const logOutcome = (
     code: code && plain(code, 100),
     message: message && plain(message, longestMessage),
   })
-  // A patch does not change the outcome under which a row is counted.
-  if (flow.patchPlan) return
+  // Patches and tags do not change the outcome under which a row is counted.
+  if (flow.patchPlan || flow.tags) return
   if (row.counted) add(settled.counts, countAt(module, row.counted), -1)
   add(settled.counts, countAt(module, outcome), 1)
   row.counted = outcome
 }
 
-/** Appends the names of the rounded fields to the message of a row that was created, updated or planned. */
-const withRounding = (
-  {payload, rounded}: Partial<Pick<ImportRow, 'payload' | 'rounded'>>,
+/** Appends remarks about changed values to the message of a row that was created, updated or planned: emptied fields, then rounded ones. */
+const withRemarks = (
+  {payload, rounded, emptied = []}: Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied'>>,
   outcome: OutcomeName,
   message: string | null,
 ) => {
+  if (!['created', 'updated', 'planned'].includes(outcome)) return message
   const fields = rounded?.filter(field => payload !== undefined && field in payload) ?? []
-  if (fields.length === 0 || !['created', 'updated', 'planned'].includes(outcome)) return message
-  return message === null ? describeRounded(fields) : `${message}. ${describeRounded(fields)}`
+  const remarks = [
+    ...(message === null ? [] : [message]),
+    ...(emptied.length > 0 ? [describeEmptied(emptied)] : []),
+    ...(fields.length > 0 ? [describeRounded(fields)] : []),
+  ]
+  return remarks.length > 0 ? remarks.join('. ') : null
 }
 
 /** Logs the lookups of a row once, before the first entry of the row itself. */
@@ -68,6 +74,25 @@ const noteLookups = ({flow, settled}: Parameters<typeof logOutcome>[0], row: Pic
       ...{attempt: 0, outcome: outcomeNo('lookup'), ...logDetails},
     })
 }
+
+/** Logs and counts the values that were kept, once, before the first entry of the row itself. */
+const noteKeptEdits = (
+  {flow, settled}: Parameters<typeof logOutcome>[0],
+  row: Pick<ImportRow, 'key' | 'number' | 'keptEdits'>,
+  recordId: string | null,
+) => {
+  const {no: module} = flow.module
+  for (const field of row.keptEdits?.splice(0) ?? []) {
+    settled.log.push({
+      ...{key: row.key, flow: flow.no, number: row.number, module, phase: PHASES.indexOf('edit'), target: field, attempt: 0, recordId},
+      ...{outcome: outcomeNo('skipped'), code: 'KEPT_EDIT', message: 'A person changed the value in the CRM, so it was kept'},
+    })
+    add(settled.counts, keptEditsAt(module), 1)
+  }
+}
+
+/** Outcomes after which the ledger knows every record under the row's keys. */
+export const LEDGERED = new Set<ImportRow['counted']>(['created', 'updated', 'skipped', 'planned'])
 
 export const longestMessage = 1_000
 

@@ -3,11 +3,21 @@ import type {Log} from '../../../shared/telemetry/log.ts'
 import {rowsSettled} from '../../../shared/telemetry/metrics/rows.ts'
 import {HOW, listHolders} from '../../../sql/chain-rows.ts'
 import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../../sql/database.ts'
-import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, type Settlement, settle, settleIn} from '../../../sql/ledger.ts'
+import {
+  type ChainRow,
+  GATE_SHUT,
+  type LogRow,
+  type OpenQuestion,
+  type RecordMarks,
+  type Settlement,
+  settle,
+  settleIn,
+} from '../../../sql/ledger.ts'
 import {insertQuestions, type NewQuestion} from '../../../sql/questions.ts'
 import {listMadeElsewhere} from '../../../sql/record-claims.ts'
 import {findHead} from '../../../sql/run-heads.ts'
 import {countAt, outcomeNo} from '../../../sql/run-log.ts'
+import type {UnmappedCells} from '../../../sql/unmapped-cells.ts'
 import type {Lease} from '../recover/lease.ts'
 import {LeaseLost} from '../run-endings.ts'
 import {openStatistics} from './statistics.ts'
@@ -24,8 +34,12 @@ export type SettlementParts = {
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
   patched: {module: number; key: string}[]
+  tagged: {module: number; key: string}[]
   asked: NewQuestion[]
+  marked: MarkedRow[]
   counts: Map<number, number>
+  /** Cells to add to the run's counts of unmapped cells. */
+  unmapped: UnmappedCells[]
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
   isProgress: boolean
   leave(): void
@@ -37,6 +51,9 @@ export type SettlementParts = {
  */
 type KeptRow = ChainRow & {doubt?: () => OpenQuestion; madeWith?: string}
 
+/** The marks of a row's record. `key` and `moduleNo` name the row. */
+type MarkedRow = RecordMarks & {key: string; moduleNo: number}
+
 export const emptySettlement = (...batches: number[]): SettlementParts => ({
   batches,
   log: [],
@@ -45,8 +62,11 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   opened: [],
   closed: [],
   patched: [],
+  tagged: [],
   asked: [],
+  marked: [],
   counts: new Map(),
+  unmapped: [],
   isProgress: true,
   leave: () => {},
 })
@@ -54,8 +74,8 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
 /** The limit on settlements in one statement. With more, the statement takes so long that the next ones wait. */
 const coalesced = 8
 
-/** The cursor of a pass. `counts`: filtered rows below the mark. Each row is counted once. */
-type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<number, number>}
+/** The cursor of a pass. `counts`: filtered rows below the mark. `unmapped`: unmapped cells of rows below it. Each row is counted once. */
+type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<number, number>; unmapped?: UnmappedCells[]}
 
 const noCursor: Cursor = {flow: 0, lowWater: 0}
 
@@ -85,9 +105,9 @@ export const openSettler = (options: SettlerOptions): Settler => {
         continue
       }
       for (const {settled} of taken) settled.leave()
-      const {counts, ...mark} = cursor?.() ?? noCursor
+      const {counts = new Map(), unmapped = [], ...mark} = cursor?.() ?? noCursor
       const parts = taken.map(({settled}) => settled)
-      if (counts) parts.push({...emptySettlement(), counts})
+      if (counts.size || unmapped.length) parts.push({...emptySettlement(), counts, unmapped})
       try {
         const asked = parts.flatMap(part => part.asked)
         const settlement = merge(options, parts, {settleNo: settleNo + 1, cursor: mark})
@@ -139,6 +159,9 @@ const merge = (
     opened: parts.flatMap(({opened: options}) => options),
     closed: parts.flatMap(({closed}) => closed),
     patched: parts.flatMap(({patched}) => patched),
+    tagged: parts.flatMap(({tagged}) => tagged),
+    unmapped: parts.flatMap(({unmapped}) => unmapped),
+    marked: [...new Map(parts.flatMap(({marked}) => marked).map(one => [`${one.module} ${one.recordId}`, one])).values()],
     counts,
     isProgress: parts.some(({isProgress}) => isProgress),
     leaseSeconds,
@@ -238,6 +261,7 @@ const markDoubtful = (settlement: Settlement, losers: readonly KeptRow[], holder
     const entry = log.findLast(({key, module, outcome}) => key === loser.key && module === loser.module && outcome === outcomeNo(said))!
     const message = `The CRM named record ${loser.recordId}, which ${holder} made. Look for this row's record in the CRM`
     Object.assign(entry, {outcome: UNANSWERED, code: 'RECORD_HELD', message, recordId: null})
+    settlement.marked = (settlement.marked as MarkedRow[]).filter(({key, moduleNo}) => key !== loser.key || moduleNo !== loser.module)
     settlement.closed = settlement.closed.filter(({key, module}) => key !== loser.key || module !== loser.module)
     if (loser.doubt) settlement.opened.push(loser.doubt())
     for (const [outcome, change] of [

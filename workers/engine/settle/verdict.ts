@@ -4,8 +4,8 @@ import {mayExist} from '../../../shared/runs/results/row-result.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
 import type {OpenQuestion} from '../../../sql/ledger.ts'
 import type {OutcomeName} from '../../../sql/run-log.ts'
+import {markWritten} from '../edits/mark-written.ts'
 import {type BatchKind, type CompiledFlow, type ImportRow, STEP_CODES, type StepKind} from '../model.ts'
-
 import type {ClaimVerdict} from '../recover/judge-claims.ts'
 import type {LateUpdates} from '../recover/late-updates.ts'
 import {sentDigestOf} from '../send/payload-digest.ts'
@@ -143,7 +143,10 @@ const markUnanswered = (judgedBatch: JudgedBatch, op: Op, crm: CrmProblem): Next
     ...(isSafe ? resendSafe(describeProblem(crm)) : {code: crm.code, message: describeProblem(crm)}),
   })
   if (isCreate) row.unansweredCreates++
-  else judgedBatch.lateUpdates.add(target!, row.key)
+  else {
+    judgedBatch.lateUpdates.add(target!, row.key)
+    markWritten(judgedBatch, row, target!, false)
+  }
   openQuestion(judgedBatch, op, STEP_CODES[judgedBatch.kind], {
     doneSeconds: isDone(crm) ? unreadableSeconds : null,
     creates: isCreate ? 1 : 0,
@@ -190,6 +193,7 @@ const nameOf = ({flow}: JudgedBatch, {key}: ImportRow) => ({module: flow.module.
 /** Stores the row's record. `doubt` builds the unsettled entry that is stored instead if another row already holds the record. */
 const keepRecord = (judgedBatch: JudgedBatch, row: ImportRow, recordId: string, how: number, mayExistTwice = false) => {
   const {attempt} = row
+  markWritten(judgedBatch, row, recordId)
   const doubt = () => ({...questionOf(judgedBatch.flow, row, {kind: STEP_CODES.create, target: null, attempt}), creates: 1, ended: true})
   judgedBatch.settled.kept.push({
     ...nameOf(judgedBatch, row),

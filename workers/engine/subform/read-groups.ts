@@ -68,7 +68,8 @@ const prepareMembers = async (ctx: Context, flow: CompiledSubformFlow, placed: O
 const withoutParent = (member: SubformGroupMember, end: RowFailure): SubformGroupMember => {
   const {composed, sent} = member
   if (!isRow(composed)) return member
-  return {...member, composed: {...end, ...(composed.notes && {notes: composed.notes}), ...(sent && {sent})}}
+  const {notes, unmapped} = composed
+  return {...member, composed: {...end, ...(notes && {notes}), ...(unmapped && {unmapped}), ...(sent && {sent})}}
 }
 
 /** Composes every row, even one that was written before. If the rows of its record are replaced, such a row is written again. */

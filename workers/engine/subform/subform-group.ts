@@ -32,6 +32,8 @@ export type GroupVerdict = {
   ends: MemberEnd[]
   /** The number of rows that the flow's filter excludes. */
   filtered: number
+  /** The rows with unmapped cells. */
+  unmapped: Pick<ImportRow, 'unmapped'>[]
 }
 
 /**
@@ -59,7 +61,8 @@ export const selectRecordRows = (members: SubformGroupMember[]): SubformGroupMem
 export const judgeEach = (members: SubformGroupMember[]): GroupVerdict => {
   const mine = members.filter(({isIn}) => isIn)
   const ends = mine.flatMap(({composed, isOver}) => (isRow(composed) || composed.end === 'held' || isOver ? [] : [failureEnd(composed)]))
-  return {rows: [], ends, filtered: mine.filter(({composed}) => !isRow(composed) && composed.end === 'held').length}
+  const filtered = mine.filter(({composed}) => !isRow(composed) && composed.end === 'held').length
+  return {rows: [], ends, filtered, unmapped: mine.flatMap(({composed: {unmapped}}) => (unmapped ? [{unmapped}] : []))}
 }
 
 /** Judges a part of the rows of a record that has more rows than one request takes. */

@@ -1,8 +1,10 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {loseEarlier, loseParents, releaseParents} from '../../../sql/replacements.ts'
 import {filteredAt} from '../../../sql/run-log.ts'
+import type {UnmappedCells} from '../../../sql/unmapped-cells.ts'
 import {type ChangeSignal, openChangeSignal} from '../change-signal.ts'
 import type {Context} from '../context.ts'
+import {openUnmappedCount} from '../read/pass-counts.ts'
 import {RunStopped} from '../run-endings.ts'
 import {answerSecondsOf} from '../send/admission.ts'
 import {assertWritable, backOffMs, crmUnavailable} from '../send/crm-retry.ts'
@@ -49,12 +51,12 @@ export const runSubformPass = async (ctx: Context, flow: CompiledSubformFlow, lo
   const sorting = openSubformRowSort()
   ctx.settler.follow(() => ({flow: flow.no, lowWater: 0}))
   try {
-    const filtered = await processGroups(pipeline, readSubformGroups(ctx, flow, readByParent(ctx, flow, sorting)))
+    const {filtered, unmapped} = await processGroups(pipeline, readSubformGroups(ctx, flow, readByParent(ctx, flow, sorting)))
     while (pipeline.underWay.size) await waitForChange(pipeline)
     assertRunning(pipeline)
-    // The settlement that ends the flow counts the filtered rows, so they are counted once.
+    // The settlement that ends the flow counts the filtered rows and the unmapped cells, so they are counted once.
     ctx.settler.follow(() => ({flow: flow.no, lowWater: rows}))
-    await ctx.settler.settle({...emptySettlement(), counts: new Map(filtered ? [[filteredAt(flow.module.no), filtered]] : [])})
+    await ctx.settler.settle({...emptySettlement(), counts: new Map(filtered ? [[filteredAt(flow.module.no), filtered]] : []), unmapped})
   } catch (error) {
     pipeline.failure ??= {error}
   } finally {
@@ -77,9 +79,10 @@ const openSubformPipeline = (ctx: Context, flow: CompiledSubformFlow): SubformPi
   },
 })
 
-/** Processes all groups. Returns how many rows the filter excludes. */
-const processGroups = async (pipeline: SubformPipeline, groups: ReturnType<typeof readSubformGroups>): Promise<number> => {
+/** Processes all groups. Returns how many rows the filter excludes, and the unmapped cells. */
+const processGroups = async (pipeline: SubformPipeline, groups: ReturnType<typeof readSubformGroups>): Promise<GroupCounts> => {
   let filtered = 0
+  const unmapped = openUnmappedCount(pipeline.flow)
   const ends: MemberEnd[] = []
   let pack: ParentedGroup[] = []
   const launch = async (work: Promise<void>) => {
@@ -88,6 +91,7 @@ const processGroups = async (pipeline: SubformPipeline, groups: ReturnType<typeo
   }
   for await (const group of groups) {
     filtered += group.filtered
+    unmapped.add(group.unmapped)
     ends.push(...group.ends)
     if (ends.length >= endsTogether) await launch(settleEnds(pipeline, ends.splice(0)))
     if (group.rows.length === 0) continue
@@ -99,8 +103,10 @@ const processGroups = async (pipeline: SubformPipeline, groups: ReturnType<typeo
   }
   if (ends.length) await launch(settleEnds(pipeline, ends))
   if (pack.length) await launch(processGroup(pipeline, pack))
-  return filtered
+  return {filtered, unmapped: unmapped.list()}
 }
+
+type GroupCounts = {filtered: number; unmapped: UnmappedCells[]}
 
 const assertRunning = ({failure, ctx, silentBatches: silent}: SubformPipeline) => {
   if (failure) throw failure.error

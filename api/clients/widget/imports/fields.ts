@@ -11,6 +11,9 @@ export type Module = {
   creatable: boolean
   enabled: boolean
   removed: boolean
+  layouts: {id: string; name: string}[]
+  assignmentRules: {id: string; name: string}[]
+  hasWriteOptions: boolean
 }
 export type Option = {display: string; actual: string; unused?: true}
 

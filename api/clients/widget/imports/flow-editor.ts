@@ -4,6 +4,7 @@ import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {FieldList} from './field-list.ts'
+import type {Module} from './fields.ts'
 import {FlowLinks} from './flow-links.ts'
 import {MatchFields, RowConditions} from './flow-options.ts'
 import {findMissingSubforms, type Issue, issuesAt, sayIssue} from './flows.ts'
@@ -12,22 +13,24 @@ import type {Draft} from './mapping-draft.ts'
 import {type FieldsOf, useSample} from './module-data.ts'
 import {Proposals} from './proposals.ts'
 import type {Sample} from './sample.ts'
+import {WriteOptions} from './write-options.ts'
 
-type Props = {found: Imported; draft: Draft; at: number; allFields: FieldsOf}
+type Props = {found: Imported; draft: Draft; at: number; modules: Module[]; allFields: FieldsOf}
 
 /** Edits one flow: the rows of a file into one module. */
-export const FlowEditor = ({found, draft, at, allFields}: Props) => {
+export const FlowEditor = ({found, draft, at, modules, allFields}: Props) => {
   const flow = draft.flows[at]!
   const issues = issuesAt(draft.issues, at)
   const change = (next: Flow) => draft.set(draft.flows.with(at, next))
   const source = found.sources.find(({id}) => id === flow.sourceId)
+  const module = modules.find(({apiName}) => apiName === flow.module)
   const own = issues.filter(({path}) => ['id', 'sourceId', 'module'].includes(String(path[0])))
   return html`
     <${FlowHead} found=${found} draft=${draft} at=${at} />
     ${own.map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
     ${
       source
-        ? html`<${OverSource} key=${source.id} found=${found} draft=${draft} flow=${flow} source=${source} allFields=${allFields} issues=${issues} change=${change} />`
+        ? html`<${OverSource} key=${source.id} found=${found} draft=${draft} flow=${flow} source=${source} module=${module} allFields=${allFields} issues=${issues} change=${change} />`
         : html`<p class="wrong">The file of this flow was deleted. Choose another one above.</p>`
     }
   `
@@ -40,12 +43,13 @@ type OverProps = {
   draft: Draft
   flow: Flow
   source: Source
+  module: Module | undefined
   allFields: FieldsOf
   issues: Issue[]
   change: (flow: Flow) => void
 }
 
-const OverSource = ({found, draft, flow, source, allFields, issues, change}: OverProps) => {
+const OverSource = ({found, draft, flow, source, module, allFields, issues, change}: OverProps) => {
   const loaded = useSample(found.id, source)
   // The editor renders before the sample is loaded, because loading a long file takes seconds.
   const sample = loaded.data ?? noSample
@@ -74,13 +78,14 @@ const OverSource = ({found, draft, flow, source, allFields, issues, change}: Ove
     <section class="gap-above" aria-label="How rows become records">
       ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} issues=${issues} change=${change} />`}
       <${FlowLinks} flow=${flow} flows=${draft.flows} sources=${found.sources} fields=${fields} issues=${issues} change=${change} />
+      <${WriteOptions} flow=${flow} module=${module} issues=${issues} change=${change} />
       <${RowConditions} flow=${flow} fields=${fields} sample=${sample} issues=${issues} change=${change} />
     </section>
   `
 }
 
 /** The heading of a flow, with buttons to reorder flows, because records are written in their order. */
-const FlowHead = ({found, draft, at}: Omit<Props, 'allFields'>) => {
+const FlowHead = ({found, draft, at}: Omit<Props, 'allFields' | 'modules'>) => {
   const {flows, set} = draft
   const flow = flows[at]!
   const move = (by: 1 | -1) => set(flows.with(at, flows[at + by]!).with(at + by, flow))

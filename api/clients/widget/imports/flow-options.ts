@@ -35,12 +35,35 @@ export const MatchFields = ({flow, fields, issues, change}: Omit<Props, 'sample'
           <${Select} label="If one record matches" value=${match.onOne} options=${whenOne} onChange=${(value: string) => set({...match, onOne: value as Match['onOne']})} />
           <${Select} label="If several match" value=${match.onMany} options=${whenMany} onChange=${(value: string) => set({...match, onMany: value as Match['onMany']})} />
         </div>
-        ${match.onOne === 'update' && html`<${Check} label="Skip rows that change nothing" hint="A row is skipped if its record already holds every value. Otherwise it is updated all the same" checked=${match.unchanged !== 'write'} onChange=${(on: boolean) => set({...match, unchanged: on ? 'skip' : 'write'})} />`}
+        ${match.onOne === 'update' && html`<${Check} label="Skip rows that change nothing" hint="A row is skipped if its record already holds every value. Otherwise it is updated all the same" checked=${match.unchanged !== 'write'} onChange=${(on: boolean) => set({...match, unchanged: on ? 'skip' : 'write'})} /><${EditedValues} match=${match} set=${set} />`}
       `
       }
     </fieldset>
   `
 }
+
+/** What happens to values that people changed in the CRM since Lading wrote them. */
+const EditedValues = ({match, set}: {match: Match; set: (match: Match) => void}) => {
+  const {onEdited: _, onUnknown: __, ...rest} = match
+  const choose = (value: string) => set(value === '' ? rest : {...match, onEdited: value as NonNullable<Match['onEdited']>})
+  return html`
+    <div class="columns">
+      <${Select} label="If people changed values in the CRM" hint="By default, schedules keep them and other imports overwrite them" value=${match.onEdited ?? ''} options=${whenEdited} onChange=${choose} />
+      ${(match.onEdited === 'keep' || match.onEdited === 'ask') && html`<${Select} label="If Lading never wrote the record" value=${match.onUnknown ?? 'write'} options=${whenUnknown} onChange=${(value: string) => set({...match, onUnknown: value as NonNullable<Match['onUnknown']>})} />`}
+    </div>
+  `
+}
+
+const whenEdited = [
+  {value: '', label: 'as set for the module'},
+  {value: 'overwrite', label: 'overwrite them'},
+  {value: 'keep', label: 'keep them'},
+  {value: 'ask', label: 'ask me'},
+]
+const whenUnknown = [
+  {value: 'write', label: 'write the file’s values'},
+  {value: 'keep', label: 'keep the CRM’s values'},
+]
 
 const whenOne = [
   {value: 'update', label: 'update it'},

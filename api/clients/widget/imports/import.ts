@@ -117,10 +117,21 @@ export type Flow = {
   module: string
   filter?: string | null
   guard?: string | null
-  match?: {by: string[]; onOne: 'update' | 'skip' | 'create'; onMany: 'ask' | 'first' | 'skip'; unchanged?: 'skip' | 'write'}
+  match?: {
+    by: string[]
+    onOne: 'update' | 'skip' | 'create'
+    onMany: 'ask' | 'first' | 'skip'
+    unchanged?: 'skip' | 'write'
+    onEdited?: 'overwrite' | 'keep' | 'ask'
+    onUnknown?: 'write' | 'keep'
+  }
   fields: Mapping[]
   parent?: {field: string; flow: string; key?: RowKey | null; onMissing: 'fail' | 'leave' | 'skip'}
   subform?: {field: string; child: string; parentFlow: string; key?: RowKey | null}
+  automations?: boolean
+  layout?: string | null
+  assignmentRule?: string | null
+  tags?: string[]
 }
 
 export type Checks = {state: string; startedAt: string | null; endedAt: string | null; rows: number | null; stale: boolean}

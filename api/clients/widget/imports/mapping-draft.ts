@@ -5,7 +5,7 @@ import {type Doing, useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {plural} from '../ui/format.ts'
 import {say} from '../ui/notice.ts'
-import {type Issue, tidyFlow} from './flows.ts'
+import {type Issue, sayIssue, tidyFlow} from './flows.ts'
 import type {Flow, Imported} from './import.ts'
 import type {LoadedImport} from './known.ts'
 
@@ -34,7 +34,7 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
   const {flows, base} = kept ?? {flows: found.flows, base: saved}
   const isChanged = JSON.stringify(flows) !== saved
   const save = useDoing(async () => {
-    const refused = await putFlows(found, flows)
+    const {refused, warnings} = await putFlows(found, flows)
     // Another member or window changed the import. The person sees its new state before the draft can replace it.
     if (refused === 'stale') {
       await again()
@@ -44,7 +44,7 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
     if (refused.length > 0) return say(`Not saved: ${plural(refused.length, 'problem')}`)
     await again()
     forget()
-    say('Mapping saved')
+    say(warnings[0] ? `Mapping saved. ${sayIssue(warnings[0])}` : 'Mapping saved')
   })
   return {
     flows,
@@ -65,14 +65,16 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
   }
 }
 
-/** Saves the flows. Returns the issues, or `stale` if the import has changed. */
-const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<Issue[] | 'stale'> => {
+type SaveResult = {refused: Issue[] | 'stale'; warnings: Issue[]}
+
+/** Saves the flows. Returns the issues, or `stale` if the import has changed, and what a run of the saved flows leaves out. */
+const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<SaveResult> => {
   try {
-    await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow), {'if-match': `"${version}"`})
-    return []
+    const {warnings} = await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow), {'if-match': `"${version}"`})
+    return {refused: [], warnings}
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'IMPORT_CONFLICT') return 'stale'
-    if (error instanceof ApiError && Array.isArray(error.body?.issues)) return error.body.issues
+    if (error instanceof ApiError && error.code === 'IMPORT_CONFLICT') return {refused: 'stale', warnings: []}
+    if (error instanceof ApiError && Array.isArray(error.body?.issues)) return {refused: error.body.issues, warnings: []}
     throw error
   }
 }

@@ -80,7 +80,7 @@ const Flows = ({known: {import: found}, draft, modules, allFields}: FlowsProps) 
     <fieldset class="bare" disabled=${!may('operator')}>${
       isAdding
         ? html`<${AddFlow} found=${found} flows=${flows} modules=${modules} allFields=${allFields} add=${add} ...${flows.length > 0 ? {onCancel: () => go(address(flows[0]!.id))} : {}} />`
-        : html`<${FlowEditor} key=${flows[at]!.id} found=${found} draft=${draft} at=${at} allFields=${allFields} />`
+        : html`<${FlowEditor} key=${flows[at]!.id} found=${found} draft=${draft} at=${at} modules=${modules} allFields=${allFields} />`
     }</fieldset>
     ${(flows.length > 0 || draft.isChanged) && html`<${SaveBar} found=${found} draft=${draft} />`}
   `

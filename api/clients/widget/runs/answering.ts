@@ -1,9 +1,10 @@
+type AnswerName = 'create' | 'skip' | 'overwrite' | 'keep'
 /** The answer to a question: a candidate, or what to do without one. */
-export type Choice = {recordId: string} | {choice: 'create' | 'skip'}
+export type Choice = {recordId: string} | {choice: AnswerName}
 export type Candidate = {id: string; $display_name?: string} & Record<string, unknown>
 export type Question = {
   key: string
-  kind: 'match' | 'lookup'
+  kind: 'match' | 'lookup' | 'edit'
   flowId: string
   module: string
   field: string | null
@@ -11,9 +12,10 @@ export type Question = {
   candidates: Candidate[]
   rows: number
   rowNumbers: number[]
-  answer: {choice: 'record' | 'create' | 'skip' | 'first' | 'ask'; recordId: string | null; at: string} | null
+  answer: {choice: 'record' | 'first' | 'ask' | AnswerName; recordId: string | null; at: string} | null
 }
-export type Rule = {flowId: string; kind: 'match' | 'lookup'; choice: 'create' | 'skip' | 'first' | 'ask'}
+/** `field`: for edited values, the field whose questions the rule answers. */
+export type Rule = {flowId: string; kind: Question['kind']; field?: string | null; choice: 'first' | 'ask' | AnswerName}
 export type Answers = Record<string, Choice>
 
 /** Converts answers to the form of the API. */
@@ -24,7 +26,8 @@ export const answersOf = (answers: Answers): ({key: string} & Choice)[] =>
 export const chosenOf = ({answer}: Question, draft: Choice | undefined): Choice | null => {
   if (draft) return draft
   if (answer?.choice === 'record' && answer.recordId !== null) return {recordId: answer.recordId}
-  return answer?.choice === 'create' || answer?.choice === 'skip' ? {choice: answer.choice} : null
+  const {choice} = answer ?? {}
+  return choice && choice !== 'record' && choice !== 'first' && choice !== 'ask' ? {choice} : null
 }
 
 export const isSame = (a: Choice | null, b: Choice): boolean => JSON.stringify(a) === JSON.stringify(b)
@@ -54,13 +57,14 @@ export const sayValue = (value: unknown): string => {
   return String(value)
 }
 
-/** Groups questions by flow and kind. */
+/** Groups questions by flow and kind, and those about edited values by field too. */
 export const askersOf = (
   questions: Question[],
-): {flowId: string; kind: Question['kind']; module: string; questions: number; rows: number}[] =>
-  [...Map.groupBy(questions, ({flowId, kind}) => `${kind} ${flowId}`).values()].map(of => ({
+): {flowId: string; kind: Question['kind']; field: string | null; module: string; questions: number; rows: number}[] =>
+  [...Map.groupBy(questions, ({flowId, kind, field}) => `${kind} ${flowId} ${kind === 'edit' ? field : ''}`).values()].map(of => ({
     flowId: of[0]!.flowId,
     kind: of[0]!.kind,
+    field: of[0]!.kind === 'edit' ? of[0]!.field : null,
     module: of[0]!.module,
     questions: of.length,
     rows: of.reduce((sum, {rows}) => sum + rows, 0),

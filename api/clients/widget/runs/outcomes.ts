@@ -28,7 +28,7 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
             <tr key=${key}>
               <th scope="row">
                 ${canShow ? html`<a href=${to('imports', importId, 'results', {run: run.id, outcome: key})}>${word}</a>` : word}
-                <span class="hint">${means}${account.modules.length > 1 && ` · ${sayModules(account, byModule)}`}${key === 'skipped' && sayUnchanged(run)}</span>
+                <span class="hint">${means}${account.modules.length > 1 && ` · ${sayModules(account, byModule)}`}${key === 'skipped' && sayUnchanged(run)}${key === 'updated' && sayKeptEdits(run)}</span>
               </th>
               <td class="number">${count(rows)}</td>
               <td class="bar-cell"><${Bar} tone=${tone} part=${share(rows, total)} /></td>
@@ -56,6 +56,9 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
 /** Describes how many of the skipped rows were unchanged, and the CRM quota that this saved. */
 const sayUnchanged = ({unchanged = 0, creditsSaved}: Run) =>
   unchanged > 0 && ` · ${count(unchanged)} unchanged${creditsSaved ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}`
+
+/** Describes how many values were not written, because people had changed them. */
+const sayKeptEdits = ({keptEdits = 0}: Run) => keptEdits > 0 && ` · ${plural(keptEdits, 'value')} changed by people kept`
 
 const sayModules = ({modules}: Account, byModule: number[]) =>
   modules.flatMap((name, at) => (byModule[at] ? `${name} ${count(byModule[at])}` : [])).join(', ')

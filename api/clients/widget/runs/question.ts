@@ -3,11 +3,17 @@ import {html} from '../html.ts'
 import {at, count} from '../ui/format.ts'
 import {Pill} from '../ui/pill.ts'
 import {type Candidate, type Choice, chosenOf, fieldsOf, isSame, type Question, sayRows, sayValue} from './answering.ts'
+import {EditSheet, type ReadCell} from './edit-question.ts'
 
-type QuestionProps = {question: Question; draft: Choice | undefined; onChoose: (choice: Choice) => void}
+import {type OptionProps, Plain} from './plain-choice.ts'
+
+type QuestionProps = {question: Question; draft: Choice | undefined; onChoose: (choice: Choice) => void; readCell: ReadCell}
+
+export const QuestionSheet = (props: QuestionProps) =>
+  props.question.kind === 'edit' ? html`<${EditSheet} ...${props} />` : html`<${ChoiceSheet} ...${props} />`
 
 /** A question with its candidates as radio buttons. */
-export const QuestionSheet = ({question, draft, onChoose}: QuestionProps) => {
+const ChoiceSheet = ({question, draft, onChoose}: QuestionProps) => {
   const {kind, module, field, found, candidates, answer} = question
   const chosen = chosenOf(question, draft)
   const name = useId()
@@ -34,8 +40,6 @@ export const QuestionSheet = ({question, draft, onChoose}: QuestionProps) => {
   `
 }
 
-type OptionProps = {name: string; isChosen: boolean; choose: () => void}
-
 const CandidateCard = ({
   candidate,
   fields,
@@ -56,9 +60,4 @@ const CandidateCard = ({
       </label>
     </div>
   `
-}
-
-const Plain = ({name, isChosen, choose, children}: OptionProps & {children?: string}) => {
-  const id = useId()
-  return html`<span class="run-radio"><input type="radio" id=${id} name=${name} checked=${isChosen} onChange=${choose} /><label for=${id}>${children}</label></span>`
 }

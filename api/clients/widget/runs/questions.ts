@@ -13,6 +13,7 @@ import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {type Answers, answersOf, type Choice, type Question, type Rule} from './answering.ts'
 import {chooseRun} from './choose.ts'
+import {openCells} from './edit-question.ts'
 import {RunLine} from './live-sheet.ts'
 import {QuestionSheet} from './question.ts'
 import {Retry} from './retry.ts'
@@ -21,9 +22,9 @@ import type {Run} from './run.ts'
 
 type QuestionPage = {questions: Question[]; rules: Rule[]; nextCursor: string | null}
 
-/** The page of a run's questions: rows whose match or lookup is ambiguous. */
+/** The page of a run's questions: rows whose match or lookup is ambiguous, and values that people edited. */
 export const Questions = ({params: {id = ''}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="results" title="Questions" lead="Some rows match several records. Choose the right ones, then retry the run to write them.">
+  <${ImportFrame} id=${id} step="results" title="Questions" lead="Some rows wait for your decision. Answer the questions, then retry the run to write the rows.">
     ${(loadedImport: LoadedImport) => html`<${QuestionsOf} id=${id} known=${loadedImport} />`}
   <//>
 `
@@ -43,13 +44,14 @@ const RunQuestions = ({id, run, known: loadedImport}: {id: string; run: Run; kno
   const page = useLoad<QuestionPage>(signal => client.get(path, {cursor, limit: 20}, signal), [run.id, cursor])
   const [drafts, setDrafts, forget] = useKept<Answers>(`answers ${run.id}`, {})
   const [hasSaved, setSaved] = useState(false)
-  const saving = useDoing(async (rules: {flowId: string; kind: string; choice: string}[] = []) => {
+  const saving = useDoing(async (rules: Rule[] = []) => {
     await client.post(path, {answers: answersOf(drafts), rules})
     forget()
     setSaved(true)
     say('Answers saved')
     page.again()
   })
+  const readCell = openCells(loadedImport, id)
   const answer = (key: string, choice: Choice) => setDrafts(before => ({...before, [key]: choice}))
   const goOn = goIfHere()
   const started = (next: string) => goOn(to('imports', id, 'run', {run: next}))
@@ -60,7 +62,7 @@ const RunQuestions = ({id, run, known: loadedImport}: {id: string; run: Run; kno
       ${({questions, rules, nextCursor}: QuestionPage) => html`
         ${questions.length === 0 && !cursor && html`<div class="empty"><p>This run has no questions.</p><a class="button" href=${to('imports', id, 'results', {run: run.id})}>View rows</a></div>`}
         ${questions.length > 0 && may('operator') && html`<${Rules} questions=${questions} rules=${rules} onRule=${(rule: Rule) => saving.run([rule])} />`}
-        ${questions.map(question => html`<${QuestionSheet} key=${question.key} question=${question} draft=${drafts[question.key]} onChoose=${(choice: Choice) => answer(question.key, choice)} />`)}
+        ${questions.map(question => html`<${QuestionSheet} key=${question.key} question=${question} draft=${drafts[question.key]} readCell=${readCell} onChoose=${(choice: Choice) => answer(question.key, choice)} />`)}
         <div class="run-pager">
           ${cursor && html`<${Button} onClick=${() => setQuery({cursor: undefined})}>First page<//>`}
           ${nextCursor !== null && html`<${Button} onClick=${() => setQuery({cursor: nextCursor})}>Next questions<//>`}

@@ -55,7 +55,7 @@ const readDetail = async ({importId, run, row, source}: DetailProps, signal: Abo
 type FileRows = {fileColumns: string[]; rows: {rowNumber: number; raw: string[]}[]}
 
 /** Reads the original cells of a row, before cleaning. */
-const readCells = async (path: string, row: number, signal: AbortSignal): Promise<Detail['cells']> => {
+export const readCells = async (path: string, row: number, signal: AbortSignal): Promise<Detail['cells']> => {
   const {fileColumns, rows} = await client.get<FileRows>(path, {from: row, limit: 1}, signal)
   const found = rows.find(({rowNumber}) => rowNumber === row)
   return found ? fileColumns.map((column, at) => ({column, value: found.raw[at] ?? ''})) : null

@@ -3,7 +3,7 @@ export type Entry = {
   module: string
   moduleLabel: string
   flowId: string | null
-  phase: 'write' | 'patch' | 'match' | 'lookup'
+  phase: 'write' | 'patch' | 'match' | 'lookup' | 'tag' | 'edit'
   field: string | null
   fieldLabel: string | null
   outcome: string

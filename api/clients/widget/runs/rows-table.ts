@@ -53,10 +53,12 @@ export const RowsTable = ({importId, run, rows, source, isNew, empty}: TableProp
   `
 }
 
+const PHASE_WORDS: Partial<Record<Entry['phase'], string>> = {patch: 'Patch', tag: 'Tags'}
+
 const How = ({entry: {action, outcome, phase}}: {entry: Entry}) => {
   if (action !== null) return html`<${Pill} tone=${actionWords[action as ActionKey].tone}>${actionWords[action as ActionKey].word}<//>`
   const tone: Tone = outcomeWords[outcome as OutcomeKey]?.tone ?? 'neutral'
-  return html`<${Pill} tone=${tone}>${phase === 'patch' ? `Patch: ${sayOutcome(outcome).toLowerCase()}` : sayOutcome(outcome)}<//>`
+  return html`<${Pill} tone=${tone}>${PHASE_WORDS[phase] ? `${PHASE_WORDS[phase]}: ${sayOutcome(outcome).toLowerCase()}` : sayOutcome(outcome)}<//>`
 }
 
 const Said = ({entry}: {entry: Entry}) => {

@@ -11,24 +11,35 @@ type RulesProps = {questions: Question[]; rules: Rule[]; onRule: (rule: Rule) =>
 export const Rules = ({questions, rules, onRule}: RulesProps) => html`
   <section class="sheet run-rules" aria-labelledby="rules">
     <h2 id="rules">Answer all</h2>
-    ${askersOf(questions).map(({flowId, kind, module, questions: asked}) => {
-      const rule = rules.find(one => one.flowId === flowId && one.kind === kind)
-      const label = kind === 'match' ? `If rows match several records in ${module}` : `If a lookup matches several records in ${module}`
+    ${askersOf(questions).map(({flowId, kind, field, module, questions: asked}) => {
+      const rule = rules.find(one => one.flowId === flowId && one.kind === kind && (one.field ?? null) === field)
       return html`
         <${Select}
-          key=${`${kind} ${flowId}`}
-          label=${label}
+          key=${`${kind} ${flowId} ${field}`}
+          label=${labelOf(kind, module, field)}
           hint=${`${plural(asked, 'question')} on this page. Individual answers take precedence.`}
           value=${rule?.choice ?? 'ask'}
-          options=${[
-            {value: 'ask', label: 'Ask about each'},
-            {value: 'first', label: 'Use the oldest record'},
-            {value: 'create', label: kind === 'match' ? 'Create a new record' : 'Leave the lookup empty'},
-            {value: 'skip', label: 'Skip the rows'},
-          ]}
-          onChange=${(choice: string) => onRule({flowId, kind, choice: choice as Rule['choice']})}
+          options=${optionsOf(kind)}
+          onChange=${(choice: string) => onRule({flowId, kind, ...(field !== null && {field}), choice: choice as Rule['choice']})}
         />
       `
     })}
   </section>
 `
+
+const labelOf = (kind: Question['kind'], module: string, field: string | null) => {
+  if (kind === 'edit') return `If people changed ${field?.replaceAll('_', ' ')} in ${module}`
+  return kind === 'match' ? `If rows match several records in ${module}` : `If a lookup matches several records in ${module}`
+}
+
+const optionsOf = (kind: Question['kind']) => {
+  const ask = {value: 'ask', label: 'Ask about each'}
+  if (kind === 'edit')
+    return [ask, {value: 'keep', label: 'Keep the CRM’s values'}, {value: 'overwrite', label: 'Overwrite with the file’s values'}]
+  return [
+    ask,
+    {value: 'first', label: 'Use the oldest record'},
+    {value: 'create', label: kind === 'match' ? 'Create a new record' : 'Leave the lookup empty'},
+    {value: 'skip', label: 'Skip the rows'},
+  ]
+}

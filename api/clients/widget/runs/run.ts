@@ -17,6 +17,7 @@ export type Run = {
   /** Skipped rows whose record already held every value. Earlier versions of Lading do not send it. */
   unchanged?: number
   creditsSaved?: number | null
+  keptEdits?: number
   questions: number
   progress: Progress | null
   stop: Stop | null

@@ -62,7 +62,7 @@ export type Group = {
   source: string
   module: string
   moduleLabel: string
-  phase: 'write' | 'patch' | 'match' | 'lookup'
+  phase: 'write' | 'patch' | 'match' | 'lookup' | 'tag' | 'edit'
   outcome: string
   action: string | null
   code: string | null

@@ -109,6 +109,8 @@ const advice: Record<string, string> = {
   DUPLICATE_DATA: 'A record with this value already exists. Match by this field to update it.',
   MATCH_MANY: 'Several records match. Answer the questions, then retry.',
   MATCH_ONE: 'A record already exists, and the mapping skips such rows.',
+  KEPT_EDIT: 'A person changed the value in the CRM, so it was kept. To write it, choose “overwrite” in the mapping and import again.',
+  EDITED: 'A person changed the value in the CRM. Answer the questions, then retry.',
   UNCHANGED: 'The record already holds these values. No action is needed.',
   MATCH_SKIPPED: 'You chose to skip this row. To write it, change your answer and retry.',
   MATCH_REFUSED: 'The CRM cannot search for this value. Change it, or match by another field.',

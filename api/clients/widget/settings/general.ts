@@ -14,6 +14,7 @@ type Settings = {
   timezone: string
   expressionContext: unknown
   aiSamplePolicy: string
+  onEdited: string | null
   followsCrmRoles: boolean
 }
 type GeneralInput = {settings: Settings; registryVersion: number}
@@ -22,6 +23,12 @@ const policies = [
   {value: 'allow', label: 'Send values'},
   {value: 'masked', label: 'Mask personal values'},
   {value: 'deny', label: 'Send no values'},
+]
+const onEdited = [
+  {value: '', label: 'Schedules keep them, other imports overwrite them'},
+  {value: 'overwrite', label: 'Overwrite them'},
+  {value: 'keep', label: 'Keep them'},
+  {value: 'ask', label: 'Ask'},
 ]
 const dateFormats = ['yyyy-MM-dd', 'dd.MM.yyyy', 'dd/MM/yyyy', 'MM/dd/yyyy', 'd.M.yyyy']
 
@@ -60,6 +67,13 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
           value=${draft.aiSamplePolicy}
           options=${policies}
           onChange=${(aiSamplePolicy: string) => set({aiSamplePolicy})}
+        />
+        <${Select}
+          label="Values that people changed in the CRM"
+          hint="What imports do with them. Modules and mappings can choose otherwise."
+          value=${draft.onEdited ?? ''}
+          options=${onEdited}
+          onChange=${(value: string) => set({onEdited: value || null})}
         />
         <${TextArea} label="Expression context" hint="JSON available to every expression as “context”, for example a rate or a list of codes" rows="4" value=${context} onInput=${setContext} />
         <${Check}

@@ -48,6 +48,13 @@ const onMany = [
   {value: 'skip', label: 'Skip the row'},
 ]
 
+const onEdited = [
+  {value: '', label: 'As set for the organisation'},
+  {value: 'overwrite', label: 'Overwrite them'},
+  {value: 'keep', label: 'Keep them'},
+  {value: 'ask', label: 'Ask'},
+]
+
 const Values = ({read: {module, registryVersion}, again}: Part) => {
   const [draft, setDraft] = useState({
     singular: module.singular ?? '',
@@ -56,6 +63,7 @@ const Values = ({read: {module, registryVersion}, again}: Part) => {
     onOne: module.match?.onOne ?? 'update',
     onMany: module.match?.onMany ?? 'ask',
     exclusions: module.exclusions.join('\n'),
+    onEdited: module.onEdited ?? '',
   })
   const set = (change: Partial<typeof draft>) => setDraft({...draft, ...change})
   const save = useDoing(async () => {
@@ -65,6 +73,7 @@ const Values = ({read: {module, registryVersion}, again}: Part) => {
       uniqueFields: linesOf(draft.unique),
       match: by.length ? {by, onOne: draft.onOne, onMany: draft.onMany} : null,
       exclusions: linesOf(draft.exclusions),
+      onEdited: draft.onEdited || null,
     })
     say('Saved')
     again()
@@ -81,6 +90,7 @@ const Values = ({read: {module, registryVersion}, again}: Part) => {
           <${TextArea} label="Match fields" hint="API names of fields, one per line" value=${draft.by} onInput=${(by: string) => set({by})} />
           <${Select} label="If one record matches" value=${draft.onOne} options=${onOne} onChange=${(value: string) => set({onOne: value})} />
           <${Select} label="If several match" value=${draft.onMany} options=${onMany} onChange=${(value: string) => set({onMany: value})} />
+          <${Select} label="If people changed values in the CRM" value=${draft.onEdited} options=${onEdited} onChange=${(value: string) => set({onEdited: value as typeof draft.onEdited})} />
           <${TextArea} label="Unique fields" hint="API names of fields, one per line" value=${draft.unique} onInput=${(unique: string) => set({unique})} />
           <${TextArea} label="Hidden fields" hint="API names of fields, one per line" value=${draft.exclusions} onInput=${(exclusions: string) => set({exclusions})} />
         </div>

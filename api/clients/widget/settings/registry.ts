@@ -12,6 +12,7 @@ export type ConfiguredModule = {
   uniqueFields: string[]
   match: {by: string[]; onOne?: string; onMany?: string} | null
   exclusions: string[]
+  onEdited?: 'overwrite' | 'keep' | 'ask' | null
   label: string | null
   kind: string | null
   removed: boolean

@@ -47,6 +47,42 @@ const fits: Record<string, object> = {
   'a format': {field: 'Made', mode: 'column', source: 'name', format: 'dd/MM/yyyy'},
   'a zone': {field: 'At', mode: 'column', source: 'name', zone: 'Europe/Berlin'},
   'words for a picklist': {field: 'Status', mode: 'column', source: 'name', picklist: 'map', map: {neu: 'Fresh', offen: 'New'}},
+  'a value map of a number': {
+    field: 'Count',
+    mode: 'column',
+    source: 'name',
+    values: [
+      {from: 'many', to: '100'},
+      {from: '-', to: ''},
+    ],
+    otherwise: 'fail',
+  },
+  'a value map of a picklist': {
+    field: 'Status',
+    mode: 'column',
+    source: 'name',
+    values: [
+      {from: 'neu', to: 'Fresh'},
+      {from: 'x', to: '\\N'},
+    ],
+    otherwise: 'empty',
+  },
+  'a value map of a date in the format of the column': {
+    field: 'Made',
+    mode: 'column',
+    source: 'name',
+    format: 'dd/MM/yyyy',
+    values: [{from: 'start', to: '31/01/2026'}],
+  },
+  'a value map of search texts': {field: 'Parent', mode: 'search', source: 'name', values: [{from: 'HQ', to: 'Head office'}]},
+  'a value map of users': {field: 'Owner', mode: 'column', source: 'name', values: [{from: 'AR', to: 'ana@example.org'}]},
+  'a value map that passes unlisted values': {
+    field: 'Status',
+    mode: 'column',
+    source: 'name',
+    picklist: 'pass',
+    values: [{from: 'neu', to: 'Neu'}],
+  },
   'a computed field that is skipped': {field: 'Total', mode: 'skip', source: 'nothing', transform: '}'},
 }
 for (const [what, mapping] of Object.entries(fits)) test(`${what} has no issue`, t => t.deepEqual(filling(mapping), []))
@@ -79,6 +115,39 @@ const wrong: Record<string, [mapping: object, path: string, place?: [number, num
   'a missing map of words': [{field: 'Status', mode: 'column', source: 'name', picklist: 'map'}, 'map'],
   'an unused map of words': [{field: 'Status', mode: 'column', source: 'name', map: {neu: 'New'}}, 'map'],
   'a word mapped to an unknown option': [{field: 'Status', mode: 'column', source: 'name', picklist: 'map', map: {neu: 'Neu'}}, 'map.neu'],
+  'a target that is not an option': [{field: 'Status', mode: 'column', source: 'name', values: [{from: 'neu', to: 'Neu'}]}, 'values.0.to'],
+  'a target that is no number': [
+    {
+      field: 'Count',
+      mode: 'column',
+      source: 'name',
+      values: [
+        {from: 'a', to: '1'},
+        {from: 'b', to: 'many'},
+      ],
+    },
+    'values.1.to',
+  ],
+  'a target that is no record id': [
+    {field: 'Parent', mode: 'column', source: 'name', values: [{from: 'HQ', to: 'Head office'}]},
+    'values.0.to',
+  ],
+  'a value with two entries': [
+    {
+      field: 'Count',
+      mode: 'column',
+      source: 'name',
+      values: [
+        {from: 'A', to: '1'},
+        {from: ' a', to: '1'},
+      ],
+    },
+    'values.1.from',
+  ],
+  'an entry for the clear token': [{field: 'Count', mode: 'column', source: 'name', values: [{from: '\\N', to: '1'}]}, 'values.0.from'],
+  'a rule for other values without a map': [{field: 'Count', mode: 'column', source: 'name', otherwise: 'fail'}, 'otherwise'],
+  'a value map of a fixed value': [{field: 'Count', mode: 'static', staticValue: '1', values: [{from: 'a', to: '1'}]}, 'values'],
+  'two maps': [{field: 'Status', mode: 'column', source: 'name', picklist: 'map', map: {neu: 'New'}, values: []}, 'values'],
   'a formula': [{field: 'Total', mode: 'column', source: 'name'}, 'field'],
   'an automatic number': [{field: 'Number', mode: 'static', staticValue: '1'}, 'field'],
   'a rollup': [{field: 'Sum', mode: 'expression', transform: '1'}, 'field'],

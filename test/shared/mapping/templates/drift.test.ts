@@ -17,7 +17,13 @@ const list = {
 }
 const leads = {
   ...moduleOf('Leads', []),
-  fields: [field('Last_Name'), field('Email', {unique: {caseSensitive: false}}), field('Status', list), field('Account', link)],
+  fields: [
+    field('Last_Name'),
+    field('Email', {unique: {caseSensitive: false}}),
+    field('Status', list),
+    field('Stage', list),
+    field('Account', link),
+  ],
 }
 const accounts = moduleOf('Accounts', ['Account_Name'])
 const libraries = {acme: ['tidy', 'other']}
@@ -38,6 +44,7 @@ const template = Template.parse(
           mapping('Last_Name', {mode: 'expression', transform: 'acme.tidy(row.surname + row.last)'}),
           mapping('Email', {mode: 'column', source: 'mail'}),
           mapping('Status', {mode: 'column', source: 'state', picklist: 'map', map: {n: 'New'}}),
+          mapping('Stage', {mode: 'column', source: 'state', values: [{from: 'n', to: 'New'}], otherwise: 'fail'}),
           mapping('Account', {mode: 'search', source: 'surname', searchField: 'Account_Name'}),
         ],
       },
@@ -106,6 +113,19 @@ const fields: [string, Partial<SeenDrift>, unknown[]][] = [
     'a value that is not listed any more',
     withField('Status', {picklist: [{display: 'Old', actual: 'Old'}]}),
     [['value_gone', 'Status', true]],
+  ],
+  [
+    'an option of a value map that is not listed any more',
+    withField('Stage', {picklist: [{display: 'Old', actual: 'Old'}]}),
+    [['value_gone', 'Stage', true]],
+  ],
+  [
+    'another type, which does not take the targets of a value map',
+    withField('Stage', {type: 'integer', picklist: []}),
+    [
+      ['field_changed', 'Stage', true],
+      ['field_changed', 'Stage', true],
+    ],
   ],
   ['not unique any more', withField('Email', {unique: null}), [['match_not_unique', 'Email', true]]],
   [

@@ -1,0 +1,13 @@
+type Named = {id: string; name: string}
+
+/** Returns the options of a select. A chosen layout or rule that the CRM no longer has stays visible. */
+export const optionsOf = (known: Named[] = [], chosen: string | null, none: string) => [
+  {value: '', label: none},
+  ...known.map(({id, name}) => ({value: id, label: name})),
+  ...(chosen !== null && !known.some(({id}) => id === chosen) ? [{value: chosen, label: `${chosen} (not found)`}] : []),
+]
+
+/** Splits tags at commas. A tag that is named twice is kept once. */
+export const splitTags = (text: string): string[] => [
+  ...new Map(text.split(',').flatMap(tag => (tag.trim() ? [[tag.trim().toLowerCase(), tag.trim()] as const] : []))).values(),
+]

@@ -1,0 +1,58 @@
+import {html} from '../html.ts'
+import {Check, Select, TextField} from '../ui/field.ts'
+import type {Module} from './fields.ts'
+import {type Issue, issuesAt, sayIssue} from './flows.ts'
+import type {Flow} from './import.ts'
+import {errorAt} from './mapping-modes.ts'
+import {optionsOf, splitTags} from './option-choices.ts'
+
+type Props = {flow: Flow; module: Module | undefined; issues: Issue[]; change: (flow: Flow) => void}
+
+/** What the CRM does with the records besides storing their values. A destination without such options shows none. */
+export const WriteOptions = ({flow, module, issues, change}: Props) => {
+  if (module?.hasWriteOptions === false) return null
+  const {automations = false, layout = null, assignmentRule = null, tags = []} = flow
+  const isSet = automations || layout !== null || assignmentRule !== null || tags.length > 0
+  return html`
+    <details open=${isSet}>
+      <summary>Options</summary>
+      <div class="opened">
+        <${Check}
+          label="Run the CRM’s automations"
+          hint="Workflows, approvals and blueprints run for every written record. They can send mail to your customers"
+          checked=${automations}
+          onChange=${(on: boolean) => change({...flow, automations: on})}
+        />
+        ${
+          !flow.subform &&
+          html`
+            <${Select}
+              label="Layout"
+              hint="Fields that are not on the layout are not written"
+              error=${errorAt(issues, 'layout')}
+              value=${layout ?? ''}
+              options=${optionsOf(module?.layouts, layout, 'The CRM’s default')}
+              onChange=${(id: string) => change({...flow, layout: id || null})}
+            />
+            <${Select}
+              label="Assignment rule"
+              hint="Chooses the owner of new records"
+              error=${errorAt(issues, 'assignmentRule')}
+              value=${assignmentRule ?? ''}
+              options=${optionsOf(module?.assignmentRules, assignmentRule, 'None')}
+              onChange=${(id: string) => change({...flow, assignmentRule: id || null})}
+            />
+            <${TextField}
+              label="Tags"
+              hint="Separate tags with commas. Written records get them after the import"
+              error=${issuesAt(issues, 'tags').map(sayIssue)[0]}
+              value=${tags.join(', ')}
+              onChange=${(event: Event) => change({...flow, tags: splitTags((event.target as HTMLInputElement).value)})}
+              onInput=${() => {}}
+            />
+          `
+        }
+      </div>
+    </details>
+  `
+}

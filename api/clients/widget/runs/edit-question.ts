@@ -1,0 +1,56 @@
+import {useId} from 'preact/hooks'
+import {html} from '../html.ts'
+import type {LoadedImport} from '../imports/known.ts'
+import {useLoad} from '../state/load.ts'
+import {inOrg} from '../state/session.ts'
+import {at} from '../ui/format.ts'
+import {Shown} from '../ui/page.ts'
+import {Pill} from '../ui/pill.ts'
+import {type Choice, chosenOf, isSame, type Question, sayRows, sayValue} from './answering.ts'
+import {Plain} from './plain-choice.ts'
+import {readCells} from './row-detail.ts'
+
+/** Reads the cell from which a row of a flow fills a field. Null if the value is not a single cell, or the file is gone. */
+export type ReadCell = (at: {flowId: string; field: string; row: number}, signal: AbortSignal) => Promise<string | null>
+
+export const openCells =
+  ({import: {flows}}: LoadedImport, importId: string): ReadCell =>
+  async ({flowId, field, row}, signal) => {
+    const flow = flows.find(({id}) => id === flowId)
+    const column = flow?.fields.find(one => one.field === field)?.source
+    if (!flow || !column) return null
+    const cells = await readCells(inOrg(`/imports/${importId}/sources/${flow.sourceId}/rows`), row, signal).catch(() => null)
+    return cells?.find(cell => cell.column === column)?.value ?? null
+  }
+
+type EditProps = {question: Question; draft: Choice | undefined; onChoose: (choice: Choice) => void; readCell: ReadCell}
+
+/** A question whether to overwrite a value that a person changed in the CRM. Both values are read when the question is shown. */
+export const EditSheet = ({question, draft, onChoose, readCell}: EditProps) => {
+  const {flowId, module, rowNumbers, candidates, answer} = question
+  const field = question.field!
+  const row = rowNumbers[0] ?? 1
+  const cell = useLoad<{value: string | null}>(async signal => ({value: await readCell({flowId, field, row}, signal)}), [question.key])
+  const chosen = chosenOf(question, draft)
+  const name = useId()
+  const [record] = candidates
+  const option = (choice: Choice) => ({name, isChosen: isSame(chosen, choice), choose: () => onChoose(choice)})
+  const label = field.replaceAll('_', ' ')
+  return html`
+    <fieldset class="run-question sheet">
+      <legend>Overwrite ${label} of ${record?.$display_name ?? `a record in ${module}`} with ${sayRows(question)}?</legend>
+      <p class="quiet">
+        A person changed the value in the CRM since Lading wrote it.
+        ${' '}${draft ? html`<${Pill} tone="warning">Not saved yet<//>` : answer && html`<${Pill} tone="good">Answered ${at(answer.at)}<//>`}
+      </p>
+      <dl class="row-cells">
+        <div><dt>In the CRM</dt><dd>${record ? sayValue(record[field]) || html`<span class="quiet">empty</span>` : 'The record no longer exists'}</dd></div>
+        <div><dt>In the file</dt><dd><${Shown} of=${cell}>${({value}: {value: string | null}) => (value === null ? html`<span class="quiet">computed from the row</span>` : value || html`<span class="quiet">empty</span>`)}<//></dd></div>
+      </dl>
+      <div class="row run-otherwise">
+        <${Plain} ...${option({choice: 'keep'})}>Keep the CRM’s value<//>
+        <${Plain} ...${option({choice: 'overwrite'})}>Overwrite with the file’s value<//>
+      </div>
+    </fieldset>
+  `
+}

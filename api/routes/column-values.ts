@@ -1,0 +1,49 @@
+import {z} from 'zod'
+import {findImportSource} from '../../shared/files/sources/find.ts'
+import {findFieldOfColumn} from '../../shared/mapping/values/field-of-column.ts'
+import {ColumnValues, columnValuesExample} from '../answers/column-values.ts'
+import {OfColumn} from '../params.ts'
+import {ofReadingAgain} from '../refusal-lists.ts'
+import {replyJson} from '../reply.ts'
+import {route} from '../route.ts'
+
+const name = z.string().min(1).max(200).optional()
+
+export default [
+  route({
+    method: 'get',
+    path: '/orgs/:org/imports/:id/sources/:source/columns/:column/values',
+    access: {role: 'operator'},
+    summary: 'Count the distinct values of a column',
+    description: `The whole file is read. Values that differ only in letter case and surrounding blanks are one value, as in the value map of a mapping. Ragged rows and rows
+that cleaning excludes are left out. With \`module\` and \`field\`, an option of the field is proposed for each value without a model, and cells of a
+field with several values are split.`,
+    answers: {200: ColumnValues},
+    refusals: [
+      ...([
+        'IMPORT_NOT_FOUND',
+        'FILE_GONE',
+        'SOURCE_NOT_FOUND',
+        'COLUMN_NOT_FOUND',
+        'MODULE_NOT_FOUND',
+        'FIELD_NOT_FOUND',
+        'BUSY',
+      ] as const),
+      ...ofReadingAgain,
+    ],
+    example: {query: {module: 'Leads', field: 'Industry'}, answer: columnValuesExample},
+    params: OfColumn,
+    query: z
+      .object({
+        module: name.describe('API name of the module that the column is written to'),
+        field: name.describe('API name of the field that the column fills'),
+      })
+      .refine(({module, field}) => (module === undefined) === (field === undefined), 'Send module and field together, or neither'),
+    async handle({db, parsing, caller: {org}, params: {id, source: sourceId, column}, query: {module, field}}) {
+      const {import: found, source} = await findImportSource(db, {org, importId: id, sourceId})
+      const filled =
+        module === undefined || field === undefined ? null : await findFieldOfColumn(db, {connector: found.connectorId, module, field})
+      return replyJson(await parsing.run(org, 'values', {source, column, field: filled}))
+    },
+  }),
+]

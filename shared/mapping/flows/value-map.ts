@@ -1,0 +1,66 @@
+import type {Mapping} from './flow.ts'
+import {findChoice, fold, listIn} from './picklist.ts'
+import {CLEAR, convert, type FieldShape, LISTS} from './value.ts'
+
+/** What happens to a value without an entry: it is converted as it is, treated as a blank cell, or fails the row. */
+export type Otherwise = 'keep' | 'empty' | 'fail'
+/** The value map of a mapping. `entries`: replacements by trimmed lower-case text. */
+export type ValueMap = {entries: ReadonlyMap<string, string>; otherwise: Otherwise}
+
+/**
+ * A value after its map. `isMapped`: an entry replaced the value or a part of it, so the result is not read as a cell of the column.
+ * `isUnmapped`: the value or a part of it has no entry.
+ */
+export type MappedValue = {value: unknown; isMapped?: boolean; isUnmapped?: boolean}
+
+/** Returns the value map of a mapping. A stored flow may have the older form, `picklist: map`. */
+export const valueMapOf = ({values, otherwise, picklist, map}: Mapping): ValueMap | undefined => {
+  const pairs = values?.map(({from, to}) => [from, to] as const) ?? (picklist === 'map' && map ? Object.entries(map) : null)
+  return pairs ? {entries: new Map(pairs.map(([from, to]) => [fold(from), to])), otherwise: otherwise ?? 'keep'} : undefined
+}
+
+/**
+ * Replaces a value by its entry. Blank values and the clear token are not replaced. An option of the field needs no entry. Of a field with
+ * several values, each value is replaced on its own.
+ */
+export const mapValue = (value: unknown, field: FieldShape, map: ValueMap): MappedValue => {
+  if (LISTS.has(field.type)) return mapParts(value, field, map)
+  if (typeof value === 'object' || value === undefined) return {value}
+  const text = String(value)
+  if (text.trim() === '' || text === CLEAR) return {value}
+  const to = map.entries.get(fold(text))
+  if (to !== undefined) return {value: to, isMapped: true}
+  if (isOption(text, field)) return {value}
+  return {value: map.otherwise === 'empty' ? '' : value, isUnmapped: true}
+}
+
+const mapParts = (value: unknown, field: FieldShape, {entries, otherwise}: ValueMap): MappedValue => {
+  const parts = partsOf(value).filter(part => part.trim() !== '')
+  if (parts.length === 0) return {value}
+  let [isMapped, isUnmapped] = [false, false]
+  const mapped = parts.flatMap(part => {
+    const to = entries.get(fold(part))
+    if (to !== undefined) {
+      isMapped = true
+      return listIn(to).filter(one => one.trim() !== '')
+    }
+    if (isOption(part, field)) return [part]
+    isUnmapped = true
+    return otherwise === 'empty' ? [] : [part]
+  })
+  if (!isMapped && !isUnmapped) return {value}
+  return {value: mapped.length ? JSON.stringify(mapped) : '', isMapped, isUnmapped}
+}
+
+const partsOf = (value: unknown): string[] => {
+  if (Array.isArray(value)) return value.every(part => typeof part === 'string') ? value : []
+  return typeof value === 'string' && value !== CLEAR ? listIn(value) : []
+}
+
+/** Whether a field with a fixed set of values takes the text without an entry. */
+export const isOption = (text: string, field: FieldShape): boolean =>
+  field.type === 'boolean' ? convert(text, field).ok : field.picklist.length > 0 && findChoice(text.trim(), field) !== undefined
+
+/** Returns the distinct values of a cell that a map of the field replaces: the cell's text, or each of its parts. */
+export const valuesIn = (cell: string, field: Pick<FieldShape, 'type'> | null): string[] =>
+  cell.trim() === '' || cell === CLEAR ? [] : field && LISTS.has(field.type) ? listIn(cell).filter(part => part.trim() !== '') : [cell]

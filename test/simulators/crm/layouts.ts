@@ -1,0 +1,32 @@
+import type {Field} from './fields.ts'
+import type {Module} from './modules.ts'
+import {namedId, type Org} from './org.ts'
+import type {LayoutSpec} from './schema.ts'
+
+/** A layout of a module. Every module has the layout Standard with every used field. */
+export type Layout = {id: string; name: string; status: 'active' | 'inactive'; spec: LayoutSpec | null}
+
+export const listLayouts = (org: Org, {name, spec}: Module): Layout[] => [
+  {id: namedId(org, `layout ${name}`), name: 'Standard', status: 'active', spec: null},
+  ...(spec.layouts ?? []).map(
+    (layout): Layout => ({
+      id: namedId(org, `layout ${name} ${layout.name}`),
+      name: layout.name,
+      status: layout.status ?? 'active',
+      spec: layout,
+    }),
+  ),
+]
+
+/** Finds the layout that a record names, as `{id}` or as the bare id. */
+export const findLayout = (org: Org, module: Module, value: unknown): Layout | undefined => {
+  const id = typeof value === 'object' && value !== null && 'id' in value ? value.id : value
+  return listLayouts(org, module).find(layout => layout.id === id)
+}
+
+export const isOnLayout = ({spec}: Layout, field: Field): boolean => !field.spec.unused && !spec?.without?.includes(field.name)
+
+/** Whether a create that names the layout needs the field, although the module does not. */
+export const isRequiredBy = (layout: Layout, field: Field): boolean =>
+  isOnLayout(layout, field) &&
+  (layout.spec === null ? Boolean(field.spec.layoutRequired) : Boolean(layout.spec.required?.includes(field.name)))

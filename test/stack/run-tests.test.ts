@@ -1,0 +1,29 @@
+import test from 'ava'
+import {listFailedFiles} from './run-tests.ts'
+
+const isFile = (path: string) => ['test/access.test.ts', 'test/workers/archive.test.ts'].includes(path)
+
+const output = [
+  '  ✔ access › a row is read › twice',
+  '  ✘ [fail]: access › a role › a right is missing Rejected promise returned by test',
+  '  ✘ [fail]: workers › archive › the world ends Assertion failed',
+  ...['  ─', '', '  access › a role › a right is missing', '', '  ─', '', '  1 hook failed', '  1 test failed', ''],
+]
+
+test('the files of failed tests and hooks are listed once', t => {
+  t.deepEqual(listFailedFiles([...output, ''].join('\n'), isFile), ['test/access.test.ts', 'test/workers/archive.test.ts'])
+  t.deepEqual(listFailedFiles([output[1], ...output].join('\n'), isFile), ['test/access.test.ts', 'test/workers/archive.test.ts'])
+})
+
+test('no files are listed after any other error', t => {
+  for (const line of [
+    '  ✘ one exited due to SIGKILL',
+    '  ✘ 2 tests remaining in one',
+    '  ✘ Timed out while running tests',
+    '  ✘ [fail]: unknown › b',
+  ])
+    t.is(listFailedFiles([line, ...output].join('\n'), isFile), null, line)
+  for (const line of ['  1 uncaught exception', '  1 unhandled rejection', '  1 test remained pending after a timeout'])
+    t.is(listFailedFiles([...output, line].join('\n'), isFile), null, line)
+  t.is(listFailedFiles('  ─\n\n  4 tests passed\n', isFile), null)
+})

@@ -1,0 +1,55 @@
+import {spawn} from 'node:child_process'
+import fs from 'node:fs'
+import {stripVTControlCharacters} from 'node:util'
+
+const MOST_FILES = 12
+
+/**
+ * Runs every test. Files with a failed test run a second time, one after the other, because a busy machine can fail a test that has a time
+ * limit. A file that fails twice fails the run, and so does anything else than a failed test: a crash, a timeout, an uncaught error. With
+ * arguments, nothing runs twice.
+ */
+const runTests = async (given: string[]): Promise<number> => {
+  const first = await runAva(given)
+  const files = first.code === 0 || given.length > 0 ? null : listFailedFiles(first.output, file => fs.existsSync(file))
+  if (!files || files.length > MOST_FILES) return first.code
+  console.log(`\n  Failed beside other tests, run again alone:\n${files.map(file => `  - ${file}\n`).join('')}`)
+  const second = await runAva(['--serial', '--concurrency', '1', ...files])
+  if (second.code === 0) console.log(`\n  ${files.length} test files failed beside other tests and passed alone.`)
+  return second.code
+}
+
+/** Lists the files of failed tests and hooks from AVA's output. Returns null if AVA reported any other error. */
+export const listFailedFiles = (output: string, isFile: (path: string) => boolean): string[] | null => {
+  const lines = stripVTControlCharacters(output)
+    .split('\n')
+    .map(line => line.trim())
+  const summary = lines.slice(lines.findLastIndex(line => /^─+$/.test(line)) + 1).filter(line => line !== '')
+  if (summary.length === 0 || !summary.every(line => /^\d+ (test|hook)s? failed$/.test(line))) return null
+  const files = lines.filter(line => line.startsWith('✘')).map(line => fileOf(line, isFile))
+  return files.includes(null) ? null : [...new Set(files as string[])]
+}
+
+/** Finds the file of a line such as `✘ [fail]: workers › import-plans › the title`. A title may contain the separator too. */
+const fileOf = (line: string, isFile: (path: string) => boolean): string | null => {
+  const parts = /^✘ \[fail\]: (.+)$/.exec(line)?.[1]?.split(' › ') ?? []
+  const paths = parts.map((_, last) => `test/${parts.slice(0, last + 1).join('/')}.test.ts`)
+  return paths.find(isFile) ?? null
+}
+
+/** Runs AVA with its output copied to ours. */
+const runAva = (args: string[]) =>
+  new Promise<{code: number; output: string}>((resolve, reject) => {
+    const env = {...process.env, ...(process.stdout.isTTY && {FORCE_COLOR: '1'})}
+    const child = spawn('ava', args, {stdio: ['inherit', 'pipe', 'inherit'], env})
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      process.stdout.write(text)
+    })
+    process.on('SIGTERM', () => child.kill('SIGTERM'))
+    child.once('error', reject)
+    child.once('close', code => resolve({code: code ?? 1, output}))
+  })
+
+if (import.meta.main) process.exitCode = await runTests(process.argv.slice(2))

@@ -1,0 +1,148 @@
+import type {CrmRecord} from '../../../shared/crm/crm.ts'
+import {HOW} from '../../../sql/chain-rows.ts'
+import {listNotedFields} from '../../../sql/run-log.ts'
+import type {Context} from '../context.ts'
+import {isPlannedId} from '../dry-run/planned-ids.ts'
+import {formOf, readFormOf} from '../match/compare-values.ts'
+import type {ChainMatches} from '../match/match-rows.ts'
+import {readById} from '../match/read-by-id.ts'
+import {mayBeStale} from '../match/unchanged-records.ts'
+import type {CompiledFlow, EditRules, ImportRow} from '../model.ts'
+import {countUnchanged, logOutcome} from '../settle/log-entries.ts'
+import type {SettlementParts} from '../settle/settler.ts'
+import type {Op} from '../settle/verdict.ts'
+import {addEditQuestion, type ComparedUpdate, decideEdits, type EditedField} from './edit-questions.ts'
+import {markConfirmed} from './mark-written.ts'
+import type {WrittenValues} from './record-marks.ts'
+
+type Update = Op & {target: string}
+
+/**
+ * Compares updates with their records and with the values that were written last, and leaves out of each update what a person edited and
+ * what the record holds already. Adds rows with nothing to write, and rows with a question, to the settlement and returns them as `skipped`.
+ * Call it while the rows hold the locks of their records.
+ */
+export const keepEdits = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  updates: Op[],
+  {ours, settled}: {ours: ReadonlyMap<string, ChainMatches>; settled: SettlementParts},
+): Promise<{updates: Op[]; skipped: ImportRow[]}> => {
+  const {edits} = flow
+  // A record that a dry run would create has no edits.
+  const existing = updates.filter((op): op is Update => op.target !== null && !isPlannedId(op.target))
+  if (!edits || existing.length === 0) return {updates, skipped: []}
+  const isShared = ({row, target}: Update) => ours.get(row.matchKey?.toString('latin1') ?? '')?.records.includes(target) === true
+  const written = (await flow.marks?.list([...new Set(existing.map(({target}) => target))])) ?? new Map<string, WrittenValues>()
+  const records = await readRecords(ctx, flow, edits, existing, isShared)
+  const compared = existing.flatMap(op => {
+    const record = records.get(op.target)
+    // A record that is gone is updated all the same, so that the CRM says so.
+    return record ? [compareUpdate(edits, op, record, written.get(op.target))] : []
+  })
+  await decideEdits(ctx, flow, compared)
+  await forgetLogged(ctx, flow, compared)
+  const skipped = compared.filter(update =>
+    skipUpdate(ctx, flow, update, {settled, written: written.get(update.target), isShared: isShared(update)}),
+  )
+  const ended = new Set(skipped.map(({row}) => row))
+  return {updates: updates.filter(({row}) => !ended.has(row)), skipped: [...ended]}
+}
+
+/**
+ * Returns the records with the compared fields, by id. Records are read again if the values that were read with the match may be old: after
+ * writes by this chain or by another run, and if a value was cut or is missing.
+ */
+const readRecords = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  {fields}: EditRules,
+  updates: Update[],
+  isShared: (update: Update) => boolean,
+): Promise<Map<string, CrmRecord>> => {
+  const isStale = await mayBeStale(ctx, flow)
+  const records = new Map<string, CrmRecord>()
+  const unread = new Set<string>()
+  for (const update of updates) {
+    const {row, target} = update
+    const record = isStale || row.decided || isShared(update) ? undefined : row.known?.find(({id}) => id === target)
+    const compared = Object.keys(row.payload).flatMap(name => fields.get(name) ?? [])
+    if (record && compared.every(field => readFormOf(field, record[field.apiName]) !== undefined)) records.set(target, record)
+    else unread.add(target)
+  }
+  return new Map([...records, ...(await readById(ctx, flow, {ids: [...unread], fields: [...fields.keys()]}))])
+}
+
+const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written: WrittenValues | undefined): ComparedUpdate => {
+  const compared: ComparedUpdate = {...op, written: [], equal: [], kept: [], asked: [], logged: []}
+  for (const [name, value] of Object.entries(op.row.payload)) {
+    const field = edits.fields.get(name)
+    const choice = edits.choices.get(name)
+    const mine = field && formOf(field, value)
+    const theirs = field && readFormOf(field, record[name])
+    if (mine !== undefined && mine === theirs) compared.equal.push(name)
+    else if (mine === undefined || !choice) compared.written.push(name)
+    else {
+      const isAsWritten = theirs === undefined ? null : (written?.held(name, theirs) ?? null)
+      if (isAsWritten ?? edits.onUnknown === 'write') compared.written.push(name)
+      else if (isAsWritten === null || choice === 'keep') compared.kept.push(name)
+      else compared.asked.push({field: name, form: theirs!})
+    }
+  }
+  return compared
+}
+
+/** Leaves out kept edits that an earlier owner of the run already logged for a row that it left open. */
+const forgetLogged = async ({db, run}: Context, flow: CompiledFlow, compared: ComparedUpdate[]) => {
+  const open = compared.filter(({row, kept}) => row.counted !== null && kept.length > 0)
+  if (open.length === 0) return
+  const logged = await listNotedFields(db, {run: run.no, flow: flow.no, numbers: open.map(({row}) => row.number), phase: 'edit'})
+  const names = new Set(logged.map(({number, field}) => `${number} ${field}`))
+  for (const update of open) update.logged = update.kept.filter(field => names.has(`${update.row.number} ${field}`))
+}
+
+type SkipOptions = {settled: SettlementParts; written: WrittenValues | undefined; isShared: boolean}
+
+/**
+ * Reduces the row's payload to what is to be written. Returns true if the row ends here instead. Values that the record holds already stay
+ * in the payload if they may be about to change: in a repeated update, and after another row of the chain or an unanswered update.
+ */
+const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {settled, written, isShared}: SkipOptions): boolean => {
+  const {row, target, equal, kept, asked} = update
+  if (asked.length > 0) {
+    logSkip(flow, settled, update, {code: 'EDITED', message: sayEdited(asked)})
+    for (const edited of asked) addEditQuestion(ctx, flow, settled, update, edited)
+    return true
+  }
+  const unlogged = kept.filter(field => !update.logged.includes(field))
+  const isUncertain = isShared || row.decided !== null || ctx.lateUpdates.has(target)
+  const names = isUncertain ? [...update.written, ...equal] : update.written
+  if (names.length === 0 && (kept.length > 0 || flow.edits!.skipsUnchanged)) {
+    row.keptEdits = unlogged
+    if (kept.length > 0)
+      logSkip(flow, settled, update, {code: 'KEPT_EDIT', message: 'A person changed the values in the CRM, so they were kept'})
+    else {
+      logSkip(flow, settled, update, {code: 'UNCHANGED', message: 'The record already holds these values'})
+      countUnchanged(settled, flow)
+    }
+    const how = kept.length > 0 ? HOW.matched : HOW.unchanged
+    if (flow.isReferenced) settled.kept.push({module: flow.module.no, key: row.key, recordId: target, how, matchKey: row.matchKey})
+    markConfirmed(ctx, flow, settled, update, written)
+    return true
+  }
+  if (names.length > 0) {
+    const pick = (chosen: string[]) => Object.fromEntries(chosen.map(name => [name, row.payload[name]]))
+    row.confirmed = pick(equal.filter(name => !names.includes(name)))
+    row.payload = pick(Object.keys(row.payload).filter(name => names.includes(name)))
+  }
+  row.keptEdits = unlogged
+  return false
+}
+
+const sayEdited = (asked: EditedField[]) =>
+  `A person changed ${asked.map(({field}) => field).join(', ')} in the CRM: answer the run's questions, then retry it`
+
+const logSkip = (flow: CompiledFlow, settled: SettlementParts, {row, target}: Update, said: {code: string; message: string}) => {
+  logOutcome({flow, settled}, row, 'skipped', {...said, recordId: target, attempt: row.attempt})
+  if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
+}

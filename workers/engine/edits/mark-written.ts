@@ -1,0 +1,42 @@
+import type {Context} from '../context.ts'
+import type {CompiledFlow, ImportRow} from '../model.ts'
+import type {SettlementParts} from '../settle/settler.ts'
+import type {WrittenValues} from './record-marks.ts'
+
+type MarkedFlow = Pick<CompiledFlow, 'module' | 'marks'>
+
+/**
+ * Adds to the settlement what the row's record holds now. `isSure`: false if the update was not answered, so that the record may still hold
+ * its older values.
+ */
+export const markWritten = (
+  {flow, settled}: {flow: MarkedFlow; settled: SettlementParts},
+  {key, payload, confirmed}: Pick<ImportRow, 'key' | 'payload' | 'confirmed'>,
+  recordId: string,
+  isSure = true,
+) => {
+  if (!flow.marks) return
+  const {no: module, apiName} = flow.module
+  const marks = flow.marks.pack(recordId, {...confirmed, ...payload})
+  settled.marked.push({key, moduleNo: module, module: apiName, recordId, marks, isSure})
+}
+
+/** Days after which the marks of a record are stored again although they are the same, so that retention does not delete them. */
+const refreshDays = 7
+
+/** Adds to the settlement that a record, which is not written, holds these values. Adds nothing if its marks say so already. */
+export const markConfirmed = (
+  ctx: Pick<Context, 'run'>,
+  flow: CompiledFlow,
+  settled: SettlementParts,
+  {row: {key, payload}, target, equal}: {row: ImportRow; target: string; equal: string[]},
+  written: WrittenValues | undefined,
+) => {
+  if (!flow.marks || ctx.run.dryRun) return
+  const values = Object.fromEntries(equal.map(name => [name, payload[name]]))
+  const marks = flow.marks.pack(target, values)
+  const isKnown = written?.includes(marks) ?? marks.length === 0
+  if (isKnown && (written?.days ?? 0) < refreshDays) return
+  const {no: moduleNo, apiName: module} = flow.module
+  settled.marked.push({key, moduleNo, module, recordId: target, marks, isSure: true})
+}

@@ -1,0 +1,104 @@
+import {createHmac, randomBytes} from 'node:crypto'
+import {keySealingOf} from '../../../shared/mapping/edit-marks/reseal.ts'
+import {open, seal} from '../../../shared/security/secrets.ts'
+import {keepWrittenModule, listMarks, listWrittenModules} from '../../../sql/written-records.ts'
+import type {Context} from '../context.ts'
+import {formOf, isComparable} from '../match/compare-values.ts'
+import type {CompiledFlow, FlowField} from '../model.ts'
+
+type Values = Record<string, unknown>
+
+/** The values that a record held when Lading wrote or confirmed them last. `days`: since then. */
+export type WrittenValues = {
+  days: number
+  /** Whether the field held the value of this form. Null if no value of the field is known. */
+  held(field: string, form: string): boolean | null
+  /** Whether these packed marks are stored, and no other marks of their fields. */
+  includes(marks: Buffer): boolean
+}
+
+/** The marks of one module's records. A mark is a keyed digest, so no value can be read from it. */
+export type ModuleMarks = {
+  list(recordIds: string[]): Promise<Map<string, WrittenValues>>
+  /** Returns the marks of a record with these values, in the format of `written_records`. Values that cannot be compared are left out. */
+  pack(recordId: string, values: Values): Buffer
+}
+
+type MarkedFlow = Pick<CompiledFlow, 'module' | 'mappings' | 'parent' | 'edits' | 'subform'> & {marks?: ModuleMarks | null}
+
+/**
+ * Opens the marks of the modules that these flows write, for each module with marks and each flow that keeps edits. So an import that
+ * overwrites edits stores what it wrote too, and its values do not look like edits later. A dry run stores nothing.
+ */
+export const openMarks = async (ctx: Pick<Context, 'connection' | 'config' | 'db' | 'hot' | 'run'>, flows: MarkedFlow[]): Promise<void> => {
+  const {org, id: connector} = ctx.connection.connector
+  const marked = new Set(await listWrittenModules(ctx.db, {org, connector}))
+  const needing = flows.filter(({edits, subform, module}) => !subform && (marked.has(module.apiName) || (edits && !ctx.run.dryRun)))
+  for (const [module, of] of Map.groupBy(needing, ({module}) => module.apiName)) {
+    const fields = new Map(of.flatMap(listWritten).map(field => [field.apiName, field]))
+    const marks = await openModuleMarks(ctx, {org, connector, module}, fields)
+    for (const flow of of) flow.marks = marks
+  }
+}
+
+const listWritten = ({module, mappings, parent}: MarkedFlow): FlowField[] =>
+  [...mappings.map(({field}) => field), ...module.fields.filter(({apiName}) => apiName === parent?.field)].filter(isComparable)
+
+type ModuleRef = {org: string; connector: string; module: string}
+
+const openModuleMarks = async (
+  {config, db, hot}: Pick<Context, 'config' | 'db' | 'hot'>,
+  at: ModuleRef,
+  fields: ReadonlyMap<string, FlowField>,
+): Promise<ModuleMarks> => {
+  const [ring, place] = [config.SECRETS_KEYS, keySealingOf(at)]
+  const keySealed = seal(ring, randomBytes(32).toString('hex'), place)
+  const kept = await keepWrittenModule(db, {...at, keySealed, fields: [...fields.keys()]})
+  const key = Buffer.from(open(ring, kept.keySealed, place), 'hex')
+  const numbers = new Map(kept.fields.map((field, index) => [field, index + 1]))
+  const digestOf = (recordId: string, no: number, form: string) =>
+    createHmac('sha256', key).update(`${recordId} ${no} ${form}`).digest('binary').slice(0, digestBytes)
+  return {
+    async list(records) {
+      const found = await listMarks(hot, {...at, records})
+      return new Map(
+        found.map(({recordId, marks, days}) => {
+          const digests = unpack(marks)
+          const held = (field: string, form: string) => {
+            const no = numbers.get(field)
+            const known = no === undefined ? undefined : digests.get(no)
+            return known ? known.includes(digestOf(recordId, no!, form)) : null
+          }
+          const includes = (fresh: Buffer) =>
+            unpack(fresh)
+              .entries()
+              .every(([no, given]) => digests.get(no)?.join() === given.join())
+          return [recordId, {days, held, includes}]
+        }),
+      )
+    },
+    pack: (recordId, values) => {
+      const marks = Object.entries(values).flatMap(([name, value]) => {
+        const field = fields.get(name)
+        const form = field && formOf(field, value)
+        if (form === undefined) return []
+        const no = numbers.get(name)!
+        return [String.fromCharCode(no >> 8, no & 255) + digestOf(recordId, no, form)]
+      })
+      return Buffer.from(marks.sort().join(''), 'latin1')
+    },
+  }
+}
+
+/** The bytes of a mark: the number of its field, then the beginning of a digest. */
+const [numberBytes, digestBytes] = [2, 6]
+
+const unpack = (marks: Buffer): Map<number, string[]> => {
+  const digests = new Map<number, string[]>()
+  for (let at = 0; at < marks.length; at += numberBytes + digestBytes) {
+    const no = marks.readUInt16BE(at)
+    const digest = marks.toString('latin1', at + numberBytes, at + numberBytes + digestBytes)
+    digests.set(no, [...(digests.get(no) ?? []), digest])
+  }
+  return digests
+}

@@ -1,0 +1,65 @@
+import {filteredAt} from '../../../sql/run-log.ts'
+import type {UnmappedCells} from '../../../sql/unmapped-cells.ts'
+import type {CompiledFlow, ImportRow} from '../model.ts'
+import type {RowWindow} from './window.ts'
+
+type CursorPosition = {flow: number; lowWater: number}
+type CountedPosition = CursorPosition & {counts?: Map<number, number>; unmapped?: UnmappedCells[]}
+type MappedRow = Pick<ImportRow, 'number' | 'unmapped'>
+
+/**
+ * What a pass counts by row, apart from outcomes: the rows that the flow's filter excludes, which get no log entry, and cells without an
+ * entry in a value map. The settlement that moves the low-water mark past a row counts it. After a takeover, rows below the mark are already
+ * counted, and rows above it are composed again.
+ */
+export type PassCounts = {
+  holdBack(number: number): void
+  /** Notes the unmapped cells of a composed row. Rows below the mark at which the pass began are already counted. */
+  noteUnmapped(row: MappedRow): void
+  /** Removes the excluded rows from the window. */
+  leave(window: RowWindow): void
+  /** Returns the mark with the counts of the rows that it passes. Each row is counted once. */
+  withCounts(mark: CursorPosition): CountedPosition
+  /** Whether some rows are not counted yet. */
+  isOpen(): boolean
+}
+
+export const openPassCounts = (flow: Pick<CompiledFlow, 'no' | 'module'>, lowWater: number): PassCounts => {
+  let entered: number[] = []
+  let open: number[] = []
+  let mapped: MappedRow[] = []
+  return {
+    holdBack: number => entered.push(number),
+    noteUnmapped({number, unmapped}) {
+      if (unmapped && number > lowWater) mapped.push({number, unmapped})
+    },
+    leave(window) {
+      for (const number of entered) window.leave(number)
+      open = open.concat(entered)
+      entered = []
+    },
+    withCounts(mark) {
+      if (open.length + mapped.length === 0) return mark
+      const above = open.filter(number => number > mark.lowWater)
+      const passed = open.length - above.length
+      open = above
+      const counted = openUnmappedCount(flow)
+      counted.add(mapped.filter(({number}) => number <= mark.lowWater))
+      const unmapped = counted.list()
+      mapped = mapped.filter(({number}) => number > mark.lowWater)
+      return {...mark, ...(passed > 0 && {counts: new Map([[filteredAt(flow.module.no), passed]])}), ...(unmapped.length > 0 && {unmapped})}
+    },
+    isOpen: () => open.length + mapped.length > 0,
+  }
+}
+
+/** Counts unmapped cells by field. */
+export const openUnmappedCount = ({no}: Pick<CompiledFlow, 'no'>) => {
+  const cells = new Map<string, number>()
+  return {
+    add(rows: readonly Pick<MappedRow, 'unmapped'>[]) {
+      for (const {unmapped = []} of rows) for (const field of unmapped) cells.set(field, (cells.get(field) ?? 0) + 1)
+    },
+    list: (): UnmappedCells[] => [...cells].map(([field, count]) => ({flow: no, field, cells: count})),
+  }
+}
