@@ -70,7 +70,11 @@ export const Run = Answer({
   mayExistTwice: Count('Rows whose record may exist twice, because a create was unanswered and a later one succeeded'),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
   keptEdits: Count('Values that were not written, because a person had changed them in the CRM'),
-  creditsSaved: Count('CRM credits that the updates of unchanged rows would have cost. Null: the destination counts no credits').nullable(),
+  creditsSaved: z
+    .int()
+    .nonnegative()
+    .nullable()
+    .describe('CRM credits that the updates of unchanged rows would have cost. Null: the destination counts no credits'),
   unmapped: z
     .array(
       Answer({
