@@ -1,18 +1,13 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {groundOfImport} from './ground.ts'
 
 const Ground = z.object({ground: z.string(), at: z.string()})
 
 /** Returns the current time, and a digest of all inputs of a check except the CRM's fields. */
 export const findGround = (db: Db, importNo: number) =>
   db.one(sql.type(Ground)`
-    select lading_now() as at, md5(jsonb_build_array(
-      i.flows,
-      (select jsonb_agg(jsonb_build_array(s.id, s.version) order by s.source_no) from sources s where s.import_no = i.import_no),
-      (select jsonb_agg(jsonb_build_array(l.id, l.version_no) order by l.id) from libraries l where l.org_id = i.org_id),
-      (select expression_context from org_settings where org_settings.org_id = i.org_id),
-      (select plan_version_id from org_plans p where p.org_id = i.org_id)
-    )::text) as ground
+    select lading_now() as at, ${groundOfImport} as ground
     from imports i where i.import_no = ${importNo}`)
 
 const Check = z.object({

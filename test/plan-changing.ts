@@ -4,7 +4,7 @@ import {findBillingAccount} from '../sql/billing-accounts.ts'
 import {sql} from '../sql/database.ts'
 import {type Billing, seedSubscription} from './billing.ts'
 import {ok} from './importing.ts'
-import type {Entry} from './simulators/payment/simulator.ts'
+import type {Entry} from './simulators/payment/state.ts'
 
 export type PlanKey = 'team' | 'business' | 'enterprise'
 export type Interval = 'month' | 'year'

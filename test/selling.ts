@@ -2,7 +2,7 @@ import type {Stripe} from 'stripe'
 import {keepAccount, keepCustomer} from '../sql/billing-accounts.ts'
 import type {Deployment, Options, StartedParts} from './deployment.ts'
 import {ok} from './importing.ts'
-import {checkAnswer} from './simulators/payment/answers-check.ts'
+import {checkAnswer} from './simulators/payment/schemas.ts'
 import {type PaymentSimulator, startPayment} from './simulators/payment.ts'
 import {sdk} from './simulators/payment-caller.ts'
 

@@ -87,6 +87,12 @@ export const Run = Answer({
       'Cells whose value has no entry in the value map of the field, up to the last row that is done. Inherited rows are not counted',
     ),
   questions: Count('Questions for people. Rows wait for the answers'),
+  stale: z
+    .boolean()
+    .nullable()
+    .describe(
+      'Whether the plan of an ended dry run is out of date: files, flows, libraries, settings or the plan of the org changed. Null: not known',
+    ),
   progress: progress.nullable().describe('Progress. Null for an external run, whose total is not known'),
   stop: Stop.nullable().describe('Why it stopped. Null: it was not stopped'),
   pause: Answer({code: z.string().describe('The reason, for programs'), message: z.string().describe('The reason, in words')})

@@ -100,7 +100,8 @@ export const meanings: Record<Code, string> = {
   UNKNOWN_FIELDS: 'Some modules or fields do not exist in the CRM. Correct them, or run a discovery.',
   RUN_USED: 'The run was already started by another engine. Authorise a new run.',
   RUN_RETRIED: 'The run has already been retried. Retry the later run.',
-  SNAPSHOT_CHANGED: 'The files or flows differ from those of the run to retry. Restore them, or start a new run.',
+  SNAPSHOT_CHANGED:
+    'The files or flows differ from those of the run to retry. Restore them, or correct failed.csv of the run and import it.',
   LEASE_LOST: 'The lease of the run expired. Acquire it again to continue.',
   WRITES_PAUSED: 'Writing through the connection is paused. Ask an admin to resume it.',
   NOT_OFFERED: 'This kind of connection does not support that.',

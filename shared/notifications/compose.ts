@@ -25,11 +25,12 @@ const readEnd = async (db: Db, {org, run: runId}: {org: string; run: string}) =>
   const found = await findOrgRun(db, {org, runId}).catch(nullIfGone)
   if (!found) return null
   const {run} = found
-  const {connectorId, engine, dryRun, rowsWritten, overageRows, counts, startedAt, endedAt} = describeRun(found)
+  const {connectorId, engine, dryRun, rowsWritten, overageRows, counts, unchanged, questions, startedAt, endedAt} = describeRun(found)
   const ties = await findRunTies(db, run.no)
   return {
     ...{import: found.importId, run: runId, schedule: ties.schedule, template: ties.template, connection: connectorId, engine, dryRun},
-    ...{state: run.stop ? 'stopped' : 'done', stop: run.stop?.stopped ?? null, rowsWritten, overageRows, counts, startedAt, endedAt},
+    ...{state: run.stop ? 'stopped' : 'done', stop: run.stop?.stopped ?? null, rowsWritten, overageRows, counts},
+    ...{unchanged, questions, startedAt, endedAt},
   }
 }
 

@@ -19,10 +19,7 @@ export const writeLetter = ({orgName, body, publicUrl}: LetterInput): {subject: 
 }
 
 const sentenceOf = ({type, data}: Body): string => {
-  if (type === 'run.ended') {
-    const what = data.dryRun ? 'A dry run' : 'An import'
-    return `${what} ${data.state === 'stopped' ? 'was stopped' : 'has ended'}: ${totalOf(data)}`
-  }
+  if (type === 'run.ended') return `${data.dryRun ? 'A dry run' : 'An import'} ${endOf(data)}: ${inWords(totalsOf(data))}`
   if (type === 'usage.rows') return `${data.percent} % of the rows of this period are used`
   if (type === 'usage.credits') return `${data.percent} % of the AI credits included in this period are used`
   return SENTENCES[type] ?? `Notification: ${type}`
@@ -45,11 +42,27 @@ const SENTENCES: Record<string, string> = {
 
 type Counts = Record<string, Record<string, number>>
 
-const totalOf = ({counts}: About) => {
+/** Says what became of a run. It decides as the clients do in `api/clients/run-state.ts`, which a test compares. */
+const endOf = (data: About): string => {
+  const {failed = 0, refused = 0, unanswered = 0, ...others} = totalsOf(data)
+  const attention = failed + refused + unanswered
+  const {created = 0, updated = 0, inherited = 0, planned = 0} = others
+  const done = created + updated + inherited + planned
+  const questions = Number(data.questions ?? 0)
+  if (data.stop && !(data.dryRun && data.stop === 'LIMIT_ROWS_PER_RUN')) return stops[String(data.stop)] ?? 'was stopped'
+  if (questions > 0) return `needs your answer to ${questions} ${questions === 1 ? 'question' : 'questions'}`
+  if (attention === 0) return done > 0 ? 'is complete' : 'has ended and wrote nothing'
+  if (done + Number(data.unchanged ?? 0) + unanswered === 0) return 'failed'
+  return `has ended, and ${attention} ${attention === 1 ? 'row needs' : 'rows need'} attention`
+}
+
+const stops: Record<string, string> = {CANCELLED: 'was cancelled', ENGINE_FAILED: 'failed'}
+
+const totalsOf = ({counts}: About): Record<string, number> => {
   const total: Record<string, number> = {}
   for (const module of Object.values((counts ?? {}) as Counts))
     for (const [outcome, count] of Object.entries(module)) total[outcome] = (total[outcome] ?? 0) + count
-  return inWords(total)
+  return total
 }
 
 const countsOf = ({counts}: About) => Object.entries((counts ?? {}) as Counts).map(([module, of]) => `${module}: ${inWords(of)}`)

@@ -33,6 +33,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     keptEdits: sumOf(run, isKeptEditsAt),
     creditsSaved: countsCredits(run.connectorKind) ? Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit) : null,
     questions: run.questions,
+    stale: run.stale,
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,
     pause: run.pause,

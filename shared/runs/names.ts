@@ -84,5 +84,8 @@ const parseStored = ({format, document}: {format: number; document: unknown}): S
   const {success, data} = Snapshot.safeParse(document)
   return success
     ? data
-    : new Refusal('UNREADABLE', 'The settings this run was started with can no longer be read. Its log is still available. Start a new run')
+    : new Refusal(
+        'UNREADABLE',
+        'The settings this run was started with can no longer be read. Its log is still available: import only the rows that it does not list as written',
+      )
 }

@@ -31,7 +31,7 @@ test('failed rows are shown with their reasons, corrected in the file and the ma
   assert.equal(failed.length, 8)
   await mendMapping(page)
   await person.retryRows(page)
-  await person.runEnded(page, /^Done: some rows were not written$/)
+  await person.runEnded(page, /^Imported, 8 need attention$/)
   await person.assertAccount(page, '3 created + 32 already written + 4 failed + 1 refused = 40 rows')
   await mendFile(page, await person.download(page, /^Download failed\.csv/))
   assertEachOnce()
@@ -72,7 +72,7 @@ const takeColumns = async (page: Page) => {
 }
 
 const readWhy = async (page: Page) => {
-  await person.runEnded(page, /^Done: some rows were not written$/)
+  await person.runEnded(page, /^Imported, 5 need attention$/)
   await person.assertAccount(page, '32 created + 7 failed + 1 refused = 40 rows')
   await page.locator('.run-reasons li').nth(3).waitFor()
   const reasons = await page.locator('.run-reasons li').allInnerTexts()
@@ -117,7 +117,7 @@ const mendFile = async (page: Page, failed: person.Row[]) => {
   await person.saveMapping(page)
   await person.stepTo(page, 'Run')
   await person.writeRows(page)
-  await person.runEnded(page, /^Done: no rows failed$/)
+  await person.runEnded(page, /^Imported$/)
   await person.assertAccount(page, '5 created = 5 rows')
 }
 
@@ -168,7 +168,7 @@ test('a row that matches several records is asked about, and a retry writes to t
   await page.getByRole('button', {name: 'Save 1 answer'}).click()
   await page.getByText('Retry the run to write').waitFor()
   await person.retryRows(page)
-  await person.runEnded(page, /^Done: no rows failed$/)
+  await person.runEnded(page, /^Imported$/)
   await person.assertAccount(page, '1 updated + 1 already written = 2 rows')
   const phoneOf = (entry: unknown) => here.world.crm.record('other', 'Leads', idOf(entry))?.Phone ?? null
   assert.deepEqual([phoneOf(older), phoneOf(newer)], [null, '+49 40 555 010'])

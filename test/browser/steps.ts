@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import {readFile} from 'node:fs/promises'
+import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
 import {parse} from 'csv-parse/sync'
 import type {Locator, Page} from 'playwright-core'
 import {allow, settled, type Visitor} from './stage.ts'
@@ -23,6 +25,21 @@ export const makeImport = async (page: Page, name: string): Promise<void> => {
   await page.getByLabel('Name').fill(name)
   await page.getByRole('button', {name: 'Create import'}).click()
   await page.getByRole('heading', {level: 1, name: 'Files'}).waitFor()
+}
+
+/** Drops a file with the events that a browser sends, and waits until it was read. */
+export const dropFile = async (page: Page, onto: Locator, name: string, text: string): Promise<void> => {
+  const directory = await mkdtemp(join(tmpdir(), 'lading-drop-'))
+  await writeFile(join(directory, name), text)
+  const {x, y, width, height} = (await onto.boundingBox())!
+  const session = await page.context().newCDPSession(page)
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const) {
+    const data = {items: [], files: [join(directory, name)], dragOperationsMask: 1}
+    await session.send('Input.dispatchDragEvent', {type, x: x + width / 2, y: y + height / 2, data})
+  }
+  await session.detach()
+  await sourceCard(page, name).waitFor()
+  await rm(directory, {recursive: true})
 }
 
 /** Chooses a file in the file dialog, and waits until it was read. */
@@ -101,10 +118,10 @@ export const tryRows = async (page: Page): Promise<void> => {
 
 /** Starts a run and confirms it. */
 export const writeRows = async (page: Page): Promise<void> => {
-  await page.getByRole('button', {name: /^Write [\d,]+ rows? to /}).click()
+  await page.getByRole('button', {name: /^Import (up to )?[\d,]+ rows?$/}).click()
   await page
     .getByRole('dialog')
-    .getByRole('button', {name: /^Write [\d,]+ rows? to /})
+    .getByRole('button', {name: /^Import (up to )?[\d,]+ rows?$/})
     .click()
 }
 

@@ -30,7 +30,7 @@ test('a workbook of two sheets is imported into two modules, and its template im
   await saveTemplate(page)
   await person.stepTo(page, 'Run')
   await person.writeRows(page)
-  await person.runEnded(page, /^Done: no rows failed$/)
+  await person.runEnded(page, /^Imported$/)
   await person.assertAccount(page, '5 created = 5 rows')
   await importWithTemplate(page, await book('april.xlsx', april.companies, april.people))
   assertWritten()
@@ -104,7 +104,7 @@ const importWithTemplate = async (page: Page, file: person.ChooseFileInput) => {
   await slots.getByText('file needed').first().waitFor({state: 'detached'})
   await person.stepTo(page, 'Run')
   await person.writeRows(page)
-  await person.runEnded(page, /^Done: no rows failed$/)
+  await person.runEnded(page, /^Imported$/)
   await person.assertAccount(page, '2 created + 1 updated = 3 rows')
 }
 

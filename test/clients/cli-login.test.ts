@@ -1,5 +1,7 @@
+import {once} from 'node:events'
 import {readFileSync, statSync, writeFileSync} from 'node:fs'
 import {request} from 'node:http'
+import {connect} from 'node:net'
 import {join} from 'node:path'
 import test from 'ava'
 import {signId} from '../../shared/accounts/signed.ts'
@@ -68,6 +70,20 @@ test('a browser sign-in hands the session to the waiting command on this machine
   const gone = await home.run(['whoami', '--server', house.url])
   t.is(gone.code, 5)
   t.regex(gone.err, /Sign in with: lading login --server http/)
+})
+
+test('a login ends at once, although the browser holds a spare connection open', async t => {
+  const home = openHome()
+  const started = home.start(['login', '--no-browser', '--server', house.url])
+  const url = new URL(/ {2}(http\S+)/.exec(await until(started.err, text => text.includes('Waiting')))![1]!)
+  const [port, state] = [Number(url.searchParams.get('port')), url.searchParams.get('state')!]
+  const spare = connect(port, '127.0.0.1')
+  await once(spare, 'connect')
+  const cut = once(spare, 'close')
+  const done = await post(port, {state, token: await house.signIn()})
+  t.regex(done.text, /You can close this window/, 'the whole page arrives')
+  t.is((await started.ended).code, 0)
+  await cut
 })
 
 test('the sign-in page accepts only local ports and valid states, and echoes no other input', async t => {

@@ -15,6 +15,7 @@ import {
   unusedColumns,
 } from '../../api/clients/widget/imports/flows.ts'
 import type {CheckProblem, Flow, Source} from '../../api/clients/widget/imports/import.ts'
+import {nameImport} from '../../api/clients/widget/imports/import-name.ts'
 import {acceptAll, choicesFor, type Proposal, sureProposals, takeColumn, usualMappings} from '../../api/clients/widget/imports/proposal.ts'
 import {kindsOf, readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
 import {sampleOf} from '../../api/clients/widget/imports/sample.ts'
@@ -273,6 +274,17 @@ test('each step of an import shows its state', t => {
   }
   t.deepEqual(states(later).slice(3), ['todo', 'todo', 'busy', 'todo'])
   t.is(stepsOf({import: ready, checks, runs: null})[1]!.said, '1 question')
+  const tried = (stale: boolean) => stepsOf({import: ready, checks, runs: [{...run, dryRun: true, stale}]})[4]!
+  t.like(tried(false), {key: 'try', state: 'done'})
+  t.like(tried(true), {key: 'try', state: 'todo', said: 'out of date'}, 'the file or the mapping changed since the dry run')
+})
+
+test('a dropped import is named after its files', t => {
+  const named = (...names: string[]) => nameImport(names.map(name => ({name})))
+  t.is(named('Leads Lisbon fair.xlsx'), 'Leads Lisbon fair')
+  t.is(named('orders.v2.CSV', 'lines.csv', 'notes.tsv'), 'orders.v2 and 2 more')
+  t.is(named('.csv'), '.csv')
+  t.is(named(`${'x'.repeat(300)}.csv`, 'b.csv').length, 200, 'the server takes at most 200 characters')
 })
 
 test('a sample of a file always fits the limits of the server', t => {

@@ -130,7 +130,7 @@ test('a run event changes only its fields, and an end event replaces the run', t
 test('a run shows its state, its kind and its row range', t => {
   t.is(sayState(run({stop: {stopped: 'CANCELLED', message: ''}})).word, 'Cancelled')
   t.is(sayState(run({stop: {stopped: 'GRANT_ENDED', message: ''}})).word, 'Stopped')
-  t.is(sayState(run({dryRun: true, stop: {stopped: 'LIMIT_ROWS_PER_RUN', message: ''}})).word, 'Done')
+  t.is(sayState(run({dryRun: true, counts: {A: {planned: 1}}, stop: {stopped: 'LIMIT_ROWS_PER_RUN', message: ''}})).word, 'Previewed')
   t.is(sayState(run({state: 'writing', stop: {stopped: 'CANCELLED', message: ''}})).word, 'Stopping')
   t.is(kindOf(run({retryOf: 'run_0'})), 'Retry')
   t.is(sayRange({from: 5}), 'from row 5')

@@ -2,7 +2,7 @@ import {createServer} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import type {ExecutionContext} from 'ava'
 import {Stripe} from 'stripe'
-import {checkAnswer} from './payment/answers-check.ts'
+import {checkAnswer} from './payment/schemas.ts'
 import {type PaymentOptions, type PaymentSimulator, startPayment} from './payment.ts'
 
 export type Payment = {payment: PaymentSimulator; stripe: Stripe}

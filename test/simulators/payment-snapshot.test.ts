@@ -2,7 +2,7 @@ import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import test, {type ExecutionContext} from 'ava'
-import {openSnapshot} from './payment/snapshot.ts'
+import {openSnapshot} from './payment/store.ts'
 import {addCustomer, openPayment, openShop, subscribe} from './payment-caller.ts'
 
 const fileFor = (t: ExecutionContext) => {

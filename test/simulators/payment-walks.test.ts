@@ -1,8 +1,8 @@
 import test from 'ava'
 import fc from 'fast-check'
 import {Stripe} from 'stripe'
-import type {Behaviour} from './payment/cards.ts'
-import {Refusal} from './payment/refusals.ts'
+import type {Behaviour} from './payment/customers.ts'
+import {Refusal} from './payment/wire.ts'
 import {addCustomer, openPayment, openShop, type Payment, type Shop, subscribe} from './payment-caller.ts'
 
 const day = 24 * 3600

@@ -1,8 +1,10 @@
 import type {AddressInfo} from 'node:net'
-import {runAlone} from './payment/command-line.ts'
+import {parseArgs} from 'node:util'
 import {openServer, type ServerOptions} from './payment/server.ts'
 import {createSimulator, type Simulator} from './payment/simulator.ts'
-import type {SimulatorStateOptions} from './payment/simulator-state.ts'
+import type {SimulatorStateOptions} from './payment/state.ts'
+import {openSnapshot} from './payment/store.ts'
+import {definedOf} from './payment/wire.ts'
 
 export type PaymentOptions = SimulatorStateOptions & Partial<ServerOptions>
 
@@ -27,4 +29,66 @@ export const startPayment = async ({host = '127.0.0.1', port = 0, check, ...opti
   return Object.assign(standIn, {url: standIn.world.baseUrl, port: address.port, stop})
 }
 
-if (import.meta.main) await runAlone(startPayment)
+const usage = `node test/simulators/payment.ts [--port 4020] [--host 127.0.0.1] [--seed TEXT] [--at INSTANT] [--key sk_test_…]
+  [--webhook URL]... [--webhook-secret whsec_…] [--snapshot FILE] [--live]`
+
+const tickMs = 1000
+
+/** The stand-in as a process: prints its address and webhook secrets, ends on SIGTERM and SIGINT. */
+const runAlone = async () => {
+  const options = readOptions(process.argv.slice(2))
+  if (!options) {
+    console.error(usage)
+    process.exitCode = 2
+    return
+  }
+  const {webhooks, snapshot: file, isLive, ...rest} = options
+  const payment = await startPayment(isLive ? {...rest, at: 0, signedAt: wallClock} : rest)
+  const snapshot = file === undefined ? null : openSnapshot(payment, file)
+  console.log(payment.url)
+  // Endpoints of an earlier start may have another address.
+  for (const {id} of payment.all('webhook_endpoint')) payment.world.store.drop('webhook_endpoint', id)
+  for (const url of webhooks) console.log(`${url} ${payment.addEndpoint(url).secret}`)
+  if (isLive) live(payment)
+  const end = () => {
+    snapshot?.close()
+    void payment.stop().then(() => process.exit(0))
+  }
+  process.once('SIGTERM', end)
+  process.once('SIGINT', end)
+}
+
+const wallClock = () => Math.floor(Date.now() / 1000)
+
+/** Follows the real time, unless it was moved ahead; actions that fell due while it was off are executed. */
+const live = (payment: PaymentSimulator) => {
+  const tick = async () => {
+    if (payment.now() < wallClock()) await payment.advanceTo(wallClock())
+    setTimeout(tick, tickMs).unref()
+  }
+  void tick()
+}
+
+const text = {type: 'string'} as const
+
+const readOptions = (args: string[]) => {
+  try {
+    const {values} = parseArgs({
+      args,
+      options: {
+        port: {...text, default: '4020'},
+        host: {...text, default: '127.0.0.1'},
+        ...{seed: text, at: text, key: text, 'webhook-secret': text, snapshot: text},
+        webhook: {...text, multiple: true, default: []},
+        live: {type: 'boolean', default: false},
+      },
+    })
+    const {port, host, seed, at, key: secretKey, webhook: webhooks, 'webhook-secret': webhookSecret, snapshot, live: isLive} = values
+    return {port: Number(port), host, webhooks, snapshot, isLive, ...definedOf({seed, at, secretKey, webhookSecret})}
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    return null
+  }
+}
+
+if (import.meta.main) await runAlone()

@@ -1,4 +1,5 @@
 import type {Json} from '../http.ts'
+import {describeRunState} from '../run-state.ts'
 import {EXIT} from './exit-codes.ts'
 import type {Output} from './output.ts'
 import {clean, count, duration, plural} from './phrases.ts'
@@ -23,9 +24,10 @@ export const describeEnding = (out: Output, run: Json): string[] => {
   const {counts, stop, dryRun, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
   const what = dryRun ? 'The dry run' : 'The run'
+  const {word, tone} = describeRunState(run as Parameters<typeof describeRunState>[0], count)
   const head = stop
     ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
-    : `${out.style('bold', `${what} ended`)} after ${duration(seconds)}`
+    : `${out.style(['bold', TONES[tone]], word)} after ${duration(seconds)}`
   return [
     head,
     ...countLines(out, counts),
@@ -35,6 +37,8 @@ export const describeEnding = (out: Output, run: Json): string[] => {
     ...nextLines(out, run, id),
   ]
 }
+
+const TONES = {neutral: 'dim', info: 'cyan', good: 'green', warning: 'yellow', bad: 'red'} as const
 
 const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
   created: 'green',

@@ -109,6 +109,7 @@ const NEXT: Record<string, string> = {
   IMPORT_NOT_FOUND: 'List imports with: lading runs',
   RUN_NOT_FOUND: 'List runs with: lading runs',
   IMPORT_RUNNING: 'Wait for the active run with `lading watch RUN`, or cancel it with `lading cancel RUN`',
+  SNAPSHOT_CHANGED: 'Save the failed rows with `lading results RUN --failed -o failed.csv`, correct them, then import that file',
   DRY_RUN: 'A dry run has a plan instead: lading results RUN --plan',
   NOT_A_DRY_RUN: 'This run has results instead: lading results RUN',
   SOURCE_REQUIRED: 'Choose a file with --source. The error lists them',

@@ -15,8 +15,9 @@ export const listenForSession = async (state: string, {signal, timeoutMs}: {sign
   const server = createServer((request, response) => {
     take(request, state, (server.address() as AddressInfo).port).then(
       taken => {
+        // The browser must have the whole page before `close` cuts its connection.
+        if (taken !== null) response.once('close', () => resolve(taken))
         answer(response, taken === null ? 403 : 200, taken === null ? REFUSED : DONE)
-        if (taken !== null) resolve(taken)
       },
       () => answer(response, 400, REFUSED),
     )
@@ -32,7 +33,8 @@ export const listenForSession = async (state: string, {signal, timeoutMs}: {sign
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
     server.close()
-    server.closeIdleConnections()
+    // Browsers open spare connections and keep them for minutes. Each would keep the command alive.
+    server.closeAllConnections()
   }
   token.catch(() => {}).finally(close)
   return {port: (server.address() as AddressInfo).port, token, close}

@@ -5,6 +5,7 @@ import {clean, count} from '../cli/phrases.ts'
 import {runProgress, sumCounts} from '../cli/progress.ts'
 import type {Cli, Session} from '../cli/session.ts'
 import type {Json} from '../http.ts'
+import {describeRunState} from '../run-state.ts'
 
 const mostAtOnce = 5
 
@@ -76,8 +77,12 @@ const showRun = async ({out}: Cli, {client, path}: Session, id: string) => {
 
 const kindOf = ({dryRun, retryOf}: Json) => (dryRun ? 'dry run' : retryOf ? 'retry' : 'run')
 
-/** Returns the state of a run, or its stop code. */
-const stateOf = (run: Json): string | null => run && (run.stop ? `stopped (${run.stop.stopped})` : run.state)
+/** Returns the state of a run, with its stop code. */
+const stateOf = (run: Json): string | null => {
+  if (!run) return null
+  const {word} = describeRunState(run, count)
+  return run.stop ? `${word} (${run.stop.stopped})` : word
+}
 
 const countsOf = (run: Json) =>
   run

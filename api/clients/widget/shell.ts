@@ -1,3 +1,4 @@
+import {useEffect} from 'preact/hooks'
 import {html, type Markup} from './html.ts'
 import {place, to} from './state/place.ts'
 import {me, signOut} from './state/session.ts'
@@ -20,6 +21,7 @@ const sections = [
 /** The frame of every page: navigation, account menu and notices. */
 export const Shell = ({children}: {children?: Markup}) => {
   useLostFocus()
+  useEffect(keepDroppedFiles, [])
   return html`
   <a class="skip" href="#main" onClick=${skip}>Skip to content</a>
   <header class="top">
@@ -35,6 +37,13 @@ export const Shell = ({children}: {children?: Markup}) => {
     ${children}
   </main>
 `
+}
+
+/** Prevents that the browser opens a file that is dropped beside a drop zone, because that would leave the widget. */
+const keepDroppedFiles = () => {
+  const gone = new AbortController()
+  for (const type of ['dragover', 'drop'] as const) addEventListener(type, event => event.preventDefault(), {signal: gone.signal})
+  return () => gone.abort()
 }
 
 const skip = (event: Event) => {

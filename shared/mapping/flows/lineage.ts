@@ -41,7 +41,7 @@ export const extendLineage = (before: Names | null, {flows, sources}: {flows: Wr
     if (pin && (pin.sha256 !== sha256 || !isDeepStrictEqual(pin.reader, reader)))
       throw new Refusal(
         'SNAPSHOT_CHANGED',
-        `Flow ${id} read another file in the earlier run, or read "${label}" with other reader options. Restore the file and options to retry, or start a new run`,
+        `Flow ${id} read another file in the earlier run, or read "${label}" with other reader options. Restore the file and options to retry. To correct failed rows, correct failed.csv of the run and import it`,
         {flow: id},
       )
     return pin ?? {id, sha256, reader}
@@ -51,6 +51,6 @@ export const extendLineage = (before: Names | null, {flows, sources}: {flows: Wr
     flows: [...new Map([...(before?.flows ?? []), ...named].map(flow => [flow.id, flow])).values()],
   }
   if (lineage.modules.length > mostNames || lineage.flows.length > mostNames)
-    throw new Refusal('NOT_READY', `The runs of this retry chain use more than ${mostNames} modules or flows. Start a new run`)
+    throw new Refusal('NOT_READY', `The runs of this retry chain use more than ${mostNames} modules or flows. Remove flows`)
   return lineage
 }

@@ -1,49 +1,37 @@
-import {createIntent, payIntent} from './charges.ts'
+import {collect} from './billing.ts'
 import {checkTrialEnd, detailsOf} from './checkout.ts'
-import {beginLater, isLater} from './checkout-later.ts'
-import {collect} from './collect.ts'
-import {complete} from './complete.ts'
-import {add, change} from './events.ts'
-import {createInvoice, finalizeInvoice, paymentOf} from './invoices.ts'
-import {createSaleLine} from './lines.ts'
-import {mergeMetadata} from './metadata.ts'
-import {newCard} from './payment-methods.ts'
-import {declined, invalid} from './refusals.ts'
-import {attempt, type SimulatorState} from './simulator-state.ts'
+import {addCustomer, behaviourOf, emptyAddress, newCard, setBehaviour} from './customers.ts'
+import {createInvoice, createSaleLine} from './invoice-drafts.ts'
+import {finalizeInvoice, intentOf, paymentOf} from './invoices.ts'
+import {change, emit, mergeMetadata} from './objects.ts'
+import {createIntent, payIntent} from './payments.ts'
+import {attempt, type SimulatorState} from './state.ts'
 import type {Thing} from './store.ts'
 import {startSubscription} from './subscriptions.ts'
+import {declined, invalid} from './wire.ts'
+
+type Payer = {card?: string; email?: string; country?: string}
 
 /** Pays at the page. A refusal leaves the session open and nothing else changed. */
-export const payCheckout = (
-  world: SimulatorState,
-  id: string,
-  {card = 'pm_card_visa', email, country = 'DE'}: {card?: string; email?: string; country?: string} = {},
-): Thing =>
+export const payCheckout = (world: SimulatorState, id: string, {card = 'pm_card_visa', email, country = 'DE'}: Payer = {}): Thing =>
   attempt(world, () => {
     const session = world.store.get('checkout.session', id)
     if (!session) throw new TypeError(`No such checkout: ${id}`)
     if (session.status !== 'open') throw invalid('This Checkout Session is no longer active.')
-    const customer = session.customer ?? addCustomer(world, email ?? 'guest@example.org')
+    const customer = session.customer ?? addCustomer(world, {balance: 0, email: email ?? 'guest@example.org'}).id
     if (session.automatic_tax.enabled) keepAddress(world, customer, country)
-    const method = attachUnasked(world, card, customer)
+    // The bank is not asked about the card, because the payment follows.
+    const method = change(world, newCard(world, card), {customer}, 'payment_method.attached').id
     const done = session.mode === 'subscription' ? subscribe(world, session, customer, method) : sell(world, session, customer, method)
     world.clock.cancel(`checkout:${id}`)
-    const patch = {
-      ...done,
-      ...amountsOf(world, session, 'invoice' in done ? done.invoice : null),
-      customer,
-      customer_details: detailsOf(world, customer),
-      status: 'complete',
-      url: null,
-    }
+    const amounts = amountsOf(world, session, 'invoice' in done ? done.invoice : null)
+    const patch = {...done, ...amounts, customer, customer_details: detailsOf(world, customer), status: 'complete', url: null}
     return change(world, session, patch, 'checkout.session.completed')
   })
 
 /** The address entered at the page is stored on the customer. */
-const keepAddress = (world: SimulatorState, id: string, country: string) => {
-  const address = {city: null, country, line1: null, line2: null, postal_code: null, state: null}
-  change(world, world.store.get('customer', id)!, {address}, 'customer.updated')
-}
+const keepAddress = (world: SimulatorState, id: string, country: string) =>
+  change(world, world.store.get('customer', id)!, {address: {...emptyAddress, country}}, 'customer.updated')
 
 /** The tax can be calculated once the address is known. */
 const amountsOf = (world: SimulatorState, session: Thing, id: string | null | undefined) => {
@@ -52,19 +40,6 @@ const amountsOf = (world: SimulatorState, session: Thing, id: string | null | un
   const tax = invoice.total_taxes.reduce((sum: number, one: {amount: number}) => sum + one.amount, 0)
   const total_details = {...session.total_details, amount_tax: tax}
   return {amount_total: invoice.total, total_details, automatic_tax: {...session.automatic_tax, status: 'complete'}}
-}
-
-const addCustomer = (world: SimulatorState, email: string): string => {
-  const id = world.newId('cus')
-  const bare = {balance: 0, created: world.clock.now(), email, invoice_prefix: id.slice(-8).toUpperCase(), next_invoice_sequence: 1}
-  add(world, complete('customer', {id, ...bare, tax_exempt: 'none', preferred_locales: [], delinquent: false}), 'customer.created')
-  return id
-}
-
-/** Attaches the card without asking the bank, because the payment follows. */
-const attachUnasked = (world: SimulatorState, token: string, customer: string): string => {
-  const card = newCard(world, token)
-  return change(world, card, {customer}, 'payment_method.attached').id
 }
 
 const subscribe = (world: SimulatorState, session: Thing, customer: string, card: string) => {
@@ -90,42 +65,57 @@ const subscribe = (world: SimulatorState, session: Thing, customer: string, card
 }
 
 const sell = (world: SimulatorState, session: Thing, customer: string, card: string) => {
-  const {line_items: lines, payment_intent_data: data, invoice_data: about} = world.store.get('~checkout', session.id)!
-  if (session.invoice_creation.enabled) return sellByInvoice(world, {session, customer, card, lines: lines.data, data, about})
-  const intent = createIntent(world, {
-    amount: session.amount_total,
-    currency: session.currency,
-    customer,
-    metadata: mergeMetadata({}, data.metadata),
-    description: data.description ?? null,
-    setupFutureUsage: data.setup_future_usage ?? null,
-  })
+  const {payment_intent_data: data} = world.store.get('~checkout', session.id)!
+  const {metadata: given, description = null, setup_future_usage = null} = data
+  const metadata = mergeMetadata({}, given)
+  if (session.invoice_creation.enabled) return sellByInvoice(world, session, {customer, card, metadata, setup_future_usage})
+  const {amount_total: amount, currency} = session
+  const intent = createIntent(world, {amount, currency, customer, metadata, description, setup_future_usage})
   if (isLater(world, card)) return beginLater(world, session, intent, card)
   const {decline} = payIntent(world, intent, card, {isPresent: true})
   if (decline) throw declined(decline)
   return {payment_intent: intent.id, payment_status: 'paid'}
 }
 
-type Sale = {session: Thing; customer: string; card: string; lines: Thing[]; data: Record<string, any>; about: Record<string, any>}
+type Sale = {customer: string; card: string; metadata: Record<string, string>; setup_future_usage: string | null}
 
-const sellByInvoice = (world: SimulatorState, {session, customer, card, lines, data, about}: Sale) => {
-  const draft = createInvoice(world, {
-    customer,
-    currency: session.currency,
-    lines: lines.map(line => createSaleLine(world, line.price, line.quantity)),
-    reason: 'manual',
-    metadata: mergeMetadata({}, about.metadata),
-    card,
-    isTaxed: session.automatic_tax.enabled,
-  })
+const sellByInvoice = (world: SimulatorState, session: Thing, {customer, card, metadata, setup_future_usage}: Sale) => {
+  const {line_items: items, invoice_data: about} = world.store.get('~checkout', session.id)!
+  const lines = items.data.map(({price, quantity}: Thing) => createSaleLine(world, price, quantity))
+  const {currency} = session
+  const isTaxed = session.automatic_tax.enabled
+  const ofInvoice = mergeMetadata({}, about.metadata)
+  const draft = createInvoice(world, {customer, currency, lines, reason: 'manual', metadata: ofInvoice, card, isTaxed})
   const open = finalizeInvoice(world, draft)
   const payment = paymentOf(world, open)
   if (!payment) return {invoice: open.id, payment_status: 'paid'}
-  const intent = world.store.get('payment_intent', payment.payment.payment_intent)!
-  const metadata = mergeMetadata({}, data.metadata)
-  const meant = world.store.put({...intent, metadata, setup_future_usage: data.setup_future_usage ?? null})
-  if (isLater(world, card)) return {invoice: open.id, ...beginLater(world, session, meant, card)}
+  const intent = world.store.put({...intentOf(world, payment), metadata, setup_future_usage})
+  if (isLater(world, card)) return {invoice: open.id, ...beginLater(world, session, intent, card)}
   const {failure} = collect(world, open, {card, isPresent: true})
   if (failure) throw declined(failure === 'no card' ? 'card_declined' : failure)
   return {invoice: open.id, payment_intent: intent.id, payment_status: 'paid'}
 }
+
+const isLater = (world: SimulatorState, means: string): boolean => behaviourOf(world, means) === 'later'
+
+/** The page is complete, and the payment is pending. */
+const beginLater = (world: SimulatorState, session: Thing, intent: Thing, means: string) => {
+  const allowed: string[] | null = session.allowed_payment_method_types
+  if (allowed && !allowed.includes('sepa_debit')) throw invalid('This payment method is not allowed here.')
+  change(world, intent, {status: 'processing', payment_method: means}, 'payment_intent.processing')
+  return {payment_intent: intent.id, payment_status: 'unpaid'}
+}
+
+/** Sets the outcome of a bank debit, days later. */
+export const settleCheckout = (world: SimulatorState, id: string, outcome: 'succeeded' | 'failed'): Thing =>
+  attempt(world, () => {
+    const session = world.store.get('checkout.session', id)
+    const intent = world.store.get('payment_intent', session?.payment_intent ?? '')
+    if (!session || intent?.status !== 'processing') throw new TypeError(`Nothing is decided later at ${id}`)
+    setBehaviour(world, intent.payment_method, outcome === 'succeeded' ? 'ok' : 'card_declined')
+    if (session.invoice === null) payIntent(world, intent, intent.payment_method)
+    else collect(world, world.store.get('invoice', session.invoice)!, {card: intent.payment_method})
+    const settled = change(world, session, {payment_status: outcome === 'succeeded' ? 'paid' : 'unpaid'})
+    emit(world, `checkout.session.async_payment_${outcome}`, settled)
+    return settled
+  })

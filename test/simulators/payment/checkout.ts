@@ -1,17 +1,12 @@
 import type {Call} from './calls.ts'
-import {complete} from './complete.ts'
+import {isSameInterval} from './clock.ts'
 import {needCustomer} from './customers.ts'
-import {add, change} from './events.ts'
-import {list} from './expand.ts'
-import {nameOf, priceOf} from './lines.ts'
-import {mergeMetadata} from './metadata.ts'
-import {only} from './only.ts'
-import {page} from './paging.ts'
-import {isSameInterval} from './periods.ts'
-import {need} from './products.ts'
-import {invalid} from './refusals.ts'
-import type {SimulatorState} from './simulator-state.ts'
+import {nameOf, priceOf} from './invoice-drafts.ts'
+import {change, create, list, mergeMetadata, need, page} from './objects.ts'
+import {complete} from './schemas.ts'
+import type {SimulatorState} from './state.ts'
 import type {Thing} from './store.ts'
+import {invalid, only} from './wire.ts'
 
 const hour = 3600
 
@@ -31,16 +26,13 @@ export const createCheckout = ({world, params}: Call): Thing => {
   const total = lines.reduce((sum, line) => sum + line.amount_total, 0)
   const due = params.subscription_data?.trial_end === undefined ? total : 0
   world.store.put({id, object: '~checkout', line_items: list(lines, `/v1/checkout/sessions/${id}/line_items`), ...dataOf(params)})
-  const session = complete('checkout.session', {
-    id,
+  const fields = {
     ...chosen(params),
-    allowed_payment_method_types: params.allowed_payment_method_types ?? null,
     amount_subtotal: due,
     amount_total: due,
     automatic_tax: params.automatic_tax?.enabled
       ? {enabled: true, liability: {type: 'self'}, provider: 'stripe', status: 'requires_location_inputs'}
       : {},
-    created: world.clock.now(),
     currency: lines[0]!.currency,
     custom_text: {},
     customer,
@@ -56,35 +48,30 @@ export const createCheckout = ({world, params}: Call): Thing => {
     total_details: {amount_discount: 0, amount_shipping: 0, amount_tax: 0},
     ui_mode: 'hosted_page',
     url: `${world.baseUrl}/c/pay/${id}`,
-  })
+  }
   world.clock.plan(`checkout:${id}`, expires)
-  return add(world, session)
+  return create(world, 'checkout.session', id, fields)
 }
 
-const chosen = ({
-  client_reference_id,
-  success_url,
-  cancel_url,
-  payment_method_collection,
-  tax_id_collection,
-  allow_promotion_codes,
-  locale,
-  billing_address_collection: address,
-}: Record<string, any>) => ({
-  billing_address_collection: address ?? null,
-  client_reference_id: client_reference_id ?? null,
-  success_url,
-  cancel_url: cancel_url ?? null,
-  payment_method_collection: payment_method_collection ?? 'always',
-  ...(tax_id_collection ? {tax_id_collection: {enabled: tax_id_collection.enabled, required: 'never'}} : {}),
-  allow_promotion_codes: allow_promotion_codes ?? null,
-  locale: locale ?? null,
-})
+const chosen = (params: Call['params']) => {
+  const {billing_address_collection = null, client_reference_id = null, success_url, cancel_url = null, locale = null} = params
+  const {
+    allowed_payment_method_types = null,
+    allow_promotion_codes = null,
+    payment_method_collection = 'always',
+    tax_id_collection,
+  } = params
+  return {
+    ...{billing_address_collection, client_reference_id, success_url, cancel_url, locale, allowed_payment_method_types},
+    ...{allow_promotion_codes, payment_method_collection},
+    ...(tax_id_collection ? {tax_id_collection: {enabled: tax_id_collection.enabled, required: 'never'}} : {}),
+  }
+}
 
 /** The data for the objects to be made after payment. */
-const dataOf = ({subscription_data, payment_intent_data, invoice_creation}: Record<string, any>) => ({
-  subscription_data: subscription_data ?? {},
-  payment_intent_data: payment_intent_data ?? {},
+const dataOf = ({subscription_data = {}, payment_intent_data = {}, invoice_creation}: Call['params']) => ({
+  subscription_data,
+  payment_intent_data,
   invoice_data: invoice_creation?.invoice_data ?? {},
 })
 
@@ -151,12 +138,9 @@ const readLine = (world: SimulatorState, session: string, mode: string, {price: 
   const price = need(world, 'price', id, `${at}[price]`)
   if (!price.active) throw invalid('The price specified is inactive. This field only accepts active prices.', {param: `${at}[price]`})
   if (mode === 'payment' && price.recurring) {
-    throw invalid(
-      'You specified `payment` mode but passed a recurring price. Either switch to `subscription` mode or use only one-time prices.',
-      {
-        param: 'mode',
-      },
-    )
+    const message =
+      'You specified `payment` mode but passed a recurring price. Either switch to `subscription` mode or use only one-time prices.'
+    throw invalid(message, {param: 'mode'})
   }
   if (mode === 'subscription' && !price.recurring) {
     throw invalid('You must provide at least one recurring price in `subscription` mode.', {param: 'line_items'})
@@ -167,14 +151,8 @@ const readLine = (world: SimulatorState, session: string, mode: string, {price: 
   const amount = isMetered ? 0 : priceOf(price, quantity)
   return complete('item', {
     id: `li_${session.slice(-16)}_${at.replaceAll(/\D/g, '')}`,
-    amount_discount: 0,
-    amount_subtotal: amount,
-    amount_tax: 0,
-    amount_total: amount,
-    currency: price.currency,
-    description: nameOf(world, price),
-    price,
-    quantity: quantity ?? null,
+    ...{amount_discount: 0, amount_subtotal: amount, amount_tax: 0, amount_total: amount},
+    ...{currency: price.currency, description: nameOf(world, price), price, quantity: quantity ?? null},
   })
 }
 
@@ -196,16 +174,6 @@ export const expireCheckout = ({world, ids}: Call): Thing => {
 export const expire = (world: SimulatorState, session: Thing): Thing => {
   world.clock.cancel(`checkout:${session.id}`)
   return change(world, session, {status: 'expired', url: null}, 'checkout.session.expired')
-}
-
-export const listCheckouts = (call: Call): any => {
-  const {customer, status, subscription, payment_intent: intent} = call.params
-  const isAsked = (one: Thing) =>
-    (customer === undefined || one.customer === customer) &&
-    (status === undefined || one.status === status) &&
-    (subscription === undefined || one.subscription === subscription) &&
-    (intent === undefined || one.payment_intent === intent)
-  return page(call, call.world.store.all('checkout.session').filter(isAsked))
 }
 
 export const listCheckoutLines = (call: Call): any => {

@@ -1,14 +1,16 @@
 import {createHmac} from 'node:crypto'
 import {setTimeout as wait} from 'node:timers/promises'
-import {matches} from './glob.ts'
-import type {SimulatorState} from './simulator-state.ts'
-import type {Thing} from './store.ts'
+import type {Call} from './calls.ts'
+import {matches} from './faults.ts'
+import {apiVersion, create, listOf, mergeMetadata, need, orNull} from './objects.ts'
+import type {SimulatorState} from './state.ts'
+import {secretOf, type Thing} from './store.ts'
+import {invalid} from './wire.ts'
 
 /** One delivery attempt. `status` is null without an answer. */
 export type Try = {at: number; event: string; type: string; endpoint: string; status: number | null; answer: string}
 
-const second = 1
-const hour = 3600 * second
+const hour = 3600
 /** Seconds between attempts; the last is 3 days after the first. */
 const backoff = [5 * 60, 30 * 60, 2 * hour, 5 * hour, 10 * hour, 12 * hour, 12 * hour, 12 * hour, 18.5 * hour]
 const answerMs = 10_000
@@ -26,19 +28,14 @@ const planOne = (world: SimulatorState, event: Thing, endpoint: Thing) => {
   const action = world.traffic.take(event.type)
   if (action === 'drop') return
   plan(world, event, endpoint, {isDuring: action === 'during', delay: typeof action === 'object' && action ? action.delay : 0})
-  if (action === 'duplicate') plan(world, event, endpoint, {})
-  if (action === 'duplicate-with-new-id') plan(world, world.store.put({...event, id: world.newId('evt')}), endpoint, {})
+  if (action === 'duplicate') plan(world, event, endpoint)
+  if (action === 'duplicate-with-new-id') plan(world, world.store.put({...event, id: world.newId('evt')}), endpoint)
 }
 
-const isWanted = (endpoint: Thing, type: string) =>
-  endpoint.status === 'enabled' && endpoint.enabled_events.some((wanted: string) => wanted === '*' || matches(wanted, type))
+const isWanted = ({status, enabled_events: wanted}: Thing, type: string) =>
+  status === 'enabled' && wanted.some((glob: string) => glob === '*' || matches(glob, type))
 
-const plan = (
-  world: SimulatorState,
-  event: Thing,
-  endpoint: Thing,
-  {isDuring = false, delay = 0}: {isDuring?: boolean; delay?: number},
-) => {
+const plan = (world: SimulatorState, event: Thing, endpoint: Thing, {isDuring = false, delay = 0} = {}) => {
   world.store.put({...event, pending_webhooks: (world.store.get('event', event.id)?.pending_webhooks ?? 0) + 1})
   const id = world.newId('whd')
   const due = world.clock.now() + delay
@@ -118,3 +115,48 @@ const post = async (url: string, event: Thing, secret: string, at: number): Prom
 /** A signature: `t` and the HMAC-SHA256 of `t.body`. */
 export const sign = (body: string, secret: string, at: number): string =>
   `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`
+
+/** An endpoint for events. Events have the form of its API version; there is one version here. */
+export const createEndpoint = ({world, params}: Call): Thing => {
+  const {url, enabled_events, api_version = apiVersion, description = null, metadata} = params
+  if (api_version !== apiVersion) throw invalid(`Invalid Stripe API version: ${api_version}`, {param: 'api_version'})
+  if (!URL.canParse(url)) throw invalid('Not a valid URL', {code: 'url_invalid', param: 'url'})
+  if (!isLoopback(new URL(url).hostname)) throw new TypeError('The stand-in sends to addresses of this machine only')
+  const id = world.newId('we')
+  const secret = world.webhookSecret ?? secretOf(world.seed, id)
+  const fields = {api_version, description, enabled_events, metadata: mergeMetadata({}, metadata), status: 'enabled', url}
+  world.store.put({id, object: '~secret', secret})
+  return {...create(world, 'webhook_endpoint', id, fields), secret}
+}
+
+/** The API version of an endpoint cannot change; its secret is returned only at creation. */
+export const updateEndpoint = ({world, params, ids}: Call): Thing => {
+  const before = need(world, 'webhook_endpoint', ids[0]!)
+  const {enabled_events = before.enabled_events, url = before.url, disabled, description, metadata} = params
+  return world.store.put({
+    ...before,
+    enabled_events,
+    url,
+    status: disabled === undefined ? before.status : disabled ? 'disabled' : 'enabled',
+    description: orNull(description, before.description),
+    metadata: mergeMetadata(before.metadata, metadata),
+  })
+}
+
+export const isLoopback = (host: string): boolean => /^(127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)
+
+export const deleteEndpoint = ({world, ids}: Call): Thing => {
+  need(world, 'webhook_endpoint', ids[0]!)
+  world.store.drop('webhook_endpoint', ids[0]!)
+  return {id: ids[0]!, object: 'webhook_endpoint', deleted: true}
+}
+
+const month = 30 * 24 * 3600
+
+export const listEvents = (call: Call): any => {
+  const since = call.world.clock.now() - month
+  const test = ({type = '**', types = [type]}: Call['params']) => {
+    return (event: Thing) => event.created >= since && types.some((glob: string) => matches(glob, event.type))
+  }
+  return listOf('event', [], test)(call)
+}

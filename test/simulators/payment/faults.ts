@@ -1,4 +1,8 @@
-import {matches} from './glob.ts'
+import {createHash} from 'node:crypto'
+import {setTimeout as wait} from 'node:timers/promises'
+import type {SimulatorState} from './state.ts'
+import type {Thing} from './store.ts'
+import type {Answer} from './wire.ts'
 
 /** The effect of a fault. `before`: the call has no effect; `after`: the call takes effect and only its answer is changed. */
 export type FaultAction =
@@ -22,34 +26,21 @@ export type FaultSpec = {
 
 export type Fault = FaultSpec & {id: number; seen: number; used: number; times: number}
 
-export type Faults = {
-  add: (spec: FaultSpec) => number
-  list: () => Fault[]
-  clear: () => void
-  take: (method: string, path: string) => Fault | null
-  /** Releases all held calls. Returns their number. */
-  release: () => number
-  held: () => number
-  wait: () => Promise<void>
-}
-
 const types = ['status', 'rateLimit', 'reset', 'half', 'slow', 'hold']
 
-export const createFaults = (): Faults => {
+export const createFaults = () => {
   let faults: Fault[] = []
   let waiting: (() => void)[] = []
   let last = 0
   return {
-    add: spec => {
+    add: (spec: FaultSpec): number => {
       if (!types.includes(spec.action?.type)) throw new TypeError(`No such fault: ${JSON.stringify(spec.action)}`)
       faults.push({times: 1, ...spec, id: (last += 1), seen: 0, used: 0})
       return last
     },
     list: () => faults.map(fault => ({...fault})),
-    clear: () => {
-      faults = []
-    },
-    take: (method, path) => {
+    clear: () => void (faults = []),
+    take: (method: string, path: string): Fault | null => {
       for (const fault of faults) {
         if (fault.used >= fault.times) continue
         if ((fault.method ?? method) !== method || !matches(fault.path ?? '**', path)) continue
@@ -60,13 +51,118 @@ export const createFaults = (): Faults => {
       }
       return null
     },
+    /** Releases all held calls. Returns their number. */
     release: () => {
-      const going = waiting
+      const released = waiting
       waiting = []
-      for (const go of going) go()
-      return going.length
+      for (const resume of released) resume()
+      return released.length
     },
     held: () => waiting.length,
-    wait: () => new Promise(resolve => waiting.push(resolve)),
+    wait: () => new Promise<void>(resolve => waiting.push(resolve)),
   }
+}
+
+/** The end of a call: a full answer, half of one, or none. */
+export type Spoiled = {answer: Answer; end: 'answered' | 'dropped' | 'halved'}
+
+/** The end of a call that never takes effect, or null to continue. */
+export const spoilBefore = async (world: SimulatorState, fault: Fault | null, requestId: string): Promise<Spoiled | null> => {
+  const action = fault?.action
+  if (!action || ('when' in action && action.when === 'after')) return null
+  if (action.type === 'rateLimit') return {answer: limited(action), end: 'answered'}
+  return spoil(world, action, {status: 0}, requestId)
+}
+
+/** Changes the answer of a call that took effect. */
+export const spoilAfter = async (world: SimulatorState, fault: Fault | null, answer: Answer, requestId: string): Promise<Spoiled> => {
+  const action = fault?.action
+  if (action?.type === 'half') return {answer, end: 'halved'}
+  const isAfter = action && 'when' in action && action.when === 'after'
+  return (isAfter && (await spoil(world, action, answer, requestId))) || {answer, end: 'answered'}
+}
+
+const spoil = async (world: SimulatorState, action: FaultAction, answer: Answer, requestId: string): Promise<Spoiled | null> => {
+  if (action.type === 'slow') await wait(action.ms)
+  if (action.type === 'hold') await world.faults.wait()
+  if (action.type === 'reset') return {answer, end: 'dropped'}
+  return action.type === 'status' ? {answer: broken(action, requestId), end: 'answered'} : null
+}
+
+/** A failure before the effect leaves the key free, unless it is saved under the key. */
+export const saveFault = (world: SimulatorState, fault: Fault | null, key: string, answer: Answer) => {
+  if (fault?.action.type === 'status' && fault.action.saved) world.keys.keep(key, answer)
+  else if (fault && isBefore(fault)) world.keys.forget(key)
+}
+
+const isBefore = ({action}: Fault) =>
+  action.type === 'rateLimit' || ((action.type === 'status' || action.type === 'reset') && (action.when ?? 'before') === 'before')
+
+const broken = ({status, body, shouldRetry}: FaultAction & {type: 'status'}, requestId: string): Answer => {
+  const headers = retryHeader(shouldRetry)
+  if (body === 'html') return {status, text: `<html><body><h1>${status}</h1></body></html>`, type: 'text/html', headers}
+  if (body === 'bare') return {status, body: {message: 'Bad gateway'}, headers}
+  return {status, body: {error: {type: 'api_error', message: `An unknown error occurred. (Request ${requestId})`}}, headers}
+}
+
+const limited = ({code = 'rate_limit', shouldRetry}: FaultAction & {type: 'rateLimit'}): Answer => ({
+  status: 429,
+  body: {error: {type: 'invalid_request_error', code, message: 'Request rate limit exceeded.'}},
+  headers: retryHeader(shouldRetry),
+})
+
+const retryHeader = (shouldRetry: boolean | undefined): Record<string, string> =>
+  shouldRetry === undefined ? {} : {'stripe-should-retry': String(shouldRetry)}
+
+/** A rule for deliveries; the first matching rule with uses left applies. */
+export type TrafficRule = {
+  /** A glob for the event type: `customer.subscription.*`. */
+  type?: string
+  times?: number
+  action:
+    | 'drop'
+    | 'duplicate'
+    /** Sent twice, the second time under another event id. */
+    | 'duplicate-with-new-id'
+    /** Sent during the call that caused the event. */
+    | 'during'
+    /** Seconds of the stand-in's clock. */
+    | {delay: number}
+}
+
+export const createTraffic = (seed: string) => {
+  let rules: (TrafficRule & {left: number})[] = []
+  let [isShuffled, isPaused, isTogether] = [false, false, false]
+  const rank = (id: string) => createHash('sha256').update(`${seed}:${id}`).digest('hex')
+  return {
+    add: (rule: TrafficRule) => void rules.push({...rule, left: rule.times ?? 1}),
+    clear: () => {
+      rules = []
+      isShuffled = isPaused = isTogether = false
+    },
+    take: (type: string): TrafficRule['action'] | null => {
+      const rule = rules.find(one => one.left > 0 && matches(one.type ?? '**', type))
+      if (!rule) return null
+      rule.left -= 1
+      return rule.action
+    },
+    /** Shuffles deliveries of the same time, equally for equal seeds. */
+    shuffle: (isOn: boolean) => void (isShuffled = isOn),
+    order: (things: Thing[]) => (isShuffled ? things.toSorted((a, b) => (rank(a.id) < rank(b.id) ? -1 : 1)) : things),
+    /** Sends deliveries of the same time in parallel; the default is one after the other. */
+    together: (isOn: boolean) => void (isTogether = isOn),
+    isTogether: () => isTogether,
+    /** Holds all deliveries until released. */
+    pause: (isOn: boolean) => void (isPaused = isOn),
+    isPaused: () => isPaused,
+  }
+}
+
+/** `*` matches within a segment, `**` across segments; segments end at a slash or a dot. */
+export const matches = (glob: string, text: string): boolean => {
+  const source = glob
+    .split(/(\*\*|\*)/)
+    .map(part => (part === '**' ? '.*' : part === '*' ? '[^/.]*' : part.replace(/[.+?^${}()|[\]\\]/g, '\\$&')))
+    .join('')
+  return new RegExp(`^${source}$`).test(text)
 }

@@ -1,13 +1,9 @@
 import type {Call} from './calls.ts'
-import {complete} from './complete.ts'
-import {add} from './events.ts'
-import {list} from './expand.ts'
-import {page} from './paging.ts'
-import {need} from './products.ts'
-import {invalid} from './refusals.ts'
-import type {SimulatorState} from './simulator-state.ts'
+import {create, list, need} from './objects.ts'
+import {complete} from './schemas.ts'
+import type {SimulatorState} from './state.ts'
 import type {Thing} from './store.ts'
-import {usedIn} from './usage.ts'
+import {invalid} from './wire.ts'
 
 const minute = 60
 const day = 24 * 60 * minute
@@ -17,28 +13,14 @@ export const createMeter = ({world, params}: Call): Thing => {
   if (world.store.all('billing.meter').some(meter => meter.event_name === event_name && meter.status === 'active')) {
     throw invalid(`There is already an active meter with the event name ${event_name}.`, {param: 'event_name'})
   }
-  const now = world.clock.now()
-  const meter = complete('billing.meter', {
-    id: world.newId('mtr_test'),
-    created: now,
+  const fields = {
     customer_mapping: customer_mapping ?? {event_payload_key: 'stripe_customer_id', type: 'by_id'},
-    default_aggregation,
-    display_name,
-    event_name,
-    event_time_window,
-    status: 'active',
-    updated: now,
     value_settings: value_settings ?? {event_payload_key: 'value'},
-  })
-  return add(world, meter, 'billing.meter.created')
-}
-
-export const listMeters = (call: Call): any => {
-  const {status} = call.params
-  return page(
-    call,
-    call.world.store.all('billing.meter').filter(one => status === undefined || one.status === status),
-  )
+    ...{default_aggregation, display_name, event_name, event_time_window},
+    status: 'active',
+    updated: world.clock.now(),
+  }
+  return create(world, 'billing.meter', world.newId('mtr_test'), fields, 'billing.meter.created')
 }
 
 /** Accepted at once and counted later, when errors in the event are found. */
@@ -65,10 +47,9 @@ export const createMeterEvent = ({world, params}: Call): Thing => {
   return withoutId(complete('billing.meter_event', {id: identifier, created: now, event_name: name, identifier, payload, timestamp}))
 }
 
-const wrongOf = (
-  world: SimulatorState,
-  {meter, customer, value}: {meter: Thing | undefined; customer: string | undefined; value: number},
-) => {
+type MeterEvent = {meter: Thing | undefined; customer: string | undefined; value: number}
+
+const wrongOf = (world: SimulatorState, {meter, customer, value}: MeterEvent) => {
   if (!meter) return 'no_meter'
   if (customer === undefined) return 'meter_event_no_customer_defined'
   if (!world.store.get('customer', customer)) return 'meter_event_customer_not_found'
@@ -83,14 +64,8 @@ export const createAdjustment = ({world, params}: Call): Thing => {
   if (world.clock.now() - usage.takenAt > day)
     throw invalid('Meter events can be cancelled within 24 hours only.', {param: 'cancel[identifier]'})
   world.store.put({...usage, isCancelled: true})
-  const adjustment = complete('billing.meter_event_adjustment', {
-    id: world.newId('mtradj'),
-    cancel: {identifier: usage.id},
-    event_name: name,
-    status: 'pending',
-    type,
-  })
-  return withoutId(adjustment)
+  const fields = {cancel: {identifier: usage.id}, event_name: name, status: 'pending', type}
+  return withoutId(complete('billing.meter_event_adjustment', {id: world.newId('mtradj'), ...fields}))
 }
 
 const withoutId = ({id: _, ...thing}: Thing) => thing as Thing
@@ -106,10 +81,26 @@ export const listSummaries = ({world, params, ids, path}: Call): any => {
     const until = Math.min(from + step, end)
     const value = usedIn(world, meter.id, customer, from, until)
     if (value === 0 && window !== undefined) continue
-    const id = `mtrusg_${meter.id.slice(-8)}_${from}`
-    summaries.push(
-      complete('billing.meter_event_summary', {id, aggregated_value: value, start_time: from, end_time: until, meter: meter.id}),
-    )
+    const summary = {
+      id: `mtrusg_${meter.id.slice(-8)}_${from}`,
+      aggregated_value: value,
+      start_time: from,
+      end_time: until,
+      meter: meter.id,
+    }
+    summaries.push(complete('billing.meter_event_summary', summary))
   }
   return list(summaries.toReversed(), path)
+}
+
+/** The usage of a customer that was counted so far, from one time until before another. */
+export const usedIn = (world: SimulatorState, meterId: string, customer: string, from: number, until: number): number => {
+  const {formula} = world.store.get('billing.meter', meterId)!.default_aggregation
+  const counted: number[] = world.store
+    .all('~usage')
+    .filter(one => one.meter === meterId && one.customer === customer && one.timestamp >= from && one.timestamp < until)
+    .filter(one => !one.isCancelled && one.countedAt <= world.clock.now())
+    .map(one => one.value)
+  if (formula === 'count') return counted.length
+  return formula === 'last' ? (counted.at(-1) ?? 0) : counted.reduce((sum, value) => sum + value, 0)
 }

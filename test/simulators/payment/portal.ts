@@ -1,34 +1,26 @@
 import type {Call} from './calls.ts'
-import {complete} from './complete.ts'
-import {needCustomer, setDefaultCard} from './customers.ts'
-import {add, change} from './events.ts'
-import {mergeMetadata, orNull} from './metadata.ts'
-import {page} from './paging.ts'
-import {attachCard} from './payment-methods.ts'
-import {need} from './products.ts'
-import {invalid} from './refusals.ts'
-import {attempt, type SimulatorState} from './simulator-state.ts'
+import {attachCard, needCustomer, setDefaultCard} from './customers.ts'
+import {change, create, mergeMetadata, need, orNull} from './objects.ts'
+import {attempt, type SimulatorState} from './state.ts'
 import type {Thing} from './store.ts'
-import {cancelNow} from './subscription-end.ts'
-import {changeSubscription, earliestEnd} from './subscriptions.ts'
+import {cancelNow, cancelPatch, changeSubscription, earliestEnd} from './subscriptions.ts'
+import {invalid} from './wire.ts'
 
 export const createConfiguration = ({world, params}: Call): Thing => {
   const {business_profile: profile, default_return_url: url, features, metadata, name, login_page: login} = params
-  const now = world.clock.now()
-  const configuration = complete('billing_portal.configuration', {
-    id: world.newId('bpc'),
+  const all = world.store.all('billing_portal.configuration')
+  const fields = {
     active: true,
     business_profile: {headline: null, privacy_policy_url: null, terms_of_service_url: null, ...profile},
-    created: now,
     default_return_url: orNull(url),
     features: featuresOf(blankFeatures, features),
-    is_default: world.store.all('billing_portal.configuration').length === 0,
+    is_default: all.length === 0,
     login_page: {enabled: login?.enabled === true},
     metadata: mergeMetadata({}, metadata),
     name: orNull(name),
-    updated: now,
-  })
-  return add(world, configuration, 'billing_portal.configuration.created')
+    updated: world.clock.now(),
+  }
+  return create(world, 'billing_portal.configuration', world.newId('bpc'), fields, 'billing_portal.configuration.created')
 }
 
 export const updateConfiguration = ({world, params, ids}: Call): Thing => {
@@ -70,13 +62,6 @@ const blankFeatures: Record<string, any> = {
 const featuresOf = (before: Record<string, any>, given: Record<string, any> = {}) =>
   Object.fromEntries(Object.entries(before).map(([name, feature]) => [name, {...feature, ...given[name]}]))
 
-export const listConfigurations = (call: Call): any => {
-  const {active, is_default: isDefault} = call.params
-  const isAsked = (one: Thing) =>
-    (active === undefined || one.active === active) && (isDefault === undefined || one.is_default === isDefault)
-  return page(call, call.world.store.all('billing_portal.configuration').filter(isAsked))
-}
-
 export const createPortal = ({world, params}: Call): Thing => {
   const {customer, configuration: given, return_url: url, locale} = params
   if (customer === undefined) throw invalid('Missing required param: customer.', {code: 'parameter_missing', param: 'customer'})
@@ -88,16 +73,14 @@ export const createPortal = ({world, params}: Call): Thing => {
     throw invalid('You can’t create a portal session in test mode until you save your customer portal settings in test mode.')
   }
   const id = world.newId('bps')
-  const session = complete('billing_portal.session', {
-    id,
+  const fields = {
     configuration: configuration.id,
-    created: world.clock.now(),
     customer,
     locale: locale ?? null,
     return_url: url ?? configuration.default_return_url,
     url: `${world.baseUrl}/p/session/${id}`,
-  })
-  return add(world, session, 'billing_portal.session.created')
+  }
+  return create(world, 'billing_portal.session', id, fields, 'billing_portal.session.created')
 }
 
 export type PortalAct = {do: 'change card'; card: string} | {do: 'cancel' | 'take back'; subscription: string}
@@ -115,7 +98,7 @@ export const actAtPortal = (world: SimulatorState, sessionId: string, act: Porta
       throw invalid('This is not the customer’s subscription.')
     if (!features.subscription_cancel.enabled) throw invalid('The portal does not cancel.')
     if (subscription.schedule !== null) throw invalid('The portal does not cancel what is on a schedule.')
-    if (act.do === 'take back') return takeBack(world, subscription)
+    if (act.do === 'take back') return changeSubscription(world, subscription, cancelPatch(world, subscription, null))
     return features.subscription_cancel.mode === 'immediately' ? cancelNow(world, subscription) : cancel(world, subscription)
   })
 
@@ -126,7 +109,7 @@ const changeCard = (world: SimulatorState, customer: string, token: string): Thi
     const isTheirs = subscription.customer === customer && subscription.ended_at === null
     if (isTheirs && subscription.default_payment_method !== null) changeSubscription(world, subscription, {default_payment_method: card.id})
   }
-  setDefaultCard(world, customer, card.id)
+  setDefaultCard(world, needCustomer(world, customer), card.id)
   return card
 }
 
@@ -136,21 +119,5 @@ const changeCard = (world: SimulatorState, customer: string, token: string): Thi
  */
 const cancel = (world: SimulatorState, subscription: Thing): Thing => {
   const isFlag = subscription.billing_mode.type === 'classic'
-  const details = {...subscription.cancellation_details, reason: 'cancellation_requested'}
-  return changeSubscription(world, subscription, {
-    cancel_at: earliestEnd(subscription),
-    cancel_at_period_end: isFlag,
-    canceled_at: world.clock.now(),
-    cancellation_details: details,
-  })
-}
-
-const takeBack = (world: SimulatorState, subscription: Thing): Thing => {
-  const details = {...subscription.cancellation_details, reason: null}
-  return changeSubscription(world, subscription, {
-    cancel_at: null,
-    cancel_at_period_end: false,
-    canceled_at: null,
-    cancellation_details: details,
-  })
+  return changeSubscription(world, subscription, cancelPatch(world, subscription, earliestEnd(subscription), isFlag))
 }

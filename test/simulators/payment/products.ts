@@ -1,28 +1,16 @@
 import type {Call} from './calls.ts'
-import {complete} from './complete.ts'
-import {add, change} from './events.ts'
-import {mergeMetadata, orNull} from './metadata.ts'
-import {only} from './only.ts'
-import {page} from './paging.ts'
-import {invalid, missing} from './refusals.ts'
-import type {SimulatorState} from './simulator-state.ts'
+import {change, create, listOf, mergeMetadata, need, orNull} from './objects.ts'
+import {complete} from './schemas.ts'
+import type {SimulatorState} from './state.ts'
 import type {Thing} from './store.ts'
+import {invalid, only} from './wire.ts'
 
 export const createProduct = ({world, params}: Call): Thing => {
   const {id, name, description, metadata, active = true} = params
   if (id !== undefined && world.store.get('product', id)) throw invalid(`Product already exists: ${id}`, {code: 'resource_already_exists'})
-  const product = complete('product', {
-    id: id ?? world.newId('prod'),
-    active,
-    created: world.clock.now(),
-    updated: world.clock.now(),
-    default_price: null,
-    description: orNull(description),
-    metadata: mergeMetadata({}, metadata),
-    name,
-    type: 'service',
-  })
-  return add(world, product, 'product.created')
+  const fields = {active, name, description: orNull(description), metadata: mergeMetadata({}, metadata)}
+  const common = {updated: world.clock.now(), default_price: null, type: 'service'}
+  return create(world, 'product', id ?? world.newId('prod'), {...fields, ...common}, 'product.created')
 }
 
 export const updateProduct = ({world, params, ids}: Call): Thing => {
@@ -38,14 +26,6 @@ export const updateProduct = ({world, params, ids}: Call): Thing => {
   return change(world, product, patch, 'product.updated')
 }
 
-export const listProducts = (call: Call): any => {
-  const {active} = call.params
-  return page(
-    call,
-    call.world.store.all('product').filter(one => active === undefined || one.active === active),
-  )
-}
-
 export const createPrice = ({world, params}: Call): Thing => {
   const {product, currency, unit_amount: amount, unit_amount_decimal: decimal, recurring, metadata, nickname, lookup_key: key} = params
   const {tax_behavior: tax = 'unspecified', transfer_lookup_key: isTransferred = false} = params
@@ -59,24 +39,27 @@ export const createPrice = ({world, params}: Call): Thing => {
     throw invalid('Metered prices must be backed by meters.', {param: 'recurring[meter]'})
   }
   if (key !== undefined) takeLookupKey(world, key, isTransferred)
-  const price = complete('price', {
-    id: world.newId('price'),
+  const fields = {
     active: params.active ?? true,
-    billing_scheme: 'per_unit',
-    created: world.clock.now(),
     currency: currency.toLowerCase(),
     lookup_key: orNull(key),
-    metadata: mergeMetadata({}, metadata),
     nickname: orNull(nickname),
-    product,
-    recurring: recurring ? recurringOf(recurring) : null,
+    recurring: recurring ? {interval_count: 1, meter: null, trial_period_days: null, usage_type: 'licensed', ...recurring} : null,
     tax_behavior: tax,
-    type: recurring ? 'recurring' : 'one_time',
     unit_amount: amount ?? (Number.isInteger(Number(decimal)) ? Number(decimal) : null),
     unit_amount_decimal: decimal ?? String(amount),
-  })
-  return add(world, price, 'price.created')
+  }
+  return addPrice(world, {...fields, metadata: mergeMetadata({}, metadata), product}, 'price.created')
 }
+
+export const addPrice = (world: SimulatorState, fields: Record<string, unknown>, event?: string): Thing =>
+  create(
+    world,
+    'price',
+    world.newId('price'),
+    {billing_scheme: 'per_unit', type: fields.recurring ? 'recurring' : 'one_time', ...fields},
+    event,
+  )
 
 /** A lookup key belongs to one price; `transfer_lookup_key` moves it. */
 const takeLookupKey = (world: SimulatorState, key: string, isTransferred: boolean) => {
@@ -85,14 +68,6 @@ const takeLookupKey = (world: SimulatorState, key: string, isTransferred: boolea
   if (!isTransferred) throw invalid(`A price (\`${holder.id}\`) already uses that lookup key.`, {param: 'lookup_key'})
   change(world, holder, {lookup_key: null}, 'price.updated')
 }
-
-const recurringOf = ({interval, interval_count = 1, meter = null, usage_type = 'licensed'}: Record<string, any>) => ({
-  interval,
-  interval_count,
-  meter,
-  trial_period_days: null,
-  usage_type,
-})
 
 export const updatePrice = ({world, params, ids}: Call): Thing => {
   const price = need(world, 'price', ids[0]!)
@@ -106,21 +81,14 @@ export const updatePrice = ({world, params, ids}: Call): Thing => {
   return change(world, price, patch, 'price.updated')
 }
 
-export const listPrices = (call: Call): any => {
-  const {active, product, type, lookup_keys: keys} = call.params
-  const isAsked = (one: Thing) =>
-    (active === undefined || one.active === active) &&
-    (product === undefined || one.product === product) &&
-    (type === undefined || one.type === type) &&
-    (keys === undefined || keys.includes(one.lookup_key))
-  return page(call, call.world.store.all('price').filter(isAsked))
-}
+export const listPrices = listOf('price', ['active', 'product', 'type'], ({lookup_keys: keys}) => price => {
+  return keys === undefined || keys.includes(price.lookup_key)
+})
 
 export const createCoupon = ({world, params}: Call): Thing => {
   const {id, percent_off: percent, amount_off: amount, currency, duration = 'once', duration_in_months: months, name, metadata} = params
   if ((percent === undefined) === (amount === undefined)) throw invalid('You must pass either percent_off or amount_off.')
-  const coupon = complete('coupon', {
-    id: id ?? world.newId('co').slice(3, 11),
+  const fields = {
     amount_off: amount ?? null,
     percent_off: percent ?? null,
     currency: currency ?? null,
@@ -128,11 +96,10 @@ export const createCoupon = ({world, params}: Call): Thing => {
     duration_in_months: months ?? null,
     name: orNull(name),
     metadata: mergeMetadata({}, metadata),
-    created: world.clock.now(),
     times_redeemed: 0,
     valid: true,
-  })
-  return add(world, coupon, 'coupon.created')
+  }
+  return create(world, 'coupon', id ?? world.newId('co').slice(3, 11), fields, 'coupon.created')
 }
 
 /** An active, recurring price, for a subscription. */
@@ -145,32 +112,46 @@ export const needRecurring = (world: SimulatorState, id: string, param: string):
   return price
 }
 
-export const need = (world: SimulatorState, object: string, id: string, param = 'id'): Thing => {
-  const found = world.store.get(object, id)
-  if (!found) throw missing(object, id, param)
-  return found
+/** Subscription items still have a plan object that mirrors their price. */
+export const planOf = (price: Thing): Thing => {
+  const {id, active, unit_amount: amount, unit_amount_decimal: amount_decimal, billing_scheme, created, currency, recurring} = price
+  const {metadata, nickname, product} = price
+  const {interval, interval_count, meter, usage_type} = recurring
+  const period = {interval, interval_count, meter, usage_type}
+  return complete('plan', {id, active, amount, amount_decimal, billing_scheme, created, currency, ...period, metadata, nickname, product})
 }
 
-export const readOf =
-  (object: string) =>
-  ({world, ids}: Call): Thing =>
-    need(world, object, ids[0]!)
-
-/** Subscription items still have a plan object that mirrors their price. */
-export const planOf = (price: Thing): Thing =>
-  complete('plan', {
-    id: price.id,
-    active: price.active,
-    amount: price.unit_amount,
-    amount_decimal: price.unit_amount_decimal,
-    billing_scheme: price.billing_scheme,
-    created: price.created,
-    currency: price.currency,
-    interval: price.recurring.interval,
-    interval_count: price.recurring.interval_count,
-    meter: price.recurring.meter,
-    metadata: price.metadata,
-    nickname: price.nickname,
-    product: price.product,
-    usage_type: price.recurring.usage_type,
+/** The discounts of the subscription's coupons; a negative amount has no discount. */
+export const discountOf = (world: SimulatorState, subtotal: number, subscription: Thing | null): {amount: number; discount: string}[] => {
+  let left = Math.max(0, subtotal)
+  return (subscription?.discounts ?? []).map((id: string) => {
+    const discount = world.store.get('discount', id)!
+    const coupon = world.store.get('coupon', discount.source.coupon)!
+    const amount = Math.min(left, coupon.amount_off ?? Math.round((left * coupon.percent_off) / 100))
+    left -= amount
+    return {amount, discount: id}
   })
+}
+
+export const addDiscount = (world: SimulatorState, subscription: Thing, couponId: string): Thing => {
+  const coupon = need(world, 'coupon', couponId, 'coupon')
+  const discount = complete('discount', {
+    id: world.newId('di'),
+    customer: subscription.customer,
+    source: {type: 'coupon', coupon: coupon.id},
+    start: world.clock.now(),
+    subscription: subscription.id,
+  })
+  world.store.put(discount)
+  world.store.put({...coupon, times_redeemed: coupon.times_redeemed + 1})
+  return change(world, subscription, {discounts: [...subscription.discounts, discount.id]}, 'customer.subscription.updated')
+}
+
+/** Removes coupons for one use after the first discounted invoice. */
+export const useUpDiscounts = (world: SimulatorState, subscription: Thing): Thing => {
+  const left = subscription.discounts.filter((id: string) => {
+    const {source} = world.store.get('discount', id)!
+    return world.store.get('coupon', source.coupon)!.duration !== 'once'
+  })
+  return left.length === subscription.discounts.length ? subscription : change(world, subscription, {discounts: left})
+}

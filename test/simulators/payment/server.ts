@@ -1,16 +1,11 @@
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http'
 import type {AddressInfo} from 'node:net'
-import type {Answer} from './answers.ts'
 import {answerCall} from './calls.ts'
-import {answerCheckoutPage} from './checkout-page.ts'
-import {answerControl} from './control.ts'
-import {sendDue} from './deliveries.ts'
-import {isLoopback} from './endpoints.ts'
-import type {Spoiled} from './fault-course.ts'
-import {answerInvoicePage} from './invoice-page.ts'
-import {answerPortalPage} from './portal-page.ts'
-import {type Request, readRequest} from './request.ts'
+import {isLoopback, sendDue} from './deliveries.ts'
+import type {Spoiled} from './faults.ts'
+import {answerPage} from './pages.ts'
 import type {Simulator} from './simulator.ts'
+import {type Answer, definedOf, type Request, readRequest} from './wire.ts'
 
 export type ServerOptions = {
   host: string
@@ -37,20 +32,12 @@ const serve = async (standIn: Simulator, incoming: IncomingMessage, outgoing: Se
   const request = await readRequest(incoming)
   if (request.path.startsWith('/_sim/')) return deliver(outgoing, {answer: await answerControl(standIn, request), end: 'answered'})
   const {world} = standIn
-  const page = answerPage(standIn, request)
+  const page = answerPage(world, request)
   const spoiled: Spoiled = page ? {answer: page, end: 'answered'} : await answerCall(world, request)
   if (!page && spoiled.answer.status === 200) check?.(spoiled.answer.body)
   world.store.commit()
   deliver(outgoing, spoiled)
   await sendDue(world)
-}
-
-/** The pages for people, by the first part of their path. */
-const pages = {'/c/pay/': answerCheckoutPage, '/p/session/': answerPortalPage, '/i/': answerInvoicePage}
-
-const answerPage = ({world}: Simulator, {method, path, body}: Request): Answer | null => {
-  const [start, answer] = Object.entries(pages).find(([prefix]) => path.startsWith(prefix)) ?? []
-  return start === undefined || !answer ? null : answer(world, method, path.slice(start.length), body)
 }
 
 const deliver = (outgoing: ServerResponse, {answer, end}: Spoiled) => {
@@ -69,4 +56,57 @@ const fail = (outgoing: ServerResponse, error: unknown) => {
   const message = error instanceof Error ? error.message : String(error)
   outgoing.writeHead(599, {'content-type': 'application/json', 'stripe-should-retry': 'false'})
   outgoing.end(JSON.stringify({error: {type: 'api_error', code: 'stand_in', message: `The stand-in: ${message}`}}))
+}
+
+type Control = (standIn: Simulator, body: any, query: URLSearchParams) => unknown
+
+/** The control interface for tests and manual use, under `/_sim`. Bodies and answers are JSON. */
+const controls: Record<string, Control> = {
+  'GET state': standIn => standIn.state(),
+  'GET money': (standIn, _, query) => standIn.money(query.get('customer') ?? undefined),
+  'POST reset': standIn => standIn.reset(),
+  'GET clock': standIn => ({now: standIn.now()}),
+  'POST clock': async (standIn, {advance, at}) => {
+    if (at !== undefined) await standIn.advanceTo(at)
+    if (advance !== undefined) await standIn.advance(advance)
+    return {now: standIn.now()}
+  },
+  'GET faults': standIn => standIn.faults.list(),
+  'POST faults': (standIn, body) => ({id: standIn.faults.add(body)}),
+  'DELETE faults': standIn => standIn.faults.clear(),
+  'POST release': standIn => ({released: standIn.faults.release()}),
+  'POST traffic': (standIn, {rule, shuffle, together, pause}) => {
+    if (rule !== undefined) standIn.traffic.add(rule)
+    if (shuffle !== undefined) standIn.traffic.shuffle(shuffle)
+    if (together !== undefined) standIn.traffic.together(together)
+    if (pause !== undefined) standIn.traffic.pause(pause)
+  },
+  'DELETE traffic': standIn => standIn.traffic.clear(),
+  'POST settle': standIn => standIn.settle(),
+  'GET deliveries': standIn => standIn.deliveries(),
+  'POST endpoints': (standIn, {url, events}) => standIn.addEndpoint(url, events),
+  'POST settings': (standIn, body) => standIn.setSettings(body),
+  'POST cards': (standIn, {card, behaviour}) => standIn.setCard(card, behaviour),
+  'POST checkouts': (standIn, {id, card, email}) => standIn.payCheckout(id, definedOf({card, email})),
+  'POST settlements': (standIn, {id, outcome}) => standIn.settleCheckout(id, outcome),
+  'POST portal': (standIn, {session, ...act}) => standIn.actAtPortal(session, act),
+  'POST dashboard': (standIn, {act, args}) => {
+    const run = standIn.dashboard[act as keyof Simulator['dashboard']] as ((...given: string[]) => unknown) | undefined
+    if (!run) throw new TypeError(`The dashboard cannot do that: ${act}`)
+    return run(...args)
+  },
+  'GET objects': (standIn, _, query) => standIn.all(query.get('object') ?? ''),
+  'GET journal': (standIn, _, query) => standIn.journal(Object.fromEntries(query)),
+  'DELETE journal': standIn => standIn.clearJournal(),
+}
+
+const answerControl = async (standIn: Simulator, request: Request): Promise<Answer> => {
+  const run = controls[`${request.method} ${request.path.slice('/_sim/'.length)}`]
+  if (!run) return {status: 404, body: {error: 'no such control route', routes: Object.keys(controls)}}
+  try {
+    const body = request.body.trim() === '' ? {} : JSON.parse(request.body)
+    return {status: 200, body: (await run(standIn, body, new URLSearchParams(request.query))) ?? {done: true}}
+  } catch (error) {
+    return {status: 400, body: {error: error instanceof Error ? error.message : String(error)}}
+  }
 }

@@ -1,57 +1,40 @@
-import type {Behaviour} from './cards.ts'
-import {settleCheckout} from './checkout-later.ts'
-import {payCheckout} from './checkout-payment.ts'
-import {type Instant, toSeconds} from './clock.ts'
-import {type Dashboard, openDashboard} from './dashboard.ts'
-import {sendDue, settle, type Try} from './deliveries.ts'
-import {runDue} from './due.ts'
-import {createEndpoint} from './endpoints.ts'
-import type {FaultSpec, Faults} from './faults.ts'
-import type {Entry, Journal} from './journal.ts'
-import {setBehaviour} from './payment-methods.ts'
+import {pauseSubscription} from './billing.ts'
+import {payCheckout, settleCheckout} from './checkout-payment.ts'
+import {type Instant, runDue, toSeconds} from './clock.ts'
+import {type Behaviour, setBehaviour} from './customers.ts'
+import {createEndpoint, sendDue, settle, type Try} from './deliveries.ts'
+import {need} from './objects.ts'
+import {closeDispute, dispute, refund} from './payments.ts'
 import {actAtPortal, type PortalAct} from './portal.ts'
-import {createSimulatorState, type Settings, type SimulatorState, type SimulatorStateOptions} from './simulator-state.ts'
-import {countMoney, describeState, type Money, type State} from './state.ts'
+import {addDiscount} from './products.ts'
+import {
+  attempt,
+  countMoney,
+  createSimulatorState,
+  describeState,
+  type Settings,
+  type SimulatorState,
+  type SimulatorStateOptions,
+} from './state.ts'
 import type {Thing} from './store.ts'
-import type {Traffic, TrafficRule} from './traffic.ts'
+import {applyUpdate} from './subscription-updates.ts'
+import {cancelNow, cancelPatch, changeSubscription, earliestEnd} from './subscriptions.ts'
+import {invalid} from './wire.ts'
+
+export type Simulator = ReturnType<typeof createSimulator>
 
 /** The interface for tests, the same as `/_sim` over HTTP. */
-export type Simulator = {
-  readonly world: SimulatorState
-  reset: () => void
-  now: () => number
-  /** Moves the clock; due actions are executed in order, and their events sent at once. */
-  advance: (seconds: number) => Promise<void>
-  advanceTo: (at: Instant) => Promise<void>
-  faults: Pick<Faults, 'list' | 'clear' | 'release' | 'held'> & {add: (spec: FaultSpec) => number}
-  traffic: Pick<Traffic, 'add' | 'clear' | 'shuffle' | 'together' | 'pause'>
-  /** Sends waiting deliveries and returns when all are answered. */
-  settle: () => Promise<void>
-  deliveries: () => Try[]
-  addEndpoint: (url: string, events?: string[]) => Thing
-  setSettings: (settings: Partial<Settings>) => void
-  setCard: (id: string, behaviour: Behaviour) => void
-  payCheckout: (id: string, how?: {card?: string; email?: string; country?: string}) => Promise<Thing>
-  /** Sets the outcome of a bank debit, days after the page. */
-  settleCheckout: (id: string, outcome: 'succeeded' | 'failed') => Promise<Thing>
-  actAtPortal: (session: string, act: PortalAct) => Promise<Thing>
-  dashboard: Dashboard
-  find: (id: string) => Thing | undefined
-  all: (object: string) => Thing[]
-  journal: Journal['list']
-  clearJournal: () => void
-  state: () => State
-  money: (customer?: string) => Money
-}
-
-export type {Entry}
-
-export const createSimulator = (options: SimulatorStateOptions): Simulator => {
+export const createSimulator = (options: SimulatorStateOptions) => {
   let world = createSimulatorState(options)
-  const now = () => world
   return {
     get world() {
       return world
+    },
+    get faults() {
+      return world.faults
+    },
+    get traffic() {
+      return world.traffic
     },
     reset: () => {
       const {baseUrl} = world
@@ -59,66 +42,79 @@ export const createSimulator = (options: SimulatorStateOptions): Simulator => {
       world = createSimulatorState(options)
       world.baseUrl = baseUrl
     },
-    ...timeAccess(now),
-    ...wireAccess(now),
-    ...peopleAccess(now),
-    find: id => world.store.find(id),
-    all: object => world.store.all(object),
-    journal: filter => world.journal.list(filter),
+    now: () => world.clock.now(),
+    /** Moves the clock; due actions are executed in order, and their events sent at once. */
+    advance: (seconds: number) => advanceTo(world, world.clock.now() + seconds),
+    advanceTo: (at: Instant) => advanceTo(world, at),
+    /** Sends waiting deliveries and returns when all are answered. */
+    settle: () => settle(world),
+    deliveries: () => world.store.all('~try') as unknown as Try[],
+    addEndpoint: (url: string, events = ['*']) => createEndpoint({world, params: {url, enabled_events: events}, ids: [], path: ''}),
+    setSettings: (settings: Partial<Settings>) => void Object.assign(world.settings, settings),
+    setCard: (id: string, behaviour: Behaviour) => setBehaviour(world, id, behaviour),
+    find: (id: string) => world.store.find(id),
+    all: (object: string) => world.store.all(object),
+    journal: (filter?: {method?: string; path?: string}) => world.journal.list(filter),
     clearJournal: () => world.journal.clear(),
     state: () => describeState(world),
-    money: customer => countMoney(world, customer),
+    money: (customer?: string) => countMoney(world, customer),
+    ...openPeople(run => act(world, run)),
   }
 }
 
-const timeAccess = (world: () => SimulatorState) => {
-  const advanceTo = async (to: Instant) => {
-    const at = toSeconds(to)
-    await settle(world())
-    for (let name = world().clock.next(at); name !== null; name = world().clock.next(at)) {
-      runDue(world(), name)
-      world().store.commit()
-      await settle(world())
-    }
-    world().clock.set(at)
+const advanceTo = async (world: SimulatorState, to: Instant) => {
+  const at = toSeconds(to)
+  await settle(world)
+  for (let name = world.clock.next(at); name !== null; name = world.clock.next(at)) {
+    runDue(world, name)
+    world.store.commit()
+    await settle(world)
   }
-  return {now: () => world().clock.now(), advanceTo, advance: (seconds: number) => advanceTo(world().clock.now() + seconds)}
+  world.clock.set(at)
 }
 
-const wireAccess = (world: () => SimulatorState) => ({
-  faults: {
-    add: (spec: FaultSpec) => world().faults.add(spec),
-    list: () => world().faults.list(),
-    clear: () => world().faults.clear(),
-    release: () => world().faults.release(),
-    held: () => world().faults.held(),
-  },
-  traffic: {
-    add: (rule: TrafficRule) => world().traffic.add(rule),
-    clear: () => world().traffic.clear(),
-    shuffle: (isOn: boolean) => world().traffic.shuffle(isOn),
-    together: (isOn: boolean) => world().traffic.together(isOn),
-    pause: (isOn: boolean) => world().traffic.pause(isOn),
-  },
-  settle: () => settle(world()),
-  deliveries: () => world().store.all('~try') as unknown as Try[],
-  addEndpoint: (url: string, events = ['*']) =>
-    createEndpoint({world: world(), params: {url, enabled_events: events}, ids: [], path: '/v1/webhook_endpoints'}),
-  setSettings: (settings: Partial<Settings>) => void Object.assign(world().settings, settings),
-  setCard: (id: string, behaviour: Behaviour) => setBehaviour(world(), id, behaviour),
+type Act = (run: (world: SimulatorState) => Thing) => Promise<Thing>
+
+/** Executes an action outside API calls; its events are sent at once. */
+const act = async (world: SimulatorState, run: (world: SimulatorState) => Thing): Promise<Thing> => {
+  const changed = attempt(world, () => run(world))
+  world.store.commit()
+  await sendDue(world)
+  return changed
+}
+
+const openPeople = (act: Act) => ({
+  payCheckout: (id: string, how?: {card?: string; email?: string; country?: string}) => act(world => payCheckout(world, id, how)),
+  /** Sets the outcome of a bank debit, days after the page. */
+  settleCheckout: (id: string, outcome: 'succeeded' | 'failed') => act(world => settleCheckout(world, id, outcome)),
+  actAtPortal: (session: string, what: PortalAct) => act(world => actAtPortal(world, session, what)),
+  dashboard: openDashboard(act),
 })
 
-/** Actions of people outside API calls; their events are sent at once. */
-const peopleAccess = (world: () => SimulatorState) => {
-  const told = async <T>(done: T): Promise<T> => {
-    world().store.commit()
-    await sendDue(world())
-    return done
-  }
+/** Changes by staff in the dashboard. */
+const openDashboard = (act: Act) => {
+  const change = (id: string, run: (world: SimulatorState, subscription: Thing) => Thing) =>
+    act(world => {
+      const subscription = need(world, 'subscription', id)
+      if (subscription.ended_at !== null) throw invalid('This subscription has ended.')
+      return run(world, subscription)
+    })
   return {
-    payCheckout: async (id: string, how?: {card?: string; email?: string; country?: string}) => told(payCheckout(world(), id, how)),
-    settleCheckout: async (id: string, outcome: 'succeeded' | 'failed') => told(settleCheckout(world(), id, outcome)),
-    actAtPortal: async (session: string, act: PortalAct) => told(actAtPortal(world(), session, act)),
-    dashboard: openDashboard(world, told),
+    /** The difference goes on the next invoice. */
+    changePrice: (id: string, price: string) =>
+      change(id, (world, subscription) => {
+        const items = [{id: subscription.items.data[0].id, price}]
+        return applyUpdate(world, subscription, {items, prorationBehaviour: 'create_prorations', patch: {}}).subscription
+      }),
+    cancelNow: (id: string) => change(id, cancelNow),
+    cancelAtPeriodEnd: (id: string) =>
+      change(id, (world, subscription) =>
+        changeSubscription(world, subscription, cancelPatch(world, subscription, earliestEnd(subscription), true)),
+      ),
+    pause: (id: string) => change(id, (world, subscription) => pauseSubscription(world, subscription, 'pause_requested')),
+    addCoupon: (id: string, coupon: string) => change(id, (world, subscription) => addDiscount(world, subscription, coupon)),
+    refund: (id: string, amount?: number) => act(world => refund(world, need(world, 'charge', id), {amount})),
+    dispute: (id: string, reason?: string) => act(world => dispute(world, need(world, 'charge', id), reason)),
+    closeDispute: (id: string, outcome: 'won' | 'lost') => act(world => closeDispute(world, id, outcome)),
   }
 }

@@ -1,17 +1,91 @@
-import type {SimulatorState} from './simulator-state.ts'
-import type {Thing} from './store.ts'
+import {createClock, type Instant} from './clock.ts'
+import {createFaults, createTraffic} from './faults.ts'
+import {createIds, createStore, type Thing} from './store.ts'
+import {type Answer, Refusal} from './wire.ts'
 
-/**
- * Money totals. Charges less refunds must equal paid invoices plus single payments: `difference` is 0 unless a charge or a
- * purchase has no counterpart.
- */
-export type Money = {charged: number; refunded: number; invoices: number; payments: number; difference: number}
+export type SimulatorStateOptions = {
+  /** Equal seeds and calls give equal ids. */
+  seed?: string
+  at?: Instant
+  secretKey?: string
+  /** The signing secret of all endpoints, instead of one for each. */
+  webhookSecret?: string
+  settings?: Partial<Settings>
+  /** The time in delivery signatures in seconds; by default that of the stand-in. The SDK compares it with the wall clock. */
+  signedAt?: () => number
+}
 
-export type State = {now: number; counts: Record<string, number>; money: Money; waiting: number; held: number; meterErrors: Thing[]}
+/** Account settings of the dashboard, and unverified behaviour of the provider. */
+export type Settings = {
+  /** Days between attempts to collect a renewal, and the action for the subscription after the last. */
+  retryAfterDays: number[]
+  afterRetries: 'unpaid' | 'cancel' | 'pause' | 'past_due'
+  /** Seconds for which a renewal invoice stays a draft. */
+  draftSeconds: number
+  /** Seconds until reported usage is counted. */
+  meterDelaySeconds: number
+  /** Milliseconds of real time that a slow card takes. */
+  slowCardMs: number
+  /** Calls forbidden for the key, as `METHOD /v1/glob`: a restricted key of the dashboard. */
+  forbidden: string[]
+}
+
+const defaultSettings: Settings = {
+  retryAfterDays: [3, 5, 7],
+  afterRetries: 'unpaid',
+  draftSeconds: 3600,
+  meterDelaySeconds: 60,
+  slowCardMs: 250,
+  forbidden: [],
+}
+
+export type SimulatorState = ReturnType<typeof createSimulatorState>
+
+export const createSimulatorState = (options: SimulatorStateOptions = {}) => {
+  const {seed = 'lading', at = '2026-11-02T09:00:00Z', secretKey = 'sk_test_stand_in', webhookSecret = null, settings} = options
+  const store = createStore()
+  const clock = createClock(store, at)
+  return {
+    ...{store, clock, seed, secretKey, webhookSecret},
+    newId: createIds(store, seed),
+    settings: {...defaultSettings, ...settings},
+    keys: createKeys(),
+    faults: createFaults(),
+    journal: createJournal(),
+    traffic: createTraffic(seed),
+    baseUrl: '',
+    signedAt: options.signedAt ?? clock.now,
+    /** The call in progress, which events name. Null while time passes or for dashboard changes. */
+    cause: null as {id: string; key: string | null} | null,
+    /** The additional real time of this call, caused by a slow card. */
+    slowMs: 0,
+  }
+}
+
+/** Executes a function atomically: on an error all its changes are undone, unless a refusal keeps them. */
+export const attempt = <T>({store}: SimulatorState, run: () => T): T => {
+  const mark = store.mark()
+  try {
+    return run()
+  } catch (error) {
+    if (!(error instanceof Refusal && error.keep)) store.restore(mark)
+    throw error
+  }
+}
+
+/** Executes a function and undoes its changes. */
+export const runAndRollBack = <T>({store}: SimulatorState, run: () => T): T => {
+  const mark = store.mark()
+  try {
+    return run()
+  } finally {
+    store.restore(mark)
+  }
+}
 
 const counted = ['customer', 'subscription', 'subscription_schedule', 'invoice', 'checkout.session', 'payment_intent', 'charge', 'event']
 
-export const describeState = (world: SimulatorState): State => ({
+export const describeState = (world: SimulatorState) => ({
   now: world.clock.now(),
   counts: Object.fromEntries(counted.map(object => [object, world.store.all(object).length])),
   money: countMoney(world),
@@ -20,25 +94,94 @@ export const describeState = (world: SimulatorState): State => ({
   meterErrors: world.store.all('~usageError').filter(one => one.at <= world.clock.now()),
 })
 
-/** Compares charges with invoices and standalone intents, which separate code maintains. */
-export const countMoney = (world: SimulatorState, customer?: string): Money => {
-  const isTheirs = (thing: Thing) => customer === undefined || thing.customer === customer
-  const charges = world.store.all('charge').filter(charge => charge.paid && isTheirs(charge))
-  const ofInvoices = new Set(world.store.all('invoice_payment').map(payment => payment.payment.payment_intent))
-  const paid = world.store.all('invoice').filter(invoice => invoice.status === 'paid' && isTheirs(invoice))
-  const single = world.store
-    .all('payment_intent')
-    .filter(intent => intent.status === 'succeeded' && !ofInvoices.has(intent.id) && isTheirs(intent))
-  const charged = sum(charges.map(charge => charge.amount_captured))
-  const invoices = sum(paid.map(invoice => invoice.amount_paid))
-  const payments = sum(single.map(intent => intent.amount_received))
-  const refunded = sum(
-    world.store
-      .all('refund')
-      .filter(isTheirs)
-      .map(refund => refund.amount),
-  )
-  return {charged, refunded, invoices, payments, difference: charged - invoices - payments}
+/**
+ * Compares charges with invoices and single payments, which separate code maintains. `difference` is 0 unless a charge or a
+ * purchase has no counterpart.
+ */
+export const countMoney = ({store}: SimulatorState, customer?: string) => {
+  const ofInvoices = new Set(store.all('invoice_payment').map(payment => payment.payment.payment_intent))
+  const sum = (object: string, amount: string, counts: (thing: Thing) => boolean = () => true): number =>
+    store
+      .all(object)
+      .filter(thing => (customer === undefined || thing.customer === customer) && counts(thing))
+      .reduce((total, thing) => total + thing[amount], 0)
+  const charged = sum('charge', 'amount_captured', charge => charge.paid)
+  const invoices = sum('invoice', 'amount_paid', invoice => invoice.status === 'paid')
+  const payments = sum('payment_intent', 'amount_received', ({id, status}) => status === 'succeeded' && !ofInvoices.has(id))
+  return {charged, refunded: sum('refund', 'amount'), invoices, payments, difference: charged - invoices - payments}
 }
 
-const sum = (amounts: number[]) => amounts.reduce((total, amount) => total + amount, 0)
+/** A call and its answer, for tests that count them. */
+export type Entry = {
+  at: number
+  method: string
+  path: string
+  key: string | null
+  version: string | null
+  requestId: string
+  body: string
+  /** Null if the connection was cut. */
+  status: number | null
+  fault: number | null
+  isReplay: boolean
+}
+
+const keptEntries = 5000
+
+const createJournal = () => {
+  let entries: Entry[] = []
+  return {
+    note: (entry: Entry) => {
+      entries.push(entry)
+      if (entries.length > keptEntries) entries = entries.slice(-keptEntries / 2)
+    },
+    list: ({method, path}: {method?: string; path?: string} = {}) =>
+      entries.filter(entry => (method === undefined || entry.method === method) && (path === undefined || entry.path.startsWith(path))),
+    clear: () => void (entries = []),
+  }
+}
+
+export type KeptAnswer = {fingerprint: string; answer: Answer | null; at: number}
+
+const day = 24 * 3600
+const longestKey = 255
+
+/** Answers by idempotency key, for 24 hours of the stand-in's clock. */
+const createKeys = () => {
+  const kept = new Map<string, KeptAnswer>()
+  return {
+    /** The stored answer of this key, or null to execute the call. */
+    begin: (key: string, fingerprint: string, now: number): Answer | null => {
+      if (key.length > longestKey) throw refuseKey(400, `Idempotency keys can be at most ${longestKey} characters.`)
+      const found = kept.get(key)
+      if (!found || (found.answer && now - found.at > day)) {
+        kept.set(key, {fingerprint, answer: null, at: now})
+        return null
+      }
+      if (found.fingerprint !== fingerprint) {
+        throw refuseKey(
+          400,
+          `Keys for idempotent requests can only be used with the same parameters they were first used with. Try using a key other than '${key}' if you meant to execute a different request.`,
+        )
+      }
+      if (found.answer) return found.answer
+      throw refuseKey(
+        409,
+        `There is currently another in-progress request using this Idempotent Key (that probably means you submitted twice, and the other request is still going through): ${key}.`,
+        'idempotency_key_in_use',
+      )
+    },
+    keep: (key: string, answer: Answer) => {
+      const found = kept.get(key)
+      if (found) found.answer = answer
+    },
+    forget: (key: string) => void kept.delete(key),
+    list: () => [...kept].filter(([, {answer}]) => answer !== null),
+    restore: (all: [string, KeptAnswer][]) => {
+      for (const [key, one] of all) kept.set(key, one)
+    },
+  }
+}
+
+const refuseKey = (status: number, message: string, code?: string) =>
+  new Refusal(status, {type: 'idempotency_error', message, ...(code ? {code} : {})})

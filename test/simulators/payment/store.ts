@@ -1,58 +1,103 @@
+import {createHash} from 'node:crypto'
+import {existsSync, readFileSync, renameSync, writeFileSync} from 'node:fs'
+import type {Simulator} from './simulator.ts'
+import type {KeptAnswer} from './state.ts'
+
 /** Any object with an id. Those whose `object` begins with `~` are internal and never leave the stand-in. */
 export type Thing = {id: string; object: string; [name: string]: any}
 
-export type Store = {
-  get: (object: string, id: string) => Thing | undefined
-  find: (id: string) => Thing | undefined
-  /** Oldest first. */
-  all: (object: string) => Thing[]
-  /** All objects, oldest first within each kind. */
-  list: () => Thing[]
-  /** Objects are immutable: a change replaces the object, so references to the old one stay unchanged. */
-  put: <T extends Thing>(thing: T) => T
-  drop: (object: string, id: string) => void
-  mark: () => number
-  restore: (mark: number) => void
-  commit: () => void
-}
+export type Store = ReturnType<typeof createStore>
 
-export const createStore = (): Store => {
+/** Objects by kind and id. They are immutable: a change replaces the object, so references to the old one stay unchanged. */
+export const createStore = () => {
   const kinds = new Map<string, Map<string, Thing>>()
   const undo: (() => void)[] = []
-  const ofKind = (object: string) => {
-    let things = kinds.get(object)
-    if (!things) kinds.set(object, (things = new Map()))
-    return things
-  }
   const set = (object: string, id: string, thing: Thing | undefined) => {
-    const things = ofKind(object)
+    const things = kinds.get(object) ?? new Map<string, Thing>()
+    kinds.set(object, things)
     const before = things.get(id)
     undo.push(() => (before ? things.set(id, before) : things.delete(id)))
     if (thing) things.set(id, thing)
     else things.delete(id)
   }
   return {
-    get: (object, id) => kinds.get(object)?.get(id),
-    find: id => {
-      for (const [object, things] of kinds) {
-        const found = object.startsWith('~') ? undefined : things.get(id)
-        if (found) return found
-      }
-      return undefined
-    },
-    all: object => [...ofKind(object).values()],
-    list: () => [...kinds.values()].flatMap(things => [...things.values()]),
-    put: thing => {
+    get: (object: string, id: string): Thing | undefined => kinds.get(object)?.get(id),
+    find: (id: string): Thing | undefined => [...kinds].find(([object, things]) => !object.startsWith('~') && things.has(id))?.[1].get(id),
+    /** Oldest first. */
+    all: (object: string): Thing[] => [...(kinds.get(object)?.values() ?? [])],
+    /** All objects, oldest first within each kind. */
+    list: (): Thing[] => [...kinds.values()].flatMap(things => [...things.values()]),
+    put: <T extends Thing>(thing: T): T => {
       set(thing.object, thing.id, thing)
       return thing
     },
-    drop: (object, id) => set(object, id, undefined),
+    drop: (object: string, id: string) => set(object, id, undefined),
     mark: () => undo.length,
-    restore: mark => {
+    restore: (mark: number) => {
       while (undo.length > mark) undo.pop()!()
     },
-    commit: () => {
-      undo.length = 0
+    commit: () => void (undo.length = 0),
+  }
+}
+
+const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** Ids in the provider's form, equal for equal seeds and calls. */
+export const createIds = (store: Store, seed: string) => (prefix: string) => {
+  const name = `ids:${prefix}`
+  const count = (store.get('~count', name)?.count ?? 0) + 1
+  store.put({id: name, object: '~count', count})
+  const hash = createHash('sha256').update(`${seed}:${prefix}:${count}`).digest()
+  return `${prefix}_1${[...hash.subarray(0, 23)].map(byte => letters[byte % letters.length]).join('')}`
+}
+
+export const secretOf = (seed: string, name: string) => `whsec_${createHash('sha256').update(`${seed}:${name}`).digest('hex').slice(0, 32)}`
+
+const version = 1
+const everyMs = 2000
+
+type KeptContent = {version: number; now: number; things: Thing[]; keys: [string, KeptAnswer][]}
+
+/** Keeps the state in a file: read at the start, written every two seconds and at the end. An unreadable file is renamed, not deleted. */
+export const openSnapshot = (standIn: Simulator, file: string): {close: () => void} => {
+  if (existsSync(file)) load(standIn, file)
+  let last = ''
+  const save = () => {
+    const text = JSON.stringify(contentOf(standIn))
+    if (text === last) return
+    writeFileSync(`${file}.new`, text)
+    renameSync(`${file}.new`, file)
+    last = text
+  }
+  const timer = setInterval(save, everyMs).unref()
+  return {
+    close: () => {
+      clearInterval(timer)
+      save()
     },
+  }
+}
+
+/** Deliveries in flight are sent again, because their outcome is unknown. */
+const contentOf = ({world}: Simulator): KeptContent => ({
+  version,
+  now: world.clock.now(),
+  things: world.store.list().map(thing => (thing.object === '~delivery' ? {...thing, isOut: false} : thing)),
+  keys: world.keys.list(),
+})
+
+const load = (standIn: Simulator, file: string) => {
+  const {world} = standIn
+  try {
+    const kept: KeptContent = JSON.parse(readFileSync(file, 'utf8'))
+    if (kept.version !== version) throw new Error(`version ${kept.version} is not ${version}`)
+    for (const thing of kept.things) world.store.put(thing)
+    world.store.commit()
+    world.keys.restore(kept.keys)
+    world.clock.set(Math.max(kept.now, world.clock.now()))
+  } catch (error) {
+    renameSync(file, `${file}.unreadable`)
+    standIn.reset()
+    console.error(`The snapshot ${file} could not be read and was put aside: ${error instanceof Error ? error.message : error}`)
   }
 }

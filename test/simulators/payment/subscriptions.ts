@@ -1,22 +1,18 @@
+import {collect, openInvoices, planSubscription} from './billing.ts'
 import type {Call} from './calls.ts'
-import {collect} from './collect.ts'
-import {complete} from './complete.ts'
+import {addIntervals} from './clock.ts'
 import {needCustomer} from './customers.ts'
-import {add, change} from './events.ts'
-import {list} from './expand.ts'
-import {createInvoice, finalizeInvoice} from './invoices.ts'
-import {chargePeriod, createItem, isMetered} from './items.ts'
-import {createLine, nameOf} from './lines.ts'
-import {mergeMetadata} from './metadata.ts'
-import {only} from './only.ts'
-import {page} from './paging.ts'
-import {refuseUnpaid} from './payment-behaviour.ts'
-import {addIntervals} from './periods.ts'
-import {need, needRecurring} from './products.ts'
-import {invalid} from './refusals.ts'
-import type {SimulatorState} from './simulator-state.ts'
+import {createInvoice, createLine, nameOf} from './invoice-drafts.ts'
+import {finalizeInvoice, voidInvoice} from './invoices.ts'
+import {change, emit, list, listOf, mergeMetadata, need} from './objects.ts'
+import {needRecurring} from './products.ts'
+import {endSchedule} from './schedules.ts'
+import {complete} from './schemas.ts'
+import type {SimulatorState} from './state.ts'
 import type {Thing} from './store.ts'
-import {planSubscription} from './subscription-life.ts'
+import {chargePeriod, createItem, isMetered, reanchored} from './subscription-items.ts'
+import {takePending} from './subscription-updates.ts'
+import {invalid, only, refuseUnpaid} from './wire.ts'
 
 export type SubscriptionSpec = {
   customer: string
@@ -37,13 +33,12 @@ export const createSubscription = ({world, params}: Call): Thing => {
   const {trial_end, trial_period_days: days, billing_mode, trial_settings} = params
   needCustomer(world, customer)
   if (card !== null) needCard(world, customer, card)
-  const now = world.clock.now()
-  const asked = trial_end === 'now' ? null : (trial_end ?? (days === undefined ? null : now + days * 24 * 3600))
-  if (asked !== null && asked <= now)
-    throw invalid('Invalid timestamp: must be an integer Unix timestamp in the future.', {param: 'trial_end'})
+  const asked = trial_end === 'now' ? null : (trial_end ?? (days === undefined ? null : world.clock.now() + days * 24 * 3600))
+  if (asked !== null) checkFuture(world, asked)
+  for (const item of items) only(item, ['price', 'quantity', 'metadata'], 'items')
   return startSubscription(world, {
     customer,
-    items: items.map(readItem),
+    items,
     card,
     trialEnd: asked,
     metadata: mergeMetadata({}, metadata),
@@ -55,9 +50,9 @@ export const createSubscription = ({world, params}: Call): Thing => {
   })
 }
 
-const readItem = (given: SubscriptionSpec['items'][number]) => {
-  only(given, ['price', 'quantity', 'metadata'], 'items')
-  return given
+export const checkFuture = (world: SimulatorState, trialEnd: number) => {
+  if (trialEnd > world.clock.now()) return
+  throw invalid('Invalid timestamp: must be an integer Unix timestamp in the future.', {param: 'trial_end'})
 }
 
 /** Makes a subscription with its first invoice; the payment behaviour decides if it is not paid. */
@@ -75,13 +70,9 @@ export const startSubscription = (world: SimulatorState, spec: SubscriptionSpec)
   })
   const made = world.store.put({...bare, items: list(items, `/v1/subscription_items?subscription=${bare.id}`)})
   const lines = trialEnd === null ? items.flatMap(item => chargePeriod(world, item)) : items.flatMap(item => trialLine(world, item))
-  const draft = createInvoice(world, {
-    customer: spec.customer,
-    currency: bare.currency,
-    lines,
-    reason: 'subscription_create',
-    subscription: made,
-  })
+  const {customer} = spec
+  const {currency} = bare
+  const draft = createInvoice(world, {customer, currency, lines, reason: 'subscription_create', subscription: made})
   const invoice = finalizeInvoice(world, draft)
   const started = world.store.put({...made, latest_invoice: invoice.id})
   if (invoice.status === 'paid') return begin(world, {...started, status: trialEnd === null ? 'active' : 'trialing'})
@@ -92,16 +83,16 @@ export const startSubscription = (world: SimulatorState, spec: SubscriptionSpec)
 }
 
 const begin = (world: SimulatorState, subscription: Thing): Thing => {
-  add(world, subscription, 'customer.subscription.created')
+  world.store.put(subscription)
+  emit(world, 'customer.subscription.created', subscription)
   planSubscription(world, subscription)
   return subscription
 }
 
 const trialLine = (world: SimulatorState, item: Thing): Thing[] => {
   if (isMetered(item.price)) return []
-  const {current_period_start: start, current_period_end: end, quantity} = item
-  const description = `Trial period for ${nameOf(world, item.price)}`
-  return [createLine(world, {subscription: item.subscription, item, amount: 0, start, end, description, quantity})]
+  const {current_period_start: start, current_period_end: end} = item
+  return [createLine(world, {item, amount: 0, start, end, description: `Trial period for ${nameOf(world, item.price)}`})]
 }
 
 const blankSubscription = (world: SimulatorState, spec: SubscriptionSpec, price: Thing): Thing => {
@@ -133,16 +124,21 @@ const blankSubscription = (world: SimulatorState, spec: SubscriptionSpec, price:
 }
 
 /** Changes the subscription, emits the event, and plans its next action. */
-export const changeSubscription = (
-  world: SimulatorState,
-  subscription: Thing,
-  patch: Record<string, unknown>,
-  event = 'customer.subscription.updated',
-): Thing => {
-  const changed = change(world, subscription, {...patch, ...flagEnd({...subscription, ...patch})}, event)
+export const changeSubscription = (world: SimulatorState, subscription: Thing, patch: Record<string, unknown>, event?: string): Thing => {
+  const after = {...subscription, ...patch}
+  const flag = after.cancel_at_period_end && after.ended_at === null ? {cancel_at: earliestEnd(after)} : {}
+  const changed = change(world, subscription, {...patch, ...flag}, event ?? 'customer.subscription.updated')
   planSubscription(world, changed)
   return changed
 }
+
+/** The fields of a cancellation at a time, or of none. */
+export const cancelPatch = (world: SimulatorState, {cancellation_details: details}: Thing, at: number | null, isFlag = false) => ({
+  cancel_at: at,
+  cancel_at_period_end: isFlag,
+  canceled_at: at === null ? null : world.clock.now(),
+  cancellation_details: {...details, reason: at === null ? null : 'cancellation_requested'},
+})
 
 /**
  * Where item intervals differ, the flag `cancel_at_period_end` resolves to the earliest item period end and follows the items; a date, or
@@ -153,32 +149,76 @@ export const latestEnd = (subscription: Thing): number => Math.max(...endsOf(sub
 
 const endsOf = ({items}: Thing): number[] => items.data.map((item: Thing) => item.current_period_end)
 
-const flagEnd = (subscription: Thing) =>
-  subscription.cancel_at_period_end && subscription.ended_at === null ? {cancel_at: earliestEnd(subscription)} : {}
-
 export const withItems = (subscription: Thing, items: Thing[]) => ({...subscription.items, data: items})
 
 export const needCard = (world: SimulatorState, customer: string, card: string) => {
-  if (need(world, 'payment_method', card, 'default_payment_method').customer !== customer) {
-    throw invalid(`The customer does not have a payment method with the ID ${card}. The payment method must be attached to the customer.`, {
-      code: 'resource_missing',
-      param: 'default_payment_method',
-    })
-  }
+  const param = 'default_payment_method'
+  if (need(world, 'payment_method', card, param).customer === customer) return
+  const message = `The customer does not have a payment method with the ID ${card}. The payment method must be attached to the customer.`
+  throw invalid(message, {code: 'resource_missing', param})
 }
 
 /** Cancelled subscriptions are omitted unless requested. */
-export const listSubscriptions = (call: Call): any => {
-  const {customer, status, price} = call.params
-  const isAsked = (one: Thing) =>
-    (customer === undefined || one.customer === customer) &&
-    (price === undefined || one.items.data.some((item: Thing) => item.price.id === price)) &&
-    isOfStatus(one, status)
-  return page(call, call.world.store.all('subscription').filter(isAsked))
-}
+export const listSubscriptions = listOf('subscription', ['customer'], ({status, price}) => one => {
+  return isOfStatus(one, status) && (price === undefined || one.items.data.some((item: Thing) => item.price.id === price))
+})
 
 const isOfStatus = ({status}: Thing, asked: string | undefined): boolean => {
   if (asked === undefined) return status !== 'canceled'
   if (asked === 'all') return true
   return asked === 'ended' ? ['canceled', 'incomplete_expired'].includes(status) : status === asked
+}
+
+export const cancelSubscription = ({world, params, ids}: Call): Thing => {
+  const subscription = need(world, 'subscription', ids[0]!)
+  const {invoice_now: isBilled, prorate: isProrated, cancellation_details: details} = params
+  if (isBilled || isProrated) throw new TypeError('The stand-in does not carry invoice_now or prorate of a cancellation')
+  if (subscription.ended_at !== null) throw invalid(`No such subscription: '${subscription.id}'`, {code: 'resource_missing', param: 'id'})
+  const noted = {...subscription, cancellation_details: {...subscription.cancellation_details, ...details}}
+  return cancelNow(world, world.store.put(noted))
+}
+
+export const cancelNow = (world: SimulatorState, subscription: Thing, reason = 'cancellation_requested'): Thing => {
+  const details = {...subscription.cancellation_details, reason}
+  return endSubscription(world, {...subscription, canceled_at: world.clock.now(), cancellation_details: details})
+}
+
+/** Ends the subscription: deletes drafts, stops retries and ends its schedule. */
+export const endSubscription = (world: SimulatorState, subscription: Thing): Thing => {
+  const now = world.clock.now()
+  takePending(world, subscription.id)
+  for (const invoice of openInvoices(world, subscription.id)) {
+    if (invoice.status === 'open') {
+      world.clock.cancel(`invoice:${invoice.id}`)
+      change(world, invoice, {auto_advance: false, next_payment_attempt: null}, 'invoice.updated')
+    } else if (invoice.automatically_finalizes_at === null) voidInvoice(world, invoice)
+  }
+  endSchedule(world, subscription)
+  world.store.put(subscription)
+  const patch = {
+    status: subscription.status === 'incomplete' ? 'incomplete_expired' : 'canceled',
+    canceled_at: subscription.canceled_at ?? now,
+    ended_at: now,
+    schedule: null,
+    pending_update: null,
+  }
+  return changeSubscription(world, subscription, patch, 'customer.subscription.deleted')
+}
+
+/** Starts a new period now, which is charged. */
+export const resumeSubscription = ({world, params, ids}: Call): Thing => {
+  const subscription = need(world, 'subscription', ids[0]!)
+  if (subscription.status !== 'paused') throw invalid('You can only resume a subscription that is paused.')
+  if (params.billing_cycle_anchor?.type === 'unchanged') throw new TypeError('The stand-in resumes with a new period only')
+  const now = world.clock.now()
+  const items: Thing[] = subscription.items.data.map((item: Thing) => reanchored(world, item, now))
+  const {status_details: _, ...rest} = subscription
+  const moved = world.store.put({...rest, items: withItems(subscription, items), billing_cycle_anchor: now} as Thing)
+  const lines = items.flatMap(item => chargePeriod(world, item))
+  const {customer, currency} = subscription
+  const draft = createInvoice(world, {customer, currency, lines, reason: 'subscription_update', subscription: moved})
+  const invoice = finalizeInvoice(world, draft)
+  const {failure} = collect(world, invoice)
+  if (failure) throw refuseUnpaid(failure)
+  return changeSubscription(world, moved, {status: 'active', latest_invoice: invoice.id}, 'customer.subscription.resumed')
 }

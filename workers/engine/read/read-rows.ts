@@ -19,7 +19,10 @@ export async function* readChunks(deps: FileDeps, {source}: Pick<CompiledFlow, '
     if (error instanceof Refusal && error.code === 'SANDBOX_UNAVAILABLE') throw new RunPaused(error.code, error.message, 30)
     if (error instanceof Refusal) throw new RunStopped({stopped: error.code, message: error.message})
     if (error instanceof StorageMissing)
-      throw new RunStopped({stopped: 'FILE_GONE', message: 'The file is no longer in storage. Upload it again'})
+      throw new RunStopped({
+        stopped: 'FILE_GONE',
+        message: 'The file is no longer in storage. Import the rows that are not written yet as a new file',
+      })
     if (error instanceof StorageFailed) throw new RunPaused('UNAVAILABLE', 'The file storage is unavailable. The run resumes by itself', 30)
     throw error
   }

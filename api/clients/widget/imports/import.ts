@@ -143,6 +143,8 @@ export type RunOutline = {
   dryRun: boolean
   counts: Record<string, Record<string, number>>
   stop: unknown
+  /** Whether the plan of a dry run is out of date. Earlier servers do not send it. */
+  stale?: boolean | null
   endedAt: string | null
   authorisedAt: string
 }

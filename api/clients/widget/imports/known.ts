@@ -35,6 +35,9 @@ const read = async (id: string): Promise<void> => {
   }
 }
 
+/** Reloads the import if a page shows it. */
+export const reloadImport = (id: string): Promise<void> => read(id)
+
 /** Loads an import and returns it. Call `again` after a change to reload it. */
 export const useImport = (id: string): {known: LoadedImport | null; error: unknown; again(): Promise<void>} => {
   const again = () => read(id)

@@ -2,7 +2,7 @@ import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import type {Connection} from '../connections/list.ts'
 import {html} from '../html.ts'
-import type {Run} from '../runs/run.ts'
+import {type Run, sayState} from '../runs/run.ts'
 import {addressOf, sayCounts} from '../runs/run-list.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
@@ -14,6 +14,7 @@ import {Page} from '../ui/page.ts'
 import {PagedTable, usePages} from '../ui/paged-table.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import type {Column} from '../ui/table.ts'
+import {DropAnywhere} from './drop-anywhere.ts'
 import type {Imported} from './import.ts'
 import {DeleteImport, RenameImport} from './rename.ts'
 
@@ -39,6 +40,7 @@ export const Imports = () => {
   const columns = columnsFor(beside.data, (what, found) => setAsked({what, found}))
   return html`
     <${Page} title="Imports" lead="An import writes the rows of one or more files to your CRM." actions=${may('operator') && html`<a class="button main" href=${to('imports', 'new')}>New import</a>`}>
+      ${beside.data && may('operator') && html`<${DropAnywhere} connections=${beside.data.connections} />`}
       <${PagedTable} of=${imports} caption="Imports, newest first" columns=${columns} empty=${html`<${Empty} />`} />
       <${Problem} error=${beside.error} title="Could not load connections and last runs" again=${beside.again} />
       ${asked?.what === 'rename' && html`<${RenameImport} found=${asked.found} onClose=${() => setAsked(null)} onDone=${imports.again} />`}
@@ -49,7 +51,7 @@ export const Imports = () => {
 
 const Empty = () => html`
   <p><strong>No imports yet</strong></p>
-  <p>Upload a file, map its columns, preview the result with a dry run, then start the import. You get a result for every row.</p>
+  <p>${may('operator') && 'Drop a file anywhere on this page, or create an import. '}Then map its columns, preview the result with a dry run, and start the import. You get a result for every row.</p>
   ${may('operator') && html`<p><a class="button main" href=${to('imports', 'new')}>Create an import</a></p>`}
 `
 
@@ -57,8 +59,14 @@ const states: Record<ListedImport['state'], {word: string; tone: Tone}> = {
   draft: {word: 'Draft', tone: 'neutral'},
   ready: {word: 'Ready', tone: 'info'},
   running: {word: 'Running', tone: 'info'},
-  done: {word: 'Done', tone: 'good'},
+  done: {word: 'Ended', tone: 'neutral'},
   expired: {word: 'Expired', tone: 'warning'},
+}
+
+/** Shows what became of the last run, where the import has one, instead of the state of the import. */
+const State = ({state, run}: {state: ListedImport['state']; run: Run | undefined}) => {
+  const {word, tone} = state === 'done' && run ? sayState(run) : states[state]
+  return html`<${Pill} tone=${tone}>${word}<//>`
 }
 
 const columnsFor = (
@@ -67,7 +75,7 @@ const columnsFor = (
 ): Column<ListedImport>[] => [
   {head: 'Name', isName: true, cell: ({id, name}) => html`<a href=${to('imports', id)}>${name}</a>`},
   {head: 'Connection', cell: ({connectorId}) => (beside ? (beside.connections.find(({id}) => id === connectorId)?.name ?? 'deleted') : '')},
-  {head: 'State', cell: ({state}) => html`<${Pill} tone=${states[state].tone}>${states[state].word}<//>`},
+  {head: 'State', cell: ({id, state}) => html`<${State} state=${state} run=${beside?.runs.get(id)} />`},
   {head: 'Last run', cell: ({id, state}) => html`<${LastRun} run=${beside?.runs.get(id)} hasRun=${state === 'done'} id=${id} />`},
   {head: 'Created', cell: ({createdAt}) => at(createdAt)},
   {

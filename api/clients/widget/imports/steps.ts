@@ -17,7 +17,11 @@ export const stepLabels: Record<StepKey, string> = {
 /** A step of an import. `problems` counts what a person must decide or fix. `said` is the state in words, also for screen readers. */
 export type Step = {key: StepKey; label: string; state: 'done' | 'todo' | 'busy' | 'problems'; problems: number; said: string}
 
-export type ImportProgress = {import: Imported; checks: {checks: Checks; problems: CheckProblem[]} | null; runs: RunOutline[] | null}
+export type ImportProgress = {
+  import: Imported
+  checks: {checks: Checks; problems: CheckProblem[]; nextCursor?: string | null} | null
+  runs: RunOutline[] | null
+}
 
 /** Returns the state of each step of an import. */
 export const stepsOf = (importProgress: ImportProgress): Step[] =>
@@ -66,7 +70,8 @@ const judgeCheck = ({checks}: ImportProgress): StepState => {
 const judgeRun = (run: RunOutline | undefined): StepState => {
   if (!run) return todo
   if (run.endedAt === null) return run.state === 'paused' ? {state: 'busy', said: 'paused'} : busy
-  return run.stop ? {state: 'todo', said: 'stopped'} : done
+  if (run.stop) return {state: 'todo', said: 'stopped'}
+  return run.stale ? {state: 'todo', said: 'out of date'} : done
 }
 
 const judges: Record<StepKey, (importProgress: ImportProgress) => StepState> = {

@@ -8,8 +8,11 @@ import {count, onDay, plural} from '../ui/format.ts'
 import {Notice} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {readByFlows, runsOf} from './choose.ts'
+import {expectRows} from './expected-rows.ts'
+import {findRepeatingFlows, sayModules} from './new-run.ts'
 import {isUnderWay} from './run.ts'
 import {StartForm} from './start-form.ts'
+import {writtenOf} from './tally.ts'
 
 type StartState = {
   connection: {name: string; state: string; writesPaused: boolean; crmUserName?: string} | null
@@ -44,6 +47,7 @@ const BeforeSheet = ({id, known: loadedImport, standing: {connection, entitlemen
     <section class="sheet" aria-labelledby="before">
       <h2 id="before">What will happen</h2>
       <${Hindrances} id=${id} connection=${connection} running=${running?.id} />
+      <${Repeats} known=${loadedImport} />
       <dl class="run-facts">
         <${Fact} name="Rows">${plural(rows, 'row')}${flows.length > 1 ? ` in ${plural(flows.length, 'flow')}` : ''}<//>
         <${Fact} name="Target">${[...new Set(flows.map(({module}) => module))].join(', ')} of ${target}<//>
@@ -51,7 +55,7 @@ const BeforeSheet = ({id, known: loadedImport, standing: {connection, entitlemen
         ${entitlements && html`<${Fact} name="Your plan">${sayRoom(entitlements, rows)}<//>`}
         <${Fact} name="Dry run">${sayTried(loadedImport, id)}<//>
       </dl>
-      <${StartForm} importId=${id} sources=${reads} dryRun=${false} target=${target} isHindered=${isHindered} onStarted=${onStarted} />
+      <${StartForm} importId=${id} sources=${reads} dryRun=${false} target=${target} isHindered=${isHindered} expected=${expectRows(loadedImport, rows)} onStarted=${onStarted} />
     </section>
   `
 }
@@ -71,6 +75,19 @@ const Hindrances = ({id, connection, running}: HindrancesProps) => {
   if (connection.writesPaused)
     return html`<${Notice} kind="warning" title="Writing is paused" actions=${link}>Ask an admin to resume writing on this connection. You can do a dry run.<//>`
   return null
+}
+
+/** Warns that a new run would create the records of an earlier run again. */
+const Repeats = ({known: loadedImport}: {known: LoadedImport}) => {
+  const {id} = loadedImport.import
+  const written = runsOf(loadedImport).reduce((sum, run) => sum + (run.dryRun ? 0 : writtenOf(run)), 0)
+  const repeating = findRepeatingFlows(loadedImport.import)
+  if (written === 0 || repeating.length === 0) return null
+  return html`
+    <${Notice} kind="warning" title="This run would create records a second time" actions=${html`<a class="button" href=${to('imports', id, 'mapping')}>Go to mapping</a>`}>
+      Earlier runs wrote ${plural(written, 'row')}, and rows of ${sayModules(repeating)} do not find their records. Match existing records first, or retry the last run.
+    <//>
+  `
 }
 
 const ones: Record<string, string> = {update: 'update it', skip: 'skip the row', create: 'create another record'}
@@ -97,7 +114,7 @@ const sayRoom = ({limits, usage: {rows, periodEnd}, overageEnabled}: NonNullable
 const sayTried = (loadedImport: LoadedImport, id: string): Markup => {
   const tried = runsOf(loadedImport).find(({dryRun, endedAt}) => dryRun && endedAt !== null)
   if (!tried) return html`None yet. <a href=${to('imports', id, 'try')}>Start a dry run</a> to preview the result without writing.`
-  return html`${onDay(tried.endedAt)}. <a href=${to('imports', id, 'try', {run: tried.id})}>View result</a>`
+  return html`${onDay(tried.endedAt)}${tried.stale ? ', out of date: files, mapping or settings have changed since' : ''}. <a href=${to('imports', id, 'try', {run: tried.id})}>View result</a>`
 }
 
 const readStanding = async (connectorId: string, signal: AbortSignal): Promise<StartState> => {

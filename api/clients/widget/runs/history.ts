@@ -15,7 +15,7 @@ const states: Record<string, {label: string; query: Record<string, string>}> = {
   '': {label: 'Any', query: {}},
   underway: {label: 'Active', query: {state: 'queued,writing,paused,closing'}},
   paused: {label: 'Paused', query: {state: 'paused'}},
-  done: {label: 'Done', query: {state: 'ended', stopped: 'false'}},
+  done: {label: 'Ended', query: {state: 'ended', stopped: 'false'}},
   stopped: {label: 'Stopped or cancelled', query: {state: 'ended', stopped: 'true'}},
 }
 const kinds: Record<string, {label: string; query: Record<string, string>}> = {

@@ -11,10 +11,11 @@ import {Download} from './downloads.ts'
 import {expectFocus, useExpectedFocus} from './focus.ts'
 import {Followed} from './followed.ts'
 import {RunLine, WhyNotice} from './live-sheet.ts'
+import {findRepeatingFlows} from './new-run.ts'
 import {EveryRow, Outcomes} from './outcomes.ts'
 import {Reasons} from './reasons.ts'
 import {Retry} from './retry.ts'
-import type {Run} from './run.ts'
+import {type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
 import {useTally} from './use-tally.ts'
 
@@ -76,12 +77,16 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       }
     </section>
     <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} />
-    ${loadedImport.import.state !== 'expired' && may('operator') && html`<p class="begin-anew"><a href=${to('imports', id, 'run', {new: 'yes'})}>Start a new run with all rows</a></p>`}
+    ${
+      loadedImport.import.state !== 'expired' &&
+      may('operator') &&
+      html`<p class="begin-anew">${
+        findRepeatingFlows(loadedImport.import).length === 0
+          ? html`<a href=${to('imports', id, 'run', {new: 'yes'})}>Start a new run with all rows</a>`
+          : html`A new run would create written records again. To run all rows anew, <a href=${to('imports', id, 'mapping')}>match existing records</a> first.`
+      }</p>`
+    }
   `
 }
 
-const titleOf = (run: Run) => {
-  if (run.stop) return 'Results before the run stopped'
-  const {failed, refused, unanswered} = sumCounts(run.counts)
-  return failed + refused + unanswered === 0 ? 'Done: no rows failed' : 'Done: some rows were not written'
-}
+const titleOf = (run: Run) => (run.stop ? 'Results before the run stopped' : sayState(run).word)

@@ -1,3 +1,6 @@
+import {describeRunState} from '../../run-state.ts'
+import {count} from '../ui/format.ts'
+
 /** A run, as `GET /orgs/{org}/imports/{id}/runs/{run}` returns it. */
 export type Run = {
   id: string
@@ -19,6 +22,8 @@ export type Run = {
   creditsSaved?: number | null
   keptEdits?: number
   questions: number
+  /** Whether the plan of an ended dry run is out of date. Earlier versions of Lading do not send it. */
+  stale?: boolean | null
   progress: Progress | null
   stop: Stop | null
   pause: {code: string; message: string} | null
@@ -42,26 +47,8 @@ export const withEvent = (run: Run, {event, data}: {event: string; data: unknown
 export const isOver = ({state}: Pick<Run, 'state'>): boolean => state === 'ended'
 export const isUnderWay = ({state}: Pick<Run, 'state'>): boolean => state !== 'ended' && state !== 'authorised'
 
-type Tone = 'neutral' | 'info' | 'good' | 'warning' | 'bad'
-
-const stateWords: Record<Run['state'], string> = {
-  authorised: 'Not started',
-  queued: 'Queued',
-  writing: 'Running',
-  paused: 'Paused',
-  closing: 'Finishing',
-  ended: 'Done',
-}
-
 /** Returns the label of a run's state, with its colour. */
-export const sayState = ({state, stop, dryRun}: Pick<Run, 'state' | 'stop' | 'dryRun'>): {word: string; tone: Tone} => {
-  if (state === 'ended' && stop?.stopped === 'CANCELLED') return {word: 'Cancelled', tone: 'neutral'}
-  if (state === 'ended' && stop && !dryRun) return {word: 'Stopped', tone: 'bad'}
-  if (state === 'ended') return {word: 'Done', tone: 'good'}
-  if (stop) return {word: 'Stopping', tone: 'warning'}
-  if (state === 'writing' && dryRun) return {word: 'Running', tone: 'info'}
-  return {word: stateWords[state], tone: state === 'paused' ? 'warning' : 'info'}
-}
+export const sayState = (run: Run) => describeRunState(run, count)
 
 export const kindOf = ({dryRun, retryOf}: Pick<Run, 'dryRun' | 'retryOf'>): string => {
   if (dryRun) return retryOf ? 'Dry run of a retry' : 'Dry run'

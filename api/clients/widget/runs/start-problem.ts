@@ -5,6 +5,7 @@ import {may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {count, onDay, plural} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
+import {ChangedFile} from './changed-file.ts'
 
 type Lift =
   | {by: 'fewer'; rows: number}
@@ -30,10 +31,10 @@ const wayOn = ({code, body}: ApiError, importId: string): Markup => {
   const run = typeof body?.run === 'string' ? body.run : undefined
   if (code === 'RUN_RETRIED') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>View the retry</a>`
   if (code === 'IMPORT_RUNNING') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>View the active run</a>`
-  if (code === 'SNAPSHOT_CHANGED')
-    return html`A retry needs the same file and file options as the run. Restore them under <a href=${to('imports', importId, 'files')}>Files</a>, or <a href=${to('imports', importId, 'run', {new: 'yes'})}>start a new run</a>, which updates matching records.`
+  if (code === 'SNAPSHOT_CHANGED') return html`<${ChangedFile} importId=${importId} />`
   if (code === 'WRITES_PAUSED') return html`<a class="button" href=${to('connections')}>Go to connections</a>`
-  if (code === 'FILE_GONE') return html`<a class="button" href=${to('imports')}>Create a new import</a>`
+  if (code === 'FILE_GONE')
+    return html`Create a <a href=${to('imports', 'new')}>new import</a>, and match existing records in it, so that no written row is created again.`
   if (code === 'NOT_READY') return html`<a class="button" href=${to('imports', importId, 'mapping')}>Go to mapping</a>`
   return null
 }

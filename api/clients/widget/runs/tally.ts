@@ -27,6 +27,12 @@ export const sumCounts = (counts: Counts, module?: string): Record<OutcomeKey, n
   return sum
 }
 
+/** Counts the rows whose record this run wrote. */
+export const writtenOf = ({counts}: Pick<Run, 'counts'>): number => {
+  const {created, updated} = sumCounts(counts)
+  return created + updated
+}
+
 const totalOf = (sum: Record<OutcomeKey, number>): number => outcomeKeys.reduce((total, key) => total + sum[key], 0)
 
 export type Account = {

@@ -5,7 +5,7 @@ import type {PageProps} from '../pages.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
 import {Notice} from '../ui/notice.ts'
-import {chooseRun, chooseSource, readByFlows} from './choose.ts'
+import {chooseRun, chooseSource, readByFlows, runsOf} from './choose.ts'
 import {Download} from './downloads.ts'
 import {expectFocus, useExpectedFocus} from './focus.ts'
 import {Followed} from './followed.ts'
@@ -33,7 +33,7 @@ const TryBody = ({id, known: loadedImport}: {id: string; known: LoadedImport}) =
     goOn(to('imports', id, 'try', {run: next}))
     await loadedImport.again()
   }
-  const begin = html`<${Begin} id=${id} known=${loadedImport} isAgain=${runId !== null} onStarted=${started} />`
+  const begin = html`<${Begin} id=${id} known=${loadedImport} isAgain=${runId !== null} isStale=${runsOf(loadedImport).some(({id: one, stale}) => one === runId && stale)} onStarted=${started} />`
   return runId === null
     ? begin
     : html`<${Followed} key=${runId} id=${id} runId=${runId} known=${loadedImport}>${(run: Run) => html`<${Plan} id=${id} run=${run} begin=${begin} />`}<//>`
@@ -43,11 +43,13 @@ const Begin = ({
   id,
   known: loadedImport,
   isAgain,
+  isStale,
   onStarted,
 }: {
   id: string
   known: LoadedImport
   isAgain: boolean
+  isStale: boolean
   onStarted: (run: string) => void
 }) => {
   if (loadedImport.import.state === 'expired' || !may('operator')) return null
@@ -60,7 +62,7 @@ const Begin = ({
     `
   }
   const form = html`<${StartForm} importId=${id} sources=${readByFlows(loadedImport)} dryRun=${true} target="" onStarted=${onStarted} />`
-  if (isAgain) return html`<details class="sheet try-again"><summary>Start another dry run</summary>${form}</details>`
+  if (isAgain) return html`<details class="sheet try-again" open=${isStale}><summary>Start another dry run</summary>${form}</details>`
   return html`<section class="sheet" aria-labelledby="begin-try"><h2 id="begin-try">Start a dry run</h2>${form}</section>`
 }
 
@@ -73,6 +75,7 @@ const Plan = ({id, run, begin}: {id: string; run: Run; begin: Markup}) => {
       <h2 id="plan" ref=${focused} tabindex="-1">Plan</h2>
       <${RunLine} run=${run} />
       <${WhyNotice} run=${run} />
+      ${run.stale && html`<${Notice} kind="warning" title="Out of date">Files, mappings or settings have changed since this dry run. Start another one below.<//>`}
       ${
         run.expiredAt
           ? html`<p>The rows of this dry run were deleted at the end of your plan's history window. The counts remain.</p><${EveryRow} run=${run} />`

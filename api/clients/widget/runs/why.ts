@@ -45,7 +45,7 @@ const stops: Record<string, Words> = {
   LAPSED: {title: 'The run was paused for too long', todo: 'Check that the CRM is reachable, then retry the run.'},
   FILE_GONE: {
     title: 'The file was deleted',
-    todo: 'Create a new import and upload the file again.',
+    todo: 'Upload the file to a new import, and match existing records in it, so that no written row is created again.',
     go: {label: 'Imports', parts: ['imports']},
   },
   EXPRESSION_TIMEOUT: {title: 'An expression takes too long', todo: 'Simplify the expression in the mapping, then retry the run.'},

@@ -2,15 +2,19 @@ import {useState} from 'preact/hooks'
 import {ApiError, type Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
+import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Dialog} from '../ui/dialog.ts'
 import {Select} from '../ui/field.ts'
 import {at, money, onDay} from '../ui/format.ts'
-import {Notice, Problem, say} from '../ui/notice.ts'
+import {Notice, Problem} from '../ui/notice.ts'
+import {Pill} from '../ui/pill.ts'
+import {type AwaitedChange, queryOf} from './awaited-change.ts'
 import {describeLimits} from './plan-limits.ts'
 
 type WantedPlan = {planKey: string; interval: string}
+type ChangeProps = {summary: Json; isWaiting: boolean; onChange: (awaited: AwaitedChange) => void}
 
 const intervals = [
   {value: 'month', label: 'Monthly'},
@@ -18,7 +22,7 @@ const intervals = [
 ]
 
 /** Changes the plan. Without a paid plan it opens the checkout of the payment provider. With one it shows a preview of the change and its exact cost. */
-export const ChangePlan = ({summary, again}: {summary: Json; again: () => void}) => {
+export const ChangePlan = ({summary, isWaiting, onChange}: ChangeProps) => {
   const [interval, setInterval] = useState<string>(summary.interval ?? 'month')
   const [previewed, setPreviewed] = useState<{wanted: WantedPlan; preview: Json} | null>(null)
   const isPaying = summary.subscription !== null
@@ -28,8 +32,7 @@ export const ChangePlan = ({summary, again}: {summary: Json; again: () => void})
     const {url} = await client.post(inOrg('/billing/checkout'), {
       kind: 'plan',
       ...wanted,
-      successUrl: location.href,
-      cancelUrl: location.href,
+      ...returnUrls({kind: 'plan', ...wanted}),
     })
     location.assign(url)
   })
@@ -39,21 +42,27 @@ export const ChangePlan = ({summary, again}: {summary: Json; again: () => void})
       <h2 id="plan-change">${isPaying ? 'Change plan' : 'Choose a plan'}</h2>
       <${Select} label="Billing interval" value=${interval} options=${intervals} onChange=${setInterval} />
       <ul class="plain">
-        ${offered.map((plan: Json) => html`<${Offer} key=${plan.key} plan=${plan} interval=${interval} isHere=${isPaying && plan.key === summary.plan.key && interval === summary.interval} isBusy=${begin.isBusy} choose=${() => begin.run(plan.key)} />`)}
+        ${offered.map((plan: Json) => html`<${Offer} key=${plan.key} plan=${plan} interval=${interval} isHere=${isPaying && plan.key === summary.plan.key && interval === summary.interval} isBusy=${begin.isBusy} isWaiting=${isWaiting} choose=${() => begin.run(plan.key)} />`)}
       </ul>
       <${Problem} error=${begin.error} />
-      ${summary.pendingChange && html`<${TakeBack} again=${again} />`}
-      ${previewed && html`<${Preview} ...${previewed} again=${again} onClose=${() => setPreviewed(null)} />`}
+      ${summary.pendingChange && !isWaiting && html`<${TakeBack} onChange=${onChange} />`}
+      ${previewed && html`<${Preview} ...${previewed} onChange=${onChange} onClose=${() => setPreviewed(null)} />`}
     </section>
   `
 }
 
-type OfferProps = {plan: Json; interval: string; isHere: boolean; isBusy: boolean; choose: () => void}
+/** Returns the addresses to which the provider sends the person after and without a payment. */
+export const returnUrls = (awaited: Parameters<typeof queryOf>[0]) => {
+  const page = `${location.origin}${location.pathname}`
+  return {successUrl: page + to('settings', 'plan', queryOf(awaited)), cancelUrl: page + to('settings', 'plan')}
+}
 
-const Offer = ({plan, interval, isHere, isBusy, choose}: OfferProps) => html`
+type OfferProps = {plan: Json; interval: string; isHere: boolean; isBusy: boolean; isWaiting: boolean; choose: () => void}
+
+const Offer = ({plan, interval, isHere, isBusy, isWaiting, choose}: OfferProps) => html`
   <li class="row settings-offer">
     <div class="grow"><strong>${plan.name}</strong>${priceOf(plan, interval)}${plan.limits ? html`<br /><span class="quiet">${describeLimits(plan)}</span>` : html`<br /><span class="quiet">Your paid plan ends with this period</span>`}</div>
-    ${isHere ? html`<span class="quiet">Current plan</span>` : html`<${Button} isBusy=${isBusy} onClick=${choose}>Choose<span class="unseen"> ${plan.name}</span><//>`}
+    ${isHere ? html`<${Pill} tone="info">Current plan<//>` : html`<${Button} isBusy=${isBusy} disabled=${isWaiting} onClick=${choose}>Choose<span class="unseen"> ${plan.name}</span><//>`}
   </li>
 `
 
@@ -64,17 +73,23 @@ export const taxNote = (behavior: string | null): string =>
 /** Formats the price, or returns an empty text if it is not known. The checkout page shows it in any case. */
 const priceOf = ({prices}: Json, interval: string): string => {
   const amount = prices?.[interval] ?? null
-  return amount === null ? '' : ` · ${money(amount, prices.currency)} per ${interval}${taxNote(prices.taxBehavior)}`
+  if (amount === null) return ''
+  const saved = interval === 'year' ? yearlySaving(prices) : 0
+  const note = saved > 0 ? `, saves ${money(saved, prices.currency)} a year` : ''
+  return ` · ${money(amount, prices.currency)} per ${interval}${taxNote(prices.taxBehavior)}${note}`
 }
 
-type PreviewProps = {wanted: WantedPlan; preview: Json; again: () => void; onClose: () => void}
+/** Returns what a year costs less than twelve months, in the smallest unit of the currency. Zero if a price is not known. */
+const yearlySaving = ({month, year}: {month: number | null; year: number | null}): number =>
+  month === null || year === null ? 0 : Math.max(0, 12 * month - year)
 
-const Preview = ({wanted, preview, again, onClose}: PreviewProps) => {
+type PreviewProps = {wanted: WantedPlan; preview: Json; onChange: ChangeProps['onChange']; onClose: () => void}
+
+const Preview = ({wanted, preview, onChange, onClose}: PreviewProps) => {
   const doing = useDoing(async () => {
-    const {change, effectiveAt} = await client.post(inOrg('/billing/plan'), {...wanted, previewToken: preview.previewToken})
-    say(change === 'now' ? 'Plan changed' : `The plan changes on ${onDay(effectiveAt)}`)
+    const {change} = await client.post(inOrg('/billing/plan'), {...wanted, previewToken: preview.previewToken})
     onClose()
-    again()
+    onChange(change === 'now' ? {kind: 'plan', ...wanted} : {kind: 'scheduled', planKey: wanted.planKey})
   })
   const {due, tax, next, lines = []} = preview
   const actions = html`
@@ -105,11 +120,10 @@ const Confirm = ({error}: {error: unknown}) => {
   `
 }
 
-const TakeBack = ({again}: {again: () => void}) => {
+const TakeBack = ({onChange}: Pick<ChangeProps, 'onChange'>) => {
   const doing = useDoing(async () => {
     await client.delete(inOrg('/billing/plan/pending'))
-    say('Pending change cancelled')
-    again()
+    onChange({kind: 'withdrawn'})
   })
-  return html`<${Button} isBusy=${doing.isBusy} onClick=${() => doing.run()}>Cancel pending change<//><${Problem} error=${doing.error} />`
+  return html`<${Button} isBusy=${doing.isBusy} onClick=${() => doing.run()}>Cancel scheduled change<//><${Problem} error=${doing.error} />`
 }

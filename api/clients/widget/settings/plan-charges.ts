@@ -7,18 +7,20 @@ import {Button} from '../ui/button.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
 import {count, money} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
-import {taxNote} from './plan-change.ts'
+import {returnUrls, taxNote} from './plan-change.ts'
 
 /** Purchases in addition to the plan: AI credits, automatic top-up and overage. */
-export const Charges = ({summary, again}: {summary: Json; again: () => void}) => html`
-  <${Packs} packs=${summary.packs.filter(({purchasable}: Json) => purchasable)} />
+export const Charges = ({summary, isWaiting, again}: {summary: Json; isWaiting: boolean; again: () => void}) => html`
+  <${Packs} packs=${summary.packs.filter(({purchasable}: Json) => purchasable)} purchased=${summary.balance.purchased} isWaiting=${isWaiting} />
   <${Topup} summary=${summary} again=${again} />
   ${summary.overage.available && html`<${Overage} isOn=${summary.overage.enabled} again=${again} />`}
 `
 
-const Packs = ({packs}: {packs: Json[]}) => {
+type PacksProps = {packs: Json[]; purchased: number; isWaiting: boolean}
+
+const Packs = ({packs, purchased, isWaiting}: PacksProps) => {
   const buy = useDoing(async (packKey: string) => {
-    const asked = {kind: 'credit_pack', packKey, successUrl: location.href, cancelUrl: location.href}
+    const asked = {kind: 'credit_pack', packKey, ...returnUrls({kind: 'pack', purchased})}
     const {url} = await client.post(inOrg('/billing/checkout'), asked)
     location.assign(url)
   })
@@ -27,12 +29,16 @@ const Packs = ({packs}: {packs: Json[]}) => {
     <section class="sheet" aria-labelledby="plan-packs">
       <h2 id="plan-packs">AI credits</h2>
       <ul class="plain">
-        ${packs.map(({key, name, price}) => html`<li key=${key} class="row settings-offer"><span class="grow">${name}${price ? `, ${money(price.amount, price.currency)}${taxNote(price.taxBehavior)}` : ''}</span><${Button} isBusy=${buy.isBusy} onClick=${() => buy.run(key)}>Buy<span class="unseen"> ${name}</span><//></li>`)}
+        ${packs.map(({key, name, price}) => html`<li key=${key} class="row settings-offer"><span class="grow">${namePack({name, price})}</span><${Button} isBusy=${buy.isBusy} disabled=${isWaiting} onClick=${() => buy.run(key)}>Buy<span class="unseen"> ${name}</span><//></li>`)}
       </ul>
       <${Problem} error=${buy.error} />
     </section>
   `
 }
+
+/** Returns the name of a pack with its price, if the price is known. */
+const namePack = ({name, price}: Pick<Json, 'name' | 'price'>): string =>
+  price ? `${name}, ${money(price.amount, price.currency)}${taxNote(price.taxBehavior)}` : name
 
 const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
   const {autotopup, packs} = summary
@@ -57,7 +63,7 @@ const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
       <h2 id="plan-topup">Automatic top-up</h2>
       ${autotopup.stopped && html`<${Notice} kind="warning" title="Automatic top-up was turned off">${autotopup.stopped.message}<//>`}
       <${Check} label="Buy a credit pack when credits run low" checked=${draft.enabled} onChange=${(enabled: boolean) => set({enabled})} />
-      <${Select} label="Credit pack" value=${draft.packKey} options=${packs.map(({key, name}: Json) => ({value: key, label: name}))} onChange=${(packKey: string) => set({packKey})} />
+      <${Select} label="Credit pack" value=${draft.packKey} options=${packs.map((pack: Json) => ({value: pack.key, label: namePack(pack)}))} onChange=${(packKey: string) => set({packKey})} />
       <${TextField} label="Buy when the balance falls below" type="number" min="1" required value=${draft.threshold} onInput=${(threshold: string) => set({threshold})} />
       <${TextField} label="Maximum credits per month" type="number" min="1" required value=${draft.monthlyCap} onInput=${(monthlyCap: string) => set({monthlyCap})} />
       <p class="hint">Bought this month: ${count(autotopup.month.used)} credits.</p>

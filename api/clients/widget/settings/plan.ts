@@ -1,6 +1,8 @@
+import {useEffect, useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
+import {place, setQuery} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Closed} from '../ui/closed.ts'
@@ -10,6 +12,7 @@ import {Shown} from '../ui/page.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import {Progress} from '../ui/progress.ts'
 import {Table} from '../ui/table.ts'
+import {type AwaitedChange, awaitChange, readAwaited} from './awaited-change.ts'
 import {SettingsFrame} from './frame.ts'
 import {ChangePlan} from './plan-change.ts'
 import {Charges} from './plan-charges.ts'
@@ -22,17 +25,72 @@ export const Plan = () => {
     const [summary, usage] = await Promise.all([client.get('/billing/summary', {}, signal), client.get('/entitlements/usage', {}, signal)])
     return {summary, usage}
   }, [])
+  const waiting = useAwaitedChange(loaded.again)
   return html`
     <${SettingsFrame} title="Plan & usage" lead="The limits of your plan and your usage in this period.">
-      <${Shown} of=${loaded}>${({summary, usage}: Json) => html`<${Standing} summary=${summary} usage=${usage} again=${loaded.again} />`}<//>
+      <${WaitingNotice} waiting=${waiting} />
+      <${Shown} of=${loaded}>${({summary, usage}: Json) => html`<${Standing} summary=${summary} usage=${usage} waiting=${waiting} again=${loaded.again} />`}<//>
     <//>
   `
 }
 
-const Standing = ({summary, usage, again}: {summary: Json; usage: Json; again: () => void}) => html`
+type Waiting = {awaited: AwaitedChange | null; isLate: boolean; start(awaited: AwaitedChange): void}
+
+/** Follows a paid or saved change until the summary shows it. A change in the address was paid on the page of the provider. */
+const useAwaitedChange = (again: () => void): Waiting => {
+  const [awaited, setAwaited] = useState<AwaitedChange | null>(() => readAwaited(place.value.query))
+  const [isLate, setLate] = useState(false)
+  useEffect(() => {
+    if (awaited === null || isLate) return
+    const gone = new AbortController()
+    const read = () => client.get('/billing/summary', {}, gone.signal)
+    const end = (isShown: boolean) => {
+      again()
+      if (!isShown) return setLate(true)
+      setQuery({paid: undefined, plan: undefined, interval: undefined, purchased: undefined})
+      setAwaited(null)
+      say(appliedWords[awaited.kind])
+    }
+    awaitChange(awaited, {read, signal: gone.signal}).then(end, error => gone.signal.aborted || Promise.reject(error))
+    return () => gone.abort()
+  }, [awaited, isLate])
+  const start = (next: AwaitedChange) => {
+    setLate(false)
+    setAwaited(next)
+  }
+  return {awaited, isLate, start}
+}
+
+const appliedWords = {
+  plan: 'Your plan is active',
+  scheduled: 'The change is scheduled',
+  withdrawn: 'Scheduled change cancelled',
+  pack: 'AI credits added',
+}
+const waitingWords = {
+  plan: 'Payment received, activating your plan …',
+  scheduled: 'Scheduling the change …',
+  withdrawn: 'Cancelling the scheduled change …',
+  pack: 'Payment received, adding the AI credits …',
+}
+
+const WaitingNotice = ({waiting: {awaited, isLate, start}}: {waiting: Waiting}) => {
+  if (!awaited) return null
+  if (!isLate)
+    return html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> ${waitingWords[awaited.kind]}</p>`
+  return html`
+    <${Notice} kind="warning" title="This takes longer than usual" actions=${html`<${Button} onClick=${() => start({...awaited})}>Check again<//>`}>
+      Do not pay again. The change appears here when the payment provider confirms it.
+    <//>
+  `
+}
+
+type StandingProps = {summary: Json; usage: Json; waiting: Waiting; again: () => void}
+
+const Standing = ({summary, usage, waiting, again}: StandingProps) => html`
   <${Current} summary=${summary} again=${again} />
   <${Usage} usage=${usage} />
-  ${summary.configured && may('admin', 'money') && html`<${ChangePlan} summary=${summary} again=${again} /><${Charges} summary=${summary} again=${again} />`}
+  ${summary.configured && may('admin', 'money') && html`<${ChangePlan} summary=${summary} isWaiting=${waiting.awaited !== null} onChange=${waiting.start} /><${Charges} summary=${summary} isWaiting=${waiting.awaited !== null} again=${again} />`}
   ${summary.configured && html`<${Closed} role="admin" change="money" />`}
 `
 

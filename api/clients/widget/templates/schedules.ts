@@ -1,9 +1,11 @@
 import type {Json} from '../../http.ts'
+import {describeRunState} from '../../run-state.ts'
 import {html} from '../html.ts'
+import type {Counts} from '../runs/run.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
-import {at} from '../ui/format.ts'
+import {at, count} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
@@ -19,7 +21,7 @@ export type Firing = {
   reason: {code: string; message: string} | null
   importId: string | null
   runId: string | null
-  counts: {rowsWritten: number} | null
+  counts: {rowsWritten: number; modules: Counts} | null
 }
 
 export type Schedule = {
@@ -41,7 +43,6 @@ export type Schedule = {
 }
 
 const tones: Record<string, Tone> = {
-  done: 'good',
   unchanged: 'neutral',
   skipped: 'neutral',
   stopped: 'warning',
@@ -49,8 +50,13 @@ const tones: Record<string, Tone> = {
   failed: 'bad',
 }
 
-export const OutcomePill = ({firing}: {firing: Firing}) =>
-  html`<${Pill} tone=${tones[firing.outcome ?? ''] ?? 'info'}>${firing.outcome ?? firing.state}<//>`
+export const OutcomePill = ({firing: {outcome, state, counts}}: {firing: Firing}) => {
+  const {word, tone} =
+    outcome === 'done' && counts
+      ? describeRunState({state: 'ended', dryRun: false, stop: null, counts: counts.modules, questions: 0}, count)
+      : {word: outcome ?? state, tone: tones[outcome ?? ''] ?? 'info'}
+  return html`<${Pill} tone=${tone}>${word}<//>`
+}
 
 /** The schedules of a template. */
 export const Schedules = ({template}: {template: Template}) => {

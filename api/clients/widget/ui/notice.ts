@@ -82,19 +82,25 @@ const describe = (error: unknown): {message: string; code: string | null; wait: 
 const sayIssue = ({path = [], message}: {path?: (string | number)[]; message: string}) =>
   path.length ? `${path.join(' › ')}: ${message}` : message
 
-const toasts = signal<{id: number; text: string}[]>([])
+const toast = signal<{id: number; text: string} | null>(null)
 const shownMs = 6000
 let last = 0
 
-/** Shows a short message for some seconds, also to screen readers. */
+/** Shows a short message for some seconds, also to screen readers. It replaces the previous message. */
 export const say = (text: string): void => {
   const id = ++last
-  toasts.value = [...toasts.value.slice(-2), {id, text}]
+  toast.value = {id, text}
   setTimeout(() => {
-    toasts.value = toasts.value.filter(toast => toast.id !== id)
+    if (toast.value?.id === id) toast.value = null
   }, shownMs)
 }
 
 export const Toasts = () => html`
-  <div class="toasts" role="status" aria-live="polite">${toasts.value.map(({id, text}) => html`<p key=${id} class="toast">${text}</p>`)}</div>
+  <div class="toasts" role="status" aria-live="polite" style=${{bottom: toast.value ? aboveBar() : ''}}>${toast.value && html`<p key=${toast.value.id} class="toast">${toast.value.text}</p>`}</div>
 `
+
+/** Returns the distance to the lower edge at which a message covers no save bar. A bar on a narrow page has several lines. */
+const aboveBar = (): string => {
+  const bar = document.querySelector('.save-bar')
+  return bar ? `calc(${Math.max(0, innerHeight - bar.getBoundingClientRect().top)}px + 0.5rem)` : ''
+}

@@ -1,0 +1,84 @@
+import {useEffect, useRef, useState} from 'preact/hooks'
+import type {Connection} from '../connections/list.ts'
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {goIfHere, to} from '../state/place.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Dialog} from '../ui/dialog.ts'
+import {Select} from '../ui/field.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {nameImport} from './import-name.ts'
+import {reloadImport} from './known.ts'
+import {addFile} from './send-queue.ts'
+
+/** Accepts files that are dropped anywhere on the page, and creates an import from them. It asks for the connection if there are several. */
+export const DropAnywhere = ({connections}: {connections: readonly Connection[]}) => {
+  const [dropped, setDropped] = useState<File[] | null>(null)
+  const create = useDoing(async (files: File[], connectorId: string) => {
+    const goOn = goIfHere()
+    const {import: made} = await client.post(inOrg('/imports'), {connectorId, name: nameImport(files)})
+    for (const file of files) addFile({importId: made.id, file}, () => reloadImport(made.id))
+    say(`Created ${made.name}`)
+    goOn(to('imports', made.id, 'files'))
+  })
+  const connected = connections.filter(({state}) => state === 'connected')
+  const isOver = useDroppedFiles(files => {
+    if (connected.length === 1) create.run(files, connected[0]!.id)
+    else setDropped(files)
+  })
+  return html`
+    ${(isOver || create.isBusy) && html`<p class="drop-anywhere" role="status">${create.isBusy ? 'Creating the import …' : 'Drop to create an import'}</p>`}
+    <${Problem} error=${create.error} title="Could not create the import" />
+    ${dropped && html`<${ChooseConnection} connections=${connected} files=${dropped} onChoose=${create.run} onClose=${() => setDropped(null)} />`}
+  `
+}
+
+/** Calls `onFiles` with dropped files. Returns whether files are being dragged over the page. */
+const useDroppedFiles = (onFiles: (files: File[]) => void): boolean => {
+  const [isOver, setOver] = useState(false)
+  const newest = useRef(onFiles)
+  newest.current = onFiles
+  useEffect(() => {
+    const gone = new AbortController()
+    const {signal} = gone
+    const holdsFiles = ({dataTransfer}: DragEvent) => dataTransfer?.types.includes('Files') ?? false
+    addEventListener('dragover', event => setOver(holdsFiles(event)), {signal})
+    // Only a drag that leaves the window has no related target.
+    addEventListener('dragleave', ({relatedTarget}) => relatedTarget === null && setOver(false), {signal})
+    addEventListener(
+      'drop',
+      ({dataTransfer}) => {
+        setOver(false)
+        const files = [...(dataTransfer?.files ?? [])]
+        if (files.length > 0) newest.current(files)
+      },
+      {signal},
+    )
+    return () => gone.abort()
+  }, [])
+  return isOver
+}
+
+type ChooseProps = {
+  connections: readonly Connection[]
+  files: File[]
+  onChoose: (files: File[], connectorId: string) => Promise<void>
+  onClose: () => void
+}
+
+const ChooseConnection = ({connections, files, onChoose, onClose}: ChooseProps) => {
+  const [chosen, setChosen] = useState(connections[0]?.id ?? '')
+  if (connections.length === 0)
+    return html`<${Dialog} title="Connect your CRM first" onClose=${onClose}><p>An import needs a connection. <a href=${to('imports', 'new')}>Connect your CRM</a>, then drop the file again.</p><//>`
+  const choose = () => {
+    onClose()
+    onChoose(files, chosen)
+  }
+  const actions = html`<${Button} onClick=${onClose}>Cancel<//><${Button} kind="main" onClick=${choose}>Create import<//>`
+  return html`
+    <${Dialog} title=${`Import ${nameImport(files)}`} onClose=${onClose} actions=${actions}>
+      <${Select} label="Connection" hint="The CRM to write to" value=${chosen} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: `${name} (as ${crmUserName})`}))} onChange=${setChosen} />
+    <//>
+  `
+}

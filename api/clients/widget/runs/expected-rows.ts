@@ -1,0 +1,30 @@
+import type {ImportProgress} from '../imports/steps.ts'
+import {type Run, sayRange} from './run.ts'
+import {sumCounts} from './tally.ts'
+
+/** What the last dry run or check knows of the next run. `isExact` is false if more rows may need attention. */
+export type ExpectedRows = {ready: number; attention: number; isExact: boolean; by: 'dry run' | 'check'}
+
+/** Returns how many of the rows a run would import, from an up-to-date dry run, else from an up-to-date check. Null if neither exists. */
+export const expectRows = ({checks, runs}: Pick<ImportProgress, 'checks' | 'runs'>, rows: number): ExpectedRows | null => {
+  const tried = ((runs ?? []) as unknown as Run[]).find(({dryRun, endedAt}) => dryRun && endedAt !== null)
+  if (tried && tried.stale === false && !tried.stop && !sayRange(tried.rows) && !tried.retryOf) {
+    const {planned, failed, refused, unanswered} = sumCounts(tried.counts)
+    return {ready: planned, attention: failed + refused + unanswered, isExact: true, by: 'dry run'}
+  }
+  return checks && checks.checks.endedAt !== null && !checks.checks.stale ? fromCheck(checks, rows) : null
+}
+
+/** Adds up the rows with errors. A check lists only the first rows of a problem, so the sum may be a lower limit. */
+const fromCheck = ({problems, nextCursor}: NonNullable<ImportProgress['checks']>, rows: number): ExpectedRows | null => {
+  const errors = problems.filter(({severity}) => severity === 'error')
+  // Without row numbers, the problem concerns the import as a whole, and no figure would be true.
+  if (errors.some(one => one.rows.length === 0)) return null
+  const wrong = new Set(errors.flatMap(({source, flow, rows: numbers}) => numbers.map(number => `${source} ${flow} ${number}`)))
+  const largest = Math.max(0, ...errors.map(({count}) => count))
+  const isWhole = !nextCursor && errors.every(({count, rows: numbers}) => count === numbers.length)
+  const attention = isWhole ? wrong.size : Math.max(wrong.size, largest)
+  // Rows that a filter or guard passes over are listed as information.
+  const isExact = isWhole && !problems.some(({severity, flow, field}) => severity !== 'error' && flow !== null && field === null)
+  return {ready: Math.max(0, rows - attention), attention, isExact, by: 'check'}
+}

@@ -1,0 +1,62 @@
+import {type Pause, pause as usualPause} from '../../pause.ts'
+
+/**
+ * A change that the payment provider has accepted and that reaches us by its event some seconds later: a bought plan or a change of the
+ * plan, a change for the end of the period, its withdrawal, or bought AI credits (`purchased`: those before).
+ */
+export type AwaitedChange =
+  | {kind: 'plan'; planKey: string; interval: string}
+  | {kind: 'scheduled'; planKey: string}
+  | {kind: 'withdrawn'}
+  | {kind: 'pack'; purchased: number}
+
+type PlanSummary = {
+  plan: {key: string; name: string}
+  interval: string | null
+  subscription: object | null
+  pendingChange: {planKey: string} | null
+  cancelsAt: string | null
+  balance: {purchased: number}
+}
+
+/** Whether the billing summary shows the change. A trial has the plan before it is paid for, so a subscription is required too. */
+export const isApplied = (
+  {plan, interval, subscription, pendingChange, cancelsAt, balance}: PlanSummary,
+  awaited: AwaitedChange,
+): boolean => {
+  const isUnscheduled = pendingChange === null && cancelsAt === null
+  if (awaited.kind === 'plan')
+    return subscription !== null && plan.key === awaited.planKey && interval === awaited.interval && isUnscheduled
+  if (awaited.kind === 'pack') return balance.purchased > awaited.purchased
+  if (awaited.kind === 'withdrawn') return isUnscheduled
+  return pendingChange?.planKey === awaited.planKey || (awaited.planKey === 'free' && cancelsAt !== null)
+}
+
+/** Returns the query of the address to which the payment provider sends a person after a payment. */
+export const queryOf = (awaited: Extract<AwaitedChange, {kind: 'plan' | 'pack'}>): Record<string, string> =>
+  awaited.kind === 'plan'
+    ? {paid: 'plan', plan: awaited.planKey, interval: awaited.interval}
+    : {paid: 'pack', purchased: String(awaited.purchased)}
+
+/** Reads the change from the query of an address, or returns null if nothing was paid. */
+export const readAwaited = (query: URLSearchParams): AwaitedChange | null => {
+  const [planKey, interval] = [query.get('plan'), query.get('interval')]
+  if (query.get('paid') === 'plan' && planKey && interval) return {kind: 'plan', planKey, interval}
+  return query.get('paid') === 'pack' ? {kind: 'pack', purchased: Number(query.get('purchased') ?? 0)} : null
+}
+
+const everyMs = 1_500
+const mostTries = 40
+
+type AwaitInput = {read: () => Promise<PlanSummary>; signal?: AbortSignal; pause?: Pause}
+
+/** Polls the billing summary until it shows the change. Returns false if that takes longer than a minute. */
+export const awaitChange = async (awaited: AwaitedChange, {read, signal, pause = usualPause}: AwaitInput): Promise<boolean> => {
+  for (let tries = 1; ; tries++) {
+    // An event may be late and the network may fail; both only cost one try.
+    const summary = await read().catch(() => null)
+    if (summary && isApplied(summary, awaited)) return true
+    if (tries >= mostTries) return false
+    await pause(everyMs, signal)
+  }
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import {openOrg} from '../importing.ts'
+import {enter, stage} from './stage.ts'
+import * as person from './steps.ts'
+
+const here = stage('browser drop')
+
+test('a file dropped anywhere on the list of imports becomes an import of its name', async () => {
+  const {session} = await openOrg(here.world)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await page.getByText('Drop a file anywhere on this page').waitFor()
+  await person.dropFile(page, page.locator('header.top'), 'Leads Lisbon fair.csv', 'Last Name,Email\nBrandt,jule@nordlicht.example\n')
+  await person.onPage(page, 'Files')
+  await page.getByRole('link', {name: 'Leads Lisbon fair', exact: true}).waitFor()
+  await person.sourceCard(page, 'Leads Lisbon fair.csv').getByText('1 row, 2 columns').waitFor()
+  assert.equal(await page.locator('.toast').count(), 1, 'one message at a time')
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a file dropped beside the drop zone does not leave the page', async () => {
+  const {session} = await openOrg(here.world, 'zoe@other.example')
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await person.makeImport(page, 'Orders')
+  const address = page.url()
+  const {width, height} = page.viewportSize()!
+  const devtools = await page.context().newCDPSession(page)
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+    await devtools.send('Input.dispatchDragEvent', {
+      ...{type, x: width - 5, y: height - 5},
+      data: {items: [{mimeType: 'text/plain', data: 'x'}], files: [], dragOperationsMask: 1},
+    })
+  await page.getByRole('heading', {level: 1, name: 'Files'}).waitFor()
+  assert.equal(page.url(), address)
+  assert.deepEqual(visitor.complaints, [])
+})

@@ -1,0 +1,60 @@
+import test from 'ava'
+import {describeRunState, endOfRun} from '../../api/clients/run-state.ts'
+import {writeLetter} from '../../shared/notifications/letter.ts'
+
+type Ended = {dryRun?: boolean; stop?: string; counts?: Record<string, number>; questions?: number; unchanged?: number}
+
+/** Each case: the ended run, its label, its colour, and the end of the first sentence of its e-mail. */
+const cases: [Ended, word: string, tone: string, letter: string][] = [
+  [{counts: {created: 3, skipped: 1}}, 'Imported', 'good', 'is complete'],
+  [{counts: {inherited: 3}}, 'Imported', 'good', 'is complete'],
+  [
+    {counts: {created: 1, failed: 1200, refused: 30, unanswered: 4}},
+    'Imported, 1,234 need attention',
+    'warning',
+    'has ended, and 1234 rows need attention',
+  ],
+  [{counts: {updated: 1, refused: 1}}, 'Imported, 1 needs attention', 'warning', 'has ended, and 1 row needs attention'],
+  [{counts: {unanswered: 1}}, 'Imported, 1 needs attention', 'warning', 'has ended, and 1 row needs attention'],
+  [{counts: {skipped: 5, failed: 1}, unchanged: 5}, 'Imported, 1 needs attention', 'warning', 'has ended, and 1 row needs attention'],
+  [{counts: {skipped: 4}, questions: 4}, 'Needs your answer (4)', 'warning', 'needs your answer to 4 questions'],
+  [{counts: {created: 2, failed: 3}, questions: 1}, 'Needs your answer (1)', 'warning', 'needs your answer to 1 question'],
+  [{counts: {failed: 2, refused: 1, skipped: 9}}, 'Failed', 'bad', 'failed'],
+  [{counts: {created: 2}, stop: 'ENGINE_FAILED'}, 'Failed', 'bad', 'failed'],
+  [{counts: {created: 2}, stop: 'GRANT_ENDED'}, 'Stopped', 'bad', 'was stopped'],
+  [{counts: {created: 2, failed: 1}, stop: 'CANCELLED'}, 'Cancelled', 'neutral', 'was cancelled'],
+  [{counts: {skipped: 9}}, 'Nothing imported', 'neutral', 'has ended and wrote nothing'],
+  [{counts: {}}, 'Nothing imported', 'neutral', 'has ended and wrote nothing'],
+  [{dryRun: true, counts: {planned: 2}}, 'Previewed', 'good', 'is complete'],
+  [{dryRun: true, counts: {planned: 2, failed: 2}}, 'Previewed, 2 need attention', 'warning', 'has ended, and 2 rows need attention'],
+  [{dryRun: true, counts: {planned: 2}, stop: 'LIMIT_ROWS_PER_RUN'}, 'Previewed', 'good', 'is complete'],
+  [{dryRun: true, counts: {failed: 2}}, 'All rows would fail', 'bad', 'failed'],
+]
+
+const runOf = ({dryRun = false, stop, counts = {}, questions = 0, unchanged = 0}: Ended) => ({
+  ...{state: 'ended', dryRun, stop: stop ? {stopped: stop} : null, counts: {Leads: counts}, questions, unchanged},
+})
+const count = (rows: number) => rows.toLocaleString('en-US')
+
+test('an ended run says what became of its rows, and is green only if every row is done', t => {
+  for (const [ended, word, tone] of cases) t.deepEqual(describeRunState(runOf(ended), count), {word, tone}, JSON.stringify(ended))
+  t.is(endOfRun({...runOf({}), counts: {Leads: {failed: 1}, Deals: {created: 1}}}).key, 'attention', 'over all modules')
+})
+
+test('the e-mail about an ended run agrees with the widget and the command line', t => {
+  for (const [ended, , , letter] of cases) {
+    const {dryRun, stop, counts, questions, unchanged} = runOf(ended)
+    const data = {org: 'org_1', dryRun, state: stop ? 'stopped' : 'done', stop: stop?.stopped ?? null, counts, questions, unchanged}
+    const {subject} = writeLetter({orgName: 'Org', body: {type: 'run.ended', timestamp: '', data}, publicUrl: 'http://x'})
+    t.true(subject.startsWith(`${dryRun ? 'A dry run' : 'An import'} ${letter}: `), `${JSON.stringify(ended)}: ${subject}`)
+  }
+})
+
+test('an active run shows its state, and never that of its end', t => {
+  const active = (state: string, stop: string | null = null) =>
+    describeRunState({...runOf({counts: {failed: 3}}), state, stop: stop ? {stopped: stop} : null}, count)
+  t.deepEqual(active('writing'), {word: 'Running', tone: 'info'})
+  t.deepEqual(active('paused'), {word: 'Paused', tone: 'warning'})
+  t.deepEqual(active('queued'), {word: 'Queued', tone: 'info'})
+  t.deepEqual(active('writing', 'CANCELLED'), {word: 'Stopping', tone: 'warning'})
+})
