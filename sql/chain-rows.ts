@@ -1,8 +1,11 @@
 import {z} from 'zod'
 import {type Db, type Hot, prepare, sql} from './database.ts'
 
-/** The codes for how a row got its record. Within one chain, only one row may have created or claimed a record. */
-export const HOW = {made: 1, taken: 2, updated: 3, matched: 4} as const
+/**
+ * The codes for how a row got its record. Within one chain, only one row may have created or claimed a record. `unchanged`: the row would have
+ * updated the record, which already held every value.
+ */
+export const HOW = {made: 1, taken: 2, updated: 3, matched: 4, unchanged: 5} as const
 
 /**
  * Finds the records that rows of these chains wrote, by match key. The chain's own writes are found here before any search of the CRM shows
@@ -105,4 +108,16 @@ export const listHows = (db: Db, {chain, module, records}: {chain: number; modul
     union all
     select record_id, min(how) from chain_rows
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (3, 4)
-    group by record_id`)
+    group by record_id
+    union all
+    select distinct record_id, how from chain_rows
+    where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 5`)
+
+/** Lists which of the records a row of these chains created, claimed or updated. */
+export const listWritten = (db: Db, {chains, module, records}: {chains: number[]; module: number; records: string[]}) =>
+  db.anyFirst(sql.type(z.object({recordId: z.string()}))`
+    select record_id as "recordId" from chain_rows
+    where chain_no = any(${sql.array(chains, 'int8')}) and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (1, 2)
+    union
+    select record_id from chain_rows
+    where chain_no = any(${sql.array(chains, 'int8')}) and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 3`)

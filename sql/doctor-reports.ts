@@ -8,6 +8,8 @@ import {type Db, sql, type Tx} from './database.ts'
 export const Capabilities = z.object({
   /** The limit on values in one `in` of a COQL query. */
   coqlInSize: z.int().min(10).max(1_000).catch(50),
+  /** The limit on lists of values, each in one `in`, of a COQL query. */
+  coqlInLists: z.int().min(1).max(20).catch(10),
   /** The limit on columns in one COQL query. */
   coqlColumns: z.int().min(10).max(1_000).catch(50),
   /** The form in which a COQL query escapes a quote inside a text. */

@@ -24,6 +24,8 @@ const ExternalRowState = z.object({
   how: z.number().nullable(),
   /** Whether an earlier run of the chain wrote the record. */
   inherited: z.boolean(),
+  /** Whether the row is counted as unchanged. */
+  unchanged: z.boolean(),
 })
 export type ExternalRowState = z.infer<typeof ExternalRowState>
 
@@ -34,7 +36,7 @@ export const listExternalRowStates = (tx: Tx, {run, chain, module, keys}: {run: 
     select r.key, a.row_key is not null as counted, a.parent_key as parent,
       greatest(a.last_attempt, f.last_attempt, case when u.run_no = ${run} then u.last_attempt end, 0)::int as "lastAttempt",
       coalesce(a.last_patch, 0) as "lastPatch", coalesce(a.outcome, f.outcome) as outcome, u.kind, r.key in (select key from flying) as sending, c.record_id as "recordId", c.how,
-      coalesce(c.run_no <> ${run}, false) as inherited
+      coalesce(c.run_no <> ${run}, false) as inherited, coalesce(f.unchanged and a.outcome is null, false) as unchanged
     from unnest(${sql.array(keys, 'text')}) with ordinality as r(key, at)
     left join admissions a on a.run_no = ${run} and a.module_no = ${module} and a.row_key = r.key
     left join released_attempts f on f.run_no = ${run} and f.module_no = ${module} and f.row_key = r.key
@@ -109,18 +111,22 @@ export const moveHead = (tx: Tx, {run, fresh, leaseSeconds}: {run: number; fresh
       lease_until = greatest(lease_until, lading_now() + make_interval(secs => ${leaseSeconds}))
     where run_no = ${run}`)
 
-export type ReleasedRow = {module: number; key: string; attempt: number; outcome: number}
+export type ReleasedRow = {module: number; key: string; attempt: number; outcome: number; unchanged?: boolean}
 
 /** Stores the last attempt of rows that are not admitted, so that their next attempt gets the next number. */
 export const putReleased = (tx: Tx, {run, rows}: {run: number; rows: ReleasedRow[]}) =>
   tx.query(sql.type(Empty)`
-    insert into released_attempts (run_no, module_no, row_key, last_attempt, outcome)
-    select ${run}, module, key, attempt, outcome
+    insert into released_attempts (run_no, module_no, row_key, last_attempt, outcome, unchanged)
+    select ${run}, module, key, attempt, outcome, unchanged
     from unnest(${column(rows, 'module', 'int2')}, ${column(rows, 'key', 'text')}, ${column(rows, 'attempt', 'int2')},
-      ${column(rows, 'outcome', 'int2')}) as r(module, key, attempt, outcome)
+      ${column(rows, 'outcome', 'int2')}, ${sql.array(
+        rows.map(({unchanged = false}) => unchanged),
+        'bool',
+      )}) as r(module, key, attempt, outcome, unchanged)
     order by module, key
     on conflict (run_no, module_no, row_key) do update
-      set last_attempt = greatest(released_attempts.last_attempt, excluded.last_attempt), outcome = excluded.outcome`)
+      set last_attempt = greatest(released_attempts.last_attempt, excluded.last_attempt), outcome = excluded.outcome,
+        unchanged = excluded.unchanged`)
 
 /** Stores records that rows matched without a change, so that no other row can claim them. Existing entries stay. */
 export const keepMatched = (
@@ -133,6 +139,15 @@ export const keepMatched = (
     from unnest(${column(rows, 'module', 'int2')}, ${column(rows, 'key', 'text')}, ${column(rows, 'recordId', 'text')}) as r(module, key, record)
     order by module, key
     on conflict (chain_no, module_no, row_key) do nothing`)
+
+/** Lists which of these records an update of the chain targets whose answer is missing, or which the run has in flight. */
+export const listOpenTargets = (tx: Tx, {run, chain, module, records}: {run: number; chain: number; module: number; records: string[]}) =>
+  tx.anyFirst(sql.type(z.object({target: z.string()}))`
+    select target from unsettled
+    where chain_no = ${chain} and module_no = ${module} and target = any(${sql.array(records, 'text')})
+    union
+    select target from sends cross join unnest(targets) as target
+    where run_no = ${run} and module_no = ${module} and target = any(${sql.array(records, 'text')})`)
 
 const ExternalSend = z.object({
   batch: z.number(),

@@ -15,6 +15,8 @@ export const Run = z.object({
   org: z.string(),
   personId: z.string().nullable(),
   connectorId: z.string().nullable(),
+  /** The kind of the connection. Null: the run has none. */
+  connectorKind: z.string().nullable(),
   importNo: z.number().nullable(),
   /** The template of the run's import, or the template for which the run was authorised. */
   templateId: z.string().nullable(),
@@ -57,7 +59,8 @@ export const Run = z.object({
 })
 export type Run = z.infer<typeof Run>
 
-export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
+export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId",
+    (select c.kind from connectors c where c.id = runs.connector_id) as "connectorKind", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
     (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
     dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",

@@ -81,7 +81,11 @@ export const Run = Answer({
     ),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
   keptEdits: Count('Values that were not written, because a person had changed them in the CRM'),
-  creditsSaved: Count('CRM credits that the updates of unchanged rows would have cost'),
+  creditsSaved: z
+    .int()
+    .nonnegative()
+    .nullable()
+    .describe('CRM credits that the updates of unchanged rows would have cost. Null: the destination counts no credits'),
   unmapped: z
     .array(
       Answer({

@@ -12,9 +12,14 @@ const ofParent = {
 }
 
 const written = {
-  ok: z.literal(true).describe('The record is written'),
+  ok: z.literal(true).describe('The record holds the values'),
   recordId: z.string().describe("The CRM's id of the record"),
-  outcome: z.enum(['created', 'updated', 'inherited']).describe('`inherited`: written by an earlier run, and not sent again'),
+  outcome: z
+    .enum(['created', 'updated', 'inherited', 'skipped'])
+    .describe(
+      '`inherited`: written by an earlier run, and not sent again. `skipped`: the record already held every value, and nothing was sent',
+    ),
+  code: z.literal('UNCHANGED').optional().describe('Why the row was skipped'),
 }
 
 const replaced = {ok: z.literal(true).describe('The rows are replaced'), deleted: Count('Rows deleted'), added: Count('Rows added')}

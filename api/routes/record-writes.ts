@@ -32,7 +32,7 @@ const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typ
     path: '/orgs/:org/connectors/:id/records/:module',
     access: {role: 'operator'},
     summary: kind === 'create' ? 'Create records under a run' : 'Update records under a run',
-    description: `For external engines that have authorised a run. Writes are metered, logged and sent once. An error common to all items becomes the error of the
+    description: `For external engines that have authorised a run. Writes are metered, logged and sent once.${kind === 'update' ? ' With `unchanged: skip`, rows whose record already holds every value are not sent and not metered.' : ''} An error common to all items becomes the error of the
 response, with \`results\` beside it. With \`Prefer: respond-async\` the response is 202, and \`GET /orgs/{org}/writes/{id}\` returns the results.`,
     answers: {200: RecordResults, 202: WriteBegun},
     refusals: [

@@ -1,12 +1,23 @@
-/** Maps items in order, with up to `count` further items in progress while the caller handles a result. */
-export async function* mapAhead<T, R>(source: AsyncIterable<T>, count: number, map: (item: T) => Promise<R>): AsyncGenerator<R> {
+type MapAheadOptions = {
+  /** The most items in progress while the caller handles a result. */
+  count: number
+  /** Whether another item may start. Without it, only `count` is the limit. One item is in progress in any case. */
+  hasRoom?(): boolean
+}
+
+/** Maps items in order, with further items in progress while the caller handles a result. */
+export async function* mapAhead<T, R>(
+  source: AsyncIterable<T>,
+  {count, hasRoom = () => true}: MapAheadOptions,
+  map: (item: T) => Promise<R>,
+): AsyncGenerator<R> {
   const pending: Promise<R>[] = []
   try {
     for await (const item of source) {
       const mapped = map(item)
       mapped.catch(() => {})
       pending.push(mapped)
-      if (pending.length > count) yield await pending.shift()!
+      while (pending.length > count || (pending.length > 0 && !hasRoom())) yield await pending.shift()!
     }
     while (pending.length) yield await pending.shift()!
   } finally {

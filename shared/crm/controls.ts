@@ -20,7 +20,7 @@ export const openControls = (): Controls => ({known: new Map(), searches: new Ma
 /** The most attempts of a query that finds nothing. */
 export const mostEmptyResults = 6
 /** The most records that may hold a control's value. More records would lengthen every answer. */
-const mostHolders = 10
+export const mostHolders = 10
 
 const keyOf = ({module, field}: Query) => `${module}.${field}`
 

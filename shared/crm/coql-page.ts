@@ -47,3 +47,13 @@ export const writeLiteral = (value: string | number, {coqlQuote}: Capabilities):
 const queryCodes = ['SYNTAX_ERROR', 'INVALID_QUERY', 'LIMIT_EXCEEDED']
 
 export const isQueryRefused = (error: unknown): error is CrmError => error instanceof CrmError && queryCodes.includes(error.crm.code ?? '')
+
+/** Nests conditions in pairs, because COQL requires brackets around more than two. Source: zoho.com/crm/developer/docs/api/v8/COQL-Overview.html. */
+export const nestConditions = (conditions: string[], operator: 'and' | 'or'): string => {
+  if (conditions.length === 1) return conditions[0]!
+  const pairs = Array.from({length: Math.ceil(conditions.length / 2)}, (_, n) => conditions.slice(2 * n, 2 * n + 2))
+  return nestConditions(
+    pairs.map(pair => (pair.length === 2 ? `(${pair.join(` ${operator} `)})` : pair[0]!)),
+    operator,
+  )
+}

@@ -1,39 +1,69 @@
 import type {Capabilities} from '../../sql/doctor-reports.ts'
-import {mapConcurrent} from '../concurrency/map-concurrent.ts'
-import {type Controls, checkControl, dropControl, findControl, getControl, learnControl, mostEmptyResults} from './controls.ts'
+import {type Controls, checkControl, dropControl, findControl, getControl, learnControl, mostEmptyResults, mostHolders} from './controls.ts'
 import {quoteName} from './coql-names.ts'
-import {isQueryRefused, type Literal, pagesPerQuery, type Query, readPage, recordsPerPage, writeLiteral} from './coql-page.ts'
+import {
+  isQueryRefused,
+  type Literal,
+  nestConditions,
+  pagesPerQuery,
+  type Query,
+  readPage,
+  recordsPerPage,
+  writeLiteral,
+} from './coql-page.ts'
 import type {CrmRecord, ReadOptions, RecordQuery} from './crm.ts'
-import {CrmError, type CrmProblem} from './error.ts'
+import {CrmError, type CrmProblem, isRefusedForGood} from './error.ts'
 import {unanswered} from './outcome.ts'
 import {readRecords, recordsAtOnce} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
-/** The most queries of one search in flight. COQL counts towards the CRM's sub-concurrency limit of ten calls per org. */
-const queriesAtOnce = 3
+/** The most values of one query, as many as a chunk of a file has rows. */
+const mostValues = 500
+/** The most records of one page of a long query. Such a page costs two credits, a short one costs one. */
+const recordsPerLongPage = 1_000
 /** The most fields of one read by ids. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
 const fieldsPerRead = 50
+
+/**
+ * The most values that one query has. Falls to one list of values if the CRM refuses several lists in a query, or leaves such queries
+ * unanswered. `unanswered`: the number of consecutive ones.
+ */
+export type QueryLimits = {valuesPerQuery: number; unanswered: number}
+
+const mostUnanswered = 3
+
+export const openQueryLimits = ({coqlInSize, coqlInLists}: Capabilities): QueryLimits => ({
+  valuesPerQuery: Math.max(coqlInSize, Math.min(coqlInSize * coqlInLists, mostValues)),
+  unanswered: 0,
+})
+
+/** What the queries of one connection share. */
+export type QueryState = {controls: Controls; capabilities: Capabilities; limits: QueryLimits}
 
 type RefusedLiteral = {value: string; crm: CrmProblem}
 type QueryResult = {records: CrmRecord[]; refused: {literal: Literal; crm: CrmProblem}[]}
 
 /**
  * Finds records whose field equals one of the values, by COQL. The search API is unsuitable: it lags behind writes, and its `equals` means
- * "contains". If the CRM refuses a query, the query is halved until the refused values are isolated; `unaskable` returns them. A query with more than
- * 2,000 results is halved too; a single value returns its first 2,000. An empty answer counts only if the same query finds the field's control
- * (`controls.ts`). Otherwise the function throws a retryable CrmError.
+ * "contains". Several lists of values share a query, one query after another. If the CRM refuses a query, the query is divided until the refused values
+ * are isolated; `unaskable` returns them. A query with more than 2,000 results is halved too; a single value returns its first 2,000. An empty answer
+ * counts only if the same query finds the field's control (`controls.ts`). Otherwise the function throws a retryable CrmError.
  */
 export const findRecords = async (
   sendCrmRequest: SendCrmRequest,
   {module, field, values, fields}: RecordQuery,
-  {signal, controls, capabilities}: ReadOptions & {controls: Controls; capabilities: Capabilities},
+  {signal, controls, capabilities, limits}: ReadOptions & QueryState,
 ): Promise<{records: CrmRecord[]; unaskable: RefusedLiteral[]}> => {
-  const {coqlInSize: size, coqlColumns} = capabilities
+  const {coqlColumns} = capabilities
   const columns = [...new Set(['id', field, ...fields])]
-  const ask = queryByField(sendCrmRequest, {module, field, columns: columns.slice(0, coqlColumns), capabilities, signal}, controls)
+  const ask = queryByField(
+    sendCrmRequest,
+    {module, field, columns: columns.slice(0, coqlColumns), capabilities, signal},
+    {controls, limits},
+  )
   const literals = [...new Set(values)].flatMap(value => writeLiteral(value, capabilities))
-  const lists = Array.from({length: Math.ceil(literals.length / size)}, (_, n) => literals.slice(n * size, (n + 1) * size))
-  const found = await mapConcurrent(lists, queriesAtOnce, ask)
+  const found: QueryResult[] = []
+  for (const some of inLists(literals, limits.valuesPerQuery)) found.push(await ask(some))
   const records = new Map(found.flatMap(one => one.records).map(record => [record.id, record]))
   await addFields(sendCrmRequest, {module, records, fields: columns.slice(coqlColumns)}, signal && {signal})
   return {records: [...records.values()], unaskable: refusedLiteralsIn(literals, found)}
@@ -50,9 +80,31 @@ const addFields = async (sendCrmRequest: SendCrmRequest, {module, records, field
     }
 }
 
-const queryByField = (sendCrmRequest: SendCrmRequest, query: Query, controls: Controls) => {
+const inLists = <T>(items: T[], size: number): T[][] =>
+  Array.from({length: Math.ceil(items.length / size)}, (_, n) => items.slice(n * size, (n + 1) * size))
+
+const queryByField = (sendCrmRequest: SendCrmRequest, query: Query, {controls, limits}: Pick<QueryState, 'controls' | 'limits'>) => {
+  const {coqlInSize} = query.capabilities
   let sound: Promise<unknown> | undefined
-  const ask = async (literals: Literal[]): Promise<QueryResult> => {
+  const ask = (literals: Literal[]): Promise<QueryResult> => (literals.length > coqlInSize ? askLists(literals) : askList(literals))
+  const askLists = async (literals: Literal[]): Promise<QueryResult> => {
+    let isRefused = false
+    const records = await readProven(sendCrmRequest, query, {literals, controls}).catch(error => {
+      if (error instanceof CrmError && error.crm.unanswered && ++limits.unanswered >= mostUnanswered) limits.valuesPerQuery = coqlInSize
+      if (!isRefusedForGood(error)) throw error
+      isRefused = true
+      return null
+    })
+    limits.unanswered = 0
+    if (records) return {records, refused: []}
+    const parts: QueryResult[] = []
+    for (const list of inLists(literals, coqlInSize)) parts.push(await askList(list))
+    const joined = {records: parts.flatMap(({records}) => records), refused: parts.flatMap(({refused}) => refused)}
+    // The CRM accepts each list alone, so their number was refused.
+    if (isRefused && joined.refused.length === 0) limits.valuesPerQuery = coqlInSize
+    return joined
+  }
+  const askList = async (literals: Literal[]): Promise<QueryResult> => {
     const outcome = await readProven(sendCrmRequest, query, {literals, controls}).catch(error => {
       if (isQueryRefused(error)) return error.crm
       throw error
@@ -61,8 +113,8 @@ const queryByField = (sendCrmRequest: SendCrmRequest, query: Query, controls: Co
     if (outcome) await (sound ??= checkQuery(sendCrmRequest, query))
     if (literals.length === 1) return {records: [], refused: [{literal: literals[0]!, crm: outcome!}]}
     const middle = literals.length >> 1
-    const left = await ask(literals.slice(0, middle))
-    const right = await ask(literals.slice(middle))
+    const left = await askList(literals.slice(0, middle))
+    const right = await askList(literals.slice(middle))
     return {records: [...left.records, ...right.records], refused: [...left.refused, ...right.refused]}
   }
   return ask
@@ -95,11 +147,13 @@ const readPages = async (
   control: Literal | null,
 ): Promise<CrmRecord[] | null> => {
   const name = quoteName(query.field)
-  const among = `${name} in (${literals.map(({text}) => text).join(',')})`
-  const where = control ? `(${among} or ${name} = ${control.text})` : among
+  const conditions = inLists(literals, query.capabilities.coqlInSize).map(some => `${name} in (${some.map(({text}) => text).join(',')})`)
+  const where = nestConditions([...conditions, ...(control ? [`${name} = ${control.text}`] : [])], 'or')
+  const limit = literals.length + mostHolders > recordsPerPage ? recordsPerLongPage : recordsPerPage
   const records: CrmRecord[] = []
-  for (let page = 0; page < pagesPerQuery; page++) {
-    const {rows, more} = await readPage(sendCrmRequest, query, `${where} limit ${page * recordsPerPage}, ${recordsPerPage}`)
+  while (records.length < recordsPerPage * pagesPerQuery) {
+    // The CRM may answer fewer records than the limit, so the next page begins after the records that were answered.
+    const {rows, more} = await readPage(sendCrmRequest, query, `${where} limit ${records.length}, ${limit}`)
     records.push(...rows)
     if (!more) return records
   }

@@ -7,7 +7,7 @@ import {Refusal} from '../errors.ts'
 import type {Log} from '../telemetry/log.ts'
 import {type Client, openClient} from './client.ts'
 import {openControls} from './controls.ts'
-import {findRecords} from './coql.ts'
+import {findRecords, openQueryLimits, type QueryState} from './coql.ts'
 import type {DiscoveredModule} from './discovered.ts'
 import {runProbes} from './doctor/run-probes.ts'
 import type {CrmError, CrmProblem} from './error.ts'
@@ -58,7 +58,12 @@ export type Verbs = Omit<Connection, 'connector'>
  */
 export type Connection = {
   connector: {id: string; org: string; kind: string; dc: string; crmOrgId: string; crmUserId: string}
-  valuesPerQuery: number
+  /** The most values of one `findRecords` that the CRM answers in one query. May fall while the connection is open. */
+  readonly valuesPerQuery: number
+  /** The most `fields` of one `findRecords` that the CRM answers without further calls. */
+  columnsPerQuery: number
+  /** The most values of one condition of a query. */
+  valuesPerCondition: number
   /** The seconds for which a query may miss a write: twice the lag that the doctor measured. 0 if the lag was not measured. */
   lagSeconds: number
   /** Returns whether the text has the form of a record id. No record exists for any other text. */
@@ -195,7 +200,7 @@ export const openCrm = ({db, config, log, budget}: CrmDeps & {budget: Budget}): 
       if (!row) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
       if (row.state !== 'connected') throw new Refusal('CONNECTION_UNAVAILABLE', describeState(row.state), {connection: row.state})
       const {org, kind, dc, crmOrgId, crmUserId} = row
-      return {connector: {id, org, kind, dc, crmOrgId, crmUserId}, ...(await adapterOf(row).open(row, options))}
+      return Object.assign(await adapterOf(row).open(row, options), {connector: {id, org, kind, dc, crmOrgId, crmUserId}})
     },
     async revoke(row, refreshSealed) {
       const why = await adapterOf(row)
@@ -238,17 +243,26 @@ const openZoho = (deps: ZohoDeps): Adapter => ({
   },
 })
 
-const verbs = (capabilities: Capabilities, sendCrmRequest: SendCrmRequest, controls = openControls()): Verbs => ({
-  valuesPerQuery: capabilities.coqlInSize,
-  lagSeconds: 2 * capabilities.coqlLagSeconds,
+const verbs = (capabilities: Capabilities, sendCrmRequest: SendCrmRequest): Verbs =>
+  verbsOf(sendCrmRequest, {
+    ...{capabilities, controls: openControls(), limits: openQueryLimits(capabilities)},
+  })
+
+const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Verbs => ({
+  get valuesPerQuery() {
+    return queries.limits.valuesPerQuery
+  },
+  columnsPerQuery: queries.capabilities.coqlColumns - 2,
+  valuesPerCondition: queries.capabilities.coqlInSize,
+  lagSeconds: 2 * queries.capabilities.coqlLagSeconds,
   isRecordId: text => /^\d{1,20}$/.test(text),
   createRecords: (module, records, options) => createRecords(sendCrmRequest, module, records, options),
   updateRecords: (module, records, options) => updateRecords(sendCrmRequest, module, records, options),
   addTags: (module, tagged, options) => addTags(sendCrmRequest, module, tagged, options),
   replaceRows: (module, parents, options) => replaceRows(sendCrmRequest, module, parents, options),
-  readRowIds: (module, id, subform, options) => readRowIds(sendCrmRequest, module, id, subform, {...options, controls, capabilities}),
-  findRecords: (query, options) => findRecords(sendCrmRequest, query, {...options, controls, capabilities}),
-  findMade: (query, options) => searchMade(sendCrmRequest, query, {...options, capabilities}),
+  readRowIds: (module, id, subform, options) => readRowIds(sendCrmRequest, module, id, subform, {...options, ...queries}),
+  findRecords: (query, options) => findRecords(sendCrmRequest, query, {...options, ...queries}),
+  findMade: (query, options) => searchMade(sendCrmRequest, query, {...options, ...queries}),
   readRecord: async (module, id, options) => (await readRecordWithClock(sendCrmRequest, module, id, options)).record,
   readRecordWithClock: (module, id, options) => readRecordWithClock(sendCrmRequest, module, id, options),
   readNewest: (module, options) => readNewest(sendCrmRequest, module, options),
@@ -262,7 +276,7 @@ const verbs = (capabilities: Capabilities, sendCrmRequest: SendCrmRequest, contr
   readAccess: options => readOwnAccess(sendCrmRequest, options),
   listUsers: options => listUsers(sendCrmRequest, options),
   readModules: options => readModules(sendCrmRequest, options),
-  runProbes: options => runProbes(sendCrmRequest, {...options, capabilities}),
+  runProbes: options => runProbes(sendCrmRequest, {...options, ...queries}),
 })
 
 const describeState = (state: 'ended' | 'disconnected') =>

@@ -1,7 +1,7 @@
 import type {Capabilities} from '../../sql/doctor-reports.ts'
 import {mostEmptyResults} from './controls.ts'
 import {quoteName} from './coql-names.ts'
-import {pagesPerQuery, readPage, recordsPerPage, writeLiteral} from './coql-page.ts'
+import {nestConditions, pagesPerQuery, readPage, recordsPerPage, writeLiteral} from './coql-page.ts'
 import type {MadeAnswer, MadeControl, MadeQuery, ReadOptions} from './crm.ts'
 import {isRefusedForGood} from './error.ts'
 import type {SendCrmRequest} from './request.ts'
@@ -106,7 +106,7 @@ const readIds = async (
 ) => {
   const from = Math.floor(Math.min(fromMs + offsetMs, control?.createdMs ?? Number.POSITIVE_INFINITY) / 1000)
   const to = Math.ceil(Math.max(toMs + offsetMs, control?.createdMs ?? 0) / 1000)
-  const where = nestConditions([...windowOf(capabilities.coqlWindow, from, to), ...conditions])
+  const where = nestConditions([...windowOf(capabilities.coqlWindow, from, to), ...conditions], 'and')
   const ids: string[] = []
   let clockOffsetMs: number | null = null
   for (let page = 0; page < pagesPerQuery; page++) {
@@ -120,13 +120,6 @@ const readIds = async (
     if (!read.more || isImplausible(clockOffsetMs, offsetMs)) return {ids, more: false, clockOffsetMs}
   }
   return {ids, more: true, clockOffsetMs}
-}
-
-/** Nests conditions in pairs, because COQL requires brackets around more than two. Source: zoho.com/crm/developer/docs/api/v8/COQL-Overview.html. */
-const nestConditions = (conditions: string[]): string => {
-  if (conditions.length === 1) return conditions[0]!
-  const pairs = Array.from({length: Math.ceil(conditions.length / 2)}, (_, n) => conditions.slice(2 * n, 2 * n + 2))
-  return nestConditions(pairs.map(pair => (pair.length === 2 ? `(${pair.join(' and ')})` : pair[0]!)))
 }
 
 /** Returns the COQL conditions that limit `Created_Time` to a time range. `from`, `to`: seconds since 1970. */

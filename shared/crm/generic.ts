@@ -93,7 +93,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
     writeRecords(sendGeneric, {method, module: moduleOf(name), records, sent: sentRecords, options})
 
   return {
-    ...{valuesPerQuery: 50, lagSeconds: 0},
+    ...{valuesPerQuery: 50, columnsPerQuery: Number.POSITIVE_INFINITY, valuesPerCondition: 50, lagSeconds: 0},
     isRecordId: text => /^[\w.:~-]{1,100}$/.test(text),
     createRecords: (module, records, options) => write('POST', module, records, {count: records.length}, options),
     updateRecords: (name, records, options) => {

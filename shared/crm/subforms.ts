@@ -1,6 +1,4 @@
-import type {Capabilities} from '../../sql/doctor-reports.ts'
-import type {Controls} from './controls.ts'
-import {findRecords} from './coql.ts'
+import {findRecords, type QueryState} from './coql.ts'
 import type {ReadOptions, WriteAnswer, WriteOptions} from './crm.ts'
 import {asObject, CrmError} from './error.ts'
 import {unanswered204} from './outcome.ts'
@@ -39,7 +37,7 @@ export const readRowIds = async (
   return ids
 }
 
-type QueryOptions = ReadOptions & {controls: Controls; capabilities: Capabilities}
+type QueryOptions = ReadOptions & QueryState
 
 const readAllPages = async (sendCrmRequest: SendCrmRequest, child: string, parent: string, options: QueryOptions): Promise<string[]> => {
   const {records, unaskable} = await findRecords(sendCrmRequest, {module: child, field: 'Parent_Id', values: [parent], fields: []}, options)

@@ -1,5 +1,6 @@
 import {countAt, filteredAt, isKeptEditsAt, isUnchangedAt, type OutcomeName, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
+import {countsCredits} from '../crm/limits/quota-report.ts'
 import {rowsToRead, type Snapshot} from '../mapping/flows/snapshot.ts'
 import type {FoundRun} from './find.ts'
 
@@ -31,7 +32,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
     unchanged: sumOf(run, isUnchangedAt),
     keptEdits: sumOf(run, isKeptEditsAt),
-    creditsSaved: Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit),
+    creditsSaved: countsCredits(run.connectorKind) ? Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit) : null,
     questions: run.questions,
     stale: run.stale,
     progress: snapshot && progressOf(run, snapshot),

@@ -45,7 +45,7 @@ test.serial('an import is counted in requests, jobs, CRM calls, batches and rows
   t.is(grown('lading_batches_total', {kind: 'create'}), 3)
   t.is(grown('lading_crm_calls_total', {operation: 'create', outcome: 'ok'}), 3)
   t.is(grown('lading_crm_call_seconds_count', {operation: 'create'}), 3)
-  t.true(grown('lading_crm_calls_total', {operation: 'query', outcome: 'ok'}) >= 5, 'fifty values a query')
+  t.true(grown('lading_crm_calls_total', {operation: 'query', outcome: 'ok'}) >= 1)
   t.is(grown('lading_jobs_total', {job: 'import.run', outcome: 'done'}), 1)
   t.is(grown('lading_job_wait_seconds_count', {job: 'import.run'}), 1)
   t.is(grown('lading_runs_ended_total', {reason: 'done'}), 1)

@@ -1,18 +1,21 @@
 import {parseArgs} from 'node:util'
 import {type Fuzzed, fuzz} from './run.ts'
+import {playUnchanged} from './unchanged.ts'
 
 /**
  * `npm run fuzz [-- --requests 50000 --seed 1 --seconds 3000 --only "post /orgs" --json]`: sends requests drawn from the route table to a
- * deployment of its own. Exits with 1 if any answer is wrong. Each failure is printed with its seed.
+ * deployment of its own. Exits with 1 if any answer is wrong. Each failure is printed with its seed. With `--imports 500`, imports that many random
+ * files instead.
  */
 const main = async () => {
   const {values} = parseArgs({
     options: {
       ...{requests: {type: 'string', default: '50000'}, seed: {type: 'string', default: '1'}, seconds: {type: 'string', default: '3000'}},
-      ...{only: {type: 'string'}, json: {type: 'boolean', default: false}},
+      ...{imports: {type: 'string'}, only: {type: 'string'}, json: {type: 'boolean', default: false}},
     } as const,
   })
   const [requests, seed, seconds] = [values.requests, values.seed, values.seconds].map(Number)
+  if (values.imports) return playUnchanged({cases: Number(values.imports), seed: seed!})
   const result = await fuzz({requests: requests!, seed: seed!, seconds: seconds!, ...(values.only && {only: values.only})})
   process.stdout.write(values.json ? `${JSON.stringify(result, null, 2)}\n` : pageOf(result))
   process.exitCode = result.failures.length ? 1 : 0

@@ -63,13 +63,22 @@ test('against a CRM that behaves as expected, the doctor finds no difference, co
   )
   t.is(here.world.crm.count('example', 'Leads'), 1)
   t.deepEqual(report.capabilities, {
-    ...{coqlInSize: 50, coqlColumns: 50, coqlLagSeconds: 0, coqlQuote: 'doubled', coqlWindow: 'between-offset', unmodifiedSince: null},
+    ...{
+      coqlInSize: 50,
+      coqlInLists: 10,
+      coqlColumns: 50,
+      coqlLagSeconds: 0,
+      coqlQuote: 'doubled',
+      coqlWindow: 'between-offset',
+      unmodifiedSince: null,
+    },
   })
 })
 
 const OUTCOMES: [id: string, switches: Partial<Switches>, verdict: string, capabilities?: object][] = [
   ['coql.inSize', {coqlInLimit: 100}, 'expected', {coqlInSize: 100}],
   ['coql.inSize', {coqlInLimit: 25}, 'different', {coqlInSize: 25}],
+  ['coql.inLists', {coqlCriteria: 5}, 'different', {coqlInLists: 1}],
   ['coql.columns', {coqlColumns: 500}, 'expected', {coqlColumns: 125}],
   ['coql.quote', {coqlQuote: 'backslash'}, 'different', {coqlQuote: 'backslash'}],
   ['coql.quote', {coqlQuote: 'doubled'}, 'expected', {coqlQuote: 'doubled'}],

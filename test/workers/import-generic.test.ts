@@ -69,6 +69,7 @@ test('rows that match a unique field of a described destination update its recor
   const match = {by: ['email'], onOne: 'update', onMany: 'skip', unchanged: 'write'}
   const {run} = await runImport(org, {csv: contacts(8, 'Bo'), flow: {...flow, match}})
   t.like(run.counts.Contacts, {created: 3, updated: 5})
+  t.is(run.creditsSaved, null, 'the destination counts no credits')
   t.is(there.records(contactsPath).length, before + 3)
 })
 

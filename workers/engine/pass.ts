@@ -24,7 +24,8 @@ import {
 } from './row-pipeline.ts'
 import {emptySettlement} from './settle/settler.ts'
 
-const chunksAhead = 2
+/** The most chunks in preparation, so that their queries use all slots for queries. The room in the window limits them too. */
+const chunksAhead = 10
 
 /**
  * Runs one flow over its file from the cursor: read, compose, match, plan, send, settle. Resolves when every row is settled. If the pass
@@ -39,7 +40,8 @@ export const runPass = async (ctx: Context, flow: CompiledFlow, lowWater: number
   ctx.settler.follow(() => counts.withCounts({flow: flow.no, lowWater: pipeline.window.lowWater()}))
   try {
     reader = await openNestedReader(ctx, flow)
-    for await (const prepared of mapAhead(chunksOf(ctx, flow, reader), chunksAhead, chunk =>
+    const ahead = {count: chunksAhead, hasRoom: pipeline.window.hasRoomAhead}
+    for await (const prepared of mapAhead(chunksOf(ctx, flow, reader), ahead, chunk =>
       prepareChunk(pipeline, chunk, {lowWater, isDone, counts}),
     )) {
       await planChunk(pipeline, prepared)

@@ -3,13 +3,13 @@ import {joinParents} from './compose/parents.ts'
 import type {Context} from './context.ts'
 import {planBatch} from './dry-run/dry-run.ts'
 import {keepEdits} from './edits/keep-edits.ts'
-import {addQuestion, findRowDecisions} from './match/match-decisions.ts'
+import {findRowDecisions} from './match/match-decisions.ts'
 import {findChainMatches, type MatchFailure, matchRows} from './match/match-rows.ts'
-import {planStep} from './match/plan-rows.ts'
-import {mayChangeLate} from './match/unchanged-records.ts'
+import {planStep, planUnchanged} from './match/plan-rows.ts'
+import {dropChanged, findUnchangedOps} from './match/unchanged-records.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure, type StepKind} from './model.ts'
 import {waitInPass} from './pass-wait.ts'
-import {openRowWindow, type RowWindow} from './read/window.ts'
+import {openRowWindow, type RowWindow, windowRows, windowSize} from './read/window.ts'
 import type {InheritedRow} from './recover/inherited-rows.ts'
 import {remarkOlderValues} from './recover/older-values.ts'
 import {openUnansweredCreates, type UnansweredCreates} from './recover/unanswered-creates.ts'
@@ -18,13 +18,12 @@ import {batchesAfterLoss, isBatchFull, takeBatch} from './send/batch-size.ts'
 import {assertWritable, backOffMs, crmUnavailable} from './send/crm-retry.ts'
 import {forgetNested, nestRows} from './send/nested-rows.ts'
 import {sendBatch} from './send/send-batch.ts'
-import {countUnchanged, logOutcome} from './settle/log-entries.ts'
+import {trackInFlight} from './send/track-in-flight.ts'
+import {LEDGERED, logOutcome} from './settle/log-entries.ts'
 import {emptySettlement} from './settle/settler.ts'
-import {matchedOf, settleFailures, settleInherited, settleRows} from './settle/unsent-rows.ts'
+import {logSkipped} from './settle/skipped-rows.ts'
+import {settleFailures, settleInherited, settleRows} from './settle/unsent-rows.ts'
 import {groupByStep, type Op} from './settle/verdict.ts'
-
-/** The limits on rows in progress above the low-water mark, and on characters of their cells. They bound memory and what a new owner reads again. */
-const [windowRows, windowSize] = [5_000, 32 * 1024 ** 2]
 
 /** The rows of one pass in memory between parsing and settlement. */
 export type RowPipeline = {
@@ -85,10 +84,7 @@ export const assertRunning = ({failure, ctx, silentBatches, window}: RowPipeline
 export const planChunk = async (pipeline: RowPipeline, {rows, failures, unmatched, inherited}: PreparedChunk) => {
   assertRunning(pipeline)
   const lost = new Set(unmatched.map(({row}) => row))
-  const failed = [
-    ...failures.map(failure => ({...failure, row: {...failure, counted: null, attempt: 0, open: false}})),
-    ...unmatched.map(one => ({...one, target: null})),
-  ]
+  const failed = [...failures.map(failure => ({...failure, row: {...failure, counted: null, attempt: 0, open: false}})), ...unmatched]
   if (failed.length) trackWork(pipeline, settleFailures(pipeline, failed))
   if (inherited.length) trackWork(pipeline, settleInherited(pipeline, inherited))
   const ready = rows.filter(row => !lost.has(row) && pipeline.locks.acquire(row))
@@ -145,35 +141,54 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
   const settled = emptySettlement()
   const skipped: ImportRow[] = []
   const updates: Op[] = []
+  const uncompared: Op[] = []
   const creates: ImportRow[] = []
+  await dropChanged(ctx, flow, rows)
   for (const row of rows) {
-    if (row.unchanged) row.unchanged = row.unchanged.filter(id => !mayChangeLate(ctx, row, id))
     const planned = planStep(row, flow, row.matchKey ? ours.get(row.matchKey.toString('latin1')) : undefined, decisions.get(row))
     if (planned.do === 'create') creates.push(row)
     else if (planned.do === 'wait') {
       logOutcome({flow, settled}, row, 'unanswered', {...planned, attempt: row.attempt})
       skipped.push(row)
     } else if (planned.do === 'skip') {
-      logOutcome({flow, settled}, row, 'skipped', {...planned, attempt: row.attempt})
-      if (planned.code === 'UNCHANGED') countUnchanged(settled, flow)
-      if (planned.recordId && flow.isReferenced) settled.kept.push(matchedOf(flow, row, planned.recordId))
-      if (planned.asks) addQuestion(ctx, flow, settled, row, planned.asks)
-      if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
+      logSkipped(ctx, flow, settled, row, planned)
       skipped.push(row)
     } else {
       // If the record exists, the subform's own flow replaces its rows.
       if (flow.nestedFlows) forgetNested(row)
-      if (locks.acquireRecord(row, planned.target)) updates.push({row, target: planned.target})
+      const isUncompared = flow.comparedFields !== null && !flow.edits && row.unchanged === undefined
+      if (locks.acquireRecord(row, planned.target)) (isUncompared ? uncompared : updates).push({row, target: planned.target})
     }
   }
   if (creates.length) await addCreates(pipeline, creates)
+  if (uncompared.length) trackWork(pipeline, updateUnlessUnchanged(pipeline, uncompared))
   const kept = await keepEdits(ctx, flow, updates, {ours, settled})
   skipped.push(...kept.skipped)
-  await remarkOlderValues(ctx, flow, kept.updates)
-  for (const op of kept.updates) addUpdate(pipeline, op)
+  await addUpdates(pipeline, kept.updates)
   if (skipped.length === 0) return
   await settleRows(pipeline, settled, skipped)
   releaseRows(pipeline, skipped)
+}
+
+const addUpdates = async (pipeline: RowPipeline, ops: Op[]) => {
+  await remarkOlderValues(pipeline.ctx, pipeline.flow, ops)
+  for (const op of ops) addUpdate(pipeline, op)
+}
+
+/** Reads the records of updates that were not compared with a query's answer. Skips those whose record holds every value. */
+const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[]) => {
+  const {ctx, flow} = pipeline
+  const unchanged = await findUnchangedOps(ctx, flow, ops)
+  await addUpdates(
+    pipeline,
+    ops.filter(op => !unchanged.has(op)),
+  )
+  const rows = [...unchanged].map(({row}) => row)
+  if (rows.length === 0) return
+  const settled = emptySettlement()
+  for (const {row, target} of unchanged) logSkipped(ctx, flow, settled, row, planUnchanged(target!))
+  await settleRows(pipeline, settled, rows)
+  releaseRows(pipeline, rows)
 }
 
 /** Links rows that waited for their parents. Settles rows whose parent has no record and returns the other rows. */
@@ -201,15 +216,11 @@ const releaseRows = (pipeline: RowPipeline, rows: ImportRow[]) => {
   trackWork(pipeline, isKnown ? planRows(pipeline, freed) : replanRows(pipeline, freed))
 }
 
-/** Outcomes after which the ledger knows every record under the row's keys. */
-const LEDGERED = new Set<ImportRow['counted']>(['created', 'updated', 'skipped', 'planned'])
-
 /** Plans rows that waited for a lock. The row that held it may have created a record that the ledger does not know, so the CRM is queried again. */
 const replanRows = async (pipeline: RowPipeline, rows: ImportRow[]) => {
   const unmatched = await matchRows(pipeline.ctx, pipeline.flow, rows)
   const failed = new Set(unmatched.map(({row}) => row))
-  const failures = unmatched.map(one => ({...one, target: null}))
-  if (failed.size > 0) await settleFailures(pipeline, failures)
+  if (failed.size > 0) await settleFailures(pipeline, unmatched)
   releaseRows(pipeline, [...failed])
   const ready = rows.filter(row => !failed.has(row))
   if (ready.length > 0) await planRows(pipeline, ready)
@@ -257,7 +268,7 @@ const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, ops: Op[
   const on = batchHooks(pipeline)
   const {next, unsent, ending} = ctx.run.dryRun
     ? await planBatch(ctx, flow, kind, ops, on.leave)
-    : await trackInFlight(pipeline, leaving => sendBatch(ctx, flow, kind, ops, {...on, leaving}))
+    : await trackInFlight(pipeline.inFlight, leaving => sendBatch(ctx, flow, kind, ops, {...on, leaving}))
   if (ending) throw ending
   for (const row of next.keys()) pipeline.resending.delete(row)
   for (const op of unsent) addToBatch(pipeline, kind, op)
@@ -268,17 +279,6 @@ const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, ops: Op[
   if (lost.length === 0) return
   pipeline.smallBatchesLeft = batchesAfterLoss
   trackWork(pipeline, pipeline.unanswered.settle(lost))
-}
-
-/** Counts the batch as in flight from its send until its settlement. */
-const trackInFlight = async <T>({inFlight}: RowPipeline, send: (leaving: () => void) => Promise<T>): Promise<T> => {
-  const {promise, resolve} = Promise.withResolvers<void>()
-  try {
-    return await send(() => void inFlight.add(promise))
-  } finally {
-    inFlight.delete(promise)
-    resolve()
-  }
 }
 
 const batchHooks = (pipeline: RowPipeline) => ({

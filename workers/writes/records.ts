@@ -17,6 +17,7 @@ import {sayRefusal} from '../engine/settle/refusal-words.ts'
 import {type Work, worker} from '../worker.ts'
 import {finishWrite} from './finish.ts'
 import {notAsked, notNow, notSent, refusedUnsent, type SendInput, type SentUnits, sendUnits} from './send.ts'
+import {skipUnchangedItems} from './skip-unchanged.ts'
 import {openShare} from './slot-shares.ts'
 
 /** The number of writes at once. Each is one call, which may hang until its timeout. */
@@ -40,13 +41,16 @@ export default worker(writeRecords, {concurrency: atOnce}, async ({org, write: i
 const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
   const {module, moduleNo, flowNo, items} = request
   if (!(await isOpenOrg(work.db, write.org))) throw new Refusal('ORG_CLOSED', 'This org is closed', {written: false})
-  const [connection, unique] = await Promise.all([work.crm.open(write.connectorId, {slots: 'own'}), listUnique(work, write, module)])
+  const [connection, fields] = await Promise.all([work.crm.open(write.connectorId, {slots: 'own'}), listFields(work, write, module)])
+  const unique = fields.filter(field => field.unique).map(({apiName}) => apiName)
   const idempotency = await openIdempotency(work, write, module)
   const slots = openShare(work, connection.connector)
   try {
     const call = callOf(connection, write, request, idempotency)
-    const isLarge = items.length > mostOfSmall
-    const units = items.map(item => unitOf(item, {unique, isIdempotent: idempotency !== null}))
+    const isCompared = request.unchanged === 'skip' && kindOf(write) === 'update'
+    const sent = isCompared ? await skipUnchangedItems(work, {write, request, fields, connection, slots}) : items
+    const isLarge = sent.length > mostOfSmall
+    const units = sent.map(item => unitOf(item, {unique, isIdempotent: idempotency !== null}))
     await sendUnits(work, {
       ...{write, module: moduleNo, flow: flowNo, kind: kindOf(write), units, slots, isLarge},
       transmit: (admitted, options) =>
@@ -60,12 +64,10 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
 type Kind = 'create' | 'update'
 const kindOf = ({kind}: Write) => kind as Kind
 
-/** Lists the fields by which the CRM would call a second create a duplicate of the first. */
-const listUnique = async ({db}: Work, {connectorId}: Write, module: string) =>
-  ((await findDiscoveredModule(db, {connector: connectorId, module}))?.fields ?? [])
-    .filter(({unique}) => unique)
-    .map(({apiName}) => apiName)
+const listFields = async ({db}: Work, {connectorId}: Write, module: string) =>
+  (await findDiscoveredModule(db, {connector: connectorId, module}))?.fields ?? []
 
+/** Builds the unit of an item. `unique`: the fields by which the CRM would call a second create a duplicate of the first. */
 const unitOf = (
   {at, rowKey, rowNumber, recordId, payload}: RecordItem,
   {unique, isIdempotent}: {unique: string[]; isIdempotent: boolean},

@@ -83,7 +83,7 @@ export const sendUnits = async (work: Work, sending: SendInput): Promise<void> =
 }
 
 /** Takes a slot. Waits no longer than a caller would wait for the answer. Throws a Refusal if nothing was sent. */
-const holdWithin = async (slots: Slots, signal: AbortSignal): Promise<BatchSlot> => {
+export const holdWithin = async (slots: Slots, signal: AbortSignal): Promise<BatchSlot> => {
   const clock = startClock(lineSeconds, signal, 'No free call')
   try {
     return await acquireBatchSlot(slots, clock.signal)

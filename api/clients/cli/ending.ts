@@ -60,9 +60,9 @@ const withoutUnchanged = (sums: Record<string, number>, unchanged: number): Reco
   skipped: (sums.skipped ?? 0) - unchanged,
 })
 
-const unchangedLines = ({unchanged = 0, creditsSaved = 0}: Json) =>
+const unchangedLines = ({unchanged = 0, creditsSaved}: Json) =>
   unchanged > 0
-    ? [`  ${count(unchanged)} skipped rows were unchanged${creditsSaved > 0 ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}.`]
+    ? [`  ${count(unchanged)} skipped rows were unchanged${creditsSaved ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}.`]
     : []
 
 const unmappedLines = ({unmapped = []}: Json): string[] =>

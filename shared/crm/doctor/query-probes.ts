@@ -1,5 +1,6 @@
 import type {Capabilities} from '../../../sql/doctor-reports.ts'
 import {quoteName} from '../coql-names.ts'
+import {nestConditions} from '../coql-page.ts'
 import {asObject} from '../error.ts'
 import {windowOf} from '../find-created.ts'
 import type {Json} from '../metadata.ts'
@@ -48,6 +49,18 @@ export const queryProbes: Probe[] = [
           return {seen: size === 100 ? '100 or more' : String(size), isExpected: size >= 50, capabilities: {coqlInSize: size}}
       }
       return unknownFinding('Not even 25')
+    }),
+  },
+  {
+    id: 'coql.inLists',
+    fact: 'A query accepts ten lists of values',
+    expected: 'Accepted: a query may have 25 conditions',
+    consequence: 'Queries ask for one list of values, so a match takes more calls and credits',
+    run: withText(async ({select}, {module, textField}) => {
+      const name = quoteName(textField)
+      const lists = Array.from({length: 10}, () => `${name} in (${absentValues(25)})`)
+      const answer = await select(`select id from ${module} where ${nestConditions(lists, 'or')} limit 0, 1`)
+      return {seen: describeAnswer(answer), isExpected: isTaken(answer), capabilities: {coqlInLists: isTaken(answer) ? 10 : 1}}
     }),
   },
   {

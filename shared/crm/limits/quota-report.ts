@@ -18,8 +18,11 @@ const unknown: CrmQuotaRow = {
   ...{remaining: null, remainingAt: null, allowance: null, allowanceAtLeast: false, edition: null, spent: false, spentAt: null},
 }
 
-export const hasQuota = ({kind, state}: Pick<ConnectorRow, 'kind' | 'state'>) => kindsWithQuota.includes(kind) && state === 'connected'
+/** Whether the destination of a connection of this kind counts API credits. */
+export const countsCredits = (kind: string | null): boolean => kind !== null && kindsWithQuota.includes(kind)
+
+export const hasQuota = ({kind, state}: Pick<ConnectorRow, 'kind' | 'state'>) => countsCredits(kind) && state === 'connected'
 
 /** Reads the stored quota of a connection's CRM org. The connection may be disconnected: others to the same org may have stored newer values. */
 export const readQuota = async (db: Db, {kind, dc, crmOrgId}: ConnectorRow): Promise<CrmQuotaRow> =>
-  (kindsWithQuota.includes(kind) && (await findCrmQuota(db, {dc, crmOrgId}))) || unknown
+  (countsCredits(kind) && (await findCrmQuota(db, {dc, crmOrgId}))) || unknown

@@ -78,7 +78,7 @@ export const answerWrite = async (db: Db, named: {org: string; id: string}): Pro
   const results = known.map(result => (result.ok === null ? {...result, ...unheard} : result))
   const refusal = findRefusal(results)
   if (refusal) throw refusal
-  const sent = results.filter(({ok, outcome, crm}) => (ok ? outcome !== 'inherited' : crm !== undefined))
+  const sent = results.filter(({ok, outcome, crm}) => (ok ? outcome !== 'inherited' && outcome !== 'skipped' : crm !== undefined))
   const problem = (write.crm as CrmProblem | null) ?? (known.some(({ok}) => ok === null) ? noAnswer : null)
   if (problem && sent.every(({crm}) => isDeepStrictEqual(crm, problem))) throw new CrmError(problem, {...how, results})
   return {results}

@@ -1,15 +1,19 @@
-import {countAt, type OutcomeName} from '../../../sql/run-log.ts'
+import {countAt, type OutcomeName, unchangedAt} from '../../../sql/run-log.ts'
 
 /** Collects changes of a run's counts and returns them as one list. */
-export type Counts = {add(module: number, outcome: OutcomeName, change: 1 | -1): void; list(): number[]}
+export type Counts = {
+  add(module: number, outcome: OutcomeName, change: 1 | -1): void
+  /** Counts an unchanged row, which also counts as skipped. */
+  addUnchanged(module: number, change: 1 | -1): void
+  list(): number[]
+}
 
 export const openCounts = (): Counts => {
   const changes = new Map<number, number>()
+  const addAt = (at: number, change: number) => changes.set(at, (changes.get(at) ?? 0) + change)
   return {
-    add(module, outcome, change) {
-      const at = countAt(module, outcome)
-      changes.set(at, (changes.get(at) ?? 0) + change)
-    },
+    add: (module, outcome, change) => void addAt(countAt(module, outcome), change),
+    addUnchanged: (module, change) => void addAt(unchangedAt(module), change),
     list() {
       const list = new Array<number>(Math.max(0, ...[...changes.keys()].map(at => at + 1))).fill(0)
       for (const [at, change] of changes) list[at] = change

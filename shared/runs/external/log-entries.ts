@@ -18,11 +18,17 @@ export const writeEntries = async (tx: Tx, run: ExternalRun, numbered: NumberedE
     const finals = new Map(mine.filter(({entry}) => isFinal(entry)).map(({entry}) => [entry.rowKey, entry]))
     const standings = await listExternalRowStates(tx, {run: run.no, chain, module, keys: [...finals.keys()]})
     const unsent = standings.filter(({lastAttempt, sending, counted}) => lastAttempt === 0 && !sending && !counted)
-    for (const {key, outcome} of unsent) {
+    for (const {key, outcome, unchanged} of unsent) {
+      const final = finals.get(key)!
       if (outcome !== null) counts.add(module, OUTCOMES[outcome]!, -1)
-      counts.add(module, finals.get(key)!.outcome, 1)
+      if (unchanged) counts.addUnchanged(module, -1)
+      counts.add(module, final.outcome, 1)
+      if (isUnchanged(final)) counts.addUnchanged(module, 1)
     }
-    const rows = unsent.map(({key}) => ({module, key, attempt: 0, outcome: outcomeNo(finals.get(key)!.outcome)}))
+    const rows = unsent.map(({key}) => {
+      const final = finals.get(key)!
+      return {module, key, attempt: 0, outcome: outcomeNo(final.outcome), unchanged: isUnchanged(final)}
+    })
     if (rows.length) await putReleased(tx, {run: run.no, rows})
     const matched = mine.flatMap(({entry: {outcome, rowKey: key, recordId}}) =>
       outcome === 'skipped' && recordId !== undefined ? {module, key, recordId} : [],
@@ -37,6 +43,8 @@ export const writeEntries = async (tx: Tx, run: ExternalRun, numbered: NumberedE
 const PHASE = {failed: 'write', skipped: 'write', made_after_no_answer: 'write', would_ask: 'match', lookup: 'lookup'} as const
 
 const isFinal = ({outcome, phase = 'write'}: Entry) => phase === 'write' && (outcome === 'failed' || outcome === 'skipped')
+
+const isUnchanged = ({outcome, code}: Entry) => outcome === 'skipped' && code === 'UNCHANGED'
 
 const logOf = ({entry, module, flow}: NumberedEntry): LogRow => ({
   ...{key: entry.rowKey, flow, number: entry.rowNumber ?? null, module, phase: PHASES.indexOf(entry.phase ?? PHASE[entry.outcome])},

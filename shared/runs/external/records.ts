@@ -29,6 +29,8 @@ const Item = z.strictObject({
 })
 const Target = Item.extend({recordId: z.string().min(1).max(100).describe("The CRM's id of the record to update")})
 
+const Unchanged = z.enum(['skip', 'write']).default('write')
+
 const bodyOf = <I extends typeof Item | typeof Target>(item: I) =>
   z.strictObject({
     runId: z.string().min(1).describe('The run that the writes belong to'),
@@ -48,7 +50,11 @@ const bodyOf = <I extends typeof Item | typeof Target>(item: I) =>
  * is refused under its own code.
  */
 export const CreateBody = bodyOf(Item)
-export const UpdateBody = bodyOf(Target)
+export const UpdateBody = bodyOf(Target).extend({
+  unchanged: Unchanged.describe(
+    'If the record already holds every value: skip the row with the code `UNCHANGED`, unmetered, or update it all the same',
+  ),
+})
 type Body = z.output<typeof CreateBody> | z.output<typeof UpdateBody>
 type Items = (z.output<typeof Item> & {recordId?: string})[]
 
@@ -61,6 +67,7 @@ export const RecordsRequest = z.object({
   moduleNo: z.number(),
   flowNo: z.number().nullable(),
   automations: z.boolean(),
+  unchanged: Unchanged,
   items: z.array(Item.extend({at: z.number(), recordId: z.string().optional()})),
 })
 export type RecordsRequest = z.output<typeof RecordsRequest>
@@ -108,12 +115,14 @@ export const submitRecords = (
   {asker, place: {connector, module}, kind, body}: SubmitRecordsInput,
 ): Promise<Submission> => {
   const {runId, automations, flowId = null} = body
+  const unchanged = 'unchanged' in body ? body.unchanged : 'write'
   const items: Items = body.items
   const requestOf = async (ats: number[], run: number): Promise<RecordsRequest> => ({
     module,
     moduleNo: await numberName(tx, {run, kind: 'module', name: module}),
     flowNo: await numberFlow(tx, {run, flow: flowId}),
     automations,
+    unchanged,
     items: ats.map(at => ({...items[at]!, at})),
   })
   return submitWrite(
@@ -124,7 +133,8 @@ export const submitRecords = (
       items: items.map(({writeId = null, ...item}) => ({
         rowKey: item.rowKey,
         writeId,
-        body: {module, automations, flowId, ...item},
+        // Without the option, the digest is that of requests from before the option existed.
+        body: {module, automations, flowId, ...item, ...(unchanged === 'skip' && {unchanged})},
       })),
       requestOf: (ats, run) => requestOf(ats, run.no),
     },

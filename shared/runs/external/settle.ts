@@ -249,6 +249,7 @@ const noteOutcome = (sheet: Sheet, sheetEntry: SheetEntry, end: Exclude<WriteEnd
   const {module} = sheet.batch
   const before = outcomeBefore(standing)
   if (before) sheet.counts.add(module, before, -1)
+  if (standing.unchanged) sheet.counts.addUnchanged(module, -1)
   sheet.counts.add(module, end.outcome, 1)
   sheet.outcomes.push({module, key: standing.key, outcome: outcomeNo(end.outcome)})
   const target = sheet.batch.targets[sheetEntry.at] ?? null

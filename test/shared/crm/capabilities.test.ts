@@ -30,17 +30,19 @@ const make = ({standIn}: CrmPlace, codes: string[]) =>
 const queriesOf = ({standIn}: CrmPlace) => standIn.journal().filter(({path}) => path === '/crm/v8/coql')
 const codes = (count: number) => Array.from({length: count}, (_, n) => `C-${n}`)
 
-for (const [coqlInSize, queries] of [
-  [50, 4],
-  [100, 2],
-  [25, 8],
+for (const [coqlInSize, coqlInLists, valuesPerQuery, queries] of [
+  [50, 10, 500, 1],
+  [100, 10, 500, 1],
+  [25, 4, 100, 2],
+  [50, 1, 50, 4],
+  [100, 1, 100, 2],
 ] as const)
-  test(`a query asks for ${coqlInSize} values if the CRM accepts that many`, async t => {
+  test(`a query asks for ${coqlInLists} lists of ${coqlInSize} values if the CRM accepts that many, but at most 500 values`, async t => {
     const {standIn} = t.context.place
     standIn.setSwitches({coqlInLimit: coqlInSize})
     make(t.context.place, codes(200))
-    const connection = await openWith(t.context, {coqlInSize})
-    t.is(connection.valuesPerQuery, coqlInSize)
+    const connection = await openWith(t.context, {coqlInSize, coqlInLists})
+    t.is(connection.valuesPerQuery, valuesPerQuery)
     const {records, unaskable} = await connection.findRecords({module: 'Orders', field: 'Code', values: codes(200), fields: []})
     t.deepEqual([records.length, unaskable.length, queriesOf(t.context.place).length], [200, 0, queries])
   })
@@ -95,5 +97,6 @@ for (const [coqlWindow, switches] of [
 
 test('invalid capabilities of another version are replaced by defaults', async t => {
   const connection = await openWith(t.context, {coqlInSize: 'many', coqlQuote: 'tripled', unheardOf: true})
-  t.is(connection.valuesPerQuery, 50)
+  t.is(connection.valuesPerCondition, 50)
+  t.is(connection.valuesPerQuery, 500)
 })

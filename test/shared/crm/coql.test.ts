@@ -12,7 +12,7 @@ anyTest.before(async t => {
 anyTest.beforeEach(t => {
   const {standIn} = (t.context as {place: CrmPlace}).place
   standIn.clear()
-  standIn.setSwitches({coqlInLimit: 50, coqlRefusedColumns: []})
+  standIn.setSwitches({coqlInLimit: 50, coqlCriteria: 25, coqlMostRows: 2_000, coqlRefusedColumns: []})
 })
 
 const count = (length: number) => Array.from({length}, (_, n) => n)
@@ -79,24 +79,56 @@ test('a deleted control record is replaced; without any record an empty answer i
   t.deepEqual(codesOf((await byCode(connection, ['Third'])).records), ['Third'])
 })
 
-test('a query has fifty values, and three queries run at once', async t => {
+const listsIn = ({body}: {body: any}) => (String(body.select_query).match(/ in \(/g) ?? []).length
+const limitOf = ({body}: {body: any}) => / limit (\d+, \d+)$/.exec(String(body.select_query))![1]
+
+test('a query has ten lists of fifty values, and one query runs after another', async t => {
   const {place, connection} = t.context
-  const codes = count(475).map(n => `C-${n}`)
+  const codes = count(1_100).map(n => `C-${n}`)
   make(place, codes)
-  place.standIn.faults.add({match: {path: '/crm/v8/coql'}, times: 99, action: 'hold'})
-  const finding = byCode(connection, [...codes, ...codes])
-  let most = 0
-  let done = false
-  finding.finally(() => (done = true)).catch(() => {})
-  while (!done) {
-    most = Math.max(most, place.standIn.held())
-    if (place.standIn.held() === 3 || queries(place).length >= 9) place.standIn.release()
-    await new Promise(setImmediate)
-  }
-  const {records} = await finding
-  t.is(records.length, 475)
-  t.is(queries(place).length, 10)
-  t.is(most, 3)
+  const {records, unaskable} = await byCode(connection, [...codes, ...codes])
+  t.deepEqual([records.length, unaskable], [1_100, []])
+  t.deepEqual(queries(place).map(listsIn), [10, 10, 2])
+  t.deepEqual(queries(place).map(limitOf), ['0, 1000', '0, 1000', '0, 200'], 'a short list costs one credit')
+  t.is(place.standIn.inFlightPeak('example'), 1)
+})
+
+for (const [what, switches] of [
+  ['fewer conditions', {coqlCriteria: 2}],
+  ['fewer values', {coqlInLimit: 20}],
+] as const)
+  test(`a CRM that accepts ${what} in a query is asked for one list at a time from then on`, async t => {
+    const {place} = t.context
+    const connection = await place.crm.open(t.context.connection.connector.id)
+    place.standIn.setSwitches(switches)
+    const codes = count(200).map(n => `C-${n}`)
+    make(place, codes)
+    t.is(connection.valuesPerQuery, 500)
+    t.like(await byCode(connection, codes), {unaskable: []})
+    if (what === 'fewer conditions') t.is(connection.valuesPerQuery, 50)
+    place.standIn.clearJournal()
+    t.is((await byCode(connection, codes)).records.length, 200)
+    if (what === 'fewer conditions') t.deepEqual(queries(place).map(listsIn), [1, 1, 1, 1])
+  })
+
+test('queries of several lists that stay unanswered are replaced by queries of one list', async t => {
+  const {place} = t.context
+  const connection = await place.crm.open(t.context.connection.connector.id)
+  const codes = count(100).map(n => `C-${n}`)
+  make(place, codes)
+  place.standIn.faults.add({match: {path: '/crm/v8/coql'}, times: 3, action: 'dropAfter'})
+  for (let tried = 1; tried <= 3; tried++) await t.throwsAsync(byCode(connection, codes), {name: 'CrmError'})
+  t.is((await byCode(connection, codes)).records.length, 100)
+  t.is(connection.valuesPerQuery, 50)
+})
+
+test('a CRM that answers fewer records than the limit loses none', async t => {
+  const {place, connection} = t.context
+  place.standIn.setSwitches({coqlMostRows: 200})
+  const codes = count(500).map(n => `C-${n}`)
+  make(place, codes)
+  t.is((await byCode(connection, codes)).records.length, 500)
+  t.deepEqual(queries(place).map(limitOf), ['0, 1000', '200, 1000', '400, 1000'])
 })
 
 test('quotes, backslashes and other scripts are ordinary values', async t => {
@@ -205,9 +237,9 @@ test('a field whose name is a reserved word of SQL is quoted in the query', asyn
 
 test('an unanswered query fails as a whole', async t => {
   const {place, connection} = t.context
-  make(place, count(120).map(String))
+  make(place, count(1_000).map(String))
   place.standIn.faults.add({match: {path: '/crm/v8/coql', nth: 2}, action: 'dropAfter'})
-  await t.throwsAsync(byCode(connection, count(120).map(String)), {name: 'CrmError', message: 'The CRM did not answer'})
+  await t.throwsAsync(byCode(connection, count(1_000).map(String)), {name: 'CrmError', message: 'The CRM did not answer'})
 })
 
 test('a query under an exhausted quota fails as a whole', async t => {

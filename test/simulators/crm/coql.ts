@@ -11,7 +11,7 @@ import type {Module} from './modules.ts'
 import {canSee} from './profiles.ts'
 import {live, type Rec} from './store.ts'
 
-const limits = {rows: 2000, byDefault: 200, offset: 100_000, conditions: 25, order: 10}
+const limits = {rows: 2000, byDefault: 200, offset: 100_000, order: 10}
 
 export const queryRecords = (call: Call): Answer => {
   const query = readQuery(call)
@@ -23,7 +23,7 @@ export const queryRecords = (call: Call): Answer => {
   refuseDoubles(query.orderBy.map(order => ` ${order.name}`))
   const matches = findMatches(call, module, query)
   if (columns.some(column => column.aggregate)) return ok({data: [aggregate(columns, [...matches])], info: {count: 1, more_records: false}})
-  const limit = query.limit ?? limits.byDefault
+  const limit = Math.min(query.limit ?? limits.byDefault, call.org.switches.coqlMostRows)
   const window = slice(order(call, module, query, matches), query.offset, limit + 1)
   if (window.length === 0) return nothing()
   const data = window.slice(0, limit).map(rec => readRow(columns, rec, call.user.timeZone))
@@ -61,8 +61,8 @@ const checkLimits = (call: Call, query: Query) => {
   if (query.columns.length > call.org.switches.coqlColumns) throw exceeded('select', call.org.switches.coqlColumns)
   if (query.orderBy.length > limits.order) throw exceeded('order by', limits.order)
   const conditions = query.where ? flatten(query.where) : []
-  if (conditions.length > limits.conditions) throw exceeded('where', limits.conditions)
-  const {coqlInLimit, coqlRefusedColumns} = call.org.switches
+  const {coqlInLimit, coqlCriteria, coqlRefusedColumns} = call.org.switches
+  if (conditions.length > coqlCriteria) throw exceeded('where', coqlCriteria)
   for (const condition of conditions) {
     if (condition.values.length > coqlInLimit) throw exceeded('in', coqlInLimit)
     if (coqlRefusedColumns.includes(condition.column)) throw unsupportedInCriteria(condition)

@@ -19,6 +19,10 @@ export type Switches = {
   criteriaLimit: number
   coqlCaseSensitive: boolean
   coqlInLimit: number
+  /** The most conditions of one query. */
+  coqlCriteria: number
+  /** The most records of one answer, whatever LIMIT says. The vendor's OpenAPI of COQL says 200, its pages 2,000. */
+  coqlMostRows: number
   coqlColumns: number
   /** The accepted escape of a quote inside a text. */
   coqlQuote: 'both' | 'doubled' | 'backslash'
@@ -76,6 +80,8 @@ export const defaultSwitches: Switches = {
   criteriaLimit: 15,
   coqlCaseSensitive: false,
   coqlInLimit: 50,
+  coqlCriteria: 25,
+  coqlMostRows: 2000,
   coqlColumns: 50,
   coqlQuote: 'both',
   coqlMoments: ['offset', 'z'],

@@ -56,7 +56,7 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
     ...relations,
     options: optionsOf(flow),
     ...(snapshotFlow.layout && {layout: snapshotFlow.layout}),
-    isReferenced: patched.length > 0 || flows.some(one => parentOf(one.flow)?.flow === flow.id),
+    isReferenced: patched.length > 0 || relations.parent?.order === 'after' || flows.some(one => parentOf(one.flow)?.flow === flow.id),
   }
 }
 

@@ -1,7 +1,6 @@
 import {randomUUID} from 'node:crypto'
 import {Readable} from 'node:stream'
 import {setTimeout as sleep} from 'node:timers/promises'
-import {settleAll} from '../../../shared/concurrency/settle-all.ts'
 import type {CrmRecord} from '../../../shared/crm/crm.ts'
 import type {PlannedValues} from '../../../shared/runs/results/planned-values.ts'
 import {packLines, SEGMENT_FORMAT} from '../../../shared/runs/segment.ts'
@@ -9,14 +8,11 @@ import {sqlStateOf} from '../../../sql/database.ts'
 import {findLastLine, insertLoose, insertSegments, nameLoose, PLAN_LIST} from '../../../sql/segments.ts'
 import type {Context, LedgerContext} from '../context.ts'
 import {isEqual} from '../match/compare-values.ts'
+import {readById} from '../match/read-by-id.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
 import {RunPaused} from '../run-endings.ts'
-import {readWithRetry} from '../send/crm-retry.ts'
 import type {Op} from '../settle/verdict.ts'
 import {isPlannedId} from './planned-ids.ts'
-
-/** The CRM's limits on ids and fields per read. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
-const [idsPerRead, fieldsPerRead] = [100, 50]
 
 /** Stores the values that a dry run would write. They go to file storage, never to the database. */
 export type ValueStore = {
@@ -76,27 +72,9 @@ export const compareValues = async (ctx: Context, flow: CompiledFlow, ops: Op[])
   const there = ops.filter(({target}) => target !== null && !isPlannedId(target))
   const fields = [...new Set(there.flatMap(({row}) => Object.keys(row.payload)))]
   const ids = [...new Set(there.map(({target}) => target!))]
-  const records = new Map<string, CrmRecord>()
-  for (const record of await readFields(ctx, flow, {ids, fields})) records.set(record.id, {...records.get(record.id), ...record})
+  const records = await readById(ctx, flow, {ids, fields})
   return ops.map(({row, target}) => valuesOf(flow, row, records.get(target ?? '') ?? null))
 }
-
-/** Reads records, each of which may come in several parts of fifty fields. */
-export const readFields = async (
-  ctx: Context,
-  {module}: Pick<CompiledFlow, 'module'>,
-  {ids, fields}: {ids: string[]; fields: string[]},
-) => {
-  const reads = inPieces(ids, idsPerRead).flatMap(some =>
-    inPieces(fields, fieldsPerRead).map(names =>
-      readWithRetry(ctx, () => ctx.connection.readRecords({module: module.apiName, ids: some, fields: names}, {signal: ctx.lease.lost})),
-    ),
-  )
-  return (await settleAll(reads)).flat()
-}
-
-const inPieces = <T>(items: T[], size: number): T[][] =>
-  Array.from({length: Math.ceil(items.length / size)}, (_, n) => items.slice(n * size, (n + 1) * size))
 
 /** Pairs the planned values of a row with the record's. `record`: null if it does not exist yet, or its values are unknown. */
 export const valuesOf = (flow: CompiledFlow, {number, payload}: ImportRow, record: CrmRecord | null): PlannedValues => {

@@ -1,15 +1,15 @@
 import type {CrmRecord} from '../../../shared/crm/crm.ts'
+import {HOW} from '../../../sql/chain-rows.ts'
 import {listNotedFields} from '../../../sql/run-log.ts'
 import type {Context} from '../context.ts'
-import {readFields} from '../dry-run/plan-values.ts'
 import {isPlannedId} from '../dry-run/planned-ids.ts'
 import {formOf, readFormOf} from '../match/compare-values.ts'
 import type {ChainMatches} from '../match/match-rows.ts'
-import {mayBeStale, mayChangeLate} from '../match/unchanged-records.ts'
+import {readById} from '../match/read-by-id.ts'
+import {mayBeStale} from '../match/unchanged-records.ts'
 import type {CompiledFlow, EditRules, ImportRow} from '../model.ts'
 import {countUnchanged, logOutcome} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
-import {matchedOf} from '../settle/unsent-rows.ts'
 import type {Op} from '../settle/verdict.ts'
 import {addEditQuestion, type ComparedUpdate, decideEdits, type EditedField} from './edit-questions.ts'
 import {markConfirmed} from './mark-written.ts'
@@ -70,9 +70,7 @@ const readRecords = async (
     if (record && compared.every(field => readFormOf(field, record[field.apiName]) !== undefined)) records.set(target, record)
     else unread.add(target)
   }
-  for (const record of await readFields(ctx, flow, {ids: [...unread], fields: [...fields.keys()]}))
-    records.set(record.id, {...records.get(record.id), ...record})
-  return records
+  return new Map([...records, ...(await readById(ctx, flow, {ids: [...unread], fields: [...fields.keys()]}))])
 }
 
 const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written: WrittenValues | undefined): ComparedUpdate => {
@@ -117,7 +115,7 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
     return true
   }
   const unlogged = kept.filter(field => !update.logged.includes(field))
-  const isUncertain = isShared || row.decided !== null || mayChangeLate(ctx, row, target)
+  const isUncertain = isShared || row.decided !== null || ctx.lateUpdates.has(target)
   const names = isUncertain ? [...update.written, ...equal] : update.written
   if (names.length === 0 && (kept.length > 0 || flow.edits!.skipsUnchanged)) {
     row.keptEdits = unlogged
@@ -127,7 +125,8 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
       logSkip(flow, settled, update, {code: 'UNCHANGED', message: 'The record already holds these values'})
       countUnchanged(settled, flow)
     }
-    if (flow.isReferenced) settled.kept.push(matchedOf(flow, row, target))
+    const how = kept.length > 0 ? HOW.matched : HOW.unchanged
+    if (flow.isReferenced) settled.kept.push({module: flow.module.no, key: row.key, recordId: target, how, matchKey: row.matchKey})
     markConfirmed(ctx, flow, settled, update, written)
     return true
   }

@@ -8,7 +8,7 @@ import {isPlannedId} from '../dry-run/planned-ids.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
 import {findUnchanged, findWithValues} from './unchanged-records.ts'
 
-export type MatchFailure = {row: ImportRow; code: string; message: string}
+export type MatchFailure = {row: ImportRow; code: string; message: string; target: null}
 
 /**
  * Queries the CRM for the records that a chunk's rows match, `valuesPerQuery` values per query. Each spelling is sent as it is and with its
@@ -60,7 +60,8 @@ const query = async (ctx: Context, flow: CompiledFlow, values: (string | number)
 const matchFailures = (rows: ImportRow[], field: CompiledFlow['matchFields'][number], refused: Map<string, CrmProblem>): MatchFailure[] =>
   rows.flatMap(row => {
     const crm = refused.size ? refused.get(String(rawOf(row, field.apiName))) : undefined
-    return crm ? [{row, code: crm.code ?? 'MATCH_REFUSED', message: `${field.apiName} could not be searched: ${describeProblem(crm)}`}] : []
+    const message = crm && `${field.apiName} could not be searched: ${describeProblem(crm)}`
+    return crm ? [{row, code: crm.code ?? 'MATCH_REFUSED', message: message!, target: null}] : []
   })
 
 /** What the chain wrote under a match key. `records`: the records of its rows. `unanswered`: its rows whose create was never answered. */

@@ -9,14 +9,16 @@ export type RowPlan =
   | {do: 'update'; target: string}
   /** Sends nothing, because the record may already exist. */
   | {do: 'wait'; code: 'KEY_UNANSWERED'; message: string}
-  /** Ends the row without a write. `asks`: the records from which a user must choose, possibly none; null if no question is asked. */
-  | {
-      do: 'skip'
-      code: 'MATCH_ONE' | 'MATCH_MANY' | 'MATCH_SKIPPED' | 'UNCHANGED'
-      message: string
-      recordId: string | null
-      asks: string[] | null
-    }
+  | SkipPlan
+
+/** Ends the row without a write. `asks`: the records from which a user must choose, possibly none; null if no question is asked. */
+export type SkipPlan = {
+  do: 'skip'
+  code: 'MATCH_ONE' | 'MATCH_MANY' | 'MATCH_SKIPPED' | 'UNCHANGED'
+  message: string
+  recordId: string | null
+  asks: string[] | null
+}
 
 /**
  * Plans a row from the records it matches and the decision that a user made before the run began. The chain's own records come first, then
@@ -61,14 +63,18 @@ const planQuestion = (matches: string[], why: string): RowPlan => ({
   ...{do: 'skip', code: 'MATCH_MANY', message: `${why}: answer the run's questions, then retry it`, recordId: null, asks: matches},
 })
 
+/** Returns the plan of a row whose record already holds every value. */
+export const planUnchanged = (recordId: string): SkipPlan => ({
+  ...{do: 'skip', code: 'UNCHANGED', message: 'The record already holds these values', recordId, asks: null},
+})
+
 /**
  * Plans a row that matches one record. A record that another row of the chain wrote never counts as unchanged, because it may have been
  * written after it was read.
  */
 const planMatch = ({onOne}: Pick<CompiledFlow, 'onOne'>, target: string, isUnchanged: (id: string) => boolean): RowPlan => {
   if (onOne === 'create') return {do: 'create'}
-  if (onOne === 'update' && isUnchanged(target))
-    return {do: 'skip', code: 'UNCHANGED', message: 'The record already holds these values', recordId: target, asks: null}
+  if (onOne === 'update' && isUnchanged(target)) return planUnchanged(target)
   if (onOne === 'update') return {do: 'update', target}
   const message = 'The record already exists and was not changed'
   return {do: 'skip', code: 'MATCH_ONE', message, recordId: target, asks: null}

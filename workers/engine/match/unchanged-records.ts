@@ -1,12 +1,15 @@
 import {isQueryRefused} from '../../../shared/crm/coql-page.ts'
 import type {CrmRecord, RecordQuery} from '../../../shared/crm/crm.ts'
+import {listWritten} from '../../../sql/chain-rows.ts'
 import {isWrittenRecently} from '../../../sql/recent-writes.ts'
 import type {Context} from '../context.ts'
-import {readFields} from '../dry-run/plan-values.ts'
+import {isPlannedId} from '../dry-run/planned-ids.ts'
 import type {CompiledFlow, FlowField, ImportRow} from '../model.ts'
 import {lagSecondsOf} from '../send/admission.ts'
 import {readWithRetry} from '../send/crm-retry.ts'
+import type {Op} from '../settle/verdict.ts'
 import {holdsAll, isComparable} from './compare-values.ts'
+import {readByIdUnlessRefused} from './read-by-id.ts'
 
 /** Returns the fields, or null if the values of one field cannot be compared with what is sent. */
 export const listComparable = (fields: FlowField[]): FlowField[] | null => (fields.every(isComparable) ? fields : null)
@@ -14,32 +17,41 @@ export const listComparable = (fields: FlowField[]): FlowField[] | null => (fiel
 type ValueQuery = Pick<RecordQuery, 'field' | 'values' | 'fields'>
 
 /**
- * Finds records by a match field, with the values to compare. If the CRM refuses to select those values, the flow continues without them
- * and sends each update.
+ * Finds records by a match field, with the values to compare. Fields beyond the columns of a query are read by id. If the CRM refuses to
+ * show those values, the flow continues without them and sends each update.
  */
-export const findWithValues = (ctx: Context, flow: CompiledFlow, {fields, ...query}: ValueQuery) => {
-  const find = (compared: readonly FlowField[]) => {
-    const columns = [...new Set([...fields, ...compared.map(({apiName}) => apiName)])]
-    return ctx.connection.findRecords({module: flow.module.apiName, ...query, fields: columns}, {signal: ctx.lease.lost})
-  }
-  return readWithRetry(ctx, async () => {
-    const {comparedFields} = flow
-    if (!comparedFields) return find([])
-    return find(comparedFields).catch(error => {
-      if (!isQueryRefused(error)) throw error
-      ctx.log.warn(
-        {err: error, module: flow.module.apiName},
-        'the CRM refuses to select mapped fields, so unchanged records are updated too',
-      )
-      flow.comparedFields = null
-      return find([])
+export const findWithValues = async (ctx: Context, flow: CompiledFlow, {fields, ...query}: ValueQuery) => {
+  const {connection, lease} = ctx
+  const find = (columns: string[]) => connection.findRecords({module: flow.module.apiName, ...query, fields: columns}, {signal: lease.lost})
+  const listColumns = () => [...new Set([...fields, ...(flow.comparedFields ?? []).map(({apiName}) => apiName)])]
+  const found = await readWithRetry(ctx, () => {
+    const columns = listColumns()
+    return find(columns.slice(0, connection.columnsPerQuery)).catch(error => {
+      if (!isQueryRefused(error) || columns.length === fields.length) throw error
+      stopComparing(ctx, flow, error)
+      return find(fields)
     })
   })
+  const more = listColumns().slice(connection.columnsPerQuery)
+  return {...found, records: await addValues(ctx, flow, found.records, more)}
+}
+
+const addValues = async (ctx: Context, flow: CompiledFlow, records: CrmRecord[], fields: string[]): Promise<CrmRecord[]> => {
+  if (fields.length === 0) return records
+  const values = await readByIdUnlessRefused(ctx, flow, {ids: records.map(({id}) => id), fields})
+  if (!values) stopComparing(ctx, flow)
+  return records.map(record => ({...record, ...values?.get(record.id)}))
+}
+
+const stopComparing = ({log}: Context, flow: CompiledFlow, err?: unknown) => {
+  log.warn({err, module: flow.module.apiName}, 'the CRM refuses to show mapped fields, so unchanged records are updated too')
+  flow.comparedFields = null
 }
 
 /**
- * Fills `row.unchanged`, or `row.known` if the flow keeps edits, which compares later. A query may show a record as it was before a recent write. Records are read by id if another run, or another flow
- * of this run, wrote to the CRM org within the lag.
+ * Fills `row.unchanged`, or `row.known` if the flow keeps edits, which compares later. A query may show a record as it was before a recent
+ * write. Records are read by id if another run, or another flow of this run, wrote to the CRM org within the lag. Rows that get a link later,
+ * or whose record is known, are compared by `findUnchangedOps`.
  */
 export const findUnchanged = async (
   ctx: Context,
@@ -53,35 +65,71 @@ export const findUnchanged = async (
     for (const row of rows) row.known = matchesOf(row)
     return
   }
-  // A row that waits for its parent gets its link later.
   const compared = rows.filter(row => !row.waitsFor && !row.pendingLinks)
-  for (const row of compared)
-    row.unchanged = matchesOf(row).flatMap(record =>
-      holdsAll(fields, row.payload, record) && !mayChangeLate(ctx, row, record.id) ? [record.id] : [],
-    )
+  for (const row of compared) row.unchanged = matchesOf(row).flatMap(record => (holdsAll(fields, row.payload, record) ? [record.id] : []))
   const found = compared.filter(({unchanged}) => unchanged!.length > 0)
-  if (found.length > 0 && (await mayBeStale(ctx, flow))) await confirm(ctx, flow, fields, found)
+  if (found.length === 0 || !(await mayBeStale(ctx, flow))) return
+  const holds = await readHolders(
+    ctx,
+    flow,
+    found.flatMap(({unchanged}) => unchanged!),
+  )
+  for (const row of found) row.unchanged = row.unchanged!.filter(id => holds(row, id))
 }
 
-/** Whether the CRM may still execute another row's unanswered update of the record. */
-export const mayChangeLate = ({lateUpdates}: Pick<Context, 'lateUpdates'>, {key}: Pick<ImportRow, 'key'>, recordId: string): boolean =>
-  lateUpdates.waitMs(recordId, key) > 0
+/**
+ * Removes records from `row.unchanged` that may have changed since they were read: by an unanswered update that the CRM may still execute, or
+ * by another flow of the run. A dry run thus plans what the run does.
+ */
+export const dropChanged = async (ctx: Context, flow: CompiledFlow, rows: ImportRow[]): Promise<void> => {
+  const found = rows.filter(({unchanged}) => unchanged?.length)
+  if (found.length === 0) return
+  const ids = hasOneFlow(ctx, flow) ? [] : found.flatMap(({unchanged}) => unchanged!)
+  const written = await findWritten(ctx, flow, ids)
+  for (const row of found) row.unchanged = row.unchanged!.filter(id => !written.has(id) && !ctx.lateUpdates.has(id))
+}
+
+/**
+ * Returns the updates whose record holds every value when it is read by id. Call it while the rows lock their records. Records that a row of
+ * the chain wrote are updated, because a dry run cannot read what the run wrote.
+ */
+export const findUnchangedOps = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<Set<Op>> => {
+  const open = ops.filter(({target}) => !isPlannedId(target!) && !ctx.lateUpdates.has(target!))
+  const written = await findWritten(
+    ctx,
+    flow,
+    open.map(({target}) => target!),
+  )
+  const compared = open.filter(({target}) => !written.has(target!))
+  const holds = await readHolders(
+    ctx,
+    flow,
+    compared.map(({target}) => target!),
+  )
+  return new Set(compared.filter(({row, target}) => holds(row, target!)))
+}
+
+const hasOneFlow = ({snapshot}: Context, {module}: CompiledFlow) => snapshot.flows.filter(({moduleNo}) => moduleNo === module.no).length < 2
 
 /** Whether a query may show records as they were before a recent write. */
 export const mayBeStale = async (ctx: Context, flow: CompiledFlow): Promise<boolean> => {
   const {dc, crmOrgId} = ctx.connection.connector
-  const flows = ctx.snapshot.flows.filter(({moduleNo}) => moduleNo === flow.module.no)
-  return flows.length > 1 || (await isWrittenRecently(ctx.db, {dc, crmOrgId, run: ctx.run.no, seconds: lagSecondsOf(ctx)}))
+  return !hasOneFlow(ctx, flow) || (await isWrittenRecently(ctx.db, {dc, crmOrgId, run: ctx.run.no, seconds: lagSecondsOf(ctx)}))
 }
 
-const confirm = async (ctx: Context, flow: CompiledFlow, fields: readonly FlowField[], rows: ImportRow[]) => {
-  const ids = [...new Set(rows.flatMap(({unchanged}) => unchanged!))]
-  const records = new Map<string, CrmRecord>()
-  for (const record of await readFields(ctx, flow, {ids, fields: fields.map(({apiName}) => apiName)}))
-    records.set(record.id, {...records.get(record.id), ...record})
-  for (const row of rows)
-    row.unchanged = row.unchanged!.filter(id => {
-      const record = records.get(id)
-      return record !== undefined && holdsAll(fields, row.payload, record)
-    })
+/** Finds the records that rows of the chain wrote. In a dry run, also those that the run would write. */
+const findWritten = async (ctx: Context, {module}: CompiledFlow, ids: string[]): Promise<Set<string>> => {
+  if (ids.length === 0) return new Set()
+  return new Set(await listWritten(ctx.db, {chains: [ctx.chain, ctx.retried ?? ctx.chain], module: module.no, records: [...new Set(ids)]}))
+}
+
+/** Reads records by id. Returns whether a record holds every value of a row. */
+const readHolders = async (ctx: Context, flow: CompiledFlow, ids: string[]): Promise<(row: ImportRow, id: string) => boolean> => {
+  const fields = flow.comparedFields ?? []
+  const records = await readByIdUnlessRefused(ctx, flow, {ids: [...new Set(ids)], fields: fields.map(({apiName}) => apiName)})
+  if (!records) stopComparing(ctx, flow)
+  return (row, id) => {
+    const record = records?.get(id)
+    return record !== undefined && holdsAll(fields, row.payload, record)
+  }
 }

@@ -4,6 +4,7 @@ import type {SnapshotFlow} from '../../../shared/mapping/flows/snapshot.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
 import {compileFlow, withoutLayout} from '../compose/compiled-flow.ts'
 import type {ParentLink} from '../compose/parents.ts'
+import {listComparable} from '../match/unchanged-records.ts'
 import type {CompiledFlow, CompileFlowInput} from '../model.ts'
 
 /**
@@ -18,7 +19,7 @@ type Rule = {hows: Set<number>; onlyAbsent: boolean}
 const MET = [HOW.matched]
 const HOWS: Partial<Record<Patch['when'][number], number[]>> = {
   created: [HOW.made, HOW.taken],
-  updated: [HOW.updated],
+  updated: [HOW.updated, HOW.unchanged],
   exists: MET,
   skipped: MET,
 }
@@ -40,7 +41,10 @@ export const compilePatchPlan = (
   const links = written.filter(({mode}) => mode === 'search')
   const mayRepair = isRetry && !snapshotFlow.flow.subform && (links.length > 0 || parent)
   const repair = mayRepair ? compileFields(snapshotFlow, [...patched, ...links], input) : null
-  return rules.size || repair ? {...flow, patchPlan: {rules, parent: late, repair}} : null
+  const lateField = flow.module.fields.filter(({apiName}) => apiName === late?.field)
+  const comparedFields =
+    snapshotFlow.flow.match?.unchanged === 'skip' ? listComparable([...flow.mappings.map(({field}) => field), ...lateField]) : null
+  return rules.size || repair ? {...flow, comparedFields, patchPlan: {rules, parent: late, repair}} : null
 }
 
 /** Compiles the flow with these fields only, for rows whose records exist. */

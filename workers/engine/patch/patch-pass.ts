@@ -7,8 +7,8 @@ import {composeRows} from '../compose/compose-rows.ts'
 import type {LookupNote} from '../compose/link-rows.ts'
 import {findParentCandidates, linkAgain, linkLate} from '../compose/parents.ts'
 import type {Context} from '../context.ts'
-import {readFields} from '../dry-run/plan-values.ts'
 import {isPlannedId} from '../dry-run/planned-ids.ts'
+import {readById} from '../match/read-by-id.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from '../model.ts'
 import {measureRow} from '../pass.ts'
 import {readChunks} from '../read/read-rows.ts'
@@ -25,6 +25,7 @@ import {
 } from '../row-pipeline.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement} from '../settle/settler.ts'
+import {patchPresent} from '../settle/skipped-rows.ts'
 import type {PatchPlan} from './build-patches.ts'
 
 const chunksAhead = 2
@@ -48,7 +49,7 @@ export const runPatchPass = async (ctx: Context, flow: CompiledPatchFlow): Promi
   const pipeline = openRowPipeline(ctx, flow, lowWater)
   ctx.settler.follow(() => ({flow: flow.no, lowWater: pipeline.window.lowWater(), pass: PASS.patch}))
   try {
-    for await (const prepared of mapAhead(chunksOf(ctx, flow), chunksAhead, chunk =>
+    for await (const prepared of mapAhead(chunksOf(ctx, flow), {count: chunksAhead}, chunk =>
       preparePatches(pipeline, flow, chunk, {lowWater, said}),
     )) {
       await planChunk(pipeline, prepared)
@@ -170,7 +171,8 @@ const findPatchTarget = (
   if (row.notes) row.notes = row.notes.filter(({field}) => isWanted(field))
   if (row.emptyLinks) row.emptyLinks = row.emptyLinks.filter(isWanted)
   row.decided = {kind: 'update', target: recordId}
-  row.isMetered = how === HOW.matched
+  // The row itself was not metered, so its patch is.
+  row.isMetered = how === HOW.matched || how === HOW.unchanged
   row.attempt = said?.attempt ?? 0
   row.unansweredSends = said ? 1 : 0
 }
@@ -183,7 +185,7 @@ const leaveFilled = async (ctx: Context, {module, patchPlan}: CompiledPatchFlow,
   // In a dry run, a record that does not exist yet has no values.
   const ids = [...new Set(asking.map(({decided}) => decided!.target!))].filter(id => !isPlannedId(id))
   const filled = new Set(
-    (await readFields(ctx, {module}, {ids, fields})).flatMap(record =>
+    [...(await readById(ctx, {module}, {ids, fields})).values()].flatMap(record =>
       fields.filter(field => isFilled(record[field])).map(field => `${record.id} ${field}`),
     ),
   )
@@ -193,8 +195,6 @@ const leaveFilled = async (ctx: Context, {module, patchPlan}: CompiledPatchFlow,
 
 const isFilled = (value: unknown) =>
   value !== null && value !== undefined && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0)
-
-const PRESENT = 'An earlier patch was not answered. The fields have values now, so the patch was applied or another user wrote them'
 
 const noteOf = ({patchPlan}: CompiledPatchFlow, {field, code, message}: LookupNote) => ({
   ...{code: field === patchPlan.parent?.field ? 'PARENT_FAILED' : `LOOKUP_${code}`, message, target: field},
@@ -209,7 +209,7 @@ const settleAnswered = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlo
     const [note] = notes ?? []
     row.notes = []
     settled.emptyLinks.push(...emptyLinks.map(field => ({flow: flow.no, field})))
-    const said = attempt > 0 ? {code: 'PATCH_PRESENT', message: PRESENT} : noteOf(flow, note!)
+    const said = attempt > 0 ? patchPresent : noteOf(flow, note!)
     logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
   }
   const leave = () => {

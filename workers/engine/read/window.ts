@@ -1,3 +1,8 @@
+import {chunkRows} from '../../../shared/files/row.ts'
+
+/** The limits on rows in progress above the low-water mark, and on characters of their cells. They bound memory and what a new owner reads again. */
+export const [windowRows, windowSize] = [5_000, 32 * 1024 ** 2] as const
+
 /**
  * The rows between the low-water mark and the reader. Rows enter in file order and leave in any order. Every row up to `lowWater` has its
  * final log entry or needs none. The pass bounds the window, so memory does not grow with the file.
@@ -10,6 +15,11 @@ export type RowWindow = {
   lowWater(): number
   count(): number
   size(): number
+  /**
+   * Whether another chunk may be prepared. The rest of the window is left to planned rows. If prepared rows alone filled the window, no row could
+   * leave it.
+   */
+  hasRoomAhead(): boolean
 }
 
 export const openRowWindow = (lowWater: number): RowWindow => {
@@ -35,5 +45,6 @@ export const openRowWindow = (lowWater: number): RowWindow => {
     },
     count: () => open.size,
     size: () => total,
+    hasRoomAhead: () => open.size <= windowRows - 2 * chunkRows && total <= windowSize / 2,
   }
 }

@@ -55,7 +55,7 @@ export const findCandidateRecords = async (
   const {crmUserId: user} = connection.connector
   const [fromMs, toMs] = [window.fromMs - toleranceMs, window.toMs + toleranceMs]
   const control = await readControl(ctx, flow, fields)
-  const query = {module: flow.module.apiName, user, fromMs, toMs, groups: groupValues(fields, rows, connection.valuesPerQuery), control}
+  const query = {module: flow.module.apiName, user, fromMs, toMs, groups: groupValues(fields, rows, connection.valuesPerCondition), control}
   const made = await readWithRetry(ctx, async () => (await connection.findMade?.(query, {signal: lease.lost})) ?? null)
   if (made === null || made === 'many') return null
   const read = await readAll(ctx, flow, rows, made.ids)
@@ -146,11 +146,11 @@ const selectiveFieldsOf = ({module}: CompiledFlow, rows: ImportRow[]): Field[] =
 }
 
 /** Groups rows so that each field's values fit into one query. */
-const groupValues = (fields: Field[], rows: ImportRow[], valuesPerQuery: number): MadeQuery['groups'] => {
+const groupValues = (fields: Field[], rows: ImportRow[], valuesPerCondition: number): MadeQuery['groups'] => {
   const groups: {field: string; values: string[]}[][] = []
   if (fields.length === 0) return groups
   // One value is the control record's. A value with a backslash needs two spellings.
-  const valuesPerGroup = Math.floor((valuesPerQuery - 2) / 2)
+  const valuesPerGroup = Math.floor((valuesPerCondition - 2) / 2)
   let values = fields.map(() => new Set<string>())
   const close = () => groups.push(fields.map(({apiName}, at) => ({field: apiName, values: [...values[at]!]})))
   for (const {payload} of rows) {

@@ -7,6 +7,8 @@ export type LateUpdates = {
   add(recordId: string, rowKey: string): void
   /** Returns how long a row waits before it may update the record, in ms. A row never waits for its own updates. */
   waitMs(recordId: string, rowKey: string): number
+  /** Whether the CRM may still execute an update of the record, by any row. */
+  has(recordId: string): boolean
 }
 
 /** An unanswered update that another owner or an earlier run sent. `leftMs`: how long the CRM may still execute it. */
@@ -36,6 +38,7 @@ export const openLateUpdates = (lastsMs: number, known: readonly KnownUpdate[] =
       late.delete(recordId)
       late.set(recordId, {rowKey, until: now + lastsMs})
     },
+    has: recordId => (late.get(recordId)?.until ?? 0) > performance.now(),
     waitMs(recordId, rowKey) {
       const one = late.get(recordId)
       return one && one.rowKey !== rowKey ? Math.max(0, one.until - performance.now()) : 0

@@ -1,5 +1,6 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {CrmError, isCrowded, isRefusedForGood} from '../../../shared/crm/error.ts'
+import type {Slots} from '../../../shared/crm/limits/slots.ts'
 import {Refusal} from '../../../shared/errors.ts'
 import {canContinue} from '../../../shared/runs/stop.ts'
 import {findWriteStatus, type WriteStatus} from '../../../sql/connectors.ts'
@@ -11,15 +12,18 @@ import {endByRefusal} from './request-refusal.ts'
 const longestWaitMs = 10_000
 const tries = 6
 
-/** Queries the CRM under a slot and retries while a retry may help. Ends in an answer, a pause or a stop, so no row is lost. */
-export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>): Promise<T> => {
+/**
+ * Queries the CRM under a slot and retries while a retry may help. Ends in an answer, a pause or a stop, so no row is lost. `slots`: large
+ * for queries, small for reads by id, which the CRM's limit on large calls does not count.
+ */
+export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>, slots: Slots = ctx.slots.large): Promise<T> => {
   for (let tried = 1; ; tried++) {
     try {
-      await ctx.slots.large.take(ctx.signal)
+      await slots.take(ctx.signal)
       try {
         return await read()
       } finally {
-        ctx.slots.large.give()
+        slots.give()
       }
     } catch (error) {
       await waitOrGiveUp(ctx, error, tried)
@@ -28,12 +32,15 @@ export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>): Pr
 }
 
 /** Queries like `readWithRetry`. Returns null if the CRM refuses the query permanently, unless it refuses the token. */
-export const readUnlessRefused = <T>(ctx: Context, read: () => Promise<T>): Promise<T | null> =>
-  readWithRetry(ctx, () =>
-    read().catch((error: unknown) => {
-      if (isRefusedForGood(error)) return null
-      throw error
-    }),
+export const readUnlessRefused = <T>(ctx: Context, read: () => Promise<T>, slots?: Slots): Promise<T | null> =>
+  readWithRetry(
+    ctx,
+    () =>
+      read().catch((error: unknown) => {
+        if (isRefusedForGood(error)) return null
+        throw error
+      }),
+    slots,
   )
 
 const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {

@@ -94,6 +94,9 @@ const noteKeptEdits = (
   }
 }
 
+/** Outcomes after which the ledger knows every record under the row's keys. */
+export const LEDGERED = new Set<ImportRow['counted']>(['created', 'updated', 'skipped', 'planned'])
+
 export const longestMessage = 1_000
 
 /** Returns a text that Postgres accepts, cut to `most` characters. Postgres rejects NUL characters, and the CRM may return text of any length. */

@@ -1,4 +1,3 @@
-import {HOW} from '../../../sql/chain-rows.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
 import type {RowWindow} from '../read/window.ts'
@@ -50,8 +49,3 @@ export const settleRows = ({ctx, window}: Pass, settled: SettlementParts, rows: 
   }
   return ctx.settler.settle({...settled, leave})
 }
-
-/** Builds the chain entry of a record that a row matched but did not write. */
-export const matchedOf = ({module}: CompiledFlow, {key, matchKey}: ImportRow, recordId: string) => ({
-  ...{module: module.no, key, recordId, how: HOW.matched, matchKey},
-})

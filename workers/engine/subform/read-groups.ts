@@ -24,7 +24,7 @@ export async function* readSubformGroups(
   placed: AsyncGenerator<OrderedSubformRow[]>,
 ): AsyncGenerator<SubformGroup, void, undefined> {
   let group = openGroup(null)
-  for await (const batch of mapAhead(placed, batchesAhead, rows => prepareMembers(ctx, flow, rows))) {
+  for await (const batch of mapAhead(placed, {count: batchesAhead}, rows => prepareMembers(ctx, flow, rows))) {
     for (const {parent, member} of batch) {
       if (group.parent?.recordId !== parent?.recordId) {
         yield closeGroup(group)

@@ -47,7 +47,7 @@ export const runTagPass = async (ctx: Context, flow: CompiledTagFlow): Promise<v
   const pipeline = openRowPipeline(ctx, flow, lowWater)
   ctx.settler.follow(() => ({flow: flow.no, lowWater: pipeline.window.lowWater(), pass: PASS.tag}))
   try {
-    for await (const prepared of mapAhead(listChunks(ctx, flow, lowWater), chunksAhead, numbers =>
+    for await (const prepared of mapAhead(listChunks(ctx, flow, lowWater), {count: chunksAhead}, numbers =>
       prepareTags(pipeline, flow, numbers, prior),
     )) {
       await planChunk(pipeline, prepared)

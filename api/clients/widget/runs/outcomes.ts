@@ -67,8 +67,8 @@ export const EmptyLinks = ({run, importId}: {run: Run; importId: string}) => {
 }
 
 /** Describes how many of the skipped rows were unchanged, and the CRM quota that this saved. */
-const sayUnchanged = ({unchanged = 0, creditsSaved = 0}: Run) =>
-  unchanged > 0 && ` · ${count(unchanged)} unchanged${creditsSaved > 0 ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}`
+const sayUnchanged = ({unchanged = 0, creditsSaved}: Run) =>
+  unchanged > 0 && ` · ${count(unchanged)} unchanged${creditsSaved ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}`
 
 /** Lists the fields whose value map lacked entries. */
 export const UnmappedValues = ({run: {unmapped = []}}: {run: Run}) =>

@@ -21,7 +21,7 @@ export type Run = {
   unchanged?: number
   /** Rows written without a link, by flow and field. Earlier versions of Lading do not send it. */
   linksEmpty?: {flowId: string | null; field: string; rows: number}[]
-  creditsSaved?: number
+  creditsSaved?: number | null
   /** Cells without an entry in a value map. Earlier versions of Lading do not send it. */
   unmapped?: {flowId: string; field: string; cells: number}[]
   keptEdits?: number

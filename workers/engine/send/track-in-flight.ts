@@ -1,0 +1,10 @@
+/** Counts a batch as in flight from the moment at which `send` calls `leaving` until its settlement. */
+export const trackInFlight = async <T>(inFlight: Set<Promise<void>>, send: (leaving: () => void) => Promise<T>): Promise<T> => {
+  const {promise, resolve} = Promise.withResolvers<void>()
+  try {
+    return await send(() => void inFlight.add(promise))
+  } finally {
+    inFlight.delete(promise)
+    resolve()
+  }
+}

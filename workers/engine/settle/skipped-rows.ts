@@ -1,0 +1,34 @@
+import {HOW} from '../../../sql/chain-rows.ts'
+import type {Context} from '../context.ts'
+import {addQuestion} from '../match/match-decisions.ts'
+import type {SkipPlan} from '../match/plan-rows.ts'
+import type {CompiledFlow, ImportRow} from '../model.ts'
+import {countUnchanged, logOutcome} from './log-entries.ts'
+import type {SettlementParts} from './settler.ts'
+
+/** Logs a row that ends without a write, and stores the record that other rows or patches need. */
+export const logSkipped = (ctx: Pick<Context, 'run'>, flow: CompiledFlow, settled: SettlementParts, row: ImportRow, plan: SkipPlan) => {
+  if (flow.patchPlan) return logUnchangedPatch(flow, settled, row, plan)
+  const {code, recordId, asks} = plan
+  const name = {module: flow.module.no, key: row.key}
+  const isUnchanged = code === 'UNCHANGED'
+  logOutcome({flow, settled}, row, 'skipped', {...plan, attempt: row.attempt})
+  if (isUnchanged) countUnchanged(settled, flow)
+  if (recordId && flow.isReferenced)
+    settled.kept.push({...name, recordId, how: isUnchanged ? HOW.unchanged : HOW.matched, matchKey: row.matchKey})
+  if (asks) addQuestion(ctx, flow, settled, row, asks)
+  if (row.open) settled.closed.push(name)
+}
+
+/** The outcome of an unanswered patch whose fields need no write any more. */
+export const patchPresent = {
+  code: 'PATCH_PRESENT',
+  message: 'An earlier patch was not answered. The fields have values now, so the patch was applied or another user wrote them',
+}
+
+/** Logs a patch whose record already holds its values. It has an entry only if an earlier send or a lookup has one. */
+const logUnchangedPatch = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, said: {code: string; message: string}) => {
+  const {attempt, notes = []} = row
+  if (attempt > 0) logOutcome({flow, settled}, row, 'skipped', {...patchPresent, attempt})
+  else if (notes.length > 0) logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
+}
