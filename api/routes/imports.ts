@@ -161,7 +161,16 @@ export default [
     description:
       'Replaces all flows. They are validated against the files, the libraries and the latest discovery, and refused with `issues` if they do not fit. The settings of a module complete its flows: a flow without `match` gets the module’s default, and a new flow gets the default mappings of fields that it does not name. The answer has the completed flows. `warnings` lists mapped fields that the chosen layout lacks. With `If-Match`, applies only to that version of the import. The `ETag` is the new version.',
     answers: {200: FlowsAnswer},
-    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'NO_DISCOVERY', 'BAD_IF_MATCH', 'IMPORT_CONFLICT', 'MODULE_DISABLED', 'FIELD_MAPPED'],
+    refusals: [
+      'IMPORT_NOT_FOUND',
+      'FILE_GONE',
+      'IMPORT_RUNNING',
+      'NO_DISCOVERY',
+      'BAD_IF_MATCH',
+      'IMPORT_CONFLICT',
+      'MODULE_DISABLED',
+      'FIELD_MAPPED',
+    ],
     example: {body: [flow], answer: {flows: [flow], state: 'ready', warnings: []}},
     params: OfImport,
     body: Flows,

@@ -24,7 +24,16 @@ test('all modules of the connection are listed, those not curated with their def
   )
   t.deepEqual(modules[2], {
     ...{key: null, apiName: 'Leads', connectorId: connector, enabled: null, singular: null, order: null, uniqueFields: [], match: null},
-    ...{idempotencyField: null, exclusions: [], seedMappings: [], label: 'Leads', crmSingular: 'Lead', kind: 'default', creatable: true, editable: true},
+    ...{
+      idempotencyField: null,
+      exclusions: [],
+      seedMappings: [],
+      label: 'Leads',
+      crmSingular: 'Lead',
+      kind: 'default',
+      creatable: true,
+      editable: true,
+    },
     ...{visible: true, removed: false, layouts: [], assignmentRules: [], hasWriteOptions: true},
   })
 })
