@@ -9,9 +9,9 @@ import {openSession} from '../shared/accounts/session.ts'
 import {newId} from '../shared/ids.ts'
 import {sql} from '../sql/database.ts'
 import {insertGrant, insertTokens} from '../sql/oauth-grants.ts'
-import {type Row, rows} from './access-rows.ts'
-import {register} from './oauth-client.ts'
-import {startTestDeployment, type TestDeployment} from './test-deployment.ts'
+import {type Row, rows} from './support/access-rows.ts'
+import {register} from './support/oauth-client.ts'
+import {startTestDeployment, type TestDeployment} from './support/test-deployment.ts'
 
 /** Calls every route with every kind of bearer. Status and code must be those of the specification, in its order of checks. */
 let house: TestDeployment

@@ -2,11 +2,11 @@ import test from 'ava'
 import type {Route} from '../api/route.ts'
 import {routes} from '../api/routes.ts'
 import {newId} from '../shared/ids.ts'
-import type {HttpAnswer} from './client.ts'
-import {fillOrg, type Ids, nightly, parametersOf} from './filled-org.ts'
-import {openOrg} from './importing.ts'
-import {leadsTemplate} from './templates.ts'
-import {startTestDeployment, type TestDeployment} from './test-deployment.ts'
+import type {HttpAnswer} from './support/client.ts'
+import {fillOrg, type Ids, nightly, parametersOf} from './support/filled-org.ts'
+import {openOrg} from './support/importing.ts'
+import {leadsTemplate} from './support/templates.ts'
+import {startTestDeployment, type TestDeployment} from './support/test-deployment.ts'
 
 /** An id of another org gets exactly the same response as an unknown id, so that the response does not reveal whether the id exists. */
 let house: TestDeployment

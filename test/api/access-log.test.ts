@@ -2,10 +2,10 @@ import {mkdtemp, rm} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import test from 'ava'
-import {type ApiProcess, startApiProcess} from '../api-process.ts'
-import {openCalls} from '../client.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {type ApiProcess, startApiProcess} from '../support/api-process.ts'
+import {openCalls} from '../support/client.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 let api: ApiProcess

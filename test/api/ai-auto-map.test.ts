@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import {autoMap} from '../../shared/assistant/auto-map.ts'
 import {openModel} from '../../shared/assistant/model.ts'
 import {readConfig} from '../../shared/config.ts'
-import {type Assisted, type Home, openAssisted, openHome, unplaced, usageOf} from '../ai.ts'
-import {ok} from '../importing.ts'
 import type {Answer, Question} from '../simulators/model/answers.ts'
+import {type Assisted, type Home, openAssisted, openHome, unplaced, usageOf} from '../support/ai.ts'
+import {ok} from '../support/importing.ts'
 
 /** Tests run serially because they share one model. */
 const test = anyTest.serial as TestFn<Assisted>

@@ -1,12 +1,12 @@
 import anyTest, {type TestFn} from 'ava'
-import {type Assisted, type Home, openAssisted, openHome, people} from '../ai.ts'
-import {type ApiProcess, startApiProcess} from '../api-process.ts'
-import {canary, traces, withoutIds} from '../canaries.ts'
-import {type Call, openCalls} from '../client.ts'
-import {ok} from '../importing.ts'
-import {addConnector, discover, moduleOf} from '../registry.ts'
 import type {Question} from '../simulators/model/answers.ts'
 import {modelEnvironment} from '../simulators/model.ts'
+import {type Assisted, type Home, openAssisted, openHome, people} from '../support/ai.ts'
+import {type ApiProcess, startApiProcess} from '../support/api-process.ts'
+import {canary, traces, withoutIds} from '../support/canaries.ts'
+import {type Call, openCalls} from '../support/client.ts'
+import {ok} from '../support/importing.ts'
+import {addConnector, discover, moduleOf} from '../support/registry.ts'
 
 /** Personal cells must reach neither the model nor the log at its most verbose level, under each policy, route and fault. */
 type Here = Assisted & {api: ApiProcess}

@@ -3,9 +3,9 @@ import {writeFormula} from '../../shared/assistant/formula.ts'
 import {openModel} from '../../shared/assistant/model.ts'
 import {readConfig} from '../../shared/config.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {type Assisted, type Home, openAssisted, openHome, unplaced, usageOf} from '../ai.ts'
-import {refused} from '../entitlements.ts'
-import {ok} from '../importing.ts'
+import {type Assisted, type Home, openAssisted, openHome, unplaced, usageOf} from '../support/ai.ts'
+import {refused} from '../support/entitlements.ts'
+import {ok} from '../support/importing.ts'
 
 /** Tests run serially because they share one model. */
 const test = anyTest.serial as TestFn<Assisted>

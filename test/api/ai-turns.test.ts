@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
-import {usageOf} from '../ai.ts'
-import {chat, keep, openImport, openTalking, type Talk, type Talking} from '../conversations.ts'
-import {ok} from '../importing.ts'
+import {usageOf} from '../support/ai.ts'
+import {chat, keep, openImport, openTalking, type Talk, type Talking} from '../support/conversations.ts'
+import {ok} from '../support/importing.ts'
 
 /** Mappings and formulas that a person requests inside an import are conversation turns (specification, entry 15). Tests share one model and run serially. */
 const test = anyTest.serial as TestFn<Talking>

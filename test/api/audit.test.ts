@@ -1,8 +1,8 @@
 import test from 'ava'
 import {AuditEntry} from '../../api/answers/audit.ts'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

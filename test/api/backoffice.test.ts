@@ -5,8 +5,8 @@ import {mintSecret} from '../../shared/accounts/api-token.ts'
 import {openSession} from '../../shared/accounts/session.ts'
 import {readConfig} from '../../shared/config.ts'
 import {sql} from '../../sql/database.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {beginVisit, comeBack, consent} from '../walk.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {beginVisit, comeBack, consent} from '../support/walk.ts'
 
 let house: TestDeployment
 let operator: ReturnType<TestDeployment['as']>

@@ -3,9 +3,9 @@ import {settleCheckout} from '../../shared/billing/settle-checkout.ts'
 import {settleStaleCheckouts} from '../../shared/billing/stale-checkouts.ts'
 import {sql} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
-import {type Billing, customerOf, openBilling, sessionOf, settleMoney} from '../billing.ts'
-import {newBuyer, refusedWith, typeCard} from '../checkouts.ts'
-import {until} from '../until.ts'
+import {type Billing, customerOf, openBilling, sessionOf, settleMoney} from '../support/billing.ts'
+import {newBuyer, refusedWith, typeCard} from '../support/checkouts.ts'
+import {until} from '../support/until.ts'
 
 /** At most one plan page of an org can be paid, under any concurrency or failure. Tests run serially. */
 const test = anyTest.serial as TestFn

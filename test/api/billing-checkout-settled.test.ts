@@ -4,9 +4,9 @@ import {trialOf} from '../../shared/billing/plan-checkout.ts'
 import {settleCheckout} from '../../shared/billing/settle-checkout.ts'
 import {sql} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
-import {type Billing, customerOf, openBilling, pass, settleMoney} from '../billing.ts'
-import {type Buyer, newBuyer, refusedWith, typeCard} from '../checkouts.ts'
-import {ok} from '../importing.ts'
+import {type Billing, customerOf, openBilling, pass, settleMoney} from '../support/billing.ts'
+import {type Buyer, newBuyer, refusedWith, typeCard} from '../support/checkouts.ts'
+import {ok} from '../support/importing.ts'
 
 /** Lading settles a Checkout by reading the provider: repeatedly, concurrently, late or in parts. Tests run serially. */
 const test = anyTest.serial as TestFn

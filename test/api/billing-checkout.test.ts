@@ -1,10 +1,10 @@
 import anyTest, {type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
-import {type Billing, customerOf, openBilling, sessionOf, settleMoney} from '../billing.ts'
-import {newBuyer, refusedWith} from '../checkouts.ts'
-import {place} from '../entitlements.ts'
-import {ok} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {type Billing, customerOf, openBilling, sessionOf, settleMoney} from '../support/billing.ts'
+import {newBuyer, refusedWith} from '../support/checkouts.ts'
+import {place} from '../support/entitlements.ts'
+import {ok} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 /** The requests of Checkout to the provider, and its refusals. Tests share one provider with injected faults and run serially. */
 const test = anyTest.serial as TestFn

@@ -1,10 +1,10 @@
 import anyTest, {type TestFn} from 'ava'
 import {findSubscription} from '../../sql/subscriptions.ts'
-import {type Billing, customerOf, openBilling, seedSubscription, settleMoney, subscribe} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {openTopping} from '../topups.ts'
-import {until} from '../until.ts'
+import {type Billing, customerOf, openBilling, seedSubscription, settleMoney, subscribe} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {openTopping} from '../support/topups.ts'
+import {until} from '../support/until.ts'
 
 /** An org that is closed or erased pays no more. */
 const test = anyTest.serial as TestFn

@@ -1,8 +1,8 @@
 import test from 'ava'
-import {openBilling, pass, seedSubscription, settleMoney} from '../billing.ts'
-import {refused} from '../entitlements.ts'
-import {ok} from '../importing.ts'
-import {until} from '../until.ts'
+import {openBilling, pass, seedSubscription, settleMoney} from '../support/billing.ts'
+import {refused} from '../support/entitlements.ts'
+import {ok} from '../support/importing.ts'
+import {until} from '../support/until.ts'
 
 /** The actions that an org may start while its plan is unpaid, from the first failed payment to the payment. */
 test('a failed payment stops nothing for seven days and metered use afterwards; paying restores everything', async t => {

@@ -2,11 +2,11 @@ import anyTest, {type TestFn} from 'ava'
 import {holdBilling, releaseBilling} from '../../shared/billing/lease.ts'
 import {settleChanges} from '../../shared/billing/plan-change-settle.ts'
 import {sql} from '../../sql/database.ts'
-import {type Billing, openBilling, settleMoney} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../plan-changing.ts'
 import type {FaultAction, FaultSpec} from '../simulators/payment/faults.ts'
-import {until} from '../until.ts'
+import {type Billing, openBilling, settleMoney} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../support/plan-changing.ts'
+import {until} from '../support/until.ts'
 
 /** Attacks that aim at an unpaid plan, a second charge, terms other than those shown, or an org that is stuck. */
 const test = anyTest.serial as TestFn

@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
-import {type Billing, openBilling, settleMoney} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {callsOf, frozen, openPayer, openWaiting, refused, waitsAt} from '../plan-changing.ts'
+import {type Billing, openBilling, settleMoney} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {callsOf, frozen, openPayer, openWaiting, refused, waitsAt} from '../support/plan-changing.ts'
 
 /** An upgrade that is not paid does not happen. */
 const test = anyTest.serial as TestFn

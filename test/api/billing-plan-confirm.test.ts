@@ -2,9 +2,9 @@ import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {reconcileOrg} from '../../workers/billing/reconcile.ts'
 import type {WorkerDeps} from '../../workers/deps.ts'
-import {type Billing, openBilling, settleMoney} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../plan-changing.ts'
+import {type Billing, openBilling, settleMoney} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../support/plan-changing.ts'
 
 /** The bank requires a confirmation of the upgrade. The plan changes once the customer confirms on the provider's page. */
 const test = anyTest.serial as TestFn

@@ -1,11 +1,11 @@
 import anyTest, {type TestFn} from 'ava'
 import {holdBilling, releaseBilling} from '../../shared/billing/lease.ts'
 import {settleChanges} from '../../shared/billing/plan-change-settle.ts'
-import {type Billing, openBilling, pass, settleMoney} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} from '../plan-changing.ts'
 import type {FaultAction, FaultSpec} from '../simulators/payment/faults.ts'
-import {until} from '../until.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} from '../support/plan-changing.ts'
+import {until} from '../support/until.ts'
 
 /** The provider fails before or after the requested effect. The tests check the response to the user, our row, and that there is exactly one charge. */
 const test = anyTest.serial as TestFn

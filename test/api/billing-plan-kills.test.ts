@@ -4,12 +4,12 @@ import {armFault, type FaultPoint} from '../../shared/fault-point.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {reconcileOrg} from '../../workers/billing/reconcile.ts'
 import type {WorkerDeps as WorkerTools} from '../../workers/deps.ts'
-import {startApiProcess} from '../api-process.ts'
-import {type Billing, openBilling, settleMoney} from '../billing.ts'
-import {type Call, openCalls} from '../client.ts'
-import {ok} from '../importing.ts'
-import {frozen, openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../plan-changing.ts'
-import {until} from '../until.ts'
+import {startApiProcess} from '../support/api-process.ts'
+import {type Billing, openBilling, settleMoney} from '../support/billing.ts'
+import {type Call, openCalls} from '../support/client.ts'
+import {ok} from '../support/importing.ts'
+import {frozen, openWaiting, type Payer, refused, type WaitingPayer, waitsAt} from '../support/plan-changing.ts'
+import {until} from '../support/until.ts'
 
 /**
  * The tests interrupt every change at each of its steps, by a real kill at the most important ones. The next attempt finishes the change.

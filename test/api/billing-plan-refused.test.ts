@@ -1,8 +1,8 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {openBilling} from '../billing.ts'
-import {refused} from '../plan-changing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {openBilling} from '../support/billing.ts'
+import {refused} from '../support/plan-changing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 /** Requests for another plan that are refused whatever the plan is. */
 const planCalls = [

@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {findChangeAuthor} from '../../shared/billing/plan-change-settle.ts'
 import {readSubscription} from '../../shared/billing/subscription.ts'
-import {type Billing, openBilling, settleMoney} from '../billing.ts'
-import {ok} from '../importing.ts'
+import {type Billing, openBilling, settleMoney} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
 import {
   callsOf,
   frozen,
@@ -13,7 +13,7 @@ import {
   refused,
   type WaitingPayer,
   waitsAt,
-} from '../plan-changing.ts'
+} from '../support/plan-changing.ts'
 
 /** Every transition between plan states: its calls and its cost. Tests run serially because they count calls. */
 const test = anyTest.serial as TestFn

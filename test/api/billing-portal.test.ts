@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
-import {type Billing, customerOf, openBilling} from '../billing.ts'
-import {newBuyer, refusedWith} from '../checkouts.ts'
-import {ok} from '../importing.ts'
+import {type Billing, customerOf, openBilling} from '../support/billing.ts'
+import {newBuyer, refusedWith} from '../support/checkouts.ts'
+import {ok} from '../support/importing.ts'
 
 /** The provider's page for payment methods and invoices. Tests share one provider with injected faults and run serially. */
 const test = anyTest.serial as TestFn

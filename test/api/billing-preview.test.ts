@@ -1,8 +1,8 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {openSession} from '../../shared/accounts/session.ts'
-import {type Billing, openBilling, pass, settleMoney} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} from '../plan-changing.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} from '../support/plan-changing.ts'
 
 /** A preview changes nothing, and binds the change to the amount shown. */
 const test = anyTest.serial as TestFn

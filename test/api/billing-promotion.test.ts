@@ -1,6 +1,6 @@
 import test from 'ava'
-import {openBilling} from '../billing.ts'
-import {newBuyer} from '../checkouts.ts'
+import {openBilling} from '../support/billing.ts'
+import {newBuyer} from '../support/checkouts.ts'
 
 /** The operator decides whether customers may enter promotion codes, for plans and packs alike. */
 for (const [flag, allowed] of [

@@ -2,9 +2,9 @@ import anyTest, {type TestFn} from 'ava'
 import {settleCheckout} from '../../shared/billing/settle-checkout.ts'
 import {announce} from '../../shared/notifications/announce.ts'
 import {sql} from '../../sql/database.ts'
-import {type Billing, openBilling, settleMoney} from '../billing.ts'
-import {newBuyer} from '../checkouts.ts'
-import {ok} from '../importing.ts'
+import {type Billing, openBilling, settleMoney} from '../support/billing.ts'
+import {newBuyer} from '../support/checkouts.ts'
+import {ok} from '../support/importing.ts'
 
 /** The billing summary comes from our own rows alone. Tests run serially. */
 const test = anyTest.serial as TestFn

@@ -1,10 +1,10 @@
 import anyTest, {type TestFn} from 'ava'
 import {issueTopupInvoices} from '../../shared/billing/topup-invoice.ts'
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
-import {type Billing, openBilling, sessionOf, settleMoney, subscribe} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {untilApplied} from '../payment-webhook.ts'
-import {openTopping} from '../topups.ts'
+import {type Billing, openBilling, sessionOf, settleMoney, subscribe} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {untilApplied} from '../support/payment-webhook.ts'
+import {openTopping} from '../support/topups.ts'
 
 /** The prices and taxes that we show equal what the provider charges. The tests use the German tax rate of 19 %. */
 const test = anyTest.serial as TestFn

@@ -1,13 +1,13 @@
 import anyTest, {type TestFn} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {type Billing, openBilling, seedSubscription, settleMoney} from '../billing.ts'
-import type {Call} from '../client.ts'
-import {move} from '../entitlements.ts'
-import {ok} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {openTopping} from '../topups.ts'
-import {until} from '../until.ts'
+import {type Billing, openBilling, seedSubscription, settleMoney} from '../support/billing.ts'
+import type {Call} from '../support/client.ts'
+import {move} from '../support/entitlements.ts'
+import {ok} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {openTopping} from '../support/topups.ts'
+import {until} from '../support/until.ts'
 
 /** Top-up settings of admins, and a whole top-up: API, worker, provider, webhook. */
 const test = anyTest.serial as TestFn

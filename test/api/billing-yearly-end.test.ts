@@ -3,10 +3,10 @@ import {pino} from 'pino'
 import {changePlan} from '../../shared/billing/plan-change.ts'
 import {readFigures} from '../../sql/figures.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
-import {type Billing, openBilling, pass, settleMoney} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {openPayer, type Payer, waitsAt} from '../plan-changing.ts'
-import {until} from '../until.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {openPayer, type Payer, waitsAt} from '../support/plan-changing.ts'
+import {until} from '../support/until.ts'
 
 /** A yearly plan with monthly overage has two period ends. Every way to cancel ends the plan at the later one, up to which it is paid. */
 const test = anyTest.serial as TestFn

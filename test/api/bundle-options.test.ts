@@ -1,8 +1,8 @@
 import test from 'ava'
-import {ok} from '../importing.ts'
-import {discover, openRegistry, usualModules} from '../registry.ts'
-import {leadsCsv, leadsTemplate, upload} from '../templates.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {ok} from '../support/importing.ts'
+import {discover, openRegistry, usualModules} from '../support/registry.ts'
+import {leadsCsv, leadsTemplate, upload} from '../support/templates.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -1,9 +1,9 @@
 import anyTest, {type TestFn} from 'ava'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
-import {type Org, ok, openOrg} from '../importing.ts'
 import type {FaultSpec} from '../simulators/crm/faults.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {type Org, ok, openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** Tests run serially because they share one CRM org and one clock. */
 type Here = {world: TestDeployment; org: Org}

@@ -2,10 +2,10 @@ import test from 'ava'
 import {z} from 'zod'
 import {recordChanges} from '../../shared/configuration/change.ts'
 import {sql} from '../../sql/database.ts'
-import {ok} from '../importing.ts'
-import {addConnector, discover, openRegistry} from '../registry.ts'
-import {leadsTemplate, makeTemplate} from '../templates.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {ok} from '../support/importing.ts'
+import {addConnector, discover, openRegistry} from '../support/registry.ts'
+import {leadsTemplate, makeTemplate} from '../support/templates.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

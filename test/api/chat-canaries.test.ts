@@ -1,13 +1,13 @@
 import anyTest, {type TestFn} from 'ava'
-import {people} from '../ai.ts'
-import {type ApiProcess, startApiProcess} from '../api-process.ts'
-import {canary, traces, withoutIds} from '../canaries.ts'
-import {openCalls} from '../client.ts'
-import {addImport, chat, openImport, openTalking, type Talking} from '../conversations.ts'
-import {checkFile} from '../import-checks.ts'
-import {ok} from '../importing.ts'
-import {discover, moduleOf} from '../registry.ts'
 import {modelEnvironment} from '../simulators/model.ts'
+import {people} from '../support/ai.ts'
+import {type ApiProcess, startApiProcess} from '../support/api-process.ts'
+import {canary, traces, withoutIds} from '../support/canaries.ts'
+import {openCalls} from '../support/client.ts'
+import {addImport, chat, openImport, openTalking, type Talking} from '../support/conversations.ts'
+import {checkFile} from '../support/import-checks.ts'
+import {ok} from '../support/importing.ts'
+import {discover, moduleOf} from '../support/registry.ts'
 
 /** Personal cells must reach neither the model nor the log at its most verbose level, under each policy, question, tool and replay. */
 type Here = Talking & {api: ApiProcess}

@@ -3,11 +3,11 @@ import anyTest, {type TestFn} from 'ava'
 import {streamChat} from '../../api/chat-stream.ts'
 import {listen} from '../../api/listen.ts'
 import {openModel} from '../../shared/assistant/model.ts'
-import {usageOf} from '../ai.ts'
-import {sumUp} from '../ai-credits.ts'
-import {openCalls} from '../client.ts'
-import {calls, chat, openImport, openTalking, readEvents, type Talk, type Talking, wordsOf} from '../conversations.ts'
-import {until} from '../until.ts'
+import {usageOf} from '../support/ai.ts'
+import {sumUp} from '../support/ai-credits.ts'
+import {openCalls} from '../support/client.ts'
+import {calls, chat, openImport, openTalking, readEvents, type Talk, type Talking, wordsOf} from '../support/conversations.ts'
+import {until} from '../support/until.ts'
 
 /** Tests run serially because they share one model. */
 const test = anyTest.serial as TestFn<Talking>

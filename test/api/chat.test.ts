@@ -1,13 +1,13 @@
 import anyTest, {type TestFn} from 'ava'
 import {listen} from '../../api/listen.ts'
 import {openModel} from '../../shared/assistant/model.ts'
-import {putOnCredits, usageOf} from '../ai.ts'
-import {openCalls} from '../client.ts'
-import {calls, chat, openImport, openTalking, readModel, resultOf, type Talk, type Talking} from '../conversations.ts'
-import {checkFile} from '../import-checks.ts'
-import {accounts, ok, openOrg, runImport} from '../importing.ts'
 import type {Answer, Question} from '../simulators/model/answers.ts'
-import {until} from '../until.ts'
+import {putOnCredits, usageOf} from '../support/ai.ts'
+import {openCalls} from '../support/client.ts'
+import {calls, chat, openImport, openTalking, readModel, resultOf, type Talk, type Talking} from '../support/conversations.ts'
+import {checkFile} from '../support/import-checks.ts'
+import {accounts, ok, openOrg, runImport} from '../support/importing.ts'
+import {until} from '../support/until.ts'
 
 /** Tests run serially because they share one model. */
 const test = anyTest.serial as TestFn<Talking>

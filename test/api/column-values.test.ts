@@ -1,6 +1,6 @@
 import test from 'ava'
-import {ok, openOrg} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>

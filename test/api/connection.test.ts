@@ -2,8 +2,8 @@ import test from 'ava'
 import {z} from 'zod'
 import {openAccess, openRefresh} from '../../shared/crm/sealed.ts'
 import {sql} from '../../sql/database.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {comeBack, consent, messageOf, visitOf} from '../walk.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {comeBack, consent, messageOf, visitOf} from '../support/walk.ts'
 
 let house: TestDeployment
 test.before(async t => {

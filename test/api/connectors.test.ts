@@ -2,9 +2,9 @@ import anyTest, {type TestFn} from 'ava'
 import {listChanges} from '../../sql/changes.ts'
 import {readConnector} from '../../sql/connectors.ts'
 import {findGrant} from '../../sql/grants.ts'
-import {describeContacts, startContacts} from '../described.ts'
 import type {GenericSimulator} from '../simulators/generic.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {describeContacts, startContacts} from '../support/described.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** Tests run serially because they read the journal of one shared CRM stand-in. */
 type Here = {world: TestDeployment; there: GenericSimulator; org: string; call: ReturnType<TestDeployment['as']>; token: string}

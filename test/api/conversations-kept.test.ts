@@ -3,10 +3,10 @@ import {listTurns} from '../../sql/conversations.ts'
 import {findImport} from '../../sql/imports.ts'
 import {deletePerson} from '../../sql/people.ts'
 import {doNight} from '../../workers/retention/night.ts'
-import {chat, keep, key, openImport, openTalking, type Talking} from '../conversations.ts'
-import {ok} from '../importing.ts'
-import {setWindow} from '../retention.ts'
-import {until} from '../until.ts'
+import {chat, keep, key, openImport, openTalking, type Talking} from '../support/conversations.ts'
+import {ok} from '../support/importing.ts'
+import {setWindow} from '../support/retention.ts'
+import {until} from '../support/until.ts'
 
 /** Storage of conversations: what is stored, for how long, and what is replayed (specification, entry 15). Tests share one model and run serially. */
 const test = anyTest.serial as TestFn<Talking>

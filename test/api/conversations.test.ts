@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {TURN_FORMAT} from '../../shared/assistant/conversations/turn.ts'
 import {sql} from '../../sql/database.ts'
-import {chat, keep, key, openImport, openTalking, type Talking, walk} from '../conversations.ts'
-import {ok} from '../importing.ts'
+import {chat, keep, key, openImport, openTalking, type Talking, walk} from '../support/conversations.ts'
+import {ok} from '../support/importing.ts'
 
 /** Reading conversations (specification, entry 15). Tests share one model and run serially. */
 const test = anyTest.serial as TestFn<Talking>

@@ -7,8 +7,8 @@ import {enqueue} from '../../shared/queue.ts'
 import {insertConnector} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
 import {startWorkers} from '../../workers/start.ts'
-import type {HttpAnswer} from '../client.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import type {HttpAnswer} from '../support/client.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** Tests run serially because they share one CRM org and one clock. */
 type Here = {world: TestDeployment; org: string; connector: string; call: ReturnType<TestDeployment['as']>}

@@ -1,9 +1,9 @@
 import test from 'ava'
 import type {Route} from '../../api/route.ts'
 import {routes} from '../../api/routes.ts'
-import {fillOrg, type Ids, parametersOf} from '../filled-org.ts'
-import {openOrg} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {fillOrg, type Ids, parametersOf} from '../support/filled-org.ts'
+import {openOrg} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 const lists = routes.filter(({refusals}) => refusals.includes('INVALID_CURSOR'))
 

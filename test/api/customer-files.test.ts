@@ -1,9 +1,9 @@
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
-import type {HttpAnswer} from '../client.ts'
-import {accountRows, accounts, ok, openOrg, runImport, untilEnded} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {writeWorkbook} from '../workbook.ts'
+import type {HttpAnswer} from '../support/client.ts'
+import {accountRows, accounts, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {writeWorkbook} from '../support/workbook.ts'
 
 let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -3,8 +3,8 @@ import {readConfig} from '../../shared/config.ts'
 import {findAccounts, findHosts, isApiDomain, listHosts} from '../../shared/crm/hosts.ts'
 import {findClient} from '../../shared/crm/oauth-client.ts'
 import {sql} from '../../sql/database.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {beginVisit, comeBack, consent} from '../walk.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {beginVisit, comeBack, consent} from '../support/walk.ts'
 
 /** The OAuth clients. The client has another secret at the second data centre. */
 const clients = [{clientId: '1000.LADING', clientSecret: 'shared', redirectUris: 'any-loopback' as const, secrets: {eu: 'of-eu'}}]

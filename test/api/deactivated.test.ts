@@ -1,7 +1,7 @@
 import test from 'ava'
-import {askToken, letIn} from '../oauth-client.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {beginVisit, comeBack, consent, messageOf} from '../walk.ts'
+import {askToken, letIn} from '../support/oauth-client.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {beginVisit, comeBack, consent, messageOf} from '../support/walk.ts'
 
 /** People whose CRM user is deactivated, in orgs that follow the roles of the CRM. */
 let house: TestDeployment

@@ -2,7 +2,7 @@ import anyTest, {type TestFn} from 'ava'
 import {newId} from '../../shared/ids.ts'
 import {insertConnector} from '../../sql/connectors.ts'
 import {insertDiscovery} from '../../sql/discoveries.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 const test = anyTest as TestFn<{world: TestDeployment}>
 

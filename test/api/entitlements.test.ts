@@ -1,12 +1,12 @@
 import anyTest, {type TestFn} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {makePlan, place, refused} from '../entitlements.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
-import {callsOf, row} from '../record-writes.ts'
-import {addConnector, discover} from '../registry.ts'
-import {makeTemplate, seldom} from '../schedules.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {makePlan, place, refused} from '../support/entitlements.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../support/importing.ts'
+import {callsOf, row} from '../support/record-writes.ts'
+import {addConnector, discover} from '../support/registry.ts'
+import {makeTemplate, seldom} from '../support/schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** The limits of plans, wherever the service enforces them. Tests share one clock and run serially. */
 const test = anyTest.serial as TestFn

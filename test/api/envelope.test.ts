@@ -11,9 +11,9 @@ import {CrmError} from '../../shared/crm/error.ts'
 import {codes, Refusal} from '../../shared/errors.ts'
 import {StorageFailed} from '../../shared/storage/failed.ts'
 import {openLog} from '../../shared/telemetry/log.ts'
-import {openCalls} from '../client.ts'
-import {openHalfRequest, readAnswer} from '../half-request.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {openCalls} from '../support/client.ts'
+import {openHalfRequest, readAnswer} from '../support/half-request.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 let path: string

@@ -8,10 +8,10 @@ import {sql} from '../../sql/database.ts'
 import {deleteOfRuns, holdRuns, listRunNos} from '../../sql/erasure.ts'
 import {takeLease} from '../../sql/run-heads.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {filled, fillMore} from '../erasure.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {filled, fillMore} from '../support/erasure.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 let operator: ReturnType<TestDeployment['as']>

@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
-import {people} from '../ai.ts'
-import {ok} from '../importing.ts'
-import {discover, openRegistry} from '../registry.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {people} from '../support/ai.ts'
+import {ok} from '../support/importing.ts'
+import {discover, openRegistry} from '../support/registry.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 const test = anyTest as TestFn<{house: TestDeployment}>
 test.before(async t => void Object.assign(t.context, {house: await startTestDeployment(t)}))

@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
-import {ok} from '../importing.ts'
-import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../record-writes.ts'
+import {ok} from '../support/importing.ts'
+import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
 /** Later external runs of an import continue its chain. Tests share one CRM and run serially. */
 const test = anyTest.serial as TestFn<ExternalEngine>

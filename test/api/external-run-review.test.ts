@@ -1,6 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
-import {accounts, ok, openOrg} from '../importing.ts'
-import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row, rowsOf} from '../record-writes.ts'
+import {accounts, ok, openOrg} from '../support/importing.ts'
+import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row, rowsOf} from '../support/record-writes.ts'
 
 /** Regression tests for findings of a review of the routes for external engines. Tests share one CRM and one clock and run serially. */
 const test = anyTest.serial as TestFn<ExternalEngine>

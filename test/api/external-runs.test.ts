@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {assertLedger, callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../record-writes.ts'
+import {ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
+import {assertLedger, callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../support/record-writes.ts'
 
 /** Runs executed by an external engine. Tests share one clock and run serially. */
 const test = anyTest.serial as TestFn<ExternalEngine>

@@ -1,7 +1,7 @@
 import test from 'ava'
-import {ok} from '../importing.ts'
-import {discover, moduleOf, openRegistry, usualModules} from '../registry.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {ok} from '../support/importing.ts'
+import {discover, moduleOf, openRegistry, usualModules} from '../support/registry.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -2,11 +2,11 @@ import {once} from 'node:events'
 import test from 'ava'
 import {routes} from '../../api/routes.ts'
 import {sql} from '../../sql/database.ts'
-import {openCalls} from '../client.ts'
-import {openCutOff} from '../cut-off.ts'
-import {openHalfRequest, readAnswer} from '../half-request.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {openCalls} from '../support/client.ts'
+import {openCutOff} from '../support/cut-off.ts'
+import {openHalfRequest, readAnswer} from '../support/half-request.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 test('health reports the database, the queue and, on request, the migrations', async t => {
   const house = await startTestDeployment(t)

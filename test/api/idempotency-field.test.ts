@@ -6,8 +6,8 @@ import type {KeyRing} from '../../shared/security/secrets.ts'
 import {openLog} from '../../shared/telemetry/log.ts'
 import {sql} from '../../sql/database.ts'
 import {findIdempotencyKey} from '../../sql/idempotency.ts'
-import {ok, openOrg, prepareImport, runImport} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {ok, openOrg, prepareImport, runImport} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,8 +1,8 @@
 import test, {type ExecutionContext} from 'ava'
 import {sql} from '../../sql/database.ts'
-import {checkImport} from '../import-checks.ts'
-import {accountRows, type Org, ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {checkImport} from '../support/import-checks.ts'
+import {accountRows, type Org, ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Org

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {removeDeleted} from '../../workers/retention.ts'
-import {accountRows, accounts, type Org, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport, runImport, untilEnded} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 let org: Org

@@ -1,8 +1,8 @@
 import test from 'ava'
 import {runDiscovery} from '../../shared/jobs.ts'
 import {enqueue} from '../../shared/queue.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -2,10 +2,10 @@ import {mkdtemp, rm} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import test from 'ava'
-import {startApiProcess} from '../api-process.ts'
-import {openCalls} from '../client.ts'
-import {ok} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {startApiProcess} from '../support/api-process.ts'
+import {openCalls} from '../support/client.ts'
+import {ok} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -1,10 +1,10 @@
 import test from 'ava'
-import {openCalls} from '../client.ts'
-import {ok, openOrg, untilEnded} from '../importing.ts'
 import {type ModelSimulator, modelEnvironment, startModel} from '../simulators/model.ts'
-import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {costly, costlyCleaning, measureTurns, mostMs, turnLimitMs, wide} from '../turns.ts'
-import {startWatchedApi, type WatchedApi} from '../watched-api.ts'
+import {openCalls} from '../support/client.ts'
+import {ok, openOrg, untilEnded} from '../support/importing.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {costly, costlyCleaning, measureTurns, mostMs, turnLimitMs, wide} from '../support/turns.ts'
+import {startWatchedApi, type WatchedApi} from '../support/watched-api.ts'
 
 let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -7,10 +7,10 @@ import {promisify} from 'node:util'
 import test from 'ava'
 import {listen} from '../../api/listen.ts'
 import {switchMaintenance} from '../../api/maintenance-switch.ts'
-import {openCalls} from '../client.ts'
-import {openCutOff} from '../cut-off.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {openCalls} from '../support/client.ts'
+import {openCutOff} from '../support/cut-off.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]

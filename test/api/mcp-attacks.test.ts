@@ -6,9 +6,9 @@ import test from 'ava'
 import {createApp} from '../../api/app.ts'
 import {openKeyedLimiter} from '../../api/keyed-limiter.ts'
 import {mountMcp} from '../../api/mcp/mount.ts'
-import {ok, openOrg} from '../importing.ts'
-import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 let home: Awaited<ReturnType<typeof openOrg>>

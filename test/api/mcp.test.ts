@@ -5,10 +5,10 @@ import {guardMcp} from '../../api/mcp/guard.ts'
 import type {Refusal} from '../../shared/errors.ts'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg} from '../importing.ts'
-import {letIn} from '../oauth-client.ts'
-import {leadsTemplate} from '../templates.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {letIn} from '../support/oauth-client.ts'
+import {leadsTemplate} from '../support/templates.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 type McpHome = Awaited<ReturnType<typeof openOrg>>

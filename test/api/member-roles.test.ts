@@ -1,5 +1,5 @@
 import test from 'ava'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** Roles set by hand beside the roles of the CRM, and the tokens left after a demotion. */
 let house: TestDeployment

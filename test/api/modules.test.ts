@@ -1,8 +1,8 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {ok} from '../importing.ts'
-import {addConnector, discover, moduleOf, openRegistry, usualModules} from '../registry.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {ok} from '../support/importing.ts'
+import {addConnector, discover, moduleOf, openRegistry, usualModules} from '../support/registry.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

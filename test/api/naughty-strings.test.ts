@@ -2,10 +2,10 @@ import {readFileSync} from 'node:fs'
 import {createRequire} from 'node:module'
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
-import type {HttpAnswer} from '../client.ts'
-import {type Org, ok, openOrg, readLog, runImport} from '../importing.ts'
-import {leadsTemplate, makeTemplate} from '../templates.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import type {HttpAnswer} from '../support/client.ts'
+import {type Org, ok, openOrg, readLog, runImport} from '../support/importing.ts'
+import {leadsTemplate, makeTemplate} from '../support/templates.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** The Big List of Naughty Strings (Max Woolf, MIT), and a few more. */
 const listed: string[] = JSON.parse(readFileSync(createRequire(import.meta.url).resolve('big-list-of-naughty-strings/blns.json'), 'utf8'))

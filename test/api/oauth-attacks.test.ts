@@ -4,7 +4,7 @@ import {listen} from '../../api/listen.ts'
 import {isAmong, isRedirectUri} from '../../api/oauth/redirect.ts'
 import {ownerOf} from '../../api/rate-limit.ts'
 import {sql} from '../../sql/database.ts'
-import {openCalls} from '../client.ts'
+import {openCalls} from '../support/client.ts'
 import {
   answerPage,
   askFor,
@@ -17,8 +17,8 @@ import {
   redirectUri,
   register,
   revoke,
-} from '../oauth-client.ts'
-import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+} from '../support/oauth-client.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

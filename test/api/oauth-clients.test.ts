@@ -8,10 +8,10 @@ import {listen} from '../../api/listen.ts'
 import {openOutbound} from '../../shared/schedules/outbound/outbound.ts'
 import {sql} from '../../sql/database.ts'
 import {deleteEndedOAuth} from '../../sql/oauth-grants.ts'
-import {openCalls} from '../client.ts'
-import {answerPage, askFor, letIn, newVerifier, redirectUri, register, signInFrom} from '../oauth-client.ts'
 import {makeCertificate} from '../simulators/certificate.ts'
-import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {openCalls} from '../support/client.ts'
+import {answerPage, askFor, letIn, newVerifier, redirectUri, register, signInFrom} from '../support/oauth-client.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -16,8 +16,8 @@ import {
   register,
   revoke,
   signInFrom,
-} from '../oauth-client.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+} from '../support/oauth-client.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

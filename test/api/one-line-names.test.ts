@@ -1,7 +1,7 @@
 import test from 'ava'
-import {openRegistry} from '../registry.ts'
-import {leadsTemplate} from '../templates.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {openRegistry} from '../support/registry.ts'
+import {leadsTemplate} from '../support/templates.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

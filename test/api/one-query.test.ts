@@ -4,8 +4,8 @@ import test from 'ava'
 import {createApp} from '../../api/app.ts'
 import {route} from '../../api/route.ts'
 import type {Hot, Pool} from '../../sql/database.ts'
-import {openCalls} from '../client.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {openCalls} from '../support/client.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -1,10 +1,10 @@
 import anyTest, {type TestFn} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {place} from '../entitlements.ts'
-import {ok} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {place} from '../support/entitlements.ts'
+import {ok} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 /** Owners, staff and time change plans, trials and AI credits. Tests share one clock and run serially. */
 const test = anyTest.serial as TestFn

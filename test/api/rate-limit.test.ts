@@ -1,5 +1,5 @@
 import test from 'ava'
-import {startTestDeployment} from '../test-deployment.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 test.before(async t => {

@@ -5,12 +5,12 @@ import {sql} from '../../sql/database.ts'
 import {listExternalSends} from '../../sql/external-ledger.ts'
 import {listOpenCreates} from '../../sql/record-claims.ts'
 import {countAt, outcomeNo} from '../../sql/run-log.ts'
-import {contactsPath, describeContacts, startContacts} from '../described.ts'
-import {ok} from '../importing.ts'
-import {authorise, calls, endRun, type Here, lose, make, see, send, settleDown, taken} from '../record-claims.ts'
-import {openHere} from '../record-claims-fixture.ts'
 import type {GenericSimulator} from '../simulators/generic.ts'
-import {until} from '../until.ts'
+import {contactsPath, describeContacts, startContacts} from '../support/described.ts'
+import {ok} from '../support/importing.ts'
+import {authorise, calls, endRun, type Here, lose, make, see, send, settleDown, taken} from '../support/record-claims.ts'
+import {openHere} from '../support/record-claims-fixture.ts'
+import {until} from '../support/until.ts'
 
 /** Record claims in later runs of a chain, and at a generic destination. */
 const test = anyTest.serial as TestFn<Here & {there: GenericSimulator}>

@@ -2,10 +2,24 @@ import anyTest, {type TestFn} from 'ava'
 import {findModule} from '../../shared/crm/records/module.ts'
 import {claimRecord} from '../../shared/runs/record-claims/claim.ts'
 import {sql} from '../../sql/database.ts'
-import {ok} from '../importing.ts'
-import {authorise, calls, endRun, type Here, importRun, lose, make, see, send, settleDown, stopRun, take, taken} from '../record-claims.ts'
-import {openHere} from '../record-claims-fixture.ts'
-import {until} from '../until.ts'
+import {ok} from '../support/importing.ts'
+import {
+  authorise,
+  calls,
+  endRun,
+  type Here,
+  importRun,
+  lose,
+  make,
+  see,
+  send,
+  settleDown,
+  stopRun,
+  take,
+  taken,
+} from '../support/record-claims.ts'
+import {openHere} from '../support/record-claims-fixture.ts'
+import {until} from '../support/until.ts'
 
 /** Races during the CRM call of a claim. The stand-in holds its answer until the other action is done. */
 const test = anyTest.serial as TestFn<Here>

@@ -1,7 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg} from '../importing.ts'
+import type {FaultSpec} from '../simulators/crm/faults.ts'
+import {ok, openOrg} from '../support/importing.ts'
 import {
   authorise,
   calls,
@@ -17,9 +18,8 @@ import {
   stopRun,
   take,
   taken,
-} from '../record-claims.ts'
-import {openHere} from '../record-claims-fixture.ts'
-import type {FaultSpec} from '../simulators/crm/faults.ts'
+} from '../support/record-claims.ts'
+import {openHere} from '../support/record-claims-fixture.ts'
 
 const test = anyTest.serial as TestFn<Here>
 

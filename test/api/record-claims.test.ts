@@ -4,9 +4,9 @@ import {keyOf} from '../../shared/runs/record-claims/keys.ts'
 import {sql} from '../../sql/database.ts'
 import {findDiscoveredModule} from '../../sql/discoveries.ts'
 import {countAt} from '../../sql/run-log.ts'
-import {ok, readLog} from '../importing.ts'
-import {authorise, calls, type Here, importRun, lose, make, see, send, settleDown, take, taken} from '../record-claims.ts'
-import {openHere} from '../record-claims-fixture.ts'
+import {ok, readLog} from '../support/importing.ts'
+import {authorise, calls, type Here, importRun, lose, make, see, send, settleDown, take, taken} from '../support/record-claims.ts'
+import {openHere} from '../support/record-claims-fixture.ts'
 
 const test = anyTest.serial as TestFn<Here>
 

@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
-import {ok} from '../importing.ts'
-import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row} from '../record-writes.ts'
 import type {FaultSpec} from '../simulators/crm/faults.ts'
+import {ok} from '../support/importing.ts'
+import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
 /** Records that the CRM refuses, throttles or does not answer. Tests share one CRM org and run serially. */
 const test = anyTest.serial as TestFn<ExternalEngine>

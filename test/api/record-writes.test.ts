@@ -1,9 +1,9 @@
 import anyTest, {type TestFn} from 'ava'
 import {setWritesPaused} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg} from '../importing.ts'
-import {assertLedger, callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../record-writes.ts'
-import {until} from '../until.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {assertLedger, callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../support/record-writes.ts'
+import {until} from '../support/until.ts'
 
 /** Tests run serially because they share one CRM org. */
 const test = anyTest.serial as TestFn<ExternalEngine>

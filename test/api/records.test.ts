@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
-import {type Org, openOrg} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {type Org, openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** Tests run serially because they share one CRM org. */
 type Here = {world: TestDeployment; org: Org}

@@ -12,7 +12,7 @@ import {refusalsOf, refusalsOfNoRoute} from '../../api/reference/refusals.ts'
 import type {AnswerShape, Route} from '../../api/route.ts'
 import {routes} from '../../api/routes.ts'
 import {codes} from '../../shared/errors.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const document: any = describeApi({PUBLIC_URL: 'https://lading.test'}, routes)

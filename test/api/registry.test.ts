@@ -1,9 +1,9 @@
 import test from 'ava'
 import fc from 'fast-check'
-import {field} from '../discovered.ts'
-import {ok} from '../importing.ts'
-import {addConnector, anyRegistry, discover, moduleOf, openRegistry, readChanges, replay, usualModules} from '../registry.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {field} from '../support/discovered.ts'
+import {ok} from '../support/importing.ts'
+import {addConnector, anyRegistry, discover, moduleOf, openRegistry, readChanges, replay, usualModules} from '../support/registry.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -9,7 +9,7 @@ import {observe} from '../../api/observe.ts'
 import {reply, send} from '../../api/reply.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {openLog} from '../../shared/telemetry/log.ts'
-import {until} from '../until.ts'
+import {until} from '../support/until.ts'
 
 const log = openLog('test', 'silent')
 const csv = {'content-type': 'text/csv; charset=utf-8', 'content-disposition': 'attachment'}

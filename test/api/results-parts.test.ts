@@ -4,9 +4,9 @@ import {parse} from 'csv-parse/sync'
 import {openClient} from '../../api/clients/http.ts'
 import {openResults} from '../../api/clients/whole-results.ts'
 import {archiveAll} from '../../workers/archive.ts'
-import type {HttpAnswer} from '../client.ts'
-import {accountRows, accounts, openOrg, runImport} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import type {HttpAnswer} from '../support/client.ts'
+import {accountRows, accounts, openOrg, runImport} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -8,12 +8,12 @@ import {findOrgRun} from '../../shared/runs/find.ts'
 import {makeRunFile} from '../../shared/runs/results/results.ts'
 import {sql} from '../../sql/database.ts'
 import {archiveAll} from '../../workers/archive.ts'
-import type {HttpAnswer} from '../client.ts'
-import {openCalls} from '../client.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
 import {collect} from '../shared/files/chunks.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {writeWorkbook} from '../workbook.ts'
+import type {HttpAnswer} from '../support/client.ts'
+import {openCalls} from '../support/client.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {writeWorkbook} from '../support/workbook.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

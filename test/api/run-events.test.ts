@@ -4,9 +4,9 @@ import {readCaller} from '../../api/caller.ts'
 import {streamRun} from '../../api/run-stream.ts'
 import {findOrgRun} from '../../shared/runs/find.ts'
 import {type Pool, sql} from '../../sql/database.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {archiveAll} from '../../workers/archive.ts'
-import {accounts, type Org, ok, openOrg, runImport} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accounts, type Org, ok, openOrg, runImport} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Org

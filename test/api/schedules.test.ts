@@ -3,10 +3,10 @@ import test from 'ava'
 import {resealSchedules} from '../../shared/schedules/reseal.ts'
 import {sourceOf} from '../../shared/schedules/schedule.ts'
 import {findFired} from '../../sql/schedules.ts'
-import type {Call, HttpAnswer} from '../client.ts'
-import {type Org, ok, openOrg} from '../importing.ts'
-import {type FileHost, makeSchedule, makeTemplate, seldom, startFileHost} from '../schedules.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import type {Call, HttpAnswer} from '../support/client.ts'
+import {type Org, ok, openOrg} from '../support/importing.ts'
+import {type FileHost, makeSchedule, makeTemplate, seldom, startFileHost} from '../support/schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 let host: FileHost

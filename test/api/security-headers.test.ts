@@ -1,7 +1,7 @@
 import test from 'ava'
 import {securityHeaders} from '../../api/security-headers.ts'
-import {openHalfRequest, readAnswer} from '../half-request.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {openHalfRequest, readAnswer} from '../support/half-request.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 let owner: ReturnType<TestDeployment['as']>

@@ -3,12 +3,12 @@ import {mkdtemp, rm} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import test, {type ExecutionContext} from 'ava'
-import {startApiProcess} from '../api-process.ts'
-import {openCalls} from '../client.ts'
-import {openHalfRequest, readAnswer} from '../half-request.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {beginVisit, comeBack, consent, messageOf, visitOf} from '../walk.ts'
+import {startApiProcess} from '../support/api-process.ts'
+import {openCalls} from '../support/client.ts'
+import {openHalfRequest, readAnswer} from '../support/half-request.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {beginVisit, comeBack, consent, messageOf, visitOf} from '../support/walk.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -2,7 +2,7 @@ import {createHmac, generateKeyPairSync} from 'node:crypto'
 import test from 'ava'
 import {SignJWT} from 'jose'
 import {signId} from '../../shared/accounts/signed.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let good: {token: string; header: any; claims: any}

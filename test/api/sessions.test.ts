@@ -1,8 +1,8 @@
 import test from 'ava'
 import {openSession} from '../../shared/accounts/session.ts'
 import {sql} from '../../sql/database.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {beginVisit, consent, messageOf} from '../walk.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {beginVisit, consent, messageOf} from '../support/walk.ts'
 
 let house: TestDeployment
 test.before(async t => {

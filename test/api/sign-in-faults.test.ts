@@ -1,7 +1,7 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {beginVisit, comeBack, consent, messageOf, visitOf} from '../walk.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {beginVisit, comeBack, consent, messageOf, visitOf} from '../support/walk.ts'
 
 const expired = {status: 400, code: 'SIGN_IN_EXPIRED'}
 

@@ -2,8 +2,8 @@ import test from 'ava'
 import {z} from 'zod'
 import {listChanges} from '../../sql/changes.ts'
 import {sql} from '../../sql/database.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {beginVisit, comeBack, consent} from '../walk.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {beginVisit, comeBack, consent} from '../support/walk.ts'
 
 let house: TestDeployment
 const widget = 'https://widget.example.org'

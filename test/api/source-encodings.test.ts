@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
-import {checkImport} from '../import-checks.ts'
-import {accounts, ok, openOrg, readLog, untilEnded} from '../importing.ts'
 import {encoded} from '../shared/files/encoded-files.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {checkImport} from '../support/import-checks.ts'
+import {accounts, ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** Tests run serially because each reads files and runs imports. */
 const test = anyTest.serial as TestFn

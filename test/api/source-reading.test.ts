@@ -1,7 +1,7 @@
 import test from 'ava'
-import {ok, openOrg} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {writeWorkbook} from '../workbook.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {writeWorkbook} from '../support/workbook.ts'
 
 let org: Awaited<ReturnType<typeof openOrg>>
 

@@ -1,7 +1,7 @@
 import test from 'ava'
-import {ok, openOrg} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {writeWorkbook} from '../workbook.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {writeWorkbook} from '../support/workbook.ts'
 
 let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>

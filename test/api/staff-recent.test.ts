@@ -1,5 +1,5 @@
 import test from 'ava'
-import {startTestDeployment} from '../test-deployment.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
 const tooOld = [403, 'RECENT_SIGN_IN_REQUIRED']

@@ -5,9 +5,9 @@ import {createApp} from '../../api/app.ts'
 import {effectOf, type Route, route} from '../../api/route.ts'
 import {routes} from '../../api/routes.ts'
 import {sql} from '../../sql/database.ts'
-import {openCalls} from '../client.ts'
-import {leadsTemplate} from '../templates.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {openCalls} from '../support/client.ts'
+import {leadsTemplate} from '../support/templates.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 let operator: ReturnType<TestDeployment['as']>

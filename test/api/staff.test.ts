@@ -4,7 +4,7 @@ import {warnOfStaffAddresses} from '../../shared/accounts/staff.ts'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
 import {keepPerson} from '../../sql/people.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 let operator: ReturnType<TestDeployment['as']>

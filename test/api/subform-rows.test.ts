@@ -3,9 +3,9 @@ import {newId} from '../../shared/ids.ts'
 import {setWritesPaused} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
 import {writeStop} from '../../sql/run-heads.ts'
-import {ok} from '../importing.ts'
-import {logOf, meterOf, type Orders, openOrders, parentOf, sheet} from '../subform-rows.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {ok} from '../support/importing.ts'
+import {logOf, meterOf, type Orders, openOrders, parentOf, sheet} from '../support/subform-rows.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** Tests run serially because they share one CRM and its journal. */
 type Here = {world: TestDeployment; orders: Orders}

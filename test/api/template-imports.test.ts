@@ -1,9 +1,9 @@
 import test from 'ava'
 import {newId} from '../../shared/ids.ts'
-import {ok} from '../importing.ts'
-import {addConnector} from '../registry.ts'
-import {leadsCsv, leadsTemplate, makeTemplate, openTemplates, outcome, upload} from '../templates.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {ok} from '../support/importing.ts'
+import {addConnector} from '../support/registry.ts'
+import {leadsCsv, leadsTemplate, makeTemplate, openTemplates, outcome, upload} from '../support/templates.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -2,12 +2,12 @@ import test from 'ava'
 import fc from 'fast-check'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg, untilEnded} from '../importing.ts'
-import {openRegistry} from '../registry.ts'
-import {leadsCsv, leadsTemplate, makeTemplate, upload} from '../templates.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {writeWorkbook} from '../workbook.ts'
+import {ok, openOrg, untilEnded} from '../support/importing.ts'
+import {openRegistry} from '../support/registry.ts'
+import {leadsCsv, leadsTemplate, makeTemplate, upload} from '../support/templates.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {writeWorkbook} from '../support/workbook.ts'
 
 let house: TestDeployment
 test.before(async t => {

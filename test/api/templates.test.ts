@@ -2,12 +2,12 @@ import test from 'ava'
 import {ROLES} from '../../shared/accounts/roles.ts'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
-import {field} from '../discovered.ts'
-import {ok} from '../importing.ts'
-import {addConnector, discover, moduleOf, usualModules} from '../registry.ts'
-import {seldom} from '../schedules.ts'
-import {leadsTemplate, makeTemplate, openTemplates, outcome} from '../templates.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {field} from '../support/discovered.ts'
+import {ok} from '../support/importing.ts'
+import {addConnector, discover, moduleOf, usualModules} from '../support/registry.ts'
+import {seldom} from '../support/schedules.ts'
+import {leadsTemplate, makeTemplate, openTemplates, outcome} from '../support/templates.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {z} from 'zod'
 import {routes} from '../../api/routes.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -4,11 +4,11 @@ import {createServer, type IncomingMessage} from 'node:http'
 import {type AddressInfo, connect} from 'node:net'
 import test, {type ExecutionContext} from 'ava'
 import {openUploadedFile} from '../../api/uploaded-file.ts'
-import {openHalfRequest, readAnswer} from '../half-request.ts'
-import {ok, openOrg} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {openUpload} from '../uploads.ts'
+import {openHalfRequest, readAnswer} from '../support/half-request.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {openUpload} from '../support/uploads.ts'
 
 let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>

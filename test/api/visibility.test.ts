@@ -1,8 +1,8 @@
 import test from 'ava'
-import {openHome} from '../cli-process.ts'
-import {ok} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {beginVisit, comeBack, consent, messageOf, visitOf} from '../walk.ts'
+import {openHome} from '../support/cli-process.ts'
+import {ok} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {beginVisit, comeBack, consent, messageOf, visitOf} from '../support/walk.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -1,12 +1,12 @@
 import test from 'ava'
 import {Webhook} from 'standardwebhooks'
 import {addEndpoint} from '../../shared/notifications/endpoints.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../importing.ts'
-import {openNoticing} from '../notices.ts'
-import {makeTemplate, seldom} from '../schedules.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../support/importing.ts'
+import {openNoticing} from '../support/notices.ts'
+import {makeTemplate, seldom} from '../support/schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 let receiver: Receiver

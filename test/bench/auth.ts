@@ -9,7 +9,7 @@ import {openDatabase} from '../../sql/database.ts'
 import {keepMember} from '../../sql/members.ts'
 import {keepOrg} from '../../sql/orgs.ts'
 import {keepPerson} from '../../sql/people.ts'
-import {createDatabase} from '../database.ts'
+import {createDatabase} from '../support/database.ts'
 import {medianOf} from './median.ts'
 
 const rounds = 5

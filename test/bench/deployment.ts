@@ -4,11 +4,11 @@ import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {setTimeout as sleep} from 'node:timers/promises'
 import pg from 'pg'
-import {createDatabase} from '../database.ts'
 import {freePort} from '../stack/port.ts'
 import {readProcfile} from '../stack/procfile.ts'
 import {root} from '../stack/stack.ts'
 import {openSupervisor, type Supervisor} from '../stack/supervisor.ts'
+import {createDatabase} from '../support/database.ts'
 import {assertWhole, type BenchImport, type FlowOf, openPlace, prepareImport, startRun} from './bench-import.ts'
 
 const readyWithinMs = 30_000

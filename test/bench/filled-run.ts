@@ -9,7 +9,7 @@ import {openLog} from '../../shared/telemetry/log.ts'
 import {sql} from '../../sql/database.ts'
 import {insertSnapshot} from '../../sql/run-snapshots.ts'
 import {archiveAll} from '../../workers/archive.ts'
-import {beginRun, openLedger} from '../running.ts'
+import {beginRun, openLedger} from '../support/running.ts'
 
 export const fileKey = 'org_bench/imp_bench/src_bench'
 

@@ -8,7 +8,7 @@ import {enqueue, openQueue, type Queue} from '../../shared/queue.ts'
 import {openLog} from '../../shared/telemetry/log.ts'
 import {openDatabase, type Pool} from '../../sql/database.ts'
 import {keepOrg} from '../../sql/orgs.ts'
-import {createDatabase} from '../database.ts'
+import {createDatabase} from '../support/database.ts'
 import {medianOf, percentileOf} from './median.ts'
 import {bareJob, channel, nowMs, ourJob, type QueueJobsInput, type QueueJobsOptions} from './queue-jobs.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
-import {openOrg} from '../importing.ts'
+import {openOrg} from '../support/importing.ts'
 import {enter, stage} from './stage.ts'
 import * as person from './steps.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import type {Page} from 'playwright-core'
-import {openOrg} from '../importing.ts'
+import {openOrg} from '../support/importing.ts'
 import {companies, csvOf} from './people.ts'
 import {enter, picture, stage} from './stage.ts'
 import * as person from './steps.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
-import {ok, openOrg} from '../importing.ts'
+import {ok, openOrg} from '../support/importing.ts'
 import {enter, signIn, stage} from './stage.ts'
 
 const here = stage('browser invitation')

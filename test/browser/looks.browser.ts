@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
-import {ok, openOrg, untilEnded} from '../importing.ts'
-import {until} from '../until.ts'
+import {ok, openOrg, untilEnded} from '../support/importing.ts'
+import {until} from '../support/until.ts'
 import {companies, csvOf, fairFile, peopleOf} from './people.ts'
 import {assertAccessible, assertFits, enter, picture, settled, stage, type Visitor} from './stage.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import type {Page} from 'playwright-core'
-import {accounts, ok, openOrg, prepareImport} from '../importing.ts'
+import {accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
 import {fairFile, peopleOf} from './people.ts'
 import {enter, picture, settled, stage} from './stage.ts'
 import * as person from './steps.ts'

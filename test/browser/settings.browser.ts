@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
-import {openOrg} from '../importing.ts'
+import {openOrg} from '../support/importing.ts'
 import {assertAccessible, assertFits, picture, settled, signIn, stage, type Visitor} from './stage.ts'
 
 const here = stage('browser settings')

@@ -3,11 +3,11 @@ import {readFileSync} from 'node:fs'
 import {join} from 'node:path'
 import {after, afterEach, before} from 'node:test'
 import {type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Locator, type Page} from 'playwright-core'
-import {type Deployment, openDeployment} from '../deployment.ts'
 import {findChromium} from '../stack/chromium.ts'
 import {pathOfPicture} from '../stack/pictures.ts'
 import {freePort} from '../stack/port.ts'
 import {root} from '../stack/stack.ts'
+import {type Deployment, openDeployment} from '../support/deployment.ts'
 
 const axeSource = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8')
 const workers = ['archive', 'checks', 'credits', 'discovery', 'imports', 'notices', 'schedules', 'writes', 'clock']

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
-import {ok, openOrg, untilEnded} from '../importing.ts'
+import {ok, openOrg, untilEnded} from '../support/importing.ts'
 import {csvOf} from './people.ts'
 import {enter, settled, stage, type Visitor} from './stage.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import type {Page} from 'playwright-core'
-import {openOrg} from '../importing.ts'
-import {writeWorkbook} from '../workbook.ts'
+import {openOrg} from '../support/importing.ts'
+import {writeWorkbook} from '../support/workbook.ts'
 import {enter, stage} from './stage.ts'
 import * as person from './steps.ts'
 

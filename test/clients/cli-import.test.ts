@@ -4,10 +4,10 @@ import {createServer} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import {join} from 'node:path'
 import test from 'ava'
-import {cliPath, drawnBy, hasColour, hasEscapes, openHome, shownBy} from '../cli-process.ts'
-import {companies, openCompanies} from '../companies.ts'
-import {accountRows, accounts, type Org, ok} from '../importing.ts'
-import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {cliPath, drawnBy, hasColour, hasEscapes, openHome, shownBy} from '../support/cli-process.ts'
+import {companies, openCompanies} from '../support/companies.ts'
+import {accountRows, accounts, type Org, ok} from '../support/importing.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
 let org: Org

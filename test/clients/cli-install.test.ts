@@ -5,7 +5,7 @@ import {dirname, join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import {promisify} from 'node:util'
 import test from 'ava'
-import {cliPath, openHome} from '../cli-process.ts'
+import {cliPath, openHome} from '../support/cli-process.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))

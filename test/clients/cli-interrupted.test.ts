@@ -1,10 +1,10 @@
 import test from 'ava'
-import {openHome, shownBy} from '../cli-process.ts'
-import {openCompanies} from '../companies.ts'
-import {accountRows, type Org, ok} from '../importing.ts'
-import {openStallingProxy, type StallingProxy} from '../stalling-proxy.ts'
-import {endAfterTests, startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {openHome, shownBy} from '../support/cli-process.ts'
+import {openCompanies} from '../support/companies.ts'
+import {accountRows, type Org, ok} from '../support/importing.ts'
+import {openStallingProxy, type StallingProxy} from '../support/stalling-proxy.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 /** People and networks interrupt long commands. The tests run one after another, because each holds a proxy and a CRM. */
 let house: TestDeployment

@@ -7,10 +7,10 @@ import test from 'ava'
 import {signId} from '../../shared/accounts/signed.ts'
 import {newId} from '../../shared/ids.ts'
 import {insertSession} from '../../sql/sessions.ts'
-import {openHome} from '../cli-process.ts'
-import {ok} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {openHome} from '../support/cli-process.ts'
+import {ok} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 test.before(async t => {

@@ -1,10 +1,10 @@
 import {existsSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs'
 import {dirname, join} from 'node:path'
 import test from 'ava'
-import {openHome} from '../cli-process.ts'
-import {ok, openOrg} from '../importing.ts'
-import {leadsTemplate, makeTemplate, openTemplates} from '../templates.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {openHome} from '../support/cli-process.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {leadsTemplate, makeTemplate, openTemplates} from '../support/templates.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** Setup from a terminal: each noun once, as a script would use it, and the configuration as files. */
 let house: TestDeployment

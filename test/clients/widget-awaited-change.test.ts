@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {type AwaitedChange, awaitChange, isApplied, queryOf, readAwaited} from '../../api/clients/widget/settings/awaited-change.ts'
-import {type Billing, openBilling} from '../billing.ts'
-import {newBuyer} from '../checkouts.ts'
-import {ok} from '../importing.ts'
+import {type Billing, openBilling} from '../support/billing.ts'
+import {newBuyer} from '../support/checkouts.ts'
+import {ok} from '../support/importing.ts'
 
 const test = anyTest.serial as TestFn
 let billing: Billing

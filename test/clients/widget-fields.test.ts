@@ -3,7 +3,7 @@ import {choicesOf, chosenOf, type Field, isFillable} from '../../api/clients/wid
 import {findMissingSubforms} from '../../api/clients/widget/imports/flows.ts'
 import type {Flow} from '../../api/clients/widget/imports/import.ts'
 import {isFillable as isFillableHere} from '../../shared/mapping/flows/value-issues.ts'
-import {field} from '../discovered.ts'
+import {field} from '../support/discovered.ts'
 
 /** The field types in the vendor's SDK, `lib/utils/util/utility.js`, and one unknown type. */
 const types = [

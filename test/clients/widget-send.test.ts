@@ -4,10 +4,10 @@ import {beginUpload, type Upload} from '../../api/clients/send-file.ts'
 import {nameImport} from '../../api/clients/widget/imports/import-name.ts'
 import {sheetsIn} from '../../api/clients/widget/imports/reading.ts'
 import {isSameFile, type Send, sendFile} from '../../api/clients/widget/imports/send.ts'
-import {openOrg} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {MiB, rowsOf} from '../uploads.ts'
-import {writeWorkbook} from '../workbook.ts'
+import {openOrg} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {MiB, rowsOf} from '../support/uploads.ts'
+import {writeWorkbook} from '../support/workbook.ts'
 
 /** Uploads as the widget does, with Node's fetch instead of XMLHttpRequest. Real parts go over real connections. */
 const openSender = async (t: ExecutionContext) => {

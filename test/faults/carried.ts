@@ -1,8 +1,8 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import type {Deployment} from '../deployment.ts'
-import {type Org, ok, openOrg, readLog} from '../importing.ts'
-import {prepareFiles} from '../lookups.ts'
-import {until} from '../until.ts'
+import type {Deployment} from '../support/deployment.ts'
+import {type Org, ok, openOrg, readLog} from '../support/importing.ts'
+import {prepareFiles} from '../support/lookups.ts'
+import {until} from '../support/until.ts'
 import type {Case} from './cases.ts'
 import {type EndedRunState, judge, type Verdict} from './judge.ts'
 

@@ -1,4 +1,4 @@
-import {column, companies} from '../lookups.ts'
+import {column, companies} from '../support/lookups.ts'
 import type {Random} from './random.ts'
 
 /**

@@ -1,4 +1,4 @@
-import {column, companies} from '../lookups.ts'
+import {column, companies} from '../support/lookups.ts'
 import {type Case, csvOf, orders, type Part} from './cases.ts'
 import type {Random} from './random.ts'
 

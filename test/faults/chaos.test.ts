@@ -1,5 +1,5 @@
 import test from 'ava'
-import {startTestDeployment} from '../test-deployment.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 import {chaosEnvironment, openChaosRuns, playCell} from './chaos-lane.ts'
 import {listCells, nameOf} from './r19-chaos.ts'
 

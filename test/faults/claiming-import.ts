@@ -1,5 +1,5 @@
-import {column, companies} from '../lookups.ts'
-import type {Here} from '../record-claims.ts'
+import {column, companies} from '../support/lookups.ts'
+import type {Here} from '../support/record-claims.ts'
 import {carryCase, prepareCase} from './carried.ts'
 import type {Case} from './cases.ts'
 import type {Stage} from './scenario.ts'

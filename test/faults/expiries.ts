@@ -1,9 +1,9 @@
-import {openCalls} from '../client.ts'
-import {accounts, ok, prepareImport} from '../importing.ts'
-import type {Here} from '../record-claims.ts'
-import {listFirings, makeSchedule, startFileHost} from '../schedules.ts'
-import {until} from '../until.ts'
-import {openUpload, rowsOf} from '../uploads.ts'
+import {openCalls} from '../support/client.ts'
+import {accounts, ok, prepareImport} from '../support/importing.ts'
+import type {Here} from '../support/record-claims.ts'
+import {listFirings, makeSchedule, startFileHost} from '../support/schedules.ts'
+import {until} from '../support/until.ts'
+import {openUpload, rowsOf} from '../support/uploads.ts'
 import type {Stage} from './scenario.ts'
 
 const minute = 60_000

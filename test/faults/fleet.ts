@@ -1,7 +1,7 @@
 import type {ChildProcess} from 'node:child_process'
 import {createInterface} from 'node:readline'
-import type {Deployment} from '../deployment.ts'
-import {endWorker, startWorker} from '../worker-spawn.ts'
+import type {Deployment} from '../support/deployment.ts'
+import {endWorker, startWorker} from '../support/worker-spawn.ts'
 import type {Stage} from './scenario.ts'
 
 /** Starts a worker process that no test kills. If the process ends, the fault has killed it. */

@@ -1,5 +1,5 @@
-import type {Deployment} from '../deployment.ts'
-import {finalsOf} from '../oracle.ts'
+import type {Deployment} from '../support/deployment.ts'
+import {finalsOf} from '../support/oracle.ts'
 import type {Part} from './cases.ts'
 import type {EndedRunState, Errors, JudgeReport} from './judge.ts'
 import {compareLine, type Line, readFailed, readResults, saysCause, saysMayExist, saysTwice, suspectedIn} from './judge-files.ts'

@@ -1,8 +1,8 @@
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {sumUp} from '../ai-credits.ts'
-import type {Deployment} from '../deployment.ts'
-import {finalsOf} from '../oracle.ts'
+import {sumUp} from '../support/ai-credits.ts'
+import type {Deployment} from '../support/deployment.ts'
+import {finalsOf} from '../support/oracle.ts'
 import type {Case} from './cases.ts'
 import {judgePart} from './judge-records.ts'
 

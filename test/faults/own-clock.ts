@@ -2,7 +2,7 @@ import {globSync} from 'node:fs'
 import {mkdtemp, rename, rm, writeFile} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
-import type {StartedParts} from '../deployment.ts'
+import type {StartedParts} from '../support/deployment.ts'
 
 const [library] = globSync('/usr/lib/*/faketime/libfaketime.so.1')
 

@@ -2,9 +2,9 @@ import {mkdtempSync, readFileSync, rmSync} from 'node:fs'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {setTimeout as sleep} from 'node:timers/promises'
-import {createDatabase} from '../database.ts'
 import {type Cluster, startPostgres} from '../stack/postgres.ts'
-import {openProxy, type Proxy as Wire} from '../tcp-proxy.ts'
+import {createDatabase} from '../support/database.ts'
+import {openProxy, type Proxy as Wire} from '../support/tcp-proxy.ts'
 import type {Stage} from './scenario.ts'
 
 /** A separate Postgres for one scenario, with fsync as in production, behind a proxy that follows it when it restarts. */

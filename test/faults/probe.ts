@@ -1,9 +1,9 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import type {Deployment} from '../deployment.ts'
-import type {Org} from '../importing.ts'
-import {until} from '../until.ts'
+import type {Deployment} from '../support/deployment.ts'
+import type {Org} from '../support/importing.ts'
+import {until} from '../support/until.ts'
 import type {Stage} from './scenario.ts'
 
 type Answer = {status: number; ms: number; id: string | null}

@@ -1,5 +1,5 @@
-import {openOrg} from '../importing.ts'
-import {authorise, type Here, make, take, taken} from '../record-claims.ts'
+import {openOrg} from '../support/importing.ts'
+import {authorise, type Here, make, take, taken} from '../support/record-claims.ts'
 import {environment} from './carried.ts'
 import {playClaimingImport} from './claiming-import.ts'
 import {loseCreate, playReasons, renewAccess} from './reasons.ts'

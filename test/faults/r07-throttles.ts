@@ -1,6 +1,6 @@
 import {openCrm} from '../../shared/crm/crm.ts'
 import {openBudget} from '../../shared/crm/limits/budget.ts'
-import {until} from '../until.ts'
+import {until} from '../support/until.ts'
 import {carryCase, environment, type Ground, openGround, prepareCase} from './carried.ts'
 import {writeCase} from './cases.ts'
 import type {Scenario, Stage} from './scenario.ts'

@@ -1,7 +1,7 @@
-import {ok} from '../importing.ts'
-import {historyOf, makeEvent, planOf, sendWebhook, signed, statusOf, untilApplied} from '../payment-webhook.ts'
-import {type Billing, beginSale, seedSubscription} from '../selling.ts'
-import {until} from '../until.ts'
+import {ok} from '../support/importing.ts'
+import {historyOf, makeEvent, planOf, sendWebhook, signed, statusOf, untilApplied} from '../support/payment-webhook.ts'
+import {type Billing, beginSale, seedSubscription} from '../support/selling.ts'
+import {until} from '../support/until.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
 const replays = 1_000

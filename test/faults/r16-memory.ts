@@ -1,8 +1,8 @@
 import {type Deployment, type FileOf, startDeployment} from '../bench/deployment.ts'
 import {peakMemoryMbOf} from '../bench/process-use.ts'
 import {fileOf, withExpressions} from '../bench/rows.ts'
-import {until} from '../until.ts'
-import {writeWorkbook} from '../workbook.ts'
+import {until} from '../support/until.ts'
+import {writeWorkbook} from '../support/workbook.ts'
 import type {Scenario, Stage} from './scenario.ts'
 
 const few = 50_000

@@ -1,6 +1,6 @@
 import {createServer, type IncomingMessage, request, type ServerResponse} from 'node:http'
 import type {AddressInfo, Socket} from 'node:net'
-import type {StartedParts} from '../deployment.ts'
+import type {StartedParts} from '../support/deployment.ts'
 
 /** The CRM's full answer. */
 export type RawCrmInput = {status: number; text: string}

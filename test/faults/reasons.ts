@@ -1,5 +1,5 @@
-import {ok} from '../importing.ts'
-import {authorise, type Here, make, taken} from '../record-claims.ts'
+import {ok} from '../support/importing.ts'
+import {authorise, type Here, make, taken} from '../support/record-claims.ts'
 import type {Stage} from './scenario.ts'
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}

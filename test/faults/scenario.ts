@@ -1,5 +1,5 @@
-import type {Deployment, Options, StartedParts} from '../deployment.ts'
-import {openDeployment} from '../deployment.ts'
+import type {Deployment, Options, StartedParts} from '../support/deployment.ts'
+import {openDeployment} from '../support/deployment.ts'
 import {addAll, type Errors, NO_ERRORS, type Verdict} from './judge.ts'
 import {openRandom, type Random} from './random.ts'
 import {findSecrets} from './secrets.ts'

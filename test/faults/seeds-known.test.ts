@@ -1,5 +1,5 @@
 import test from 'ava'
-import {startTestDeployment} from '../test-deployment.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 import {assertSeed} from './assert-seed.ts'
 import {environment, type Ground, openGround} from './carried.ts'
 

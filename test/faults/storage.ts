@@ -2,8 +2,8 @@ import {mkdir, rm, writeFile} from 'node:fs/promises'
 import {dirname, join} from 'node:path'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import type {Deployment} from '../deployment.ts'
-import {until} from '../until.ts'
+import type {Deployment} from '../support/deployment.ts'
+import {until} from '../support/until.ts'
 
 /**
  * Puts a file in the place of the run's directory, so that its records cannot be archived. Returns a function that repairs storage and

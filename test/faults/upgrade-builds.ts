@@ -5,7 +5,7 @@ import {dirname, join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import {promisify} from 'node:util'
 import {listMigrations} from '../../sql/migration-files.ts'
-import type {StartedParts} from '../deployment.ts'
+import type {StartedParts} from '../support/deployment.ts'
 
 /** A complete source tree of the service, started from `root`. */
 export type Build = {name: string; root: string}

@@ -1,6 +1,6 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import {openCalls} from '../client.ts'
-import type {StartedParts} from '../deployment.ts'
+import {openCalls} from '../support/client.ts'
+import type {StartedParts} from '../support/deployment.ts'
 import type {Random} from './random.ts'
 
 /** Requests per second, if the machine has room for them; with eight unanswered the next ones wait. */

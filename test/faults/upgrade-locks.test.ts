@@ -1,7 +1,7 @@
 import test from 'ava'
 import pg from 'pg'
-import {createDatabase} from '../database.ts'
-import {until} from '../until.ts'
+import {createDatabase} from '../support/database.ts'
+import {until} from '../support/until.ts'
 import {watchLocks} from './upgrade-locks.ts'
 
 test('the lock watch measures how long a release holds locks that writers need, and how long they wait', async t => {

@@ -1,6 +1,6 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import pg from 'pg'
-import type {StartedParts} from '../deployment.ts'
+import type {StartedParts} from '../support/deployment.ts'
 
 export const everyMs = 10
 

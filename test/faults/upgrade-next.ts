@@ -1,6 +1,6 @@
 import {readMigration} from '../../sql/migration-files.ts'
-import type {StartedParts} from '../deployment.ts'
 import {judgeMigration} from '../sql/migration-rules.ts'
+import type {StartedParts} from '../support/deployment.ts'
 import {type Build, copyBuild, type Edit} from './upgrade-builds.ts'
 
 /**

@@ -5,9 +5,9 @@ import {promisify} from 'node:util'
 import {z} from 'zod'
 import type {FaultPoint} from '../../shared/fault-point.ts'
 import {sql} from '../../sql/database.ts'
-import type {Deployment} from '../deployment.ts'
-import {openProxy} from '../tcp-proxy.ts'
-import {endWorker, processesOf, startWorker, wakeWorker} from '../worker-spawn.ts'
+import type {Deployment} from '../support/deployment.ts'
+import {openProxy} from '../support/tcp-proxy.ts'
+import {endWorker, processesOf, startWorker, wakeWorker} from '../support/worker-spawn.ts'
 import type {Random} from './random.ts'
 
 /** What was done to the processes of a seed. */

@@ -1,6 +1,6 @@
-import {type Ids, manifestOf, nightly} from '../filled-org.ts'
-import {accounts} from '../importing.ts'
-import {leadsTemplate} from '../templates.ts'
+import {type Ids, manifestOf, nightly} from '../support/filled-org.ts'
+import {accounts} from '../support/importing.ts'
+import {leadsTemplate} from '../support/templates.ts'
 
 /** Valid bodies for an org made by `fillOrg`, for routes whose schema and example do not give one. */
 export const goodBodies = (ids: Ids): Record<string, unknown> => ({

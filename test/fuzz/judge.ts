@@ -1,6 +1,6 @@
 import type {Middleware} from 'koa'
 import {codes} from '../../shared/errors.ts'
-import {openJudge as openDeclared} from '../answer-checker.ts'
+import {openJudge as openDeclared} from '../support/answer-checker.ts'
 import type {DrawnRequest} from './requests.ts'
 import type {Received} from './wire.ts'
 

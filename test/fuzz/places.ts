@@ -1,10 +1,10 @@
 import type {Route} from '../../api/route.ts'
 import {type Pool, sql} from '../../sql/database.ts'
-import type {Deployment} from '../deployment.ts'
-import {fillOrg, type Ids} from '../filled-org.ts'
-import {ok, openOrg} from '../importing.ts'
 import {seedOrgs} from '../simulators/crm/seed.ts'
-import type {TestDeployment} from '../test-deployment.ts'
+import type {Deployment} from '../support/deployment.ts'
+import {fillOrg, type Ids} from '../support/filled-org.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import type {TestDeployment} from '../support/test-deployment.ts'
 
 /** Bearer tokens by name. Failures are printed with the name, not the token. */
 export type Bearers = Record<string, string>

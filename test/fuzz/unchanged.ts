@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import {openDeployment} from '../deployment.ts'
-import {type Org, openOrg, readLog, runImport} from '../importing.ts'
+import {openDeployment} from '../support/deployment.ts'
+import {type Org, openOrg, readLog, runImport} from '../support/importing.ts'
 import {
   contentOf,
   csvOf,
@@ -12,7 +12,7 @@ import {
   seedsOf,
   type UnchangedCase,
   unchangedCases,
-} from '../unchanged-files.ts'
+} from '../support/unchanged-files.ts'
 
 type House = Awaited<ReturnType<typeof openDeployment>>
 /** A CRM org and the org of this service that is connected to it. */

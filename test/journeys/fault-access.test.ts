@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {type AccessRow, accessRows} from './fault-access-table.ts'
 import {arm, assertSeen, clear} from './fault-cells.ts'
 import {ask, connectAnew, type FaultDoorPlace, openFaultOperations, prepare, type Request} from './fault-operations.ts'

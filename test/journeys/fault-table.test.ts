@@ -1,5 +1,5 @@
 import anyTest, {type TestFn} from 'ava'
-import {startTestDeployment} from '../test-deployment.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 import {accessRows} from './fault-access-table.ts'
 import {assertRow, clear} from './fault-cells.ts'
 import {type FaultDoorPlace, openFaultOperations} from './fault-operations.ts'

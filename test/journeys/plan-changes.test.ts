@@ -1,9 +1,9 @@
 import test from 'ava'
 import {openSession} from '../../shared/accounts/session.ts'
 import {findSubscription, type Subscription} from '../../sql/subscriptions.ts'
-import {openBilling, pass, settleMoney, subscribe} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {until} from '../until.ts'
+import {openBilling, pass, settleMoney, subscribe} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {until} from '../support/until.ts'
 
 test("an org's rights follow its plan when it is bought, upgraded, downgraded at period end and canceled", async t => {
   const billing = await openBilling(t)

@@ -1,11 +1,11 @@
 import type {ChildProcess} from 'node:child_process'
 import test, {type ExecutionContext} from 'ava'
 import {nextAfter} from '../../shared/schedules/cron.ts'
-import {type Org, ok, openOrg} from '../importing.ts'
-import {type FileHost, listFirings, makeTemplate, startFileHost} from '../schedules.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {type Org, ok, openOrg} from '../support/importing.ts'
+import {type FileHost, listFirings, makeTemplate, startFileHost} from '../support/schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 const [hourMs, dayMs] = [3_600_000, 86_400_000]
 const berlin = {timezone: 'Europe/Berlin'}

@@ -2,8 +2,8 @@ import test from 'ava'
 import {z} from 'zod'
 import {openAccess, openRefresh} from '../../shared/crm/sealed.ts'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, openOrg, runImport} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accountRows, accounts, openOrg, runImport} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 

@@ -6,10 +6,10 @@ import {enqueue} from '../../shared/queue.ts'
 import {sql} from '../../sql/database.ts'
 import {lockGrant} from '../../sql/grants.ts'
 import {listOrphans} from '../../sql/runs.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
-import {assertAccounted, assertOnce} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {assertAccounted, assertOnce} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 /**
  * Two workers and the API share one grant whose access tokens keep expiring, for 22 minutes of both clocks. The stand-in issues any number

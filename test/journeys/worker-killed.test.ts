@@ -3,12 +3,12 @@ import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import test from 'ava'
-import {createDatabase} from '../database.ts'
 import {openClient} from '../stack/client.ts'
 import {countAccounts} from '../stack/crm-count.ts'
 import {keysOf, readResults, tallyOfLog, tallyOfRun} from '../stack/evidence.ts'
 import {connect, discover, prepareImport, readLog, runImport, signIn} from '../stack/journey.ts'
 import {startStack} from '../stack/stack.ts'
+import {createDatabase} from '../support/database.ts'
 
 const email = 'ana@example.org'
 

@@ -3,10 +3,10 @@ import {connect, type Socket} from 'node:net'
 import {setTimeout as pause} from 'node:timers/promises'
 import test, {type ExecutionContext} from 'ava'
 import {listen} from '../../api/listen.ts'
-import {startApiProcess} from '../api-process.ts'
-import {openCalls} from '../client.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {startApiProcess} from '../support/api-process.ts'
+import {openCalls} from '../support/client.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 test.before(async t => {

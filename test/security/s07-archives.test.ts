@@ -2,7 +2,7 @@ import test, {type ExecutionContext} from 'ava'
 import {Refusal} from '../../shared/errors.ts'
 import {openXlsx} from '../../shared/files/xlsx/xlsx-file.ts'
 import {read, refused, stored, usual} from '../shared/files/workbooks.ts'
-import {partsOf, writeWorkbook, zip} from '../workbook.ts'
+import {partsOf, writeWorkbook, zip} from '../support/workbook.ts'
 
 /** Workbooks that unpack to more than they seem; `test/shared/files/xlsx-refused.test.ts` has those that declare or hide their size. */
 const parts = partsOf({sheets: [{name: 'One', rows: [['a'], [1], [2]]}]})

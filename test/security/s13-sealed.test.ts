@@ -12,10 +12,10 @@ import {type KeyRing, open, seal} from '../../shared/security/secrets.ts'
 import {openLog} from '../../shared/telemetry/log.ts'
 import {sql} from '../../sql/database.ts'
 import {keepIdempotencyKey} from '../../sql/idempotency.ts'
-import {openCalls} from '../client.ts'
-import {ok} from '../importing.ts'
-import {makeTemplate, seldom} from '../schedules.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {openCalls} from '../support/client.ts'
+import {ok} from '../support/importing.ts'
+import {makeTemplate, seldom} from '../support/schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 const [first, second] = ['k1', 'k2'].map(id => `${id}:${randomBytes(32).toString('base64')}`) as [string, string]
 let house: TestDeployment

@@ -1,6 +1,6 @@
 import test from 'ava'
-import {openBilling, settleMoney} from '../billing.ts'
-import {openPayer} from '../plan-changing.ts'
+import {openBilling, settleMoney} from '../support/billing.ts'
+import {openPayer} from '../support/plan-changing.ts'
 
 /** The other races of fifty are in `api/invitation-races`, `api/takes-races` and `shared/billing/credits/ledger`. */
 test('of fifty concurrent plan changes one is charged, and the others change nothing', async t => {

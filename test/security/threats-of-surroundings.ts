@@ -83,7 +83,7 @@ export const ofSurroundings: Record<string, Threat> = {
         ['test/api/fuzz.test.ts', 'requests drawn from the route table are answered as declared'],
       ],
       'every answer of every test is held against its declaration': [
-        ['test/deployment.ts', 'every answer of the test fits what its route declares'],
+        ['test/support/deployment.ts', 'every answer of the test fits what its route declares'],
       ],
     },
   },

@@ -2,7 +2,7 @@ import {readFile} from 'node:fs/promises'
 import test from 'ava'
 import {parse} from 'yaml'
 import {z} from 'zod'
-import {startTestDeployment} from '../test-deployment.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 const Rules = z.strictObject({
   groups: z.array(

@@ -1,6 +1,6 @@
 import {setTimeout as wait} from 'node:timers/promises'
 import test from 'ava'
-import {until} from '../until.ts'
+import {until} from '../support/until.ts'
 import {openCrm} from './crm-caller.ts'
 
 const lead = {data: [{Last_Name: 'Ono'}]}

@@ -1,6 +1,6 @@
 import test from 'ava'
 import {arrayLiteral, columnLiteral} from '../../sql/array-literal.ts'
-import {openLedger} from '../running.ts'
+import {openLedger} from '../support/running.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async t => void (here = await openLedger(t.title, {connections: 1})))

@@ -3,7 +3,7 @@ import test from 'ava'
 import {openBatchLoader} from '../../sql/batch-loader.ts'
 import {readSessionCaller, readTokenCaller} from '../../sql/callers.ts'
 import {type Hot, openHot} from '../../sql/database.ts'
-import {createDatabase, type Database} from '../database.ts'
+import {createDatabase, type Database} from '../support/database.ts'
 
 let database: Database
 let hot: Hot

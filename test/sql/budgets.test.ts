@@ -3,7 +3,7 @@ import test from 'ava'
 import {z} from 'zod'
 import {cutBudget, insertShares, lockBudget, type ShareRow, takeShares} from '../../sql/budgets.ts'
 import {sql} from '../../sql/database.ts'
-import {openLedger} from '../running.ts'
+import {openLedger} from '../support/running.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {

@@ -1,8 +1,8 @@
 import test from 'ava'
 import {readConnector} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
-import {openOrg} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {openOrg} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 test('a connection with a warning of a newer build can be read, without that warning', async t => {
   const here = await startTestDeployment(t, {workers: ['discovery']})

@@ -3,8 +3,8 @@ import {HOW} from '../../sql/chain-rows.ts'
 import {sqlStateOf} from '../../sql/database.ts'
 import {ofRuns} from '../../sql/erasure.ts'
 import {admit, GATE_SHUT, settle} from '../../sql/ledger.ts'
-import {beginRun, created, intent, openLedger, settlement} from '../running.ts'
-import {until} from '../until.ts'
+import {beginRun, created, intent, openLedger, settlement} from '../support/running.ts'
+import {until} from '../support/until.ts'
 
 /**
  * All data of an org is deleted with its row, also from tables added later: every table has a cascading foreign key path to `orgs`, or is

@@ -3,8 +3,8 @@ import {z} from 'zod'
 import {readConfig} from '../../shared/config.ts'
 import {sql} from '../../sql/database.ts'
 import {lockHead, takeLease} from '../../sql/run-heads.ts'
-import {beginRun, expireLease, openLedger} from '../running.ts'
-import {until} from '../until.ts'
+import {beginRun, expireLease, openLedger} from '../support/running.ts'
+import {until} from '../support/until.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {

@@ -7,8 +7,8 @@ import {countAdmissions, findHead, lockHead, takeLease, writeStop} from '../../s
 import {listLog} from '../../sql/run-log.ts'
 import {findSend, listSends, moveDeadline} from '../../sql/sends.ts'
 import {refreshStatistics} from '../../sql/statistics.ts'
-import {beginRun, created, expireLease, intent, openLedger, readAll, settlement} from '../running.ts'
-import {until} from '../until.ts'
+import {beginRun, created, expireLease, intent, openLedger, readAll, settlement} from '../support/running.ts'
+import {until} from '../support/until.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {

@@ -9,9 +9,9 @@ import {openLog} from '../../shared/telemetry/log.ts'
 import {openDatabase, openHot, type Pool, sql} from '../../sql/database.ts'
 import {openDriver} from '../../sql/driver.ts'
 import {isOutage} from '../../sql/outage.ts'
-import {createDatabase} from '../database.ts'
-import {openProxy} from '../tcp-proxy.ts'
-import {until} from '../until.ts'
+import {createDatabase} from '../support/database.ts'
+import {openProxy} from '../support/tcp-proxy.ts'
+import {until} from '../support/until.ts'
 
 /** Each of these once ended the process or blocked its caller forever. AVA fails a file with an uncaught error. */
 let database: Awaited<ReturnType<typeof createDatabase>>

@@ -6,8 +6,8 @@ import {enqueue, openQueue, readJob} from '../../shared/queue.ts'
 import {migrateQueue} from '../../shared/release.ts'
 import {openLog} from '../../shared/telemetry/log.ts'
 import {openDatabase} from '../../sql/database.ts'
-import {createDatabase, type Database} from '../database.ts'
-import {until} from '../until.ts'
+import {createDatabase, type Database} from '../support/database.ts'
+import {until} from '../support/until.ts'
 
 const log = openLog('test', 'silent')
 let database: Database

@@ -4,8 +4,8 @@ import {join} from 'node:path'
 import test from 'ava'
 import pg from 'pg'
 import {type AppliedMigration, migrate} from '../../sql/migrate.ts'
-import {createDatabase, type Database} from '../database.ts'
-import {until} from '../until.ts'
+import {createDatabase, type Database} from '../support/database.ts'
+import {until} from '../support/until.ts'
 
 let database: Database
 let db: pg.Client

@@ -1,6 +1,6 @@
 import test from 'ava'
 import {findClockRange, findNewestId, keepNewestId, widenClockRange} from '../../sql/run-clocks.ts'
-import {beginRun, openLedger} from '../running.ts'
+import {beginRun, openLedger} from '../support/running.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {

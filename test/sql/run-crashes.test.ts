@@ -1,7 +1,7 @@
 import test from 'ava'
 import {settle} from '../../sql/ledger.ts'
 import {findHead, recordCrash, releaseLease, takeLease} from '../../sql/run-heads.ts'
-import {beginRun, created, expireLease, openLedger, settlement} from '../running.ts'
+import {beginRun, created, expireLease, openLedger, settlement} from '../support/running.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {settle} from '../../sql/ledger.ts'
 import {refreshStatistics} from '../../sql/statistics.ts'
-import {beginRun, created, openLedger, settlement} from '../running.ts'
+import {beginRun, created, openLedger, settlement} from '../support/running.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {

@@ -1,6 +1,6 @@
 import test from 'ava'
 import {admit, settle} from '../../sql/ledger.ts'
-import {beginRun, intent, openLedger, settlement} from '../running.ts'
+import {beginRun, intent, openLedger, settlement} from '../support/running.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 

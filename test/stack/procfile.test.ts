@@ -5,7 +5,7 @@ import os from 'node:os'
 import {join} from 'node:path'
 import {createInterface} from 'node:readline'
 import test, {type ExecutionContext} from 'ava'
-import {until} from '../until.ts'
+import {until} from '../support/until.ts'
 import {readProcfile, startProcfile} from './procfile.ts'
 import {isRunning} from './running.ts'
 

@@ -3,7 +3,7 @@ import {once} from 'node:events'
 import {createInterface} from 'node:readline'
 import {fileURLToPath} from 'node:url'
 import test from 'ava'
-import {until} from '../until.ts'
+import {until} from '../support/until.ts'
 import {isRunning} from './running.ts'
 import {roomInMemory} from './shared-memory.ts'
 

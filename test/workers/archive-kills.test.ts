@@ -6,11 +6,11 @@ import {readOutcomes} from '../../shared/runs/results/outcomes.ts'
 import {sql} from '../../sql/database.ts'
 import {maintainSegments} from '../../workers/archive.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {accountRows, accounts, openOrg, readLog, runImport} from '../importing.ts'
-import {assertAccounted} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {accountRows, accounts, openOrg, readLog, runImport} from '../support/importing.ts'
+import {assertAccounted} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,11 +1,11 @@
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../importing.ts'
-import {assertAccounted} from '../oracle.ts'
 import {startS3} from '../simulators/s3.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../support/importing.ts'
+import {assertAccounted} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 const account = {bucket: 'lading', accessKeyId: 'AKIALADING', secretAccessKey: 'secret', region: 'us-east-1'}
 

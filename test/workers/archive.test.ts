@@ -11,7 +11,7 @@ import {sql} from '../../sql/database.ts'
 import {settle} from '../../sql/ledger.ts'
 import {listLog} from '../../sql/run-log.ts'
 import {archiveAll, maintainSegments} from '../../workers/archive.ts'
-import {beginRun, created, openLedger, settlement} from '../running.ts'
+import {beginRun, created, openLedger, settlement} from '../support/running.ts'
 
 const log = openLog('test', 'silent')
 const drain = new AbortController().signal

@@ -7,11 +7,11 @@ import {findBillingAccount, lockHold} from '../../sql/billing-accounts.ts'
 import {sql} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {applyEvents} from '../../workers/billing/events.ts'
-import {type Billing, customerOf, openBilling, pass, seedSubscription, settleMoney} from '../billing.ts'
-import {newBuyer, refusedWith} from '../checkouts.ts'
-import {ok} from '../importing.ts'
-import {makeEvent, planOf, sendWebhook} from '../payment-webhook.ts'
-import {until} from '../until.ts'
+import {type Billing, customerOf, openBilling, pass, seedSubscription, settleMoney} from '../support/billing.ts'
+import {newBuyer, refusedWith} from '../support/checkouts.ts'
+import {ok} from '../support/importing.ts'
+import {makeEvent, planOf, sendWebhook} from '../support/payment-webhook.ts'
+import {until} from '../support/until.ts'
 
 /** Hostile billing sequences. Only a test delivers or applies events, and the tests run one after the other. */
 let billing: Billing

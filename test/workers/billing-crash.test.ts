@@ -5,11 +5,11 @@ import {readConfig} from '../../shared/config.ts'
 import type {FaultPoint} from '../../shared/fault-point.ts'
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
-import {type Billing, openBilling, sessionOf, settleMoney} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {statusOf} from '../payment-webhook.ts'
-import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {type Billing, openBilling, sessionOf, settleMoney} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {statusOf} from '../support/payment-webhook.ts'
+import {until} from '../support/until.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 /** A worker is killed while it applies a purchase. No clock is moved here, and every setting is the default. */
 const test = anyTest.serial as TestFn

@@ -1,9 +1,9 @@
 import test from 'ava'
-import {type Billing, customerOf, openBilling, pass, seedSubscription, settleMoney, subscribe} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {historyOf, noticesOf, planOf, sendWebhook, statusOf, untilApplied} from '../payment-webhook.ts'
-import type {TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {type Billing, customerOf, openBilling, pass, seedSubscription, settleMoney, subscribe} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {historyOf, noticesOf, planOf, sendWebhook, statusOf, untilApplied} from '../support/payment-webhook.ts'
+import type {TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let billing: Billing
 test.before(async t => {

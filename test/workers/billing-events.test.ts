@@ -1,11 +1,11 @@
 import test from 'ava'
 import {holdBilling, releaseBilling} from '../../shared/billing/lease.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {type Billing, customerOf, openBilling, seedSubscription, sessionOf, settleMoney, subscribe} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {historyOf, makeEvent, noticesOf, planOf, sendWebhook, statusOf, untilApplied} from '../payment-webhook.ts'
-import {endAfterTests} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {type Billing, customerOf, openBilling, seedSubscription, sessionOf, settleMoney, subscribe} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {historyOf, makeEvent, noticesOf, planOf, sendWebhook, statusOf, untilApplied} from '../support/payment-webhook.ts'
+import {endAfterTests} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let billing: Billing
 test.before(async t => {

@@ -1,11 +1,11 @@
 import anyTest, {type TestFn} from 'ava'
 import {keepAccount, takeHold} from '../../sql/billing-accounts.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
-import {type Billing, openBilling, pass, seedSubscription, settleMoney} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {makeEvent, sendWebhook, statusOf, untilApplied} from '../payment-webhook.ts'
-import {openPayer} from '../plan-changing.ts'
-import {until} from '../until.ts'
+import {type Billing, openBilling, pass, seedSubscription, settleMoney} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {makeEvent, sendWebhook, statusOf, untilApplied} from '../support/payment-webhook.ts'
+import {openPayer} from '../support/plan-changing.ts'
+import {until} from '../support/until.ts'
 
 /** Effects of a purchase and of the end of a period on our rows, and the actor recorded for each change. */
 const test = anyTest.serial as TestFn

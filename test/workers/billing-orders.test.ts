@@ -1,10 +1,10 @@
 import test from 'ava'
 import {receiveEvent} from '../../shared/billing/events/receive.ts'
 import {applyEvents} from '../../workers/billing/events.ts'
-import type {Billing} from '../billing.ts'
-import {openBilling, seedSubscription, settleMoney} from '../billing.ts'
-import {historyOf, planOf} from '../payment-webhook.ts'
 import type {Thing} from '../simulators/payment/store.ts'
+import type {Billing} from '../support/billing.ts'
+import {openBilling, seedSubscription, settleMoney} from '../support/billing.ts'
+import {historyOf, planOf} from '../support/payment-webhook.ts'
 
 const names = ['created', 'upgraded', 'cancelled', 'paid', 'deleted'] as const
 type Name = (typeof names)[number]

@@ -5,12 +5,12 @@ import type {Config} from '../../shared/config.ts'
 import {applyEvents} from '../../workers/billing/events.ts'
 import {reconcileDue, sendWaiting} from '../../workers/billing/reconcile.ts'
 import {doNight} from '../../workers/retention/night.ts'
-import {type Billing, openBilling, pass, seedSubscription, sessionOf, settleMoney} from '../billing.ts'
-import {ok} from '../importing.ts'
-import {historyOf, makeEvent, planOf, sendWebhook, statusOf, untilApplied} from '../payment-webhook.ts'
-import type {TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-spawn.ts'
+import {type Billing, openBilling, pass, seedSubscription, sessionOf, settleMoney} from '../support/billing.ts'
+import {ok} from '../support/importing.ts'
+import {historyOf, makeEvent, planOf, sendWebhook, statusOf, untilApplied} from '../support/payment-webhook.ts'
+import type {TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {endWorker, startWorker} from '../support/worker-spawn.ts'
 
 /** `quiet` gets no events and runs no worker; `asking` gets no events, but its worker reads the provider by itself. */
 let quiet: Billing

@@ -5,11 +5,11 @@ import {z} from 'zod'
 import {openBudget, type SlotShare} from '../../shared/crm/limits/budget.ts'
 import {insertShares, lockBudget} from '../../sql/budgets.ts'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
-import {assertAccounted, assertOnce} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../support/importing.ts'
+import {assertAccounted, assertOnce} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

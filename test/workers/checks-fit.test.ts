@@ -1,7 +1,7 @@
 import test from 'ava'
-import {assertLike, checkFile, checkImport, column, kindsOf, orders, readChecks} from '../import-checks.ts'
-import {ok, openOrg, prepareImport} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {assertLike, checkFile, checkImport, column, kindsOf, orders, readChecks} from '../support/import-checks.ts'
+import {ok, openOrg, prepareImport} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 /** Flows that were valid once: the CRM, the files or the reader settings have changed since. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>

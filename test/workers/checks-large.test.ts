@@ -4,10 +4,10 @@ import test from 'ava'
 import {openFile} from '../../shared/files/stored-file.ts'
 import {sql} from '../../sql/database.ts'
 import {findSource} from '../../sql/sources.ts'
-import {checkImport} from '../import-checks.ts'
-import {openOrg, prepareImport} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {checkImport} from '../support/import-checks.ts'
+import {openOrg, prepareImport} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 const column = (field: string, source: string, more: object = {}) => ({field, mode: 'column', source, ...more})
 const flow = {

@@ -1,8 +1,8 @@
 import test from 'ava'
 import fc from 'fast-check'
-import {checkImport} from '../import-checks.ts'
-import {ok, openOrg, prepareImport, readLog, untilEnded} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {checkImport} from '../support/import-checks.ts'
+import {ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 /** A check predicts the outcome of a run row by row, over files with all kinds of cells. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>

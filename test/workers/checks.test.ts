@@ -1,9 +1,9 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {assertLike, checkFile, checkImport, column, kindsOf, ofKind, orders, readChecks} from '../import-checks.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {assertLike, checkFile, checkImport, column, kindsOf, ofKind, orders, readChecks} from '../support/import-checks.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,10 +1,10 @@
 import test from 'ava'
 import {listOrphans} from '../../sql/runs.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
-import {assertAccounted, assertOnce} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {assertAccounted, assertOnce} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 const rows = 1500
 

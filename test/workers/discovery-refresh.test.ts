@@ -4,9 +4,9 @@ import {takeStaleConnectors} from '../../sql/connectors.ts'
 import {keepQuotaExhausted} from '../../sql/crm-quota.ts'
 import {sql} from '../../sql/database.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {ok, openOrg} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 type Here = {world: TestDeployment}
 const test = anyTest.serial as TestFn<Here>

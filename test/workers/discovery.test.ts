@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
-import type {Call} from '../client.ts'
-import {openOrg} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import type {Call} from '../support/client.ts'
+import {openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** The tests change the schema of one stand-in org, so they run one after the other. */
 const test = anyTest.serial as TestFn<{world: TestDeployment; org: string; connector: string; call: Call}>

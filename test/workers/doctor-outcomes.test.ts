@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
-import {ok, openOrg} from '../importing.ts'
 import type {FaultSpec} from '../simulators/crm/faults.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** All tests add faults to one stand-in, so they run one after the other. */
 type Org = Awaited<ReturnType<typeof openOrg>>

@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
-import {ok, openOrg} from '../importing.ts'
 import type {Switches} from '../simulators/crm/switches.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 /** One sandbox org, so the tests run one after the other. */
 type Here = {world: TestDeployment; org: string; connector: string; call: Awaited<ReturnType<typeof openOrg>>['call']; usual: Switches}

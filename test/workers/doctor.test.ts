@@ -1,9 +1,9 @@
 import anyTest, {type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
-import {openHome} from '../cli-process.ts'
-import {ok, openOrg} from '../importing.ts'
 import type {Switches} from '../simulators/crm/switches.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {openHome} from '../support/cli-process.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** All tests set the switches of one stand-in, so they run one after the other. */
 type Here = {

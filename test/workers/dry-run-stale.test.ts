@@ -1,6 +1,6 @@
 import test from 'ava'
-import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 test('a dry run is out of date after the file, the mapping or the match changed', async t => {
   const here = await startTestDeployment(t, {workers: ['imports', 'discovery']})

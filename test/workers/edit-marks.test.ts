@@ -1,9 +1,9 @@
 import {randomBytes} from 'node:crypto'
 import test from 'ava'
 import {resealMarkKeys} from '../../shared/mapping/edit-marks/reseal.ts'
-import {accountRows, openOrg, runImport, accounts as writing} from '../importing.ts'
-import {openRetaining} from '../retention.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accountRows, openOrg, runImport, accounts as writing} from '../support/importing.ts'
+import {openRetaining} from '../support/retention.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 const keeping = {...writing, match: {...writing.match, unchanged: 'skip', onEdited: 'keep'}}
 

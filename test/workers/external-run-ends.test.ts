@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
-import {ok} from '../importing.ts'
-import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row} from '../record-writes.ts'
-import {until} from '../until.ts'
+import {ok} from '../support/importing.ts'
+import {assertLedger, callsOf, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
+import {until} from '../support/until.ts'
 
 /** How external runs end, and the effect of an exhausted CRM quota. One CRM and one clock, so the tests run one after the other. */
 const test = anyTest.serial as TestFn<ExternalEngine>

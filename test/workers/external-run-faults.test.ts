@@ -1,8 +1,8 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {startWorkers} from '../../workers/start.ts'
-import {ok} from '../importing.ts'
-import {openPostgresProxy} from '../postgres-proxy.ts'
-import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../record-writes.ts'
+import {ok} from '../support/importing.ts'
+import {openPostgresProxy} from '../support/postgres-proxy.ts'
+import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
 /** A connection between worker and Postgres that breaks. One CRM, so the tests run one after the other. */
 const test = anyTest.serial as TestFn<ExternalEngine>

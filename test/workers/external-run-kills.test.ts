@@ -4,10 +4,10 @@ import anyTest, {type TestFn} from 'ava'
 import {handleWrite} from '../../api/handle-write.ts'
 import {writeRecords} from '../../shared/jobs.ts'
 import {sql} from '../../sql/database.ts'
-import {ok} from '../importing.ts'
-import {assertLedger, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../record-writes.ts'
-import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {ok} from '../support/importing.ts'
+import {assertLedger, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../support/record-writes.ts'
+import {until} from '../support/until.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 /** Worker processes that die, sleep and stop. One clock, so the tests run one after the other. */
 const test = anyTest.serial as TestFn<ExternalEngine>

@@ -1,5 +1,5 @@
 import anyTest, {type TestFn} from 'ava'
-import {assertLedger, type ExternalEngine, nameless, openExternalEngine, row} from '../record-writes.ts'
+import {assertLedger, type ExternalEngine, nameless, openExternalEngine, row} from '../support/record-writes.ts'
 
 const test = anyTest.serial as TestFn<ExternalEngine>
 

@@ -1,9 +1,9 @@
 import anyTest, {type TestFn} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {ok} from '../importing.ts'
-import {callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../record-writes.ts'
-import {until} from '../until.ts'
+import {ok} from '../support/importing.ts'
+import {callsOf, type ExternalEngine, nameless, openExternalEngine, row, rowsOf} from '../support/record-writes.ts'
+import {until} from '../support/until.ts'
 
 /** Leftovers of external runs that the sweep removes. One clock, so the tests run one after the other. */
 const test = anyTest.serial as TestFn<ExternalEngine>

@@ -1,6 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
-import {ok} from '../importing.ts'
-import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../record-writes.ts'
+import {ok} from '../support/importing.ts'
+import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
 
 /** Rows of an external engine whose record already holds every value. The tests share one stand-in and run serially. */
 const test = anyTest.serial as TestFn<ExternalEngine>

@@ -1,7 +1,7 @@
 import test from 'ava'
-import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
-import {assertAccounted, assertChain, assertOnce, countBy} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {assertAccounted, assertChain, assertOnce, countBy} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,7 +1,7 @@
 import test from 'ava'
-import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
-import {assertAccounted, assertOnce} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {assertAccounted, assertOnce} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const flow = {...accounts, match: undefined}

@@ -1,9 +1,9 @@
 import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import test from 'ava'
-import {accounts, ok, openOrg, untilEnded} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {accounts, ok, openOrg, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {findRepeatingFlows} from '../../api/clients/widget/runs/new-run.ts'
-import {ok, openOrg, runImport, untilEnded} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,9 +1,9 @@
 import test, {type ExecutionContext} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../importing.ts'
-import {countBy} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../support/importing.ts'
+import {countBy} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

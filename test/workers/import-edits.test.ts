@@ -1,7 +1,7 @@
 import test from 'ava'
-import {accountRows, ok, openOrg, prepareImport, readLog, runImport, untilEnded, accounts as writing} from '../importing.ts'
-import {assertAccounted} from '../oracle.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {accountRows, ok, openOrg, prepareImport, readLog, runImport, untilEnded, accounts as writing} from '../support/importing.ts'
+import {assertAccounted} from '../support/oracle.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 const flowWith = (match: object = {}, fields: object = {}) => ({
   ...writing,

@@ -1,9 +1,9 @@
 import {once} from 'node:events'
 import test from 'ava'
-import {type Org, ok, openOrg, untilEnded} from '../importing.ts'
-import {column, prepareFiles} from '../lookups.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {endWorker, openWorkers} from '../worker-process.ts'
+import {type Org, ok, openOrg, untilEnded} from '../support/importing.ts'
+import {column, prepareFiles} from '../support/lookups.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {endWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Org

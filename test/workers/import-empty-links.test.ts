@@ -1,7 +1,7 @@
 import test from 'ava'
-import {type Org, ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {column, companies, people, prepareFiles} from '../lookups.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {type Org, ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
+import {column, companies, people, prepareFiles} from '../support/lookups.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Org

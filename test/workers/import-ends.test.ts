@@ -7,10 +7,10 @@ import {enqueue} from '../../shared/queue.ts'
 import {endConnector} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
 import {executeRun} from '../../workers/engine/run.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../importing.ts'
-import {assertAccounted, assertOnce, countBy} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../support/importing.ts'
+import {assertAccounted, assertOnce, countBy} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

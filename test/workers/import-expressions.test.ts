@@ -1,9 +1,9 @@
 import {once} from 'node:events'
 import test from 'ava'
-import {ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../importing.ts'
-import {assertAccounted, assertOnce} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {endWorker, openLongLivedWorker, openWorkers} from '../worker-process.ts'
+import {ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../support/importing.ts'
+import {assertAccounted, assertOnce} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {endWorker, openLongLivedWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

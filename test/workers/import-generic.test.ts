@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
-import {contactsPath, describeContacts, startContacts} from '../described.ts'
-import {type Org, ok, readLog, runImport, untilRun} from '../importing.ts'
 import type {GenericSimulator} from '../simulators/generic.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {contactsPath, describeContacts, startContacts} from '../support/described.ts'
+import {type Org, ok, readLog, runImport, untilRun} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 type Here = {world: TestDeployment; there: GenericSimulator; org: Org}
 const test = anyTest.serial as TestFn<Here>

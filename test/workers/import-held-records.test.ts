@@ -1,6 +1,6 @@
 import test from 'ava'
-import {accounts, ok, readLog, runImport} from '../importing.ts'
-import {openExternalEngine, row} from '../record-writes.ts'
+import {accounts, ok, readLog, runImport} from '../support/importing.ts'
+import {openExternalEngine, row} from '../support/record-writes.ts'
 
 test('a create answered with a record that a row of another run created is unanswered', async t => {
   const here = await openExternalEngine(t, {workers: ['discovery', 'imports', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '2'}})

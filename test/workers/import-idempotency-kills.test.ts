@@ -1,9 +1,9 @@
 import {once} from 'node:events'
 import test from 'ava'
-import {ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
-import {assertAccounted, countBy} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {openWorkers} from '../worker-process.ts'
+import {ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {assertAccounted, countBy} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

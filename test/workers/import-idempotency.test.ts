@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
-import {type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
-import {assertAccounted, countBy} from '../oracle.ts'
 import type {FaultAction} from '../simulators/crm/faults.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {assertAccounted, countBy} from '../support/oracle.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 type TestSetup = {here: TestDeployment; org: Org}
 /** Tests run serially because they share one CRM org. */

@@ -2,10 +2,10 @@ import {once} from 'node:events'
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
-import {assertAccounted} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {openLongLivedWorker, openWorkers} from '../worker-process.ts'
+import {ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {assertAccounted} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {openLongLivedWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,9 +1,9 @@
 import test from 'ava'
-import {ok, openOrg, untilEnded} from '../importing.ts'
-import {runFiles} from '../lookups.ts'
-import {assertQuotes, itemSheet, items, makeProduct, quoteSheet, quotes, quotesOf} from '../quotes.ts'
-import {assertWritten} from '../subforms.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {ok, openOrg, untilEnded} from '../support/importing.ts'
+import {runFiles} from '../support/lookups.ts'
+import {assertQuotes, itemSheet, items, makeProduct, quoteSheet, quotes, quotesOf} from '../support/quotes.ts'
+import {assertWritten} from '../support/subforms.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

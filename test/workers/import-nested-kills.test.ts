@@ -1,11 +1,11 @@
 import {once} from 'node:events'
 import test from 'ava'
-import {ok, openOrg, untilEnded, untilRun} from '../importing.ts'
-import {prepareFiles} from '../lookups.ts'
-import {assertQuotes, type Item, itemSheet, items, makeProduct, plainQuotes, quoteSheet, quotes} from '../quotes.ts'
-import {assertWritten} from '../subforms.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {endWorker, openWorkers} from '../worker-process.ts'
+import {ok, openOrg, untilEnded, untilRun} from '../support/importing.ts'
+import {prepareFiles} from '../support/lookups.ts'
+import {assertQuotes, type Item, itemSheet, items, makeProduct, plainQuotes, quoteSheet, quotes} from '../support/quotes.ts'
+import {assertWritten} from '../support/subforms.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {endWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

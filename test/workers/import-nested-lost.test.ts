@@ -1,10 +1,10 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg, untilEnded} from '../importing.ts'
-import {runFiles} from '../lookups.ts'
-import {assertQuotes, type Item, itemSheet, items, makeProduct, notesOf, plainQuotes, quoteSheet, quotes} from '../quotes.ts'
-import {assertWritten, lineSheet, lines, orderSheet, orders} from '../subforms.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {ok, openOrg, untilEnded} from '../support/importing.ts'
+import {runFiles} from '../support/lookups.ts'
+import {assertQuotes, type Item, itemSheet, items, makeProduct, notesOf, plainQuotes, quoteSheet, quotes} from '../support/quotes.ts'
+import {assertWritten, lineSheet, lines, orderSheet, orders} from '../support/subforms.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,11 +1,11 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {checkImport} from '../import-checks.ts'
-import {ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {prepareFiles, runFiles} from '../lookups.ts'
-import {assertQuotes, itemSheet, items, makeProduct, notesOf, quoteSheet, quotes, quotesOf} from '../quotes.ts'
-import {assertWritten} from '../subforms.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {checkImport} from '../support/import-checks.ts'
+import {ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
+import {prepareFiles, runFiles} from '../support/lookups.ts'
+import {assertQuotes, itemSheet, items, makeProduct, notesOf, quoteSheet, quotes, quotesOf} from '../support/quotes.ts'
+import {assertWritten} from '../support/subforms.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -7,11 +7,11 @@ import {sql} from '../../sql/database.ts'
 import {listLog, OUTCOMES} from '../../sql/run-log.ts'
 import {findRun} from '../../sql/runs.ts'
 import {executeRun, type RunState} from '../../workers/engine/run.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, readLog} from '../importing.ts'
-import {countBy} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {startWorker} from '../worker-process.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog} from '../support/importing.ts'
+import {countBy} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {startWorker} from '../support/worker-process.ts'
 
 /** Runs that fail with every worker that executes them. Only the test itself executes them here. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>

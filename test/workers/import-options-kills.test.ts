@@ -1,8 +1,8 @@
 import {once} from 'node:events'
 import test from 'ava'
-import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {openWorkers} from '../worker-process.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

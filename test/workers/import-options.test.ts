@@ -1,6 +1,16 @@
 import anyTest, {type TestFn} from 'ava'
-import {accountRows, type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded, accounts as writing} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {
+  accountRows,
+  type Org,
+  ok,
+  openOrg,
+  prepareImport,
+  readLog,
+  runImport,
+  untilEnded,
+  accounts as writing,
+} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 const test = anyTest.serial as TestFn<{here: TestDeployment; org: Org; layout: string; rule: string}>
 

@@ -1,7 +1,7 @@
 import test from 'ava'
-import {accounts, openOrg, runImport} from '../importing.ts'
-import {assertAccounted} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accounts, openOrg, runImport} from '../support/importing.ts'
+import {assertAccounted} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import {once} from 'node:events'
 import test from 'ava'
-import {ok, openOrg, readLog, untilEnded, untilRun} from '../importing.ts'
-import {assertLinked, column, companies, prepareFiles} from '../lookups.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {endWorker, openWorkers} from '../worker-process.ts'
+import {ok, openOrg, readLog, untilEnded, untilRun} from '../support/importing.ts'
+import {assertLinked, column, companies, prepareFiles} from '../support/lookups.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {endWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,11 +1,11 @@
 import {once} from 'node:events'
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {assertLinked, column, companies, prepareFiles} from '../lookups.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {endWorker, openWorkers} from '../worker-process.ts'
+import {ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
+import {assertLinked, column, companies, prepareFiles} from '../support/lookups.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {endWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,7 +1,7 @@
 import test from 'ava'
-import {ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {assertLinked, column, companies, people, prepareFiles, runFiles} from '../lookups.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
+import {assertLinked, column, companies, people, prepareFiles, runFiles} from '../support/lookups.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

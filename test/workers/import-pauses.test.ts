@@ -1,9 +1,9 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
-import {assertAccounted} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {endWorker, openWorkers} from '../worker-process.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../support/importing.ts'
+import {assertAccounted} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {endWorker, openWorkers} from '../support/worker-process.ts'
 
 /** Runs that one worker cannot execute and another can, now or later. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>

@@ -1,11 +1,11 @@
 import {once} from 'node:events'
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
-import {accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
-import {companies, people, prepareFiles} from '../lookups.ts'
-import {lineSheet, lines, orderSheet, orders} from '../subforms.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {openWorkers} from '../worker-process.ts'
+import {accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {companies, people, prepareFiles} from '../support/lookups.ts'
+import {lineSheet, lines, orderSheet, orders} from '../support/subforms.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,6 +1,6 @@
 import test from 'ava'
-import {accounts, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accounts, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 /** Behaviour of the real CRM that differs from what its documentation suggests. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>

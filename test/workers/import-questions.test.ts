@@ -1,7 +1,7 @@
 import test from 'ava'
-import {accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
-import {assertAccounted, assertChain} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../support/importing.ts'
+import {assertAccounted, assertChain} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,11 +1,11 @@
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../importing.ts'
-import {column, companies, prepareFiles, runFiles} from '../lookups.ts'
-import {assertAccounted, assertOnce, countBy} from '../oracle.ts'
-import {assertSheets, lineSheet, lines, orderSheet, orders} from '../subforms.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../support/importing.ts'
+import {column, companies, prepareFiles, runFiles} from '../support/lookups.ts'
+import {assertAccounted, assertOnce, countBy} from '../support/oracle.ts'
+import {assertSheets, lineSheet, lines, orderSheet, orders} from '../support/subforms.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 /** The CRM refuses a request as a whole: its token, a permission, its size, or all of it because of one record. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>

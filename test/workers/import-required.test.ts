@@ -1,7 +1,7 @@
 import test, {type ExecutionContext} from 'ava'
-import {checkImport} from '../import-checks.ts'
-import {accounts, ok, openOrg, prepareImport, readLog, untilEnded} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {checkImport} from '../support/import-checks.ts'
+import {accounts, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

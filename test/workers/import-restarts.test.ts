@@ -3,11 +3,11 @@ import {once} from 'node:events'
 import test, {type ExecutionContext} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
-import {assertAccounted, assertOnce} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {endWorker, openWorkers} from '../worker-process.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {assertAccounted, assertOnce} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {endWorker, openWorkers} from '../support/worker-process.ts'
 
 /** Workers that operators kill or stop, and workers that a run crashes. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>

@@ -1,8 +1,8 @@
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
-import {checkImport} from '../import-checks.ts'
-import {accounts, ok, openOrg, prepareImport, readLog, runImport} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {checkImport} from '../support/import-checks.ts'
+import {accounts, ok, openOrg, prepareImport, readLog, runImport} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 const fields = [...accounts.fields, {field: 'Annual_Revenue', mode: 'column', source: 'revenue'}]
 const csv = 'name,number,city,revenue\nOne,Ro-1,Town,12.345\nTwo,Ro-2,Town,12.34\nThree,Ro-3,Town,7.5000\n'

@@ -1,8 +1,8 @@
 import test from 'ava'
-import {checkImport} from '../import-checks.ts'
-import {accounts, ok, openOrg, readLog, untilEnded} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {type Cell, writeWorkbook} from '../workbook.ts'
+import {checkImport} from '../support/import-checks.ts'
+import {accounts, ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {type Cell, writeWorkbook} from '../support/workbook.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -2,11 +2,11 @@ import {once} from 'node:events'
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg, untilEnded, untilRun} from '../importing.ts'
-import {prepareFiles} from '../lookups.ts'
-import {assertSheets, assertWritten, lineSheet, lines, orderSheet, orders} from '../subforms.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {endWorker, openWorkers} from '../worker-process.ts'
+import {ok, openOrg, untilEnded, untilRun} from '../support/importing.ts'
+import {prepareFiles} from '../support/lookups.ts'
+import {assertSheets, assertWritten, lineSheet, lines, orderSheet, orders} from '../support/subforms.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {endWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

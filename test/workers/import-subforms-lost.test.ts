@@ -1,9 +1,9 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg, untilEnded, untilRun} from '../importing.ts'
-import {prepareFiles, runFiles} from '../lookups.ts'
-import {assertSheets, assertWritten, lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../subforms.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {ok, openOrg, untilEnded, untilRun} from '../support/importing.ts'
+import {prepareFiles, runFiles} from '../support/lookups.ts'
+import {assertSheets, assertWritten, lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../support/subforms.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

@@ -1,6 +1,6 @@
 import test from 'ava'
-import {openOrg, prepareImport, runImport} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {openOrg, prepareImport, runImport} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** The field types that the vendor's SDK names, as the CRM's metadata describes them, and why a column cannot fill each. */
 let here: TestDeployment

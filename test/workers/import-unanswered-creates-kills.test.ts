@@ -1,11 +1,11 @@
 import {once} from 'node:events'
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
-import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../importing.ts'
-import {assertAccounted, countBy} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {endWorker, openWorkers} from '../worker-process.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../support/importing.ts'
+import {assertAccounted, countBy} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {endWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

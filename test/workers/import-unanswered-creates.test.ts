@@ -1,7 +1,7 @@
 import test, {type ExecutionContext} from 'ava'
-import {accountRows, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../importing.ts'
-import {assertAccounted, assertChain, countBy} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accountRows, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../support/importing.ts'
+import {assertAccounted, assertChain, countBy} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 

@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
-import {checkImport} from '../import-checks.ts'
-import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {checkImport} from '../support/import-checks.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** Unchanged rows whose record is known, or whose values do not fit into one query. The tests share one deployment and run serially. */
 const test = anyTest.serial as TestFn<{here: TestDeployment; org: Org}>

@@ -1,7 +1,7 @@
 import test from 'ava'
-import {accountRows, ok, openOrg, prepareImport, readLog, runImport, untilEnded, accounts as writing} from '../importing.ts'
-import {companies, people, runFiles} from '../lookups.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {accountRows, ok, openOrg, prepareImport, readLog, runImport, untilEnded, accounts as writing} from '../support/importing.ts'
+import {companies, people, runFiles} from '../support/lookups.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** As a client sets the flow that does not state the option. */
 const accounts = {...writing, match: {...writing.match, unchanged: undefined}}

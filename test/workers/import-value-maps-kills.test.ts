@@ -1,9 +1,9 @@
 import {once} from 'node:events'
 import test from 'ava'
-import {accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
-import {assertAccounted} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {endWorker, openWorkers} from '../worker-process.ts'
+import {accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../support/importing.ts'
+import {assertAccounted} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {endWorker, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>

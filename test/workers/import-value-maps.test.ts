@@ -1,10 +1,10 @@
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
-import {checkImport, ofKind} from '../import-checks.ts'
-import {ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
-import {runFiles} from '../lookups.ts'
-import {lineSheet, lines, orderSheet, orders, productsOf} from '../subforms.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {checkImport, ofKind} from '../support/import-checks.ts'
+import {ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {runFiles} from '../support/lookups.ts'
+import {lineSheet, lines, orderSheet, orders, productsOf} from '../support/subforms.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>

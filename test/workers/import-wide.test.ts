@@ -1,7 +1,7 @@
 import test from 'ava'
-import {accounts, openOrg, runImport} from '../importing.ts'
-import {assertAccounted} from '../oracle.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accounts, openOrg, runImport} from '../support/importing.ts'
+import {assertAccounted} from '../support/oracle.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 test('rows of a megabyte are sent before their batch is full', async t => {
   const here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {CRM_SLOTS: '2'}})

@@ -2,11 +2,11 @@ import test, {type ExecutionContext} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
-import {assertAccounted, assertOnce} from '../oracle.ts'
-import {openPostgresProxy} from '../postgres-proxy.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {assertAccounted, assertOnce} from '../support/oracle.ts'
+import {openPostgresProxy} from '../support/postgres-proxy.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 /** The workers reach Postgres through a proxy that loses statements, or only their answers. */
 let here: Awaited<ReturnType<typeof startTestDeployment>>

@@ -1,6 +1,6 @@
 import test from 'ava'
-import {accountRows, accounts, openOrg, readLog, runImport} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accountRows, accounts, openOrg, readLog, runImport} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 const opened = startTestDeployment
 let here: Awaited<ReturnType<typeof startTestDeployment>>

@@ -1,10 +1,10 @@
 import {once} from 'node:events'
 import {createInterface} from 'node:readline'
 import test from 'ava'
-import {readSamples, sumOf} from '../metrics.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {startWorker} from '../worker-spawn.ts'
+import {readSamples, sumOf} from '../support/metrics.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {startWorker} from '../support/worker-spawn.ts'
 
 const METRICS_TOKEN = 'the-one-who-scrapes-the-test-world-and-nothing-else'
 

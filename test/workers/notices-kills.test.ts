@@ -3,11 +3,11 @@ import {once} from 'node:events'
 import test from 'ava'
 import {deleteOldNotices} from '../../sql/notices.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {openNoticing, untilDeliveries} from '../notices.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {type Smtp, startSmtp} from '../simulators/smtp.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {openNoticing, untilDeliveries} from '../support/notices.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 let house: TestDeployment
 let receiver: Receiver

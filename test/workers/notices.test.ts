@@ -8,12 +8,12 @@ import {announceEnd} from '../../shared/notifications/run-ended.ts'
 import {sql} from '../../sql/database.ts'
 import {insertHead} from '../../sql/run-heads.ts'
 import {insertRun} from '../../sql/runs.ts'
-import {ok} from '../importing.ts'
-import {openClock, openNoticing, untilDeliveries} from '../notices.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {type Smtp, startSmtp} from '../simulators/smtp.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {ok} from '../support/importing.ts'
+import {openClock, openNoticing, untilDeliveries} from '../support/notices.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 const test = anyTest.serial as TestFn
 let house: TestDeployment

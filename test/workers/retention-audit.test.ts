@@ -1,7 +1,7 @@
 import test from 'ava'
 import {doNight} from '../../workers/retention/night.ts'
-import {ok} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {ok} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 test('the nightly purge deletes settings history and audit events older than AUDIT_DAYS, and keeps staff actions', async t => {
   const house = await startTestDeployment(t, {environment: {AUDIT_DAYS: '30'}})

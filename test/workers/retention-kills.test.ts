@@ -1,9 +1,9 @@
 import test from 'ava'
 import {doNight} from '../../workers/retention/night.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
-import {startTestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 /** The tables that hold an org's content; they must end empty, and no stored object may remain. */
 const tables = ['run_log', 'chain_rows', 'run_snapshots', 'segments', 'sources', 'decisions', 'checks', 'run_cursors', 'loose_objects']

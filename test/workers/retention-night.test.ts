@@ -6,8 +6,8 @@ import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {claimNight} from '../../sql/retention.ts'
-import {accountRows, accounts, ok, prepareImport, runImport} from '../importing.ts'
-import {archived, countAll, keysOf, openLasting, openRetaining, setWindow} from '../retention.ts'
+import {accountRows, accounts, ok, prepareImport, runImport} from '../support/importing.ts'
+import {archived, countAll, keysOf, openLasting, openRetaining, setWindow} from '../support/retention.ts'
 
 test('a storage failure is recorded, and the removal is tried again the next night', async t => {
   const {here, org, night, nights} = await openRetaining(t)

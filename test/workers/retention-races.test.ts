@@ -9,10 +9,10 @@ import {deleteRunsOfNone, emptyRuns} from '../../workers/retention/empty.ts'
 import {openLogged} from '../../workers/retention/tally.ts'
 import {removeDeleted} from '../../workers/retention.ts'
 import {discard} from '../../workers/schedules/make-import.ts'
-import {accountRows, accounts, ok, prepareImport, readLog, runImport} from '../importing.ts'
-import {archived, countAll, keysOf, openLasting, openRetaining} from '../retention.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {accountRows, accounts, ok, prepareImport, readLog, runImport} from '../support/importing.ts'
+import {archived, countAll, keysOf, openLasting, openRetaining} from '../support/retention.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 const drain = new AbortController().signal
 

@@ -1,7 +1,7 @@
 import test, {type ExecutionContext} from 'ava'
 import {ours} from '../../workers/retention/objects.ts'
-import {accountRows, accounts, type Org, ok, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
-import {archived, countAll, keysOf, openLasting, openRetaining, refusal, setWindow} from '../retention.ts'
+import {accountRows, accounts, type Org, ok, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {archived, countAll, keysOf, openLasting, openRetaining, refusal, setWindow} from '../support/retention.ts'
 
 /** Asserts that every request for the content of an expired import or its runs is refused with 410. */
 const assertGone = async (

@@ -4,12 +4,12 @@ import anyTest, {type TestFn} from 'ava'
 import {listen} from '../../api/listen.ts'
 import {sql} from '../../sql/database.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {openCalls} from '../client.ts'
-import {ok} from '../importing.ts'
-import {meterOf, type Orders, openOrders, sheet} from '../subform-rows.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {openCalls} from '../support/client.ts'
+import {ok} from '../support/importing.ts'
+import {meterOf, type Orders, openOrders, sheet} from '../support/subform-rows.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 /** Workers that are killed or stopped during a request. One CRM and one clock, so the tests run one after the other. */
 type Here = {world: TestDeployment; orders: Orders}

@@ -1,9 +1,9 @@
 import anyTest, {type TestFn} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {logOf, meterOf, type Orders, openOrders, sheet} from '../subform-rows.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {logOf, meterOf, type Orders, openOrders, sheet} from '../support/subform-rows.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 /** A run's row limit reached between two parents, and concurrent requests. The tests run one after the other. */
 type Here = {world: TestDeployment; orders: Orders}

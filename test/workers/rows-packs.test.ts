@@ -1,6 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
-import {logOf, meterOf, type Orders, openOrders, sheet} from '../subform-rows.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {logOf, meterOf, type Orders, openOrders, sheet} from '../support/subform-rows.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** How parents share CRM calls, and what exceeds one. One CRM and one journal, so the tests run one after the other. */
 type Here = {world: TestDeployment; orders: Orders}

@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
-import {logOf, meterOf, type Orders, openOrders, sheet} from '../subform-rows.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {logOf, meterOf, type Orders, openOrders, sheet} from '../support/subform-rows.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /** Failures before rows are read or sent. One CRM org and one clock, so the tests run one after the other. */
 type Here = {world: TestDeployment; orders: Orders}

@@ -1,9 +1,9 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
 import type {FaultSpec} from '../simulators/crm/faults.ts'
-import {logOf, meterOf, type Orders, openOrders, sheet} from '../subform-rows.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {logOf, meterOf, type Orders, openOrders, sheet} from '../support/subform-rows.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 /** Unanswered writes of subform rows. One CRM, so the tests run one after the other. */
 type Here = {world: TestDeployment; orders: Orders}

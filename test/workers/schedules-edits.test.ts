@@ -1,8 +1,8 @@
 import test from 'ava'
-import {ok, readLog} from '../importing.ts'
-import {openLasting} from '../retention.ts'
-import {fire, makeSchedule, startFileHost} from '../schedules.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {ok, readLog} from '../support/importing.ts'
+import {openLasting} from '../support/retention.ts'
+import {fire, makeSchedule, startFileHost} from '../support/schedules.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 test('a week of nightly schedules keeps every value that people edit, and writes every other', async t => {
   const host = await startFileHost()

@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
-import {type Org, ok, openOrg} from '../importing.ts'
-import {type FileHost, fire, makeTemplate, noticesOf, seldom, startFileHost} from '../schedules.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
+import {type Org, ok, openOrg} from '../support/importing.ts'
+import {type FileHost, fire, makeTemplate, noticesOf, seldom, startFileHost} from '../support/schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 const test = anyTest.serial as TestFn
 

@@ -1,13 +1,13 @@
 import anyTest, {type TestFn} from 'ava'
 import {Webhook} from 'standardwebhooks'
-import {accountRows, accounts, type Org, ok, openOrg} from '../importing.ts'
-import {type FileHost, fire, makeSchedule, makeTemplate, noticesOf, seldom, startFileHost, untilOver} from '../schedules.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {startS3} from '../simulators/s3.ts'
 import {startSftp} from '../simulators/sftp.ts'
 import {type Smtp, startSmtp} from '../simulators/smtp.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {accountRows, accounts, type Org, ok, openOrg} from '../support/importing.ts'
+import {type FileHost, fire, makeSchedule, makeTemplate, noticesOf, seldom, startFileHost, untilOver} from '../support/schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 const test = anyTest.serial as TestFn
 const store = {bucket: 'files', accessKeyId: 'AKIALADING', secretAccessKey: 'a-secret-of-the-store', region: 'eu-central-1'}

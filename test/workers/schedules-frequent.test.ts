@@ -1,8 +1,8 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {accountRows, ok, openOrg} from '../importing.ts'
-import {fire, makeSchedule, makeTemplate, seldom, startFileHost} from '../schedules.ts'
-import {startTestDeployment} from '../test-deployment.ts'
+import {accountRows, ok, openOrg} from '../support/importing.ts'
+import {fire, makeSchedule, makeTemplate, seldom, startFileHost} from '../support/schedules.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
 
 test('a schedule may fire every minute only while the plan allows it', async t => {
   const host = await startFileHost()

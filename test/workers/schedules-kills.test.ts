@@ -1,11 +1,11 @@
 import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import test from 'ava'
-import {accountRows, type Org, ok, openOrg, untilEnded} from '../importing.ts'
-import {type FileHost, listFirings, makeSchedule, startFileHost} from '../schedules.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {accountRows, type Org, ok, openOrg, untilEnded} from '../support/importing.ts'
+import {type FileHost, listFirings, makeSchedule, startFileHost} from '../support/schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 let house: TestDeployment
 let host: FileHost

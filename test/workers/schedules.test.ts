@@ -1,8 +1,8 @@
 import test from 'ava'
-import {accountRows, type Org, ok, openOrg, readLog} from '../importing.ts'
-import {type FileHost, fire, listFirings, makeSchedule, noticesOf, startFileHost, untilOver} from '../schedules.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {accountRows, type Org, ok, openOrg, readLog} from '../support/importing.ts'
+import {type FileHost, fire, listFirings, makeSchedule, noticesOf, startFileHost, untilOver} from '../support/schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 let host: FileHost

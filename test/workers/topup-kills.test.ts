@@ -1,10 +1,10 @@
 import {once} from 'node:events'
 import anyTest, {type TestFn} from 'ava'
 import type {FaultPoint} from '../../shared/fault-point.ts'
-import {type Billing, openBilling, settleMoney} from '../billing.ts'
-import {openTopping, type Topping} from '../topups.ts'
-import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {type Billing, openBilling, settleMoney} from '../support/billing.ts'
+import {openTopping, type Topping} from '../support/topups.ts'
+import {until} from '../support/until.ts'
+import {endWorker, startWorker} from '../support/worker-process.ts'
 
 /** The worker dies or freezes before or after the charge: credits are charged and granted once. */
 const test = anyTest.serial as TestFn

@@ -1,10 +1,10 @@
 import anyTest, {type TestFn} from 'ava'
 import {setWritesPaused} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, type Org, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
-import {assertAccounted, assertOnce} from '../oracle.ts'
-import {startTestDeployment, type TestDeployment} from '../test-deployment.ts'
-import {until} from '../until.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport, untilEnded, untilRun} from '../support/importing.ts'
+import {assertAccounted, assertOnce} from '../support/oracle.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 /** Faults of the stand-in apply to every run, so the tests run one after the other. The long lease leaves the stop to the gate. */
 type Here = {world: TestDeployment; org: Org}

@@ -3,8 +3,8 @@ import {z} from 'zod'
 import {readContext} from '../../../shared/assistant/chat/context.ts'
 import {type Parsing, parseHere} from '../../../shared/files/parser/pool.ts'
 import {sql} from '../../../sql/database.ts'
-import {openHome} from '../../ai.ts'
-import {startTestDeployment} from '../../test-deployment.ts'
+import {openHome} from '../../support/ai.ts'
+import {startTestDeployment} from '../../support/test-deployment.ts'
 
 test('a question holds no database transaction while it waits for a parser thread', async t => {
   const house = await startTestDeployment(t)

@@ -4,7 +4,7 @@ import {mapInSlices} from '../../../shared/assistant/matcher/map-slices.ts'
 import {proposeMapping} from '../../../shared/assistant/matcher/propose.ts'
 import type {PersonalField} from '../../../shared/assistant/personal-fields.ts'
 import {parseHere} from '../../../shared/files/parser/pool.ts'
-import {field} from '../../discovered.ts'
+import {field} from '../../support/discovered.ts'
 
 const matchFields = (labels: readonly string[]) => labels.map(label => ({module: 'People', apiName: label, label, dataType: 'text'}))
 const columnsOf = (names: readonly string[]) => names.map(name => ({name, samples: []}))

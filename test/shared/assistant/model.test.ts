@@ -5,7 +5,7 @@ import {ModelFailure} from '../../../shared/assistant/model-failure.ts'
 import {readConfig} from '../../../shared/config.ts'
 import {Refusal} from '../../../shared/errors.ts'
 import {type ModelSimulator, modelEnvironment, startModel} from '../../simulators/model.ts'
-import {until} from '../../until.ts'
+import {until} from '../../support/until.ts'
 
 /** The real packages over real sockets, against the stand-in and its faults, for both wire formats. */
 const test = anyTest as TestFn

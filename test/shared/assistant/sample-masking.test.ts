@@ -4,7 +4,7 @@ import {isCalledPersonal, looksPersonal} from '../../../shared/assistant/persona
 import {maskSamples, openTextMask, type SampledColumn} from '../../../shared/assistant/sample-masking.ts'
 import {shapeOf, shapesOf} from '../../../shared/assistant/shape.ts'
 import {AI_SAMPLE_POLICIES} from '../../../shared/configuration/settings.ts'
-import {canary, traces} from '../../canaries.ts'
+import {canary, traces} from '../../support/canaries.ts'
 
 const text = fc.oneof(fc.string(), fc.string({unit: 'binary'}), fc.string({unit: 'grapheme'}), fc.lorem(), fc.emailAddress())
 const isShape = (value: string) => /^[Aa9 .,;:@+/()_-]{0,40}$/.test(value) || value === 'other'

@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/overage.ts'
-import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
-import {openOverage} from '../../overage.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
+import {openOverage} from '../../support/overage.ts'
 
 /** Overage rows reported late to the meter, or to a faulty provider. */
 const test = anyTest.serial as TestFn

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/overage.ts'
 import {alignOverage} from '../../../shared/billing/overage-price.ts'
 import {restoreOverage, switchOverage} from '../../../shared/billing/overage-switch.ts'
-import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
-import {ok} from '../../importing.ts'
-import {openOverage} from '../../overage.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
+import {ok} from '../../support/importing.ts'
+import {openOverage} from '../../support/overage.ts'
 
 /** Overage rows are stored with the end of a run and reported to the meter once each, despite failures. */
 const test = anyTest.serial as TestFn

@@ -1,11 +1,11 @@
 import anyTest, {type TestFn} from 'ava'
 import {EVENT_TYPES} from '../../../shared/billing/events/classify.ts'
-import {openHome} from '../../cli-process.ts'
-import {ok} from '../../importing.ts'
 import {checkAnswer} from '../../simulators/payment/schemas.ts'
 import {type PaymentSimulator, startPayment} from '../../simulators/payment.ts'
 import {sdk} from '../../simulators/payment-caller.ts'
-import {endAfterTests, startTestDeployment, type TestDeployment} from '../../test-deployment.ts'
+import {openHome} from '../../support/cli-process.ts'
+import {ok} from '../../support/importing.ts'
+import {endAfterTests, startTestDeployment, type TestDeployment} from '../../support/test-deployment.ts'
 
 /** A setup interrupted halfway, and one repeated within a day, while the provider still repeats answers for the same keys. */
 const test = anyTest.serial as TestFn

@@ -4,7 +4,7 @@ import {holdBilling, releaseBilling} from '../../../shared/billing/lease.ts'
 import {findLiveSubscription, readSubscription} from '../../../shared/billing/subscription.ts'
 import {syncSubscription} from '../../../shared/billing/sync-subscription.ts'
 import {findSubscription} from '../../../sql/subscriptions.ts'
-import {type Billing, openBilling, seedSubscription} from '../../billing.ts'
+import {type Billing, openBilling, seedSubscription} from '../../support/billing.ts'
 
 let billing: Billing
 test.before(async t => {

@@ -1,9 +1,9 @@
 import anyTest, {type TestFn} from 'ava'
 import {beginTopup, chargeTopup} from '../../../shared/billing/topup-charge.ts'
 import {findAttempt} from '../../../sql/topups.ts'
-import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
-import {ok} from '../../importing.ts'
-import {openTopping, type Topping} from '../../topups.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
+import {ok} from '../../support/importing.ts'
+import {openTopping, type Topping} from '../../support/topups.ts'
 
 /** Conditions that change between the decision for a top-up and its charge. Tests share one provider and run serially. */
 const test = anyTest.serial as TestFn

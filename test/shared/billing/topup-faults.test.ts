@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {clearTopupStop, settleTopup} from '../../../shared/billing/topup.ts'
-import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
-import {ok} from '../../importing.ts'
-import {openTopping} from '../../topups.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
+import {ok} from '../../support/importing.ts'
+import {openTopping} from '../../support/topups.ts'
 
 /** Top-ups that fail or are no longer wanted. Tests share one provider and run serially. */
 const test = anyTest.serial as TestFn

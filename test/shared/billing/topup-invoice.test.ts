@@ -1,8 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
 import {openPortal} from '../../../shared/billing/portal.ts'
 import {issueTopupInvoices} from '../../../shared/billing/topup-invoice.ts'
-import {type Billing, openBilling, settleMoney} from '../../billing.ts'
-import {openTopping, type Topping} from '../../topups.ts'
+import {type Billing, openBilling, settleMoney} from '../../support/billing.ts'
+import {openTopping, type Topping} from '../../support/topups.ts'
 
 /** Every paid top-up has an invoice, which its charge pays. */
 const test = anyTest.serial as TestFn

@@ -2,8 +2,8 @@ import anyTest, {type TestFn} from 'ava'
 import fc from 'fast-check'
 import {keepTopup} from '../../../shared/billing/topup-settings.ts'
 import {Refusal} from '../../../shared/errors.ts'
-import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
-import {openTopping, type Topping} from '../../topups.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
+import {openTopping, type Topping} from '../../support/topups.ts'
 
 /** For any consumption and failures, the cap holds in each month, and the credits equal the payments. */
 const test = anyTest.serial as TestFn

@@ -1,9 +1,9 @@
 import anyTest, {type TestFn} from 'ava'
 import {clearTopupStop, settleTopup} from '../../../shared/billing/topup.ts'
 import {packsFor} from '../../../shared/billing/topup-trigger.ts'
-import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
-import {ok} from '../../importing.ts'
-import {openTopping} from '../../topups.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
+import {ok} from '../../support/importing.ts'
+import {openTopping} from '../../support/topups.ts'
 
 /** Cards charged without a user present, by direct calls without a worker. Tests share one provider and run serially. */
 const test = anyTest.serial as TestFn

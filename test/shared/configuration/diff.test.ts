@@ -2,7 +2,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import {diffRegistry} from '../../../shared/configuration/diff.ts'
 import {findIssues} from '../../../shared/configuration/document.ts'
-import {anyRegistry, replay} from '../../registry.ts'
+import {anyRegistry, replay} from '../../support/registry.ts'
 
 const registry = anyRegistry(['con_a', 'con_b'])
 

@@ -1,7 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import {findIssues, RegistryDocument} from '../../../shared/configuration/document.ts'
-import {anyRegistry} from '../../registry.ts'
+import {anyRegistry} from '../../support/registry.ts'
 
 const settings = {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked'}
 const leads = {

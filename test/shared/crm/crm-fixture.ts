@@ -10,8 +10,8 @@ import {insertConnector} from '../../../sql/connectors.ts'
 import {openDatabase, type Pool, sql} from '../../../sql/database.ts'
 import {keepGrant} from '../../../sql/grants.ts'
 import {keepOrg} from '../../../sql/orgs.ts'
-import {createDatabase} from '../../database.ts'
 import {type CrmOptions, type CrmSimulator, startCrm} from '../../simulators/crm.ts'
+import {createDatabase} from '../../support/database.ts'
 
 type Options = {environment?: Record<string, string>; crm?: CrmOptions}
 type Granting = {email?: string; scopes?: string[]; accessSeconds?: number; org?: string}

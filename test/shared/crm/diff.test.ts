@@ -1,6 +1,6 @@
 import test from 'ava'
 import {diffModules} from '../../../shared/crm/diff.ts'
-import {field, module} from '../../discovered.ts'
+import {field, module} from '../../support/discovered.ts'
 
 const options = (...names: string[]) => names.map(name => ({display: name, actual: name}))
 

@@ -8,8 +8,8 @@ import {Refusal} from '../../../shared/errors.ts'
 import {newId} from '../../../shared/ids.ts'
 import {sql} from '../../../sql/database.ts'
 import {keepOrg} from '../../../sql/orgs.ts'
-import {contactsPath, describeContacts, startContacts} from '../../described.ts'
 import type {GenericSimulator} from '../../simulators/generic.ts'
+import {contactsPath, describeContacts, startContacts} from '../../support/described.ts'
 import {type CrmPlace, place} from './crm-fixture.ts'
 
 type Here = {place: CrmPlace; there: GenericSimulator; org: string}

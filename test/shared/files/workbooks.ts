@@ -6,7 +6,7 @@ import {type Code, Refusal} from '../../../shared/errors.ts'
 import type {FileRow} from '../../../shared/files/row.ts'
 import {openXlsx, type WorkbookLimits, type XlsxFile} from '../../../shared/files/xlsx/xlsx-file.ts'
 import {openStorage} from '../../../shared/storage/storage.ts'
-import {type SheetOf, writeWorkbook} from '../../workbook.ts'
+import {type SheetOf, writeWorkbook} from '../../support/workbook.ts'
 import {inPieces} from './chunks.ts'
 
 type Options = Partial<Parameters<typeof openXlsx>[1]> & {limits?: Partial<WorkbookLimits>}

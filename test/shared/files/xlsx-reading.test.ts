@@ -2,7 +2,7 @@ import test from 'ava'
 import type {ColumnReading} from '../../../shared/files/choices.ts'
 import {openFile} from '../../../shared/files/stored-file.ts'
 import type {NumberReading} from '../../../shared/files/xlsx/cell.ts'
-import {type SheetOf, writeWorkbook} from '../../workbook.ts'
+import {type SheetOf, writeWorkbook} from '../../support/workbook.ts'
 import {read, readRows, refused, stored, usual} from './workbooks.ts'
 
 const formats = ['0.0%', '00000', '#,##0,', '#,##0.00 [$€-407]']

@@ -1,7 +1,7 @@
 import test, {type ExecutionContext} from 'ava'
 import {Refusal} from '../../../shared/errors.ts'
 import {openXlsx} from '../../../shared/files/xlsx/xlsx-file.ts'
-import {partsOf, writeWorkbook, zip} from '../../workbook.ts'
+import {partsOf, writeWorkbook, zip} from '../../support/workbook.ts'
 import {read, readRows, refused, stored, usual} from './workbooks.ts'
 
 const two = partsOf({sheets: [{name: 'One', rows: [['a'], [1], [2]]}]})

@@ -2,7 +2,7 @@ import test, {type ExecutionContext} from 'ava'
 import fc from 'fast-check'
 import {readSharedStrings} from '../../../shared/files/xlsx/shared-strings.ts'
 import {openZip} from '../../../shared/files/xlsx/zip.ts'
-import {type Cell, type SheetOf, writeWorkbook} from '../../workbook.ts'
+import {type Cell, type SheetOf, writeWorkbook} from '../../support/workbook.ts'
 import {read, readRows, refused, stored, usual} from './workbooks.ts'
 
 const spills = async (t: ExecutionContext, workbook: Uint8Array, limit: number) => {

@@ -6,7 +6,7 @@ import {openLog} from '../../../shared/telemetry/log.ts'
 import {openDatabase, sql} from '../../../sql/database.ts'
 import {findEndpoint, insertEndpoint, listSealedElse, rotateSecret} from '../../../sql/endpoints.ts'
 import {keepOrg} from '../../../sql/orgs.ts'
-import {createDatabase} from '../../database.ts'
+import {createDatabase} from '../../support/database.ts'
 
 test('webhook secrets are encrypted again under the first key, also replaced ones; unreadable ones are counted', async t => {
   const database = await createDatabase(t.title)

@@ -6,8 +6,8 @@ import {promisify} from 'node:util'
 import test from 'ava'
 import {openLog} from '../../../shared/telemetry/log.ts'
 import {openTracing, traced, traceparent} from '../../../shared/telemetry/tracing.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../../importing.ts'
-import {startTestDeployment} from '../../test-deployment.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../../support/importing.ts'
+import {startTestDeployment} from '../../support/test-deployment.ts'
 
 type Span = {
   traceId: string

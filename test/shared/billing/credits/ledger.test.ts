@@ -12,8 +12,8 @@ import {jobs} from '../../../../shared/jobs.ts'
 import {openQueue, type Queue} from '../../../../shared/queue.ts'
 import {openLog} from '../../../../shared/telemetry/log.ts'
 import {type Pool, sql} from '../../../../sql/database.ts'
-import {makeOrg, setAhead, sumUp} from '../../../ai-credits.ts'
-import {openLedger} from '../../../running.ts'
+import {makeOrg, setAhead, sumUp} from '../../../support/ai-credits.ts'
+import {openLedger} from '../../../support/running.ts'
 
 let opened: Awaited<ReturnType<typeof openLedger>>
 let db: Pool

@@ -5,8 +5,8 @@ import {jobs} from '../../../../shared/jobs.ts'
 import {markPassed} from '../../../../shared/notifications/use.ts'
 import {openQueue, type Queue} from '../../../../shared/queue.ts'
 import {openLog} from '../../../../shared/telemetry/log.ts'
-import {makeOrg, setAhead} from '../../../ai-credits.ts'
-import {openLedger} from '../../../running.ts'
+import {makeOrg, setAhead} from '../../../support/ai-credits.ts'
+import {openLedger} from '../../../support/running.ts'
 
 /** Notices at half, four fifths and all of the included credits, once each. */
 const test = anyTest.serial as TestFn

@@ -4,7 +4,7 @@ import type {Connection} from '../../../../shared/crm/crm.ts'
 import {openAdhocLimiter} from '../../../../shared/crm/limits/adhoc-limiter.ts'
 import type {SlotShare} from '../../../../shared/crm/limits/budget.ts'
 import {sql} from '../../../../sql/database.ts'
-import {until} from '../../../until.ts'
+import {until} from '../../../support/until.ts'
 import {type CrmPlace, place} from '../crm-fixture.ts'
 
 /** Ad-hoc calls beside those of runs. Tests share one stand-in and one budget and run serially. */

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {Flow, Flows, findIssues} from '../../../../shared/mapping/flows/flow.ts'
 import {formatOf, Snapshot, takeSnapshot} from '../../../../shared/mapping/flows/snapshot.ts'
-import {field, module} from '../../../discovered.ts'
+import {field, module} from '../../../support/discovered.ts'
 
 const things = module('Things', [
   field('Name', {required: true}),

@@ -1,6 +1,6 @@
 import test from 'ava'
 import {Flow, findIssues} from '../../../../shared/mapping/flows/flow.ts'
-import {field, module} from '../../../discovered.ts'
+import {field, module} from '../../../support/discovered.ts'
 
 const picklist = [{display: 'Fresh', actual: 'New'}]
 const things = module('Things', [

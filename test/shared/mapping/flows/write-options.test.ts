@@ -2,7 +2,7 @@ import test from 'ava'
 import {addFlowDefaults, Flow, findIssues} from '../../../../shared/mapping/flows/flow.ts'
 import {formatOf, Snapshot, takeSnapshot} from '../../../../shared/mapping/flows/snapshot.ts'
 import {optionWarnings} from '../../../../shared/mapping/flows/write-options.ts'
-import {field, module} from '../../../discovered.ts'
+import {field, module} from '../../../support/discovered.ts'
 
 const layouts = [
   {id: '31', name: 'Standard', fields: ['Name', 'City', 'Code'], required: []},

@@ -3,9 +3,9 @@ import {findDrift} from '../../../../shared/mapping/templates/drift.ts'
 import {Template} from '../../../../shared/mapping/templates/template.ts'
 import {keepKnown} from '../../../../shared/mapping/templates/template-fields.ts'
 import type {DiscoveredField, DiscoveredModule} from '../../../../sql/discoveries.ts'
-import {field} from '../../../discovered.ts'
-import {moduleOf} from '../../../registry.ts'
-import {leadsTemplate} from '../../../templates.ts'
+import {field} from '../../../support/discovered.ts'
+import {moduleOf} from '../../../support/registry.ts'
+import {leadsTemplate} from '../../../support/templates.ts'
 
 const link = {type: 'lookup', lookup: {module: 'Accounts'}}
 const list = {

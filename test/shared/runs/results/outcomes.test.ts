@@ -9,7 +9,7 @@ import {sql} from '../../../../sql/database.ts'
 import {type LogRow, settle} from '../../../../sql/ledger.ts'
 import {type FinalEntry, OUTCOMES, type OutcomeName, outcomeNo, PHASES} from '../../../../sql/run-log.ts'
 import {archiveAll} from '../../../../workers/archive.ts'
-import {beginRun, created, openLedger, settlement} from '../../../running.ts'
+import {beginRun, created, openLedger, settlement} from '../../../support/running.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 let directory: string

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {Refusal} from '../../../../shared/errors.ts'
 import {openResultCache} from '../../../../shared/runs/results/result-cache.ts'
-import {until} from '../../../until.ts'
+import {until} from '../../../support/until.ts'
 import {collect} from '../../files/chunks.ts'
 
 /** A file of one piece, made once it is released; `made` counts the starts. */

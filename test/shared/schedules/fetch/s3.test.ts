@@ -5,7 +5,7 @@ import type {AddressInfo} from 'node:net'
 import test, {type ExecutionContext} from 'ava'
 import {FileSource} from '../../../../shared/schedules/fetch/main.ts'
 import {startS3} from '../../../simulators/s3.ts'
-import {until} from '../../../until.ts'
+import {until} from '../../../support/until.ts'
 import {openDoor} from './fetch-fixture.ts'
 
 const account = {bucket: 'files', accessKeyId: 'AKIALADING', secretAccessKey: 'a secret/with+signs', region: 'eu-central-1'}

@@ -2,7 +2,7 @@ import {randomBytes} from 'node:crypto'
 import test, {type ExecutionContext} from 'ava'
 import {FileSource, fetchSource} from '../../../../shared/schedules/fetch/main.ts'
 import {makeKeys, startSftp} from '../../../simulators/sftp.ts'
-import {until} from '../../../until.ts'
+import {until} from '../../../support/until.ts'
 import {openDoor} from './fetch-fixture.ts'
 
 const open = async (t: ExecutionContext, options: Partial<Parameters<typeof startSftp>[0]> = {password: 'open sesame'}) => {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import {settle} from '../../../../sql/ledger.ts'
 import {openQuestions} from '../../../../workers/engine/match/questions.ts'
 import {STEP_CODES} from '../../../../workers/engine/model.ts'
-import {beginRun, openLedger, settlement} from '../../../running.ts'
+import {beginRun, openLedger, settlement} from '../../../support/running.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {

@@ -7,9 +7,9 @@ import {countAt, listLog, OUTCOMES} from '../../../../sql/run-log.ts'
 import {holdLease} from '../../../../workers/engine/recover/lease.ts'
 import {LeaseLost} from '../../../../workers/engine/run-endings.ts'
 import {emptySettlement, openSettler, type SettlementParts} from '../../../../workers/engine/settle/settler.ts'
-import {openPostgresProxy} from '../../../postgres-proxy.ts'
-import {beginRun, created, expireLease, intent, openLedger} from '../../../running.ts'
-import {until} from '../../../until.ts'
+import {openPostgresProxy} from '../../../support/postgres-proxy.ts'
+import {beginRun, created, expireLease, intent, openLedger} from '../../../support/running.ts'
+import {until} from '../../../support/until.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 let proxy: Awaited<ReturnType<typeof openPostgresProxy>>
