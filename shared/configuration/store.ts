@@ -16,15 +16,16 @@ import {usualSettings} from './settings.ts'
 
 /** Returns the org's current registry, without the version, which every caller has already read. */
 export const loadRegistry = async (db: Db, org: string): Promise<Registry> => {
-  const settings = (await findSettings(db, org)) ?? usualSettings
+  const {onEdited: orgChoice, ...settings} = (await findSettings(db, org)) ?? usualSettings
   const paused = await listPausedConnectors(db, org)
   const rows = await listCuratedModules(db, org)
   const annotated = rows.filter(({annotations}) => annotations.length > 0)
   return {
-    settings,
+    settings: {...settings, ...(orgChoice && {onEdited: orgChoice})},
     writing: Object.fromEntries(paused.map(id => [id, {paused: true}])),
     modules: rows.map(
-      ({annotations: _, idempotencyField, ...module}) => ({...module, ...(idempotencyField && {idempotencyField})}) as RegistryModule,
+      ({annotations: _, idempotencyField, onEdited, ...module}) =>
+        ({...module, ...(idempotencyField && {idempotencyField}), ...(onEdited && {onEdited})}) as RegistryModule,
     ),
     fields: Object.fromEntries(annotated.map(({key, annotations}) => [key, annotations as Annotation[]])),
   }

@@ -35,7 +35,7 @@ test('the history has one entry per changed value, one version per request, newe
     ],
   )
   t.like(found[0], {page: 'fields', before: null, proposedBy: 'ai', via: 'session', userId: person, connectorId: connector, tokenId: null})
-  t.like(found[2], {page: 'modules', before: false, proposedBy: null})
+  t.like(found[2], {page: 'modules', before: null, proposedBy: null})
   t.like(await call('PATCH', at('settings?proposedBy=me'), {}), {status: 400, body: {code: 'INVALID'}})
 })
 

@@ -34,7 +34,7 @@ test('all modules of the connection are listed, those not curated with their def
       creatable: true,
       editable: true,
     },
-    ...{visible: true, removed: false, layouts: [], assignmentRules: [], hasWriteOptions: true},
+    ...{visible: true, removed: false, layouts: [], assignmentRules: [], hasWriteOptions: true, onEdited: null},
   })
 })
 

@@ -22,7 +22,7 @@ test('a new org has an empty registry', async t => {
   const {headers, body} = await call('GET', at('registry'))
   t.deepEqual(body, {
     version: 1,
-    settings: {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked', onEdited: null},
+    settings: {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked'},
     ...{writing: {}, modules: [], fields: {}},
   })
   t.is(headers.get('etag'), '"1"')

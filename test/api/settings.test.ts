@@ -17,7 +17,6 @@ test('settings have defaults and can be changed one by one', async t => {
     timezone: 'UTC',
     expressionContext: {},
     aiSamplePolicy: 'masked',
-    onEdited: null,
     followsCrmRoles: true,
   }
   t.deepEqual(await ok(call('GET', at('settings')), 200), {settings: usual, registryVersion: 1})

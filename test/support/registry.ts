@@ -66,14 +66,14 @@ export const readChanges = async (call: Call, org: string, connectors: string[],
   return [...found.values()].toSorted((one, other) => (order(one) < order(other) ? -1 : 1))
 }
 
-const module = {enabled: null, singular: null, uniqueFields: [], match: null, exclusions: [], seedMappings: [], onEdited: null}
+const module = {enabled: null, singular: null, uniqueFields: [], match: null, exclusions: [], seedMappings: []}
 
 /** Replays changes in order; `after` of each is the whole new value. This code does not use the product's, so that it can check it. */
 export const replay = (snapshot: any, changes: Pick<Change, 'subject' | 'target' | 'after' | 'connectorId'>[]) => {
   const registry = structuredClone(snapshot)
   for (const {subject, target, after, connectorId} of changes) {
     const [kind, name] = subject.split('.') as [string, string]
-    if (kind === 'settings' && name !== 'followsCrmRoles') registry.settings[name] = after
+    if (kind === 'settings' && name !== 'followsCrmRoles') replayValue(registry.settings, name, after)
     if (kind === 'writing') {
       if (after) registry.writing[connectorId!] = {paused: true}
       else delete registry.writing[connectorId!]
@@ -88,7 +88,16 @@ export const replay = (snapshot: any, changes: Pick<Change, 'subject' | 'target'
 const replayModule = (registry: any, name: string, key: string, after: any) => {
   if (name === 'added') registry.modules.push({...structuredClone(module), ...after})
   else if (name === 'removed') registry.modules = registry.modules.filter((one: any) => one.key !== key)
-  else registry.modules.find((one: any) => one.key === key)[name] = after
+  else {
+    const found = registry.modules.find((one: any) => one.key === key)
+    replayValue(found, name, after)
+  }
+}
+
+/** A document omits these values if they are unset. */
+const replayValue = (target: any, name: string, after: any) => {
+  if (after === null && ['onEdited', 'idempotencyField'].includes(name)) delete target[name]
+  else target[name] = after
 }
 
 const replayField = (fields: any, name: string, target: string, after: any) => {
@@ -149,32 +158,36 @@ const json = fc.jsonValue({maxDepth: 3}).filter(value => {
   return !/\\u0000|\\ud[89a-f]|__proto__/i.test(text) && text.isWellFormed()
 })
 
-const settings = fc.record({
-  dateFormat: fc.constantFrom('yyyy-MM-dd', 'dd.MM.yyyy', 'M/d/yy', 'd MM yyyy'),
-  timezone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York'),
-  expressionContext: fc.dictionary(
-    words.filter(key => key !== '__proto__'),
-    json,
-    {maxKeys: 3},
-  ),
-  aiSamplePolicy: fc.constantFrom('allow', 'masked', 'deny'),
-  onEdited: fc.constantFrom('overwrite', 'keep', 'ask', null),
-})
+const settings = fc
+  .record({
+    dateFormat: fc.constantFrom('yyyy-MM-dd', 'dd.MM.yyyy', 'M/d/yy', 'd MM yyyy'),
+    timezone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York'),
+    expressionContext: fc.dictionary(
+      words.filter(key => key !== '__proto__'),
+      json,
+      {maxKeys: 3},
+    ),
+    aiSamplePolicy: fc.constantFrom('allow', 'masked', 'deny'),
+    onEdited: maybe(fc.constantFrom('overwrite', 'keep', 'ask')),
+  })
+  .map(drop)
 
-const values = fc.record({
-  enabled: fc.boolean(),
-  singular: fc.option(words.filter(text => text !== '' && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text))),
-  uniqueFields: names,
-  match: fc.option(
-    fc.record({by: fc.uniqueArray(name, {minLength: 1, maxLength: 3}), onMany: maybe(fc.constantFrom('ask', 'first', 'skip'))}).map(drop),
-  ),
-  exclusions: names,
-  onEdited: fc.constantFrom('overwrite', 'keep', 'ask', null),
-  seedMappings: fc.array(
-    fc.tuple(mapping, name).map(([one, field]) => ({...one, field})),
-    {maxLength: 3},
-  ),
-})
+const values = fc
+  .record({
+    enabled: fc.boolean(),
+    singular: fc.option(words.filter(text => text !== '' && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text))),
+    uniqueFields: names,
+    match: fc.option(
+      fc.record({by: fc.uniqueArray(name, {minLength: 1, maxLength: 3}), onMany: maybe(fc.constantFrom('ask', 'first', 'skip'))}).map(drop),
+    ),
+    exclusions: names,
+    onEdited: maybe(fc.constantFrom('overwrite', 'keep', 'ask')),
+    seedMappings: fc.array(
+      fc.tuple(mapping, name).map(([one, field]) => ({...one, field})),
+      {maxLength: 3},
+    ),
+  })
+  .map(drop)
 
 /** Generates an arbitrary registry for these connections. */
 export const anyRegistry = (connectors: string[]): fc.Arbitrary<Registry> => {
