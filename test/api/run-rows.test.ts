@@ -71,21 +71,26 @@ test('rows are found by outcome, code and text, grouped by reason, and identical
 
 test('a dry run lists the planned action of each row, with old and new values of every field', async t => {
   await runImport(org, {csv: csvOf('D-'), flow})
-  const {path, run} = await runImport(org, {csv: csvOf('D-', 'City'), flow, start: {dryRun: true}})
+  const csv = csvOf('D-', 'City').replace('D-1001,', 'New-1001,')
+  const {path, run} = await runImport(org, {csv, flow, start: {dryRun: true}})
   const rows = `${path}/runs/${run.id}/rows`
   const updates = await readAll(rows, 'action=update&limit=200', 'rows')
-  t.is(updates.length, 2492)
+  t.is(updates.length, 2491)
   const changes = [{field: 'Billing_City', label: 'Billing City', old: 'Town 3', new: 'City 3'}]
   t.like(updates[2].entries[0], {action: 'update', outcome: 'planned', changes})
   t.truthy(updates[2].entries[0].recordId)
-  t.deepEqual(numbers(await readAll(rows, 'action=fail', 'rows')), [700, 1400, 2100])
-  const [made] = await readAll(rows, 'action=create&from=501', 'rows')
-  t.like(made, {rowNumber: 1000, entries: [{changes: [{field: 'Account_Number', old: '', new: 'D-1000'}]}]})
+  const failing = await readAll(rows, 'action=fail', 'rows')
+  t.deepEqual(numbers(failing), [500, 700, 1000, 1400, 1500, 2000, 2100, 2500])
+  t.like(failing[0].entries[0], {outcome: 'refused', code: 'MANDATORY_NOT_FOUND'})
+  const [created] = await readAll(rows, 'action=create&from=501', 'rows')
+  t.is(created.rowNumber, 1001)
+  t.true(created.entries[0].changes.some((change: any) => change.field === 'Account_Number' && change.old === '' && change.new === 'New-1001'))
   t.is((await readAll(rows, 'text=TOWN+6', 'rows')).length, updates.filter(({entries}) => entries[0].changes[0].old === 'Town 6').length)
   t.deepEqual((await read(`${rows}/tally`)).groups.map(({action, rows}: any) => [action, rows]).sort(), [
-    ['create', 5],
+    ['create', 1],
+    ['fail', 5],
     ['fail', 3],
-    ['update', 2492],
+    ['update', 2491],
   ])
 })
 
