@@ -16,6 +16,7 @@ const Probe = Answer({
 
 const Capabilities = Answer({
   coqlInSize: z.int().describe('Most values in one `in` of a COQL query'),
+  coqlInLists: z.int().describe('Most lists of values, each in one `in`, in one COQL query'),
   coqlColumns: z.int().describe('Most columns in one COQL query'),
   coqlQuote: z.enum(['doubled', 'backslash']).describe('How a COQL query escapes a quote inside a text'),
   coqlWindow: z.enum(['between-offset', 'between-z', 'pair-offset', 'pair-z']).describe('How a COQL query writes a time range'),

@@ -84,7 +84,9 @@ test('a dry run lists the planned action of each row, with old and new values of
   t.like(failing[0].entries[0], {outcome: 'refused', code: 'MANDATORY_NOT_FOUND'})
   const [created] = await readAll(rows, 'action=create&from=501', 'rows')
   t.is(created.rowNumber, 1001)
-  t.true(created.entries[0].changes.some((change: any) => change.field === 'Account_Number' && change.old === '' && change.new === 'New-1001'))
+  t.true(
+    created.entries[0].changes.some((change: any) => change.field === 'Account_Number' && change.old === '' && change.new === 'New-1001'),
+  )
   t.is((await readAll(rows, 'text=TOWN+6', 'rows')).length, updates.filter(({entries}) => entries[0].changes[0].old === 'Town 6').length)
   t.deepEqual((await read(`${rows}/tally`)).groups.map(({action, rows}: any) => [action, rows]).sort(), [
     ['create', 1],
