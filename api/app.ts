@@ -117,7 +117,7 @@ const describeRequest = (
   return {id: state.request, method, headers: req.headers, address: ip, signal: gone.signal, draining, assertAdmitted}
 }
 
-/** Sorts literal paths before patterns, such as `/records/search` before `/records/:id`, whatever the order of declaration. */
+/** Sorts literal paths before patterns, such as `/records/search` before `/records/:id`, regardless of the order of declaration. */
 const literalFirst = (one: Route, other: Route) => (shapeOf(one) < shapeOf(other) ? -1 : shapeOf(one) > shapeOf(other) ? 1 : 0)
 
 const shapeOf = ({path}: Route) => path.replaceAll(/\/(:?)[^/]*/g, (_, isParameter) => (isParameter ? '1' : '0'))

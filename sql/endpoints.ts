@@ -9,7 +9,7 @@ const Endpoint = z.object({
   description: z.string(),
   events: z.array(z.string()),
   schedule: z.string().nullable(),
-  /** Whether the endpoint's schedule was deleted. The endpoint then gets no more notices of that schedule. */
+  /** Whether the endpoint's schedule was deleted. The endpoint then does not get further notices of that schedule. */
   scheduleGone: z.boolean(),
   enabled: z.boolean(),
   disabledReason: z.string().nullable(),

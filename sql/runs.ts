@@ -21,7 +21,7 @@ export const Run = z.object({
   /** The template of the run's import, or the template for which the run was authorised. */
   templateId: z.string().nullable(),
   chainNo: z.number().nullable(),
-  /** The run that this run continues: `retryOf` is its public id, `retryChain` its chain. A dry run of a retry has a chain of its own. */
+  /** The run that this run continues: `retryOf` is its public id, `retryChain` its chain. A dry run of a retry starts a separate chain. */
   retryOf: z.string().nullable(),
   retryChain: z.number().nullable(),
   dryRun: z.boolean(),

@@ -66,7 +66,7 @@ export const settleRun = async (tx: Tx, runId: string) => {
 }
 
 /**
- * Locks one run that reserved rows and will write no more: deleted, ended, or authorised `hours` ago and never started. Returns null if
+ * Locks one run that reserved rows and has finished writing: deleted, ended, or authorised `hours` ago and never started. Returns null if
  * there is none.
  */
 export const claimIdle = (tx: Tx, {hours}: {hours: number}) =>

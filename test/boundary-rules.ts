@@ -104,7 +104,7 @@ const sqlText: Rule = ({path, nodes, ...rest}) => {
 
 /**
  * Finds code that reads the environment outside the configuration. Tests may pass the whole environment to a child process. The command
- * line reads it in a file of its own.
+ * line reads it in one separate file.
  */
 const environment: Rule = source => {
   if (isUnder(source.path, 'shared/config.ts', 'api/clients/cli/settings.ts', 'test/stack/')) return []

@@ -33,7 +33,7 @@ export const Stop = Answer({
   rowsPerRun: Count('For a limit: the rows the run may write').optional(),
   stoppedBy: z.enum(['plan', 'declaration']).optional().describe('For a limit: whether the plan or the declared rows set it'),
   rowsWrittenTotal: Count('For a limit: the rows written').optional(),
-}).meta({id: 'RunStop', description: 'Why a run writes no more rows'})
+}).meta({id: 'RunStop', description: 'Why a run stopped writing rows'})
 
 const progress = Answer({
   done: Count('Rows done, in all flows'),

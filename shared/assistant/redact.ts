@@ -17,7 +17,7 @@ type Column = {samples: readonly string[]; personal: boolean}
 
 /**
  * Returns a function that redacts the values of personal columns in a text, ignoring case, accents, width, blanks and invisible characters.
- * It takes linear time, whatever the number and similarity of the values.
+ * It takes linear time, regardless of the number and similarity of the values.
  */
 export const openRedaction = async (columns: readonly Column[]): Promise<(text: string) => string> => {
   const values = columns.flatMap(({samples, personal}) => (personal ? [...samples] : []))

@@ -1,5 +1,5 @@
 const longest = 40
-/** Stands for the shape of a value if no other value of the sample has the same shape, because the shape could identify the value. */
+/** Replaces a shape that only one value of the sample has, because that shape could identify the value. */
 export const OTHER = 'other'
 
 /**

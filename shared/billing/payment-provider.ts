@@ -35,7 +35,7 @@ export const openPaymentProvider = (settings: Settings, mostMs = longestMs): Pay
       const answer = await endWithin(mostMs, call(stripe)).catch(async error => {
         throw await failureOf(error)
       })
-      // The SDK resolves a body without `error` whatever its status, so a gateway's 502 in JSON would count as success.
+      // The SDK resolves a body without `error` regardless of its status, so a gateway's 502 in JSON would count as success.
       if (answer?.object !== object) throw wrongAnswer(object)
       return answer
     },

@@ -32,7 +32,7 @@ export const diffRegistry = (before: Registry, after: Registry): ValueChange[] =
 type Json = Change['after']
 const asJson = (value: unknown) => (value ?? null) as Json
 
-/** Returns whether two values have the same JSON, whatever the order of keys. */
+/** Returns whether two values have the same JSON, regardless of the order of keys. */
 export const isSame = (one: unknown, other: unknown) => canonical(one) === canonical(other)
 const canonical = (value: unknown) =>
   JSON.stringify(value ?? null, (_, part) =>
@@ -108,7 +108,7 @@ const diffAnnotations = (key: string, connectorId: string | null, before: Annota
   const now = new Map(after.map(one => [one.apiName, valuesOf(one)]))
   const names = [...new Set([...old.keys(), ...now.keys()])]
   const changes = names.flatMap(name => diffValues(`${key}.${name}`, connectorId, old.get(name) ?? {}, now.get(name) ?? {}))
-  // The default order: existing names, then new ones. Any other order is recorded as a change of its own.
+  // The default order: existing names, then new ones. Any other order is recorded as a separate change.
   const usual = names.filter(name => now.has(name))
   const order = [...now.keys()]
   if (isSame(usual, order)) return changes

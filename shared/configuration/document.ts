@@ -105,7 +105,7 @@ const Outer = z.strictObject({
 
 /**
  * Returns the issues of a document that should be a registry, each with its path, at most a hundred. Validation proceeds part by part and stops at
- * the limit, so that an invalid body costs no more than a valid one.
+ * the limit, so that checking an invalid body does not cost more than checking a valid one.
  */
 export const findIssues = (document: unknown): Issue[] => {
   const outer = Outer.safeParse(document)

@@ -39,7 +39,7 @@ const REFUSED: Record<string, string> = {
 
 const TRUSTED = ['Map', 'Set', 'Object']
 
-/** Names of functions that JavaScript calls by itself while the library loads, if an operator, a template or brackets use an object. */
+/** Names of functions that JavaScript calls implicitly while the library loads, when an operator, a template or brackets use an object. */
 const RUN_UNASKED = new Set(['toString', 'valueOf', '__proto__'])
 const keyOf = (key: AnyNode) => (key.type === 'Identifier' ? key.name : key.type === 'Literal' ? String(key.value) : '')
 

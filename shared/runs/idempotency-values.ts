@@ -9,7 +9,7 @@ export type IdempotencyValueOf = (module: string, rowKey: string) => string
 
 type ValuesInput = {org: string; run: string}
 
-/** Opens the idempotency values of a run's chain. A dry run of a retry has a chain of its own, and passes the run that it would retry. */
+/** Opens the idempotency values of a run's chain. A dry run of a retry starts a separate chain, so it passes the run that it would retry. */
 export const openIdempotencyValues = async (
   {db, ring}: {db: Pool; ring: KeyRing},
   {org, run}: ValuesInput,

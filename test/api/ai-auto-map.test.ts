@@ -80,7 +80,7 @@ test('the model is offered only free, writable fields: none that is excluded, co
   )
 })
 
-test('a prompt injection in a cell changes at most the proposal of its own column', async t => {
+test('a prompt injection in a cell changes at most the proposal for the column of that cell', async t => {
   const {house, model} = t.context
   const home = await openHome(house, {policy: 'allow'})
   const honest = say({Qzx: 'People.Favourite_Color', Wvu: 'People.Secret_Code'})

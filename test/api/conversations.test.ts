@@ -122,7 +122,7 @@ test('pages are newest first and stable while turns are added; keptAfter finds t
     'some landed above the cursor',
   )
   const fresh = await walk(talk, {keptAfter: newest, limit: '7'})
-  t.deepEqual(fresh.map(({id}) => id).toSorted(), late.toSorted(), 'every turn kept since, whatever its order')
+  t.deepEqual(fresh.map(({id}) => id).toSorted(), late.toSorted(), 'every turn kept since, regardless of its order')
   t.deepEqual((await walk(talk, {limit: '200'})).length, ids.length + late.length)
 })
 

@@ -197,7 +197,7 @@ test('done ends the run and frees its import, also after the lease expired, and 
   await assertLedger(here, run)
 })
 
-test('a run at its row limit writes no more, and the refusal gives the reason', async t => {
+test('a run at its row limit refuses further rows and gives the reason', async t => {
   const here = t.context
   const run = await here.authorise(3)
   const first = await ok(here.create(run, rowsOf(5, 'G-')), 200)

@@ -131,7 +131,7 @@ test('a client id cannot make the service call its own network', async t => {
   ]) {
     const {status, body} = await askFor(house, id, newVerifier())
     t.deepEqual([status, body.oauth], [400, 'invalid_client'], id)
-    t.notRegex(body.error, /PRIVATE_HOSTS|public address|[Cc]onnection to/, 'and nobody learns what there is')
+    t.notRegex(body.error, /PRIVATE_HOSTS|public address|[Cc]onnection to/, 'the refusal does not reveal which hosts exist')
   }
 })
 

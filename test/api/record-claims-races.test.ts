@@ -101,7 +101,7 @@ test('an expired reservation that no other row took still belongs to its row', a
   t.true(await goOn())
 })
 
-test('a claim is held if its row was sent again meanwhile, whatever the outcome', async t => {
+test('a claim is held if its row was sent again meanwhile, regardless of the outcome', async t => {
   const here = t.context
   const refused = {outcome: 'refused', code: 'DUPLICATE_DATA', message: 'duplicate data'} as const
   for (const end of [refused, {outcome: 'unanswered', message: 'silence'} as const, null]) {

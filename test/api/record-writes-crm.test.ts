@@ -123,7 +123,7 @@ test('a record without an outcome is unanswered, beside settled ones', async t =
   t.like(finals.get('b'), {outcome: 'unanswered', recordId: null, code: 'SUCCESS'})
 })
 
-test('a lost create sent again is refused as a duplicate of its own record, and stays counted', async t => {
+test('a lost create that is sent again is refused as a duplicate of the record it made, and stays counted', async t => {
   const here = t.context
   const run = await here.authorise()
   fail(here, 'dropAfter')

@@ -45,7 +45,7 @@ test('a member can read the properties of their org', async t => {
   t.deepEqual(rest, {id: org, name: 'Test Org', followsCrmRoles: true, sandbox: false, productionOrgId: null, closedAt: null})
 })
 
-test('a sign-in from a CRM sandbox leads to a sandbox org, whatever the letter case of the CRM’s value', async t => {
+test('a sign-in from a CRM sandbox leads to a sandbox org, regardless of the letter case of the CRM’s value', async t => {
   const users = [{email: 'pat@shouting.example', firstName: 'Pat', lastName: 'Test', profile: 'Administrator'}]
   const spec = {
     key: 'shouting',

@@ -233,7 +233,7 @@ test('a file missing from storage is refused with FILE_GONE', async t => {
   t.is((await org.call('PATCH', at, {reader: {headerRow: false}})).body.code, 'FILE_GONE')
 })
 
-test('a web page, XML or JSON is refused as no table, whatever its name, and not stored', async t => {
+test('a web page, XML or JSON is refused as no table, regardless of its name, and not stored', async t => {
   const path = await newImport()
   const pages = ['<table><tr><td>id</td></tr><tr><td>1</td></tr></table>', '<?xml version="1.0"?><a>1</a>', '[{"id":1}]']
   for (const page of pages) {

@@ -77,7 +77,7 @@ test('the same account id in another data centre is another account', async t =>
   t.deepEqual(outcomeOf(await operator('POST', '/staff/people', {account: {dc: 'mars', id}})), [400, 'INVALID'])
 })
 
-test('an email address alone, or an entry of an older version, makes nobody staff, and the API warns of such entries', async t => {
+test('an email address alone, or an entry of an older version, gives no staff access, and the API warns of such entries', async t => {
   const [email] = newCrmOrg('iris') as [string]
   const refused = await operator('POST', '/staff/people', {email})
   t.like(refused, {status: 409, body: {code: 'PERSON_AMBIGUOUS', people: []}})

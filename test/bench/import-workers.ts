@@ -14,7 +14,7 @@ const takenWithinMs = 30_000
 
 /**
  * Measures the gain from a second, third and fourth `imports` process: rows per second of four processes with one run in each of four orgs
- * ÷ those of one process with one run in one org. Each org has a CRM of its own, three slots and 200 ms per call, so a single run reaches
+ * ÷ those of one process with one run in one org. Each org has a separate CRM, three slots and 200 ms per call, so a single run reaches
  * at most 1,500 rows/s. It also measures one process that executes all four runs at once. Interleaved rounds have 10,000 rows per run. The
  * results are the medians of their ratios.
  */

@@ -35,7 +35,7 @@ const ours = worker(ourJob, {concurrency: slots}, async () => {
 })
 await ours.start(queue, {log, drain: new AbortController().signal} as WorkerDeps)
 
-// The settings are those of `openQueue` and `worker`. A slot that gets no notification of its own would wait for its polling interval after each job.
+// The settings are those of `openQueue` and `worker`. A slot without a notification would wait for its polling interval after each job.
 const bare = new PgBoss({connectionString: url, max: 4, useListenNotify: true, supervise: true, schedule: false})
 bare.on('error', err => log.warn({err}, 'bare queue'))
 await bare.start()

@@ -57,7 +57,7 @@ const mapCompanies = async (page: Page) => {
   await person.stepTo(page, 'Run')
 }
 
-/** Maps each column explicitly, whatever the proposals are. */
+/** Maps each column explicitly, regardless of the proposals. */
 const takeColumns = async (page: Page) => {
   const fields = {
     'Company name': 'Account_Name',

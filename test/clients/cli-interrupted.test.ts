@@ -56,7 +56,7 @@ test.serial('an upload whose process is killed is resumed by the same command, a
   t.regex(none.err, /There is no interrupted import of these files/)
 })
 
-test.serial('an upload whose connection breaks is resumed by itself', async t => {
+test.serial('an upload whose connection breaks is resumed automatically', async t => {
   const path = largeFile('B-')
   wire.stallAfter(3 * megabyte)
   const started = home.start(['import', path, '-t', 'Companies', '--watch', '--json'])

@@ -85,7 +85,7 @@ test('value maps of templates are pulled and pushed as files', async t => {
   const {run, read, edit, call, org, path} = await open()
   await run(['config', 'pull', 'crm'])
   const file = 'crm/templates/leads-marz.json'
-  const map = {values: [{from: 'Nobody', to: ''}], otherwise: 'keep'}
+  const map = {values: [{from: 'Unassigned', to: ''}], otherwise: 'keep'}
   edit(file, text => {
     const template = JSON.parse(text)
     Object.assign(template.flows[0].fields[0], map)

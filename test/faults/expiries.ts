@@ -14,7 +14,7 @@ type MakeTokenInput = {here: Here; stage: Stage; nowMs: number}
 /** `at` is the URL of the API to call. `aheadHours` is how far Postgres's clock is already advanced. */
 type PlayExpiriesInput = {at: string; aheadHours: number}
 
-/** Checks that expiries and due times follow Postgres's clock, whatever the clock of the process that reads them. */
+/** Checks that expiries and due times follow Postgres's clock, regardless of the clock of the process that reads them. */
 export const playExpiries = async (stage: Stage, here: Here, {at, aheadHours}: PlayExpiriesInput) => {
   const {world} = here
   const place = {here, stage, nowMs: (await world.hot.query('select lading_now() as now')).rows[0].now.getTime()}

@@ -16,7 +16,7 @@ export type OwnPostgres = {
   direct(): string
   /** Stops and starts Postgres again. SIGINT ends its connections and stops it cleanly; SIGQUIT stops it like a power failure. */
   restart(how: 'SIGINT' | 'SIGQUIT'): Promise<void>
-  /** Starts Postgres again if it has ended by itself, as a supervisor would. */
+  /** Starts Postgres again if it has ended unexpectedly, as a supervisor would. */
   start(): Promise<void>
 }
 

@@ -13,7 +13,7 @@ const storms = 40
 export const postgres: Scenario = {
   row: 'R5',
   fault: 'Postgres restarts, cleanly and as after a power failure, and all its connections are terminated repeatedly',
-  goal: '503 within 5 s, recovery by itself within 5 s, no process dies, no acknowledged write is lost',
+  goal: '503 within 5 s, automatic recovery within 5 s, no process dies, no acknowledged write is lost',
   async play(stage) {
     const own = await openOwnPostgres(stage)
     const here = await stage.open({workers: ['discovery'], environment: {...environment, DATABASE_URL: own.url}})

@@ -6,7 +6,7 @@ import {writeResults} from '../../shared/runs/results/results-csv.ts'
 import type {RowOutcome} from '../../shared/runs/results/row-result.ts'
 import {collect} from '../shared/files/chunks.ts'
 
-/** Files for spreadsheets: no cell is a formula, whatever its source. */
+/** Files for spreadsheets: no cell is a formula, regardless of its source. */
 const module = {apiName: 'Contacts', label: '=Contacts'}
 
 /** From public lists of payloads: each starts a formula in some spreadsheet program. */

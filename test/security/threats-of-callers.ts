@@ -168,7 +168,7 @@ export const ofCallers: Record<string, Threat> = {
     goal: 'no formula in downloaded files, and every cell unchanged except for an apostrophe',
     held: {
       'results: cells, names, records, errors': [['test/security/s08-formulas.test.ts', 'results contain no formula in cells']],
-      'whatever the cells': [['test/security/s08-formulas.test.ts', 'results contain no formula for any cells']],
+      'regardless of the cells': [['test/security/s08-formulas.test.ts', 'results contain no formula for any cells']],
       plans: [['test/security/s08-formulas.test.ts', 'a plan contains no formula']],
       'quotes by RFC 4180': [
         ['test/shared/runs/results/results-csv.test.ts', 'cells are quoted where necessary, and keep their line ends'],

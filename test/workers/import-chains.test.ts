@@ -228,7 +228,7 @@ test.serial('a retry is refused if the file or its reading changed, while change
   t.is((await ok(org.call('POST', `${path}/runs`, {retryOf: second.id}), 409)).code, 'SNAPSHOT_CHANGED')
 })
 
-test.serial('modules and flows keep their numbers through a chain, in whatever order a retry lists them', async t => {
+test.serial('modules and flows keep their numbers through a chain, even if a retry lists them in another order', async t => {
   const csv = accountRows(8, 'Or-')
   const contacts = {module: 'Contacts', fields: [{field: 'Last_Name', mode: 'column', source: 'number'}]}
   const {path, source} = await prepareImport(org, {csv, flow: accounts})

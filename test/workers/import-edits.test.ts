@@ -41,7 +41,7 @@ test.serial('a value that a person edited is kept and logged with its field, and
   const [sent] = here.crm.journal(updates)
   t.deepEqual(Object.keys(sent!.body.data[0]).sort(), ['Account_Name', 'id'])
   await assertAccounted(here, {org, ...ended, rows: 1})
-  // The edit stays, whatever the file says later, until the file agrees with it.
+  // The edit stays, regardless of later files, until the file agrees with it.
   t.like((await runImport(org, {csv: csvOf('A-1', 'Chur', 'Acme Ltd'), flow: keeping})).run, {
     keptEdits: 1,
     counts: {Accounts: {skipped: 1}},

@@ -121,7 +121,7 @@ test.serial('a lookup into an earlier flow of the import fails by default with t
   t.is((await ok(org.call('GET', stated.path), 200)).import.flows[1].fields[1].onNone, 'leave')
 })
 
-test.serial('a dry run finds the records that an earlier flow would make, whatever the flow matches by', async t => {
+test.serial('a dry run finds the records that an earlier flow would make, regardless of the match fields', async t => {
   const files = {companies: 'name,number\nPlanned Co,Ep-1\n', people: 'last,company\nPlanned,Planned Co\n'}
   const {path} = await prepareFiles(org, files, [companies(), contacts()])
   t.like((await run(path, {dryRun: true})).ended.counts, {Accounts: {planned: 1}, Contacts: {planned: 1, failed: 0}})

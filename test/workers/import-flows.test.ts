@@ -144,7 +144,7 @@ test.serial('the clear token clears a field; an empty cell leaves it unchanged, 
   t.like(order, {Status: null, Quantity: null, Order_Date: '2026-01-31', Short: null, Notes: 'note'})
 })
 
-test.serial('line N of the results is row N of the file, whatever the outcome of the row', async t => {
+test.serial('line N of the results is row N of the file, regardless of the outcome of the row', async t => {
   const csv = ordersCsv(Array.from({length: 1_200}, (_, n) => (n % 3 ? `Row,L-${n},Fresh,${n},,,` : `Row,L-${n},Fresh,many,,,`)))
   const {path, run} = await runImport(org, {csv, flow: orders})
   const lines = await resultsOf(path, run)

@@ -27,7 +27,7 @@ test.serial('a second flow of one file links each row to the record of the first
   t.deepEqual(linked, [account('Pa-1')?.id ?? account('pa-1').id, account('Pa-2').id, linked[0]])
 })
 
-test.serial('a parent in another file is found by an equal key, whatever its position', async t => {
+test.serial('a parent in another file is found by an equal key, regardless of its position', async t => {
   const files = {
     companies: 'name,number\nOne,Pb-1\nTwo,Pb-2\nTwo as well,Pb-2\n',
     people: 'last,mail,company\nOf two,two@b.example, Pb-2\nOf one,one@b.example,Pb-1\nOf none,none@b.example,\n',

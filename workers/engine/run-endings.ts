@@ -5,7 +5,7 @@ export class LeaseLost extends Error {
   override name = 'LeaseLost'
 }
 
-/** The run writes no more rows. Final. */
+/** The run has stopped writing rows. It never continues. */
 export class RunStopped extends Error {
   override name = 'RunStopped'
   readonly stop: RunStop

@@ -30,7 +30,7 @@ export const NewConnector = z
 
 type AddConnectorDeps = {db: Pool; config: Pick<Config, 'GENERIC_ORIGINS' | 'SECRETS_KEYS'>}
 
-/** Creates a generic connection. Each one counts as a CRM org of its own, with its own quota and concurrency. */
+/** Creates a generic connection. Each one counts as a separate CRM org, with a separate quota and concurrency. */
 export const addGeneric = (
   {db, config}: AddConnectorDeps,
   author: Author,

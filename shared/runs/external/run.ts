@@ -159,7 +159,8 @@ export const takeLease = async (tx: Tx, runCaller: RunCaller, runId: string): Pr
   return {leaseUntil: run.leaseUntil!, leaseSeconds}
 }
 
-const hasEnded = () => new Refusal('RUN_ENDED', 'This run has ended and accepts no more rows. Authorise another run', {written: false})
+const hasEnded = () =>
+  new Refusal('RUN_ENDED', 'The run has ended, so it does not accept further rows. Authorise another run', {written: false})
 
 type EndOptions = {
   outcome: string | null

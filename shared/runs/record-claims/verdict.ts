@@ -21,7 +21,7 @@ type JudgeRecordInput = {
   clockOffsetMs: number | null
   clockRange?: {lowMs: number; highMs: number} | null
   /**
-   * Whether the record's id is higher than that of an earlier record of the chain. If so, the record is younger, whatever the CRM's clock
+   * Whether the record's id is higher than that of an earlier record of the chain. If so, the record is younger, regardless of the CRM's clock
    * showed.
    */
   isYounger?: boolean

@@ -27,7 +27,7 @@ const itemsTogether = 500
 
 /**
  * Sorts items by an external merge sort. Sorted stretches are written as lines of JSON to an unnamed temporary file and merged when read
- * back. A small number of items never reaches the disk. Memory is limited to the chunk and the read buffers, whatever the number of items.
+ * back. A small number of items never reaches the disk. Memory is limited to the chunk and the read buffers, regardless of the number of items.
  */
 export const openRowSort = <T>({compare, sizeOf, chunkBytes = usualChunk, directory = tmpdir()}: Options<T>): RowSort<T> => {
   const stretches: SortedRun[] = []

@@ -15,7 +15,7 @@ test('replaying the changes between two registries gives the second one exactly'
   )
 })
 
-test('equal registries have no changes, whatever the order of keys', t => {
+test('equal registries have no changes, regardless of the order of keys', t => {
   fc.assert(
     fc.property(registry, one => {
       const turned = Object.fromEntries(Object.entries(one).toReversed()) as typeof one

@@ -19,7 +19,7 @@ test('Retry-After is read as seconds or as a date, and is never negative', t => 
   t.is(readRetryAfter(undefined, now), null)
 })
 
-test('a token answer is read by its body, whatever its status', t => {
+test('a token answer is read by its body, regardless of its status', t => {
   t.deepEqual(readRenewal({status: 200, json: {access_token: '1000.a', expires_in: 3600}}), {token: '1000.a', seconds: 3600})
   t.deepEqual(readRenewal({status: 200, json: {access_token: '1000.a', expires_in: 3_600_000}}), {token: '1000.a', seconds: 3600})
   t.deepEqual(readRenewal({status: 200, json: {access_token: '1000.a'}}), {token: '1000.a', seconds: 3600})

@@ -102,7 +102,7 @@ test('distinct values are counted exactly up to 1,000', t => {
   t.true(about! > 1000 && about! < 1100, `${about}`)
 })
 
-test('more than 1,000 distinct values are estimated, whatever their form and repetition', t => {
+test('more than 1,000 distinct values are estimated, regardless of their form and repetition', t => {
   for (const [size, of] of [
     [5_000, (n: number) => `${n}`],
     [50_000, (n: number) => `person${n}@example.org`],

@@ -55,7 +55,7 @@ test('a run started by an earlier build keeps reading every number as stored', a
   t.deepEqual(await cellsWith({share: {numbers: 'auto'}, zip: {numbers: 'auto'}}), ['25', '00501', '1234567', '12.345'])
 })
 
-test('a header is read as stored, whatever its format', async t => {
+test('a header is read as stored, regardless of its format', async t => {
   t.deepEqual((await readRows(t, [[{v: '0.1', s: 1}], ['x']], {formats})).columns, ['0.1'])
 })
 

@@ -37,7 +37,7 @@ export type CreditLedger = {
   header: () => number | null
   /** Changes add-ons, the quota, or the credits used elsewhere. */
   change: (to: {allowance?: number | null; addOn?: number; used?: number}) => void
-  /** Allows no call until that time, whatever the ledger has. */
+  /** Allows no call until that time, regardless of the ledger. */
   exhaustUntil: (at: number | null) => void
   entries: () => {at: number; credits: number}[]
   restore: (entries: {at: number; credits: number}[]) => void

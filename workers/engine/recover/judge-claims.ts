@@ -22,7 +22,7 @@ export type AnsweredBatch = {batches: number[]; made: Claim[]}
 /**
  * Decides whether a row with an unanswered create may claim the record that the CRM names as its duplicate. This connection's user must
  * have created the record since the chain began. No other row of any run at the CRM org may hold it. `later`: a create of another run,
- * still in flight, may have made it. A record that holds the row's idempotency value is the row's, whatever its creator and creation time.
+ * still in flight, may have made it. A record that holds the row's idempotency value is the row's, regardless of its creator and creation time.
  * The batch is published as answered first, so that two runs never wait for each other here. Source: specification, entry 2.
  */
 export const judgeClaims = async (

@@ -80,7 +80,7 @@ export const ValueMapEditor = (props: EditorProps) => {
 
 type OneProps = EditorProps & {one: ShownValue; set: (to: string | null) => void}
 
-/** A select cannot have an empty value beside "No entry", so a blank stands for an empty target. */
+/** The option for an empty target. It is a blank, because the empty value already means "No entry". */
 const blank = ' '
 const booleans = [
   {value: 'true', label: 'Yes (true)'},

@@ -41,7 +41,7 @@ test('different values have different keys', t => {
     t.notDeepEqual(matchKeyOf([one], [{apiName: 'F', type}]), matchKeyOf([other], [{apiName: 'F', type}]))
 })
 
-test('one moment has one key, whatever its offset', t => {
+test('one moment has one key, regardless of its offset', t => {
   const key = (text: string) => matchKeyOf([text], [{apiName: 'F', type: 'datetime'}])
   t.deepEqual(key('2026-01-01T10:00:00+00:00'), key('2026-01-01T12:00:00+02:00'))
   t.notDeepEqual(key('2026-01-01T10:00:00+00:00'), key('2026-01-01T10:00:00+02:00'))

@@ -38,7 +38,7 @@ test('a value without an entry is kept or counts as blank, as the mapping says',
   t.deepEqual(mapped(7, {otherwise: 'keep'}), {value: 7, isUnmapped: true}, 'a result of an expression keeps its type')
 })
 
-test('what a picklist or a boolean field takes by itself needs no entry', t => {
+test('options of a picklist and words of a boolean field need no entry', t => {
   t.deepEqual(mapped('sold', {otherwise: 'fail'}, {type: 'picklist', picklist}), {value: 'sold'})
   t.deepEqual(mapped('Old', {otherwise: 'fail'}, {type: 'picklist', picklist}), {value: 'Old', isUnmapped: true})
   t.deepEqual(mapped('no', {otherwise: 'empty'}, {type: 'boolean'}), {value: 'no'})

@@ -52,7 +52,7 @@ test('a CRM clock changed during the chain leaves records of the range unclear',
   t.deepEqual(judgeIn(-3600), refused('earlier'))
 })
 
-test('a record with a higher id than one of the chain is younger, whatever its time', t => {
+test('a record with a higher id than one of the chain is younger, regardless of its time', t => {
   const asked = {record: made(-3600), crmUser: 'ana', chainStartMs: at(0) + 900, clockOffsetMs: 0}
   t.deepEqual(judgeRecord({...asked, isYounger: true}), refused('unclear'))
   t.deepEqual(judgeRecord({...asked, isYounger: false}), refused('earlier'))

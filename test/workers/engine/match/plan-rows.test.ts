@@ -11,7 +11,7 @@ const plan = (one: ImportRow, compiled: Parameters<typeof planRow>[1], ours: str
 
 const flow = (onOne: 'update' | 'skip' | 'create', onMany: 'ask' | 'first' | 'skip' = 'ask') => ({onOne, onMany})
 
-test('a row that matches no record is created, whatever the flow does with matches', t => {
+test('a row that matches no record is created, under every rule for matches', t => {
   for (const onOne of ['update', 'skip', 'create'] as const) t.deepEqual(plan(row(1), flow(onOne), []), {do: 'create'})
 })
 
