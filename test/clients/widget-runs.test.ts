@@ -51,7 +51,7 @@ const group = (more: Partial<Group>): Group => ({
     code: null,
     field: null,
   },
-  ...{fieldLabel: null, rows: 1, firstRow: 1, message: null},
+  ...{fieldLabel: null, linkEmpty: false, rows: 1, firstRow: 1, message: null},
   ...more,
 })
 
@@ -216,6 +216,9 @@ test('result filters are read from the address, and lists offer the existing cho
   t.deepEqual(action, [])
   t.is(sourceWith([...groups, group({source: 'src_2', outcome: 'refused'})], filter), 'src_2')
   t.is(sourceWith(groups, filter), undefined)
+  const keptEdit = group({phase: 'edit', outcome: 'skipped', code: 'KEPT_EDIT', field: 'City'})
+  const emptyLink = group({source: 'src_2', phase: 'lookup', outcome: 'lookup', code: 'LOOKUP_NONE', field: 'Owner', linkEmpty: true})
+  t.is(sourceWith([keptEdit, emptyLink], {linkEmpty: 'true'}), 'src_2', 'a kept edit is no empty link')
   t.is(sayOutcome('failed,refused'), 'Failed or Refused')
 })
 

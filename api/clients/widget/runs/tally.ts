@@ -77,13 +77,15 @@ export type Group = {
   code: string | null
   field: string | null
   fieldLabel: string | null
+  /** Whether the rows were written without the link in `field`. */
+  linkEmpty: boolean
   rows: number
   firstRow: number
   message: string | null
 }
 
-const nameOf = ({source, module, phase, outcome, action, code, field}: Group) =>
-  JSON.stringify([source, module, phase, outcome, action, code, field])
+const nameOf = ({source, module, phase, outcome, action, code, field, linkEmpty}: Group) =>
+  JSON.stringify([source, module, phase, outcome, action, code, field, linkEmpty])
 
 /** Merges groups of several pages or files, and sorts them by size, largest first. */
 export const mergeGroups = (before: Group[], more: Group[]): Group[] => {
