@@ -38,6 +38,8 @@ test('every row of a run is counted over all modules, and rows that a stopped ru
 test('a retry processes rows without a record and rows that were not reached', t => {
   const counts = {Accounts: {created: 5, inherited: 2, failed: 1, refused: 1, unanswered: 1, skipped: 1, filtered: 3}}
   t.is(leftOf({counts, progress: progress(14, 16)}), 6)
+  const settled = {Accounts: {updated: 1, skipped: 9}}
+  t.is(leftOf({counts: settled, progress: progress(10, 10), unchanged: 4, keptRows: 5}), 0, 'unchanged and kept rows are done')
 })
 
 const group = (more: Partial<Group>): Group => ({
