@@ -99,6 +99,10 @@ export const mergeGroups = (before: Group[], more: Group[]): Group[] => {
 
 const problems = new Set(['failed', 'refused', 'unanswered'])
 
+/** Returns how many written records lack their tags, because the CRM refused them or did not answer. */
+export const missingTagsOf = (groups: readonly Group[]): number =>
+  groups.reduce((sum, {phase, outcome, rows}) => sum + (phase === 'tag' && problems.has(outcome) ? rows : 0), 0)
+
 /** Returns the reasons why rows were not written, most frequent first. A skipped row with a code counts too: it waits for an answer, or a rule refused it. */
 export const reasonsOf = (groups: Group[]): Group[] =>
   groups
