@@ -2,7 +2,6 @@ import test from 'ava'
 import {answersOf, askersOf, chosenOf, fieldsOf, isSame, type Question, sayRows, sayValue} from '../../api/clients/widget/runs/answering.ts'
 import {nameFile} from '../../api/clients/widget/runs/file-name.ts'
 import {addSample, etaOf, rateOf, type Sample, sampleOf, stack} from '../../api/clients/widget/runs/rate.ts'
-import {openOf, sayRetry} from '../../api/clients/widget/runs/retry-words.ts'
 import {codeBeside, type Entry, linesOf, whyOfEntry} from '../../api/clients/widget/runs/row.ts'
 import {choicesIn, filterIn, sayOutcome, sourceWith} from '../../api/clients/widget/runs/rows-query.ts'
 import {chainsOf, kindOf, type Run, sayRange, sayState, withEvent} from '../../api/clients/widget/runs/run.ts'
@@ -56,17 +55,6 @@ const group = (more: Partial<Group>): Group => ({
   },
   ...{fieldLabel: null, linkEmpty: false, rows: 1, firstRow: 1, message: null},
   ...more,
-})
-
-test('a retry says apart what it writes, which links it fills and which tags it adds', t => {
-  t.like(sayRetry({left: 2, links: 3, tags: 0}), {button: 'Retry 2 rows', action: 'Write up to 2 rows'})
-  t.regex(sayRetry({left: 2, links: 3, tags: 0}).effect, /up to 2 rows\..*up to 3 links/)
-  t.like(sayRetry({left: 0, links: 1, tags: 4}), {button: 'Fill 1 link', action: 'Fill up to 1 link'})
-  t.like(sayRetry({left: 0, links: 0, tags: 4}), {button: 'Tag 4 records', action: 'Tag 4 records'})
-  t.is(sayRetry({left: 0, links: 0, tags: 0}).button, 'Retry the run', 'a stopped run without open rows')
-  const ended = run({counts: {Accounts: {created: 5}}, progress: progress(5, 5)})
-  const tagged = (outcome: string) => group({phase: 'tag', outcome, rows: 2})
-  t.deepEqual(openOf(ended, [tagged('updated'), tagged('refused'), tagged('unanswered')]), {left: 0, links: 0, tags: 4})
 })
 
 test('groups of several pages are added up, and keep their first row and its message', t => {
