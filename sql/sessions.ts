@@ -66,6 +66,11 @@ const SignIn = z.object({
   expiresAt: z.string(),
 })
 
+/** Finds the person of a session, except of a staff view. Returns null if the session has ended. */
+export const findSessionPerson = (db: Db, id: string) =>
+  db.maybeOneFirst(sql.type(z.object({person: z.string()}))`
+    select person_id as person from sessions where id = ${id} and staff_view is null`)
+
 type SessionRef = {person: string; session: string}
 
 /** Lists a person's sign-ins that still have a valid session, newest first. Each is described by its newest session. */
