@@ -34,6 +34,7 @@ import notices from './routes/notices.ts'
 import oauth from './routes/oauth.ts'
 import orgRuns from './routes/org-runs.ts'
 import orgs from './routes/orgs.ts'
+import ownOrgs from './routes/own-orgs.ts'
 import questions from './routes/questions.ts'
 import takes from './routes/record-claims.ts'
 import recordWrites from './routes/record-writes.ts'
@@ -70,6 +71,7 @@ export const routes: Route[] = [
   ...cliLogin,
   ...connection,
   ...orgs,
+  ...ownOrgs,
   ...members,
   ...invitations,
   ...tokens,

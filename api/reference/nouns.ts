@@ -14,6 +14,8 @@ export const orgNouns: Noun[] = [
       endSignIn: 'GET /auth/zoho/callback',
       refreshSession: 'POST /auth/session/refresh',
       endSession: 'DELETE /auth/session',
+      listOwnOrgs: 'GET /auth/orgs',
+      switchOrg: 'PUT /auth/session/org',
       listSignIns: 'GET /auth/sessions',
       endOtherSignIns: 'DELETE /auth/sessions',
       readMe: 'GET /auth/me',

@@ -15,15 +15,15 @@ export const sessionHours = 8
 /** A sign-in ends after this time, however often its session is refreshed. */
 const signInDays = 30
 
-type NewSession = {person: string; org: string | null; role: Role | null; device?: Device | undefined}
+type NewSession = {person: string; org: string | null; role: Role | null; device?: Device | undefined; home?: string | null}
 
 /** Creates a session and a signed token with its id. `role` limits the session's rights until the session is refreshed. */
 export const openSession = async (
   db: Db,
   config: Pick<Config, 'SESSION_KEYS'>,
-  {person, org, role, device}: NewSession,
+  {person, org, role, device, home}: NewSession,
 ): Promise<string> => {
-  const session = await insertSession(db, {id: newId('ses'), person, org, role, hours: sessionHours, device})
+  const session = await insertSession(db, {id: newId('ses'), person, org, role, hours: sessionHours, device, home})
   return signId(config.SESSION_KEYS, 'session', session)
 }
 

@@ -110,7 +110,8 @@ export const completeSignIn = async (deps: SignInDeps, returned: SignInReturn): 
   const signedIn = await dropInactive(deps, await admit(deps, {visit, hosts, consent, identity}), returned.signal)
   if (identity.lacksApiAccess && signedIn.org === null && !signedIn.isStaff) await assertInvited(db, identity)
   if (visit.purpose === 'grant') return {request: await openRequest(db, visit, {...signedIn, browser: returned.browser!})}
-  const token = await openSession(db, config, {...signedIn, device: returned.device})
+  const home = signedIn.isGuest ? null : signedIn.org
+  const token = await openSession(db, config, {...signedIn, home, device: returned.device})
   if (!visit.keepsCookie) return {origin: visit.returnOrigin, message: {type: 'lading:session', token}, cookie: null}
   if (returned.former !== null) await endReplaced(db, config, returned.former)
   const missingScopes = visit.connects ? listMissingScopes(consent) : []

@@ -32,6 +32,8 @@ export const rows: Record<string, Row> = {
   'GET /cli': everybody,
   'POST /auth/session/refresh': {who: 'operator', effect: 'write', person: true, anyOrg: true},
   'DELETE /auth/session': {who: 'operator', effect: 'write', person: true, anyOrg: true},
+  'GET /auth/orgs': {who: 'operator', effect: 'read', person: true, anyOrg: true},
+  'PUT /auth/session/org': {who: 'operator', effect: 'write', person: true, anyOrg: true},
   'GET /auth/sessions': {who: 'operator', effect: 'read', person: true, anyOrg: true},
   'DELETE /auth/sessions': {who: 'operator', effect: 'write', person: true, anyOrg: true},
   'GET /.well-known/oauth-protected-resource': everybody,
