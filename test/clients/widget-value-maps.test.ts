@@ -1,5 +1,13 @@
 import test from 'ava'
-import {addSuggestions, entriesOf, listShown, positionOf, putEntry, withEntries} from '../../api/clients/widget/imports/value-entries.ts'
+import {
+  addSuggestions,
+  columnAsItIs,
+  entriesOf,
+  listShown,
+  positionOf,
+  putEntry,
+  withEntries,
+} from '../../api/clients/widget/imports/value-entries.ts'
 
 test('the editor of a value map lists values that need an entry, and changes one entry at a time', t => {
   const values = [
@@ -26,4 +34,12 @@ test('the editor of a value map lists values that need an entry, and changes one
   const before = {field: 'Tier', mode: 'column' as const, picklist: 'map' as const, map: {gold: 'Gold'}}
   t.deepEqual(entriesOf(before), [{from: 'gold', to: 'Gold'}])
   t.deepEqual(withEntries(before, entries), {values: entries, map: null, picklist: null, otherwise: null})
+})
+
+test('a question shows a cell only if the mapping writes it as it is', t => {
+  const mapping = {field: 'Tier', mode: 'column', source: 'tier'} as const
+  t.is(columnAsItIs(mapping), 'tier')
+  for (const changed of [{transform: 'x'}, {values: [{from: 'a', to: 'b'}]}, {mode: 'search' as const}, {mode: 'expression' as const}])
+    t.is(columnAsItIs({...mapping, ...changed}), null, JSON.stringify(changed))
+  t.is(columnAsItIs(undefined), null)
 })

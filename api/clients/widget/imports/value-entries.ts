@@ -11,6 +11,10 @@ export type ShownValue = {from: string; to: string | null; count: number | null;
 export const entriesOf = ({values, picklist, map}: Mapping): ValueEntry[] | null =>
   values ?? (picklist === 'map' ? Object.entries(map ?? {}).map(([from, to]) => ({from, to})) : null)
 
+/** Returns the column whose cells the mapping writes as they are. Null if an expression, a value map or a lookup changes them. */
+export const columnAsItIs = (mapping: Mapping | undefined): string | null =>
+  mapping?.mode === 'column' && !mapping.transform && entriesOf(mapping) === null ? (mapping.source ?? null) : null
+
 /** Returns the change of a mapping that gives it these entries. Null removes the value map. */
 export const withEntries = ({picklist, otherwise}: Mapping, entries: ValueEntry[] | null): Partial<Mapping> => ({
   values: entries,
