@@ -1,8 +1,10 @@
 import test from 'ava'
 import {
+  addEntry,
   addSuggestions,
   columnAsItIs,
   entriesOf,
+  limitShown,
   listShown,
   positionOf,
   putEntry,
@@ -34,6 +36,25 @@ test('the editor of a value map lists values that need an entry, and changes one
   const before = {field: 'Tier', mode: 'column' as const, picklist: 'map' as const, map: {gold: 'Gold'}}
   t.deepEqual(entriesOf(before), [{from: 'gold', to: 'Gold'}])
   t.deepEqual(withEntries(before, entries), {values: entries, map: null, picklist: null, otherwise: null})
+})
+
+test('every value with an entry is shown, and adding it again keeps its entry', t => {
+  const values = Array.from({length: 9}, (_, n) => ({value: `v${n}`, count: 9 - n, option: false, suggestion: null}))
+  const entries = [{from: 'V8', to: 'Kept'}]
+  const {shown, isCut} = limitShown(listShown(entries, values), 3)
+  t.deepEqual(
+    shown.map(({from, to}) => [from, to]),
+    [
+      ['v0', null],
+      ['v1', null],
+      ['v2', null],
+      ['v8', 'Kept'],
+    ],
+  )
+  t.true(isCut)
+  t.false(limitShown(listShown(entries, values), 8).isCut)
+  t.deepEqual(addEntry(entries, ' v8 '), entries)
+  t.deepEqual(addEntry(entries, 'new'), [...entries, {from: 'new', to: ''}])
 })
 
 test('a question shows a cell only if the mapping writes it as it is', t => {
