@@ -68,6 +68,7 @@ export const orgNouns: Noun[] = [
       removeSource: 'DELETE /orgs/:org/imports/:id/sources/:source',
       readSourceRows: 'GET /orgs/:org/imports/:id/sources/:source/rows',
       readColumnValues: 'GET /orgs/:org/imports/:id/sources/:source/columns/:column/values',
+      editCells: 'PATCH /orgs/:org/imports/:id/sources/:source/cells',
       beginUpload: 'POST /orgs/:org/imports/:id/uploads',
       listUploads: 'GET /orgs/:org/imports/:id/uploads',
       readUpload: 'GET /orgs/:org/imports/:id/uploads/:upload',

@@ -140,6 +140,7 @@ export const rows: Record<string, Row> = {
   'POST /orgs/:org/imports/:id/sources': write('operator'),
   'GET /orgs/:org/imports/:id/sources/:source': read('operator'),
   'PATCH /orgs/:org/imports/:id/sources/:source': write('operator'),
+  'PATCH /orgs/:org/imports/:id/sources/:source/cells': write('operator'),
   'DELETE /orgs/:org/imports/:id/sources/:source': write('operator'),
   'GET /orgs/:org/imports/:id/sources/:source/rows': read('operator'),
   'GET /orgs/:org/imports/:id/sources/:source/columns/:column/values': read('operator'),

@@ -1,4 +1,5 @@
 import {bounded, type TextPiece} from '../../files/bounded.ts'
+import type {FileRow} from '../../files/row.ts'
 import {resolveReader, sampleBytes} from '../../files/text/sniff.ts'
 import {guardCell} from './formula-guard.ts'
 import {reasonColumns} from './reason-columns.ts'
@@ -12,7 +13,7 @@ type FailedInput = Omit<ResultsInput, 'part' | 'onNext'> & {delimiter: string}
 const delimiters = [',', ';', '\t', '|']
 
 /**
- * Writes the failed rows with their cells as read, in a CSV file that can be corrected and imported again. It has the delimiter of the file,
+ * Writes the failed rows with their cells as read or edited, in a CSV file that can be corrected and imported again. It has the delimiter of the file,
  * and begins with `reasonColumns`, which an import leaves out. `guardCell` puts an apostrophe before a cell that would start a formula, and
  * the import removes it. If a create of a row was never answered in a run of the chain, the row is left out, because a new import could
  * create it twice.
@@ -34,11 +35,14 @@ async function* piecesOf(
     const failed = chunk.filter(isFailed)
     const lines = failed.map(({row, outcome}) => {
       const {error} = resultOf(outcome!, modules)
-      return lineOf([String(row.rowNumber), error, ...(row.read ?? row.cells)], delimiter)
+      return lineOf([String(row.rowNumber), error, ...correctedCells(row)], delimiter)
     })
     if (lines.length) yield {rows: lines.length, text: lines.join('')}
   }
 }
+
+/** Returns the cells as read, with the edits of a person, so that a correction is not made twice. */
+const correctedCells = ({cells, read = cells, edited = {}}: FileRow) => read.map((cell, at) => edited[at] ?? cell)
 
 const isFailed = ({outcome}: JoinedRow) =>
   outcome !== undefined && resultOf(outcome, []).result === 'Failed' && !outcome.entries.some(isMaybeThere)
