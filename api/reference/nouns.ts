@@ -98,6 +98,7 @@ export const orgNouns: Noun[] = [
       readImportRunRows: 'GET /orgs/:org/imports/:id/runs/:run/rows',
       tallyImportRunRows: 'GET /orgs/:org/imports/:id/runs/:run/rows/tally',
       readImportRunRowLog: 'GET /orgs/:org/imports/:id/runs/:run/rows/log',
+      correctImportRun: 'POST /orgs/:org/imports/:id/runs/:run/corrections',
       readQuestions: 'GET /orgs/:org/imports/:id/runs/:run/questions',
       answerQuestions: 'POST /orgs/:org/imports/:id/runs/:run/questions',
       downloadResults: 'GET /orgs/:org/imports/:id/results.csv',
