@@ -96,6 +96,7 @@ export const orgNouns: Noun[] = [
       followImportRun: 'GET /orgs/:org/imports/:id/runs/:run/events',
       readImportRunLog: 'GET /orgs/:org/imports/:id/runs/:run/records',
       readImportRunRows: 'GET /orgs/:org/imports/:id/runs/:run/rows',
+      readImportRunRowCells: 'GET /orgs/:org/imports/:id/runs/:run/rows/cells',
       tallyImportRunRows: 'GET /orgs/:org/imports/:id/runs/:run/rows/tally',
       readImportRunRowLog: 'GET /orgs/:org/imports/:id/runs/:run/rows/log',
       correctImportRun: 'POST /orgs/:org/imports/:id/runs/:run/corrections',

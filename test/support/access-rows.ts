@@ -170,6 +170,7 @@ export const rows: Record<string, Row> = {
   'GET /orgs/:org/imports/:id/runs/:run/records': read('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/rows': read('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/rows/tally': read('operator'),
+  'GET /orgs/:org/imports/:id/runs/:run/rows/cells': read('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/rows/log': read('operator'),
   'POST /orgs/:org/imports/:id/runs/:run/corrections': write('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/events': read('operator'),

@@ -4,6 +4,7 @@ import {readColumnValues} from '../../mapping/values/column-values.ts'
 import {findCorrections} from '../../runs/corrections/find-corrections.ts'
 import {failedRows, resultRows} from '../../runs/results/result-rows.ts'
 import type {RowOutcome} from '../../runs/results/row-result.ts'
+import {readRowCells} from '../../runs/row-cells.ts'
 import type {NewFile} from '../new-file.ts'
 import {applyChanges} from '../sources/changes.ts'
 import {describeEvidence, type FileFacts} from '../sources/describe.ts'
@@ -19,6 +20,7 @@ const tasks = {
   preview: previewRows,
   values: readColumnValues,
   corrections: findCorrections,
+  cells: readRowCells,
   describe: async (_: FileDeps, facts: FileFacts) => describeEvidence(facts),
   propose: async (_: FileDeps, request: MapRequest) => mapInSlices(request),
   likeness: async (_: FileDeps, request: Omit<MapRequest, 'accepted'>) => likeness(request),

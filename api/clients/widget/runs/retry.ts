@@ -42,7 +42,7 @@ const WhatRetryDoes = ({run}: {run: Run}) => {
       ${unanswered > 0 && html`<li>${plural(unanswered, 'row')} without an answer ${unanswered === 1 ? 'is' : 'are'} searched in the CRM first, so that no record is created twice.</li>`}
       ${emptyLinksOf(run) > 0 && html`<li>${plural(emptyLinksOf(run), 'empty link')} ${emptyLinksOf(run) === 1 ? 'is' : 'are'} filled if the linked record exists by then.</li>`}
       ${run.questions > 0 && html`<li>Your answers to questions are applied.</li>`}
-      <li>You may have changed mapping, cleaning and filters since, but not the file or its options.</li>
+      <li>Corrected cells and changes of the mapping since then are used. The file itself and its options must be the same.</li>
     </ul>
   `
 }
