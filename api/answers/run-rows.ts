@@ -27,6 +27,8 @@ const Change = Answer({
   new: z.string().describe('The new value'),
 })
 
+const linkEmpty = z.boolean().describe('True: the row was written without the link in this field')
+
 const Entry = Answer({
   ...ended,
   flowId: z.string().nullable().describe('The flow. Null: no longer known'),
@@ -34,7 +36,7 @@ const Entry = Answer({
   recordUrl: z.string().nullable().describe("The record's page at the CRM. Null: no record, or its page is not known"),
   message: z.string().nullable().describe('The reason, in words. Null: none'),
   mayExistTwice: z.boolean().describe('True: a create of the row was unanswered, so its record may exist twice'),
-  linkEmpty: z.boolean().describe('True: the row was written without the link in this field'),
+  linkEmpty,
   changes: z
     .array(Change)
     .nullable()
@@ -91,6 +93,7 @@ export const RunTally = Answer({
     .array(
       Answer({
         ...ended,
+        linkEmpty,
         rows: Count('Number of rows'),
         firstRow: z.int().positive().describe('The number of the first of them'),
         message: z.string().nullable().describe('The message of the first. Null: none'),
