@@ -13,6 +13,7 @@ import columnValues from './routes/column-values.ts'
 import connection from './routes/connection.ts'
 import connectors from './routes/connectors.ts'
 import conversations from './routes/conversations.ts'
+import corrections from './routes/corrections.ts'
 import credits from './routes/crm-quota.ts'
 import discovery from './routes/discovery.ts'
 import doctor from './routes/doctor.ts'
@@ -111,6 +112,7 @@ export const routes: Route[] = [
   ...runRows,
   ...runHistory,
   ...runRecords,
+  ...corrections,
   ...runEvents,
   ...orgRuns,
   ...outsideRuns,
