@@ -161,7 +161,8 @@ export type RecordOptions = {automations?: boolean | Automation[]; layout?: stri
  */
 export type WriteAnswer = {results: RecordAnswer[]; clockOffsetMs: number | null; whole?: CrmError | null}
 export type RecordAnswer =
-  | {ok: true; recordId: string}
+  /** `modifiedAt`: the record's `Modified_Time` after the write, if the CRM says it. */
+  | {ok: true; recordId: string; modifiedAt?: string | null}
   /**
    * The CRM refused the record or did not answer. `duplicateOf`: the one record that every DUPLICATE_DATA names, if no other record can hold the
    * value.

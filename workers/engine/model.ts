@@ -34,8 +34,13 @@ export type ImportRow = {
   matches: string[]
   /** The ids of matching records that held every value of the payload when they were read. */
   unchanged?: string[]
-  /** The matching records as they were read. Only rows of flows that keep edits have them, until the row waits for a row lock. */
+  /**
+   * The matching records as they were read. Only rows of flows that keep edits, and of runs that store before images, have them, until the
+   * row waits for a row lock.
+   */
   known?: CrmRecord[] | undefined
+  /** Whether `known` was read by id when the row was planned, so that it is not old. */
+  isKnownById?: boolean
   /** Values that the record held already. They were left out of the payload. */
   confirmed?: Record<string, unknown>
   /** Fields that were left out of the payload, because a person edited them. They are logged with the row's next entry. */
@@ -151,6 +156,8 @@ export type CompiledFlow = {
   onMany: 'ask' | 'first' | 'skip'
   /** The fields that are read with each matched record, so that unchanged records are skipped. If null, each update is sent. */
   comparedFields: FlowField[] | null
+  /** The fields that are read with each matched record besides, because a run that stores before images needs their values. */
+  imageFields?: FlowField[]
   parent?: ParentLink | null
   /** What happens to values that people edited. Null: they are overwritten. */
   edits?: EditRules | null

@@ -20,6 +20,7 @@ import {indexParents} from './compose/parent-index.ts'
 import type {Context, LedgerContext, OfflineContext} from './context.ts'
 import {openValueStore} from './dry-run/plan-values.ts'
 import {openMarks} from './edits/record-marks.ts'
+import {openImageStore} from './images/before-images.ts'
 import {runPass} from './pass.ts'
 import {compilePatchPlan} from './patch/build-patches.ts'
 import {runPatchPass} from './patch/patch-pass.ts'
@@ -177,6 +178,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     expressions,
     lookups: openLookups(),
     values: openValueStore(offline),
+    images: await openImageStore(offline),
     refusedSingles: {count: 0},
     crmClock: openCrmClock(offline),
     lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head)),

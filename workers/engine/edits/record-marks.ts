@@ -15,6 +15,8 @@ export type WrittenValues = {
   held(field: string, form: string): boolean | null
   /** Whether these packed marks are stored, and no other marks of their fields. */
   includes(marks: Buffer): boolean
+  /** The marks as they are stored. */
+  packed: Buffer
 }
 
 /** The marks of one module's records. A mark is a keyed digest, so no value can be read from it. */
@@ -73,7 +75,7 @@ const openModuleMarks = async (
             unpack(fresh)
               .entries()
               .every(([no, given]) => digests.get(no)?.join() === given.join())
-          return [recordId, {days, held, includes}]
+          return [recordId, {days, held, includes, packed: marks}]
         }),
       )
     },
