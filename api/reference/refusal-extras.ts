@@ -123,7 +123,7 @@ export const extras = {
   orgs: of(['LAST_OWNER'], z.array(Answer(named('org'))), 'the orgs they are the only owner of'),
   firing: of(['IMPORT_RUNNING'], Id('fir', 'The firing'), 'the active firing'),
   runId: of(['IMPORT_RUNNING'], Id('run', 'The run').nullable(), 'its run. Null: none yet'),
-  run: of(['RUN_RETRIED'], Id('run', 'The run'), 'the run that retried it'),
+  run: of(['RUN_RETRIED', 'RUN_UNDONE', 'UNDO_DONE'], Id('run', 'The run'), 'the run that retried or undid it'),
   flow: of(['SNAPSHOT_CHANGED'], z.string(), 'the flow that differs'),
   stop: of(['RUN_STOPPED'], Stop, 'why it was stopped'),
   stands: of(['NO_CHANGE', 'CHANGE_INCOMPLETE'], Stands.nullable(), 'the current subscription. Null: not known'),

@@ -1,2 +1,2 @@
 -- Whether runs of the org store before images, so that they can be undone.
-alter table org_settings add column undo text not null default 'on' check (undo in ('on', 'off'));
+alter table org_settings add column undo boolean not null default true;

@@ -16,11 +16,11 @@ import type {CompiledSubformFlow} from './subform/record-order.ts'
 
 /**
  * Operation codes as the ledger stores them. `again`: the row is to be planned again. `replace`: a subform row, written with all other rows
- * of its parent. `tag`: a written record gets the tags of its flow.
+ * of its parent. `tag`: a written record gets the tags of its flow. `delete`, `undelete`: an undo deletes a record, or takes it out of the recycle bin.
  */
-export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4, tag: 5} as const
+export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4, tag: 5, delete: 6, undelete: 7} as const
 export type StepKind = 'create' | 'update'
-export type BatchKind = StepKind | 'replace'
+export type BatchKind = StepKind | 'replace' | 'delete' | 'undelete'
 
 /** A row in the row pipeline of one flow. It is in memory only while it is inside the window. */
 export type ImportRow = {
@@ -176,6 +176,8 @@ export type CompiledFlow = {
   patchPlan?: PatchPlan
   /** The tags that a tag pass adds. Only the compiled flow of a tag pass has them. */
   tags?: string[]
+  /** The answers to the writes of an undo are judged in their own way. */
+  judge?: 'undo'
   /** What the CRM does besides storing the values. */
   options?: RecordOptions
   /** The flow's layout, with the fields that a create must fill. */

@@ -227,10 +227,11 @@ const replanRows = async (pipeline: RowPipeline, rows: ImportRow[]) => {
 }
 
 /** Adds an update. It waits until the CRM can no longer execute another row's unanswered update of the same record. */
-const addUpdate = (pipeline: RowPipeline, op: Op) => {
+const addUpdate = (pipeline: RowPipeline, op: Op): void => {
   const waitMs = pipeline.ctx.run.dryRun ? 0 : pipeline.ctx.lateUpdates.waitMs(op.target!, op.row.key)
   const addLater = () => waitInPipeline(pipeline, waitMs).then(() => addUpdate(pipeline, op))
-  return waitMs === 0 ? addToBatch(pipeline, 'update', op) : trackWork(pipeline, addLater())
+  if (waitMs === 0) addToBatch(pipeline, 'update', op)
+  else trackWork(pipeline, addLater())
 }
 
 const waitInPipeline = (pipeline: RowPipeline, ms: number) =>

@@ -39,6 +39,7 @@ import {openSettler} from './settle/settler.ts'
 import {isSubform} from './subform/record-order.ts'
 import {runSubformPass} from './subform/subform-pass.ts'
 import {compileTagFlow, runTagPass} from './tag/tag-pass.ts'
+import {runUndo} from './undo/undo-run.ts'
 
 /**
  * The result of an execution. `ended`: nothing is left to do. `held`: another owner has the run. `released`: the run continues later, in
@@ -184,6 +185,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head)),
   }
   try {
+    if (run.undoOf !== null) return await runUndo(ctx)
     await indexParents(ctx, compiledFlows)
     await openMarks(ctx, compiledFlows)
     const cursors = await listCursors(db, run.no)

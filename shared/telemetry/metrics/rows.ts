@@ -20,6 +20,6 @@ export const rowsSettled = (counts: readonly number[]): void => {
   for (const [no, count] of sums) settled.inc({outcome: OUTCOMES[no] ?? (isUnchangedAt(no) ? 'unchanged' : 'filtered')}, count)
 }
 
-export const batchSent = (kind: 'create' | 'update' | 'replace' | 'patch' | 'tag' | 'outside'): void => batches.inc({kind})
+export const batchSent = (kind: 'create' | 'update' | 'replace' | 'patch' | 'tag' | 'delete' | 'undelete' | 'outside'): void => batches.inc({kind})
 
 export const runEnded = (reason: string): void => ended.inc({reason})
