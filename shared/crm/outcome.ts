@@ -6,8 +6,8 @@ import {asObject, type CrmProblem, codeOf, errorsOf} from './error.ts'
 export type CrmCallOutcome = CrmResponse | NoResponse | {problem: CrmProblem} | ThrottledRenewal
 /** The CRM throttles the renewal of the access token. The call can be repeated after `retryAfterMs`. */
 export type ThrottledRenewal = {problem: CrmProblem; retryAfterMs: number}
-/** The records of a write. `ids`: of an update, whose answers must name them in the same order. */
-export type SentRecords = {count: number; ids?: string[]}
+/** The records of a write. `ids`: of an update, whose answers must name them in the same order. `most`: the most records of the call, by default 100. */
+export type SentRecords = {count: number; ids?: string[]; most?: number}
 
 /**
  * Returns exactly one result per record, in the order sent. If the answer has another length, every record is unanswered. The status never shows

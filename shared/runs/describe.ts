@@ -1,10 +1,9 @@
 import {
   countAt,
   filteredAt,
-  isChangedSinceAt,
   isDeletedAt,
-  isExtraAt,
   isKeptEditsAt,
+  isKeptRowsAt,
   isUnchangedAt,
   type OutcomeName,
   outcomeNo,
@@ -45,6 +44,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
     unchanged: sumOf(run, isUnchangedAt),
     keptEdits: sumOf(run, isKeptEditsAt),
+    keptRows: sumOf(run, isKeptRowsAt),
     creditsSaved: countsCredits(run.connectorKind) ? Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit) : null,
     questions: run.questions,
     stale: run.stale,
@@ -75,7 +75,7 @@ const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum
 const undoOf = (run: Run) => {
   const deleted = sumOf(run, isDeletedAt)
   const written = sumOf(run, place => [outcomeNo('updated'), outcomeNo('planned')].includes(outcomeNoAt(place)))
-  return {restored: written - deleted, deleted, changedSince: sumOf(run, isChangedSinceAt)}
+  return {restored: written - deleted, deleted, changedSince: sumOf(run, isKeptRowsAt)}
 }
 
 /** Number of records that one CRM credit updates. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
@@ -89,12 +89,15 @@ const sumOf = ({counts}: Run, isCounted: (place: number) => boolean) =>
  * writing.
  */
 const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
-  const done = counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE || isExtraAt(at) ? 0 : count), 0)
+  const done = counts.reduce((sum, count, at) => sum + (isCountedElsewhere(at) ? 0 : count), 0)
   const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
   const seconds = startedAt ? ((endedAt ? Date.parse(endedAt) : Date.now()) - Date.parse(startedAt)) / 1000 : 0
   const rowsPerSecond = seconds > 0 && done > 0 ? done / seconds : null
   const etaSeconds = rowsPerSecond === null || state !== 'writing' ? null : Math.max(0, total - done) / rowsPerSecond
   return {done, total, unit: 'rows', rowsPerSecond: rounded(rowsPerSecond), etaSeconds: rounded(etaSeconds)}
 }
+
+/** Whether the position counts rows that another position counts too, or values. */
+const isCountedElsewhere = (at: number) => outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) || isKeptRowsAt(at) || isDeletedAt(at)
 
 const rounded = (value: number | null) => (value === null ? null : Math.round(value * 10) / 10)

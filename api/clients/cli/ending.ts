@@ -12,9 +12,9 @@ export type FailOn = (typeof FAIL_ON)[number]
 const unwritten = ['refused', 'failed', 'unanswered']
 
 /** Returns the exit code of an ended run. A stop takes precedence, because no count includes unread rows. */
-export const exitOf = ({stop, counts, unchanged = 0}: Json, failOn: FailOn): number => {
+export const exitOf = ({stop, counts, unchanged = 0, keptRows = 0}: Json, failOn: FailOn): number => {
   if (stop) return EXIT.stopped
-  const sums = withoutUnchanged(sumCounts(counts), unchanged)
+  const sums = withoutSettled(sumCounts(counts), unchanged + keptRows)
   const counted = failOn === 'never' ? [] : failOn === 'skipped' ? [...unwritten, 'skipped'] : unwritten
   return counted.some(outcome => (sums[outcome] ?? 0) > 0) ? EXIT.rows : EXIT.ok
 }
@@ -54,10 +54,10 @@ const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
   filtered: 'dim',
 }
 
-/** Subtracts unchanged rows from the skipped rows, because they need no retry and are no failure. */
-const withoutUnchanged = (sums: Record<string, number>, unchanged: number): Record<string, number> => ({
+/** Subtracts unchanged and kept rows from the skipped rows, because they need no retry and are no failure. */
+const withoutSettled = (sums: Record<string, number>, settled: number): Record<string, number> => ({
   ...sums,
-  skipped: (sums.skipped ?? 0) - unchanged,
+  skipped: (sums.skipped ?? 0) - settled,
 })
 
 const unchangedLines = ({unchanged = 0, creditsSaved}: Json) =>
@@ -96,9 +96,13 @@ const questionLines = ({importId, id}: Json, questions: number) =>
       ]
     : []
 
-const nextLines = (out: Output, {dryRun, counts, stop, importId, unchanged = 0, linksEmpty = []}: Json, id: string): string[] => {
+const nextLines = (
+  out: Output,
+  {dryRun, counts, stop, importId, unchanged = 0, keptRows = 0, linksEmpty = []}: Json,
+  id: string,
+): string[] => {
   if (!importId) return []
-  const sums = withoutUnchanged(sumCounts(counts), unchanged)
+  const sums = withoutSettled(sumCounts(counts), unchanged + keptRows)
   const isOpen = Boolean(stop) || linksEmpty.length > 0 || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
   const steps: [command: string, why: string][] = dryRun
     ? [

@@ -1,6 +1,6 @@
 import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {describeProblem} from '../../../shared/crm/error.ts'
-import {changedSinceAt, deletedAt, keptEditsAt, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
+import {deletedAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
 import type {LateUpdates} from '../recover/late-updates.ts'
 import {type LogDetails, logOutcome} from '../settle/log-entries.ts'
@@ -33,7 +33,7 @@ export const judgeUndo = (
   const {crm} = answer
   if (crm.unanswered) {
     countUnanswered(row)
-    if (target !== null) lateUpdates.add(target, row.key)
+    if (target !== null && undo.undone.effect !== 'undelete') lateUpdates.add(target, row.key)
     logUndone(settled, undo, 'unanswered', {code: crm.code, message: describeProblem(crm)})
     return maySendAgain(row, patienceMs) ? 'again' : 'end'
   }
@@ -67,7 +67,7 @@ export const logDone = (
 export const logKept = (settled: SettlementParts, undo: UndoRow, {code, message}: {code: string; message: string}) => {
   const {undone} = undo
   logUndone(settled, undo, 'skipped', {code, message})
-  if (code === 'CHANGED_SINCE') add(settled.counts, changedSinceAt(undone.flow.module.no), undone.rows.length)
+  if (code === 'CHANGED_SINCE') add(settled.counts, keptRowsAt(undone.flow.module.no), undone.rows.length)
 }
 
 /** Logs one entry for each row that wrote the record, and one for each kept field. */
