@@ -98,6 +98,7 @@ const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, r
 }
 
 /** Whether the position counts rows that another position counts too, or values. */
-const isCountedElsewhere = (at: number) => outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) || isKeptRowsAt(at) || isDeletedAt(at)
+const isCountedElsewhere = (at: number) =>
+  outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) || isKeptRowsAt(at) || isDeletedAt(at)
 
 const rounded = (value: number | null) => (value === null ? null : Math.round(value * 10) / 10)

@@ -1,15 +1,18 @@
 import type {Tx} from '../../../sql/database.ts'
 import {lockImport, setImportState} from '../../../sql/imports.ts'
+import {findRunTies} from '../../../sql/notices.ts'
 import {insertCursors} from '../../../sql/run-cursors.ts'
 import {insertHead} from '../../../sql/run-heads.ts'
 import {copySnapshot} from '../../../sql/run-snapshots.ts'
-import {findDryRun, findRun, insertRun, setRunJob} from '../../../sql/runs.ts'
+import {findDryRun, findRun, insertRun, type Run, setRunJob} from '../../../sql/runs.ts'
+import {listSchedules} from '../../../sql/schedules.ts'
 import {queueUndo} from '../../../sql/undo.ts'
 import {assertWritable} from '../../crm/connectors/writing.ts'
 import {Refusal} from '../../errors.ts'
 import {newId} from '../../ids.ts'
 import {runImport} from '../../jobs.ts'
 import {enqueue, type Queue} from '../../queue.ts'
+import {stop} from '../../schedules/stop.ts'
 import {freeImport} from '../external/run.ts'
 import {readRun} from '../names.ts'
 import {assertUndoable} from './undo-status.ts'
@@ -48,11 +51,25 @@ export const startUndo = async (tx: Tx, queue: Queue, {org, person, admin, impor
   const undoDays = dryRun || run.undoOf !== null ? null : run.undoDays
   await queueUndo(tx, {no, of: run.no, connector, importNo: found.no, snapshotNo, dryRun, force: force === 'created', undoDays})
   await insertCursors(tx, {run: no, flows: [UNDO_CURSOR]})
-  if (!dryRun) await setImportState(tx, {no: found.no, state: 'running'})
+  if (!dryRun) {
+    await setImportState(tx, {no: found.no, state: 'running'})
+    await stopSchedules(tx, run)
+  }
   const job = await enqueue(queue, runImport, {org, run: id}, {tx})
   await setRunJob(tx, {no, job})
   return {runId: id, job}
 }
+
+/** Stops the schedules of the template whose firing started the run, so that the next firing does not repeat what was undone. */
+const stopSchedules = async (tx: Tx, {no, org}: Run) => {
+  const {schedule, template} = await findRunTies(tx, no)
+  if (schedule === null || template === null) return
+  const message = 'A run of this template was undone. Correct the template or its file, then turn the schedule on again'
+  for (const one of await listSchedules(tx, {org, template, after: null, limit: mostSchedules}))
+    await stop(tx, one, {code: 'RUN_UNDONE', message})
+}
+
+const mostSchedules = 1_000
 
 /** An import has at most one run that writes and one dry run at a time. */
 const takeImport = async (tx: Tx, {org, importNo, dryRun}: {org: string; importNo: number; dryRun: boolean}) => {

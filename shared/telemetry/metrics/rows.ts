@@ -24,6 +24,7 @@ export const rowsSettled = (counts: readonly number[]): void => {
   }
 }
 
-export const batchSent = (kind: 'create' | 'update' | 'replace' | 'patch' | 'tag' | 'delete' | 'undelete' | 'outside'): void => batches.inc({kind})
+export const batchSent = (kind: 'create' | 'update' | 'replace' | 'patch' | 'tag' | 'delete' | 'undelete' | 'outside'): void =>
+  batches.inc({kind})
 
 export const runEnded = (reason: string): void => ended.inc({reason})
