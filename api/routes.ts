@@ -47,6 +47,7 @@ import runHistory from './routes/run-history.ts'
 import runRecords from './routes/run-records.ts'
 import runRows from './routes/run-rows.ts'
 import runs from './routes/runs.ts'
+import undo from './routes/undo.ts'
 import schedules from './routes/schedules.ts'
 import settings from './routes/settings.ts'
 import signIn from './routes/sign-in.ts'
@@ -109,6 +110,7 @@ export const routes: Route[] = [
   ...checks,
   ...entitlements,
   ...runs,
+  ...undo,
   ...runRows,
   ...runHistory,
   ...runRecords,

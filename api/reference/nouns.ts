@@ -95,6 +95,8 @@ export const orgNouns: Noun[] = [
       listImportRuns: 'GET /orgs/:org/imports/:id/runs',
       readImportRun: 'GET /orgs/:org/imports/:id/runs/:run',
       cancelImportRun: 'POST /orgs/:org/imports/:id/runs/:run/cancel',
+      undoImportRun: 'POST /orgs/:org/imports/:id/runs/:run/undo',
+      readImportRunUndo: 'GET /orgs/:org/imports/:id/runs/:run/undo',
       followImportRun: 'GET /orgs/:org/imports/:id/runs/:run/events',
       readImportRunLog: 'GET /orgs/:org/imports/:id/runs/:run/records',
       readImportRunRows: 'GET /orgs/:org/imports/:id/runs/:run/rows',
