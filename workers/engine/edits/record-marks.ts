@@ -24,7 +24,7 @@ export type ModuleMarks = {
   pack(recordId: string, values: Values): Buffer
 }
 
-type MarkedFlow = Pick<CompiledFlow, 'module' | 'mappings' | 'parent' | 'edits' | 'subform'> & {marks?: ModuleMarks | null}
+type MarkedFlow = Pick<CompiledFlow, 'module' | 'mappings' | 'parent' | 'edits' | 'subform' | 'patchPlan'> & {marks?: ModuleMarks | null}
 
 /**
  * Opens the marks of the modules that these flows write, for each module with marks and each flow that keeps edits. So an import that
@@ -41,8 +41,12 @@ export const openMarks = async (ctx: Pick<Context, 'connection' | 'config' | 'db
   }
 }
 
-const listWritten = ({module, mappings, parent}: MarkedFlow): FlowField[] =>
-  [...mappings.map(({field}) => field), ...module.fields.filter(({apiName}) => apiName === parent?.field)].filter(isComparable)
+/** Lists the fields that the flow writes and that can be compared; for a patch pass, also the links that it writes. */
+const listWritten = ({module, mappings, parent, patchPlan}: MarkedFlow): FlowField[] => {
+  const links = [parent?.field, patchPlan?.parent?.field, patchPlan?.repair?.parent?.field]
+  const written = [...mappings, ...(patchPlan?.repair?.mappings ?? [])].map(({field}) => field)
+  return [...written, ...module.fields.filter(({apiName}) => links.includes(apiName))].filter(isComparable)
+}
 
 type ModuleRef = {org: string; connector: string; module: string}
 
