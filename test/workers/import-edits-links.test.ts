@@ -1,6 +1,6 @@
 import test from 'ava'
 import {type Org, ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
-import {column, companies, prepareFiles} from '../support/lookups.ts'
+import {column, companies, people, prepareFiles, runFiles} from '../support/lookups.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
@@ -115,6 +115,25 @@ test.serial('a retry keeps a link that a person filled after the run left it emp
     ['edit', 'Parent_Account', 1],
     ['patch', '', 1],
   ])
+})
+
+test.serial('a row whose patch changes nothing is still counted with its empty link', async t => {
+  const files = {people: 'last,mail,company,phone\nLe,le@links.example,Le-none,123\n', companies: 'name,number\nLe,Le-1\n'}
+  const flows = (onEdited: string) => [
+    people(
+      {key: {parentColumn: 'number', childColumn: 'company'}, onMissing: 'leave'},
+      {
+        match: matchWith({by: ['Email'], onEdited}),
+        fields: [column('Last_Name', 'last'), column('Email', 'mail'), column('Phone', 'phone', {patch: {when: ['created', 'updated']}})],
+      },
+    ),
+    companies(),
+  ]
+  for (const onEdited of ['overwrite', 'keep'])
+    for (const start of [{}, {}, {dryRun: true}]) {
+      const {run: ended} = await runFiles(org, files, flows(onEdited), start)
+      t.deepEqual(ended.linksEmpty, [{flowId: 'people', field: 'Account_Name', rows: 1}], `${onEdited} ${JSON.stringify(start)}`)
+    }
 })
 
 test.serial('a retry fills only links of its own records that are still empty, also if edits are overwritten', async t => {

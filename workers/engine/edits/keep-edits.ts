@@ -146,5 +146,6 @@ const sayEdited = (asked: EditedField[]) =>
 
 const logSkip = (flow: CompiledFlow, settled: SettlementParts, {row, target}: Update, said: {code: string; message: string}) => {
   logOutcome({flow, settled}, row, 'skipped', {...said, recordId: target, attempt: row.attempt})
+  if (flow.patchPlan) settled.emptyLinks.push(...(row.emptyLinks ?? []).map(field => ({flow: flow.no, field})))
   if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
 }
