@@ -167,7 +167,8 @@ export type WriteAnswer = {results: RecordAnswer[]; clockOffsetMs: number | null
 /** The answer to a restore. `scheduled`: the ids that the CRM restores later. */
 export type RestoreAnswer = WriteAnswer & {scheduled: string[]}
 export type RecordAnswer =
-  | {ok: true; recordId: string}
+  /** `modifiedAt`: the record's `Modified_Time` after the write, if the CRM says it. */
+  | {ok: true; recordId: string; modifiedAt?: string | null}
   /**
    * The CRM refused the record or did not answer. `duplicateOf`: the one record that every DUPLICATE_DATA names, if no other record can hold the
    * value.

@@ -66,7 +66,7 @@ export const wholeProblem = (outcome: CrmCallOutcome, count: number): CrmProblem
 const readRecord = (item: Record<string, unknown>, answer: CrmResponse, id: string | undefined): RecordAnswer => {
   if (isSuccess(item)) {
     const made = idIn(item) ?? id
-    if (made !== undefined) return {ok: true, recordId: made}
+    if (made !== undefined) return {ok: true, recordId: made, modifiedAt: modifiedAtOf(item)}
     const crm = {...unanswered({status: answer.status, response: item}), code: 'SUCCESS', details: item.details ?? null}
     return {ok: false, sent: true, crm, duplicateOf: null}
   }
@@ -115,6 +115,11 @@ const placeIn = (item: unknown): number | null => {
 const idIn = (item: unknown) => {
   const id = asObject(asObject(item)?.details)?.id
   return typeof id === 'string' && isName(id) ? id : undefined
+}
+
+const modifiedAtOf = (item: unknown): string | null => {
+  const time = asObject(asObject(item)?.details)?.Modified_Time
+  return typeof time === 'string' && !Number.isNaN(Date.parse(time)) ? time : null
 }
 
 export const isName = (id: string) => /^[\x21-\x7e]{1,100}$/.test(id)
