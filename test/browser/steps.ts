@@ -116,13 +116,16 @@ export const tryRows = async (page: Page): Promise<void> => {
   await page.getByRole('heading', {name: 'Plan', exact: true}).waitFor()
 }
 
-/** Starts a run and confirms it. */
-export const writeRows = async (page: Page): Promise<void> => {
-  await page.getByRole('button', {name: /^Import (up to )?[\d,]+ rows?$/}).click()
+/** Starts a run and confirms it. Returns the number of rows on the button. */
+export const writeRows = async (page: Page): Promise<number> => {
+  const button = page.getByRole('button', {name: /^Import (up to )?[\d,]+ rows?$/})
+  const promised = Number((await button.innerText()).replaceAll(/\D/g, ''))
+  await button.click()
   await page
     .getByRole('dialog')
     .getByRole('button', {name: /^Import (up to )?[\d,]+ rows?$/})
     .click()
+  return promised
 }
 
 export const retryRows = async (page: Page): Promise<void> => {
