@@ -36,6 +36,8 @@ const SCOPES = {
     'ZohoCRM.settings.layouts.READ',
     'ZohoCRM.settings.assignment_rules.READ',
     'ZohoCRM.settings.tags.ALL',
+    'ZohoCRM.settings.recycle_bin.READ',
+    'ZohoCRM.settings.recycle_bin.UPDATE',
     'ZohoCRM.settings.profiles.READ',
     'ZohoCRM.settings.data_sharing.READ',
     'ZohoCRM.users.READ',

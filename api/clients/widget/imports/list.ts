@@ -21,16 +21,18 @@ import {DeleteImport, RenameImport} from './rename.ts'
 
 type ListedImport = Omit<Imported, 'sources' | 'slots'>
 /** Data that the list shows beside the imports. `runs` holds the newest runs of the org by import; older runs are not shown. */
-type ListContext = {connections: Connection[]; runs: Map<string, Run>}
+type ListContext = {connections: Connection[]; runs: Map<string, Run>; owners: Map<string, string>}
 
 const readBeside = async (signal: AbortSignal): Promise<ListContext> => {
-  const [{connectors}, {runs}] = await Promise.all([
+  const [{connectors}, {runs}, {members}] = await Promise.all([
     client.get<Json>(inOrg('/connectors'), {}, signal),
     client.get<Json>(inOrg('/runs'), {limit: 100, dryRun: 'false'}, signal),
+    client.get<Json>(inOrg('/members'), {}, signal),
   ])
   const newest = new Map<string, Run>()
   for (const run of runs as Run[]) if (run.importId && !newest.has(run.importId)) newest.set(run.importId, run)
-  return {connections: connectors, runs: newest}
+  const owners = new Map<string, string>(members.map(({personId, name, email}: Json) => [personId, name || email]))
+  return {connections: connectors, runs: newest, owners}
 }
 
 /** Lists all imports, newest first. */
@@ -78,6 +80,7 @@ const columnsFor = (
   {head: 'Connection', cell: ({connectorId}) => (beside ? (beside.connections.find(({id}) => id === connectorId)?.name ?? 'deleted') : '')},
   {head: 'State', cell: ({id, state}) => html`<${State} state=${state} run=${beside?.runs.get(id)} />`},
   {head: 'Last run', cell: ({id, state}) => html`<${LastRun} run=${beside?.runs.get(id)} hasRun=${state === 'done'} id=${id} />`},
+  {head: 'Owner', cell: ({createdBy}) => (createdBy ? (beside?.owners.get(createdBy) ?? '–') : '–')},
   {head: 'Created', cell: ({createdAt}) => at(createdAt)},
   {
     head: '',

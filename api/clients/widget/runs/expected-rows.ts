@@ -11,7 +11,7 @@ export type ExpectedRows = {ready: number; attention: number; isExact: boolean; 
  */
 export const expectRows = ({checks, runs}: Pick<ImportProgress, 'checks' | 'runs'>, rows: number): ExpectedRows | null => {
   const tried = ((runs ?? []) as unknown as Run[]).find(({endedAt}) => endedAt !== null)
-  if (tried?.dryRun && tried.stale === false && !tried.stop && !sayRange(tried.rows) && !tried.retryOf) {
+  if (tried?.dryRun && tried.stale === false && !tried.stop && !sayRange(tried.rows) && !tried.retryOf && !tried.undoOf) {
     const {planned, failed, refused, unanswered} = sumCounts(tried.counts)
     return {ready: planned, attention: failed + refused + unanswered, isExact: true, by: 'dry run'}
   }
