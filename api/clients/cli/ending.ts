@@ -12,22 +12,20 @@ export type FailOn = (typeof FAIL_ON)[number]
 const unwritten = ['refused', 'failed', 'unanswered']
 
 /** Returns the exit code of an ended run. A stop takes precedence, because no count includes unread rows. */
-export const exitOf = ({stop, counts, unchanged = 0}: Json, failOn: FailOn): number => {
+export const exitOf = ({stop, counts, unchanged = 0, keptRows = 0}: Json, failOn: FailOn): number => {
   if (stop) return EXIT.stopped
-  const sums = withoutUnchanged(sumCounts(counts), unchanged)
+  const sums = withoutSettled(sumCounts(counts), unchanged + keptRows)
   const counted = failOn === 'never' ? [] : failOn === 'skipped' ? [...unwritten, 'skipped'] : unwritten
   return counted.some(outcome => (sums[outcome] ?? 0) > 0) ? EXIT.rows : EXIT.ok
 }
 
 /** Describes an ended run: counts by module, the reason of a stop, and next steps. */
 export const describeEnding = (out: Output, run: Json): string[] => {
-  const {counts, stop, dryRun, questions, startedAt, endedAt, id} = run
+  const {counts, stop, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
-  const what = dryRun ? 'The dry run' : 'The run'
   const {word, tone} = describeRunState(run as Parameters<typeof describeRunState>[0], count)
-  const head = stop
-    ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
-    : `${out.style(['bold', TONES[tone]], word)} after ${duration(seconds)}`
+  const reason = stop ? `: ${clean(stop.message)} (${clean(stop.stopped)})` : ''
+  const head = `${out.style(['bold', TONES[tone]], word)} after ${duration(seconds)}${reason}`
   return [
     head,
     ...countLines(out, counts),
@@ -54,10 +52,10 @@ const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
   filtered: 'dim',
 }
 
-/** Subtracts unchanged rows from the skipped rows, because they need no retry and are no failure. */
-const withoutUnchanged = (sums: Record<string, number>, unchanged: number): Record<string, number> => ({
+/** Subtracts unchanged and kept rows from the skipped rows, because they need no retry and are no failure. */
+const withoutSettled = (sums: Record<string, number>, settled: number): Record<string, number> => ({
   ...sums,
-  skipped: (sums.skipped ?? 0) - unchanged,
+  skipped: (sums.skipped ?? 0) - settled,
 })
 
 const unchangedLines = ({unchanged = 0, creditsSaved}: Json) =>
@@ -72,10 +70,10 @@ const unmappedLines = ({unmapped = []}: Json): string[] =>
   )
 
 /** One line per field whose link was left empty. */
-const linkLines = ({linksEmpty = []}: Json): string[] =>
+const linkLines = ({dryRun, linksEmpty = []}: Json): string[] =>
   (linksEmpty as {flowId: string | null; field: string; rows: number}[]).map(
     ({flowId, field, rows}) =>
-      `  ${plural(rows, 'link')} in ${clean(field)} left empty${flowId === null ? '' : ` by flow ${clean(flowId)}`}. A retry fills them once the records exist.`,
+      `  ${plural(rows, 'link')} in ${clean(field)} left empty${flowId === null ? '' : ` by flow ${clean(flowId)}`}. ${dryRun ? 'Import the linked records first.' : 'A retry fills them once the records exist.'}`,
   )
 
 const keptEditLines = ({keptEdits = 0}: Json) =>
@@ -96,9 +94,13 @@ const questionLines = ({importId, id}: Json, questions: number) =>
       ]
     : []
 
-const nextLines = (out: Output, {dryRun, counts, stop, importId, unchanged = 0, linksEmpty = []}: Json, id: string): string[] => {
+const nextLines = (
+  out: Output,
+  {dryRun, counts, stop, importId, unchanged = 0, keptRows = 0, linksEmpty = []}: Json,
+  id: string,
+): string[] => {
   if (!importId) return []
-  const sums = withoutUnchanged(sumCounts(counts), unchanged)
+  const sums = withoutSettled(sumCounts(counts), unchanged + keptRows)
   const isOpen = Boolean(stop) || linksEmpty.length > 0 || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
   const steps: [command: string, why: string][] = dryRun
     ? [

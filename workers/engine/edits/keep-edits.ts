@@ -8,7 +8,7 @@ import type {ChainMatches} from '../match/match-rows.ts'
 import {readById} from '../match/read-by-id.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
 import type {CompiledFlow, EditRules, ImportRow} from '../model.ts'
-import {countUnchanged, logOutcome} from '../settle/log-entries.ts'
+import {countKept, countUnchanged, logOutcome} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import type {Op} from '../settle/verdict.ts'
 import {addEditQuestion, type ComparedUpdate, decideEdits, type EditedField} from './edit-questions.ts'
@@ -40,6 +40,7 @@ export const keepEdits = async (
     // A record that is gone is updated all the same, so that the CRM says so.
     return record ? [compareUpdate(edits, op, record, written.get(op.target))] : []
   })
+  if (ctx.images) for (const {row, target} of existing) noteRead(row, records.get(target))
   await decideEdits(ctx, flow, compared)
   await forgetLogged(ctx, flow, compared)
   const skipped = compared.filter(update =>
@@ -71,6 +72,11 @@ const readRecords = async (
     else unread.add(target)
   }
   return new Map([...records, ...(await readById(ctx, flow, {ids: [...unread], fields: [...fields.keys()]}))])
+}
+
+/** Keeps the record that was just read for the before image. */
+const noteRead = (row: ImportRow, record: CrmRecord | undefined) => {
+  if (record && row.known?.[0] !== record) Object.assign(row, {known: [record], isKnownById: true})
 }
 
 const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written: WrittenValues | undefined): ComparedUpdate => {
@@ -119,9 +125,10 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
   const names = isUncertain ? [...update.written, ...equal] : update.written
   if (names.length === 0 && (kept.length > 0 || flow.edits!.skipsUnchanged)) {
     row.keptEdits = unlogged
-    if (kept.length > 0)
+    if (kept.length > 0) {
       logSkip(flow, settled, update, {code: 'KEPT_EDIT', message: 'A person changed the values in the CRM, so they were kept'})
-    else {
+      countKept(settled, flow)
+    } else {
       logSkip(flow, settled, update, {code: 'UNCHANGED', message: 'The record already holds these values'})
       countUnchanged(settled, flow)
     }

@@ -30,11 +30,12 @@ export const usePreview = (loadedImport: LoadedImport): Preview => {
     await client.post(inOrg(`/imports/${found.id}/runs`), {dryRun: true})
     await again()
   })
-  const mine = runsOf(loadedImport).filter(run => run.dryRun && run.rows === null && run.retryOf === null)
+  const mine = runsOf(loadedImport).filter(run => run.dryRun && run.rows === null && run.retryOf === null && !run.undoOf)
   const active = mine.find(isUnderWay) ?? null
   const ended = mine.find(({endedAt}) => endedAt !== null) ?? null
   const isCheckStale = !checks || checks.checks.endedAt === null || checks.checks.stale
-  const isStale = ended?.stale !== false
+  // A run that ended later may have written the rows of the dry run.
+  const isStale = ended?.stale !== false || runsOf(loadedImport).find(({endedAt}) => endedAt !== null) !== ended
   const rows = readByFlows(loadedImport).reduce((sum, source) => sum + source.rows, 0)
   const isLarge = rows > mostAutomatic && isStale
   const version = JSON.stringify([
