@@ -26,12 +26,12 @@ export const ReviewPlan = ({known: loadedImport, run}: Props) => {
     .map(name => ({name, rows: countTab(name, tally.groups)}))
     .filter(({name, rows}) => rows > 0 || ['all', 'ready', 'errors'].includes(name))
     .map(({name, rows}) => ({
-      href: to('imports', found.id, 'review', {tab: name}),
+      href: to('imports', found.id, 'review', {tab: name, run: query.get('run') ?? undefined}),
       label: html`${REVIEW_TABS[name].label} <span class="quiet">${count(name === 'all' ? (run.progress?.total ?? rows) : rows)}</span>`,
       isHere: name === tab,
     }))
   const files = tally.sources.map(({id, label}) => ({
-    href: to('imports', found.id, 'review', {tab, source: id}),
+    href: to('imports', found.id, 'review', {tab, source: id, run: query.get('run') ?? undefined}),
     label,
     isHere: id === file,
   }))

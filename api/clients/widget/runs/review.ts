@@ -3,13 +3,13 @@ import {ImportFrame} from '../imports/frame.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import {ReviewProblems} from '../imports/review-problems.ts'
 import type {PageProps} from '../pages.ts'
-import {goIfHere, to} from '../state/place.ts'
+import {goIfHere, place, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {count, plural} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Progress} from '../ui/progress.ts'
-import {readByFlows} from './choose.ts'
+import {readByFlows, runsOf} from './choose.ts'
 import {type ExpectedRows, expectRows} from './expected-rows.ts'
 import {expectFocus} from './focus.ts'
 import {ActiveDryRun} from './review-dry-run.ts'
@@ -38,6 +38,8 @@ const ReviewReady = ({id, known: loadedImport}: {id: string; known: LoadedImport
   const preview = usePreview(loadedImport)
   const rows = readByFlows(loadedImport).reduce((sum, {rows, struck}) => sum + rows - struck, 0)
   const expected = expectRows(loadedImport, rows)
+  const named = place.value.query.get('run')
+  const shown = runsOf(loadedImport).find(({id: one, dryRun, endedAt}) => one === named && dryRun && endedAt !== null) ?? preview.ended
   const goOn = goIfHere()
   const started = async (run: string) => {
     expectFocus()
@@ -51,7 +53,7 @@ const ReviewReady = ({id, known: loadedImport}: {id: string; known: LoadedImport
     </section>
     <${PreviewState} id=${id} known=${loadedImport} preview=${preview} />
     <${ReviewProblems} known=${loadedImport} />
-    ${preview.ended && html`<${ReviewPlan} key=${preview.ended.id} known=${loadedImport} run=${preview.ended} />`}
+    ${shown && html`<${ReviewPlan} key=${shown.id} known=${loadedImport} run=${shown} />`}
   `
 }
 

@@ -18,6 +18,7 @@ import {Repeat} from './repeat.ts'
 import {Retry} from './retry.ts'
 import {type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
+import {Undo, UndoResult} from './undo.ts'
 import {useTally} from './use-tally.ts'
 
 /** The run step: before, during and after a run. */
@@ -56,7 +57,8 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       <h2 id="summary" ref=${focused} tabindex="-1">${titleOf(run)}</h2>
       <${RunLine} run=${run} />
       <${WhyNotice} run=${run} actions=${null} />
-      ${run.dryRun && html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'review', {run: run.id})}>View its plan</a><//>`}
+      <${UndoResult} run=${run} importId=${id} known=${loadedImport} onStarted=${onStarted} />
+      ${run.dryRun && !run.undoOf && html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'review', {run: run.id})}>View its plan</a><//>`}
       <${Outcomes} run=${run} importId=${id} />
       <${EveryRow} run=${run} />
       <${UnmappedValues} run=${run} />
@@ -79,9 +81,11 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         `
       }
     </section>
-    <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} />
+    ${!run.undoOf && html`<${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} />`}
+    <${Undo} importId=${id} run=${run} onStarted=${onStarted} />
     ${
       loadedImport.import.state !== 'expired' &&
+      !run.undoOf &&
       may('operator') &&
       html`<p class="begin-anew">${
         findRepeatingFlows(loadedImport.import).length === 0
