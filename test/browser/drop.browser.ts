@@ -37,3 +37,17 @@ test('a file dropped beside the drop zone does not leave the page', async () => 
   assert.equal(page.url(), address)
   assert.deepEqual(visitor.complaints, [])
 })
+
+test('a refused file can be replaced by another one', async () => {
+  const {session} = await openOrg(here.world)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await person.makeImport(page, 'Replaced')
+  await person.chooseIn(page, page.getByRole('button', {name: 'Choose files'}), person.csvFile('empty.csv', ''))
+  const refused = page.getByRole('region', {name: 'Uploading empty.csv'})
+  await person.chooseIn(page, refused.getByRole('button', {name: 'Choose another file'}), person.csvFile('good.csv', 'Last Name\nBrandt\n'))
+  await person.sourceCard(page, 'good.csv').waitFor()
+  await refused.waitFor({state: 'detached'})
+  assert.deepEqual(visitor.complaints, [])
+})

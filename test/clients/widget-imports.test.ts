@@ -16,7 +16,7 @@ import {
 } from '../../api/clients/widget/imports/flows.ts'
 import type {CheckProblem, Flow, Source} from '../../api/clients/widget/imports/import.ts'
 import {acceptAll, choicesFor, type Proposal, sureProposals, takeColumn, usualMappings} from '../../api/clients/widget/imports/proposal.ts'
-import {kindsOf, readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
+import {readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
 import {sampleOf} from '../../api/clients/widget/imports/sample.ts'
 import {type ImportProgress, stepsOf} from '../../api/clients/widget/imports/steps.ts'
 import {sayTested} from '../../api/clients/widget/imports/tried.ts'
@@ -202,10 +202,6 @@ test('a date is read in the chosen order, and not at all if invalid', t => {
   t.is(readDay('03/04/2025', 'ymd'), null)
   t.is(readDay('31.2.25', 'dmy'), null)
   t.is(readDay('soon', 'dmy'), null)
-  t.deepEqual(
-    kindsOf({kinds: {date: 2, text: 5}}).map(({kind}) => kind),
-    ['text', 'date'],
-  )
 })
 
 test("the description of a file's reader names each setting and the reasons", t => {

@@ -8,11 +8,11 @@ import {bytes, plural} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import {EncodingQuestion} from './encoding-question.ts'
-import {FirstRows} from './first-rows.ts'
 import {HeaderProposal} from './header-proposal.ts'
 import type {Imported, Source} from './import.ts'
 import {ReaderForm} from './reader-form.ts'
 import {sayReader, sayReasons, sheetsOf} from './reading.ts'
+import {RowsPreview} from './rows-preview.ts'
 
 type Props = {found: Imported; source: Source; again: () => Promise<void>}
 
@@ -30,7 +30,7 @@ export const SourceCard = ({found, source, again}: Props) => {
       <${EncodingQuestion} importId=${found.id} source=${source} again=${again} />
       <${HeaderProposal} importId=${found.id} source=${source} again=${again} />
       ${source.problems.filter(({kind}) => kind === 'sheet').map(({message}) => html`<p class="wrong">${message}. You can add the other sheets below.</p>`)}
-      <${FirstRows} importId=${found.id} source=${source} again=${again} />
+      <${RowsPreview} importId=${found.id} source=${source} />
       <details>
         <summary>File options</summary>
         <div class="opened">
