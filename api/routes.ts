@@ -35,6 +35,7 @@ import notices from './routes/notices.ts'
 import oauth from './routes/oauth.ts'
 import orgRuns from './routes/org-runs.ts'
 import orgs from './routes/orgs.ts'
+import ownOrgs from './routes/own-orgs.ts'
 import questions from './routes/questions.ts'
 import takes from './routes/record-claims.ts'
 import recordWrites from './routes/record-writes.ts'
@@ -46,6 +47,7 @@ import runHistory from './routes/run-history.ts'
 import runRecords from './routes/run-records.ts'
 import runRows from './routes/run-rows.ts'
 import runs from './routes/runs.ts'
+import undo from './routes/undo.ts'
 import schedules from './routes/schedules.ts'
 import settings from './routes/settings.ts'
 import signIn from './routes/sign-in.ts'
@@ -71,6 +73,7 @@ export const routes: Route[] = [
   ...cliLogin,
   ...connection,
   ...orgs,
+  ...ownOrgs,
   ...members,
   ...invitations,
   ...tokens,
@@ -107,6 +110,7 @@ export const routes: Route[] = [
   ...checks,
   ...entitlements,
   ...runs,
+  ...undo,
   ...runRows,
   ...runHistory,
   ...runRecords,

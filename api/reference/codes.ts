@@ -103,7 +103,11 @@ export const meanings: Record<Code, string> = {
   FIELD_MAPPED:
     'A flow maps the idempotency field of its module, which imports fill themselves. Remove the mapping, or choose another field.',
   RUN_USED: 'The run was already started by another engine. Authorise a new run.',
-  RUN_RETRIED: 'The run has already been retried. Retry the later run.',
+  RUN_RETRIED: 'The run has already been retried. Use the later run.',
+  RUN_UNDONE: 'The run was undone, so it cannot be retried. Start a new run.',
+  UNDO_NOT_KEPT: 'The run stored no values to restore. Undo was off, or the run is a dry run, or it was written by an earlier release.',
+  UNDO_DONE: 'The run was already undone, or its undo is in progress. To take that back, undo the undo.',
+  UNDO_EXPIRED: 'The days of the plan in which the run could be undone have passed. The replaced values were deleted.',
   SNAPSHOT_CHANGED:
     'The files or flows differ from those of the run to retry. Restore them, or send the corrected rows to the corrections of the run.',
   FAILED_FILE: 'The file has the failed rows of a run. Send it to the corrections of that run, so that no row is written twice.',

@@ -123,7 +123,7 @@ export const extras = {
   orgs: of(['LAST_OWNER'], z.array(Answer(named('org'))), 'the orgs they are the only owner of'),
   firing: of(['IMPORT_RUNNING'], Id('fir', 'The firing'), 'the active firing'),
   runId: of(['IMPORT_RUNNING'], Id('run', 'The run').nullable(), 'its run. Null: none yet'),
-  run: of(['RUN_RETRIED'], Id('run', 'The run'), 'the run that retried it'),
+  run: of(['RUN_RETRIED', 'RUN_UNDONE', 'UNDO_DONE'], Id('run', 'The run'), 'the run that retried or undid it'),
   correctedImport: of(['FAILED_FILE'], Id('imp', 'The import'), 'the import of that run'),
   correctedRun: of(['FAILED_FILE'], Id('run', 'The run'), 'the run whose failed rows the file has'),
   correctedSource: of(['FAILED_FILE'], Id('src', 'The file'), 'the file of that run'),

@@ -40,6 +40,7 @@ export const keepEdits = async (
     // A record that is gone is updated all the same, so that the CRM says so.
     return record ? [compareUpdate(edits, op, record, written.get(op.target))] : []
   })
+  if (ctx.images) for (const {row, target} of existing) noteRead(row, records.get(target))
   await decideEdits(ctx, flow, compared)
   await forgetLogged(ctx, flow, compared)
   const skipped = compared.filter(update =>
@@ -71,6 +72,11 @@ const readRecords = async (
     else unread.add(target)
   }
   return new Map([...records, ...(await readById(ctx, flow, {ids: [...unread], fields: [...fields.keys()]}))])
+}
+
+/** Keeps the record that was just read for the before image. */
+const noteRead = (row: ImportRow, record: CrmRecord | undefined) => {
+  if (record && row.known?.[0] !== record) Object.assign(row, {known: [record], isKnownById: true})
 }
 
 const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written: WrittenValues | undefined): ComparedUpdate => {

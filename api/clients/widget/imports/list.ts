@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
+import {ConnectionState} from '../connections/connection-state.ts'
 import type {Connection} from '../connections/list.ts'
 import {html} from '../html.ts'
 import {type Run, sayState} from '../runs/run.ts'
@@ -41,7 +42,8 @@ export const Imports = () => {
   const [asked, setAsked] = useState<{what: 'rename' | 'delete'; found: ListedImport} | null>(null)
   const columns = columnsFor(beside.data, (what, found) => setAsked({what, found}))
   return html`
-    <${Page} title="Imports" lead="An import writes the rows of one or more files to your CRM." actions=${may('operator') && html`<a class="button main" href=${to('imports', 'new')}>New import</a>`}>
+    <${Page} title="Imports" lead="An import writes the rows of one or more files to your CRM." actions=${may('operator') && html`<a class="button" href=${to('imports', 'new')}>New import</a>`}>
+      ${beside.data && html`<${ConnectionState} connections=${beside.data.connections} again=${beside.again} />`}
       ${beside.data && may('operator') && html`<${DropAnywhere} connections=${beside.data.connections} />`}
       <${PagedTable} of=${imports} caption="Imports, newest first" columns=${columns} empty=${html`<${Empty} />`} />
       <${Problem} error=${beside.error} title="Could not load connections and last runs" again=${beside.again} />
@@ -53,8 +55,7 @@ export const Imports = () => {
 
 const Empty = () => html`
   <p><strong>No imports yet</strong></p>
-  <p>${may('operator') && 'Drop a file anywhere on this page, or create an import. '}Then map its columns, preview the result with a dry run, and start the import. You get a result for every row.</p>
-  ${may('operator') && html`<p><a class="button main" href=${to('imports', 'new')}>Create an import</a></p>`}
+  <p>${may('operator') && 'Drop a file, or choose one. '}Then map its columns, preview the result with a dry run, and start the import. You get a result for every row.</p>
 `
 
 const states: Record<ListedImport['state'], {word: string; tone: Tone}> = {
