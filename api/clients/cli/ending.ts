@@ -4,6 +4,7 @@ import {EXIT} from './exit-codes.ts'
 import type {Output} from './output.ts'
 import {clean, count, duration, plural} from './phrases.ts'
 import {sumCounts} from './progress.ts'
+import {type RunReasons, reasonLines} from './reasons.ts'
 
 export const FAIL_ON = ['refused', 'skipped', 'never'] as const
 /** The unwritten rows that make a command exit with 2. */
@@ -11,16 +12,19 @@ export type FailOn = (typeof FAIL_ON)[number]
 
 const unwritten = ['refused', 'failed', 'unanswered']
 
-/** Returns the exit code of an ended run. A stop takes precedence, because no count includes unread rows. */
-export const exitOf = ({stop, counts, unchanged = 0}: Json, failOn: FailOn): number => {
-  if (stop) return EXIT.stopped
-  const sums = withoutUnchanged(sumCounts(counts), unchanged)
+/**
+ * Returns the exit code of an ended run. A stop takes precedence, because no count includes unread rows. `keptRows` counts skipped rows
+ * whose values people changed in the CRM.
+ */
+export const exitOf = (run: Json, failOn: FailOn, keptRows = 0): number => {
+  if (run.stop) return EXIT.stopped
+  const sums = openRows(run, keptRows)
   const counted = failOn === 'never' ? [] : failOn === 'skipped' ? [...unwritten, 'skipped'] : unwritten
   return counted.some(outcome => (sums[outcome] ?? 0) > 0) ? EXIT.rows : EXIT.ok
 }
 
-/** Describes an ended run: counts by module, the reason of a stop, and next steps. */
-export const describeEnding = (out: Output, run: Json): string[] => {
+/** Describes an ended run: counts by module, why rows were not written, the reason of a stop, and next steps. */
+export const describeEnding = (out: Output, run: Json, {reasons, keptRows}: RunReasons = {reasons: [], keptRows: 0}): string[] => {
   const {counts, stop, dryRun, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
   const what = dryRun ? 'The dry run' : 'The run'
@@ -36,7 +40,8 @@ export const describeEnding = (out: Output, run: Json): string[] => {
     ...keptEditLines(run),
     ...linkLines(run),
     ...questionLines(run, questions),
-    ...nextLines(out, run, id),
+    ...reasonLines(reasons, dryRun),
+    ...nextLines(out, run, {id, keptRows}),
   ]
 }
 
@@ -54,11 +59,11 @@ const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
   filtered: 'dim',
 }
 
-/** Subtracts unchanged rows from the skipped rows, because they need no retry and are no failure. */
-const withoutUnchanged = (sums: Record<string, number>, unchanged: number): Record<string, number> => ({
-  ...sums,
-  skipped: (sums.skipped ?? 0) - unchanged,
-})
+/** Counts rows by outcome without the skipped rows that are unchanged or kept, because they need no retry and are no failure. */
+const openRows = ({counts, unchanged = 0}: Json, keptRows: number): Record<string, number> => {
+  const sums = sumCounts(counts)
+  return {...sums, skipped: (sums.skipped ?? 0) - unchanged - keptRows}
+}
 
 const unchangedLines = ({unchanged = 0, creditsSaved}: Json) =>
   unchanged > 0
@@ -96,9 +101,10 @@ const questionLines = ({importId, id}: Json, questions: number) =>
       ]
     : []
 
-const nextLines = (out: Output, {dryRun, counts, stop, importId, unchanged = 0, linksEmpty = []}: Json, id: string): string[] => {
+const nextLines = (out: Output, run: Json, {id, keptRows}: {id: string; keptRows: number}): string[] => {
+  const {dryRun, stop, importId, linksEmpty = []} = run
   if (!importId) return []
-  const sums = withoutUnchanged(sumCounts(counts), unchanged)
+  const sums = openRows(run, keptRows)
   const isOpen = Boolean(stop) || linksEmpty.length > 0 || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
   const steps: [command: string, why: string][] = dryRun
     ? [

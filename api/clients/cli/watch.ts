@@ -8,6 +8,7 @@ import {Interrupted, interrupted} from './interrupt.ts'
 import type {Output} from './output.ts'
 import {clean} from './phrases.ts'
 import {openProgress, runProgress} from './progress.ts'
+import {readReasons} from './reasons.ts'
 import type {Cli, Session} from './session.ts'
 
 export type Following = {watch?: boolean; failOn?: FailOn}
@@ -21,9 +22,10 @@ export const watchToEnd = async (cli: Cli, session: Session, run: Json, failOn: 
   const signal = cli.interrupt()
   try {
     const ended = run.state === 'ended' ? run : await watchRun({session, out, path: runPath(session, run), signal})
-    const exit = exitOf(ended, failOn)
-    out.event({event: 'end', exit, run: ended})
-    out.lines(describeEnding(out, ended))
+    const why = await readReasons(out, session, ended)
+    const exit = exitOf(ended, failOn, why.keptRows)
+    out.event({event: 'end', exit, run: ended, reasons: why.reasons})
+    out.lines(describeEnding(out, ended, why))
     cli.exit(exit)
   } catch (error) {
     if (!(error instanceof Interrupted) && !signal.aborted) throw error

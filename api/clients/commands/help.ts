@@ -47,7 +47,7 @@ const VARIABLES = [
 ] as const
 
 const JSON_HELP = [
-  'With --json, standard output is one JSON document, as returned by the API: lading runs --json | jq .imports',
+  'With --json, standard output is one JSON document, as returned by the API: lading imports --json | jq .imports',
   'Commands that follow something print one document per line. `logs`: one log entry each. `import`, `run`, `retry` and `watch` with --watch:',
   '{"event": "source" | "run" | "state" | "progress" | "end", ...}. The last event is end, with the run and the exit code.',
   'An error is one line of JSON on standard error: {"error", "code", "exit", "next", ...}. The code is an API code, or one of',

@@ -64,7 +64,8 @@ Files are uploaded in parts. After an interruption, run the same command again t
 import and run; --fresh imports the files a second time.
 With --watch, the exit code shows the result: 0 all rows written, 2 some not, 3 stopped.
 --fail-on refused counts refused, failed and unanswered rows; skipped also counts skipped rows and
-rows with open questions; never counts none, so that only a stop is not 0.
+rows with open questions, but not rows that change nothing or that people changed in the CRM;
+never counts none, so that only a stop is not 0.
 With --watch --json, every line is an event: source, run, state, progress, end with the exit code.
 
 Examples:

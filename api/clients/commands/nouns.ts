@@ -37,7 +37,13 @@ export const nouns: Noun[] = [
     load: () => import('./run.ts'),
   },
   {name: 'checks', summary: 'check an import for problems', group: rows, load: () => import('./checks.ts')},
-  {name: 'runs', summary: 'list imports and their runs', group: rows, load: () => import('./runs.ts')},
+  {
+    name: 'runs',
+    names: ['imports', 'runs'],
+    summary: ['list imports with their last run', 'list runs, or show one'],
+    group: rows,
+    load: () => import('./runs.ts'),
+  },
   {
     name: 'logs',
     names: ['logs', 'results'],
