@@ -29,6 +29,7 @@ export const nouns: Noun[] = [
     load: () => import('./connections.ts'),
   },
   {name: 'import', summary: 'import files into the CRM', group: rows, load: () => import('./import.ts')},
+  {name: 'map', summary: 'match the columns of a file with a module', group: rows, load: () => import('./map.ts')},
   {
     name: 'run',
     names: ['run', 'watch', 'retry', 'cancel'],

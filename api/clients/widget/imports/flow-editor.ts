@@ -1,3 +1,4 @@
+import type {Sample} from '../../sample.ts'
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
 import {Button} from '../ui/button.ts'
@@ -12,7 +13,6 @@ import type {Flow, Imported, Source} from './import.ts'
 import type {Draft} from './mapping-draft.ts'
 import {type FieldsOf, useSample} from './module-data.ts'
 import {Proposals} from './proposals.ts'
-import type {Sample} from './sample.ts'
 import {WriteOptions} from './write-options.ts'
 
 type Props = {found: Imported; draft: Draft; at: number; modules: Module[]; allFields: FieldsOf}

@@ -1,4 +1,5 @@
 import {useEffect, useRef, useState} from 'preact/hooks'
+import type {Sample} from '../../sample.ts'
 import {html} from '../html.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
@@ -12,7 +13,6 @@ import {type Field, isFillable} from './fields.ts'
 import {unusedColumns} from './flows.ts'
 import type {Flow, Imported, Source} from './import.ts'
 import {acceptAll, choicesFor, type Proposal, type Proposals as Proposed, sayModel, sayWhy, sureProposals, takeColumn} from './proposal.ts'
-import type {Sample} from './sample.ts'
 
 type Props = {
   found: Imported
