@@ -27,13 +27,15 @@ const Change = Answer({
   new: z.string().describe('The new value'),
 })
 
+const linkEmpty = z.boolean().describe('True: the row was written without the link in this field')
+
 const Entry = Answer({
   ...ended,
   flowId: z.string().nullable().describe('The flow. Null: no longer known'),
   recordId: z.string().nullable().describe("The CRM's id of the record. Null: not known"),
   message: z.string().nullable().describe('The reason, in words. Null: none'),
   mayExistTwice: z.boolean().describe('True: a create of the row was unanswered, so its record may exist twice'),
-  linkEmpty: z.boolean().describe('True: the row was written without the link in this field'),
+  linkEmpty,
   changes: z
     .array(Change)
     .nullable()
@@ -67,6 +69,7 @@ export const RunTally = Answer({
     .array(
       Answer({
         ...ended,
+        linkEmpty,
         rows: Count('Number of rows'),
         firstRow: z.int().positive().describe('The number of the first of them'),
         message: z.string().nullable().describe('The message of the first. Null: none'),

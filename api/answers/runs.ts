@@ -81,6 +81,7 @@ export const Run = Answer({
     ),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
   keptEdits: Count('Values that were not written, because a person had changed them in the CRM'),
+  keptRows: Count('Rows that were skipped because every value that differs was changed in the CRM. They also count as skipped'),
   creditsSaved: z
     .int()
     .nonnegative()

@@ -11,13 +11,15 @@ export type Group = {
   code: string | null
   field: string | null
   fieldLabel: string | null
+  /** Whether the rows were written without the link in `field`. */
+  linkEmpty: boolean
   rows: number
   firstRow: number
   message: string | null
 }
 
-const nameOf = ({source, module, phase, outcome, action, code, field}: Group) =>
-  JSON.stringify([source, module, phase, outcome, action, code, field])
+const nameOf = ({source, module, phase, outcome, action, code, field, linkEmpty}: Group) =>
+  JSON.stringify([source, module, phase, outcome, action, code, field, linkEmpty])
 
 /** Merges groups of several pages or files, and sorts them by size, largest first. */
 export const mergeGroups = (before: Group[], more: Group[]): Group[] => {
@@ -30,6 +32,10 @@ export const mergeGroups = (before: Group[], more: Group[]): Group[] => {
 }
 
 const problems = new Set(['failed', 'refused', 'unanswered'])
+
+/** Returns how many written records lack their tags, because the CRM refused them or did not answer. */
+export const missingTagsOf = (groups: readonly Group[]): number =>
+  groups.reduce((sum, {phase, outcome, rows}) => sum + (phase === 'tag' && problems.has(outcome) ? rows : 0), 0)
 
 /** Returns the reasons why rows were not written, most frequent first. A skipped row with a code counts too: it waits for an answer, or a rule refused it. */
 export const reasonsOf = (groups: Group[]): Group[] =>

@@ -1,4 +1,13 @@
-import {countAt, filteredAt, isKeptEditsAt, isUnchangedAt, type OutcomeName, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
+import {
+  countAt,
+  filteredAt,
+  isKeptEditsAt,
+  isKeptRowsAt,
+  isUnchangedAt,
+  type OutcomeName,
+  outcomeNo,
+  outcomeNoAt,
+} from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
 import {countsCredits} from '../crm/limits/quota-report.ts'
 import {rowsToRead, type Snapshot} from '../mapping/flows/snapshot.ts'
@@ -32,6 +41,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
     unchanged: sumOf(run, isUnchangedAt),
     keptEdits: sumOf(run, isKeptEditsAt),
+    keptRows: sumOf(run, isKeptRowsAt),
     creditsSaved: countsCredits(run.connectorKind) ? Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit) : null,
     questions: run.questions,
     stale: run.stale,
@@ -69,12 +79,15 @@ const sumOf = ({counts}: Run, isCounted: (place: number) => boolean) =>
  * writing.
  */
 const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
-  const done = counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) ? 0 : count), 0)
+  const done = counts.reduce((sum, count, at) => sum + (isCountedElsewhere(at) ? 0 : count), 0)
   const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
   const seconds = startedAt ? ((endedAt ? Date.parse(endedAt) : Date.now()) - Date.parse(startedAt)) / 1000 : 0
   const rowsPerSecond = seconds > 0 && done > 0 ? done / seconds : null
   const etaSeconds = rowsPerSecond === null || state !== 'writing' ? null : Math.max(0, total - done) / rowsPerSecond
   return {done, total, unit: 'rows', rowsPerSecond: rounded(rowsPerSecond), etaSeconds: rounded(etaSeconds)}
 }
+
+/** Whether the position counts rows that another position counts too, or values. */
+const isCountedElsewhere = (at: number) => outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) || isKeptRowsAt(at)
 
 const rounded = (value: number | null) => (value === null ? null : Math.round(value * 10) / 10)

@@ -1,10 +1,11 @@
 import type {Json} from '../http.ts'
+import type {Group} from '../run-reasons.ts'
 import {describeRunState} from '../run-state.ts'
 import {EXIT} from './exit-codes.ts'
 import type {Output} from './output.ts'
 import {clean, count, duration, plural} from './phrases.ts'
 import {sumCounts} from './progress.ts'
-import {type RunReasons, reasonLines} from './reasons.ts'
+import {reasonLines} from './reasons.ts'
 
 export const FAIL_ON = ['refused', 'skipped', 'never'] as const
 /** The unwritten rows that make a command exit with 2. */
@@ -12,19 +13,16 @@ export type FailOn = (typeof FAIL_ON)[number]
 
 const unwritten = ['refused', 'failed', 'unanswered']
 
-/**
- * Returns the exit code of an ended run. A stop takes precedence, because no count includes unread rows. `keptRows` counts skipped rows
- * whose values people changed in the CRM.
- */
-export const exitOf = (run: Json, failOn: FailOn, keptRows = 0): number => {
-  if (run.stop) return EXIT.stopped
-  const sums = openRows(run, keptRows)
+/** Returns the exit code of an ended run. A stop takes precedence, because no count includes unread rows. */
+export const exitOf = ({stop, counts, unchanged = 0, keptRows = 0}: Json, failOn: FailOn): number => {
+  if (stop) return EXIT.stopped
+  const sums = withoutSettled(sumCounts(counts), unchanged + keptRows)
   const counted = failOn === 'never' ? [] : failOn === 'skipped' ? [...unwritten, 'skipped'] : unwritten
   return counted.some(outcome => (sums[outcome] ?? 0) > 0) ? EXIT.rows : EXIT.ok
 }
 
 /** Describes an ended run: counts by module, why rows were not written, the reason of a stop, and next steps. */
-export const describeEnding = (out: Output, run: Json, {reasons, keptRows}: RunReasons = {reasons: [], keptRows: 0}): string[] => {
+export const describeEnding = (out: Output, run: Json, reasons: readonly Group[] = []): string[] => {
   const {counts, stop, dryRun, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
   const what = dryRun ? 'The dry run' : 'The run'
@@ -41,7 +39,7 @@ export const describeEnding = (out: Output, run: Json, {reasons, keptRows}: RunR
     ...linkLines(run),
     ...questionLines(run, questions),
     ...reasonLines(reasons, dryRun),
-    ...nextLines(out, run, {id, keptRows}),
+    ...nextLines(out, run, id),
   ]
 }
 
@@ -59,11 +57,11 @@ const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
   filtered: 'dim',
 }
 
-/** Counts rows by outcome without the skipped rows that are unchanged or kept, because they need no retry and are no failure. */
-const openRows = ({counts, unchanged = 0}: Json, keptRows: number): Record<string, number> => {
-  const sums = sumCounts(counts)
-  return {...sums, skipped: (sums.skipped ?? 0) - unchanged - keptRows}
-}
+/** Subtracts unchanged and kept rows from the skipped rows, because they need no retry and are no failure. */
+const withoutSettled = (sums: Record<string, number>, settled: number): Record<string, number> => ({
+  ...sums,
+  skipped: (sums.skipped ?? 0) - settled,
+})
 
 const unchangedLines = ({unchanged = 0, creditsSaved}: Json) =>
   unchanged > 0
@@ -101,10 +99,13 @@ const questionLines = ({importId, id}: Json, questions: number) =>
       ]
     : []
 
-const nextLines = (out: Output, run: Json, {id, keptRows}: {id: string; keptRows: number}): string[] => {
-  const {dryRun, stop, importId, linksEmpty = []} = run
+const nextLines = (
+  out: Output,
+  {dryRun, counts, stop, importId, unchanged = 0, keptRows = 0, linksEmpty = []}: Json,
+  id: string,
+): string[] => {
   if (!importId) return []
-  const sums = openRows(run, keptRows)
+  const sums = withoutSettled(sumCounts(counts), unchanged + keptRows)
   const isOpen = Boolean(stop) || linksEmpty.length > 0 || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
   const steps: [command: string, why: string][] = dryRun
     ? [

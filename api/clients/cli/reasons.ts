@@ -6,25 +6,23 @@ import {clean, count, plural} from './phrases.ts'
 import {sumCounts} from './progress.ts'
 import type {Session} from './session.ts'
 
-/** Why rows of an ended run were not written. `keptRows` counts skipped rows whose values people changed in the CRM. */
-export type RunReasons = {reasons: Group[]; keptRows: number}
-
 const never = new AbortController().signal
 const open = ['refused', 'failed', 'unanswered', 'skipped']
 
-/** Reads the reasons, most frequent first. If the log cannot be read now, warns and returns none, because the result of the run is known. */
-export const readReasons = async (out: Output, session: Session, run: Json): Promise<RunReasons> => {
+/**
+ * Reads why rows of an ended run were not written, most frequent first. If the log cannot be read now, warns and returns nothing, because
+ * the result of the run is known.
+ */
+export const readReasons = async (out: Output, session: Session, run: Json): Promise<Group[]> => {
   const sums = sumCounts(run.counts)
-  const isClean = open.reduce((sum, outcome) => sum + (sums[outcome] ?? 0), 0) <= (run.unchanged ?? 0)
-  if (isClean || !run.importId) return {reasons: [], keptRows: 0}
+  const {importId, unchanged = 0, keptRows = 0} = run
+  if (!importId || open.reduce((sum, outcome) => sum + (sums[outcome] ?? 0), 0) <= unchanged + keptRows) return []
   try {
     const {groups} = await countRows(session.client, runPath(session, run), never)
-    const kept = groups.filter(({outcome, code, phase}) => outcome === 'skipped' && code === 'KEPT_EDIT' && phase !== 'edit')
-    const reasons = reasonsOf(groups).filter(({code}) => code !== 'KEPT_EDIT')
-    return {reasons, keptRows: kept.reduce((sum, {rows}) => sum + rows, 0)}
+    return reasonsOf(groups).filter(({code}) => code !== 'KEPT_EDIT')
   } catch (error) {
     out.warn(`Could not read why rows were not written: ${clean((error as Error).message)}`)
-    return {reasons: [], keptRows: 0}
+    return []
   }
 }
 

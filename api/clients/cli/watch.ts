@@ -22,10 +22,10 @@ export const watchToEnd = async (cli: Cli, session: Session, run: Json, failOn: 
   const signal = cli.interrupt()
   try {
     const ended = run.state === 'ended' ? run : await watchRun({session, out, path: runPath(session, run), signal})
-    const why = await readReasons(out, session, ended)
-    const exit = exitOf(ended, failOn, why.keptRows)
-    out.event({event: 'end', exit, run: ended, reasons: why.reasons})
-    out.lines(describeEnding(out, ended, why))
+    const exit = exitOf(ended, failOn)
+    const reasons = await readReasons(out, session, ended)
+    out.event({event: 'end', exit, run: ended, reasons})
+    out.lines(describeEnding(out, ended, reasons))
     cli.exit(exit)
   } catch (error) {
     if (!(error instanceof Interrupted) && !signal.aborted) throw error

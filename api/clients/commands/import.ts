@@ -86,7 +86,7 @@ never counts none, so that only a stop is not 0.
 With --watch --json, every line is an event: source, run, state, progress, end with the exit code.
 
 With --module, each column goes into the field that fits best, if the match is 80 % sure or more.
-In a terminal, the command asks what the options do not say. Elsewhere it fails and names the option.
+In a terminal, the command asks what the options leave open. Elsewhere it fails, naming the option.
 --flow is checked against the CRM before anything is uploaded; lading map FILE writes such a file.
 
 Examples:

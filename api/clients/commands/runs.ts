@@ -12,6 +12,8 @@ import {describeRunState} from '../run-state.ts'
 
 const mostAtOnce = 5
 const usualLimit = 20
+/** The most runs that the API lists at once. */
+const mostRuns = 100
 
 export default (cli: Cli, program: Command) => {
   program
@@ -27,7 +29,7 @@ export default (cli: Cli, program: Command) => {
   program
     .command('runs')
     .summary('list runs, or show one')
-    .description('Without an argument, lists the runs of the newest imports. With an import, lists its runs. With a run, shows its result.')
+    .description('Without an argument, lists the newest runs of the org. With an import, lists its runs. With a run, shows its result.')
     .argument('[run]', 'id of a run, or id or name of an import')
     .option('-n, --limit <n>', 'maximum number of items', wholeNumber, usualLimit)
     .addHelpText(
@@ -46,7 +48,15 @@ type Options = {limit: number}
 
 const listImports = async ({out}: Cli, {client, path}: Session, limit: number) => {
   const {imports} = await client.get(path('imports'), {limit})
-  const runs: Json[] = (await readRunsOf({client, path}, imports, 1)).map(([newest = null]) => newest)
+  const runs: Json[] = []
+  for (let at = 0; at < imports.length; at += mostAtOnce)
+    runs.push(
+      ...(await Promise.all(
+        imports
+          .slice(at, at + mostAtOnce)
+          .map(async ({id}: Json) => (await client.get(path(`imports/${id}/runs`), {limit: 1})).runs[0] ?? null),
+      )),
+    )
   const rows = imports.map((one: Json, at: number) => [
     one.id,
     one.name,
@@ -60,26 +70,9 @@ const listImports = async ({out}: Cli, {client, path}: Session, limit: number) =
   )
 }
 
-/** Returns the newest runs of each import, a few imports at a time. */
-const readRunsOf = async ({client, path}: Pick<Session, 'client' | 'path'>, imports: readonly Json[], limit: number): Promise<Json[][]> => {
-  const read: Json[][] = []
-  for (let at = 0; at < imports.length; at += mostAtOnce)
-    read.push(
-      ...(await Promise.all(
-        imports.slice(at, at + mostAtOnce).map(async ({id}) => (await client.get(path(`imports/${id}/runs`), {limit})).runs as Json[]),
-      )),
-    )
-  return read
-}
-
 const listNewestRuns = async ({out}: Cli, {client, path}: Session, limit: number) => {
-  const {imports} = await client.get(path('imports'), {limit})
-  const names = new Map(imports.map(({id, name}: Json) => [id, name]))
-  const runs = (await readRunsOf({client, path}, imports, limit))
-    .flat()
-    .toSorted((a, b) => b.authorisedAt.localeCompare(a.authorisedAt))
-    .slice(0, limit)
-  const rows = runs.map(run => [run.id, names.get(run.importId), ...cellsOf(out, run)])
+  const {runs} = await client.get(path('runs'), {limit: Math.min(limit, mostRuns)})
+  const rows = runs.map((run: Json) => [run.id, run.importName ?? '-', ...cellsOf(out, run)])
   out.answer({runs}, () =>
     rows.length
       ? out.table([{head: 'RUN', keep: true}, {head: 'IMPORT'}, ...runHeads], rows)

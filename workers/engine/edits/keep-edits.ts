@@ -8,7 +8,7 @@ import type {ChainMatches} from '../match/match-rows.ts'
 import {readById} from '../match/read-by-id.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
 import type {CompiledFlow, EditRules, ImportRow} from '../model.ts'
-import {countUnchanged, logOutcome} from '../settle/log-entries.ts'
+import {countKept, countUnchanged, logOutcome} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import type {Op} from '../settle/verdict.ts'
 import {addEditQuestion, type ComparedUpdate, decideEdits, type EditedField} from './edit-questions.ts'
@@ -119,9 +119,10 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
   const names = isUncertain ? [...update.written, ...equal] : update.written
   if (names.length === 0 && (kept.length > 0 || flow.edits!.skipsUnchanged)) {
     row.keptEdits = unlogged
-    if (kept.length > 0)
+    if (kept.length > 0) {
       logSkip(flow, settled, update, {code: 'KEPT_EDIT', message: 'A person changed the values in the CRM, so they were kept'})
-    else {
+      countKept(settled, flow)
+    } else {
       logSkip(flow, settled, update, {code: 'UNCHANGED', message: 'The record already holds these values'})
       countUnchanged(settled, flow)
     }

@@ -77,7 +77,7 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         `
       }
     </section>
-    <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} />
+    <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} />
     ${
       loadedImport.import.state !== 'expired' &&
       may('operator') &&

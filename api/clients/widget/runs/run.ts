@@ -25,6 +25,8 @@ export type Run = {
   /** Cells without an entry in a value map. Earlier versions of Lading do not send it. */
   unmapped?: {flowId: string; field: string; cells: number}[]
   keptEdits?: number
+  /** Skipped rows whose values people changed in the CRM. Earlier versions of Lading do not send it. */
+  keptRows?: number
   questions: number
   /** Whether the plan of an ended dry run is out of date. Earlier versions of Lading do not send it. */
   stale?: boolean | null

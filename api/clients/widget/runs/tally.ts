@@ -60,9 +60,9 @@ export const accountOf = ({counts, progress}: Pick<Run, 'counts' | 'progress'>):
 }
 
 /** Returns how many rows a retry would write. */
-export const leftOf = (run: Pick<Run, 'counts' | 'progress' | 'unchanged'>): number => {
+export const leftOf = (run: Pick<Run, 'counts' | 'progress' | 'unchanged' | 'keptRows'>): number => {
   const {failed, refused, unanswered, skipped} = sumCounts(run.counts)
-  return failed + refused + unanswered + skipped - (run.unchanged ?? 0) + accountOf(run).notReached
+  return failed + refused + unanswered + skipped - (run.unchanged ?? 0) - (run.keptRows ?? 0) + accountOf(run).notReached
 }
 
 /** Returns how many links of written rows are empty. */
