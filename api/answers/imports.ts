@@ -35,12 +35,13 @@ const FlowWarning = Answer({
   message: z.string().describe('What a run leaves out, and what to do'),
 })
 
-export const FlowsAnswer = Answer({
+export const CheckedFlows = Answer({
   flows: Flows,
-  state: z.literal('ready').describe('State of the import'),
   warnings: z
     .array(FlowWarning)
     .describe('What the flows leave out, although they can be run: values of fields that are not on the layout'),
 })
+
+export const FlowsAnswer = CheckedFlows.extend({state: z.literal('ready').describe('State of the import')})
 
 export const Removed = (prefix: string, what: string) => Answer({removed: Id(prefix, what)})

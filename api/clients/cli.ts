@@ -140,6 +140,6 @@ const tell = (out: Output, {message, code, exit, next, detail}: Failure) => {
 }
 
 const OUTRO = `
-Start with: lading login, then lading import FILE --template NAME --watch
+Start with: lading login, then lading import FILE --module NAME --watch
 In CI: set LADING_URL and LADING_TOKEN instead of signing in
 More: lading help COMMAND, lading help exit-codes, lading help environment`

@@ -58,6 +58,7 @@ export const orgNouns: Noun[] = [
       deleteImport: 'DELETE /orgs/:org/imports/:id',
       setImportSlots: 'PUT /orgs/:org/imports/:id/slots',
       setImportFlows: 'PUT /orgs/:org/imports/:id/flows',
+      checkFlows: 'POST /orgs/:org/flows/check',
     },
   },
   {

@@ -7,14 +7,14 @@ import {fillSlots} from '../../shared/mapping/templates/fill-slots.ts'
 import {createImport} from '../../shared/runs/create-import.ts'
 import {describeImport, describeWhole} from '../../shared/runs/describe-import.ts'
 import {deleteImport, renameImport} from '../../shared/runs/edit-import.ts'
-import {replaceFlows} from '../../shared/runs/set-flows.ts'
+import {checkFlows, replaceFlows} from '../../shared/runs/set-flows.ts'
 import {oneLine} from '../../shared/schema/name.ts'
 import {readPage} from '../../shared/security/cursor.ts'
 import {findImport, type Import, listImports} from '../../sql/imports.ts'
 import {listSources} from '../../sql/sources.ts'
 import {Answer, NextCursor} from '../answers/common.ts'
 import {connectorId, flow, importId, importInList, sourceId, wholeImport} from '../answers/examples.ts'
-import {FlowsAnswer, ImportAnswer, ImportInList, Removed} from '../answers/imports.ts'
+import {CheckedFlows, FlowsAnswer, ImportAnswer, ImportInList, Removed} from '../answers/imports.ts'
 import {conditionOf} from '../if-match.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfImport, OfOrg} from '../params.ts'
@@ -34,6 +34,10 @@ const NewImport = z
     path: ['connectorId'],
     message: 'Send a connection, or a template that names one',
   })
+
+const Force = z.object({
+  force: z.enum(['true', 'false']).default('false').describe('`true`: flows may write fields that the settings exclude from imports'),
+})
 
 /** Maps slots of the template to files of the import. */
 const Slots = z
@@ -174,13 +178,27 @@ export default [
     example: {body: [flow], answer: {flows: [flow], state: 'ready', warnings: []}},
     params: OfImport,
     body: Flows,
-    query: z.object({
-      force: z.enum(['true', 'false']).default('false').describe('`true`: flows may write fields that the settings exclude from imports'),
-    }),
+    query: Force,
     async handle({db, caller: {org}, params: {id}, body, query, request}) {
       const input = {org, importId: id, flows: body, condition: conditionOf(request), force: query.force === 'true'}
       const {flows, version, warnings} = await replaceFlows(db, input)
       return reply({json: {flows, state: 'ready', warnings}, headers: {etag: tagOf(version)}})
     },
+  }),
+  route({
+    method: 'post',
+    path: '/orgs/:org/flows/check',
+    access: {role: 'operator'},
+    effect: 'read',
+    summary: 'Check flows before a file is uploaded',
+    description:
+      'Validates flows as `PUT …/flows` does, against the libraries and the latest discovery, but without files: names of columns are not checked. Stores nothing. The answer has the flows as completed by the settings of their modules. The default mappings of fields are left out, because they need a file.',
+    answers: {200: CheckedFlows},
+    refusals: ['CONNECTION_NOT_FOUND', 'NO_DISCOVERY', 'MODULE_DISABLED', 'FIELD_MAPPED'],
+    example: {body: {connectorId, flows: [flow]}, answer: {flows: [flow], warnings: []}},
+    params: OfOrg,
+    body: z.strictObject({connectorId: z.string().max(100).describe('The connection to write to'), flows: Flows}),
+    query: Force,
+    handle: ({db, caller: {org}, body, query}) => checkFlows(db, {org, ...body, force: query.force === 'true'}),
   }),
 ]

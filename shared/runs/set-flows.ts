@@ -1,7 +1,9 @@
-import type {Pool} from '../../sql/database.ts'
+import {listConnectors} from '../../sql/connectors.ts'
+import type {Pool, Tx} from '../../sql/database.ts'
 import {setFlows} from '../../sql/imports.ts'
 import {assertUnmapped, readIdempotencyFields} from '../configuration/idempotency-field.ts'
 import {readModuleSettings} from '../configuration/import-settings.ts'
+import {assertOwn} from '../configuration/name.ts'
 import {assertVersion, type Condition} from '../configuration/version.ts'
 import {Refusal} from '../errors.ts'
 import {lockOpenImport} from '../files/sources/find.ts'
@@ -9,7 +11,7 @@ import {addFlowDefaults, type Flow, Flows, findIssues} from '../mapping/flows/fl
 import {addModuleDefaults, excludedIssues} from '../mapping/flows/module-defaults.ts'
 import {optionWarnings} from '../mapping/flows/write-options.ts'
 import {assertModulesEnabled, listWrittenModules} from './admit-modules.ts'
-import {findFlowData} from './start.ts'
+import {type FlowSurroundings, findFlowData, findFlowTargets} from './start.ts'
 
 type SetFlowsInput = {
   org: string
@@ -26,14 +28,40 @@ export const replaceFlows = (db: Pool, {org, importId, flows: given, condition, 
     const found = await lockOpenImport(tx, {org, importId})
     assertVersion('import', found, condition)
     const {no, connectorId: connector} = found
-    await assertModulesEnabled(tx, {org, connector, modules: listWrittenModules(given)})
     const known = await findFlowData(tx, {org, importNo: no, connector})
-    const settingsOf = await readModuleSettings(tx, {org, connector})
     const stored = Flows.safeParse(found.flows).data ?? []
-    const flows = addFlowDefaults(addModuleDefaults(given, stored, settingsOf, known), known.modules)
-    const issues = [...findIssues(flows, known), ...(force ? [] : excludedIssues(flows, stored, settingsOf))]
-    if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM. Correct the issues listed', {issues})
-    assertUnmapped(flows, await readIdempotencyFields(tx, {org, connector}))
+    const flows = await completeFlows(tx, {org, connector, given, stored, known, force})
     const {version} = await setFlows(tx, {no, flows, state: 'ready'})
     return {flows, version, warnings: optionWarnings(flows, known.modules)}
   })
+
+type CheckFlowsInput = {org: string; connectorId: string; flows: Flow[]; force: boolean}
+
+/** Checks flows as `replaceFlows` does, but without files: names of columns are not checked. Stores nothing. */
+export const checkFlows = (db: Pool, {org, connectorId, flows: given, force}: CheckFlowsInput) =>
+  db.transaction(async tx => {
+    assertOwn(await listConnectors(tx, org), connectorId)
+    const targets = await findFlowTargets(tx, {org, connector: connectorId})
+    const flows = await completeFlows(tx, {org, connector: connectorId, given, stored: [], known: {...targets, sources: null}, force})
+    return {flows, warnings: optionWarnings(flows, targets.modules)}
+  })
+
+type CompleteFlowsInput = {
+  org: string
+  connector: string
+  given: Flow[]
+  stored: Flow[]
+  known: Omit<FlowSurroundings, 'sources'> & {sources: FlowSurroundings['sources'] | null}
+  force: boolean
+}
+
+/** Returns the flows, completed by the settings of their modules. Flows that do not fit are refused with their issues. */
+const completeFlows = async (tx: Tx, {org, connector, given, stored, known, force}: CompleteFlowsInput): Promise<Flow[]> => {
+  await assertModulesEnabled(tx, {org, connector, modules: listWrittenModules(given)})
+  const settingsOf = await readModuleSettings(tx, {org, connector})
+  const flows = addFlowDefaults(addModuleDefaults(given, stored, settingsOf, {...known, sources: known.sources ?? []}), known.modules)
+  const issues = [...findIssues(flows, known), ...(force ? [] : excludedIssues(flows, stored, settingsOf))]
+  if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM. Correct the issues listed', {issues})
+  assertUnmapped(flows, await readIdempotencyFields(tx, {org, connector}))
+  return flows
+}

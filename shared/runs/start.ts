@@ -178,8 +178,16 @@ export type FlowSurroundings = {
 type FindFlowDataInput = {org: string; importNo: number; connector: string}
 
 /** Reads the facts that flows are checked against: the import's files, the org's libraries and the connection's newest discovery. */
-export const findFlowData = async (tx: Tx, {org, importNo, connector}: FindFlowDataInput): Promise<FlowSurroundings> => {
+export const findFlowData = async (tx: Tx, {importNo, ...place}: FindFlowDataInput): Promise<FlowSurroundings> => {
   const sources = (await readNarrowSources(tx, {importNo, keys: ['name', 'dates', 'marks', 'stored']})).map(shapeSource)
+  return {sources, ...(await findFlowTargets(tx, place))}
+}
+
+/** Reads the facts without the files of an import. */
+export const findFlowTargets = async (
+  tx: Tx,
+  {org, connector}: Omit<FindFlowDataInput, 'importNo'>,
+): Promise<Omit<FlowSurroundings, 'sources'>> => {
   const discovery = await findLatestDiscovery(tx, connector)
   if (!discovery)
     throw new Refusal(
@@ -189,7 +197,7 @@ export const findFlowData = async (tx: Tx, {org, importNo, connector}: FindFlowD
   const modules = await listDiscoveredModules(tx, discovery.id)
   const published = (await listLibraryRows(tx, org)).map(shapeLibrary)
   const byName = new Map(modules.map(module => [module.apiName, module]))
-  return {sources, discovery: discovery.id, modules: byName, published, libraries: namespacesOf(published)}
+  return {discovery: discovery.id, modules: byName, published, libraries: namespacesOf(published)}
 }
 
 type FrozenSource = NarrowSource<'name' | 'dates' | 'marks' | 'stored'>

@@ -172,7 +172,7 @@ test('a reload during an upload keeps the parts that were sent, and choosing the
   await page.reload()
   await page.unroute('**/parts/*')
   const left = page.getByRole('region', {name: 'Unfinished: warehouse.csv'})
-  await left.getByText(/^Stopped at 8 MiB of /).waitFor()
+  await left.getByText(/^Stopped at 8\.4 MB of /).waitFor()
   const sentBefore = visitor.asked.length
   await person.chooseIn(page, left.getByRole('button', {name: 'Choose the same file to resume'}), file)
   await person.sourceCard(page, 'warehouse.csv').getByText('11,000 rows, 2 columns').waitFor()

@@ -82,9 +82,8 @@ test('text from others cannot send control sequences to a terminal', t => {
 test('sizes, durations and times are printed in a short form', t => {
   t.deepEqual([0, 999, 1500, 27_000_000, 3e12].map(size), ['0 B', '999 B', '1.5 kB', '27.0 MB', '3.0 TB'])
   t.deepEqual([0.4, 65, 7265].map(duration), ['0:00', '1:05', '2:01:05'])
-  const now = new Date(2026, 10, 20)
-  t.is(moment(new Date(2026, 1, 3, 4, 5).toISOString(), now), '02-03 04:05')
-  t.is(moment(new Date(2025, 1, 3, 4, 5).toISOString(), now), '2025-02-03 04:05')
+  t.is(moment(new Date(2026, 1, 3, 4, 5).toISOString()), '2026-02-03 04:05')
+  t.is(moment(null), '-')
 })
 
 test('a diff turns the old text into the new one', t => {

@@ -1,5 +1,7 @@
 import test from 'ava'
 import {z} from 'zod'
+import {usualMappings} from '../../api/clients/column-mapping.ts'
+import {sampleOf} from '../../api/clients/sample.ts'
 import {groupsOf, mendAt, sayFix, sayPlace} from '../../api/clients/widget/imports/check-words.ts'
 import {makeStep, moved, newDraft, readRanges, sayStep, stepKinds} from '../../api/clients/widget/imports/cleaning.ts'
 import {type Field, isFillable} from '../../api/clients/widget/imports/fields.ts'
@@ -15,9 +17,8 @@ import {
   unusedColumns,
 } from '../../api/clients/widget/imports/flows.ts'
 import type {CheckProblem, Flow, Source} from '../../api/clients/widget/imports/import.ts'
-import {acceptAll, choicesFor, type Proposal, sureProposals, takeColumn, usualMappings} from '../../api/clients/widget/imports/proposal.ts'
+import {acceptAll, choicesFor, type Proposal, sureProposals, takeColumn} from '../../api/clients/widget/imports/proposal.ts'
 import {readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
-import {sampleOf} from '../../api/clients/widget/imports/sample.ts'
 import {type ImportProgress, stepsOf} from '../../api/clients/widget/imports/steps.ts'
 import {sayTested} from '../../api/clients/widget/imports/tried.ts'
 import {assertSample, sampleShape} from '../../shared/assistant/sample.ts'

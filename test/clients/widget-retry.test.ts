@@ -1,7 +1,7 @@
 import test from 'ava'
+import type {Group} from '../../api/clients/run-reasons.ts'
 import {openOf, sayRetry} from '../../api/clients/widget/runs/retry-words.ts'
 import type {Run} from '../../api/clients/widget/runs/run.ts'
-import type {Group} from '../../api/clients/widget/runs/tally.ts'
 
 test('a retry says apart which rows it writes, which links it fills and which tags it adds', t => {
   t.like(sayRetry({left: 2, links: 3, tags: 0}), {button: 'Retry 2 rows', action: 'Write up to 2 rows'})

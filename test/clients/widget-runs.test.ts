@@ -1,4 +1,5 @@
 import test from 'ava'
+import {type Group, mergeGroups, reasonsOf} from '../../api/clients/run-reasons.ts'
 import {answersOf, askersOf, chosenOf, fieldsOf, isSame, type Question, sayRows, sayValue} from '../../api/clients/widget/runs/answering.ts'
 import {nameFile} from '../../api/clients/widget/runs/file-name.ts'
 import {addSample, etaOf, rateOf, type Sample, sampleOf, stack} from '../../api/clients/widget/runs/rate.ts'
@@ -6,7 +7,7 @@ import {codeBeside, type Entry, linesOf, whyOfEntry} from '../../api/clients/wid
 import {choicesIn, filterIn, sayOutcome, sourceWith} from '../../api/clients/widget/runs/rows-query.ts'
 import {chainsOf, kindOf, type Run, sayRange, sayState, withEvent} from '../../api/clients/widget/runs/run.ts'
 import {draftOf, rowsIn} from '../../api/clients/widget/runs/start.ts'
-import {accountOf, type Group, leftOf, mergeGroups, planOf, reasonsOf, sumCounts} from '../../api/clients/widget/runs/tally.ts'
+import {accountOf, leftOf, planOf, sumCounts} from '../../api/clients/widget/runs/tally.ts'
 import {adviceOf, whyOf} from '../../api/clients/widget/runs/why.ts'
 import {adviceFor} from '../../api/clients/widget/templates/frequency.ts'
 

@@ -152,6 +152,7 @@ export const rows: Record<string, Row> = {
   'PUT /orgs/:org/imports/:id/uploads/:upload/parts/:offset': write('operator'),
   'POST /orgs/:org/imports/:id/uploads/:upload/finish': write('operator'),
   'DELETE /orgs/:org/imports/:id/uploads/:upload': write('operator'),
+  'POST /orgs/:org/flows/check': read('operator'),
   'POST /orgs/:org/imports/:id/checks': write('operator'),
   'GET /orgs/:org/imports/:id/checks': read('operator'),
   'GET /entitlements/me': read('operator'),

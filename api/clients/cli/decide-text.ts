@@ -4,7 +4,13 @@ import {Failure} from './failure.ts'
 import {clean} from './phrases.ts'
 import type {Session} from './session.ts'
 
-type DecideTextInput = {importId: string; sources: readonly Json[]; encoding?: string; acceptBadBytes?: boolean; dryRun?: boolean}
+export type TextChoices = {
+  /** The encoding of the CSV files. It replaces the detected one. */
+  encoding?: string
+  acceptBadBytes?: boolean
+}
+
+type DecideTextInput = TextChoices & {importId: string; sources: readonly Json[]; dryRun?: boolean}
 
 /** Applies --encoding and --accept-bad-bytes to files with open text questions. Fails if questions remain, except in a dry run. */
 export const decideText = async (

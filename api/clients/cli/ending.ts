@@ -1,9 +1,11 @@
 import type {Json} from '../http.ts'
+import type {Group} from '../run-reasons.ts'
 import {describeRunState, describeUndone} from '../run-state.ts'
 import {EXIT} from './exit-codes.ts'
 import type {Output} from './output.ts'
 import {clean, count, duration, plural} from './phrases.ts'
 import {sumCounts} from './progress.ts'
+import {reasonLines} from './reasons.ts'
 
 export const FAIL_ON = ['refused', 'skipped', 'never'] as const
 /** The unwritten rows that make a command exit with 2. */
@@ -19,8 +21,8 @@ export const exitOf = ({stop, counts, unchanged = 0, keptRows = 0}: Json, failOn
   return counted.some(outcome => (sums[outcome] ?? 0) > 0) ? EXIT.rows : EXIT.ok
 }
 
-/** Describes an ended run: counts by module, the reason of a stop, and next steps. */
-export const describeEnding = (out: Output, run: Json): string[] => {
+/** Describes an ended run: counts by module, why rows were not written, the reason of a stop, and next steps. */
+export const describeEnding = (out: Output, run: Json, reasons: readonly Group[] = []): string[] => {
   const {counts, stop, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
   const {word, tone} = describeRunState(run as Parameters<typeof describeRunState>[0], count)
@@ -35,6 +37,7 @@ export const describeEnding = (out: Output, run: Json): string[] => {
     ...keptEditLines(run),
     ...linkLines(run),
     ...questionLines(run, questions),
+    ...reasonLines(reasons, dryRun),
     ...nextLines(out, run, id),
   ]
 }

@@ -29,7 +29,7 @@ export const exitCodes: [number, string][] = [
     'Local files and the server differ: config diff, a config pull or push that would lose changes, or a config push that skipped a library. For doctor: the CRM does not behave as expected',
   ],
   [EXIT.hungUp, 'The terminal was closed (SIGHUP). A watched run continues'],
-  [EXIT.interrupted, 'Interrupted by Ctrl-C. A watched run continues'],
+  [EXIT.interrupted, 'Interrupted by Ctrl-C, or a question was answered with no. A watched run continues'],
   [EXIT.pipeClosed, 'The reader of the output closed it, as head does'],
   [EXIT.terminated, 'Terminated (SIGTERM), for example by CI. A watched run continues'],
 ]

@@ -83,7 +83,8 @@ const refusalOf = (error: ApiError): Failure => {
 /** Returns the advice for an error if neither its code nor the server gives one. */
 const usualNext = (status: number, request: string | null): string => {
   if (status < 400) return 'Use the URL of the redirect, with --server, LADING_URL or `lading login --server URL`'
-  if (status === 404) return 'Check the id. List ids with `lading runs`, `lading templates`, `lading libraries` or `lading connections`'
+  if (status === 404)
+    return 'Check the id. List ids with `lading imports`, `lading runs`, `lading templates`, `lading libraries` or `lading connections`'
   if (status === 403) return 'Ask an admin of the org. lading whoami shows your role'
   if (status === 409) return 'Check the current state, then run the command again'
   if (status === 429) return 'Try again in a minute'
@@ -106,7 +107,7 @@ const NEXT: Record<string, string> = {
   CONNECTION_REQUIRED: 'Choose one with --connection. lading connections lists them',
   CONNECTION_NOT_FOUND: 'List connections with: lading connections',
   NO_DISCOVERY: 'Read the CRM first: lading discover',
-  IMPORT_NOT_FOUND: 'List imports with: lading runs',
+  IMPORT_NOT_FOUND: 'List imports with: lading imports',
   RUN_NOT_FOUND: 'List runs with: lading runs',
   IMPORT_RUNNING: 'Wait for the active run with `lading watch RUN`, or cancel it with `lading cancel RUN`',
   SNAPSHOT_CHANGED:

@@ -1,5 +1,6 @@
 import {ApiError, type Json, readPages} from '../http.ts'
 import {notThere, usage} from './failure.ts'
+import {moment} from './phrases.ts'
 import type {Session} from './session.ts'
 
 type NamedItem = {id: string; name: string}
@@ -33,14 +34,28 @@ export const findTemplate = async (session: Session, given: string): Promise<{te
   return {template: body.template, etag: headers.get('etag') ?? '*'}
 }
 
-/** Returns a run by its id, or the newest run of an import for which `only` is true. */
-export const findRun = async ({client, path}: Session, given: string, only: (run: Json) => boolean = () => true): Promise<Json> => {
+/** Returns the id of an import that is named by its id or by its name. */
+export const findImportId = async ({client, path}: Session, given: string): Promise<string> => {
+  if (given.startsWith('imp_')) return given
+  const named: Json[] = []
+  for await (const one of readPages(client, path('imports'), 'imports', {limit: 200})) if (one.name === given) named.push(one)
+  if (named.length === 1) return named[0].id
+  if (named.length === 0) throw notThere(`Import not found: ${given}`, 'List imports with: lading imports', 'IMPORT_NOT_FOUND')
+  const newest = named.slice(0, mostNamed).map(({id, createdAt}) => `  ${id}  created ${moment(createdAt)}`)
+  const more = named.length > mostNamed ? [`  and ${named.length - mostNamed} more: lading imports`] : []
+  throw usage(`${named.length} imports are named ${given}`, ['Use the id:', ...newest, ...more].join('\n'))
+}
+
+const mostNamed = 5
+
+/** Returns a run by its id, or the newest run of an import for which `only` is true. The import is named by its id or by its name. */
+export const findRun = async (session: Session, given: string, only: (run: Json) => boolean = () => true): Promise<Json> => {
+  const {client, path} = session
   if (given.startsWith('run_')) return (await client.get(path(`runs/${encodeURIComponent(given)}`))).run
-  if (!given.startsWith('imp_'))
-    throw usage(`${given} is neither a run nor an import`, 'Ids start with run_ or imp_. List them with: lading runs')
-  const {runs} = await client.get(path(`imports/${encodeURIComponent(given)}/runs`), {limit: 200})
+  const id = await findImportId(session, given)
+  const {runs} = await client.get(path(`imports/${encodeURIComponent(id)}/runs`), {limit: 200})
   const found = runs.find(only)
-  if (!found) throw notThere(`The import ${given} has no such run`, `List its runs with: lading runs ${given}`, 'RUN_NOT_FOUND')
+  if (!found) throw notThere(`The import ${given} has no such run`, `List its runs with: lading runs ${id}`, 'RUN_NOT_FOUND')
   return found
 }
 

@@ -16,6 +16,3 @@ export const rowRange = (given: string): {from?: number; to?: number} => {
   if (first < 1 || last < first) throw new InvalidArgumentError('Row numbers start at 1, and the last must not be before the first.')
   return range
 }
-
-/** Default number of items in a list. */
-export const limitUsual = 50

@@ -22,13 +22,12 @@ export const duration = (seconds: number) => {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`
 }
 
-/** Formats a time as `11-20 18:04` in local time, with the year if it is not the current one. Returns a dash for null. */
-export const moment = (iso: string | null | undefined, now = new Date()) => {
+/** Formats a time as `2026-11-20 18:04` in local time. Returns a dash for null. */
+export const moment = (iso: string | null | undefined) => {
   if (!iso) return '-'
   const at = new Date(iso)
   const two = (part: number) => String(part).padStart(2, '0')
-  const year = at.getFullYear() === now.getFullYear() ? '' : `${at.getFullYear()}-`
-  return `${year}${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`
 }
 
 /** Makes foreign text safe for a terminal: one line, without control characters, escape sequences or bidirectional marks. */

@@ -1,33 +1,30 @@
 import {ApiError, type Json, Unreachable} from '../http.ts'
-import {decideText} from './decide-text.ts'
+import {decideDates} from './date-orders.ts'
+import {decideText, type TextChoices} from './decide-text.ts'
+import {dropImport} from './drop-import.ts'
 import {EXIT} from './exit-codes.ts'
 import {Failure, usage} from './failure.ts'
-import {findConnection, findTemplate} from './find.ts'
-import {bindFlows, fillSlots, type LocalFile, readFlows, readInputs} from './inputs.ts'
+import {bindFlows, type LocalFile} from './inputs.ts'
 import {Interrupted, interrupted} from './interrupt.ts'
 import {type KeptImport, openKept} from './kept-imports.ts'
 import {clean, plural, size} from './phrases.ts'
+import {type ImportPlan, type PlanInput, planImport} from './plan-import.ts'
 import {openProgress, uploadProgress} from './progress.ts'
+import {proposeFlow} from './propose-flow.ts'
+import {askYes, canAsk} from './questions.ts'
 import type {Cli, Session} from './session.ts'
 import {sendFile} from './upload.ts'
 
-export type PrepareInput = {
-  files: string[]
-  template?: string
-  flow?: string
-  connection?: string
-  name?: string
-  dryRun?: boolean
-  declaredRows?: number
-  rows?: {from?: number; to?: number}
-  /** The encoding of the CSV files. It replaces the detected one. */
-  encoding?: string
-  acceptBadBytes?: boolean
-  fresh?: boolean
-  resume?: boolean
-  /** Whether to print an event for each file. */
-  streams?: boolean
-}
+export type PrepareInput = PlanInput &
+  TextChoices & {
+    dryRun?: boolean
+    declaredRows?: number
+    rows?: {from?: number; to?: number}
+    fresh?: boolean
+    resume?: boolean
+    /** Whether to print an event for each file. */
+    streams?: boolean
+  }
 
 /**
  * An import that is ready to run. `run` is set if an earlier identical command started it. Call `forget` once the run has ended, to delete
@@ -35,13 +32,12 @@ export type PrepareInput = {
  */
 export type PreparedImport = {importId: string; sources: Json[]; run: Json | null; forget(): Promise<void>}
 
-type Plan = {files: LocalFile[]; flows: Json[] | null; slots: boolean; body: {name?: string; templateId?: string; connectorId?: string}}
-
 /** Creates an import, or resumes an interrupted one, and uploads its files until it is ready to run. */
 export const prepareImport = async (cli: Cli, session: Session, input: PrepareInput): Promise<PreparedImport> => {
-  const plan = await planImport(session, input)
-  const {dryRun = false, declaredRows, rows} = input
-  const how = {...plan.body, flows: plan.flows, dryRun, declaredRows, rows}
+  const plan = await planImport(cli, session, input)
+  const {dryRun = false, declaredRows, rows, match, existing, dates} = input
+  const target = plan.target && {module: plan.target.module.apiName, match, existing, dates}
+  const how = {...plan.body, flows: plan.flows, ...(target && {target}), dryRun, declaredRows, rows}
   const kept = await openKept(cli.settings, {server: session.server, org: session.org, how, files: plan.files}, cli.out.warn)
   const before = input.fresh ? null : await findBefore(session, await kept.read())
   if (input.resume && !before) throw usage('There is no interrupted import of these files', 'Omit --resume to start a new import')
@@ -59,63 +55,30 @@ export const prepareImport = async (cli: Cli, session: Session, input: PrepareIn
   try {
     const sent = await sendFiles(cli, session, {plan, known, streams: Boolean(input.streams), keep})
     const sources = await decideText(session, {importId: known.import, sources: sent, ...input})
-    await assignFiles(session, known.import, plan, sources)
+    await assignFiles(cli, session, {importId: known.import, plan, sources, input})
     assertGoingOn(cli.interrupt())
     return {importId: known.import, sources, run: null, forget: kept.forget}
   } catch (error) {
-    // A repeated command would get the same refusal, so the stored state is deleted.
-    if (error instanceof ApiError && [400, 410, 413, 422].includes(error.status)) await kept.forget()
+    if (isFinal(error)) {
+      await kept.forget()
+      await dropImport(session, known.import)
+    }
     if (!(error instanceof Unreachable)) throw error
     const next = 'Uploaded parts are kept for a day. Once the server responds, run the same command again to resume'
     throw new Failure(error.message, {exit: EXIT.unreachable, code: 'UNREACHABLE', next})
   }
 }
 
+/** Whether a repeated command would fail in the same way, so that its import is of no use. */
+const isFinal = (error: unknown) =>
+  error instanceof ApiError
+    ? [400, 410, 413, 415, 422].includes(error.status)
+    : error instanceof Failure && ['USAGE', 'FILE', 'DECLINED'].includes(error.code)
+
 /** Throws if the person pressed Ctrl-C before the start of the run, because then no run is wanted. */
 const assertGoingOn = ({aborted, reason}: AbortSignal) => {
   if (aborted)
     throw interrupted(reason, 'Interrupted before the run started', 'The files are uploaded. Run the same command again to start the run')
-}
-
-/** Prepares the import, and checks before the upload everything that can be checked without the files on the server. */
-const planImport = async (
-  session: Session,
-  {files: given, template: templateName, flow, connection, name}: PrepareInput,
-): Promise<Plan> => {
-  const files = await readInputs(given)
-  if (templateName !== undefined && flow !== undefined) throw usage('Use either --template or --flow, not both')
-  if (flow !== undefined) {
-    const flows = await readFlows(flow)
-    bindFlows(flows, files, [])
-    const connectorId = (await chooseConnection(session, connection)).id
-    return {files, flows, slots: false, body: {name: name ?? nameOf(files), connectorId}}
-  }
-  if (templateName === undefined)
-    throw usage('No template or flows given', 'Add --template NAME (lading templates lists them) or --flow FILE.json')
-  const {template} = await findTemplate(session, templateName)
-  const slots = template.sources.map(({slot}: Json) => slot)
-  const connectorId = connection === undefined && template.connectorId ? null : (await chooseConnection(session, connection)).id
-  const body = {name: name ?? nameOf(files), templateId: template.id, ...(connectorId && {connectorId})}
-  return {files: fillSlots(files, slots), flows: null, slots: true, body}
-}
-
-const nameOf = (files: readonly LocalFile[]) =>
-  files
-    .map(({name}) => name)
-    .join(', ')
-    .slice(0, 200)
-
-export const chooseConnection = async (session: Session, named: string | undefined): Promise<Json> => {
-  if (named !== undefined) return findConnection(session, named)
-  const {connectors} = await session.client.get(session.path('connectors'))
-  const open = connectors.filter(({state}: Json) => state === 'connected')
-  if (open.length === 1) return open[0]
-  throw open.length === 0
-    ? usage('The org has no connected CRM', 'Ask an admin to connect one in the browser. lading connections lists connections')
-    : usage(
-        `The org has ${open.length} connections`,
-        `Choose one with --connection: ${open.map((one: Json) => clean(one.name)).join(', ')}`,
-      )
 }
 
 /** Returns the import that an earlier command left, or null if there is none or it no longer exists on the server. */
@@ -133,9 +96,9 @@ const findBefore = async (session: Session, kept: KeptImport | null) => {
   }
 }
 
-type SentFiles = {plan: Plan; known: KeptImport; streams: boolean; keep(): Promise<void>}
+type SentFiles = {plan: Pick<ImportPlan, 'files' | 'slots'>; known: KeptImport; streams: boolean; keep(): Promise<void>}
 
-const sendFiles = async (cli: Cli, session: Session, {plan, known, streams, keep}: SentFiles): Promise<Json[]> => {
+export const sendFiles = async (cli: Cli, session: Session, {plan, known, streams, keep}: SentFiles): Promise<Json[]> => {
   const sources: Json[] = []
   for (const [at, file] of plan.files.entries()) {
     const before = known.files[at]
@@ -192,10 +155,25 @@ const sendOne = async ({out, interrupt}: Cli, session: Session, one: One): Promi
   }
 }
 
-const assignFiles = async (session: Session, importId: string, {flows, files}: Plan, sources: readonly Json[]) => {
-  if (!flows) return assertFilled(session, importId, files, sources)
+type AssignFilesInput = {importId: string; plan: ImportPlan; sources: readonly Json[]; input: PrepareInput}
+
+const assignFiles = async (cli: Cli, session: Session, {importId, plan, sources, input}: AssignFilesInput) => {
+  const {flows, files, target} = plan
+  const at = session.path(`imports/${importId}/flows`)
   const ids = sources.map(({id}) => id)
-  await session.client.put(session.path(`imports/${importId}/flows`), bindFlows(flows, files, ids))
+  if (flows) return session.client.put(at, bindFlows(flows, files, ids))
+  if (!target) return assertFilled(session, importId, files, sources)
+  const [source] = sources as [Json]
+  const {flow, fields} = await proposeFlow(cli, session, {importId, source, ...target, existing: input})
+  const {dates} = input
+  await decideDates(cli, session, {importId, source, flow, fields, ...(dates && {dates})})
+  await session.client.put(at, bindFlows([flow], files, ids))
+  if (input.yes || input.dryRun || !canAsk(cli) || (await askYes(cli, `Import ${plural(source.rows, 'row')}?`))) return
+  throw new Failure('Nothing was imported', {
+    exit: EXIT.interrupted,
+    code: 'DECLINED',
+    next: `Change the mapping in a file: lading map FILE --module ${target.module.apiName} > flow.json, then lading import FILE --flow flow.json`,
+  })
 }
 
 /** Throws if a file does not fit its slot. The import is then still a draft, and setting the slots again returns the issues. */

@@ -8,6 +8,7 @@ import {Interrupted, interrupted} from './interrupt.ts'
 import type {Output} from './output.ts'
 import {clean} from './phrases.ts'
 import {openProgress, runProgress} from './progress.ts'
+import {readReasons} from './reasons.ts'
 import type {Cli, Session} from './session.ts'
 
 export type Following = {watch?: boolean; failOn?: FailOn}
@@ -22,8 +23,9 @@ export const watchToEnd = async (cli: Cli, session: Session, run: Json, failOn: 
   try {
     const ended = run.state === 'ended' ? run : await watchRun({session, out, path: runPath(session, run), signal})
     const exit = exitOf(ended, failOn)
-    out.event({event: 'end', exit, run: ended})
-    out.lines(describeEnding(out, ended))
+    const reasons = await readReasons(out, session, ended)
+    out.event({event: 'end', exit, run: ended, reasons})
+    out.lines(describeEnding(out, ended, reasons))
     cli.exit(exit)
   } catch (error) {
     if (!(error instanceof Interrupted) && !signal.aborted) throw error

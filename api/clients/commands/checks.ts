@@ -1,5 +1,6 @@
 import type {Command} from 'commander'
 import {EXIT} from '../cli/exit-codes.ts'
+import {findImportId} from '../cli/find.ts'
 import {waitForJob} from '../cli/job.ts'
 import {clean, count, plural} from '../cli/phrases.ts'
 import type {Cli} from '../cli/session.ts'
@@ -11,7 +12,7 @@ export default (cli: Cli, program: Command) => {
     .command('checks')
     .summary('check an import for problems')
     .description('Reads every row as a run would, without calling the CRM. Exits with 2 if rows would fail.')
-    .argument('<import>', 'id of the import')
+    .argument('<import>', 'id or name of the import')
     .addHelpText(
       'after',
       '\nExamples:\n  lading import leads.csv -t Leads --no-run\n  lading checks imp_01k9…\n\nNext: fix the problems, or lading run IMPORT --watch',
@@ -28,9 +29,10 @@ const heads = [
   {head: 'FIX'},
 ]
 
-const check = async (cli: Cli, id: string) => {
+const check = async (cli: Cli, given: string) => {
   const session = await cli.open()
   const {client, path} = session
+  const id = await findImportId(session, given)
   const at = path(`imports/${encodeURIComponent(id)}/checks`)
   await waitForJob(cli, session, (await client.post(at)).job)
   const {checks} = await client.get(at, {limit: 1})

@@ -4,7 +4,7 @@ import {notThere} from '../cli/failure.ts'
 import {findConnection} from '../cli/find.ts'
 import {waitForJob} from '../cli/job.ts'
 import {clean, count, plural} from '../cli/phrases.ts'
-import {chooseConnection} from '../cli/prepare-import.ts'
+import {chooseConnection} from '../cli/plan-import.ts'
 import type {Cli} from '../cli/session.ts'
 import type {Json} from '../http.ts'
 

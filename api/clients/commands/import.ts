@@ -1,4 +1,5 @@
 import {type Command, Option} from 'commander'
+import {DATE_ORDERS} from '../cli/date-orders.ts'
 import {FAIL_ON} from '../cli/ending.ts'
 import {rowRange, wholeNumber} from '../cli/options.ts'
 import {clean, plural} from '../cli/phrases.ts'
@@ -13,8 +14,15 @@ export default (cli: Cli, program: Command) => {
   const command = program
     .command('import')
     .summary('import files into the CRM')
-    .description('Uploads files, maps them with a template or flows, and starts a run.')
+    .description(
+      'Uploads files, maps their columns, and starts a run. The columns are matched automatically, or mapped by a template or flows.',
+    )
     .argument('<file...>', 'a CSV or XLSX file, SLOT=FILE if the template takes several, - for standard input')
+    .option('-m, --module <name>', 'match the columns with this module: API name or label')
+    .addOption(matchOption())
+    .addOption(existingOption())
+    .addOption(datesOption())
+    .option('-y, --yes', 'accept the recommended match and start without asking')
     .option('-t, --template <name>', 'template to use: name or id')
     .option('--flow <file>', 'JSON file with flows, each with its module and fields')
     .option('-c, --connection <name>', 'connection to write to, if there are several: name or id')
@@ -52,6 +60,15 @@ export default (cli: Cli, program: Command) => {
     })
 }
 
+export const matchOption = () =>
+  new Option('--match <fields>', 'update records with equal values in these fields; none: every row creates a record')
+
+export const existingOption = () =>
+  new Option('--existing <how>', 'what happens to a matched record (default: update)').choices(['update', 'skip'])
+
+export const datesOption = () =>
+  new Option('--dates <order>', 'how dates are written whose order the file does not show').choices(DATE_ORDERS)
+
 /** Adds the options of commands that start a run. */
 export const watching = (command: Command) =>
   command.option('-w, --watch', 'follow the run to its end').addOption(failOn('; implies --watch'))
@@ -64,10 +81,16 @@ Files are uploaded in parts. After an interruption, run the same command again t
 import and run; --fresh imports the files a second time.
 With --watch, the exit code shows the result: 0 all rows written, 2 some not, 3 stopped.
 --fail-on refused counts refused, failed and unanswered rows; skipped also counts skipped rows and
-rows with open questions; never counts none, so that only a stop is not 0.
+rows with open questions, but not rows that change nothing or that people changed in the CRM;
+never counts none, so that only a stop is not 0.
 With --watch --json, every line is an event: source, run, state, progress, end with the exit code.
 
+With --module, each column goes into the field that fits best, if the match is 80 % sure or more.
+In a terminal, the command asks what the options leave open. Elsewhere it fails, naming the option.
+--flow is checked against the CRM before anything is uploaded; lading map FILE writes such a file.
+
 Examples:
+  lading import leads.csv --module Leads --match Email --watch
   lading import leads.csv --template "Leads of the month" --watch
   lading import leads.csv --template Leads --dry-run --watch   # preview first
   lading import orders=o.csv lines=l.csv --template Orders     # several files

@@ -23,7 +23,7 @@ export default (cli: Cli, program: Command) => {
     .description('Signs in to a server and stores the session. A session lasts eight hours and is renewed while you use it.')
     .option('--token [token]', 'use an API token; - or no value reads it from standard input or LADING_TOKEN')
     .option('--no-browser', 'print the URL without opening a browser')
-    .option('--dc <name>', 'preselected data centre of the CRM: us, eu, in, au, jp, ca, cn, sa, uk')
+    .option('--dc <name>', 'preselected data centre of the CRM: us, eu, in, au, jp, ca, cn, sa, uk, ae')
     .addHelpText('after', LOGIN_HELP)
     .action((options: Options) => login(cli, options))
 

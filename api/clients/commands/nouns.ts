@@ -29,6 +29,7 @@ export const nouns: Noun[] = [
     load: () => import('./connections.ts'),
   },
   {name: 'import', summary: 'import files into the CRM', group: rows, load: () => import('./import.ts')},
+  {name: 'map', summary: 'match the columns of a file with a module', group: rows, load: () => import('./map.ts')},
   {
     name: 'run',
     names: ['run', 'watch', 'retry', 'cancel'],
@@ -38,7 +39,13 @@ export const nouns: Noun[] = [
   },
   {name: 'undo', summary: 'undo a run', group: rows, load: () => import('./undo.ts')},
   {name: 'checks', summary: 'check an import for problems', group: rows, load: () => import('./checks.ts')},
-  {name: 'runs', summary: 'list imports and their runs', group: rows, load: () => import('./runs.ts')},
+  {
+    name: 'runs',
+    names: ['imports', 'runs'],
+    summary: ['list imports with their last run', 'list runs, or show one'],
+    group: rows,
+    load: () => import('./runs.ts'),
+  },
   {
     name: 'logs',
     names: ['logs', 'results'],

@@ -1,5 +1,5 @@
 import type {Command} from 'commander'
-import {findRun} from '../cli/find.ts'
+import {findImportId, findRun} from '../cli/find.ts'
 import {rowRange, wholeNumber} from '../cli/options.ts'
 import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
@@ -15,7 +15,7 @@ export default (cli: Cli, program: Command) => {
       .command('run')
       .summary('run an uploaded import')
       .description('Starts a run of an import whose files are already uploaded, for example after a dry run.')
-      .argument('<import>', 'id of the import')
+      .argument('<import>', 'id or name of the import')
       .option('--dry-run', 'write nothing; show what would be written for each row')
       .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
       .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange),
@@ -23,7 +23,10 @@ export default (cli: Cli, program: Command) => {
     .addHelpText('after', '\nExamples:\n  lading run imp_01k9… --rows 1-100 --watch   # the first 100 rows\n  lading run imp_01k9… --watch')
     .action(async (importId: string, {watch, failOn, ...start}: Options) => {
       const session = await cli.open()
-      await begun(cli, session, await startRun(session, importId, start), {watch: Boolean(watch), ...(failOn && {failOn})})
+      await begun(cli, session, await startRun(session, await findImportId(session, importId), start), {
+        watch: Boolean(watch),
+        ...(failOn && {failOn}),
+      })
     })
 
   watching(
@@ -31,7 +34,7 @@ export default (cli: Cli, program: Command) => {
       .command('retry')
       .summary('retry an ended run')
       .description('Writes the rows that an ended run did not. Rows already written are not written again.')
-      .argument('<run>', 'id of a run, or of an import (its last run)')
+      .argument('<run>', 'id of a run, or id or name of an import (its last run)')
       .option('--declared-rows <n>', 'stop after this many rows', wholeNumber),
   )
     .addHelpText('after', '\nExamples:\n  lading retry run_01k9… --watch\n  lading retry imp_01k9… --watch --fail-on never')
@@ -50,7 +53,7 @@ const addFollowing = (cli: Cli, program: Command) => {
   program
     .command('watch')
     .summary('follow a run to its end')
-    .argument('<run>', 'id of a run, or of an import')
+    .argument('<run>', 'id of a run, or id or name of an import (its last run)')
     .addOption(failOn())
     .addHelpText(
       'after',
@@ -65,7 +68,7 @@ const addFollowing = (cli: Cli, program: Command) => {
     .command('cancel')
     .summary('cancel a run')
     .description('Stops the run. Batches in flight are settled first, and written rows stay.')
-    .argument('<run>', 'id of a run, or of an import (its active run)')
+    .argument('<run>', 'id of a run, or id or name of an import (its active run)')
     .addHelpText(
       'after',
       '\nExample:\n  lading cancel run_01k9… && lading watch run_01k9…   # wait until it has ended\n\nNext: lading retry RUN',

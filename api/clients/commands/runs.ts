@@ -1,33 +1,50 @@
 import type {Command} from 'commander'
 import {describeEnding} from '../cli/ending.ts'
-import {limitUsual, wholeNumber} from '../cli/options.ts'
+import {findImportId} from '../cli/find.ts'
+import {wholeNumber} from '../cli/options.ts'
+import type {Output} from '../cli/output.ts'
 import {clean, count} from '../cli/phrases.ts'
 import {runProgress, sumCounts} from '../cli/progress.ts'
+import {readReasons} from '../cli/reasons.ts'
 import type {Cli, Session} from '../cli/session.ts'
 import type {Json} from '../http.ts'
 import {describeRunState} from '../run-state.ts'
 
 const mostAtOnce = 5
+const usualLimit = 20
+/** The most runs that the API lists at once. */
+const mostRuns = 100
 
 export default (cli: Cli, program: Command) => {
   program
-    .command('runs')
-    .summary('list imports and their runs')
-    .description(
-      'Without an id, lists the newest imports with their last run. With an import, lists its runs. With a run, shows its result.',
-    )
-    .argument('[id]', 'an import or a run')
-    .option('-n, --limit <n>', 'maximum number of items', wholeNumber, 20)
+    .command('imports')
+    .summary('list imports with their last run')
+    .option('-n, --limit <n>', 'maximum number of items', wholeNumber, usualLimit)
     .addHelpText(
       'after',
-      '\nExamples:\n  lading runs\n  lading runs imp_01k9…\n  lading runs run_01k9… --json | jq .run.counts\n\nNext: lading logs RUN, lading results RUN, lading retry RUN',
+      '\nExamples:\n  lading imports\n  lading imports --json | jq -r ".imports[].name"\n\nNext: lading runs IMPORT, lading run IMPORT --watch',
     )
-    .action(async (id: string | undefined, {limit = limitUsual}: {limit?: number}) => {
+    .action(async ({limit}: Options) => listImports(cli, await cli.open(), limit))
+
+  program
+    .command('runs')
+    .summary('list runs, or show one')
+    .description('Without an argument, lists the newest runs of the org. With an import, lists its runs. With a run, shows its result.')
+    .argument('[run]', 'id of a run, or id or name of an import')
+    .option('-n, --limit <n>', 'maximum number of items', wholeNumber, usualLimit)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading runs\n  lading runs "Leads Lisbon fair"\n  lading runs run_01k9… --json | jq .run.counts\n\nNext: lading logs RUN, lading results RUN, lading retry RUN',
+    )
+    .action(async (given: string | undefined, {limit}: Options) => {
       const session = await cli.open()
-      if (id?.startsWith('run_')) return showRun(cli, session, id)
-      return id === undefined ? listImports(cli, session, limit) : listRuns(cli, session, {id, limit})
+      if (given === undefined) return listNewestRuns(cli, session, limit)
+      if (given.startsWith('run_')) return showRun(cli, session, given)
+      return listRuns(cli, session, {id: await findImportId(session, given), limit})
     })
 }
+
+type Options = {limit: number}
 
 const listImports = async ({out}: Cli, {client, path}: Session, limit: number) => {
   const {imports} = await client.get(path('imports'), {limit})
@@ -49,24 +66,41 @@ const listImports = async ({out}: Cli, {client, path}: Session, limit: number) =
   ])
   const heads = [{head: 'IMPORT', keep: true}, {head: 'NAME'}, {head: 'CREATED'}, {head: 'STATE'}, {head: 'ROWS'}]
   out.answer({imports: imports.map((one: Json, at: number) => ({...one, lastRun: runs[at]}))}, () =>
-    rows.length ? out.table(heads, rows) : 'There are no imports yet. Start one with: lading import FILE --template NAME',
+    rows.length ? out.table(heads, rows) : 'There are no imports yet. Start one with: lading import FILE --module NAME',
   )
 }
 
-const listRuns = async ({out}: Cli, {client, path}: Session, {id, limit}: {id: string; limit: number}) => {
-  const {runs} = await client.get(path(`imports/${encodeURIComponent(id)}/runs`), {limit})
-  const rows = runs.map((run: Json) => [run.id, kindOf(run), out.time(run.startedAt ?? run.authorisedAt), stateOf(run), countsOf(run)])
-  const heads = [{head: 'RUN', keep: true}, {head: 'KIND'}, {head: 'STARTED'}, {head: 'STATE'}, {head: 'ROWS'}]
-  out.answer({runs}, () => (rows.length ? out.table(heads, rows) : `This import has no runs yet. Start one with: lading run ${clean(id)}`))
+const listNewestRuns = async ({out}: Cli, {client, path}: Session, limit: number) => {
+  const {runs} = await client.get(path('runs'), {limit: Math.min(limit, mostRuns)})
+  const rows = runs.map((run: Json) => [run.id, run.importName ?? '-', ...cellsOf(out, run)])
+  out.answer({runs}, () =>
+    rows.length
+      ? out.table([{head: 'RUN', keep: true}, {head: 'IMPORT'}, ...runHeads], rows)
+      : 'There are no runs yet. Start one with: lading import FILE --module NAME',
+  )
 }
 
-const showRun = async ({out}: Cli, {client, path}: Session, id: string) => {
-  const {run} = await client.get(path(`runs/${encodeURIComponent(id)}`))
+const runHeads = [{head: 'KIND'}, {head: 'STARTED'}, {head: 'STATE'}, {head: 'ROWS'}]
+const cellsOf = (out: Output, run: Json) => [kindOf(run), out.time(run.startedAt ?? run.authorisedAt), stateOf(run), countsOf(run)]
+
+const listRuns = async ({out}: Cli, {client, path}: Session, {id, limit}: {id: string; limit: number}) => {
+  const {runs} = await client.get(path(`imports/${encodeURIComponent(id)}/runs`), {limit})
+  const rows = runs.map((run: Json) => [run.id, ...cellsOf(out, run)])
+  out.answer({runs}, () =>
+    rows.length
+      ? out.table([{head: 'RUN', keep: true}, ...runHeads], rows)
+      : `This import has no runs yet. Start one with: lading run ${clean(id)}`,
+  )
+}
+
+const showRun = async ({out}: Cli, session: Session, id: string) => {
+  const {run} = await session.client.get(session.path(`runs/${encodeURIComponent(id)}`))
   const {parts} = runProgress(run.progress, run.counts)
+  const why = run.state === 'ended' && !out.json ? await readReasons(out, session, run) : undefined
   out.answer({run}, () => [
     `${run.id}  ${kindOf(run)} of ${run.importId ?? 'an external engine'}`,
     ...(run.state === 'ended'
-      ? describeEnding(out, run)
+      ? describeEnding(out, run, why)
       : [
           `${stateOf(run)}: ${parts.join(', ')}`,
           ...(run.pause ? [`Paused: ${clean(run.pause.message)}`] : []),

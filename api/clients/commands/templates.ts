@@ -3,7 +3,7 @@ import type {Command} from 'commander'
 import {addExamples} from '../cli/examples.ts'
 import {EXIT} from '../cli/exit-codes.ts'
 import {Failure} from '../cli/failure.ts'
-import {findConnection, findTemplate} from '../cli/find.ts'
+import {findConnection, findImportId, findTemplate} from '../cli/find.ts'
 import {readJsonFile} from '../cli/inputs.ts'
 import {clean, plural} from '../cli/phrases.ts'
 import type {Cli} from '../cli/session.ts'
@@ -53,7 +53,7 @@ export default (cli: Cli, program: Command) => {
   templates
     .command('save')
     .summary('save an import as a template')
-    .argument('<import>', 'id of the import')
+    .argument('<import>', 'id or name of the import')
     .argument('<name>', 'name of the template')
     .action((fromImport: string, name: string) => save(cli, fromImport, name))
   templates
@@ -175,8 +175,9 @@ const importOne = async ({out, open}: Cli, file: string, share: boolean) => {
 }
 
 const save = async ({out, open}: Cli, fromImport: string, name: string) => {
-  const {client, path} = await open()
-  const {template, leftOut = []} = await client.post(path('templates'), {fromImport, name})
+  const session = await open()
+  const from = await findImportId(session, fromImport)
+  const {template, leftOut = []} = await session.client.post(session.path('templates'), {fromImport: from, name})
   out.answer({template, leftOut}, [
     `Created ${clean(template.name)}: ${template.id}`,
     ...leftOut.map((what: string) => `  left out: ${clean(what)}`),

@@ -1,11 +1,11 @@
 import {type Namespaces, parseExpression} from '../../expressions/parse.ts'
 import type {FlowIssue} from './value-issues.ts'
 
-type ExpressionPlace = {columns: string[]; libraries: Namespaces; hasValue?: boolean}
+type ExpressionPlace = {columns: string[] | null; libraries: Namespaces; hasValue?: boolean}
 
 /** Lists the errors of one expression of a flow: syntax, an unknown column, or a library or function that is not published. */
 export const expressionIssues = (source: string, path: string[], {columns, libraries, hasValue = false}: ExpressionPlace): FlowIssue[] => {
-  const result = parseExpression(source, {namespaces: libraries, columns})
+  const result = parseExpression(source, {namespaces: libraries, ...(columns && {columns})})
   if (!result.ok) {
     const {message, line, column} = result.problem
     return [{path, message, line, column}]

@@ -13,7 +13,8 @@ import {findLayoutLimits, optionIssues} from './write-options.ts'
 export type {FlowIssue as Issue} from './value-issues.ts'
 
 type IssuesInput = {
-  sources: {id: string; columns: string[]}[]
+  /** The files of the import. Null: unknown, so names of columns are not checked. */
+  sources: {id: string; columns: string[]}[] | null
   modules: Map<string, DiscoveredModule>
   /** The org's libraries with the names of their functions. */
   libraries?: Namespaces
@@ -25,8 +26,8 @@ export const findIssues = (flows: Flow[], input: IssuesInput): FlowIssue[] => [
   ...flows.flatMap((flow, at) =>
     [
       ...issuesOf(flow, flows, input),
-      ...parentIssues(flows, at, input),
-      ...subformIssues(flows, at, input),
+      ...parentIssues(flows, at, {...input, sources: input.sources ?? []}),
+      ...subformIssues(flows, at, {...input, sources: input.sources ?? []}),
       ...patchIssues(flow, input.modules.get(flow.module)),
       ...optionIssues(flow, input.modules.get(flow.module)),
       ...editIssues(flow, input.modules.get(flow.module)),
@@ -35,12 +36,12 @@ export const findIssues = (flows: Flow[], input: IssuesInput): FlowIssue[] => [
 ]
 
 const issuesOf = (flow: Flow, flows: Flow[], {sources, modules, libraries = {}}: IssuesInput): FlowIssue[] => {
-  const source = sources.find(({id}) => id === flow.sourceId)
+  const source = sources?.find(({id}) => id === flow.sourceId)
   const module = modules.get(flow.module)
-  if (!source) return [issue(['sourceId'], `The import has no source ${flow.sourceId}`)]
+  if (sources && !source) return [issue(['sourceId'], `The import has no source ${flow.sourceId}`)]
   if (!module) return [issue(['module'], `The connection's discovery has no module ${flow.module}`)]
   if (!module.creatable && !flow.subform) return [issue(['module'], `${flow.module} cannot be written directly`)]
-  const valuePlace = {columns: source.columns, modules, libraries}
+  const valuePlace = {columns: source?.columns ?? null, modules, libraries}
   return [
     ...(flow.filter ? expressionIssues(flow.filter, ['filter'], valuePlace) : []),
     ...(flow.guard ? expressionIssues(flow.guard, ['guard'], valuePlace) : []),

@@ -14,7 +14,8 @@ import {valueMapIssues} from './value-map-issues.ts'
 
 /** An issue of a flow. If it is in an expression's source, `line` and `column` are its position, from 1. */
 export type FlowIssue = {path: (string | number)[]; message: string; line?: number; column?: number}
-export type ValuePlace = {columns: string[]; modules: Map<string, DiscoveredModule>; libraries: Namespaces}
+/** `columns` are the columns of the file. Null: the file is unknown, so any name is accepted. */
+export type ValuePlace = {columns: string[] | null; modules: Map<string, DiscoveredModule>; libraries: Namespaces}
 
 export const issue = (path: FlowIssue['path'], message: string): FlowIssue => ({path, message})
 
@@ -62,7 +63,7 @@ const staticIssues = ({field: name, staticValue, ...mapping}: Mapping, field: Di
 
 const sourceIssues = ({mode, source}: Mapping, {columns}: ValuePlace, needed: boolean): FlowIssue[] => {
   if (source == null) return needed ? [issue(['source'], `A ${mode} mapping needs a source column`)] : []
-  return columns.includes(source) ? [] : [issue(['source'], `The file has no column "${source}"`)]
+  return columns === null || columns.includes(source) ? [] : [issue(['source'], `The file has no column "${source}"`)]
 }
 
 const searchIssues = (mapping: Mapping, field: DiscoveredField, valuePlace: ValuePlace): FlowIssue[] => {

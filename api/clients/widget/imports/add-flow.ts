@@ -1,4 +1,5 @@
 import {useEffect, useState} from 'preact/hooks'
+import {usualMappings} from '../../column-mapping.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -9,7 +10,6 @@ import {type Field, type Module, nameOfModule} from './fields.ts'
 import {newFlowId} from './flows.ts'
 import type {Flow, Imported, Source} from './import.ts'
 import type {FieldsOf} from './module-data.ts'
-import {usualMappings} from './proposal.ts'
 import {useSuggestedModule} from './suggest-module.ts'
 
 type Props = {

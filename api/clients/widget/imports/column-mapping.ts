@@ -15,7 +15,7 @@ import type {Choice, Flow, Imported, Source} from './import.ts'
 import type {FieldsOf} from './module-data.ts'
 import {acceptAll, type Proposals, sayModel, sureProposals} from './proposal.ts'
 import {useProposals} from './proposals.ts'
-import type {Sample} from './sample.ts'
+import type {Sample} from '../../sample.ts'
 
 type Props = {
   found: Imported

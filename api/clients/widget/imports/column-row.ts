@@ -15,7 +15,7 @@ import {MappingOptions} from './mapping-options.ts'
 import type {FieldsOf} from './module-data.ts'
 import {choicesFor, type Proposal, sayWhy, takeColumn} from './proposal.ts'
 import {Question} from './question.ts'
-import type {Sample} from './sample.ts'
+import type {Sample} from '../../sample.ts'
 import {type ColumnValues, entriesOf, positionOf} from './value-entries.ts'
 
 type Props = {

@@ -1,6 +1,7 @@
 import {signal} from '@preact/signals'
 import {useState} from 'preact/hooks'
 import {ApiError} from '../../http.ts'
+import type {Sample} from '../../sample.ts'
 import {html, type Markup} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, may} from '../state/session.ts'
@@ -8,7 +9,6 @@ import {Button} from '../ui/button.ts'
 import {TextArea, TextField} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
 import {type ExpressionTest, useTried} from './expression-test.ts'
-import type {Sample} from './sample.ts'
 import {sayTested, sayTried} from './tried.ts'
 
 /** The field that an expression fills, with its import, file and module. */

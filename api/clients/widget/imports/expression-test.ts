@@ -1,6 +1,6 @@
 import {useEffect, useState} from 'preact/hooks'
+import type {Sample} from '../../sample.ts'
 import {client, inOrg} from '../state/session.ts'
-import type {Sample} from './sample.ts'
 import type {TestedExpression} from './tried.ts'
 
 export type ExpressionTest = {tested: TestedExpression | null; error: unknown; isBusy: boolean}

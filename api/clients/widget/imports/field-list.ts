@@ -1,4 +1,5 @@
 import {useEffect, useRef, useState} from 'preact/hooks'
+import type {Sample} from '../../sample.ts'
 import {html} from '../html.ts'
 import {place} from '../state/place.ts'
 import {Button} from '../ui/button.ts'
@@ -12,7 +13,6 @@ import {dropMapping, type Issue, issuesAt, missingFields, putMapping, sayMapping
 import type {Flow, Mapping, Source} from './import.ts'
 import {MappingOptions} from './mapping-options.ts'
 import type {FieldsOf} from './module-data.ts'
-import type {Sample} from './sample.ts'
 
 type Props = {
   flow: Flow

@@ -1,3 +1,4 @@
+import type {Sample} from '../../sample.ts'
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
 import {Button} from '../ui/button.ts'
@@ -15,7 +16,6 @@ import {findMissingSubforms, type Issue, issuesAt, newFlowId, sayIssue} from './
 import type {Flow, Imported, Source} from './import.ts'
 import type {Draft} from './mapping-draft.ts'
 import {type FieldsOf, useSample} from './module-data.ts'
-import type {Sample} from './sample.ts'
 import {WriteOptions} from './write-options.ts'
 
 type Props = {found: Imported; draft: Draft; at: number; modules: Module[]; allFields: FieldsOf; again: () => Promise<void>}

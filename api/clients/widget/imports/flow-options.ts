@@ -1,3 +1,4 @@
+import type {Sample} from '../../sample.ts'
 import {html} from '../html.ts'
 import {Check, Select} from '../ui/field.ts'
 import {ExpressionField} from './expression-field.ts'
@@ -6,7 +7,6 @@ import {type Issue, issuesAt, sayIssue} from './flows.ts'
 import type {Flow} from './import.ts'
 import {errorAt} from './mapping-modes.ts'
 import {skipsUnchanged} from './option-choices.ts'
-import type {Sample} from './sample.ts'
 
 type Props = {flow: Flow; fields: Field[]; sample: Sample; issues: Issue[]; change: (flow: Flow) => void}
 type MatchProps = Omit<Props, 'sample'> & {usual: Module['match']}

@@ -1,3 +1,4 @@
+import type {Sample} from '../../sample.ts'
 import {html, type Markup} from '../html.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
 import {ExpressionField, type Target} from './expression-field.ts'
@@ -5,7 +6,6 @@ import {choicesOf, chosenOf, type Field, isLink, isPicklist, isUserLink} from '.
 import {type Issue, issuesAt, sayIssue} from './flows.ts'
 import type {Mapping} from './import.ts'
 import {PicklistFields} from './picklist-fields.ts'
-import type {Sample} from './sample.ts'
 import {ValueMapFields} from './value-map-fields.ts'
 
 export type ModeProps = {

@@ -6,7 +6,7 @@ import {type Issue, putMapping} from './flows.ts'
 import type {Flow, Mapping, Source} from './import.ts'
 import {errorAt, modeFields, modesFor} from './mapping-modes.ts'
 import type {FieldsOf} from './module-data.ts'
-import type {Sample} from './sample.ts'
+import type {Sample} from '../../sample.ts'
 
 type EditorProps = {
   flow: Flow

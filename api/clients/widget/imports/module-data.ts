@@ -1,9 +1,9 @@
 import {useRef} from 'preact/hooks'
+import {type Sample, sampleOf} from '../../sample.ts'
 import {type Loaded, useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import type {Field, Module} from './fields.ts'
 import type {Source} from './import.ts'
-import {type Sample, sampleOf} from './sample.ts'
 
 export type FieldsOf = ReadonlyMap<string, Field[]>
 

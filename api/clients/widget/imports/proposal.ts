@@ -1,6 +1,7 @@
+import {mapColumn} from '../../column-mapping.ts'
 import type {Field} from './fields.ts'
 import {dropMapping, putMapping} from './flows.ts'
-import type {Flow, Mapping} from './import.ts'
+import type {Flow} from './import.ts'
 
 /** A proposed field for a column. `confidence` is from 0 to 1. */
 export type Candidate = {field: string; module: string | null; confidence: number; why: string[]}
@@ -39,27 +40,10 @@ export const sayModel = (model: string): string | null => {
 const isFree = (flow: Flow, field: string) =>
   flow.parent?.field !== field && !flow.fields.some(one => one.field === field && one.mode !== 'skip')
 
-/** Returns the mapping for an accepted proposal. A lookup is mapped by a search for the record name, any other field by the column. */
-const mappingFor = ({apiName, type}: Field, column: string): Mapping => ({
-  field: apiName,
-  mode: type === 'lookup' ? 'search' : 'column',
-  source: column,
-  empty: 'leave',
-})
-
-/** Returns the org's default mappings whose columns exist in the file. */
-export const usualMappings = (fields: readonly Field[], columns: readonly string[]): Mapping[] =>
-  fields.flatMap(({apiName, annotation}) => {
-    const {mode, source, ...rest} = annotation?.defaultMapping ?? {}
-    if (!mode || (source && !columns.includes(source))) return []
-    const {skip: _, ...told} = rest as Partial<Mapping> & {skip?: boolean}
-    return [{...told, field: apiName, mode, ...(source && {source})}]
-  })
-
 /** Maps a column to a field and removes its previous mapping. */
 export const takeColumn = (flow: Flow, column: string, field: Field): Flow => {
   const before = flow.fields.find(one => one.mode === 'column' && one.source === column && one.field !== field.apiName && !one.transform)
-  return putMapping(before ? dropMapping(flow, before.field) : flow, mappingFor(field, column))
+  return putMapping(before ? dropMapping(flow, before.field) : flow, mapColumn(field, column))
 }
 
 /** Returns the proposals that are still open and have at least the given confidence, with their fields. */

@@ -1,10 +1,10 @@
 import type {Json} from '../../http.ts'
+import type {Sample} from '../../sample.ts'
 import {useKept} from '../state/kept.ts'
 import {type Doing, useDoing} from '../state/load.ts'
 import {client} from '../state/session.ts'
 import type {Flow, Imported, Source} from './import.ts'
 import type {Proposals} from './proposal.ts'
-import type {Sample} from './sample.ts'
 
 type ProposalsInput = {found: Imported; flow: Flow; source: Source; sample: Sample}
 

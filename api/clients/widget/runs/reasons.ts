@@ -1,9 +1,9 @@
+import {type Group, reasonsOf} from '../../run-reasons.ts'
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
 import {count, plural} from '../ui/format.ts'
 import {codeBeside} from './row.ts'
 import type {Run} from './run.ts'
-import {type Group, reasonsOf} from './tally.ts'
 import type {Tally} from './use-tally.ts'
 import {adviceOf} from './why.ts'
 

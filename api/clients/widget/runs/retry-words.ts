@@ -1,6 +1,7 @@
+import {type Group, missingTagsOf} from '../../run-reasons.ts'
 import {plural} from '../ui/format.ts'
 import type {Run} from './run.ts'
-import {emptyLinksOf, type Group, leftOf, missingTagsOf} from './tally.ts'
+import {emptyLinksOf, leftOf} from './tally.ts'
 
 /** What a retry would do: rows to write, empty links to fill, and records that lack their tags. */
 export type OpenParts = {left: number; links: number; tags: number}

@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
+import type {Group} from '../../run-reasons.ts'
 import {html} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import {to} from '../state/place.ts'
@@ -11,7 +12,7 @@ import {runsOf} from './choose.ts'
 import {type OpenParts, openOf, sayRetry} from './retry-words.ts'
 import {laterOf, type Run} from './run.ts'
 import {StartProblem} from './start-problem.ts'
-import {type Group, sumCounts} from './tally.ts'
+import {sumCounts} from './tally.ts'
 
 /** `groups`: the counted rows of the run, which show missing tags. */
 type RetryProps = {importId: string; run: Run; known: LoadedImport; onStarted: (run: string) => void; groups?: readonly Group[]}

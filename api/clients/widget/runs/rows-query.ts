@@ -1,5 +1,6 @@
+import type {Group} from '../../run-reasons.ts'
 import type {Run} from './run.ts'
-import {type ActionKey, actionKeys, actionWords, type Group, outcomeKeys, outcomeWords} from './tally.ts'
+import {type ActionKey, actionKeys, actionWords, outcomeKeys, outcomeWords} from './tally.ts'
 
 /** The filters of a table of rows, which the URL keeps. */
 export const filterKeys = ['source', 'module', 'outcome', 'action', 'code', 'linkEmpty', 'text', 'from'] as const

@@ -1,3 +1,4 @@
+import type {Group} from '../../run-reasons.ts'
 import type {Counts, Run} from './run.ts'
 
 /** The label, explanation and colour of an outcome. */
@@ -66,48 +67,6 @@ export const leftOf = (run: Pick<Run, 'counts' | 'progress' | 'unchanged' | 'kep
 
 /** Returns how many links of written rows are empty. */
 export const emptyLinksOf = ({linksEmpty = []}: Pick<Run, 'linksEmpty'>): number => linksEmpty.reduce((sum, {rows}) => sum + rows, 0)
-
-export type Group = {
-  source: string
-  module: string
-  moduleLabel: string
-  phase: 'write' | 'patch' | 'match' | 'lookup' | 'tag' | 'edit'
-  outcome: string
-  action: string | null
-  code: string | null
-  field: string | null
-  fieldLabel: string | null
-  /** Whether the rows were written without the link in `field`. */
-  linkEmpty: boolean
-  rows: number
-  firstRow: number
-  message: string | null
-}
-
-const nameOf = ({source, module, phase, outcome, action, code, field, linkEmpty}: Group) =>
-  JSON.stringify([source, module, phase, outcome, action, code, field, linkEmpty])
-
-/** Merges groups of several pages or files, and sorts them by size, largest first. */
-export const mergeGroups = (before: Group[], more: Group[]): Group[] => {
-  const merged = new Map(before.map(group => [nameOf(group), group]))
-  for (const group of more) {
-    const known = merged.get(nameOf(group))
-    merged.set(nameOf(group), known ? {...known, rows: known.rows + group.rows} : group)
-  }
-  return [...merged.values()].toSorted((a, b) => b.rows - a.rows)
-}
-
-const problems = new Set(['failed', 'refused', 'unanswered'])
-
-/** Returns how many written records lack their tags, because the CRM refused them or did not answer. */
-export const missingTagsOf = (groups: readonly Group[]): number =>
-  groups.reduce((sum, {phase, outcome, rows}) => sum + (phase === 'tag' && problems.has(outcome) ? rows : 0), 0)
-
-/** Returns the reasons why rows were not written, most frequent first. A skipped row with a code counts too: it waits for an answer, or a rule refused it. */
-export const reasonsOf = (groups: Group[]): Group[] =>
-  groups
-    .filter(({outcome, code}) => problems.has(outcome) || (outcome === 'skipped' && code !== null && code !== 'UNCHANGED'))
-    .toSorted((a, b) => b.rows - a.rows)
 
 export const actionKeys = ['create', 'update', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
 export type ActionKey = (typeof actionKeys)[number]

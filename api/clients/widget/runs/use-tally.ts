@@ -1,10 +1,9 @@
 import {useEffect, useRef, useState} from 'preact/hooks'
 import {pause} from '../../pause.ts'
+import {countRows, type Group, type RunSource} from '../../run-reasons.ts'
 import {client, inOrg} from '../state/session.ts'
-import {type Group, mergeGroups} from './tally.ts'
 
-export type Source = {id: string; label: string; rows: number}
-type Page = {sources: Source[]; source: string; groups: Omit<Group, 'source'>[]; reached: number; nextCursor: string | null}
+export type Source = RunSource
 /** The rows of a run by outcome. `recounts` is how many times they were counted again. */
 export type Tally = {groups: Group[]; sources: Source[]; isWhole: boolean; recounts: number; error: unknown; again(): void}
 type State = Omit<Tally, 'again'>
@@ -28,12 +27,12 @@ export const useTally = (importId: string, runId: string | null, isGoing = false
     if (runId === null) return
     const gone = new AbortController()
     const {signal} = gone
-    const path = inOrg(`/imports/${importId}/runs/${runId}/rows/tally`)
+    const path = inOrg(`/imports/${importId}/runs/${runId}`)
     const count = async () => {
       const begun = Date.now()
       const isAnew = counted.current === runId
-      await countAll(path, signal, next => {
-        if (!isAnew || next.isWhole) setState(({recounts}) => ({...next, recounts: recounts + Number(isAnew)}))
+      await countRows(client, path, signal, next => {
+        if (!isAnew || next.isWhole) setState(({recounts}) => ({...next, error: null, recounts: recounts + Number(isAnew)}))
       })
       counted.current = runId
       return Date.now() - begun
@@ -48,21 +47,4 @@ export const useTally = (importId: string, runId: string | null, isGoing = false
     return () => gone.abort()
   }, [importId, runId, round, isGoing])
   return {...state, again: () => setRound(before => before + 1)}
-}
-
-const countAll = async (path: string, signal: AbortSignal, tell: (state: Omit<State, 'recounts'>) => void) => {
-  let groups: Group[] = []
-  let sources: Source[] = []
-  for (let at = 0; at === 0 || at < sources.length; at++) {
-    for (let cursor: string | null | undefined; cursor !== null; ) {
-      const page: Page = await client.get(path, {source: sources[at]?.id, cursor}, signal)
-      sources = page.sources
-      groups = mergeGroups(
-        groups,
-        page.groups.map(group => ({...group, source: page.source})),
-      )
-      cursor = page.nextCursor
-      if (!signal.aborted) tell({groups, sources, isWhole: cursor === null && at === sources.length - 1, error: null})
-    }
-  }
 }

@@ -15,10 +15,11 @@ export const percent = (part: number): string => new Intl.NumberFormat(language,
 export const at = (iso: string | null | undefined): string => (iso ? moment.format(new Date(iso)) : '–')
 export const onDay = (iso: string | null | undefined): string => (iso ? day.format(new Date(iso)) : '–')
 
+/** Formats a size in powers of 1000, as the command line does. */
 export const bytes = (value: number): string => {
-  const step = Math.min(4, Math.floor(Math.log2(Math.max(value, 1)) / 10))
-  const shown = value / 1024 ** step
-  return `${new Intl.NumberFormat(language, {maximumFractionDigits: step === 0 || shown >= 100 ? 0 : 1}).format(shown)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][step]}`
+  const step = Math.min(4, Math.floor(Math.log10(Math.max(value, 1)) / 3))
+  const shown = value / 1000 ** step
+  return `${new Intl.NumberFormat(language, {maximumFractionDigits: step === 0 || shown >= 100 ? 0 : 1}).format(shown)} ${['B', 'kB', 'MB', 'GB', 'TB'][step]}`
 }
 
 /** Formats a duration: "45 s", "3 min 20 s", "2 h 5 min". */

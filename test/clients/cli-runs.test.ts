@@ -1,0 +1,79 @@
+import test from 'ava'
+import {listHosts} from '../../shared/crm/hosts.ts'
+import {openHome} from '../support/cli-process.ts'
+import {companies, openCompanies} from '../support/companies.ts'
+import {accountRows, type Org, ok} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+
+/** Runs and imports after they began: their names, their lists, and why rows were not written. */
+let house: TestDeployment
+let org: Org
+let home: ReturnType<typeof openHome>
+
+test.before(async t => {
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'checks']})
+  const opened = await openCompanies(house)
+  org = opened.org
+  home = openHome({LADING_URL: house.url, LADING_TOKEN: opened.secret})
+})
+
+test('a watched run ends with the most frequent reasons for unwritten rows, each with its rows', async t => {
+  const path = home.put('reasons.csv', `${accountRows(3, 'W-')}\n,W-8,x\n,W-9,y\n`)
+  const watched = await home.run(['import', path, '-t', 'Companies', '--watch'])
+  t.is(watched.code, 2, watched.err)
+  t.regex(watched.out, /\nWhy rows were not written:\n {2}2 {2}.*\(?MANDATORY_NOT_FOUND\)?.*, first in row 4\nNext:\n/)
+  const [run] = /run_\w+/.exec(watched.out)!
+  const shown = await home.run(['runs', run])
+  t.regex(shown.out, /\nWhy rows were not written:\n {2}2 /)
+  const again = await home.run(['watch', run, '--json'])
+  const end = JSON.parse(again.out.trim().split('\n').at(-1)!)
+  t.like(end, {event: 'end', exit: 2, reasons: [{code: 'MANDATORY_NOT_FOUND', rows: 2, firstRow: 4}]})
+})
+
+test('rows whose values people changed in the CRM are no reason to fail', async t => {
+  const flow = {...companies.flows[0]!, match: {...companies.flows[0]!.match, onEdited: 'keep', unchanged: 'skip'}}
+  home.put('keep.json', JSON.stringify(flow))
+  const first = home.put('first.csv', 'name,number,city\nFirm,K-1,Bern\n')
+  t.is((await home.run(['import', first, '--flow', 'keep.json', '--watch'])).code, 0)
+  const record = house.crm.records('example', 'Accounts').find(({Account_Number}: any) => Account_Number === 'K-1') as any
+  house.crm.update('example', 'Accounts', [{id: record.id, Billing_City: 'Basel'}])
+  const same = home.put('second.csv', 'name,number,city\nFirm,K-1,Bern\n')
+  const {code, out} = await home.run(['import', same, '--flow', 'keep.json', '--fail-on', 'skipped'])
+  t.is(code, 0, out)
+  t.regex(out, /1 value that people changed in the CRM was kept/)
+})
+
+test('an import is named by its name wherever its id can be used, and a name of several imports is refused with their ids', async t => {
+  const path = home.put('named.csv', accountRows(2, 'N-'))
+  const name = 'Companies of the fair'
+  t.is((await home.run(['import', path, '-t', 'Companies', '--name', name, '--no-run'])).code, 0)
+  t.is((await home.run(['checks', name])).code, 0)
+  const ran = await home.run(['run', name, '--watch'])
+  t.is(ran.code, 0, ran.err)
+  t.regex((await home.run(['runs', name])).out, /^RUN\tKIND.*\nrun_\w+\trun\t.*\tImported\t2 created\n$/)
+  t.is((await home.run(['results', name])).out.trim().split('\n').length, 3)
+  const listed = await home.run(['imports', '--json'])
+  t.like(
+    JSON.parse(listed.out).imports.find((one: any) => one.name === name),
+    {lastRun: {state: 'ended'}},
+  )
+  t.regex((await home.run(['runs'])).out, new RegExp(`^RUN\\tIMPORT\\tKIND(.*\\n)+run_\\w+\\t${name}\\trun\\t`))
+
+  t.is((await home.run(['import', path, '-t', 'Companies', '--name', name, '--no-run', '--fresh'])).code, 0)
+  const {imports} = await ok(org.call('GET', `/orgs/${org.org}/imports`), 200)
+  const unclear = await home.run(['retry', name])
+  t.is(unclear.code, 4)
+  t.regex(unclear.err, /^Error: 2 imports are named Companies of the fair\nUse the id:\n {2}imp_\w+ {2}created \d{4}-\d\d-\d\d \d\d:\d\d\n/)
+  for (const {id} of imports.filter((one: any) => one.name === name)) t.true(unclear.err.includes(id))
+  const unknown = await home.run(['watch', 'Nothing of this name', '--json'])
+  t.like(JSON.parse(unknown.err), {code: 'IMPORT_NOT_FOUND', exit: 7})
+})
+
+test('the help of the sign-in lists every region of the CRM', async t => {
+  const {out} = await home.run(['login', '--help'])
+  const [, regions] = /data centre of the CRM: ([\w,\s]+?)\n\s+-/.exec(out)!
+  t.deepEqual(
+    regions!.split(',').map(one => one.trim()),
+    listHosts({CRM_STANDIN_URL: undefined, CRM_HOSTS: []}).map(({dc}) => dc),
+  )
+})
