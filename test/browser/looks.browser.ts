@@ -88,7 +88,7 @@ for (const [look, options] of Object.entries(looks)) {
   test(`every page of an import is usable in the look "${look}"`, async () => {
     const visitor = await here.open(options)
     const {page} = visitor
-    await page.getByRole('button', {name: /^Sign in/}).waitFor()
+    await page.getByRole('button', {name: 'Continue with your CRM'}).waitFor()
     await assertUsable(visitor, `sign-in, ${look}`)
     await enter(visitor, made.session)
     for (const [address, awaited] of pages()) {
