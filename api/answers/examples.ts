@@ -44,13 +44,14 @@ export const wholeImport = {...importInList, slots: [], sources: [source]}
 
 export const run = {
   ...{id: runId, importId, connectorId, templateId: null, state: 'writing', engine: 'worker', dryRun: false, retryOf: null},
+  ...{undoOf: null, undo: null},
   ...{rows: null, declaredRows: 1_200, rowsPerRun: 1_200, rowsWritten: 400, overageRows: 0},
   counts: {
     Accounts: {created: 310, updated: 84, refused: 2, unanswered: 0, inherited: 0, failed: 1, skipped: 3, planned: 0, filtered: 0},
   },
   mayExistTwice: 0,
   linksEmpty: [],
-  ...{unchanged: 0, keptEdits: 0, creditsSaved: 0, unmapped: []},
+  ...{unchanged: 0, keptEdits: 0, keptRows: 0, creditsSaved: 0, unmapped: []},
   questions: 1,
   stale: null,
   progress: {done: 400, total: 1_200, unit: 'rows', rowsPerSecond: 80.5, etaSeconds: 9.9},

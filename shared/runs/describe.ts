@@ -1,4 +1,14 @@
-import {countAt, filteredAt, isKeptEditsAt, isUnchangedAt, type OutcomeName, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
+import {
+  countAt,
+  filteredAt,
+  isDeletedAt,
+  isKeptEditsAt,
+  isKeptRowsAt,
+  isUnchangedAt,
+  type OutcomeName,
+  outcomeNo,
+  outcomeNoAt,
+} from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
 import {countsCredits} from '../crm/limits/quota-report.ts'
 import {rowsToRead, type Snapshot} from '../mapping/flows/snapshot.ts'
@@ -21,6 +31,8 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     engine: run.engine,
     dryRun: run.dryRun,
     retryOf: run.retryOf,
+    undoOf: run.undoOf,
+    undo: run.undoOf === null ? null : undoOf(run),
     rows: snapshot?.rows ?? null,
     declaredRows: run.declaredRows,
     rowsPerRun: run.rowsLimit,
@@ -32,6 +44,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
     unchanged: sumOf(run, isUnchangedAt),
     keptEdits: sumOf(run, isKeptEditsAt),
+    keptRows: sumOf(run, isKeptRowsAt),
     creditsSaved: countsCredits(run.connectorKind) ? Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit) : null,
     questions: run.questions,
     stale: run.stale,
@@ -58,6 +71,13 @@ const TWICE = outcomeNo('made_after_no_answer')
 /** Counts the rows whose record may exist twice: one create was never answered, and a later create was. */
 const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE ? count : 0), 0)
 
+/** Returns what an undo did, in rows. A row is restored if it was written and its record not deleted. */
+const undoOf = (run: Run) => {
+  const deleted = sumOf(run, isDeletedAt)
+  const written = sumOf(run, place => [outcomeNo('updated'), outcomeNo('planned')].includes(outcomeNoAt(place)))
+  return {restored: written - deleted, deleted, changedSince: sumOf(run, isKeptRowsAt)}
+}
+
 /** Number of records that one CRM credit updates. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
 const recordsPerCredit = 10
 
@@ -69,12 +89,16 @@ const sumOf = ({counts}: Run, isCounted: (place: number) => boolean) =>
  * writing.
  */
 const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
-  const done = counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) ? 0 : count), 0)
+  const done = counts.reduce((sum, count, at) => sum + (isCountedElsewhere(at) ? 0 : count), 0)
   const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
   const seconds = startedAt ? ((endedAt ? Date.parse(endedAt) : Date.now()) - Date.parse(startedAt)) / 1000 : 0
   const rowsPerSecond = seconds > 0 && done > 0 ? done / seconds : null
   const etaSeconds = rowsPerSecond === null || state !== 'writing' ? null : Math.max(0, total - done) / rowsPerSecond
   return {done, total, unit: 'rows', rowsPerSecond: rounded(rowsPerSecond), etaSeconds: rounded(etaSeconds)}
 }
+
+/** Whether the position counts rows that another position counts too, or values. */
+const isCountedElsewhere = (at: number) =>
+  outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) || isKeptRowsAt(at) || isDeletedAt(at)
 
 const rounded = (value: number | null) => (value === null ? null : Math.round(value * 10) / 10)

@@ -9,7 +9,7 @@ const mostLooked = 50_000
 /** Maximum of groups per call. A CRM has a few dozen codes; further groups are merged without code and field. */
 const mostGroups = 500
 
-type TallyName = 'module' | 'moduleLabel' | 'phase' | 'outcome' | 'action' | 'code' | 'field' | 'fieldLabel'
+type TallyName = 'module' | 'moduleLabel' | 'phase' | 'outcome' | 'action' | 'code' | 'field' | 'fieldLabel' | 'linkEmpty'
 type Group = Pick<RunRowEntry, TallyName> & {rows: number; firstRow: number; message: string | null}
 
 /**
@@ -40,9 +40,23 @@ export const tallyRows = async (deps: RunRowsDeps, foundRun: FoundRun, {source: 
 
 const add = (groups: Map<string, Group>, entry: RunRowEntry, rowNumber: number) => {
   const named = groups.size < mostGroups ? entry : {...entry, code: null, field: null, fieldLabel: null, message: null}
-  const {module, moduleLabel, phase, outcome, action, code, field, fieldLabel, message} = named
-  const key = JSON.stringify([module, phase, outcome, action, code, field])
+  const {module, moduleLabel, phase, outcome, action, code, field, fieldLabel, linkEmpty, message} = named
+  const key = JSON.stringify([module, phase, outcome, action, code, field, linkEmpty])
   const known = groups.get(key)
   if (known) known.rows++
-  else groups.set(key, {module, moduleLabel, phase, outcome, action, code, field, fieldLabel, rows: 1, firstRow: rowNumber, message})
+  else
+    groups.set(key, {
+      module,
+      moduleLabel,
+      phase,
+      outcome,
+      action,
+      code,
+      field,
+      fieldLabel,
+      linkEmpty,
+      rows: 1,
+      firstRow: rowNumber,
+      message,
+    })
 }

@@ -181,6 +181,9 @@ test('the exit code of a run depends on its outcomes, and a stop takes precedenc
   }
   t.is(exitOf({stop: null, counts: counts({skipped: 1})}, 'refused'), 0)
   t.is(exitOf({stop: null, counts: counts({skipped: 1})}, 'skipped'), 2)
+  const settled = {stop: null, counts: counts({skipped: 3}), unchanged: 1, keptRows: 2}
+  t.is(exitOf(settled, 'skipped'), 0, 'unchanged and kept rows are done')
+  t.is(exitOf({...settled, keptRows: 1}, 'skipped'), 2)
   t.is(exitOf({stop: {stopped: 'X', message: ''}, counts: counts({refused: 1})}, 'never'), 3)
 })
 

@@ -1,6 +1,6 @@
 import test from 'ava'
 import type {Field} from '../../api/clients/widget/imports/fields.ts'
-import type {Flow, Imported} from '../../api/clients/widget/imports/import.ts'
+import type {Flow, Imported, Mapping} from '../../api/clients/widget/imports/import.ts'
 import {findRepeatingFlows, sayModules} from '../../api/clients/widget/runs/new-run.ts'
 
 const column = (name: string, empties = 0) => ({name, empties}) as Imported['sources'][number]['columns'][number]
@@ -28,6 +28,12 @@ test('a new run is offered only if every row of every flow finds the record that
   t.deepEqual(repeating([flow({match: match(['Email'])}), flow({id: 'more'})]), [['more', null]])
   const transformed = flow({match: match(['Email']), fields: [{field: 'Email', mode: 'column', source: 'Mail', transform: 'null'}]})
   t.deepEqual(repeating([transformed]), [['leads', null]], 'a transform may empty the value')
+  const mapped = (more: Partial<Mapping>) =>
+    flow({match: match(['Email']), fields: [{field: 'Email', mode: 'column', source: 'Mail', values: [{from: 'a', to: 'b'}], ...more}]})
+  t.deepEqual(repeating([mapped({}), mapped({otherwise: 'fail'})]), [], 'a value map that fills every value')
+  for (const empties of [{values: [{from: 'a', to: ''}]}, {values: [{from: 'a', to: '\\N'}]}, {otherwise: 'empty' as const}])
+    t.deepEqual(repeating([mapped(empties)]), [['leads', null]], JSON.stringify(empties))
+  t.deepEqual(repeating([mapped({mode: 'static', staticValue: '\\N'})]), [['leads', null]], 'a static value that clears the field')
   const lines = flow({id: 'lines', subform: {field: 'Lines', child: 'Lines', parentFlow: 'leads'}})
   t.deepEqual(repeating([flow({match: match(['Email'])}), lines]), [], 'subform rows are replaced with their parent')
 })

@@ -38,6 +38,8 @@ test('every row of a run is counted over all modules, and rows that a stopped ru
 test('a retry processes rows without a record and rows that were not reached', t => {
   const counts = {Accounts: {created: 5, inherited: 2, failed: 1, refused: 1, unanswered: 1, skipped: 1, filtered: 3}}
   t.is(leftOf({counts, progress: progress(14, 16)}), 6)
+  const settled = {Accounts: {updated: 1, skipped: 9}}
+  t.is(leftOf({counts: settled, progress: progress(10, 10), unchanged: 4, keptRows: 5}), 0, 'unchanged and kept rows are done')
 })
 
 const group = (more: Partial<Group>): Group => ({
@@ -51,7 +53,7 @@ const group = (more: Partial<Group>): Group => ({
     code: null,
     field: null,
   },
-  ...{fieldLabel: null, rows: 1, firstRow: 1, message: null},
+  ...{fieldLabel: null, linkEmpty: false, rows: 1, firstRow: 1, message: null},
   ...more,
 })
 
@@ -216,6 +218,9 @@ test('result filters are read from the address, and lists offer the existing cho
   t.deepEqual(action, [])
   t.is(sourceWith([...groups, group({source: 'src_2', outcome: 'refused'})], filter), 'src_2')
   t.is(sourceWith(groups, filter), undefined)
+  const keptEdit = group({phase: 'edit', outcome: 'skipped', code: 'KEPT_EDIT', field: 'City'})
+  const emptyLink = group({source: 'src_2', phase: 'lookup', outcome: 'lookup', code: 'LOOKUP_NONE', field: 'Owner', linkEmpty: true})
+  t.is(sourceWith([keptEdit, emptyLink], {linkEmpty: 'true'}), 'src_2', 'a kept edit is no empty link')
   t.is(sayOutcome('failed,refused'), 'Failed or Refused')
 })
 

@@ -41,7 +41,7 @@ test.serial('a value that a person edited is kept and logged with its field, and
   here.crm.clearJournal()
   const ended = await runImport(org, {csv: csvOf('A-1', 'Genf', 'Acme Ltd'), flow: keeping})
   t.like(recordOf('A-1'), {Billing_City: 'Basel', Account_Name: 'Acme Ltd'})
-  t.like(ended.run, {keptEdits: 1, unchanged: 0, counts: {Accounts: {updated: 1, skipped: 0}}})
+  t.like(ended.run, {keptEdits: 1, keptRows: 0, unchanged: 0, counts: {Accounts: {updated: 1, skipped: 0}}})
   const log = await logOf(ended)
   t.is(log.length, 2)
   t.like(log[0], {phase: 'edit', outcome: 'skipped', code: 'KEPT_EDIT', target: 'Billing_City', recordId: recordOf('A-1').id})
@@ -69,7 +69,11 @@ test.serial('a row is skipped with KEPT_EDIT if every value that differs was edi
   const csv = accountRows(3, 'B-').replace('B-2,Town 1', 'B-2,Bern')
   const planned = await runImport(org, {csv, flow: keeping, start: {dryRun: true}})
   const ended = await runImport(org, {csv, flow: keeping})
-  for (const {run} of [planned, ended]) t.like(run, {unchanged: 2, keptEdits: 1, counts: {Accounts: {skipped: 3, planned: 0, updated: 0}}})
+  for (const {run} of [planned, ended])
+    t.like(run, {
+      ...{unchanged: 2, keptEdits: 1, keptRows: 1, progress: {done: 3}},
+      counts: {Accounts: {skipped: 3, planned: 0, updated: 0}},
+    })
   t.deepEqual(here.crm.journal(updates), [])
   const log = (await logOf(ended)).filter(({code}) => code === 'KEPT_EDIT')
   t.deepEqual(

@@ -52,6 +52,7 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
     onOne: flow.match?.onOne ?? 'create',
     onMany: flow.match?.onMany ?? 'skip',
     comparedFields: edits ? [...edits.fields.values()] : flow.match?.unchanged === 'skip' ? listComparable(writtenFields) : null,
+    imageFields: writtenFields.filter(isComparable),
     edits,
     ...relations,
     options: optionsOf(flow),

@@ -9,7 +9,7 @@ import {planUnchanged} from '../match/plan-rows.ts'
 import {readById} from '../match/read-by-id.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
 import type {CompiledFlow, EditRules, ImportRow} from '../model.ts'
-import {logOutcome} from '../settle/log-entries.ts'
+import {countKept, logOutcome} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import {logSkipped} from '../settle/skipped-rows.ts'
 import type {Op} from '../settle/verdict.ts'
@@ -42,6 +42,7 @@ export const keepEdits = async (
     // A record that is gone is updated all the same, so that the CRM says so.
     return record ? [compareUpdate(edits, op, record, written.get(op.target))] : []
   })
+  if (ctx.images) for (const {row, target} of existing) noteRead(row, records.get(target))
   await decideEdits(ctx, flow, compared)
   await forgetLogged(ctx, flow, compared)
   const skipped = compared.filter(update =>
@@ -73,6 +74,11 @@ const readRecords = async (
     else unread.add(target)
   }
   return new Map([...records, ...(await readById(ctx, flow, {ids: [...unread], fields: [...fields.keys()]}))])
+}
+
+/** Keeps the record that was just read for the before image. */
+const noteRead = (row: ImportRow, record: CrmRecord | undefined) => {
+  if (record && row.known?.[0] !== record) Object.assign(row, {known: [record], isKnownById: true})
 }
 
 const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written: WrittenValues | undefined): ComparedUpdate => {
@@ -124,9 +130,10 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
   const names = isUncertain ? [...update.written, ...equal] : update.written
   if (names.length === 0 && (kept.length > 0 || flow.edits!.skipsUnchanged)) {
     row.keptEdits = unlogged
-    if (kept.length > 0)
+    if (kept.length > 0) {
       logSkip(flow, settled, update, {code: 'KEPT_EDIT', message: 'A person changed the values in the CRM, so they were kept'})
-    else logSkipped(ctx, flow, settled, row, planUnchanged(target))
+      if (!flow.patchPlan) countKept(settled, flow)
+    } else logSkipped(ctx, flow, settled, row, planUnchanged(target))
     if (kept.length > 0 && flow.isReferenced && !flow.patchPlan)
       settled.kept.push({module: flow.module.no, key: row.key, recordId: target, how: HOW.matched, matchKey: row.matchKey})
     markConfirmed(ctx, flow, settled, update, written)

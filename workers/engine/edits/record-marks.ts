@@ -15,6 +15,8 @@ export type WrittenValues = {
   held(field: string, form: string): boolean | null
   /** Whether these packed marks are stored, and no other marks of their fields. */
   includes(marks: Buffer): boolean
+  /** The marks as they are stored. */
+  packed: Buffer
 }
 
 /** The marks of one module's records. A mark is a keyed digest, so no value can be read from it. */
@@ -22,6 +24,8 @@ export type ModuleMarks = {
   list(recordIds: string[]): Promise<Map<string, WrittenValues>>
   /** Returns the marks of a record with these values, in the format of `written_records`. Values that cannot be compared are left out. */
   pack(recordId: string, values: Values): Buffer
+  /** Returns marks that give these fields the marks of `older` again. A field without one counts as never written. */
+  restore(fields: string[], older: Buffer): Buffer
 }
 
 type MarkedFlow = Pick<CompiledFlow, 'module' | 'mappings' | 'parent' | 'edits' | 'subform' | 'patchPlan'> & {marks?: ModuleMarks | null}
@@ -73,15 +77,24 @@ const openModuleMarks = async (
           const held = (field: string, form: string) => {
             const no = numbers.get(field)
             const known = no === undefined ? undefined : digests.get(no)
-            return known ? known.includes(digestOf(recordId, no!, form)) : null
+            return known && !known.includes(noDigest) ? known.includes(digestOf(recordId, no!, form)) : null
           }
           const includes = (fresh: Buffer) =>
             unpack(fresh)
               .entries()
               .every(([no, given]) => digests.get(no)?.join() === given.join())
-          return [recordId, {days, held, includes}]
+          return [recordId, {days, held, includes, packed: marks}]
         }),
       )
+    },
+    restore: (names, older) => {
+      const digests = unpack(older)
+      const marks = names.flatMap(name => {
+        const no = numbers.get(name)
+        if (no === undefined) return []
+        return (digests.get(no) ?? [noDigest]).map(digest => String.fromCharCode(no >> 8, no & 255) + digest)
+      })
+      return Buffer.from(marks.sort().join(''), 'latin1')
     },
     pack: (recordId, values) => {
       const marks = Object.entries(values).flatMap(([name, value]) => {
@@ -98,6 +111,8 @@ const openModuleMarks = async (
 
 /** The bytes of a mark: the number of its field, then the beginning of a digest. */
 const [numberBytes, digestBytes] = [2, 6]
+/** Stands for a field whose last written value is not known. */
+const noDigest = '\0'.repeat(digestBytes)
 
 const unpack = (marks: Buffer): Map<number, string[]> => {
   const digests = new Map<number, string[]>()

@@ -1,5 +1,5 @@
 import {describeEmptied, describeRounded} from '../../../shared/runs/results/row-result.ts'
-import {countAt, keptEditsAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
+import {countAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
 import type {ImportRow} from '../model.ts'
 import type {SettlementParts} from './settler.ts'
 
@@ -102,5 +102,9 @@ export const plain = (text: string, most: number) => text.replaceAll('\0', '\uff
 /** Counts a skipped row also as unchanged. */
 export const countUnchanged = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
   add(counts, unchangedAt(module.no), 1)
+
+/** Counts a skipped row also as kept. */
+export const countKept = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
+  add(counts, keptRowsAt(module.no), 1)
 
 const add = (counts: Map<number, number>, index: number, change: number) => counts.set(index, (counts.get(index) ?? 0) + change)

@@ -112,7 +112,7 @@ const sayRoom = ({limits, usage: {rows, periodEnd}, overageEnabled}: NonNullable
 }
 
 const sayTried = (loadedImport: LoadedImport, id: string): Markup => {
-  const tried = runsOf(loadedImport).find(({dryRun, endedAt}) => dryRun && endedAt !== null)
+  const tried = runsOf(loadedImport).find(({dryRun, undoOf, endedAt}) => dryRun && !undoOf && endedAt !== null)
   if (!tried) return html`None yet. <a href=${to('imports', id, 'try')}>Start a dry run</a> to preview the result without writing.`
   return html`${onDay(tried.endedAt)}${tried.stale ? ', out of date: files, mapping or settings have changed since' : ''}. <a href=${to('imports', id, 'try', {run: tried.id})}>View result</a>`
 }

@@ -5,10 +5,13 @@ import {sumCounts} from './tally.ts'
 /** What the last dry run or check knows of the next run. `isExact` is false if more rows may need attention. */
 export type ExpectedRows = {ready: number; attention: number; isExact: boolean; by: 'dry run' | 'check'}
 
-/** Returns how many of the rows a run would import, from an up-to-date dry run, else from an up-to-date check. Null if neither exists. */
+/**
+ * Returns how many of the rows a run would import, from an up-to-date dry run, else from an up-to-date check. Null if neither exists. A dry
+ * run counts only if no other run ended after it, because that run may have written its rows.
+ */
 export const expectRows = ({checks, runs}: Pick<ImportProgress, 'checks' | 'runs'>, rows: number): ExpectedRows | null => {
-  const tried = ((runs ?? []) as unknown as Run[]).find(({dryRun, endedAt}) => dryRun && endedAt !== null)
-  if (tried && tried.stale === false && !tried.stop && !sayRange(tried.rows) && !tried.retryOf) {
+  const tried = ((runs ?? []) as unknown as Run[]).find(({endedAt}) => endedAt !== null)
+  if (tried?.dryRun && tried.stale === false && !tried.stop && !sayRange(tried.rows) && !tried.retryOf && !tried.undoOf) {
     const {planned, failed, refused, unanswered} = sumCounts(tried.counts)
     return {ready: planned, attention: failed + refused + unanswered, isExact: true, by: 'dry run'}
   }

@@ -1,5 +1,6 @@
 import type {Field} from '../imports/fields.ts'
-import type {Flow, Imported} from '../imports/import.ts'
+import type {Flow, Imported, Mapping} from '../imports/import.ts'
+import {entriesOf} from '../imports/value-entries.ts'
 
 /** A flow whose written rows a new run would create again. `matchBy` is the field to match by instead, or null if none prevents that. */
 type RepeatingFlow = {flow: string; module: string; matchBy: Field | null}
@@ -18,14 +19,22 @@ export const findRepeatingFlows = (found: MappedImport, fields: ReadonlyMap<stri
 const findsEveryRecord = (found: MappedImport, flow: Flow): boolean =>
   flow.match != null && flow.match.onOne !== 'create' && flow.match.by.every(name => isAlwaysFilled(found, flow, name))
 
-/** Whether each row has a value for the field. A transform may empty a value, so its result is not relied on. */
+/** Whether each row has a value for the field. A transform or a value map may empty a value, so its result is not relied on. */
 const isAlwaysFilled = ({sources}: MappedImport, {sourceId, fields}: Flow, name: string): boolean => {
   const mapping = fields.find(({field}) => field === name)
-  if (mapping?.mode === 'static') return Boolean(mapping.staticValue)
-  if (mapping?.mode !== 'column' || mapping.transform) return false
+  if (mapping?.mode === 'static') return !isEmptying(mapping.staticValue ?? '')
+  if (mapping?.mode !== 'column' || mapping.transform || mapEmpties(mapping)) return false
   const column = sources.find(({id}) => id === sourceId)?.columns.find(one => one.name === mapping.source)
   return column?.empties === 0
 }
+
+const mapEmpties = (mapping: Mapping): boolean => {
+  const entries = entriesOf(mapping)
+  return entries !== null && (mapping.otherwise === 'empty' || entries.some(({to}) => isEmptying(to)))
+}
+
+/** Whether a value leaves a field empty: it is blank, or the token that clears a field. */
+const isEmptying = (value: string): boolean => ['', '\\N'].includes(value.trim())
 
 /** Returns the field to match by: a filled unique field, else the filled field by which the CRM itself finds duplicates. */
 const recommendMatch = (found: MappedImport, flow: Flow, fields: readonly Field[]): Field | null => {

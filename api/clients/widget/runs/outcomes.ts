@@ -29,7 +29,7 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
             <tr key=${key}>
               <th scope="row">
                 ${canShow ? html`<a href=${to('imports', importId, 'results', {run: run.id, outcome: key})}>${word}</a>` : word}
-                <span class="hint">${means}${account.modules.length > 1 && ` · ${sayModules(account, byModule)}`}${key === 'skipped' && sayUnchanged(run)}${key === 'updated' && sayKeptEdits(run)}</span>
+                <span class="hint">${means}${account.modules.length > 1 && ` · ${sayModules(account, byModule)}`}${key === 'skipped' && sayUnchanged(run)}${key === 'skipped' && sayKeptRows(run)}${key === 'updated' && sayKeptEdits(run)}</span>
               </th>
               <td class="number">${count(rows)}</td>
               <td class="bar-cell"><${Bar} tone=${tone} part=${share(rows, total)} /></td>
@@ -69,6 +69,9 @@ export const EmptyLinks = ({run, importId}: {run: Run; importId: string}) => {
 /** Describes how many of the skipped rows were unchanged, and the CRM quota that this saved. */
 const sayUnchanged = ({unchanged = 0, creditsSaved}: Run) =>
   unchanged > 0 && ` · ${count(unchanged)} unchanged${creditsSaved ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}`
+
+/** Describes how many of the skipped rows would only have overwritten values that people changed. */
+const sayKeptRows = ({keptRows = 0}: Run) => keptRows > 0 && ` · ${count(keptRows)} kept, because people changed them`
 
 /** Lists the fields whose value map lacked entries. */
 export const UnmappedValues = ({run: {unmapped = []}}: {run: Run}) =>

@@ -15,7 +15,7 @@ export const sourceWith = (groups: Group[], {outcome, action, module, code, link
       (!outcome || outcome.split(',').includes(group.outcome)) &&
       (!action || (group.action !== null && action.split(',').includes(group.action))) &&
       (!module || group.module === module) &&
-      (!linkEmpty || (group.phase !== 'write' && group.outcome !== 'updated')) &&
+      (!linkEmpty || group.linkEmpty) &&
       (!code || group.code === code),
   )?.source
 

@@ -4,6 +4,7 @@ import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {goIfHere, place, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
+import {plural} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Before} from './before.ts'
 import {chooseRun} from './choose.ts'
@@ -14,9 +15,11 @@ import {RunLine, WhyNotice} from './live-sheet.ts'
 import {findRepeatingFlows} from './new-run.ts'
 import {EveryRow, Outcomes, UnmappedValues} from './outcomes.ts'
 import {Reasons} from './reasons.ts'
+import {Repeat} from './repeat.ts'
 import {Retry} from './retry.ts'
 import {type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
+import {Undo, UndoResult} from './undo.ts'
 import {useTally} from './use-tally.ts'
 
 /** The run step: before, during and after a run. */
@@ -55,7 +58,8 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       <h2 id="summary" ref=${focused} tabindex="-1">${titleOf(run)}</h2>
       <${RunLine} run=${run} />
       <${WhyNotice} run=${run} actions=${null} />
-      ${run.dryRun && html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>View its plan</a><//>`}
+      <${UndoResult} run=${run} importId=${id} known=${loadedImport} onStarted=${onStarted} />
+      ${run.dryRun && !run.undoOf && html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>View its plan</a><//>`}
       <${Outcomes} run=${run} importId=${id} />
       <${EveryRow} run=${run} />
       <${UnmappedValues} run=${run} />
@@ -65,10 +69,11 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         !run.expiredAt &&
         html`
           <div class="actions">
-            <a class="button main" href=${to('imports', id, 'results', {run: run.id})}>View rows</a>
+            <a class="button main" href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? `Fix ${plural(failed + refused, 'row')}` : 'View rows'}</a>
             ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">Download failed.csv<//>`}
             ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">Download results.csv<//>`}
             ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
+            <${Repeat} found=${loadedImport.import} />
           </div>
           ${several && html`<p class="hint">This run has several files. Download results.csv and failed.csv of each on the results page.</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />
@@ -77,9 +82,11 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         `
       }
     </section>
-    <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} />
+    ${!run.undoOf && html`<${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} />`}
+    <${Undo} importId=${id} run=${run} onStarted=${onStarted} />
     ${
       loadedImport.import.state !== 'expired' &&
+      !run.undoOf &&
       may('operator') &&
       html`<p class="begin-anew">${
         findRepeatingFlows(loadedImport.import).length === 0

@@ -11,6 +11,10 @@ export type Run = {
   engine: 'worker' | 'outside' | null
   dryRun: boolean
   retryOf: string | null
+  /** The run that it undoes. Earlier versions of Lading do not send it. */
+  undoOf?: string | null
+  /** Rows by what the undo did with their records. */
+  undo?: {restored: number; deleted: number; changedSince: number} | null
   rows: {from?: number; to?: number} | null
   declaredRows: number
   rowsPerRun: number
@@ -25,6 +29,8 @@ export type Run = {
   /** Cells without an entry in a value map. Earlier versions of Lading do not send it. */
   unmapped?: {flowId: string; field: string; cells: number}[]
   keptEdits?: number
+  /** Skipped rows whose values people changed in the CRM. Earlier versions of Lading do not send it. */
+  keptRows?: number
   questions: number
   /** Whether the plan of an ended dry run is out of date. Earlier versions of Lading do not send it. */
   stale?: boolean | null
@@ -54,7 +60,8 @@ export const isUnderWay = ({state}: Pick<Run, 'state'>): boolean => state !== 'e
 /** Returns the label of a run's state, with its colour. */
 export const sayState = (run: Run) => describeRunState(run, count)
 
-export const kindOf = ({dryRun, retryOf}: Pick<Run, 'dryRun' | 'retryOf'>): string => {
+export const kindOf = ({dryRun, retryOf, undoOf}: Pick<Run, 'dryRun' | 'retryOf' | 'undoOf'>): string => {
+  if (undoOf) return dryRun ? 'Preview of an undo' : 'Undo'
   if (dryRun) return retryOf ? 'Dry run of a retry' : 'Dry run'
   return retryOf ? 'Retry' : 'Run'
 }

@@ -59,9 +59,9 @@ export const accountOf = ({counts, progress}: Pick<Run, 'counts' | 'progress'>):
 }
 
 /** Returns how many rows a retry would write. */
-export const leftOf = (run: Pick<Run, 'counts' | 'progress' | 'unchanged'>): number => {
+export const leftOf = (run: Pick<Run, 'counts' | 'progress' | 'unchanged' | 'keptRows'>): number => {
   const {failed, refused, unanswered, skipped} = sumCounts(run.counts)
-  return failed + refused + unanswered + skipped - (run.unchanged ?? 0) + accountOf(run).notReached
+  return failed + refused + unanswered + skipped - (run.unchanged ?? 0) - (run.keptRows ?? 0) + accountOf(run).notReached
 }
 
 /** Returns how many links of written rows are empty. */
@@ -77,13 +77,15 @@ export type Group = {
   code: string | null
   field: string | null
   fieldLabel: string | null
+  /** Whether the rows were written without the link in `field`. */
+  linkEmpty: boolean
   rows: number
   firstRow: number
   message: string | null
 }
 
-const nameOf = ({source, module, phase, outcome, action, code, field}: Group) =>
-  JSON.stringify([source, module, phase, outcome, action, code, field])
+const nameOf = ({source, module, phase, outcome, action, code, field, linkEmpty}: Group) =>
+  JSON.stringify([source, module, phase, outcome, action, code, field, linkEmpty])
 
 /** Merges groups of several pages or files, and sorts them by size, largest first. */
 export const mergeGroups = (before: Group[], more: Group[]): Group[] => {
@@ -96,6 +98,10 @@ export const mergeGroups = (before: Group[], more: Group[]): Group[] => {
 }
 
 const problems = new Set(['failed', 'refused', 'unanswered'])
+
+/** Returns how many written records lack their tags, because the CRM refused them or did not answer. */
+export const missingTagsOf = (groups: readonly Group[]): number =>
+  groups.reduce((sum, {phase, outcome, rows}) => sum + (phase === 'tag' && problems.has(outcome) ? rows : 0), 0)
 
 /** Returns the reasons why rows were not written, most frequent first. A skipped row with a code counts too: it waits for an answer, or a rule refused it. */
 export const reasonsOf = (groups: Group[]): Group[] =>

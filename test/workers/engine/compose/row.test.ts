@@ -1,6 +1,6 @@
 import test from 'ava'
 import {matchKeyOf} from '../../../../shared/mapping/flows/match-key.ts'
-import {countAt} from '../../../../sql/run-log.ts'
+import {countAt, filteredAt, keptEditsAt, keptRowsAt, OUTCOMES, unchangedAt} from '../../../../sql/run-log.ts'
 import {compileFlow} from '../../../../workers/engine/compose/compiled-flow.ts'
 import {composeRow} from '../../../../workers/engine/compose/compose-row.ts'
 import {type ImportRow, isRow} from '../../../../workers/engine/model.ts'
@@ -122,4 +122,9 @@ test('counts of two modules never share a position', t => {
   const places = [1, 2, 3].flatMap(module => (['created', 'lookup'] as const).map(outcome => countAt(module, outcome)))
   t.is(new Set(places).size, 6)
   t.true(countAt(2, 'created') > countAt(1, 'lookup'))
+  const first = Math.min(...[keptRowsAt, keptEditsAt, unchangedAt, filteredAt].map(place => place(1)))
+  t.true(
+    OUTCOMES.every(outcome => countAt(1, outcome) < first),
+    'an outcome and a count that is no outcome',
+  )
 })

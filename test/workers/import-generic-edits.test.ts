@@ -1,0 +1,55 @@
+import anyTest, {type TestFn} from 'ava'
+import type {GenericSimulator} from '../simulators/generic.ts'
+import {startGeneric} from '../simulators/generic.ts'
+import {contactsPath, describeContacts} from '../support/described.ts'
+import {type Org, ok, readLog, runImport} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+
+type TestSetup = {there: GenericSimulator; org: Org}
+const test = anyTest.serial as TestFn<TestSetup>
+
+test.before(async t => {
+  const there = await startGeneric({collections: {[contactsPath]: {idField: 'contact_id', unique: ['email', 'import_key']}}})
+  const here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {GENERIC_ORIGINS: there.url}})
+  const {org, token} = await here.makeOrg()
+  const call = here.as(token)
+  const document = describeContacts(there)
+  document.modules[0]!.fields.push({apiName: 'import_key', label: 'Import key', type: 'text', length: 26, unique: true} as never)
+  const {connector} = await ok(call('POST', `/orgs/${org}/connectors`, {kind: 'generic', name: 'Plain', document}), 201)
+  await ok(call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector.id}, {prefer: 'wait=30'}), 200)
+  Object.assign(t.context, {there, org: {call, org, connector: connector.id}})
+})
+test.beforeEach(t => t.context.there.clear())
+test.after.always(t => t.context.there?.stop())
+
+const column = (field: string) => ({field, mode: 'column', source: field})
+const named = (there: GenericSimulator, name: string) => there.records(contactsPath).filter(record => String(record.name).startsWith(name))
+
+test('a value that a person edited at a described destination is kept', async t => {
+  const {there, org} = t.context
+  const match = {by: ['email'], onOne: 'update', onMany: 'skip', unchanged: 'skip', onEdited: 'keep'}
+  const flow = {module: 'Contacts', fields: [column('name'), column('email'), column('stage')], match}
+  const csvOf = (stage: string) => `name,email,stage\nEdit 1,e1@example.org,${stage}\nEdit 2,e2@example.org,${stage}\n`
+  await runImport(org, {csv: csvOf('lead'), flow})
+  const [one] = named(there, 'Edit 1')
+  one!.stage = null
+  const {path, run} = await runImport(org, {csv: csvOf('customer'), flow})
+  t.like(run, {keptEdits: 1, counts: {Contacts: {updated: 1, skipped: 1}}})
+  t.deepEqual(
+    named(there, 'Edit').map(({stage}) => stage),
+    [null, 'customer'],
+  )
+  const kept = (await readLog(org.call, `${path}/runs/${run.id}`)).filter(({phase}) => phase === 'edit')
+  t.like(kept, [{code: 'KEPT_EDIT', target: 'stage', recordId: one!.contact_id}])
+})
+
+test('a create without an answer is found again by the idempotency field of a described destination', async t => {
+  const {there, org} = t.context
+  await ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Contacts`, {idempotencyField: 'import_key'}), 200)
+  there.fail({method: 'POST', action: {type: 'drop', when: 'after'}})
+  const {run} = await runImport(org, {csv: 'name\nLost 1\nLost 2\nLost 3\n', flow: {module: 'Contacts', fields: [column('name')]}})
+  const made = named(there, 'Lost')
+  t.is(made.length, 3, 'the destination has no record twice')
+  t.true(made.every(({import_key}) => /^[0-9A-Z]{26}$/i.test(String(import_key))))
+  t.like(run, {stop: null, counts: {Contacts: {created: 3, refused: 0, unanswered: 0}}})
+})
