@@ -3,6 +3,14 @@ import {checkImport} from '../support/import-checks.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
+/** Changes that are also tried against a check, and whether they make it out of date. */
+const checked = new Map([
+  ['date format', true],
+  ['edited values of the module', false],
+  ['idempotency field', true],
+  ['answer', false],
+])
+
 test('a dry run is out of date after the file, the mapping, a setting that it uses or an answer changed', async t => {
   const here = await startTestDeployment(t, {workers: ['imports', 'discovery', 'checks']})
   here.crm.addField('example', 'Accounts', {name: 'Import_Key', type: 'text', length: 26, unique: true})
@@ -24,13 +32,6 @@ test('a dry run is out of date after the file, the mapping, a setting that it us
   const patchSettings = (settings: object) => ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, settings), 200)
   const patchModule = (module: object) => ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Accounts`, module), 200)
   let lastRun = ''
-  /** Changes that are also tried against a check, and whether they make it out of date. */
-  const checked = new Map([
-    ['date format', true],
-    ['edited values of the module', false],
-    ['idempotency field', true],
-    ['answer', false],
-  ])
   const changes = {
     cleaning: () =>
       ok(org.call('PATCH', `${path}/sources/${source.id}`, {cleaning: [{step: 'strikeRows', rows: [{from: 2, to: 2}]}]}), 200),
