@@ -1,13 +1,13 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
-import {groundOfImport} from './ground.ts'
+import {groundOfCheck} from './ground.ts'
 
 const Ground = z.object({ground: z.string(), at: z.string()})
 
 /** Returns the current time, and a digest of all inputs of a check except the CRM's fields. */
 export const findGround = (db: Db, importNo: number) =>
   db.one(sql.type(Ground)`
-    select lading_now() as at, ${groundOfImport} as ground
+    select lading_now() as at, ${groundOfCheck} as ground
     from imports i where i.import_no = ${importNo}`)
 
 const Check = z.object({

@@ -18,12 +18,15 @@ export const listUsesOfField = (
   {org, connector, module, field, limit}: {org: string; connector: string; module: string; field: string; limit: number},
 ) => {
   const maps = sql.jsonb([{module, fields: [{field}]}])
+  const isMapped = sql.fragment`flows @> ${maps} and exists (
+      select from jsonb_array_elements(flows) flow, jsonb_array_elements(flow -> 'fields') mapping
+      where flow ->> 'module' = ${module} and mapping ->> 'field' = ${field} and mapping ->> 'mode' <> 'skip')`
   return tx.any(sql.type(Use)`
     (select 'import' as kind, id, name from imports
-      where org_id = ${org} and connector_id = ${connector} and state <> 'expired' and not deleted and flows @> ${maps} limit ${limit})
+      where org_id = ${org} and connector_id = ${connector} and state <> 'expired' and not deleted and ${isMapped} limit ${limit})
     union all
     (select 'template' as kind, id, name from templates
-      where org_id = ${org} and (connector_id = ${connector} or connector_id is null) and flows @> ${maps} limit ${limit})`)
+      where org_id = ${org} and (connector_id = ${connector} or connector_id is null) and ${isMapped} limit ${limit})`)
 }
 
 /** Returns the org's sealed key. If it has none yet, stores `sealed` first. */

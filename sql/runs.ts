@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
-import {groundOfImport} from './ground.ts'
+import {groundOfDryRun} from './ground.ts'
 import {RunStop} from './run-heads.ts'
 import {UnmappedCells} from './unmapped-cells.ts'
 
@@ -78,7 +78,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
       from run_empty_links e where e.run_no = runs.run_no) as "emptyLinks",
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'cells', cells) order by flow_no, field), '[]')
       from unmapped_cells u where u.run_no = runs.run_no) as unmapped,
-    case when dry_run and state = 'ended' and ground is not null then (select ground <> ${groundOfImport} from imports i where i.import_no = runs.import_no) end as stale,
+    case when dry_run and state = 'ended' and ground is not null then (select ground <> ${groundOfDryRun} from imports i where i.import_no = runs.import_no) end as stale,
     rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop,
     case when isfinite(lease_until) then lease_until end as "leaseUntil", lease_until > lading_now() as "leaseLive"`
 const select = sql.fragment`select ${runColumns} from runs join run_heads using (run_no)`
@@ -166,7 +166,7 @@ type QueuedRun = {
 
 export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry, undoDays}: QueuedRun) =>
   tx.query(sql.type(z.object({}))`
-    update runs set state = 'queued', engine = 'worker', ground = ${dryRun ? sql.fragment`(select ${groundOfImport} from imports i where i.import_no = ${importNo})` : null}, connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
+    update runs set state = 'queued', engine = 'worker', ground = ${dryRun ? sql.fragment`(select ${groundOfDryRun} from imports i where i.import_no = ${importNo})` : null}, connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
       (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
     where run_no = ${no}`)
 

@@ -111,7 +111,7 @@ export const Run = Answer({
     .boolean()
     .nullable()
     .describe(
-      'Whether the plan of an ended dry run is out of date: files, flows, libraries, settings or the plan of the org changed. Null: not known',
+      'Whether the plan of an ended dry run is out of date: files, flows, libraries, settings, answers or the plan of the org changed. Null: not known',
     ),
   progress: progress.nullable().describe('Progress. Null for an external run, whose total is not known'),
   stop: Stop.nullable().describe('Why it stopped. Null: it was not stopped'),

@@ -48,11 +48,11 @@ export const assertFit = (flows: readonly WritingFlow[], modules: ReadonlyMap<st
 export const describeUnfit = (module: string, field: string, why: string) =>
   `${module}.${field} cannot be the idempotency field: ${why}. Correct the field in the CRM and run a discovery, or choose another field in the module's settings`
 
-type MappedFlow = {module: string; fields: readonly {field: string}[]}
+type MappedFlow = {module: string; fields: readonly {field: string; mode?: string}[]}
 
 /** Refuses flows that map an idempotency field, because imports fill it themselves. */
 export const assertUnmapped = (flows: readonly MappedFlow[], fields: IdempotencyFields) => {
-  const mapped = flows.find(flow => flow.fields.some(({field}) => field === fields.get(flow.module)))
+  const mapped = flows.find(flow => flow.fields.some(({field, mode}) => mode !== 'skip' && field === fields.get(flow.module)))
   if (!mapped) return
   const name = `${mapped.module}.${fields.get(mapped.module)}`
   throw new Refusal(

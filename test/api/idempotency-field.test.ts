@@ -100,6 +100,14 @@ test.serial('neither a flow nor a template can map the field', async t => {
   t.like(await org.call('PUT', `/orgs/${org.org}/templates/${template.id}`, body), {status: 409, body: {code: 'FIELD_MAPPED'}})
 })
 
+test.serial('a mapping that skips the field does not map it', async t => {
+  await ok(setField(null), 200)
+  const skipped = {...flow, fields: [...flow.fields, {field: 'Import_Key', mode: 'skip'}]}
+  const {path, source} = await prepareImport(org, {csv, flow: skipped})
+  await ok(setField('Import_Key'), 200)
+  t.like(await org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...skipped}]), {status: 200})
+})
+
 test.serial('a flow that was stored before the field was set does not run', async t => {
   await ok(setField(null), 200)
   const {path} = await prepareImport(org, {csv, flow: mapped})

@@ -34,7 +34,12 @@ test('a create without an answer that is sent again returns the record that the 
   t.is(here.held().length, 2)
   t.true(here.held().every(record => String(record[field.name]).length === 26))
   const {finals, run: seen, entries} = await assertLedger(here, run)
-  t.like(finals.get('a'), {attempt: 2, outcome: 'created', message: 'Created by an earlier request that the CRM did not answer'})
+  t.like(finals.get('a'), {
+    attempt: 2,
+    outcome: 'created',
+    code: 'MADE_EARLIER',
+    message: 'Created by an earlier request that the CRM did not answer',
+  })
   t.false(entries.some(({outcome}: any) => outcome === 'made_after_no_answer'))
   t.is(seen.rowsWritten, 2)
 })

@@ -41,6 +41,27 @@ const unmappedOf = (status: number, quantity: number) => [
   ...(status > 0 ? [{flowId: 'f', field: 'Status', cells: status}] : []),
 ]
 
+test('unmapped cells of fields that are patched count as in the check', async t => {
+  const patch = {when: ['created', 'updated']}
+  const csv = 'code,state\nVp-1,unknown\nVp-2,NEU\nVp-3,unknown\n'
+  const flow = {
+    ...flowOf({}, {}),
+    fields: [column('Name', 'code'), column('Code', 'code'), column('Status', 'state', {values: status, otherwise: 'empty', patch})],
+  }
+  const {path} = await prepareImport(org, {csv, flow})
+  const {problems} = await checkImport(org, path)
+  t.deepEqual(
+    ofKind(problems, 'value_unmapped').map(({field, count}: any) => [field, count]),
+    [['Status', 2]],
+  )
+  for (const body of [{dryRun: true}, {}]) {
+    const {run} = await ok(org.call('POST', `${path}/runs`, body), 202)
+    const ended = await untilEnded(org.call, `${path}/runs/${run.id}`)
+    t.deepEqual(ended.unmapped, unmappedOf(2, 0))
+  }
+  t.is(recordOf('Vp-2')?.Status, 'Fresh')
+})
+
 test('mapped values are written, unmapped ones count as blank, and run, check, dry run and results agree', async t => {
   const rows = rowsOf('Ve-')
   const unknown = rows.filter(({state}) => state === 'unknown')

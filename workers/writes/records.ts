@@ -9,10 +9,10 @@ import type {AdmissionUnit, AdmittedUnit} from '../../shared/runs/external/admit
 import {type RecordItem, RecordsRequest} from '../../shared/runs/external/records.ts'
 import type {WriteEnd} from '../../shared/runs/external/settle.ts'
 import {openIdempotencyValues} from '../../shared/runs/idempotency-values.ts'
+import {madeEarlier} from '../../shared/runs/made-earlier.ts'
 import {findDiscoveredModule} from '../../sql/discoveries.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {findWrite, type ItemResult, keepUnsent, type Write} from '../../sql/writes.ts'
-import {madeEarlier} from '../engine/settle/log-entries.ts'
 import {sayRefusal} from '../engine/settle/refusal-words.ts'
 import {type Work, worker} from '../worker.ts'
 import {finishWrite} from './finish.ts'
@@ -145,7 +145,7 @@ const judge = ({kind, field}: WriteShape, at: number, answer: RecordAnswer): {en
   const own = crm.unanswered || field === null ? null : findDuplicateOf(crm, field)
   if (own !== null)
     return {
-      end: {outcome: 'created', recordId: own, message: madeEarlier.message},
+      end: {outcome: 'created', recordId: own, ...madeEarlier},
       result: {at, result: {ok: true, recordId: own, outcome: 'created'}, again: false},
     }
   const result = {ok: false, error: describeProblem(crm), crm, ...(duplicateOf !== null && {duplicateOf})}

@@ -8,6 +8,7 @@ import {outcomeNo} from '../../../sql/run-log.ts'
 import {openCounts} from '../external/counts.ts'
 import {outcomeBefore, writeSettlement} from '../external/settle.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
+import {madeEarlier} from '../made-earlier.ts'
 import {numberFlow} from '../names.ts'
 import {type AdmittedClaim, type ClaimStop, findStop, holdsRecord, isAdmitted, isHeldElsewhere, openForClaim, readRow} from './admit.ts'
 import type {ClaimAnswer, ClaimInput} from './claim.ts'
@@ -51,11 +52,7 @@ const commitRecord = async (tx: Tx, run: ExternalRun, row: ExternalRowState, res
   const attempt = row.lastAttempt + 1
   const entry = {
     ...{key, flow, number: place?.number ?? null, module, phase: 0, target: null, attempt, recordId},
-    ...{
-      outcome: outcomeNo('created'),
-      code: 'MADE_EARLIER',
-      message: 'Created by an earlier request for this row that the CRM did not answer',
-    },
+    ...{outcome: outcomeNo('created'), ...madeEarlier},
   }
   const leaseUntil = await renewExternalRunLease(tx, {no: run.no, seconds: leaseSeconds, taken: false})
   await writeSettlement(

@@ -3,7 +3,7 @@ import type {FileRow} from '../../../shared/files/row.ts'
 import {findPatchable, HOW} from '../../../sql/chain-rows.ts'
 import {finishPass, openPass, PASS} from '../../../sql/run-cursors.ts'
 import {listPatches} from '../../../sql/run-log.ts'
-import {composeRows} from '../compose/compose-rows.ts'
+import {composeRows, composeUnlinked} from '../compose/compose-rows.ts'
 import type {LookupNote} from '../compose/link-rows.ts'
 import {findParentCandidates, linkAgain, linkLate} from '../compose/parents.ts'
 import type {Context} from '../context.ts'
@@ -11,6 +11,7 @@ import {isPlannedId} from '../dry-run/planned-ids.ts'
 import {readById} from '../match/read-by-id.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from '../model.ts'
 import {measureRow} from '../pass.ts'
+import {openPassCounts, type PassCounts} from '../read/pass-counts.ts'
 import {readChunks} from '../read/read-rows.ts'
 import {isInRange} from '../recover/inherited-rows.ts'
 import {
@@ -47,15 +48,17 @@ export const runPatchPass = async (ctx: Context, flow: CompiledPatchFlow): Promi
   if (done) return
   const said = new Map((await listPatches(db, {run: run.no, flow: flow.no, after: lowWater})).map(({number, ...rest}) => [number, rest]))
   const pipeline = openRowPipeline(ctx, flow, lowWater)
-  ctx.settler.follow(() => ({flow: flow.no, lowWater: pipeline.window.lowWater(), pass: PASS.patch}))
+  const counts = openPassCounts(flow, lowWater)
+  ctx.settler.follow(() => counts.withCounts({flow: flow.no, lowWater: pipeline.window.lowWater(), pass: PASS.patch}))
   try {
     for await (const prepared of mapAhead(chunksOf(ctx, flow), {count: chunksAhead}, chunk =>
-      preparePatches(pipeline, flow, chunk, {lowWater, said}),
+      preparePatches(pipeline, flow, chunk, {lowWater, said, counts}),
     )) {
       await planChunk(pipeline, prepared)
       await waitForRoom(pipeline)
     }
     await finishRows(pipeline)
+    if (counts.isOpen()) await ctx.settler.settle(emptySettlement())
   } catch (error) {
     pipeline.failure ??= {error}
   } finally {
@@ -73,28 +76,32 @@ async function* chunksOf(ctx: Context, flow: CompiledFlow): AsyncGenerator<FileR
   }
 }
 
-type PreparePatchOptions = {lowWater: number; said: Map<number, PriorPatch>}
+type PreparePatchOptions = {lowWater: number; said: Map<number, PriorPatch>; counts: PassCounts}
 
 /** Prepares the patches of a chunk. Rows enter the window in file order before the first `await`. Rows with nothing to patch leave it again. */
 const preparePatches = async (
   pipeline: RowPipeline,
   flow: CompiledPatchFlow,
   chunk: FileRow[],
-  {lowWater, said}: PreparePatchOptions,
+  {lowWater, said, counts}: PreparePatchOptions,
 ): Promise<PreparedChunk> => {
   const {ctx, window} = pipeline
-  const entered = chunk.filter(row => {
+  const isOver = ({rowNumber}: FileRow) => said.get(rowNumber)?.isOver === true
+  const all = chunk.filter(row => {
     const {rowNumber: number, struck} = row
-    const isIn = struck === undefined && number > lowWater && isInRange(ctx.snapshot.rows, number) && !said.get(number)?.isOver
+    const isIn = struck === undefined && number > lowWater && isInRange(ctx.snapshot.rows, number)
     if (isIn) window.enter(number, measureRow(row))
     else window.passOver(number)
     return isIn
   })
+  const entered = all.filter(row => !isOver(row))
+  await recountPatched(pipeline, flow, all.filter(isOver), counts)
   const records = await findTargets(ctx, flow, entered)
   const mine = entered.filter(({rowNumber}) => records.has(rowNumber))
   const joined = await composePatches(ctx, flow, mine, records)
   const rows = joined.filter(one => isRow(one))
   for (const row of rows) findPatchTarget(flow, row, records.get(row.number)!, said.get(row.number))
+  for (const one of joined) counts.noteUnmapped(one)
   await leaveFilled(ctx, flow, rows, records)
   const [full, empty] = [rows.filter(hasFields), rows.filter(row => !hasFields(row))]
   const failures: RowFailure[] = joined.flatMap(one => (isRow(one) ? [] : [one]))
@@ -103,6 +110,12 @@ const preparePatches = async (
   for (const {rowNumber} of entered) if (!gone.has(rowNumber)) window.leave(rowNumber)
   await settleAnswered(pipeline, flow, told)
   return {rows: full, failures, unmatched: [], inherited: []}
+}
+
+/** Counts the unmapped cells of rows that an earlier owner settled above its low-water mark. The rows leave the window again. */
+const recountPatched = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlow, settled: FileRow[], counts: PassCounts) => {
+  if (flow.mappings.some(({values}) => values)) for (const row of await composeUnlinked(ctx, flow, settled)) counts.noteUnmapped(row)
+  for (const {rowNumber} of settled) window.leave(rowNumber)
 }
 
 /** Composes the rows in row order. Rows with links to fill are composed with those links too. */
@@ -170,6 +183,7 @@ const findPatchTarget = (
   row.payload = Object.fromEntries(Object.entries(row.payload).filter(([field]) => isWanted(field)))
   if (row.notes) row.notes = row.notes.filter(({field}) => isWanted(field))
   if (row.emptyLinks) row.emptyLinks = row.emptyLinks.filter(isWanted)
+  if (row.unmapped) row.unmapped = row.unmapped.filter(isWanted)
   row.leftEmpty = [...emptyLinks, ...(isMade(how) && patchPlan.parent ? [patchPlan.parent.field] : [])]
   row.decided = {kind: 'update', target: recordId}
   // The row itself was not metered, so its patch is.

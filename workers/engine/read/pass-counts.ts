@@ -4,7 +4,7 @@ import type {CompiledFlow, ImportRow} from '../model.ts'
 import type {RowWindow} from './window.ts'
 
 type CursorPosition = {flow: number; lowWater: number}
-type CountedPosition = CursorPosition & {counts?: Map<number, number>; unmapped?: UnmappedCells[]}
+type CountedPosition<M> = M & {counts?: Map<number, number>; unmapped?: UnmappedCells[]}
 type MappedRow = Pick<ImportRow, 'number' | 'unmapped'>
 
 /**
@@ -19,7 +19,7 @@ export type PassCounts = {
   /** Removes the excluded rows from the window. */
   leave(window: RowWindow): void
   /** Returns the mark with the counts of the rows that it passes. Each row is counted once. */
-  withCounts(mark: CursorPosition): CountedPosition
+  withCounts<M extends CursorPosition>(mark: M): CountedPosition<M>
   /** Whether some rows are not counted yet. */
   isOpen(): boolean
 }

@@ -17,9 +17,6 @@ export const logMayExistTwice = (
   add(settled.counts, countAt(module, 'made_after_no_answer'), 1)
 }
 
-/** The code and message of a row whose record an earlier request created. */
-export const madeEarlier = {code: 'MADE_EARLIER', message: 'Created by an earlier request that the CRM did not answer'}
-
 export type LogDetails = {recordId?: string | null; code?: string | null; message?: string | null; target?: string | null}
 
 export const logOutcome = (
