@@ -36,6 +36,12 @@ const Reading = z
   })
   .pipe(ReaderOptions)
 
+const RowNumbers = z
+  .string()
+  .regex(/^[1-9]\d{0,9}(,[1-9]\d{0,9}){0,199}$/, 'At most 200 row numbers, separated by commas')
+  .transform(text => text.split(',').map(Number))
+  .describe('Numbers of rows, separated by commas. Only these rows are returned; `from` and `limit` do not apply')
+
 const Again = z.strictObject({
   fromSource: z.string().describe('A source whose workbook is already uploaded'),
   sheet: z.string().min(1).max(255).describe('The sheet to read'),
@@ -205,6 +211,7 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
     query: z.object({
       from: limitOf({usual: 1, most: 2 ** 31, what: 'Number of the first row'}),
       limit: limitOf({usual: 50, most: 200}),
+      numbers: RowNumbers.optional(),
     }),
     async handle(input) {
       const {source} = await findImportSource(input.db, placeOf(input))

@@ -45,6 +45,8 @@ export type ImportRow = {
   confirmed?: Record<string, unknown>
   /** Fields that were left out of the payload, because a person edited them. They are logged with the row's next entry. */
   keptEdits?: string[]
+  /** Fields that the chain left empty in the record. A person filled them if they have a value without a mark. */
+  leftEmpty?: string[]
   /** Whether the create sends a unique key, by which a lost create can be found again. */
   hasUniqueKey: boolean
   /** The idempotency value that the row's create sends besides the payload. Other rows, updates and comparisons never see it. */

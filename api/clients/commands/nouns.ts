@@ -36,6 +36,7 @@ export const nouns: Noun[] = [
     group: rows,
     load: () => import('./run.ts'),
   },
+  {name: 'undo', summary: 'undo a run', group: rows, load: () => import('./undo.ts')},
   {name: 'checks', summary: 'check an import for problems', group: rows, load: () => import('./checks.ts')},
   {name: 'runs', summary: 'list imports and their runs', group: rows, load: () => import('./runs.ts')},
   {

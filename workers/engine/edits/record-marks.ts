@@ -28,16 +28,18 @@ export type ModuleMarks = {
   restore(fields: string[], older: Buffer): Buffer
 }
 
-type MarkedFlow = Pick<CompiledFlow, 'module' | 'mappings' | 'parent' | 'edits' | 'subform'> & {marks?: ModuleMarks | null}
+type MarkedFlow = Pick<CompiledFlow, 'module' | 'mappings' | 'parent' | 'edits' | 'subform' | 'patchPlan'> & {marks?: ModuleMarks | null}
 
 /**
- * Opens the marks of the modules that these flows write, for each module with marks and each flow that keeps edits. So an import that
+ * Opens the marks of the modules that these flows write, for each module with marks or with a flow that keeps edits. So a flow that
  * overwrites edits stores what it wrote too, and its values do not look like edits later. A dry run stores nothing.
  */
 export const openMarks = async (ctx: Pick<Context, 'connection' | 'config' | 'db' | 'hot' | 'run'>, flows: MarkedFlow[]): Promise<void> => {
   const {org, id: connector} = ctx.connection.connector
   const marked = new Set(await listWrittenModules(ctx.db, {org, connector}))
-  const needing = flows.filter(({edits, subform, module}) => !subform && (marked.has(module.apiName) || (edits && !ctx.run.dryRun)))
+  const rows = flows.filter(({subform}) => !subform)
+  if (!ctx.run.dryRun) for (const {edits, module} of rows) if (edits) marked.add(module.apiName)
+  const needing = rows.filter(({module}) => marked.has(module.apiName))
   for (const [module, of] of Map.groupBy(needing, ({module}) => module.apiName)) {
     const fields = new Map(of.flatMap(listWritten).map(field => [field.apiName, field]))
     const marks = await openModuleMarks(ctx, {org, connector, module}, fields)
@@ -45,8 +47,12 @@ export const openMarks = async (ctx: Pick<Context, 'connection' | 'config' | 'db
   }
 }
 
-const listWritten = ({module, mappings, parent}: MarkedFlow): FlowField[] =>
-  [...mappings.map(({field}) => field), ...module.fields.filter(({apiName}) => apiName === parent?.field)].filter(isComparable)
+/** Lists the fields that the flow writes and that can be compared; for a patch pass, also the links that it writes. */
+const listWritten = ({module, mappings, parent, patchPlan}: MarkedFlow): FlowField[] => {
+  const links = [parent?.field, patchPlan?.parent?.field, patchPlan?.repair?.parent?.field]
+  const written = [...mappings, ...(patchPlan?.repair?.mappings ?? [])].map(({field}) => field)
+  return [...written, ...module.fields.filter(({apiName}) => links.includes(apiName))].filter(isComparable)
+}
 
 type ModuleRef = {org: string; connector: string; module: string}
 

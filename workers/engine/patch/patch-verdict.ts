@@ -26,7 +26,7 @@ export const judgePatch = (
     markWritten({flow, settled}, row, answer.recordId)
     settled.patched.push({
       ...name,
-      filled: Object.keys(row.payload),
+      filled: Object.keys({...row.confirmed, ...row.payload}),
       isWhole: emptyLinks.length === 0,
       writtenAt: answer.modifiedAt ?? null,
     })

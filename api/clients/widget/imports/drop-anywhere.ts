@@ -24,7 +24,7 @@ export const DropAnywhere = ({connections}: {connections: readonly Connection[]}
     const {import: made} = await client.post(inOrg('/imports'), {connectorId, name: nameImport(files)})
     for (const file of files) addFile({importId: made.id, file}, () => reloadImport(made.id))
     say(`Created ${made.name}`)
-    goOn(to('imports', made.id, 'files'))
+    goOn(to('imports', made.id, 'match'))
   })
   const connected = connections.filter(({state}) => state === 'connected')
   const take = (files: File[]) => {

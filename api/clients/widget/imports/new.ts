@@ -67,7 +67,7 @@ const ImportForm = ({connections, templates}: Ground) => {
     const {import: made} = await client.post(inOrg('/imports'), {connectorId, ...(name && {name}), ...(template && {templateId})})
     forget()
     say(`Created ${made.name}`)
-    goOn(to('imports', made.id, 'files'), {replace: true})
+    goOn(to('imports', made.id, 'match'), {replace: true})
   })
   const change = (changes: Partial<StoredForm>) => setDraft({...draft, templateId, ...changes})
   const chooseTemplate = (id: string) => {

@@ -37,7 +37,7 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
   const runs = runsOf(loadedImport).filter(({dryRun, state}) => !dryRun && state !== 'authorised')
   const source = chooseSource(tally)
   if (run.dryRun)
-    return html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>View its plan</a><//>`
+    return html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'review', {run: run.id})}>View its plan</a><//>`
   return html`
     <div class="results-head">
       <div class="grow"><${RunLine} run=${run} /><${EveryRow} run=${run} /><${UnmappedValues} run=${run} /></div>

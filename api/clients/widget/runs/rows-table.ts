@@ -101,7 +101,7 @@ const Said = ({entry, value}: {entry: Entry; value: {column: string; value: stri
 const mostChanges = 6
 
 /** Shows the old and new values of changed fields. */
-const Changes = ({changes, isNew}: {changes: Change[]; isNew: boolean}) => {
+export const Changes = ({changes, isNew}: {changes: Change[]; isNew: boolean}) => {
   const [isAll, setAll] = useState(false)
   if (changes.length === 0) return html`<span class="quiet">No changes</span>`
   const shown = isAll ? changes : changes.slice(0, mostChanges)
