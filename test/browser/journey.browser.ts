@@ -119,7 +119,7 @@ const runSlowly = async (page: Page) => {
   const match = {method: 'POST', module: 'Contacts'}
   for (let calls = 1; calls <= 8; calls++) crm.faults.add({match, action: {type: 'slow', ms: 700 * calls}})
   crm.faults.add({match, times: 1000, action: {type: 'hold'}})
-  await person.writeRows(page)
+  const promised = await person.writeRows(page)
   const live = page.getByRole('region', {name: 'Run in progress'})
   await live.getByText(/^80\d of 1,200 rows · 67% · [\d.]+ rows\/s · about \d+ s left$/).waitFor()
   await live.locator('.chart-frame canvas').waitFor()
@@ -129,6 +129,7 @@ const runSlowly = async (page: Page) => {
   crm.release()
   await person.runEnded(page, /^Imported$/)
   await person.assertAccount(page, '1,197 created + 3 updated = 1,200 rows')
+  assert.equal(promised, crm.records('example', 'Contacts').length, 'the button named the rows that the run wrote')
 }
 
 const lookAtResults = async (page: Page) => {

@@ -153,7 +153,7 @@ test('a mapping saved by another user meanwhile is shown before it is replaced, 
 const signOut = async (page: Page) => {
   await page.locator('details.account > summary').click()
   await page.getByRole('button', {name: 'Sign out'}).click()
-  await page.getByRole('button', {name: /^Sign in/}).waitFor()
+  await page.getByRole('button', {name: 'Continue with your CRM'}).waitFor()
   await page.waitForLoadState('networkidle')
 }
 

@@ -115,9 +115,13 @@ export const reviewed = async (page: Page): Promise<void> => {
     .waitFor()
 }
 
-/** Starts a run from the review. */
-export const writeRows = (page: Page): Promise<void> =>
-  page.getByRole('button', {name: /^(Import (up to )?[\d,]+ rows?|Start run)$/}).click()
+/** Starts a run from the review. Returns the number of rows on the button, or null if it shows none. */
+export const writeRows = async (page: Page): Promise<number | null> => {
+  const button = page.getByRole('button', {name: /^(Import (up to )?[\d,]+ rows?|Start run)$/})
+  const digits = (await button.innerText()).replaceAll(/\D/g, '')
+  await button.click()
+  return digits === '' ? null : Number(digits)
+}
 
 export const retryRows = async (page: Page): Promise<void> => {
   await page.getByRole('button', {name: /^Retry [\d,]+ rows?$/}).click()
