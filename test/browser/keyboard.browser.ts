@@ -82,7 +82,7 @@ const dialogKeepsFocus = async (page: Page) => {
 const answerAndMap = async (page: Page) => {
   const keys = keysOf(page)
   await person.matchInto(page, 'Contacts')
-  await keys.choose(page.getByLabel('Field for Birthday'), 'Date_of_Birth')
+  await keys.choose(page.getByLabel('Field for Birthday'), 'Date of Birth')
   await keys.use(button(page, /^Day, month, year/))
   await button(page, 'Change: Birthday').waitFor()
   await keys.use(button(page, 'Review'))

@@ -1,6 +1,7 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
+import {goIfHere, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
@@ -46,13 +47,15 @@ export const SourceCard = ({found, source, again}: Props) => {
 
 const OtherSheets = ({found, source, again}: Props) => {
   const add = useDoing(async (sheet: string) => {
-    await client.post(inOrg(`/imports/${found.id}/sources`), {
+    const goOn = goIfHere()
+    const {source: added} = await client.post(inOrg(`/imports/${found.id}/sources`), {
       fromSource: source.id,
       sheet,
       label: `${source.name}: ${sheet}`.slice(0, 255),
     })
     await again()
     say(`Added sheet ${sheet}`)
+    goOn(to('imports', found.id, 'match', {source: added.id}))
   })
   const here = found.sources.flatMap(({sha256, reader}) => (sha256 === source.sha256 && reader.format === 'xlsx' ? [reader.sheet] : []))
   const others = sheetsOf(source.sniffed).filter(({name}) => !here.includes(name))
