@@ -11,7 +11,7 @@ test('a file dropped anywhere on the list of imports becomes an import of its na
   const visitor = await here.open()
   const {page} = visitor
   await enter(visitor, session)
-  await page.getByText('Drop a file anywhere on this page').waitFor()
+  await page.getByText('Drop a spreadsheet anywhere on this page').waitFor()
   await person.dropFile(page, page.locator('header.top'), 'Leads Lisbon fair.csv', 'Last Name,Email\nBrandt,jule@nordlicht.example\n')
   await person.onPage(page, 'Files')
   await page.getByRole('link', {name: 'Leads Lisbon fair', exact: true}).waitFor()

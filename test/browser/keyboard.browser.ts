@@ -14,11 +14,10 @@ test('a person signs in, imports a file and reads the results with the keyboard 
   const visitor = await here.open()
   const {page} = visitor
   const keys = keysOf(page)
-  await allowByKeys(visitor, () => keys.use(button(page, /^Sign in/)))
+  await allowByKeys(visitor, () => keys.use(button(page, 'Continue with your CRM')))
   await page.getByRole('navigation', {name: 'Sections'}).waitFor()
   await skipToContent(page)
-  await keys.use(page.getByRole('link', {name: 'Create an import'}))
-  await allowByKeys(visitor, () => keys.use(button(page, 'Connect')))
+  await keys.use(page.getByRole('link', {name: 'New import'}))
   await keys.type(page.getByLabel('Name'), 'Contacts of the Lisbon fair')
   await keys.use(button(page, 'Create import'))
   await person.onPage(page, 'Files')
@@ -44,7 +43,7 @@ const allowByKeys = async ({context}: Visitor, open: () => Promise<void>) => {
 const skipToContent = async (page: Page) => {
   const keys = keysOf(page)
   await page.reload()
-  await page.getByRole('link', {name: 'Create an import'}).waitFor()
+  await page.getByRole('link', {name: 'New import'}).waitFor()
   await keys.press('Tab')
   await keys.use(page.getByRole('link', {name: 'Skip to content'}))
   assert.equal(await page.evaluate(() => (globalThis as any).document.activeElement.id), 'main')

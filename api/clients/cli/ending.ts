@@ -21,13 +21,11 @@ export const exitOf = ({stop, counts, unchanged = 0, keptRows = 0}: Json, failOn
 
 /** Describes an ended run: counts by module, the reason of a stop, and next steps. */
 export const describeEnding = (out: Output, run: Json): string[] => {
-  const {counts, stop, dryRun, questions, startedAt, endedAt, id} = run
+  const {counts, stop, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
-  const what = dryRun ? 'The dry run' : 'The run'
   const {word, tone} = describeRunState(run as Parameters<typeof describeRunState>[0], count)
-  const head = stop
-    ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
-    : `${out.style(['bold', TONES[tone]], word)} after ${duration(seconds)}`
+  const reason = stop ? `: ${clean(stop.message)} (${clean(stop.stopped)})` : ''
+  const head = `${out.style(['bold', TONES[tone]], word)} after ${duration(seconds)}${reason}`
   return [
     head,
     ...countLines(out, counts),
@@ -72,10 +70,10 @@ const unmappedLines = ({unmapped = []}: Json): string[] =>
   )
 
 /** One line per field whose link was left empty. */
-const linkLines = ({linksEmpty = []}: Json): string[] =>
+const linkLines = ({dryRun, linksEmpty = []}: Json): string[] =>
   (linksEmpty as {flowId: string | null; field: string; rows: number}[]).map(
     ({flowId, field, rows}) =>
-      `  ${plural(rows, 'link')} in ${clean(field)} left empty${flowId === null ? '' : ` by flow ${clean(flowId)}`}. A retry fills them once the records exist.`,
+      `  ${plural(rows, 'link')} in ${clean(field)} left empty${flowId === null ? '' : ` by flow ${clean(flowId)}`}. ${dryRun ? 'Import the linked records first.' : 'A retry fills them once the records exist.'}`,
   )
 
 const keptEditLines = ({keptEdits = 0}: Json) =>

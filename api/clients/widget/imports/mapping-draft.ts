@@ -44,7 +44,7 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
     if (refused.length > 0) return say(`Not saved: ${plural(refused.length, 'problem')}`)
     await again()
     forget()
-    say(warnings[0] ? `Mapping saved. ${sayIssue(warnings[0])}` : 'Mapping saved')
+    say(['Mapping saved', ...warnings.map(sayIssue)].join('. '))
   })
   return {
     flows,
@@ -70,7 +70,7 @@ type SaveResult = {refused: Issue[] | 'stale'; warnings: Issue[]}
 /** Saves the flows. Returns the issues, or `stale` if the import has changed, and what a run of the saved flows leaves out. */
 const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<SaveResult> => {
   try {
-    const {warnings} = await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow), {'if-match': `"${version}"`})
+    const {warnings = []} = await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow), {'if-match': `"${version}"`})
     return {refused: [], warnings}
   } catch (error) {
     if (error instanceof ApiError && error.code === 'IMPORT_CONFLICT') return {refused: 'stale', warnings: []}

@@ -28,7 +28,7 @@ const OtherWays = ({found}: {found: Imported}) => {
     return html`Or <a href=${to('imports', found.id, 'run', {new: 'yes'})}>start a new run</a>: it finds the written records and creates none twice.`
   const mapping = html`<a href=${to('imports', found.id, 'mapping')}>Mapping</a>`
   return html`
-    Or correct the failed rows in failed.csv, and import only them.
+    Or restore the file, and upload the corrected rows on the <a href=${to('imports', found.id, 'results')}>Results</a> page. They are matched to their rows, and no row is written twice.
     ${
       repeating.every(({matchBy}) => matchBy)
         ? html` To run the whole corrected file, first match existing records under ${mapping}: ${sayMatchBy(repeating)}.`

@@ -4,6 +4,7 @@ import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {goIfHere, place, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
+import {plural} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Before} from './before.ts'
 import {chooseRun} from './choose.ts'
@@ -14,6 +15,7 @@ import {RunLine, WhyNotice} from './live-sheet.ts'
 import {findRepeatingFlows} from './new-run.ts'
 import {EveryRow, Outcomes, UnmappedValues} from './outcomes.ts'
 import {Reasons} from './reasons.ts'
+import {Repeat} from './repeat.ts'
 import {Retry} from './retry.ts'
 import {type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
@@ -65,10 +67,11 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         !run.expiredAt &&
         html`
           <div class="actions">
-            <a class="button main" href=${to('imports', id, 'results', {run: run.id})}>View rows</a>
+            <a class="button main" href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? `Fix ${plural(failed + refused, 'row')}` : 'View rows'}</a>
             ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">Download failed.csv<//>`}
             ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">Download results.csv<//>`}
             ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
+            <${Repeat} found=${loadedImport.import} />
           </div>
           ${several && html`<p class="hint">This run has several files. Download results.csv and failed.csv of each on the results page.</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />
