@@ -3,7 +3,7 @@ import type {Run} from '../../../sql/runs.ts'
 import {findUndoState} from '../../../sql/undo.ts'
 import {Refusal} from '../../errors.ts'
 
-export type UndoBlock = 'RUN_ACTIVE' | 'DRY_RUN' | 'UNDO_NOT_KEPT' | 'UNDO_EXPIRED' | 'UNDO_DONE' | 'RUN_RETRIED'
+type UndoBlock = 'RUN_ACTIVE' | 'DRY_RUN' | 'UNDO_NOT_KEPT' | 'UNDO_EXPIRED' | 'UNDO_DONE' | 'RUN_RETRIED'
 
 /** Returns whether and until when the run can be undone, and by which run it was. */
 export const describeUndo = async (db: Db, run: Run) => {

@@ -11,7 +11,7 @@ import type {CompiledFlow, ImportRow} from '../model.ts'
 import {RunStopped} from '../run-endings.ts'
 
 /** A row whose record is undone, with the outcome under which it is counted. */
-export type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number}
+type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number}
 
 /** What an undo does with a record. `unknown`: its create was never answered, so nothing is done. */
 export type UndoEffect = 'restore' | 'delete' | 'undelete' | 'unknown'

@@ -1,0 +1,73 @@
+import {once} from 'node:events'
+import test from 'ava'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {endWorker, openWorkers} from '../support/worker-process.ts'
+
+let here: TestDeployment
+let org: Org
+
+test.before(async t => {
+  here = await startTestDeployment(t, {
+    workers: ['discovery'],
+    environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'},
+  })
+  org = await openOrg(here)
+})
+
+const startWorker = openWorkers(() => here.config)
+
+const [rows, existing] = [Number(process.env.UNDO_ROWS ?? 450), 0.5]
+
+const list = (prefix: string) =>
+  here.crm.records('example', 'Accounts').filter(({Account_Number}) => String(Account_Number).startsWith(prefix))
+const stateOf = (prefix: string) =>
+  Object.fromEntries(
+    list(prefix).map(({id, Account_Name, Account_Number, Billing_City}) => [Account_Number, {id, Account_Name, Billing_City}]),
+  )
+
+const run = async (path: string, body: object = {}) => {
+  const {run} = await ok(org.call('POST', path, body), 202)
+  return `${path.split('/runs')[0]}/runs/${run.id}`
+}
+
+for (const [seed, point] of ['after_intent:2', 'after_send:2', 'before_settle:3', 'after_send:5', 'in_close'].entries()) {
+  test.serial(`after a kill at ${point}, the CRM holds what it held before the import, and later edits`, async t => {
+    const prefix = `S${seed}-`
+    here.crm.create(
+      'example',
+      'Accounts',
+      Array.from({length: rows * existing}, (_, n) => ({
+        Account_Name: `Old ${n}`,
+        Account_Number: `${prefix}${n + 1}`,
+        Billing_City: null,
+      })),
+    )
+    const before = stateOf(prefix)
+    const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow: accounts})
+    const first = startWorker()
+    const imported = await run(`${path}/runs`)
+    t.like((await untilEnded(org.call, imported)).counts.Accounts, {created: rows * existing, updated: rows * existing})
+    await endWorker(first)
+    const expected: Record<string, object> = {...before}
+    for (const [n, record] of list(prefix).entries()) {
+      if (n % 3 !== seed % 3) continue
+      const {Account_Number: number, id, Account_Name} = record as Record<string, string>
+      here.crm.update('example', 'Accounts', [{id: id!, Billing_City: 'Mine'}])
+      expected[number!] = {id, Account_Name: (before[number!] as any)?.Account_Name ?? Account_Name, Billing_City: 'Mine'}
+    }
+    const undo = await run(`${imported}/undo`)
+    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
+    t.is(signal, 'SIGKILL')
+    const last = startWorker()
+    const ended = await untilEnded(org.call, undo)
+    await endWorker(last)
+    t.deepEqual(stateOf(prefix), expected)
+    t.like(ended, {stop: null, rowsWritten: 0})
+    const {updated, skipped, unanswered, refused} = ended.counts.Accounts
+    t.deepEqual([updated + skipped, unanswered, refused], [rows, 0, 0])
+    const finals = (await readLog(org.call, undo)).filter(({phase, outcome}) => phase === 'write' && outcome !== 'unanswered')
+    t.is(new Set(finals.map(({rowKey}) => rowKey)).size, rows)
+    t.is(finals.length, rows)
+  })
+}
