@@ -1,4 +1,5 @@
 import test from 'ava'
+import type {Group} from '../../api/clients/run-reasons.ts'
 import type {Field, Module} from '../../api/clients/widget/imports/fields.ts'
 import {isMatchDecided, withMatchFields} from '../../api/clients/widget/imports/flows.ts'
 import type {Flow, Source} from '../../api/clients/widget/imports/import.ts'
@@ -7,7 +8,6 @@ import type {Proposal} from '../../api/clients/widget/imports/proposal.ts'
 import {recommendMatch} from '../../api/clients/widget/imports/recommend-match.ts'
 import {keyColumns} from '../../api/clients/widget/runs/key-columns.ts'
 import {countTab, tabOf} from '../../api/clients/widget/runs/review-tabs.ts'
-import type {Group} from '../../api/clients/widget/runs/tally.ts'
 
 const field = (apiName: string, unique = false) => ({apiName, label: apiName, unique: unique ? {caseSensitive: false} : null}) as Field
 const column = (name: string, source: string) => ({field: name, mode: 'column' as const, source})

@@ -37,7 +37,7 @@ export const describeEnding = (out: Output, run: Json, reasons: readonly Group[]
     ...keptEditLines(run),
     ...linkLines(run),
     ...questionLines(run, questions),
-    ...reasonLines(reasons, dryRun),
+    ...reasonLines(reasons, run.dryRun),
     ...nextLines(out, run, id),
   ]
 }

@@ -1,4 +1,5 @@
 import {useEffect, useRef, useState} from 'preact/hooks'
+import type {Sample} from '../../sample.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
@@ -15,7 +16,6 @@ import type {Choice, Flow, Imported, Source} from './import.ts'
 import type {FieldsOf} from './module-data.ts'
 import {acceptAll, type Proposals, sayModel, sureProposals} from './proposal.ts'
 import {useProposals} from './proposals.ts'
-import type {Sample} from '../../sample.ts'
 
 type Props = {
   found: Imported

@@ -1,4 +1,5 @@
 import {useState} from 'preact/hooks'
+import type {Sample} from '../../sample.ts'
 import {html, type Markup} from '../html.ts'
 import {type Doing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
@@ -15,7 +16,6 @@ import {MappingOptions} from './mapping-options.ts'
 import type {FieldsOf} from './module-data.ts'
 import {choicesFor, type Proposal, sayWhy, takeColumn} from './proposal.ts'
 import {Question} from './question.ts'
-import type {Sample} from '../../sample.ts'
 import {type ColumnValues, entriesOf, positionOf} from './value-entries.ts'
 
 type Props = {

@@ -1,3 +1,4 @@
+import type {Sample} from '../../sample.ts'
 import {html} from '../html.ts'
 import {Check, Select} from '../ui/field.ts'
 import type {Target} from './expression-field.ts'
@@ -6,7 +7,6 @@ import {type Issue, putMapping} from './flows.ts'
 import type {Flow, Mapping, Source} from './import.ts'
 import {errorAt, modeFields, modesFor} from './mapping-modes.ts'
 import type {FieldsOf} from './module-data.ts'
-import type {Sample} from '../../sample.ts'
 
 type EditorProps = {
   flow: Flow

@@ -1,9 +1,9 @@
+import {sampleOf} from '../../sample.ts'
 import {type Loaded, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import type {Module} from './fields.ts'
 import type {Imported, Source} from './import.ts'
 import {bestModule, findNamed} from './module-fit.ts'
-import {sampleOf} from '../../sample.ts'
 
 /** Modules that are compared with a file, most usual first. The API compares at most five. */
 const usual = ['Leads', 'Contacts', 'Accounts', 'Deals', 'Products', 'Vendors', 'Cases', 'Campaigns']

@@ -1,5 +1,5 @@
-import type {Filter} from './rows-query.ts'
 import type {Group} from '../../run-reasons.ts'
+import type {Filter} from './rows-query.ts'
 
 /** The tabs of a review with the filters of their rows. */
 export const REVIEW_TABS = {
