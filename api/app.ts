@@ -16,6 +16,7 @@ import {send} from './reply.ts'
 import {type ApiDeps, type ApiRequest, effectOf, type Route} from './route.ts'
 import {routes} from './routes.ts'
 import {securityHeaders} from './security-headers.ts'
+import {readAuthorization} from './session-cookie.ts'
 import {recordViewWrite} from './staff-write.ts'
 
 /**
@@ -80,7 +81,7 @@ const serveRoute = (deps: LimitedDeps, route: Route, draining: AbortSignal): Mid
 type GuardedRoute = {access: Gates | BackofficeGates; effect: Effect}
 
 const admitRequest = async (deps: LimitedDeps, {access, effect}: GuardedRoute, ctx: Context): Promise<Caller | StaffCaller> => {
-  const authorization = ctx.get('authorization')
+  const authorization = readAuthorization(deps.config, ctx)
   const note: NoteBearer = bearer => {
     ctx.state.caller = bearer
   }
@@ -145,7 +146,7 @@ const refuseSecondHost: Middleware = ({req: {rawHeaders}}, next) => {
 const refuseUnknown =
   (deps: ApiDeps, router: Router): Middleware =>
   async ctx => {
-    if (isBackoffice(ctx.path)) await admitInsider(deps, {access: {backoffice: true}, effect: 'read'}, ctx.get('authorization'))
+    if (isBackoffice(ctx.path)) await admitInsider(deps, {access: {backoffice: true}, effect: 'read'}, readAuthorization(deps.config, ctx))
     const methods = [...new Set(router.match(ctx.path, ctx.method).path.flatMap(layer => layer.methods))]
     if (methods.length === 0) throw new Refusal('NOT_FOUND', 'No route has this path. Check the URL')
     if (ctx.method !== 'OPTIONS') throw methodNotAllowed(ctx, methods)

@@ -13,6 +13,7 @@ import columnValues from './routes/column-values.ts'
 import connection from './routes/connection.ts'
 import connectors from './routes/connectors.ts'
 import conversations from './routes/conversations.ts'
+import corrections from './routes/corrections.ts'
 import credits from './routes/crm-quota.ts'
 import discovery from './routes/discovery.ts'
 import doctor from './routes/doctor.ts'
@@ -34,6 +35,7 @@ import notices from './routes/notices.ts'
 import oauth from './routes/oauth.ts'
 import orgRuns from './routes/org-runs.ts'
 import orgs from './routes/orgs.ts'
+import ownOrgs from './routes/own-orgs.ts'
 import questions from './routes/questions.ts'
 import takes from './routes/record-claims.ts'
 import recordWrites from './routes/record-writes.ts'
@@ -45,6 +47,7 @@ import runHistory from './routes/run-history.ts'
 import runRecords from './routes/run-records.ts'
 import runRows from './routes/run-rows.ts'
 import runs from './routes/runs.ts'
+import undo from './routes/undo.ts'
 import schedules from './routes/schedules.ts'
 import settings from './routes/settings.ts'
 import signIn from './routes/sign-in.ts'
@@ -70,6 +73,7 @@ export const routes: Route[] = [
   ...cliLogin,
   ...connection,
   ...orgs,
+  ...ownOrgs,
   ...members,
   ...invitations,
   ...tokens,
@@ -106,9 +110,11 @@ export const routes: Route[] = [
   ...checks,
   ...entitlements,
   ...runs,
+  ...undo,
   ...runRows,
   ...runHistory,
   ...runRecords,
+  ...corrections,
   ...runEvents,
   ...orgRuns,
   ...outsideRuns,

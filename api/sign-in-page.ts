@@ -1,12 +1,18 @@
 import type {SignInOutcome} from '../shared/accounts/sign-in.ts'
+import type {Config} from '../shared/config.ts'
 import type {Refusal} from '../shared/errors.ts'
 import {inText, page} from './html.ts'
 import type {Reply} from './reply.ts'
+import {keepSession} from './session-cookie.ts'
 
-/** Returns the page that posts the outcome to the window that opened it. Only the origin that started the sign-in can receive it. */
-export const outcomePage = ({origin, message}: Extract<SignInOutcome, {message: object}>): Reply =>
+/**
+ * Returns the page that posts the outcome to the window that opened it. Only the origin that started the sign-in can receive it. Without an
+ * opener, a sign-in that a cookie keeps continues on the start page.
+ */
+export const outcomePage = (config: Config, {origin, message, cookie}: Extract<SignInOutcome, {message: object}>): Reply =>
   page({
     title: 'Done',
+    headers: cookie === null ? {} : {'set-cookie': keepSession(config, cookie)},
     content: `
 <p id="done">You can close this window and return to the page you came from.</p>
 <p id="alone" hidden>This window lost the page that opened it, so the sign-in was not completed. Close it and start again from that page.</p>
@@ -18,6 +24,8 @@ history.replaceState(null, '', location.pathname)
 if (window.opener) {
   window.opener.postMessage(read('message'), read('origin'))
   window.close()
+} else if (read('message').type === 'lading:signed-in') {
+  location.replace(read('origin') + '/')
 } else {
   document.getElementById('done').hidden = true
   document.getElementById('alone').hidden = false

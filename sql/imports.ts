@@ -37,6 +37,9 @@ export const insertImport = (db: Db, {id, org, connector, name, person}: NewImpo
 export const findImport = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} and not deleted`)
 
+export const findImportByNo = (db: Db, no: number) =>
+  db.maybeOne(sql.type(Import)`select ${columns} from imports where import_no = ${no} and not deleted`)
+
 export const findImportId = (db: Db, no: number) =>
   db.oneFirst(sql.type(z.object({id: z.string()}))`select id from imports where import_no = ${no}`)
 

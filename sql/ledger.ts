@@ -112,11 +112,13 @@ export type ChainRow = {
   how: number
   matchKey: Buffer | null
   mayExistTwice?: boolean
+  /** The record's `Modified_Time` after the write, if the CRM says it. */
+  writtenAt?: string | null | undefined
   flow?: number
   emptyLinks?: string[] | undefined
 }
 /** A row whose record was patched. `filled`: the fields that were written. `isWhole`: nothing is left to patch. */
-export type PatchedRow = RowName & {filled: string[]; isWhole: boolean}
+export type PatchedRow = RowName & {filled: string[]; isWhole: boolean; writtenAt?: string | null}
 export type OpenQuestion = {
   module: number
   key: string
@@ -194,6 +196,7 @@ const valuesOf = (s: Settlement) =>
     ...columnsOf('log', s.log, ['key', 'flow', 'number', 'module', 'phase', 'target', 'attempt', 'recordId', 'outcome', 'code', 'message']),
     ...columnsOf('released', s.released, ['module', 'key']),
     ...columnsOf('kept', s.kept, ['module', 'key', 'recordId', 'how', 'matchKey']),
+    'kept.writtenAt': s.kept.map(({writtenAt = null}) => writtenAt),
     'kept.emptyLinks': s.kept.map(({emptyLinks = []}) => joinFields(emptyLinks)),
     ...columnsOf('link', countEmptyLinks(s), ['flow', 'field', 'rows']),
     'kept.mayExistTwice': s.kept.map(({mayExistTwice = false}) => mayExistTwice),
@@ -203,6 +206,7 @@ const valuesOf = (s: Settlement) =>
     'opened.creates': s.opened.map(({creates = 0}) => creates),
     ...columnsOf('closed', s.closed, ['module', 'key']),
     ...columnsOf('patched', s.patched ?? [], ['module', 'key', 'isWhole']),
+    'patched.writtenAt': (s.patched ?? []).map(({writtenAt = null}) => writtenAt),
     'patched.filled': (s.patched ?? []).map(({filled}) => joinFields(filled)),
     ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
     ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
@@ -227,11 +231,11 @@ const settleNamed =
        @log.outcome::smallint[], @log.code::text[], @log.message::text[])
        with ordinality as l(key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, ord)),
    kept as (
-     insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice, empty_links)
-     select @chain::bigint, module, key, record_id, how, match_key, @run, twice, links
-     from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[], @kept.emptyLinks::text[]) as k(module, key, record_id, how, match_key, twice, links)
+     insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice, empty_links, written_at)
+     select @chain::bigint, module, key, record_id, how, match_key, @run, twice, links, written
+     from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[], @kept.emptyLinks::text[], @kept.writtenAt::timestamptz[]) as k(module, key, record_id, how, match_key, twice, links, written)
      on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
-       empty_links = excluded.empty_links,
+       empty_links = excluded.empty_links, written_at = coalesce(excluded.written_at, chain_rows.written_at),
        may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
        tagged = chain_rows.tagged and chain_rows.record_id = excluded.record_id,
        how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
@@ -261,10 +265,10 @@ const settleNamed =
      update run_cursors set low_water = greatest(low_water, @cursor.lowWater::bigint) from head
      where run_cursors.run_no = @run and flow_no = @cursor.flow::smallint and pass = @cursor.pass::smallint),
    patched as (
-     update chain_rows set patched = patched or whole,
+     update chain_rows set patched = patched or whole, written_at = coalesce(written, written_at),
        empty_links = nullif(array_to_string(array(
          select name from unnest(string_to_array(empty_links, ',')) as name where name <> all(coalesce(string_to_array(filled, ','), '{}'))), ','), '')
-     from head, unnest(@patched.module::smallint[], @patched.key::text[], @patched.isWhole::boolean[], @patched.filled::text[]) as p(module, key, whole, filled)
+     from head, unnest(@patched.module::smallint[], @patched.key::text[], @patched.isWhole::boolean[], @patched.filled::text[], @patched.writtenAt::timestamptz[]) as p(module, key, whole, filled, written)
      where chain_no = @chain and module_no = p.module and row_key = p.key),
    linked as (
      insert into run_empty_links (run_no, flow_no, field, rows)

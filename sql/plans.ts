@@ -8,6 +8,7 @@ const Limits = z.object({
   schedules: z.number(),
   fileBytes: z.number(),
   historyDays: z.number(),
+  undoDays: z.number().default(0),
   aiCredits: z.number(),
 })
 export type Limits = z.infer<typeof Limits>

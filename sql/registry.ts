@@ -40,6 +40,7 @@ const Settings = z.object({
   expressionContext: z.record(z.string(), z.json()),
   aiSamplePolicy: z.enum(['allow', 'masked', 'deny']),
   onEdited: OnEdited,
+  undo: z.enum(['on', 'off']).nullish(),
 })
 type SettingsRow = z.output<typeof Settings>
 
@@ -47,17 +48,18 @@ type SettingsRow = z.output<typeof Settings>
 export const findSettings = (db: Db, org: string) =>
   db.maybeOne(sql.type(Settings)`
     select date_format as "dateFormat", timezone, expression_context as "expressionContext", ai_sample_policy as "aiSamplePolicy",
+      case when undo then 'on' else 'off' end as undo,
       (select on_edited from edit_settings e where e.org_id = s.org_id and module_key = '') as "onEdited"
     from org_settings s where org_id = ${org}`)
 
 export const keepSettings = async (tx: Tx, org: string, settings: SettingsRow) => {
-  const {dateFormat, timezone, expressionContext, aiSamplePolicy, onEdited = null} = settings
+  const {dateFormat, timezone, expressionContext, aiSamplePolicy, onEdited = null, undo} = settings
   await keepEditSettings(tx, org, [{key: '', onEdited}])
   await tx.query(sql.type(z.object({}))`
-    insert into org_settings (org_id, date_format, timezone, expression_context, ai_sample_policy)
-    values (${org}, ${dateFormat}, ${timezone}, ${sql.jsonb(expressionContext)}, ${aiSamplePolicy})
+    insert into org_settings (org_id, date_format, timezone, expression_context, ai_sample_policy, undo)
+    values (${org}, ${dateFormat}, ${timezone}, ${sql.jsonb(expressionContext)}, ${aiSamplePolicy}, ${undo !== 'off'})
     on conflict (org_id) do update set date_format = excluded.date_format, timezone = excluded.timezone,
-      expression_context = excluded.expression_context, ai_sample_policy = excluded.ai_sample_policy`)
+      expression_context = excluded.expression_context, ai_sample_policy = excluded.ai_sample_policy, undo = excluded.undo`)
 }
 
 export const findFollowsCrmRoles = (db: Db, org: string) =>

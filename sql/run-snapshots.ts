@@ -9,3 +9,8 @@ export const findSnapshot = (db: Db, no: number) =>
   db.maybeOne(
     sql.type(z.object({format: z.number(), document: z.unknown()}))`select format, document from run_snapshots where snapshot_no = ${no}`,
   )
+
+/** Stores a copy of a snapshot for another run, so that each run deletes its own. */
+export const copySnapshot = (tx: Tx, no: number) =>
+  tx.oneFirst(sql.type(z.object({no: z.number()}))`
+    insert into run_snapshots (format, document) select format, document from run_snapshots where snapshot_no = ${no} returning snapshot_no as no`)

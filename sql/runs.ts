@@ -24,6 +24,11 @@ export const Run = z.object({
   /** The run that this run continues: `retryOf` is its public id, `retryChain` its chain. A dry run of a retry starts a separate chain. */
   retryOf: z.string().nullable(),
   retryChain: z.number().nullable(),
+  /** The run that this run undoes. `undoForce`: also delete created records that were touched since. */
+  undoOf: z.string().nullable(),
+  undoForce: z.boolean(),
+  /** The days for which the run can be undone, from its end. Null: it stores no before images. */
+  undoDays: z.number().nullable(),
   dryRun: z.boolean(),
   declaredRows: z.number(),
   state: RunState,
@@ -63,6 +68,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     (select c.kind from connectors c where c.id = runs.connector_id) as "connectorKind", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
     (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
+    (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_days as "undoDays",
     dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
     engine, outcome, authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
     expired_at as "expiredAt",
@@ -154,12 +160,14 @@ type QueuedRun = {
   snapshotNo: number
   dryRun: boolean
   retry: {no: number; chain: number} | null
+  /** The days for which the run can be undone. Null: it stores no before images. */
+  undoDays: number | null
 }
 
-export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry}: QueuedRun) =>
+export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry, undoDays}: QueuedRun) =>
   tx.query(sql.type(z.object({}))`
     update runs set state = 'queued', engine = 'worker', ground = ${dryRun ? sql.fragment`(select ${groundOfImport} from imports i where i.import_no = ${importNo})` : null}, connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
-      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
+      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
     where run_no = ${no}`)
 
 export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>

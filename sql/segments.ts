@@ -7,6 +7,8 @@ const Empty = z.object({})
 export const LOG_LIST = 0
 /** The number of the list of values that a dry run would write, one line each, in planning order. */
 export const PLAN_LIST = -1
+/** The number of the list of before images, one line each, in the order in which they were stored. */
+export const IMAGE_LIST = -2
 
 const Segment = z.object({
   list: z.number(),

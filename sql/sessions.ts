@@ -1,11 +1,12 @@
 import {z} from 'zod'
 import {noteSessions} from './audit-events.ts'
 import {type Db, sql, type Tx} from './database.ts'
+import {Role as RoleSchema} from './members.ts'
 
 const Session = z.object({id: z.string(), expiresAt: z.string()})
 const Nothing = z.object({})
+type Role = z.output<typeof RoleSchema>
 
-type Role = 'operator' | 'builder' | 'admin' | 'owner'
 export type Device = {userAgent: string | null; address: string | null}
 
 type NewSession = {
@@ -15,6 +16,8 @@ type NewSession = {
   role: Role | null
   hours: number
   device?: Device | undefined
+  /** The org to which the CRM admitted the person at the sign-in. */
+  home?: string | null | undefined
   /** The permission of a staff view; absent in other sessions. Staff need not be members of the org. */
   staffView?: 'read' | 'write'
 }
@@ -24,16 +27,16 @@ const root = sql.fragment`coalesce(root_id, id)`
 const signedInAt = sql.fragment`coalesce(signed_in_at, created_at)`
 
 /** Begins a sign-in. Deletes sessions that expired a day ago. */
-export const insertSession = (db: Db, {id, person, org, role, hours, device, staffView}: NewSession) =>
+export const insertSession = (db: Db, {id, person, org, role, hours, device, home, staffView}: NewSession) =>
   db.one(sql.type(Session)`
     with ended as (delete from sessions where expires_at < lading_now() - interval '1 day'),
-    made as (insert into sessions (id, person_id, org_id, role, staff_view, root_id, signed_in_at, user_agent, address, expires_at)
-    values (${id}, ${person}, ${org}, ${role}, ${staffView ?? null}, ${id}, lading_now(), ${device?.userAgent ?? null},
+    made as (insert into sessions (id, person_id, org_id, role, home_org_id, staff_view, root_id, signed_in_at, user_agent, address, expires_at)
+    values (${id}, ${person}, ${org}, ${role}, ${home ?? null}, ${staffView ?? null}, ${id}, lading_now(), ${device?.userAgent ?? null},
       ${device?.address ?? null}, lading_now() + make_interval(hours => ${hours})) returning *),
     noted as (${noteSessions('made', 'session.created')})
     select id, expires_at as "expiresAt" from made`)
 
-type RefreshedSession = Omit<NewSession, 'person' | 'staffView'> & {from: string; chainDays: number}
+type RefreshedSession = Omit<NewSession, 'person' | 'home' | 'staffView'> & {from: string; chainDays: number}
 
 /**
  * Inserts the next session of a sign-in. It ends at the latest `chainDays` after the sign-in. Returns null if the session from which it is
@@ -41,8 +44,8 @@ type RefreshedSession = Omit<NewSession, 'person' | 'staffView'> & {from: string
  */
 export const insertRefreshed = (tx: Tx, {id, from, org, role, hours, chainDays, device}: RefreshedSession) =>
   tx.maybeOne(sql.type(Session)`
-    with made as (insert into sessions (id, person_id, org_id, role, root_id, signed_in_at, user_agent, address, expires_at)
-    select ${id}, person_id, ${org}, ${role}, ${root}, ${signedInAt}, ${device?.userAgent ?? null}, ${device?.address ?? null},
+    with made as (insert into sessions (id, person_id, org_id, role, home_org_id, root_id, signed_in_at, user_agent, address, expires_at)
+    select ${id}, person_id, ${org}, ${role}, home_org_id, ${root}, ${signedInAt}, ${device?.userAgent ?? null}, ${device?.address ?? null},
       least(lading_now() + make_interval(hours => ${hours}), ${signedInAt} + make_interval(days => ${chainDays}))
     from sessions where id = ${from} and least(expires_at, ${signedInAt} + make_interval(days => ${chainDays})) > lading_now() returning *),
     noted as (${noteSessions('made', 'session.refreshed')})
@@ -51,8 +54,22 @@ export const insertRefreshed = (tx: Tx, {id, from, org, role, hours, chainDays, 
 /** Moves the session to another org. Its token stays the same. */
 export const moveSession = (db: Db, {id, org, role}: {id: string; org: string; role: Role}) =>
   db.query(sql.type(Nothing)`
-    with moved as (update sessions set org_id = ${org}, role = ${role} where id = ${id} returning *)
-    ${noteSessions('moved', 'session.moved')}`)
+    with moved as (update sessions set org_id = ${org}, role = ${role} where id = ${id} returning *),
+    noted as (${noteSessions('moved', 'session.moved')})
+    select from moved`)
+
+const ReachableOrg = z.object({id: z.string(), name: z.string(), role: RoleSchema, isCurrent: z.boolean()})
+
+/** Lists the open orgs in which the session's person may work: its own, those that invited the person, and the one of the sign-in. */
+export const listReachable = (db: Db, {person, session}: SessionRef) =>
+  db.any(sql.type(ReachableOrg)`
+    select orgs.id, orgs.name, members.role, orgs.id is not distinct from sessions.org_id as "isCurrent"
+    from sessions
+    join members on members.person_id = sessions.person_id
+      and (members.invited or members.org_id = sessions.org_id or members.org_id = sessions.home_org_id)
+    join orgs on orgs.id = members.org_id and orgs.closed_at is null
+    where sessions.id = ${session} and sessions.person_id = ${person}
+    order by orgs.name, orgs.id`)
 
 const SignIn = z.object({
   id: z.string(),
@@ -65,6 +82,11 @@ const SignIn = z.object({
   refreshedAt: z.string(),
   expiresAt: z.string(),
 })
+
+/** Finds the person of a session, except of a staff view. Returns null if the session has ended. */
+export const findSessionPerson = (db: Db, id: string) =>
+  db.maybeOneFirst(sql.type(z.object({person: z.string()}))`
+    select person_id as person from sessions where id = ${id} and staff_view is null`)
 
 type SessionRef = {person: string; session: string}
 

@@ -23,6 +23,13 @@ export const SessionToken = Answer({
   token: z.string().describe('The bearer token of the new session, valid for eight hours. The old session stays valid until it expires'),
 })
 
+export const ReachableOrg = Answer({
+  id: Id('org', 'The org'),
+  name: z.string().describe("The org's name"),
+  role: RoleName,
+  isCurrent: z.boolean().describe('Whether the session works in it'),
+}).meta({id: 'ReachableOrg'})
+
 export const SignIn = Answer({
   id: Id('ses', 'The sign-in'),
   isCurrent: z.boolean().describe('Whether this request belongs to it'),

@@ -8,6 +8,7 @@ export const PlanLimits = Answer({
   schedules: Count('Schedules that may be enabled'),
   fileBytes: Bytes('The largest file'),
   historyDays: Count('Days for which runs, rows and files are kept'),
+  undoDays: Count('Days for which a run can be undone'),
   aiCredits: Count('AI credits included in a period'),
 }).meta({id: 'PlanLimits'})
 

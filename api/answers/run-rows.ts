@@ -33,6 +33,7 @@ const Entry = Answer({
   ...ended,
   flowId: z.string().nullable().describe('The flow. Null: no longer known'),
   recordId: z.string().nullable().describe("The CRM's id of the record. Null: not known"),
+  recordUrl: z.string().nullable().describe("The record's page at the CRM. Null: no record, or its page is not known"),
   message: z.string().nullable().describe('The reason, in words. Null: none'),
   mayExistTwice: z.boolean().describe('True: a create of the row was unanswered, so its record may exist twice'),
   linkEmpty,
@@ -60,6 +61,29 @@ export const RunRows = Answer({
   rows: z.array(RunRow).describe('Ordered by row number'),
   reached,
   nextCursor: NextCursor,
+})
+
+export const RunRowCells = Answer({
+  source: sourceId,
+  columns: z.array(z.string()).describe('The columns after cleaning'),
+  rows: z
+    .array(
+      Answer({
+        rowNumber: z.int().positive().describe('Number of the row in its file, from 1'),
+        cells: z.array(z.string()).describe('Its cells, in the order of `columns`'),
+      }),
+    )
+    .describe('The rows, in order'),
+  keys: z.array(z.string()).describe('Columns by which a person knows a row: at most three'),
+  fields: z
+    .array(
+      Answer({
+        flowId: z.string().describe('The flow'),
+        field: z.string().describe('API name of the field'),
+        column: z.string().describe('The column that fills it'),
+      }),
+    )
+    .describe('The columns that fill fields'),
 })
 
 export const RunTally = Answer({

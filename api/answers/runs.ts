@@ -61,6 +61,14 @@ export const Run = Answer({
     .describe('`worker`: executed by this service. `outside`: executed by an external engine. Null: not started'),
   dryRun: z.boolean().describe('Whether it is a dry run, which writes nothing'),
   retryOf: Id('run', 'The retried run').nullable().describe('The run that it retries. Null: none'),
+  undoOf: Id('run', 'The undone run').nullable().describe('The run that it undoes. Null: none'),
+  undo: Answer({
+    restored: Count('Rows whose record got its earlier values back, or was taken out of the recycle bin'),
+    deleted: Count('Rows whose record was deleted, because the undone run had created it'),
+    changedSince: Count('Rows whose record was kept as it is, because it was changed since'),
+  })
+    .nullable()
+    .describe('What an undo did, or would do. `keptEdits` counts single values that were kept. Null: the run undoes nothing'),
   rows: RowRange.nullable().describe('The row numbers to import, of every file. Null: all rows'),
   declaredRows: z.int().positive().describe('The declared maximum of rows'),
   rowsPerRun: Count("Rows it may write: the declared rows, or the plan's limit if lower"),
@@ -117,6 +125,20 @@ export const Run = Answer({
   endedAt: Moment('When it ended').nullable().describe('When it ended. Null: not yet'),
   expiredAt: Moment('When it expired').nullable().describe('When its records and files were deleted. Null: not yet'),
 }).meta({id: 'Run', description: 'A run: its limits, progress and results'})
+
+export const UndoStatus = Answer({
+  undo: Answer({
+    available: z.boolean().describe('Whether the run can be undone now'),
+    until: Moment('Until when it can be undone')
+      .nullable()
+      .describe('Until when it can be undone. Null: it has not ended, or stored no values'),
+    why: z
+      .enum(['RUN_ACTIVE', 'DRY_RUN', 'UNDO_NOT_KEPT', 'UNDO_EXPIRED', 'UNDO_DONE', 'RUN_RETRIED'])
+      .nullable()
+      .describe('Why it cannot be undone. Null: it can'),
+    undoneBy: Id('run', 'The undo').nullable().describe('The run that undid it, or is undoing it. Null: none'),
+  }).describe('Whether and until when the run can be undone'),
+})
 
 export const RunAnswer = Answer({run: Run})
 export const Runs = Answer({runs: z.array(Run).describe('Newest first')})

@@ -27,6 +27,13 @@ export const WritingChanged = Answer({
 })
 
 export const settingsExample = {
-  ...{dateFormat: 'dd.MM.yyyy', timezone: 'Europe/Berlin', expressionContext: {country: 'DE'}, aiSamplePolicy: 'masked', onEdited: null},
+  ...{
+    dateFormat: 'dd.MM.yyyy',
+    timezone: 'Europe/Berlin',
+    expressionContext: {country: 'DE'},
+    aiSamplePolicy: 'masked',
+    onEdited: null,
+    undo: null,
+  },
   followsCrmRoles: true,
 }

@@ -51,13 +51,14 @@ export class Unreachable extends Error {
 
 const usualTimeoutMs = 100_000
 
-type Access = {base: string; bearer: () => string | null; redirect?: 'follow' | 'manual'}
+type Access = {base: string; bearer?: () => string | null; headers?: Headers_; redirect?: 'follow' | 'manual'}
 
 /**
- * Opens an API client. It calls `bearer` for every request, because the token may change. The default time-out of 100 seconds exceeds the
+ * Opens an API client. It calls `bearer` for every request, because the token may change; without it, a cookie of the browser authenticates.
+ * Every request carries `headers`. The default time-out of 100 seconds exceeds the
  * server's. With `redirect: 'manual'`, a redirect is an error, because a followed POST would become a GET.
  */
-export const openClient = ({base, bearer, redirect = 'follow'}: Access): Client => {
+export const openClient = ({base, bearer = () => null, headers: always, redirect = 'follow'}: Access): Client => {
   const open = async (method: string, path: string, {query, body, headers, signal, timeoutMs = usualTimeoutMs}: RequestOptions = {}) => {
     const token = bearer()
     const isJson = body !== undefined && isPlain(body)
@@ -68,6 +69,7 @@ export const openClient = ({base, bearer, redirect = 'follow'}: Access): Client 
       headers: {
         ...(token !== null && {authorization: `Bearer ${token}`}),
         ...(isJson && {'content-type': 'application/json'}),
+        ...always,
         ...headers,
       },
       ...(limits.length > 0 && {signal: AbortSignal.any(limits)}),

@@ -7,6 +7,8 @@ type StatedRun = {
   questions: number
   /** Skipped rows whose record already held every value. Earlier servers do not send it. */
   unchanged?: number
+  /** The run that it undoes. Earlier servers do not send it. */
+  undoOf?: string | null
 }
 
 /** What became of an ended run, with the number of rows or questions that need a person. */
@@ -46,12 +48,27 @@ const activeWords: Record<string, string> = {
   closing: 'Finishing',
 }
 
-const describeEnd = ({key, rows}: RunEnd, {dryRun}: StatedRun, count: (rows: number) => string): {word: string; tone: Tone} => {
-  const done = dryRun ? 'Previewed' : 'Imported'
+const describeEnd = ({key, rows}: RunEnd, {dryRun, undoOf}: StatedRun, count: (rows: number) => string): {word: string; tone: Tone} => {
+  const done = dryRun ? 'Previewed' : undoOf ? 'Undone' : 'Imported'
   if (key === 'imported') return {word: done, tone: 'good'}
   if (key === 'attention') return {word: `${done}, ${count(rows)} ${rows === 1 ? 'needs' : 'need'} attention`, tone: 'warning'}
   if (key === 'questions') return {word: `Needs your answer (${count(rows)})`, tone: 'warning'}
-  if (key === 'nothing') return {word: dryRun ? 'Nothing to import' : 'Nothing imported', tone: 'neutral'}
+  if (key === 'nothing') return {word: nothingWords(dryRun, Boolean(undoOf)), tone: 'neutral'}
   if (key === 'failed') return {word: dryRun ? 'All rows would fail' : 'Failed', tone: 'bad'}
   return key === 'stopped' ? {word: 'Stopped', tone: 'bad'} : {word: 'Cancelled', tone: 'neutral'}
+}
+
+const nothingWords = (dryRun: boolean, isUndo: boolean): string => {
+  if (isUndo) return dryRun ? 'Nothing to undo' : 'Nothing undone'
+  return dryRun ? 'Nothing to import' : 'Nothing imported'
+}
+
+type Undone = {undo?: {restored: number; deleted: number; changedSince: number} | null; keptEdits?: number}
+
+/** Describes what an undo did or would do, for example "418 restored, 37 deleted, 5 kept". Null: the run is no undo. */
+export const describeUndone = ({undo, keptEdits = 0}: Undone, count: (rows: number) => string): string | null => {
+  if (!undo) return null
+  const {restored, deleted, changedSince} = undo
+  const rows = [`${count(restored)} restored`, `${count(deleted)} deleted`, `${count(changedSince)} kept`].join(', ')
+  return keptEdits > 0 ? `${rows}, ${count(keptEdits)} changed ${keptEdits === 1 ? 'value' : 'values'} kept` : rows
 }

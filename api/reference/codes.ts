@@ -103,9 +103,15 @@ export const meanings: Record<Code, string> = {
   FIELD_MAPPED:
     'A flow maps the idempotency field of its module, which imports fill themselves. Remove the mapping, or choose another field.',
   RUN_USED: 'The run was already started by another engine. Authorise a new run.',
-  RUN_RETRIED: 'The run has already been retried. Retry the later run.',
+  RUN_RETRIED: 'The run has already been retried. Use the later run.',
+  RUN_UNDONE: 'The run was undone, so it cannot be retried. Start a new run.',
+  UNDO_NOT_KEPT: 'The run stored no values to restore. Undo was off, or the run is a dry run, or it was written by an earlier release.',
+  UNDO_DONE: 'The run was already undone, or its undo is in progress. To take that back, undo the undo.',
+  UNDO_EXPIRED: 'The days of the plan in which the run could be undone have passed. The replaced values were deleted.',
   SNAPSHOT_CHANGED:
-    'The files or flows differ from those of the run to retry. Restore them, or correct failed.csv of the run and import it.',
+    'The files or flows differ from those of the run to retry. Restore them, or send the corrected rows to the corrections of the run.',
+  FAILED_FILE: 'The file has the failed rows of a run. Send it to the corrections of that run, so that no row is written twice.',
+  CORRECTION_UNFIT: 'The rows of the corrected file do not fit the rows of the run. The message names the first such row.',
   LEASE_LOST: 'The lease of the run expired. Acquire it again to continue.',
   MODULE_DISABLED: 'An administrator disabled imports into the module. Enable it, or remove its flow.',
   WRITES_PAUSED: 'Writing through the connection is paused. Ask an admin to resume it.',

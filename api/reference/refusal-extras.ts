@@ -37,7 +37,7 @@ const Lift = z
 const LIMITS = ['LIMIT_ROWS', 'LIMIT_MODULES', 'LIMIT_SCHEDULES'] as const
 const METERED = [...LIMITS, 'CREDITS_EXHAUSTED', 'STATUS_SUSPENDED', 'STATUS_PAST_DUE'] as const
 const LOADING = ['NAMESPACE_MISMATCH', 'NAMESPACE_RESERVED', 'LIBRARY_SCOPE', 'LIBRARY_LOAD', 'LIBRARY_EXPORTS', 'LIBRARY_EXAMPLE'] as const
-const READING = ['UNREADABLE', 'FILE_QUOTE', 'FILE_NUL', 'FILE_ENCODING'] as const
+const READING = ['UNREADABLE', 'FILE_QUOTE', 'FILE_NUL', 'FILE_ENCODING', 'CORRECTION_UNFIT'] as const
 const TOO_LARGE = ['FILE_TOO_LARGE', 'WORKBOOK_TOO_LARGE', 'RESULTS_TOO_LARGE', 'UNREADABLE', 'UPLOAD_LIMIT'] as const
 
 /** Errors of a record write that apply to all of its items. */
@@ -123,7 +123,10 @@ export const extras = {
   orgs: of(['LAST_OWNER'], z.array(Answer(named('org'))), 'the orgs they are the only owner of'),
   firing: of(['IMPORT_RUNNING'], Id('fir', 'The firing'), 'the active firing'),
   runId: of(['IMPORT_RUNNING'], Id('run', 'The run').nullable(), 'its run. Null: none yet'),
-  run: of(['RUN_RETRIED'], Id('run', 'The run'), 'the run that retried it'),
+  run: of(['RUN_RETRIED', 'RUN_UNDONE', 'UNDO_DONE'], Id('run', 'The run'), 'the run that retried or undid it'),
+  correctedImport: of(['FAILED_FILE'], Id('imp', 'The import'), 'the import of that run'),
+  correctedRun: of(['FAILED_FILE'], Id('run', 'The run'), 'the run whose failed rows the file has'),
+  correctedSource: of(['FAILED_FILE'], Id('src', 'The file'), 'the file of that run'),
   flow: of(['SNAPSHOT_CHANGED'], z.string(), 'the flow that differs'),
   stop: of(['RUN_STOPPED'], Stop, 'why it was stopped'),
   stands: of(['NO_CHANGE', 'CHANGE_INCOMPLETE'], Stands.nullable(), 'the current subscription. Null: not known'),

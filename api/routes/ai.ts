@@ -22,6 +22,7 @@ const MapBody = z
   .strictObject({
     connectorId,
     modules: listOf(ApiName, {most: 5, least: 1}).describe('The modules to write to'),
+    useModel: z.boolean().default(true).describe('`false` asks no AI model, so the request costs nothing'),
     ...questionPlaceShape,
     ...sampleShape,
   })
@@ -66,8 +67,8 @@ export default [
     },
     body: MapBody,
     handle({caller, body, request: {signal}, ...tools}) {
-      const {connectorId, modules} = body
-      return autoMap(tools, {...placedQuestionOf(caller, body), connectorId, modules, columns: samplesOf(body), signal})
+      const {connectorId, modules, useModel} = body
+      return autoMap(tools, {...placedQuestionOf(caller, body), connectorId, modules, useModel, columns: samplesOf(body), signal})
     },
   }),
 

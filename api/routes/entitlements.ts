@@ -18,7 +18,7 @@ import {route} from '../route.ts'
 
 const [start, end] = ['2026-03-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z']
 const limits = {
-  ...{rowsPerPeriod: 500, rowsPerRun: 100, modules: 2, schedules: 0, fileBytes: 5_242_880, historyDays: 7, aiCredits: 20},
+  ...{rowsPerPeriod: 500, rowsPerRun: 100, modules: 2, schedules: 0, fileBytes: 5_242_880, historyDays: 7, undoDays: 7, aiCredits: 20},
 }
 const usage = {
   ...{periodStart: start, periodEnd: end},

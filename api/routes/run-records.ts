@@ -22,7 +22,7 @@ const TOLD = {
   },
   failed: {
     summary: 'Download the failed rows of a run',
-    what: 'The failed rows, each after its number and its error. Fix them and import them as a new file, which leaves out both columns',
+    what: 'The failed rows, each after its number and its error. Correct them and send the file to the corrections of the run',
     description: 'With the delimiter of the file, and a byte order mark. Rows that may exist at the CRM are left out. At most 64 MB.',
     refusals: ['DRY_RUN', ...ofReadingAgain] as const,
   },

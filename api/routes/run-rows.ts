@@ -1,13 +1,17 @@
 import {z} from 'zod'
+import {openRecordUrls} from '../../shared/crm/record-url.ts'
 import type {Code} from '../../shared/errors.ts'
-import {findImportRun} from '../../shared/runs/find.ts'
+import {type FoundRun, findImportRun} from '../../shared/runs/find.ts'
+import {findKeyColumns, listMappedColumns} from '../../shared/runs/row-cells.ts'
 import {readRunRow} from '../../shared/runs/row-log.ts'
-import {RowsFilter, readRunRows} from '../../shared/runs/rows.ts'
+import {frozenOf, RowsFilter, readRunRows} from '../../shared/runs/rows.ts'
 import {tallyRows} from '../../shared/runs/tally.ts'
-import {RunRowLog, RunRows, RunTally} from '../answers/run-rows.ts'
+import {findConnector} from '../../sql/connectors.ts'
+import {RunRowCells, RunRowLog, RunRows, RunTally} from '../answers/run-rows.ts'
 import {openKeyedLimiter} from '../keyed-limiter.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfImportRun as OfRun} from '../params.ts'
+import {ofReadingAgain} from '../refusal-lists.ts'
 import {type Input, route} from '../route.ts'
 
 const path = '/orgs/:org/imports/:id/runs/:run/rows'
@@ -24,6 +28,26 @@ type RunRowsInput = Pick<Input<{role: 'operator'}, typeof OfRun>, 'db' | 'caller
 
 const findOwn = ({db, caller: {org}, params: {id, run}}: RunRowsInput) => findImportRun(db, {org, importId: id, runId: run})
 
+type UrlInput = RunRowsInput & Pick<Input<{role: 'operator'}, typeof OfRun>, 'config'>
+
+/** Returns a function that gives the address of an entry's record. A deleted connection has none. */
+const openUrls = async ({db, config, caller: {org}}: UrlInput, {run}: FoundRun) => {
+  const connector = run.connectorId === null ? null : await findConnector(db, {org, id: run.connectorId})
+  const urlOf = connector ? openRecordUrls(config, connector) : () => null
+  return ({module, recordId}: {module: string; recordId: string | null}) => urlOf(module, recordId)
+}
+
+const RowNumbers = z
+  .string()
+  .regex(/^[1-9]\d{0,9}(,[1-9]\d{0,9}){0,199}$/, 'Send at most 200 row numbers, separated by commas')
+  .transform(text =>
+    text
+      .split(',')
+      .map(Number)
+      .toSorted((a, b) => a - b),
+  )
+  .describe('The numbers of the rows, separated by commas')
+
 /** Routes that return the rows of a run's files by outcome. */
 export default [
   route({
@@ -38,7 +62,32 @@ export default [
     answers: {200: RunRows},
     refusals: [...ofRecords, 'INVALID_CURSOR'],
     example: {query: {outcome: 'refused,failed', limit: 50}},
-    handle: input => hold(input.caller.org, async () => readRunRows(input, await findOwn(input), input.query)),
+    handle: input =>
+      hold(input.caller.org, async () => {
+        const found = await findOwn(input)
+        const page = await readRunRows(input, found, input.query)
+        const urlOf = await openUrls(input, found)
+        return {...page, rows: page.rows.map(row => ({...row, entries: row.entries.map(entry => ({...entry, recordUrl: urlOf(entry)}))}))}
+      }),
+  }),
+
+  route({
+    method: 'get',
+    path: `${path}/cells`,
+    summary: 'Read the cells of rows of a run',
+    description: 'The cells as cleaned for the run, for at most 200 rows. `keys` names the columns by which a person knows a row.',
+    access: {role: 'operator'},
+    params: OfRun,
+    query: z.object({source: Source, rows: RowNumbers}),
+    answers: {200: RunRowCells},
+    refusals: [...ofRecords, ...ofReadingAgain],
+    example: {query: {rows: '17,18'}},
+    handle: input =>
+      hold(input.caller.org, async () => {
+        const {snapshot, source} = frozenOf(await findOwn(input), input.query.source)
+        const read = await input.parsing.run(input.caller.org, 'cells', {source, rows: input.query.rows})
+        return {source: source.id, ...read, keys: findKeyColumns(snapshot, source), fields: listMappedColumns(snapshot, source)}
+      }),
   }),
 
   route({
@@ -65,6 +114,12 @@ export default [
     answers: {200: RunRowLog},
     refusals: ofRecords,
     example: {query: {row: 17}},
-    handle: input => hold(input.caller.org, async () => readRunRow(input, await findOwn(input), input.query)),
+    handle: input =>
+      hold(input.caller.org, async () => {
+        const found = await findOwn(input)
+        const {row, log} = await readRunRow(input, found, input.query)
+        const urlOf = await openUrls(input, found)
+        return {row: {...row, entries: row.entries.map(entry => ({...entry, recordUrl: urlOf(entry)}))}, log}
+      }),
   }),
 ]

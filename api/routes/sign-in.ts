@@ -10,6 +10,7 @@ import {deviceOf} from '../device.ts'
 import {consentUrl} from '../oauth/authorise.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
+import {forgetSession, keepSession, readSessionCookie, usesCookie} from '../session-cookie.ts'
 import {outcomePage, refusalPage} from '../sign-in-page.ts'
 
 const text = (what: string) => z.string().max(4096).optional().describe(what)
@@ -31,10 +32,23 @@ export default [
     query: z.object({
       dc: z.string().default('us').describe('The data centre of the CRM account, such as `us`, `eu` or `in`'),
       return: text('Origin of the page that opened this window and receives the session. Default: the origin of this server'),
+      session: z
+        .enum(['message', 'cookie'])
+        .default('message')
+        .describe(
+          '`message`: the page receives the token. `cookie`: a cookie for pages of this server keeps the session, and no page receives the token',
+        ),
+      connect: z
+        .enum(['true', 'false'])
+        .default('false')
+        .describe(
+          'Whether to ask for the scopes of a connection too. If an admin consents and the org has no connection, this makes the first one',
+        ),
     }),
     async handle({db, config, query, request}) {
       const browser = readBrowser(config, request.headers.cookie)
-      const begun = await beginSignIn({db, config}, {purpose: 'session', dc: query.dc, returnTo: query.return, browser})
+      const wanted = {keepsCookie: query.session === 'cookie', connects: query.connect === 'true'}
+      const begun = await beginSignIn({db, config}, {purpose: 'session', dc: query.dc, returnTo: query.return, browser, ...wanted})
       const headers = {location: begun.url, 'set-cookie': keepBrowser(config, begun.browser), 'cache-control': 'no-store'}
       return reply({status: 302, headers})
     },
@@ -47,9 +61,9 @@ export default [
     effect: 'write',
     summary: 'Complete a sign-in or a CRM consent',
     description:
-      'The CRM redirects the browser here. The page posts `{type: "lading:session", token}` or `{type: "lading:connected", connectorId}` to the window that opened it, only to the origin that started the sign-in. Refusals are HTML pages if the browser accepts HTML.',
+      'The CRM redirects the browser here. The page posts `{type: "lading:session", token}`, `{type: "lading:signed-in", missingScopes}` or `{type: "lading:connected", connectorId}` to the window that opened it, only to the origin that started the sign-in. Refusals are HTML pages if the browser accepts HTML.',
     answers: {
-      200: File('text/html', 'A page that posts the outcome and closes itself'),
+      200: File('text/html', 'A page that posts the outcome and closes itself. With a cookie if the sign-in asked for one'),
       302: Nothing('To the consent page of an MCP client'),
       400: refusedPage,
       403: refusedPage,
@@ -62,12 +76,13 @@ export default [
       error: text('The error, if there is no code'),
       'accounts-server': text('The sign-in host of the account'),
     }),
-    async handle({db, config, crm, log, query: {'accounts-server': accountsServer, ...query}, request}) {
+    async handle({db, config, crm, queue, log, query: {'accounts-server': accountsServer, ...query}, request}) {
       const browser = readBrowser(config, request.headers.cookie)
       try {
-        const returned = {...query, accountsServer, browser, device: deviceOf(request), signal: request.signal}
-        const outcome = await completeSignIn({db, config, crm, log}, returned)
-        if (!('request' in outcome)) return outcomePage(outcome)
+        const former = readSessionCookie(config, request.headers)
+        const returned = {...query, accountsServer, browser, former, device: deviceOf(request), signal: request.signal}
+        const outcome = await completeSignIn({db, config, crm, queue, log}, returned)
+        if (!('request' in outcome)) return outcomePage(config, outcome)
         return reply({status: 302, headers: {location: await consentUrl(config, outcome.request), 'cache-control': 'no-store'}})
       } catch (error) {
         // Programs get the error envelope; a browser shows the person a page.
@@ -84,13 +99,14 @@ export default [
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'Get a new session for the same person and org',
     description:
-      'Where the org follows the roles of the CRM, this reads the CRM user: a role that is not set by hand follows the profile there, and a user who is not active loses access to the org. The new session belongs to the same sign-in, which ends after 30 days.',
-    answers: {200: SessionToken},
+      'Where the org follows the roles of the CRM, this reads the CRM user: a role that is not set by hand follows the profile there, and a user who is not active loses access to the org. The new session belongs to the same sign-in, which ends after 30 days. If the cookie authenticated the request, the new session is in the cookie only.',
+    answers: {200: SessionToken, 204: Nothing('The cookie holds the new session')},
     refusals: ['LAST_OWNER'],
     example: {answer: {token: 'eyJhbGciOiJIUzI1NiJ9.eyJzZXMiOiJzZXNfMDFrOSJ9.c2lnbmF0dXJl'}},
     async handle({db, config, crm, log, caller: {person, org, session}, request}) {
       const from = {person, org, session: session!, device: deviceOf(request), signal: request.signal}
-      return {token: await refreshSession({db, config, crm, log}, from)}
+      const token = await refreshSession({db, config, crm, log}, from)
+      return usesCookie(request) ? reply({status: 204, headers: {'set-cookie': keepSession(config, token)}}) : {token}
     },
   }),
 
@@ -101,12 +117,12 @@ export default [
     summary: 'Sign out: end the sign-in',
     description:
       'Ends this session and every session of the same sign-in: those it was refreshed from and those refreshed from it. Event streams of those sessions end within 30 seconds. Other sign-ins of the person continue.',
-    answers: {204: Nothing('The sign-in has ended')},
+    answers: {204: Nothing('The sign-in has ended, and its cookie is removed')},
     refusals: [],
     status: 204,
-    async handle({db, caller: {person, session}}) {
+    async handle({db, config, caller: {person, session}, request}) {
       await signOut(db, {person, session: session!})
-      return reply({})
+      return reply(usesCookie(request) ? {headers: {'set-cookie': forgetSession(config)}} : {})
     },
   }),
 

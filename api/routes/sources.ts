@@ -3,6 +3,7 @@ import {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
 import {ChoiceChanges} from '../../shared/files/choices.ts'
 import {Cleaning} from '../../shared/files/cleaning/cleaning.ts'
+import {CellChanges} from '../../shared/files/cleaning/edit-cells.ts'
 import {ReaderOptions} from '../../shared/files/reader.ts'
 import {editSource} from '../../shared/files/sources/edit.ts'
 import {findImportSource} from '../../shared/files/sources/find.ts'
@@ -34,6 +35,12 @@ const Reading = z
     }
   })
   .pipe(ReaderOptions)
+
+const RowNumbers = z
+  .string()
+  .regex(/^[1-9]\d{0,9}(,[1-9]\d{0,9}){0,199}$/, 'At most 200 row numbers, separated by commas')
+  .transform(text => text.split(',').map(Number))
+  .describe('Numbers of rows, separated by commas. Only these rows are returned; `from` and `limit` do not apply')
 
 const Again = z.strictObject({
   fromSource: z.string().describe('A source whose workbook is already uploaded'),
@@ -84,6 +91,7 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
         'FILE_FORMAT',
         'NOT_A_TABLE',
         'FILE_ENCRYPTED',
+        'FAILED_FILE',
       ] as const),
       ...(['BUSY', 'BAD_JSON', 'BODY_TOO_LARGE', 'CONTENT_TYPE', 'CHARSET_UNKNOWN', 'REQUEST_TIMEOUT'] as const),
       ...ofReading,
@@ -149,6 +157,20 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
     handle: async input => replySource(input, await editSource(input, placeOf(input), input.body)),
   }),
   route({
+    method: 'patch',
+    path: '/orgs/:org/imports/:id/sources/:source/cells',
+    access: {role: 'operator'},
+    summary: 'Edit cells of a file',
+    description: `Edits are kept in the cleaning step \`editCells\`, which is always the last step. Checks, dry runs, runs and retries use the edited values; the
+file itself is not changed. A file can have 10,000 edited cells. Templates do not keep edits, and a change of the reader removes them.`,
+    answers: {200: SourceAnswer},
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND', 'IMPORT_RUNNING', 'BUSY', ...ofReading],
+    example: {body: {cells: [{row: 17, column: 'Web', value: 'www.example.com'}]}, answer: {source}},
+    params: OfSource,
+    body: z.strictObject({cells: CellChanges}),
+    handle: async input => replySource(input, await editSource(input, placeOf(input), {cells: input.body.cells})),
+  }),
+  route({
     method: 'delete',
     path: '/orgs/:org/imports/:id/sources/:source',
     access: {role: 'operator'},
@@ -189,6 +211,7 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
     query: z.object({
       from: limitOf({usual: 1, most: 2 ** 31, what: 'Number of the first row'}),
       limit: limitOf({usual: 50, most: 200}),
+      numbers: RowNumbers.optional(),
     }),
     async handle(input) {
       const {source} = await findImportSource(input.db, placeOf(input))

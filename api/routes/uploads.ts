@@ -135,7 +135,7 @@ other reader options or another slot here instead of uploading it again.`,
     answers: {201: TakenIn},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND', 'UPLOAD_INCOMPLETE', 'IMPORT_RUNNING', 'SOURCE_NOT_FOUND'] as const),
-      ...(['FILE_TOO_LARGE', 'FILE_FORMAT', 'NOT_A_TABLE', 'FILE_ENCRYPTED', 'BUSY'] as const),
+      ...(['FILE_TOO_LARGE', 'FILE_FORMAT', 'NOT_A_TABLE', 'FILE_ENCRYPTED', 'FAILED_FILE', 'BUSY'] as const),
       ...ofReading,
     ],
     example: {body: {sheet: 'Companies'}, answer: {source}},

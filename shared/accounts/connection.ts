@@ -14,7 +14,7 @@ import {type CrmConsent, connectionScopes, type Identity} from './identity-provi
 import {isAtLeast} from './roles.ts'
 import type {Visit} from './visit.ts'
 
-type ConsentedVisit = {visit: Visit; consent: CrmConsent; identity: Identity}
+type ConsentedVisit = {visit: Pick<Visit, 'org' | 'person' | 'connectionName'>; consent: CrmConsent; identity: Identity}
 
 /**
  * Stores the connection that a consent grants. A second consent of the same CRM user updates the existing connection. The CRM org may differ from the

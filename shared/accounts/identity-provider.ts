@@ -36,6 +36,8 @@ const SCOPES = {
     'ZohoCRM.settings.layouts.READ',
     'ZohoCRM.settings.assignment_rules.READ',
     'ZohoCRM.settings.tags.ALL',
+    'ZohoCRM.settings.recycle_bin.READ',
+    'ZohoCRM.settings.recycle_bin.UPDATE',
     'ZohoCRM.settings.profiles.READ',
     'ZohoCRM.settings.data_sharing.READ',
     'ZohoCRM.users.READ',
@@ -47,23 +49,31 @@ const SCOPES = {
 /** The scopes that a connection must be granted. With fewer scopes, its runs would fail. */
 export const connectionScopes = SCOPES.connect.slice(1)
 
+/** Returns the scopes of a connection that a consent lacks. A CRM that names no scopes granted all. */
+export const listMissingScopes = ({scopes}: Pick<CrmConsent, 'scopes'>): string[] =>
+  scopes.length === 0 ? [] : connectionScopes.filter(scope => !scopes.includes(scope))
+
 const answersWithinMs = 15_000
 
 const callbackUrl = ({PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>) => `${PUBLIC_URL.replace(/\/+$/, '')}/auth/zoho/callback`
 
-type Visit = {purpose: 'session' | 'connect' | 'grant'; state: string; verifier: string}
+type Visit = {purpose: 'session' | 'connect' | 'grant'; connects: boolean; state: string; verifier: string}
 
-/** Returns the URL for the browser. A connection requests permanent access and always asks for consent, even if it was given before. */
-export const authoriseUrl = (config: Config, {dc, accounts}: Hosts, {purpose, state, verifier}: Visit): string => {
+/**
+ * Returns the URL for the browser. A connection requests permanent access and always asks for consent, even if it was given before. A sign-in
+ * that also connects requests permanent access too; the CRM grants it with the first consent of the account only.
+ */
+export const authoriseUrl = (config: Config, {dc, accounts}: Hosts, {purpose, connects, state, verifier}: Visit): string => {
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: clientOf(config, dc).id,
     redirect_uri: callbackUrl(config),
-    scope: SCOPES[purpose === 'connect' ? 'connect' : 'session'].join(','),
+    scope: (purpose === 'connect' || connects ? SCOPES.connect : SCOPES.session).join(','),
     state,
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
-    ...(purpose === 'connect' ? {access_type: 'offline', prompt: 'consent'} : {access_type: 'online'}),
+    access_type: purpose === 'connect' || connects ? 'offline' : 'online',
+    ...(purpose === 'connect' && {prompt: 'consent'}),
   })
   return `${accounts}/oauth/v2/auth?${query}`
 }
@@ -108,6 +118,11 @@ export const exchangeCode = async (
   if (!isApiDomain(hosts, api_domain)) throw unavailable(`It named an unknown API host (${api_domain})`)
   const scopes = scope.split(/[\s,]+/).filter(Boolean)
   return {accessToken: access_token, refreshToken: refresh_token ?? null, apiDomain: trim(api_domain), scopes, seconds: expires_in}
+}
+
+/** Revokes the refresh token of a consent that no connection keeps. */
+export const revokeConsent = async ({accounts}: Hosts, refreshToken: string): Promise<void> => {
+  await requestProvider(`${accounts}/oauth/v2/token/revoke?${new URLSearchParams({token: refreshToken})}`, {form: {}})
 }
 
 const Account = z.object({

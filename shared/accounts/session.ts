@@ -1,7 +1,7 @@
 import type {Db, Pool, Tx} from '../../sql/database.ts'
 import {holdMember} from '../../sql/members.ts'
 import {lockPerson} from '../../sql/people.ts'
-import {type Device, deleteOtherSignIns, deleteSignIn, insertRefreshed, insertSession} from '../../sql/sessions.ts'
+import {type Device, deleteOtherSignIns, deleteSignIn, findSessionPerson, insertRefreshed, insertSession} from '../../sql/sessions.ts'
 import type {Config} from '../config.ts'
 import type {Crm} from '../crm/crm.ts'
 import {Refusal} from '../errors.ts'
@@ -9,21 +9,21 @@ import {newId} from '../ids.ts'
 import type {Log} from '../telemetry/log.ts'
 import {followCrmUser} from './follow.ts'
 import type {Role} from './roles.ts'
-import {signId} from './signed.ts'
+import {readSignedId, signId} from './signed.ts'
 
-const lifeHours = 8
+export const sessionHours = 8
 /** A sign-in ends after this time, however often its session is refreshed. */
 const signInDays = 30
 
-type NewSession = {person: string; org: string | null; role: Role | null; device?: Device | undefined}
+type NewSession = {person: string; org: string | null; role: Role | null; device?: Device | undefined; home?: string | null}
 
 /** Creates a session and a signed token with its id. `role` limits the session's rights until the session is refreshed. */
 export const openSession = async (
   db: Db,
   config: Pick<Config, 'SESSION_KEYS'>,
-  {person, org, role, device}: NewSession,
+  {person, org, role, device, home}: NewSession,
 ): Promise<string> => {
-  const session = await insertSession(db, {id: newId('ses'), person, org, role, hours: lifeHours, device})
+  const session = await insertSession(db, {id: newId('ses'), person, org, role, hours: sessionHours, device, home})
   return signId(config.SESSION_KEYS, 'session', session)
 }
 
@@ -39,7 +39,7 @@ export const refreshSession = async (
     throw new Refusal('AUTH_REQUIRED', 'Your CRM account is not active. Ask a CRM administrator to activate it, then sign in again')
   const refreshed = await withSignIns(db, person, async tx => {
     const role = org === null ? null : ((await holdMember(tx, {org, person}))?.role ?? null)
-    return insertRefreshed(tx, {id: newId('ses'), from: session, org, role, hours: lifeHours, chainDays: signInDays, device})
+    return insertRefreshed(tx, {id: newId('ses'), from: session, org, role, hours: sessionHours, chainDays: signInDays, device})
   })
   if (!refreshed) throw new Refusal('AUTH_REQUIRED', 'The session has ended. Sign in again')
   return signId(config.SESSION_KEYS, 'session', refreshed)
@@ -48,6 +48,13 @@ export const refreshSession = async (
 type SessionOwner = {person: string; session: string}
 
 export const signOut = (db: Pool, own: SessionOwner) => withSignIns(db, own.person, tx => deleteSignIn(tx, own))
+
+/** Ends the sign-in of a session token, if the token is valid. A new sign-in in the same browser replaces it. */
+export const endReplaced = async (db: Pool, {SESSION_KEYS}: Pick<Config, 'SESSION_KEYS'>, token: string): Promise<void> => {
+  const session = await readSignedId(SESSION_KEYS, 'session', token)
+  const person = session && (await findSessionPerson(db, session))
+  if (person) await signOut(db, {person, session})
+}
 
 /** Ends the person's other sign-ins. Returns their number. */
 export const endOtherSignIns = (db: Pool, own: SessionOwner): Promise<number> =>

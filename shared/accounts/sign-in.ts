@@ -8,27 +8,43 @@ import {spendSignIn} from '../../sql/used-sign-ins.ts'
 import type {Config} from '../config.ts'
 import type {Crm} from '../crm/crm.ts'
 import {apiAccessRemedy} from '../crm/error.ts'
-import {findAccounts, findHosts} from '../crm/hosts.ts'
+import {findAccounts, findHosts, type Hosts} from '../crm/hosts.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
+import type {Queue} from '../queue.ts'
 import type {Log} from '../telemetry/log.ts'
 import {normaliseAddress} from './address.ts'
 import {keepConnection} from './connection.ts'
+import {keepFirstConnection} from './first-connection.ts'
 import {followCrmUser} from './follow.ts'
-import {authoriseUrl, exchangeCode, type Identity, readIdentity} from './identity-provider.ts'
+import {
+  authoriseUrl,
+  type CrmConsent,
+  exchangeCode,
+  type Identity,
+  listMissingScopes,
+  readIdentity,
+  revokeConsent,
+} from './identity-provider.ts'
 import {admitPerson, type SignedIn} from './membership.ts'
 import {findReturnOrigin} from './origins.ts'
-import {openSession} from './session.ts'
+import {endReplaced, openSession} from './session.ts'
 import {openVisit, sealVisit, type Visit} from './visit.ts'
 
-type SignInDeps = {db: Pool; config: Config; crm: Crm; log: Log}
+type SignInDeps = {db: Pool; config: Config; crm: Crm; queue: Queue; log: Log}
 
 /** `browser`: the secret of an earlier visit, if the browser has one. Two windows then share the secret and can sign in at the same time. */
 type Begin = {dc: string; returnTo: string | undefined; browser: string | null} & (
-  | {purpose: 'session'}
+  | ({purpose: 'session'} & SessionOptions)
   | {purpose: 'grant'; asked: NonNullable<Visit['asked']>}
   | {purpose: 'connect'; org: string; person: string; connectionName: string | null}
 )
+
+/**
+ * `keepsCookie`: a cookie keeps the session, and no page receives its token. `connects`: the consent includes the scopes of a connection and
+ * may make the org's first one.
+ */
+type SessionOptions = {keepsCookie?: boolean; connects?: boolean}
 
 export const visitMinutes = 10
 
@@ -43,16 +59,17 @@ export const beginSignIn = async (
       issues: [{path: ['dc'], message: 'No such data centre'}],
     })
   const returnOrigin = findReturnOrigin(config, begin.returnTo)
-  if (!returnOrigin)
+  const {keepsCookie = false, connects = false} = begin.purpose === 'session' ? begin : {}
+  if (!returnOrigin || (keepsCookie && returnOrigin !== findReturnOrigin(config, undefined)))
     throw new Refusal('RETURN_NOT_ALLOWED', 'This origin is not allowed to receive sessions. Ask the operator to add it to RETURN_ORIGINS')
   const verifier = randomText()
   const browser = begin.browser ?? randomText()
   const {org = null, person = null, connectionName = null} = begin.purpose === 'connect' ? begin : {}
   const asked = begin.purpose === 'grant' ? begin.asked : null
   const expiresAt = new Date(Date.parse(await readClock(db)) + visitMinutes * 60_000).toISOString()
-  const of = {purpose: begin.purpose, dc: hosts.dc, returnOrigin, org, person, connectionName, asked}
+  const of = {purpose: begin.purpose, dc: hosts.dc, returnOrigin, org, person, connectionName, asked, keepsCookie, connects}
   const state = sealVisit(config.SECRETS_KEYS, {id: newId('sgn'), ...of, verifier, expiresAt}, browser)
-  return {url: authoriseUrl(config, hosts, {purpose: begin.purpose, state, verifier}), browser}
+  return {url: authoriseUrl(config, hosts, {purpose: begin.purpose, connects, state, verifier}), browser}
 }
 
 type SignInReturn = {
@@ -61,14 +78,20 @@ type SignInReturn = {
   error?: string | undefined
   accountsServer?: string | undefined
   browser: string | null
+  /** The token in the session cookie of the browser. A new session cookie ends its sign-in. */
+  former: string | null
   device: Device
   signal: AbortSignal
 }
 
 /** The result of a visit: a message for the page that began it, at that page's origin, or the request of an MCP client that awaits a decision. */
-export type SignInOutcome =
-  | {origin: string; message: {type: 'lading:session'; token: string} | {type: 'lading:connected'; connectorId: string}}
-  | {request: {id: string; expiresAt: string}}
+export type SignInOutcome = {origin: string; message: SignInMessage; cookie: string | null} | {request: {id: string; expiresAt: string}}
+
+/** The message for the page that began the visit. `lading:signed-in` carries no token, because a cookie keeps the session. */
+type SignInMessage =
+  | {type: 'lading:session'; token: string}
+  | {type: 'lading:signed-in'; missingScopes: string[]}
+  | {type: 'lading:connected'; connectorId: string}
 
 /** Completes a visit. Throws if the visit was already used, has expired, or began in another browser. */
 export const completeSignIn = async (deps: SignInDeps, returned: SignInReturn): Promise<SignInOutcome> => {
@@ -82,13 +105,31 @@ export const completeSignIn = async (deps: SignInDeps, returned: SignInReturn): 
   const identity = await readIdentity(hosts, consent, visit.purpose)
   if (visit.purpose === 'connect') {
     const connectorId = await db.transaction(tx => keepConnection(tx, config, {visit, consent, identity}))
-    return {origin: visit.returnOrigin, message: {type: 'lading:connected', connectorId}}
+    return {origin: visit.returnOrigin, message: {type: 'lading:connected', connectorId}, cookie: null}
   }
-  const signedIn = await dropInactive(deps, await db.transaction(tx => admitPerson(tx, config, identity)), returned.signal)
+  const signedIn = await dropInactive(deps, await admit(deps, {visit, hosts, consent, identity}), returned.signal)
   if (identity.lacksApiAccess && signedIn.org === null && !signedIn.isStaff) await assertInvited(db, identity)
   if (visit.purpose === 'grant') return {request: await openRequest(db, visit, {...signedIn, browser: returned.browser!})}
-  const token = await openSession(db, config, {...signedIn, device: returned.device})
-  return {origin: visit.returnOrigin, message: {type: 'lading:session', token}}
+  const home = signedIn.isGuest ? null : signedIn.org
+  const token = await openSession(db, config, {...signedIn, home, device: returned.device})
+  if (!visit.keepsCookie) return {origin: visit.returnOrigin, message: {type: 'lading:session', token}, cookie: null}
+  if (returned.former !== null) await endReplaced(db, config, returned.former)
+  const missingScopes = visit.connects ? listMissingScopes(consent) : []
+  return {origin: visit.returnOrigin, message: {type: 'lading:signed-in', missingScopes}, cookie: token}
+}
+
+type AdmitInput = {visit: Visit; hosts: Hosts; consent: CrmConsent; identity: Identity}
+
+/** Admits the person and, in the same transaction, makes the org's first connection. A refresh token that no connection keeps is revoked. */
+const admit = async (deps: SignInDeps, {visit, hosts, consent, identity}: AdmitInput): Promise<SignedIn> => {
+  const {db, config, log} = deps
+  const {signedIn, isKept} = await db.transaction(async tx => {
+    const signedIn = await admitPerson(tx, config, identity)
+    return {signedIn, isKept: visit.connects && (await keepFirstConnection(tx, deps, {signedIn, consent, identity}))}
+  })
+  if (consent.refreshToken && !isKept)
+    await revokeConsent(hosts, consent.refreshToken).catch(error => log.warn({err: error}, 'grant of a sign-in not revoked at the CRM'))
+  return signedIn
 }
 
 /** Removes the org from the sign-in of an invited person whose user in the org's CRM is inactive. Other sign-ins stay unchanged. */

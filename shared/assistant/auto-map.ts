@@ -18,7 +18,13 @@ import {keyOf, type MappingTarget, readTargets} from './targets.ts'
 import {summariseMapping} from './turn-summary.ts'
 
 type AutoMapDeps = {db: Pool; parsing: Parsing; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>; model: Model; log: Log}
-type Question = PlacedQuestion & {connectorId?: string | undefined; modules: readonly string[]; columns: Columns; signal: AbortSignal}
+type Question = PlacedQuestion & {
+  connectorId?: string | undefined
+  modules: readonly string[]
+  useModel: boolean
+  columns: Columns
+  signal: AbortSignal
+}
 
 /** How the model was used. `unavailable`: the model failed, and nothing is charged. */
 export type ModelUse = 'not_needed' | 'not_configured' | 'no_credits' | 'unavailable' | 'used'
@@ -53,7 +59,7 @@ export const autoMap = async (deps: AutoMapDeps, question: Question): Promise<Au
     const mapped: MappedColumns = {proposals: mergeProposals(local, new Map()), model, samples: 'none'}
     return {...mapped, credits: 0, turn: keep && (await deps.db.transaction(tx => keep(tx, summariseMapping(mapped))))}
   }
-  if (open.length === 0 || free.length === 0) return answer('not_needed')
+  if (!question.useModel || open.length === 0 || free.length === 0) return answer('not_needed')
   if (!deps.model.isConfigured) return answer('not_configured')
   const isSource = await readPersonalColumns(deps.db, {org, personal: known.personal, flows: (found?.flows ?? []) as Flow[]})
   const judged = await judgeColumns({...deps, org}, columns, {...known, isSource}, local)

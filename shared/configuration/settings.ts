@@ -40,6 +40,12 @@ export const Settings = z.strictObject({
   onEdited: OnEdited.nullish().describe(
     'What imports do with values that a person edited in the CRM: overwrite them, keep them, or hold the row back and ask. Null: schedules keep them and other runs overwrite them',
   ),
+  undo: z
+    .enum(['on', 'off'])
+    .nullish()
+    .describe(
+      'Whether runs store the values that they replace, sealed, so that they can be undone. `off`: they store none. Absent or null: `on`',
+    ),
 })
 export type Settings = z.output<typeof Settings>
 
@@ -49,4 +55,5 @@ export const usualSettings: Settings = {
   expressionContext: {},
   aiSamplePolicy: 'masked',
   onEdited: null,
+  undo: null,
 }

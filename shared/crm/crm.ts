@@ -5,30 +5,17 @@ import type {Capabilities, DoctorReport} from '../../sql/doctor-reports.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import type {Log} from '../telemetry/log.ts'
-import {type Client, openClient} from './client.ts'
-import {openControls} from './controls.ts'
-import {findRecords, openQueryLimits, type QueryState} from './coql.ts'
+import {openClient} from './client.ts'
 import type {DiscoveredModule} from './discovered.ts'
-import {runProbes} from './doctor/run-probes.ts'
 import type {CrmError, CrmProblem} from './error.ts'
-import {searchMade} from './find-created.ts'
 import {openGeneric} from './generic.ts'
-import {type Grants, openGrants} from './grant.ts'
-import {findHosts, isApiDomain} from './hosts.ts'
-import {openAdhocLimiter, type RateLimiter, unlimited} from './limits/adhoc-limiter.ts'
+import {openGrants} from './grant.ts'
+import {openAdhocLimiter, unlimited} from './limits/adhoc-limiter.ts'
 import type {Budget} from './limits/budget.ts'
-import {readLicence} from './limits/licence.ts'
-import {type CrmQuotas, openCrmQuotas} from './limits/quota.ts'
-import {readModules} from './modules.ts'
-import {createRecords, readNewest, readRecords, readRecordWithClock, updateRecords} from './record-calls.ts'
-import {openCrmRequest, type SendCrmRequest} from './request.ts'
-import {openRefresh} from './sealed.ts'
-import {searchValue, searchWord} from './search.ts'
-import {type Replacement, readRowIds, replaceRows} from './subforms.ts'
-import {addTags} from './tags.ts'
-import {revokeToken} from './token.ts'
-import {countActiveUsers, findUser, listUsers, readCurrentUser, readOwnAccess} from './users.ts'
+import {openCrmQuotas} from './limits/quota.ts'
+import type {Replacement} from './subforms.ts'
 import type {CrmAccess} from './visibility.ts'
+import {openZoho, type ZohoDeps} from './zoho.ts'
 
 export {CrmError, type CrmProblem} from './error.ts'
 
@@ -72,6 +59,18 @@ export type Connection = {
   updateRecords(module: string, records: (Record<string, unknown> & {id: string})[], options: WriteOptions): Promise<WriteAnswer>
   /** Adds tags to records, at most 100. Repeating it changes nothing. The function is null if the destination has no tags. */
   addTags: ((module: string, tagged: {ids: string[]; tags: string[]}, options: WriteOptions) => Promise<WriteAnswer>) | null
+  /**
+   * Deletes records, at most 100. Repeating it is refused for deleted records (`isGone`). The function is null if the destination has no deletes.
+   */
+  deleteRecords: ((module: string, ids: string[], options: WriteOptions) => Promise<WriteAnswer>) | null
+  /** Restores deleted records, at most 200. The function is null if the destination has no recycle bin. */
+  restoreRecords: ((ids: string[], options: WriteOptions) => Promise<RestoreAnswer>) | null
+  /** Reads which of these records are in the recycle bin. The function is null if the destination has none. */
+  readBin: ((ids: string[], options?: ReadOptions) => Promise<BinEntry[]>) | null
+  /** Reads the newest change since `since` (ms) that this connection did not make. The function is null if the destination has no timeline. */
+  readTimeline: ((module: string, id: string, since: number, options?: ReadOptions) => Promise<RecordChange | null>) | null
+  /** What the destination refuses if a record changed after `unmodifiedSince` of a write. Null: never checked. */
+  unmodifiedSince: Capabilities['unmodifiedSince']
   /** Replaces the rows of one subform field, for each parent completely or not at all. At most 2,000 removed and added rows together. */
   replaceRows(module: string, parents: Replacement[], options: WriteOptions): Promise<WriteAnswer>
   /** Returns the ids of the rows in a parent's subform field. `child` is the module of the rows. Null if the parent does not exist. */
@@ -116,6 +115,10 @@ export type Connection = {
 }
 
 export type CrmRecord = Record<string, unknown> & {id: string}
+/** A record in the recycle bin. `deletedBy`: the id of the user who deleted it. */
+export type BinEntry = {id: string; module: string; deletedAt: string; deletedBy: string | null}
+/** A change of a record in the CRM's timeline. `fields` is empty if the timeline names none. */
+export type RecordChange = {at: string; by: {id: string; name: string} | null; source: string; fields: string[]}
 export type CrmUser = {id: string; email: string; name: string}
 /** A record with the clock at its reading. `clockOffsetMs`: the CRM's clock minus ours, to the second; null if the answer had no date. */
 export type TimedRecord = {record: CrmRecord | null; clockOffsetMs: number | null}
@@ -149,9 +152,10 @@ export type LicenceOptions = ReadOptions & {onlyAsProbe?: boolean}
 /**
  * Options of a write. `automations`: true for all of the org's automations, or a list; none by default. `mayLeave`: checked just before the
  * request is written to its socket, and again if it is repeated with a new token. If it returns false, the answer says that nothing was sent.
- * `layout`: the layout of the records. `assignmentRule`: chooses the owner of created records; updates ignore it.
+ * `layout`: the layout of the records. `assignmentRule`: chooses the owner of created records; updates ignore it. `unmodifiedSince`: updates are
+ * refused for records that changed after this time (ms, by the CRM's clock), if the destination checks it.
  */
-export type WriteOptions = RecordOptions & {signal?: AbortSignal; mayLeave?: () => boolean}
+export type WriteOptions = RecordOptions & {signal?: AbortSignal; mayLeave?: () => boolean; unmodifiedSince?: number | null}
 export type Automation = 'workflow' | 'approval' | 'blueprint'
 export type RecordOptions = {automations?: boolean | Automation[]; layout?: string | null; assignmentRule?: string | null}
 
@@ -160,8 +164,11 @@ export type RecordOptions = {automations?: boolean | Automation[]; layout?: stri
  * had no date. `whole`: the error that applies to every record, if the CRM refused the call or did not answer it.
  */
 export type WriteAnswer = {results: RecordAnswer[]; clockOffsetMs: number | null; whole?: CrmError | null}
+/** The answer to a restore. `scheduled`: the ids that the CRM restores later. */
+export type RestoreAnswer = WriteAnswer & {scheduled: string[]}
 export type RecordAnswer =
-  | {ok: true; recordId: string}
+  /** `modifiedAt`: the record's `Modified_Time` after the write, if the CRM says it. */
+  | {ok: true; recordId: string; modifiedAt?: string | null}
   /**
    * The CRM refused the record or did not answer. `duplicateOf`: the one record that every DUPLICATE_DATA names, if no other record can hold the
    * value.
@@ -210,74 +217,6 @@ export const openCrm = ({db, config, log, budget}: CrmDeps & {budget: Budget}): 
     },
   }
 }
-
-type ZohoDeps = {
-  config: Config
-  client: Client
-  grants: Grants
-  allowances: CrmQuotas
-  limiterOf(crmOrg: {dc: string; crmOrgId: string}, slots: 'own' | undefined): RateLimiter
-}
-
-const revokeSeconds = 8
-
-const openZoho = (deps: ZohoDeps): Adapter => ({
-  async open({id, dc, crmOrgId, apiDomain, capabilities}, {upkeep = false, slots}) {
-    const hosts = findHosts(deps.config, dc)
-    if (!hosts || !isApiDomain(hosts, apiDomain)) {
-      throw new Refusal('CONNECTION_UNAVAILABLE', 'The API host of this connection does not belong to its data centre. Connect it again')
-    }
-    const crmOrg = {dc, crmOrgId}
-    await deps.allowances.look(crmOrg)
-    return verbs(
-      capabilities,
-      openCrmRequest(deps, {connector: id, hosts, apiDomain, crmOrg, upkeep, limiter: deps.limiterOf(crmOrg, slots)}),
-    )
-  },
-  async revoke({id, dc}, refreshSealed) {
-    deps.grants.forget(id)
-    const hosts = findHosts(deps.config, dc)
-    if (!hosts) return `There is no data centre ${dc}`
-    const refreshToken = openRefresh(deps.config.SECRETS_KEYS, id, refreshSealed)
-    return revokeToken(deps.client, {hosts, refreshToken, timeoutSeconds: revokeSeconds})
-  },
-})
-
-const verbs = (capabilities: Capabilities, sendCrmRequest: SendCrmRequest): Verbs =>
-  verbsOf(sendCrmRequest, {
-    ...{capabilities, controls: openControls(), limits: openQueryLimits(capabilities)},
-  })
-
-const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Verbs => ({
-  get valuesPerQuery() {
-    return queries.limits.valuesPerQuery
-  },
-  columnsPerQuery: queries.capabilities.coqlColumns - 2,
-  valuesPerCondition: queries.capabilities.coqlInSize,
-  lagSeconds: 2 * queries.capabilities.coqlLagSeconds,
-  isRecordId: text => /^\d{1,20}$/.test(text),
-  createRecords: (module, records, options) => createRecords(sendCrmRequest, module, records, options),
-  updateRecords: (module, records, options) => updateRecords(sendCrmRequest, module, records, options),
-  addTags: (module, tagged, options) => addTags(sendCrmRequest, module, tagged, options),
-  replaceRows: (module, parents, options) => replaceRows(sendCrmRequest, module, parents, options),
-  readRowIds: (module, id, subform, options) => readRowIds(sendCrmRequest, module, id, subform, {...options, ...queries}),
-  findRecords: (query, options) => findRecords(sendCrmRequest, query, {...options, ...queries}),
-  findMade: (query, options) => searchMade(sendCrmRequest, query, {...options, ...queries}),
-  readRecord: async (module, id, options) => (await readRecordWithClock(sendCrmRequest, module, id, options)).record,
-  readRecordWithClock: (module, id, options) => readRecordWithClock(sendCrmRequest, module, id, options),
-  readNewest: (module, options) => readNewest(sendCrmRequest, module, options),
-  readRecords: (query, options) => readRecords(sendCrmRequest, query, options),
-  searchWord: (query, options) => searchWord(sendCrmRequest, query, options),
-  searchValue: (query, options) => searchValue(sendCrmRequest, query, options),
-  readLicence: options => readLicence(sendCrmRequest, options),
-  currentUser: options => readCurrentUser(sendCrmRequest, options),
-  countActiveUsers: options => countActiveUsers(sendCrmRequest, options),
-  findUser: (zuid, options) => findUser(sendCrmRequest, zuid, options),
-  readAccess: options => readOwnAccess(sendCrmRequest, options),
-  listUsers: options => listUsers(sendCrmRequest, options),
-  readModules: options => readModules(sendCrmRequest, options),
-  runProbes: options => runProbes(sendCrmRequest, {...options, ...queries}),
-})
 
 const describeState = (state: 'ended' | 'disconnected') =>
   state === 'ended'

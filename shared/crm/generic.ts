@@ -67,6 +67,12 @@ const readHeaders = async ({db, config}: GenericDeps, connector: string, {header
 const idsPerCall = 50
 const valuesAtOnce = 3
 
+/** The document describes no creator field, deletes, bin or timeline, and the ids of the destination may not grow. */
+const undescribed = {
+  ...{findMade: null, readNewest: null, addTags: null, deleteRecords: null, restoreRecords: null, readBin: null, readTimeline: null},
+  unmodifiedSince: 'ignored' as const,
+}
+
 const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: GenericEndpoint): Verbs => {
   const sendGeneric = openGenericRequest(deps, genericEndpoint)
   const moduleOf = (name: string) => {
@@ -102,7 +108,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
       return write('PATCH', name, named, {count: records.length, ids: records.map(({id}) => id)}, options)
     },
     findRecords: ({module, field, values}, {signal} = {}) => findAll(values, field, query => read(module, query, signal)),
-    ...{findMade: null, readNewest: null, addTags: null}, // The document names no creator field, and the ids of the destination may not grow.
+    ...undescribed,
     readRecord: async (...asked) => (await readRecordWithClock(...asked)).record,
     readRecordWithClock,
     readRecords,

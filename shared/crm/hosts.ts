@@ -20,7 +20,7 @@ const TABLE: Hosts[] = [
   {dc: 'ae', accounts: 'https://accounts.zoho.ae', apiDomain: 'https://www.zohoapis.ae'},
 ]
 
-type HostConfig = Pick<Config, 'CRM_STANDIN_URL' | 'CRM_HOSTS'>
+export type HostConfig = Pick<Config, 'CRM_STANDIN_URL' | 'CRM_HOSTS'>
 
 /**
  * Returns the hosts to which tokens and secrets may be sent. An entry of CRM_HOSTS adds or replaces a data centre. If a stand-in is configured,

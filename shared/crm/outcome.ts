@@ -6,8 +6,8 @@ import {asObject, type CrmProblem, codeOf, errorsOf} from './error.ts'
 export type CrmCallOutcome = CrmResponse | NoResponse | {problem: CrmProblem} | ThrottledRenewal
 /** The CRM throttles the renewal of the access token. The call can be repeated after `retryAfterMs`. */
 export type ThrottledRenewal = {problem: CrmProblem; retryAfterMs: number}
-/** The records of a write. `ids`: of an update, whose answers must name them in the same order. */
-export type SentRecords = {count: number; ids?: string[]}
+/** The records of a write. `ids`: of an update, whose answers must name them in the same order. `most`: the most records of the call, by default 100. */
+export type SentRecords = {count: number; ids?: string[]; most?: number}
 
 /**
  * Returns exactly one result per record, in the order sent. If the answer has another length, every record is unanswered. The status never shows
@@ -66,7 +66,7 @@ export const wholeProblem = (outcome: CrmCallOutcome, count: number): CrmProblem
 const readRecord = (item: Record<string, unknown>, answer: CrmResponse, id: string | undefined): RecordAnswer => {
   if (isSuccess(item)) {
     const made = idIn(item) ?? id
-    if (made !== undefined) return {ok: true, recordId: made}
+    if (made !== undefined) return {ok: true, recordId: made, modifiedAt: modifiedAtOf(item)}
     const crm = {...unanswered({status: answer.status, response: item}), code: 'SUCCESS', details: item.details ?? null}
     return {ok: false, sent: true, crm, duplicateOf: null}
   }
@@ -115,6 +115,11 @@ const placeIn = (item: unknown): number | null => {
 const idIn = (item: unknown) => {
   const id = asObject(asObject(item)?.details)?.id
   return typeof id === 'string' && isName(id) ? id : undefined
+}
+
+const modifiedAtOf = (item: unknown): string | null => {
+  const time = asObject(asObject(item)?.details)?.Modified_Time
+  return typeof time === 'string' && !Number.isNaN(Date.parse(time)) ? time : null
 }
 
 export const isName = (id: string) => /^[\x21-\x7e]{1,100}$/.test(id)

@@ -1,7 +1,7 @@
 import {Refusal} from '../errors.ts'
 import type {Automation, CrmRecord, NewestRecord, ReadOptions, TimedRecord, WriteAnswer, WriteOptions} from './crm.ts'
 import {asObject, CrmError} from './error.ts'
-import {readWrite, type SentRecords, waitOf, wholeProblem} from './outcome.ts'
+import {type CrmCallOutcome, listAt, readWrite, type SentRecords, waitOf, wholeProblem} from './outcome.ts'
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
 export const recordsAtOnce = 100
@@ -74,35 +74,57 @@ const bodyOf = (method: 'POST' | 'PUT', records: Record<string, unknown>[], {aut
 export const FLOW_AUTOMATIONS: Automation[] = ['workflow', 'approval', 'blueprint']
 
 /** Sends the records once. An unanswered write may have taken effect, so the caller decides whether to repeat it. */
-const write = async (
-  sendCrmRequest: SendCrmRequest,
-  method: 'POST' | 'PUT',
-  {module, records, sent, options}: Write,
-): Promise<WriteAnswer> => {
-  if (records.length > recordsAtOnce) throw new RangeError(`A call writes at most ${recordsAtOnce} records, not ${records.length}`)
-  if (records.length === 0) return {results: [], clockOffsetMs: null}
+const write = async (sendCrmRequest: SendCrmRequest, method: 'POST' | 'PUT', {module, records, sent, options}: Write) => {
+  const operation = method === 'POST' ? 'create' : 'update'
   const json = JSON.stringify(bodyOf(method, records, options))
+  const headers = method === 'PUT' && options.unmodifiedSince != null ? unmodifiedSince(options.unmodifiedSince) : {}
+  return sendWrite(sendCrmRequest, {operation, method, path: pathOf(module), json, headers, ...sendOptions(options)}, sent)
+}
+
+/** The form of the vendor's pages of update and upsert (v7): ISO 8601 with an offset. The CRM's times have whole seconds. */
+const unmodifiedSince = (ms: number) => ({'if-unmodified-since': `${new Date(ms).toISOString().slice(0, 19)}+00:00`})
+
+export const sendOptions = ({signal, mayLeave}: WriteOptions) => ({signal, mayLeave})
+
+type Request = Omit<Parameters<SendCrmRequest>[0], 'large'>
+
+/**
+ * Sends a write once and returns one result per record. If the call cannot be sent, every record gets its refusal.
+ * `arrange` brings the answer into the form of a record write.
+ */
+export const sendWrite = async (
+  sendCrmRequest: SendCrmRequest,
+  request: Request,
+  sent: SentRecords,
+  arrange = (outcome: CrmCallOutcome) => outcome,
+): Promise<WriteAnswer> => {
+  const {most = recordsAtOnce} = sent
+  if (sent.count > most) throw new RangeError(`A call writes at most ${most} records, not ${sent.count}`)
+  if (sent.count === 0) return {results: [], clockOffsetMs: null}
   try {
-    const {signal, mayLeave} = options
-    const operation = method === 'POST' ? 'create' : 'update'
-    const outcome = await sendCrmRequest({
-      operation,
-      method,
-      path: pathOf(module),
-      json,
-      large: records.length > mostOfSmall,
-      signal,
-      mayLeave,
-    })
-    const whole = wholeProblem(outcome, sent.count)
+    const outcome = await sendCrmRequest({...request, large: sent.count > mostOfSmall})
+    const arranged = arrange(outcome)
+    const whole = wholeProblem(arranged, sent.count)
     return {
-      results: readWrite(outcome, sent),
+      results: readWrite(arranged, sent),
       clockOffsetMs: 'json' in outcome ? outcome.clockOffsetMs : null,
       whole: whole && new CrmError(whole, waitOf(outcome)),
     }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const refusal = new Refusal(error.code, error.message, {...error.extra, written: false})
-    return {results: records.map(() => ({ok: false, sent: false, refusal})), clockOffsetMs: null}
+    return {results: Array.from({length: sent.count}, () => ({ok: false, sent: false, refusal})), clockOffsetMs: null}
   }
 }
+
+/** Sorts the entries of an answer by the ids of the request, if each names another one of them. No document promises an order. */
+export const sortAnswers =
+  (ids: string[], key = 'data') =>
+  (outcome: CrmCallOutcome): CrmCallOutcome => {
+    const items = 'json' in outcome ? listAt(outcome.json, key) : undefined
+    if (!items) return outcome
+    const byId = new Map(items.map(item => [asObject(asObject(item)?.details)?.id, item]))
+    const isWhole = items.length === ids.length && ids.every(id => byId.has(id))
+    const data = isWhole ? ids.map(id => byId.get(id)) : items
+    return {...(outcome as Extract<CrmCallOutcome, {json: unknown}>), json: {data}}
+  }

@@ -1,5 +1,5 @@
 import {Refusal} from '../errors.ts'
-import {isFailedFile, rangeWithoutReasons} from '../runs/results/reason-columns.ts'
+import {type FailedRowsOrigin, findOrigin, findOriginIn, isFailedFile, rangeWithoutReasons} from '../runs/results/reason-columns.ts'
 import type {Storage} from '../storage/storage.ts'
 import {openCsv} from './csv/csv-file.ts'
 import {type ExaminedFile, examine} from './examine.ts'
@@ -10,6 +10,7 @@ import {decideEncoding} from './text/decide-encoding.ts'
 import {isWide} from './text/encoding.ts'
 import {findCandidates} from './text/encoding-candidates.ts'
 import {type CsvSniffed, checked, type NamedEncodings, resolveReader, sampleBytes} from './text/sniff.ts'
+import {decodeSample} from './text/text.ts'
 import type {Sheet} from './xlsx/workbook.ts'
 import {openXlsx, type WorkbookLimits} from './xlsx/xlsx-file.ts'
 
@@ -28,7 +29,8 @@ export type NewFile = {key: string; format: FileFormat; reader?: ReaderOptions; 
 export type XlsxSniffed = {sheet: string; how: 'stated' | 'only' | 'first visible' | 'first with rows'; passed?: string; sheets: Sheet[]}
 export type SniffedFile = CsvSniffed | XlsxSniffed
 
-export type FileFindings = ExaminedFile & {reader: Reader; sniffed: SniffedFile}
+/** `corrects`: the run whose failed rows the file has, if it is a failed.csv. */
+export type FileFindings = ExaminedFile & {reader: Reader; sniffed: SniffedFile; corrects?: FailedRowsOrigin | undefined}
 
 type NewFileDeps = {storage: Storage; limits: WorkbookLimits}
 
@@ -61,8 +63,10 @@ const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: option
   const {sheet, sheets, passed, guards} = file
   if (guards.found && stated.apostrophes === undefined)
     return readWorkbook({storage, limits}, {key, format: 'xlsx', reader: {...stated, apostrophes: 'remove'}})
-  if (isFailedFile(file.columns) && range === null && headerRow)
-    return readWorkbook({storage, limits}, {key, format: 'xlsx', reader: {...stated, range: rangeWithoutReasons}})
+  if (isFailedFile(file.columns) && range === null && headerRow) {
+    const found = await readWorkbook({storage, limits}, {key, format: 'xlsx', reader: {...stated, range: rangeWithoutReasons}})
+    return {...found, corrects: findOrigin(file.columns[0])}
+  }
   const how = stated.sheet !== undefined ? 'stated' : sheets.length === 1 ? 'only' : passed === null ? 'first visible' : 'first with rows'
   const reader = checked({...stated, format: 'xlsx', sheet: sheet.name})
   return {reader, sniffed: {sheet: sheet.name, how, ...(passed !== null && {passed}), sheets}, ...examined}
@@ -81,7 +85,9 @@ const readText = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings>
     }
   }
   const begun = {reader, sniffed, ...(await readCsv(surveyed(), reader))}
-  return settleEncoding(deps, {sample, begun, survey: survey.end()}, file)
+  const settled = await settleEncoding(deps, {sample, begun, survey: survey.end()}, file)
+  if (settled.reader.reasons !== 'remove') return settled
+  return {...settled, corrects: findOriginIn(decodeSample(sample, settled.reader.encoding), settled.reader.skipRows)}
 }
 
 const readCsv = async (bytes: AsyncIterable<Uint8Array>, reader: CsvReader): Promise<ExaminedFile> => {
@@ -97,7 +103,7 @@ const settleEncoding = async (
   {storage}: NewFileDeps,
   {sample, begun, survey}: StartedReading,
   {key, reader: stated}: NewFile,
-): Promise<FileFindings> => {
+): Promise<CsvFindings> => {
   const decided = {...begun, sniffed: {...begun.sniffed, ...decideEncoding(begun.sniffed, survey)}}
   const isQuestion = decided.sniffed.how === 'fallback'
   if (!isQuestion && (!begun.text?.bad || isWide(begun.reader.encoding))) return decided

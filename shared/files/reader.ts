@@ -14,7 +14,7 @@ const apostrophes = z
 const reasons = z
   .enum(['remove', 'keep'])
   .describe(
-    '`remove` leaves out the columns `lading: row` and `lading: error` that failed.csv begins with. Default: left out if the file begins with them',
+    '`remove` leaves out the columns `lading: row` and `lading: error` that failed.csv begins with. Default: left out if the file begins with them. A file whose run can be retried is `FAILED_FILE`; with `keep` it is an ordinary file',
   )
 
 const csv = {

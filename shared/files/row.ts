@@ -15,6 +15,8 @@ export type FileRow = {
   faults?: Record<number, string>
   /** The cells before cleaning. Absent if no cleaning step was applied. */
   read?: string[]
+  /** The values that a person set, by index of the cell. */
+  edited?: Record<number, string>
   /** Why a cleaning step excluded the row. The row keeps its number but is not processed further and not written. */
   struck?: string
 }

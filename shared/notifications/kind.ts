@@ -3,6 +3,7 @@ import {z} from 'zod'
 /** The kinds of events that a user can subscribe to. `webhook.test` is not one of them, because it goes only to the tested endpoint. */
 export const KINDS = [
   'run.ended',
+  'run.undone',
   'schedule.stopped',
   'schedule.skipped',
   'schedule.failed',

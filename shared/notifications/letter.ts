@@ -20,6 +20,8 @@ export const writeLetter = ({orgName, body, publicUrl}: LetterInput): {subject: 
 
 const sentenceOf = ({type, data}: Body): string => {
   if (type === 'run.ended') return `${data.dryRun ? 'A dry run' : 'An import'} ${endOf(data)}: ${inWords(totalsOf(data))}`
+  if (type === 'run.undone')
+    return `The undo of a run ${data.stop ? (stops[String(data.stop)] ?? 'was stopped') : 'has ended'}: ${inWords((data.undo ?? {}) as Record<string, number>)}`
   if (type === 'usage.rows') return `${data.percent} % of the rows of this period are used`
   if (type === 'usage.credits') return `${data.percent} % of the AI credits included in this period are used`
   return SENTENCES[type] ?? `Notification: ${type}`

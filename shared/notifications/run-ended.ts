@@ -3,8 +3,13 @@ import type {Run} from '../../sql/runs.ts'
 import {announce} from './announce.ts'
 
 /**
- * Announces the end of a run of any engine, in the transaction that ends it. The rest of the notice is read when it is sent: an ended run no longer
+ * Announces the end of a run of any engine, in the transaction that ends it: `run.undone` for an undo that writes. The rest of the notice is read when it is sent: an ended run no longer
  * changes, and the end must not wait.
  */
-export const announceEnd = (tx: Tx, {org, id, dryRun}: Pick<Run, 'org' | 'id' | 'dryRun'>): Promise<string> =>
-  announce(tx, {org, kind: 'run.ended', schedule: null, about: {run: id, dryRun}})
+export const announceEnd = (
+  tx: Tx,
+  {org, id, dryRun, undoOf}: Pick<Run, 'org' | 'id' | 'dryRun'> & Partial<Pick<Run, 'undoOf'>>,
+): Promise<string> => {
+  const isUndo = undoOf != null && !dryRun
+  return announce(tx, {org, kind: isUndo ? 'run.undone' : 'run.ended', schedule: null, about: {run: id, dryRun, ...(isUndo && {undoOf})}})
+}

@@ -1,6 +1,7 @@
 import {
   countAt,
   filteredAt,
+  isDeletedAt,
   isKeptEditsAt,
   isKeptRowsAt,
   isUnchangedAt,
@@ -30,6 +31,8 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     engine: run.engine,
     dryRun: run.dryRun,
     retryOf: run.retryOf,
+    undoOf: run.undoOf,
+    undo: run.undoOf === null ? null : undoOf(run),
     rows: snapshot?.rows ?? null,
     declaredRows: run.declaredRows,
     rowsPerRun: run.rowsLimit,
@@ -68,6 +71,13 @@ const TWICE = outcomeNo('made_after_no_answer')
 /** Counts the rows whose record may exist twice: one create was never answered, and a later create was. */
 const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE ? count : 0), 0)
 
+/** Returns what an undo did, in rows. A row is restored if it was written and its record not deleted. */
+const undoOf = (run: Run) => {
+  const deleted = sumOf(run, isDeletedAt)
+  const written = sumOf(run, place => [outcomeNo('updated'), outcomeNo('planned')].includes(outcomeNoAt(place)))
+  return {restored: written - deleted, deleted, changedSince: sumOf(run, isKeptRowsAt)}
+}
+
 /** Number of records that one CRM credit updates. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
 const recordsPerCredit = 10
 
@@ -88,6 +98,7 @@ const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, r
 }
 
 /** Whether the position counts rows that another position counts too, or values. */
-const isCountedElsewhere = (at: number) => outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) || isKeptRowsAt(at)
+const isCountedElsewhere = (at: number) =>
+  outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) || isKeptRowsAt(at) || isDeletedAt(at)
 
 const rounded = (value: number | null) => (value === null ? null : Math.round(value * 10) / 10)

@@ -5,6 +5,7 @@ import {extendLineage, type Lineage} from '../mapping/flows/lineage.ts'
 import type {Snapshot} from '../mapping/flows/snapshot.ts'
 import {assertKept} from './kept.ts'
 import {readRun} from './names.ts'
+import {assertNotUndone} from './undo/undo-status.ts'
 
 type RetriedRun = {no: number; chain: number; lineage: Lineage}
 
@@ -18,6 +19,8 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
   if (run.dryRun) throw new Refusal('DRY_RUN', 'A dry run writes nothing, so it cannot be retried. Start a run instead')
   if (run.engine === 'outside')
     throw new Refusal('NO_FILE', 'Your own engine read the rows of this run, so only that engine can retry them')
+  if (run.undoOf !== null) throw new Refusal('RUN_UNDONE', 'An undo cannot be retried. Undo the run again instead', {run: run.id})
+  await assertNotUndone(tx, run.no)
   await assertRetriable(tx, run)
   assertKept(run)
   const {snapshot, unread} = await readRun(tx, run)

@@ -219,6 +219,8 @@ const isLinkEmpty = ({flow, phase, outcome, recordId, code, target}: FinalEntry,
 
 const isLinkCode = (code: string | null) => code !== null && /^(LOOKUP|PARENT)_/.test(code)
 
-/** Whether the row has a `would_ask` entry, which replaces its write entry. */
+/** Whether the row has a `would_ask` entry, which replaces its skipped write entry. */
 const hasQuestion = (final: FinalEntry, row: FinalEntry[]) =>
-  PHASES[final.phase] === 'write' && row.some(({flow, outcome}) => flow === final.flow && OUTCOMES[outcome] === 'would_ask')
+  PHASES[final.phase] === 'write' &&
+  OUTCOMES[final.outcome] === 'skipped' &&
+  row.some(({flow, outcome}) => flow === final.flow && OUTCOMES[outcome] === 'would_ask')

@@ -24,10 +24,15 @@ export const packLines = async (items: readonly object[]) => {
 }
 
 /**
- * Returns the lines of a stored segment after comparing them with the recorded size and hash. If the read fails, throws the original error.
+ * Returns the lines of a stored segment after comparing them with the recorded size and hash. `unseal`: decrypts the object. If the read
+ * fails, throws the original error.
  */
-export const unpackLines = async (storage: Storage, {key, bytes, sha256}: Pick<Segment, 'key' | 'bytes' | 'sha256'>): Promise<Buffer> => {
-  const lines = await unpack(await buffer(await storage.read(key)), {maxOutputLength: mostBytes})
+export const unpackLines = async (
+  storage: Storage,
+  {key, bytes, sha256}: Pick<Segment, 'key' | 'bytes' | 'sha256'>,
+  unseal = (stored: Buffer) => stored,
+): Promise<Buffer> => {
+  const lines = await unpack(unseal(await buffer(await storage.read(key))), {maxOutputLength: mostBytes})
   if (lines.length !== bytes || digest(lines) !== sha256)
     throw new Error(`The stored object ${key} does not match its recorded size and hash`)
   return lines

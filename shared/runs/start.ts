@@ -31,6 +31,7 @@ import {admitModules, listWrittenModules} from './admit-modules.ts'
 import {authorise} from './authorise.ts'
 import {freeImport} from './external/run.ts'
 import {findRetried} from './retry.ts'
+import {findUndoDays} from './undo/window.ts'
 
 export const StartBody = z
   .strictObject({
@@ -77,7 +78,7 @@ export const startRun = async (
   const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
 
   const snapshotNo = await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
-  await queueRun(tx, {no: run.no, connector, importNo, snapshotNo, dryRun, retry})
+  await queueRun(tx, {no: run.no, connector, importNo, snapshotNo, dryRun, retry, undoDays: dryRun ? null : await findUndoDays(tx, org)})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})
   const job = await enqueue(queue, runImport, {org, run: id}, {tx})

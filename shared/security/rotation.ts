@@ -4,6 +4,7 @@ import {resealGrants} from '../crm/reseal.ts'
 import {resealMarkKeys} from '../mapping/edit-marks/reseal.ts'
 import {resealWebhooks} from '../notifications/reseal.ts'
 import {resealIdempotencyKeys} from '../runs/reseal-idempotency.ts'
+import {resealImageKeys} from '../runs/undo/image-key.ts'
 import {resealSchedules} from '../schedules/reseal.ts'
 import {openLog} from '../telemetry/log.ts'
 
@@ -12,7 +13,7 @@ const config = readConfig()
 const db = await openDatabase(databaseUrlOf(config), {connections: 2})
 const tools = {db, ring: config.SECRETS_KEYS, log: openLog('secrets', config.LOG_LEVEL)}
 let [resealed, remaining] = [0, 0]
-for (const reseal of [resealGrants, resealWebhooks, resealSchedules, resealMarkKeys, resealIdempotencyKeys]) {
+for (const reseal of [resealGrants, resealWebhooks, resealSchedules, resealMarkKeys, resealIdempotencyKeys, resealImageKeys]) {
   const done = await reseal(tools)
   resealed += done.resealed
   remaining += done.remaining

@@ -205,7 +205,7 @@ test('auto-map works in a deployment without a model', async t => {
   const list = columns.map((name, at) => ({name, samples: rows.map(row => row[at]!)}))
   const answer = await autoMap(
     {...house.tools, model},
-    {...unplaced(home), modules: ['People'], columns: list, signal: new AbortController().signal},
+    {...unplaced(home), modules: ['People'], useModel: true, columns: list, signal: new AbortController().signal},
   )
   t.deepEqual([answer.model, fieldsOf(answer)], ['not_configured', {Surname: 'Last_Name', 'E-Mail': 'Email', Qzx: null, Wvu: null}])
 })

@@ -21,7 +21,11 @@ test.afterEach.always(() => here.crm.faults.clear())
 
 test.serial('a failed.csv saved as a workbook is imported again without its added apostrophes and columns', async t => {
   here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: [0, 1], code: 'INVALID_DATA'}})
-  const {path, run} = await runImport(org, {
+  const {
+    path,
+    source: own,
+    run,
+  } = await runImport(org, {
     csv: 'name,number,=city\n=A,Fx-1,x\n@B,Fx-2,-y\n',
     flow: {...accounts, fields: accounts.fields.slice(0, 2)},
   })
@@ -29,12 +33,16 @@ test.serial('a failed.csv saved as a workbook is imported again without its adde
   t.deepEqual(
     failed.map(cells => cells.toSpliced(1, 1)),
     [
-      ['lading: row', 'name', 'number', "'=city"],
+      [`lading: row of ${run.id} ${own.id}`, 'name', 'number', "'=city"],
       ['1', "'=A", 'Fx-1', 'x'],
       ['2', "'@B", 'Fx-2', "'-y"],
     ],
   )
   t.regex(failed[1]![1]!, /\(INVALID_DATA\)$/)
+  const corrected = await writeWorkbook({sheets: [{name: 'failed', rows: failed.with(1, failed[1]!.with(2, "'=Z"))}]})
+  t.is((await ok(org.call('POST', `${path}/sources?name=failed.xlsx`, corrected), 409)).code, 'FAILED_FILE')
+  t.like(await ok(org.call('POST', `${path}/runs/${run.id}/corrections`, corrected), 200), {rows: 1, cells: 1, matchedBy: 'row'})
+  failed[0]![0] = 'lading: row'
   const send = async (query: string, shared: boolean) => {
     const sheets = [
       {name: 'failed', rows: failed},

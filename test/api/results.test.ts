@@ -125,7 +125,7 @@ test.serial('rows not reached by the run are listed without a result', async t =
 
 test.serial('a retry shows rows written by an earlier run; rows outside its selection have no result', async t => {
   here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: [1, 2], code: 'INVALID_DATA'}})
-  const {path, run: first} = await runImport(org, {csv: accountRows(4, 'Rt-'), flow: accounts})
+  const {path, source, run: first} = await runImport(org, {csv: accountRows(4, 'Rt-'), flow: accounts})
   const before = cellsOf(await get(`${path}/results.csv?run=${first.id}`)).slice(1)
   const {run} = await ok(org.call('POST', `${path}/runs`, {retryOf: first.id, rows: {from: 1, to: 3}}), 202)
   await untilEnded(org.call, `${path}/runs/${run.id}`)
@@ -140,19 +140,22 @@ test.serial('a retry shows rows written by an earlier run; rows outside its sele
     ['Written before', 'Written', 'Written', ''],
   )
   t.deepEqual([lines[0]![4], lines[3]!.slice(3)], [before[0]![4], ['', '', '']])
-  t.is((await get(`${path}/failed.csv?run=${run.id}`)).text.trim(), 'lading: row,lading: error,name,number,city')
+  t.is((await get(`${path}/failed.csv?run=${run.id}`)).text.trim(), headerOf(run, source))
 })
 
-test.serial('failed.csv can be imported again unchanged', async t => {
+/** The header of failed.csv, which names the run and its file. */
+const headerOf = (run: {id: string}, source: {id: string}) => `lading: row of ${run.id} ${source.id},lading: error,name,number,city`
+
+test.serial('failed.csv of a run that is unknown here can be imported unchanged', async t => {
   here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: [1, 3], code: 'INVALID_DATA'}})
   const csv = 'name\tnumber\tcity\nA\tFa-1\tx\n"B; ""b"""\tFa-2\t=y\nC\tFa-3\n\tFa-4\tü, "z"\nE\tFa-5\tw\n'
-  const {path, run} = await runImport(org, {csv, flow: accounts})
+  const {path, source, run} = await runImport(org, {csv, flow: accounts})
   const failed = await get(`${path}/failed.csv?run=${run.id}`)
   t.is(failed.headers.get('cache-control'), 'private, no-store')
   t.is(failed.headers.get('content-disposition'), `attachment; filename="failed-${run.id}.csv"`)
   t.is(failed.headers.get('content-length'), String(Buffer.byteLength(failed.text) + 3), 'the mark, which reading takes off')
   const whole: string[][] = parse(failed.text, {bom: true, delimiter: '\t', relax_column_count: true})
-  t.deepEqual(whole[0]!.slice(0, 2), ['lading: row', 'lading: error'], 'in the delimiter of the file')
+  t.deepEqual(whole[0]!.slice(0, 2), [`lading: row of ${run.id} ${source.id}`, 'lading: error'], 'in the delimiter of the file')
   t.true(whole.slice(1).every(([row, error]) => Number(row) >= 1 && error !== ''))
   const lines = whole.map(cells => cells.slice(2))
   t.deepEqual(lines[0], ['name', 'number', 'city'])
@@ -164,7 +167,7 @@ test.serial('failed.csv can be imported again unchanged', async t => {
     failures,
   )
   t.true(failures.includes('Fa-2') && failures.includes('Fa-3'))
-  const again = await runImport(org, {csv: failed.text, flow: accounts})
+  const again = await runImport(org, {csv: failed.text.replace(run.id, 'run_unknown'), flow: accounts})
   t.like(again.source, {reader: {encoding: 'utf-8', apostrophes: 'remove', reasons: 'remove'}, fileColumns: ['name', 'number', 'city']})
   const read = await ok(org.call('GET', `${again.path}/sources/${again.source.id}/rows`), 200)
   t.true(JSON.stringify(read.rows).includes('"=y"') && !JSON.stringify(read.rows).includes("'=y"))
@@ -177,9 +180,9 @@ test.serial('failed.csv has no unanswered rows', async t => {
   here.crm.setSwitches({coqlRefusedColumns: ['Created_Time']})
   here.crm.faults.add({match: creates, times: 100, action: 'dropAfter'})
   const flow = {...unmatched, fields: accounts.fields.filter(({field}) => field !== 'Account_Number')}
-  const {path, run} = await runImport(org, {csv: accountRows(3, 'Un-'), flow})
+  const {path, source, run} = await runImport(org, {csv: accountRows(3, 'Un-'), flow})
   t.is(run.counts.Accounts.unanswered, 3)
-  t.is((await get(`${path}/failed.csv?run=${run.id}`)).text, 'lading: row,lading: error,name,number,city\r\n')
+  t.is((await get(`${path}/failed.csv?run=${run.id}`)).text, `${headerOf(run, source)}\r\n`)
   const results = cellsOf(await get(`${path}/results.csv?run=${run.id}`)).slice(1)
   t.true(results.every(cells => cells[3] === 'No answer'))
 })

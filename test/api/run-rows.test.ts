@@ -31,6 +31,26 @@ const readAll = async (path: string, query: string, name: 'rows' | 'groups') => 
   }
   return found
 }
+test.serial('rows come with the cells of the file, the columns that name them, and the page of their record', async t => {
+  const csv = 'name,number,city,employees\n Alpha ,Ce-1,Kiel,5\nBeta,Ce-2,Bonn,many\n'
+  const {path, source, run} = await runImport(org, {csv, flow})
+  const rows = `${path}/runs/${run.id}/rows`
+  const {rows: cells, ...about} = await read(`${rows}/cells`, `?rows=2,1`)
+  t.deepEqual(cells, [
+    {rowNumber: 1, cells: [' Alpha ', 'Ce-1', 'Kiel', '5']},
+    {rowNumber: 2, cells: ['Beta', 'Ce-2', 'Bonn', 'many']},
+  ])
+  t.like(about, {source: source.id, keys: ['number', 'name']})
+  t.deepEqual(about.fields.at(-1), {flowId: 'f', field: 'Employees', column: 'employees'})
+  const [written, failed] = (await read(rows)).rows
+  t.like(failed.entries[0], {outcome: 'failed', field: 'Employees', recordUrl: null})
+  const {recordId, recordUrl} = written.entries[0]
+  t.true(recordUrl.endsWith(`/crm/EntityInfo.do?module=Accounts&id=${recordId}`))
+  const log = await read(`${rows}/log`, '?row=1')
+  t.is(log.row.entries[0].recordUrl, recordUrl)
+  t.is((await ok(org.call('GET', `${rows}/cells?rows=0`), 400)).code, 'INVALID')
+})
+
 const numbers = (rows: {rowNumber: number}[]) => rows.map(({rowNumber}) => rowNumber)
 
 /** Returns the responses of all row queries of a run, to compare the database with the archive. */

@@ -11,9 +11,9 @@ test('a file dropped anywhere on the list of imports becomes an import of its na
   const visitor = await here.open()
   const {page} = visitor
   await enter(visitor, session)
-  await page.getByText('Drop a file anywhere on this page').waitFor()
+  await page.getByText('Drop a spreadsheet anywhere on this page').waitFor()
   await person.dropFile(page, page.locator('header.top'), 'Leads Lisbon fair.csv', 'Last Name,Email\nBrandt,jule@nordlicht.example\n')
-  await person.onPage(page, 'Files')
+  await person.onPage(page, 'Match')
   await page.getByRole('link', {name: 'Leads Lisbon fair', exact: true}).waitFor()
   await person.sourceCard(page, 'Leads Lisbon fair.csv').getByText('1 row, 2 columns').waitFor()
   assert.deepEqual(visitor.complaints, [])
@@ -33,7 +33,21 @@ test('a file dropped beside the drop zone does not leave the page', async () => 
       ...{type, x: width - 5, y: height - 5},
       data: {items: [{mimeType: 'text/plain', data: 'x'}], files: [], dragOperationsMask: 1},
     })
-  await page.getByRole('heading', {level: 1, name: 'Files'}).waitFor()
+  await page.getByRole('heading', {level: 1, name: 'Match'}).waitFor()
   assert.equal(page.url(), address)
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a refused file can be replaced by another one', async () => {
+  const {session} = await openOrg(here.world)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await person.makeImport(page, 'Replaced')
+  await person.chooseIn(page, page.getByRole('button', {name: 'Choose files'}), person.csvFile('empty.csv', ''))
+  const refused = page.getByRole('region', {name: 'Uploading empty.csv'})
+  await person.chooseIn(page, refused.getByRole('button', {name: 'Choose another file'}), person.csvFile('good.csv', 'Last Name\nBrandt\n'))
+  await person.sourceCard(page, 'good.csv').waitFor()
+  await refused.waitFor({state: 'detached'})
   assert.deepEqual(visitor.complaints, [])
 })

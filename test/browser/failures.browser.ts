@@ -34,6 +34,7 @@ test('failed rows are shown with their reasons, corrected in the file and the ma
   await person.runEnded(page, /^Imported, 5 need attention$/)
   await person.assertAccount(page, '3 created + 32 already written + 4 failed + 1 refused = 40 rows')
   await mendFile(page, await person.download(page, /^Download failed\.csv/))
+  await person.assertAccount(page, '5 created + 35 already written = 40 rows')
   assertEachOnce()
   assert.deepEqual(visitor.complaints, [])
 })
@@ -41,20 +42,14 @@ test('failed rows are shown with their reasons, corrected in the file and the ma
 const mapCompanies = async (page: Page) => {
   await person.makeImport(page, 'Customers of spring')
   await person.chooseFile(page, person.csvFile('customers.csv', csvOf([heads, ...rows])))
-  await person.goOn(page, 'Columns')
-  await person.goOn(page, 'Mapping')
-  await person.proposeInto(page, 'Accounts')
+  await person.matchInto(page, 'Accounts')
   await takeColumns(page)
-  await person.saveMapping(page)
-  await person.goOn(page, 'Check')
-  await person.checkRows(page)
-  await page.getByText(/errors in 40 rows/).waitFor()
-  await page
-    .getByRole('region', {name: /errors: rows will fail/})
-    .getByText('Match the words to options')
-    .waitFor()
+  await person.review(page)
+  await page.getByRole('heading', {name: /32 ready · 8 need attention/}).waitFor()
+  await page.getByRole('button', {name: 'Fix all 3: Agriculture'}).waitFor()
+  await page.getByText(/errors: rows will fail/).click()
+  await page.getByText('Match the words to options').waitFor()
   await picture(page, 'check')
-  await person.stepTo(page, 'Run')
 }
 
 /** Maps each column explicitly, regardless of the proposals. */
@@ -66,9 +61,10 @@ const takeColumns = async (page: Page) => {
     Employees: 'Employees',
     City: 'Billing_City',
   }
-  for (const [column, field] of Object.entries(fields)) await page.getByLabel(`Field for ${column}`).selectOption(field)
-  await page.getByRole('heading', {name: 'All columns are mapped or skipped'}).waitFor()
-  await page.getByRole('checkbox', {name: /^Account Number/}).check()
+  for (const [column, field] of Object.entries(fields)) await person.mapColumn(page, column, field)
+  await page.getByRole('heading', {name: '5 of 5 columns matched'}).waitFor()
+  await person.chooseExisting(page, 'Update existing, add new')
+  await page.getByLabel('Matched by').selectOption('Account_Number')
 }
 
 const readWhy = async (page: Page) => {
@@ -82,43 +78,45 @@ const readWhy = async (page: Page) => {
       reasons.some(reason => words.test(reason)),
       `${words}: ${reasons}`,
     )
-  await page.getByRole('link', {name: 'View rows'}).click()
+  await page.getByRole('link', {name: 'Fix 8 rows'}).click()
   await person.onPage(page, 'Results')
   await page.getByLabel('Outcome').selectOption({label: 'Failed (7)'})
   await page.getByText('7 rows shown').waitFor()
   await picture(page, 'results')
 }
 
-/** Maps the unknown industry to a known one. */
+/** Replaces the unknown industry in all rows, in the review. */
 const mendMapping = async (page: Page) => {
-  await person.stepTo(page, 'Mapping')
-  const industry = await person.openField(page, 'Industry')
-  await industry.getByLabel('Values that are not options').selectOption('map')
-  await industry.getByLabel('Agriculture').selectOption('Food')
-  await person.saveMapping(page)
+  await person.stepTo(page, 'Review')
+  const values = page.getByRole('region', {name: 'Values of Industry'})
+  await values.getByLabel('Option for Agriculture').selectOption('Food')
+  await values.getByRole('button', {name: /^Fix all/}).click()
+  await values.waitFor({state: 'detached'})
   await person.stepTo(page, 'Run')
 }
 
-/** Corrects the failed rows in the downloaded file and imports them separately. */
+/** Corrects one failed row on the page and the others in the downloaded file, uploads it to the run, and retries the run. */
 const mendFile = async (page: Page, failed: person.Row[]) => {
-  const mended = failed.map(row => [
-    row['Company name']!.slice(0, 60) || 'Ponte Logistica Genoa',
-    row['Account number']!,
-    row.Industry!,
-    row.Employees!.replace(/\D+/, '') || '12',
-    row.City!,
+  assert.equal(failed.length, 5)
+  await page.getByRole('link', {name: 'Fix 5 rows'}).click()
+  await person.onPage(page, 'Results')
+  await page.getByLabel('Outcome').selectOption({label: 'Refused (1)'})
+  await page.getByText('1 row shown').waitFor()
+  await page.locator('.row-toggle').first().click()
+  await page.getByLabel('Company name', {exact: true}).fill('Ponte Logistica Genoa')
+  await page.getByRole('button', {name: 'Save 1 cell'}).click()
+  await page.getByText(/^Row 26 corrected/).waitFor()
+  const [heading, ...lines] = failed.map(row => Object.values(row)).toSpliced(0, 0, Object.keys(failed[0]!))
+  const mended = lines.map(([row, error, name, number, trade, staff, city]) => [
+    ...[row!, error!, name!.slice(0, 60), number!, trade!],
+    ...[staff!.replace(/\D+/, '') || '12', city!],
   ])
-  assert.equal(mended.length, 5)
-  await person.makeImport(page, 'Customers of spring, the rest')
-  await person.chooseFile(page, person.csvFile('rest.csv', csvOf([heads, ...mended])))
-  await person.stepTo(page, 'Mapping')
-  await person.proposeInto(page, 'Accounts')
-  await takeColumns(page)
-  await person.saveMapping(page)
-  await person.stepTo(page, 'Run')
-  await person.writeRows(page)
+  const file = person.csvFile('failed.csv', csvOf([heading!, ...mended]))
+  await page.getByLabel('Corrected file').setInputFiles(file)
+  await page.getByText('4 rows corrected').waitFor()
+  await picture(page, 'fix')
+  await person.retryRows(page)
   await person.runEnded(page, /^Imported$/)
-  await person.assertAccount(page, '5 created = 5 rows')
 }
 
 const assertEachOnce = () => {
@@ -149,12 +147,9 @@ test('a row that matches several records is asked about, and a retry writes to t
       'Last Name,Email,Phone\nBrandt,jule.brandt@nordlicht.example,+49 40 555 010\nMercier,chloe@atelier.example,+33 4 555 011\n',
     ),
   )
-  await person.stepTo(page, 'Mapping')
-  await person.proposeInto(page, 'Leads')
-  await person.acceptSure(page)
-  await page.getByRole('checkbox', {name: 'Email', exact: true}).check()
-  await person.saveMapping(page)
-  await person.stepTo(page, 'Run')
+  await person.matchInto(page, 'Leads')
+  await person.chooseExisting(page, 'Update existing, add new')
+  await person.review(page)
   await person.writeRows(page)
   await page.getByRole('link', {name: 'Answer questions'}).click()
   await person.onPage(page, 'Questions')

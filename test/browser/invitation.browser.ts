@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import {ok, openOrg} from '../support/importing.ts'
-import {enter, signIn, stage} from './stage.ts'
+import {enter, picture, signIn, stage} from './stage.ts'
 
 const here = stage('browser invitation')
 
-test('an invited person who has an org of their own sees the invitation, accepts it and works in the inviting org', async () => {
+test('an invited person who has an org of their own sees the invitation, accepts it, works in the inviting org, and switches back', async () => {
   const inviting = await openOrg(here.world)
   const admin = await here.open()
   await enter(admin, inviting.session)
@@ -31,5 +31,14 @@ test('an invited person who has an org of their own sees the invitation, accepts
   assert.equal(await page.getByText('You are invited').count(), 0)
   const {members} = await ok(inviting.call('GET', `/orgs/${inviting.org}/members`), 200)
   assert.equal(members.find(({email}: {email: string}) => email === 'zoe@other.example')?.role, 'builder')
+
+  await page.locator('details.account summary').click()
+  const orgs = page.getByLabel('Organisation')
+  await orgs.waitFor()
+  await picture(page, 'org-switcher')
+  const own = (await orgs.locator('option:not(:checked)').innerText()).replace(/ \(owner\)$/, '')
+  await orgs.selectOption({label: `${own} (owner)`})
+  await page.locator('details.account .menu strong').getByText(own, {exact: true}).waitFor({state: 'attached'})
+  assert.notEqual(own, org.name)
   assert.deepEqual([...admin.complaints, ...invited.complaints], [])
 })

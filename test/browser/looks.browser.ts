@@ -65,14 +65,11 @@ const here = stage('browser looks', async world => {
 const pages = (): [address: string, awaited: string][] => [
   ['/imports', 'table'],
   ['/imports/new', 'form'],
-  [`/imports/${made.open}/files`, '.source'],
-  [`/imports/${made.open}/columns`, '.question'],
-  [`/imports/${made.open}/mapping`, 'form.add-flow'],
-  [`/imports/${made.done}/mapping?field=Billing_City`, '.results li'],
-  [`/imports/${made.done}/check`, '.found'],
-  [`/imports/${made.done}/try`, '.plan-changes'],
+  [`/imports/${made.open}/match`, '.match-column'],
+  [`/imports/${made.done}/match?field=Billing_City`, '.results li'],
+  [`/imports/${made.done}/review`, '.plan-changes'],
+  [`/imports/${made.done}/review?tab=errors`, '.cell-button'],
   [`/imports/${made.done}/run`, '.run-reasons'],
-  [`/imports/${made.done}/run?new=yes`, '.start-form'],
   [`/imports/${made.done}/results`, '.rows-table'],
   [`/imports/${made.done}/questions`, '.run-question'],
   [`/imports/${made.done}/runs`, 'table'],
@@ -124,19 +121,20 @@ const assertUsable = async ({page}: Visitor, where: string) => {
 
 const proposals = async (visitor: Visitor, look: string) => {
   const {page} = visitor
-  await page.goto(`${here.world.url}/#/imports/${made.open}/mapping`)
-  await page.getByLabel('Module', {exact: true}).selectOption('Contacts')
-  await page.getByRole('button', {name: 'Add flow'}).click()
-  await page.getByRole('button', {name: /^Accept \d/}).waitFor()
-  await assertUsable(visitor, `proposals, ${look}`)
+  await page.goto(`${here.world.url}/#/imports/${made.open}/match`)
+  await page.getByRole('button', {name: 'Suggest again'}).waitFor()
+  await page.getByRole('group', {name: 'How to read Birthday'}).waitFor()
+  await page.getByText('Advanced', {exact: true}).click()
+  await settled(page)
+  await assertUsable(visitor, `suggestions, ${look}`)
 }
 
 const dialog = async (visitor: Visitor, look: string) => {
   const {page} = visitor
-  await page.goto(`${here.world.url}/#/imports/${made.done}/run?new=yes`)
-  await page.getByRole('button', {name: /^Import (up to )?\d+ rows$/}).click()
+  await page.goto(`${here.world.url}/#/imports/${made.done}/match`)
+  await page.getByRole('button', {name: 'Save as template'}).click()
   await page.getByRole('dialog').waitFor()
-  await assertUsable(visitor, `the question before a run, ${look}`)
+  await assertUsable(visitor, `a dialog, ${look}`)
   await page.keyboard.press('Escape')
 }
 

@@ -19,37 +19,46 @@ test('a reload keeps the draft of a mapping, and returns to the same page everyw
   const {visitor, page} = await openedBy()
   await person.makeImport(page, 'Contacts of the Lisbon fair')
   await person.chooseFile(page, person.csvFile('fair.csv', fairFile(peopleOf(40))))
-  await person.stepTo(page, 'Mapping')
-  await person.proposeInto(page, 'Contacts')
-  await page.getByRole('button', {name: 'Skip Birthday'}).click()
-  await person.acceptSure(page)
-  const title = await person.openField(page, 'Title')
+  await person.matchInto(page, 'Contacts')
+  await person.mapColumn(page, 'Birthday', '')
+  await person.chooseExisting(page, 'Always add')
+  const title = await person.openOptions(page, 'Title')
   await title.getByLabel('Source', {exact: true}).selectOption('expression')
   await title.getByLabel('Expression', {exact: true}).fill("row['Position'].toUpperCase()")
   await title.getByText('HEAD OF PURCHASING').waitFor()
   const before = await drafted(page)
   await page.reload()
-  await page.getByText('1 column skipped').waitFor()
+  await page.getByText(/of 9 columns matched/).waitFor()
   assert.deepEqual(await drafted(page), before)
-  const again = await person.openField(page, 'Title')
+  const again = await person.openOptions(page, 'Title')
   assert.equal(await again.getByLabel('Expression', {exact: true}).inputValue(), "row['Position'].toUpperCase()")
-  await person.saveMapping(page)
-  await page.reload()
+  await person.review(page)
+  await person.stepTo(page, 'Match')
   await page.locator('.save-bar').getByText('Saved', {exact: true}).waitFor()
-  for (const step of ['Files', 'Columns', 'Check', 'Dry run', 'Run', 'Results']) {
+  for (const step of ['Match', 'Review', 'Run', 'Results']) {
     await person.stepTo(page, step)
     const address = page.url()
     await page.reload()
     await person.onPage(page, step)
     assert.equal(page.url(), address)
   }
+  for (const [old, step] of [
+    ['files', 'Match'],
+    ['columns', 'Match'],
+    ['mapping', 'Match'],
+    ['check', 'Review'],
+    ['try', 'Review'],
+  ] as const) {
+    await page.goto(page.url().replace(/[a-z]+$/, old))
+    await person.onPage(page, step)
+  }
   assert.deepEqual(visitor.complaints, [])
 })
 
 const drafted = async (page: Page) => {
   await settled(page)
-  const mapped = await page.locator('.mapping > summary').allInnerTexts()
-  assert.ok(mapped.length >= 5, mapped.join())
+  const mapped = await page.locator('.match-column select').evaluateAll(found => found.map(one => (one as any).value as string))
+  assert.ok(mapped.filter(Boolean).length >= 5, mapped.join())
   return {mapped, said: await page.locator('.save-bar p').innerText()}
 }
 
@@ -60,7 +69,8 @@ test('a reload during a run returns to the run, and so does the list of runs', a
   const match = {method: 'POST', module: 'Accounts'}
   here.world.crm.faults.add({match, action: {type: 'slow', ms: 300}})
   here.world.crm.faults.add({match, times: 1000, action: {type: 'hold'}})
-  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/run`)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/review`)
+  await person.reviewed(page)
   await person.writeRows(page)
   const live = page.getByRole('region', {name: 'Run in progress'})
   await live.getByText(/^100 of 300 rows/).waitFor()
@@ -109,22 +119,22 @@ test('a mapping saved by another user meanwhile is shown before it is replaced, 
   const {org, visitor, page} = await openedBy()
   const {path} = await prepareImport(org, {csv: 'name,number,city\nCompany,M-1,Bilbao\n', flow: accounts})
   const theirs = await here.world.makeOrg({role: 'operator', org: org.org})
-  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/mapping`)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/match`)
   const change = async (expression: string) => {
-    const field = await person.openField(page, 'Billing City')
+    const field = await person.openOptions(page, 'Billing City')
     await field.getByLabel('Source', {exact: true}).selectOption('expression')
     await field.getByLabel('Expression', {exact: true}).fill(expression)
   }
   await change("row['city'] + '!'")
   const {flows} = (await ok(org.call('GET', path), 200)).import
   await ok(org.call('PUT', `${path}/flows`, [{...flows[0], id: 'other'}]), 200)
-  await page.getByRole('button', {name: 'Save mapping'}).click()
+  await page.getByRole('button', {name: 'Review', exact: true}).click()
   await page.locator('.save-bar').getByText('The import has changed').waitFor()
   await picture(page, 'stale')
   await page.getByRole('button', {name: 'Load saved mapping'}).click()
   await page.locator('.save-bar').getByText('Saved', {exact: true}).waitFor()
   await change("row['city'] + '?'")
-  await person.saveMapping(page)
+  await person.review(page)
 
   const other = await here.open()
   await enter(other, theirs.token)
@@ -143,7 +153,7 @@ test('a mapping saved by another user meanwhile is shown before it is replaced, 
 const signOut = async (page: Page) => {
   await page.locator('details.account > summary').click()
   await page.getByRole('button', {name: 'Sign out'}).click()
-  await page.getByRole('button', {name: /^Sign in/}).waitFor()
+  await page.getByRole('button', {name: 'Continue with your CRM'}).waitFor()
   await page.waitForLoadState('networkidle')
 }
 

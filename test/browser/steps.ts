@@ -19,12 +19,12 @@ export const allowInPopUp = async ({context}: Visitor, press: () => Promise<void
 export type ChooseFileInput = {name: string; mimeType: string; buffer: Buffer}
 export const csvFile = (name: string, text: string): ChooseFileInput => ({name, mimeType: 'text/csv', buffer: Buffer.from(text)})
 
-/** Creates an import from the list of imports, and ends on its files page. */
+/** Creates an import from the list of imports, and ends on its match page. */
 export const makeImport = async (page: Page, name: string): Promise<void> => {
   await page.goto(`${new URL(page.url()).origin}/#/imports/new`)
   await page.getByLabel('Name').fill(name)
   await page.getByRole('button', {name: 'Create import'}).click()
-  await page.getByRole('heading', {level: 1, name: 'Files'}).waitFor()
+  await page.getByRole('heading', {level: 1, name: 'Match'}).waitFor()
 }
 
 /** Drops a file with the events that a browser sends, and waits until it was read. */
@@ -44,7 +44,7 @@ export const dropFile = async (page: Page, onto: Locator, name: string, text: st
 
 /** Chooses a file in the file dialog, and waits until it was read. */
 export const chooseFile = async (page: Page, file: ChooseFileInput): Promise<void> => {
-  await chooseIn(page, page.getByRole('button', {name: 'Choose files'}), file)
+  await chooseIn(page, page.getByRole('button', {name: /^(Choose files|Add another file)$/}), file)
   await sourceCard(page, file.name).waitFor()
 }
 
@@ -55,16 +55,6 @@ export const chooseIn = async (page: Page, button: Locator, file: ChooseFileInpu
 }
 
 export const sourceCard = (page: Page, name: string): Locator => page.getByRole('region', {name, exact: true})
-
-/** Follows the link to the next step of the import, and waits for its page. */
-export const goOn = async (page: Page, step: 'Columns' | 'Mapping' | 'Check' | 'Dry run' | 'Run'): Promise<void> => {
-  await page
-    .locator('main')
-    .getByRole('link', {name: new RegExp(`^Continue to ${step}`, 'i')})
-    .first()
-    .click()
-  await onPage(page, step)
-}
 
 /** Opens a step by the navigation at the top. */
 export const stepTo = async (page: Page, step: string): Promise<void> => {
@@ -80,49 +70,57 @@ export const onPage = async (page: Page, title: string): Promise<void> => {
   await settled(page)
 }
 
-/** Chooses the target module, and ends on the proposals. */
-export const proposeInto = async (page: Page, module: string): Promise<void> => {
-  await page.getByLabel('Module', {exact: true}).selectOption(module)
-  await page.getByRole('button', {name: 'Add flow'}).click()
-  await page.getByRole('button', {name: /^Accept \d/}).waitFor()
+/** Chooses the target module, and waits until its columns are matched. */
+export const matchInto = async (page: Page, module: string): Promise<void> => {
+  const into = page.getByLabel('Import into', {exact: true})
+  await into.waitFor()
+  if ((await into.inputValue()) !== module) await into.selectOption(module)
+  const add = page.getByRole('button', {name: 'Add destination', exact: true})
+  if (await add.isVisible()) await add.click()
+  await page.getByRole('button', {name: 'Suggest again'}).waitFor()
+  await settled(page)
 }
 
-export const acceptSure = (page: Page): Promise<void> => page.getByRole('button', {name: /^Accept \d/}).click()
-
-/** Opens the settings of one field if they are closed. */
-export const openField = async (page: Page, label: string): Promise<Locator> => {
-  const mapping = fieldOf(page, label)
-  if (!(await mapping.evaluate(details => (details as unknown as {open: boolean}).open))) await mapping.locator('summary').first().click()
-  return mapping
-}
-export const fieldOf = (page: Page, label: string): Locator =>
-  page.locator('details.mapping').filter({has: page.locator('.mapping-field', {hasText: new RegExp(`^${label}: `)})})
-
-export const saveMapping = async (page: Page): Promise<void> => {
-  await page.getByRole('button', {name: 'Save mapping'}).click()
-  await page.locator('.save-bar').getByText('Saved', {exact: true}).waitFor()
+/** Chooses the field of one column. */
+export const mapColumn = async (page: Page, column: string, field: string): Promise<void> => {
+  await page.getByLabel(`Field for ${column}`, {exact: true}).selectOption(field)
 }
 
-export const checkRows = async (page: Page): Promise<void> => {
-  await page.getByRole('button', {name: /^(Check all rows|Check again)$/}).click()
+/** Opens the options of a mapped field. */
+export const openOptions = async (page: Page, label: string): Promise<Locator> => {
+  const options = page.getByRole('group', {name: `Options of ${label}`})
+  if (!(await options.isVisible())) await page.getByRole('button', {name: `Options of ${label}`}).click()
+  await options.waitFor()
+  return options
+}
+
+type ExistingChoice = 'Update existing, add new' | 'Add new only' | 'Always add'
+
+/** Chooses what happens to existing records. */
+export const chooseExisting = (page: Page, choice: ExistingChoice): Promise<void> =>
+  page.getByRole('radio', {name: new RegExp(`^${choice}`)}).check()
+
+/** Saves the mapping, and waits until the review knows every row. */
+export const review = async (page: Page): Promise<void> => {
+  await page.getByRole('button', {name: 'Review', exact: true}).click()
+  await onPage(page, 'Review')
+  await reviewed(page)
+}
+
+/** Waits until the review knows every row. */
+export const reviewed = async (page: Page): Promise<void> => {
   await page
-    .getByRole('status')
-    .filter({hasText: / in [\d,]+ rows?, /})
+    .locator('#review-sum')
+    .filter({hasText: /^\s*[\d,]+ ready/})
     .waitFor()
 }
 
-export const tryRows = async (page: Page): Promise<void> => {
-  await page.getByRole('button', {name: /^Start dry run of [\d,]+ rows?$/}).click()
-  await page.getByRole('heading', {name: 'Plan', exact: true}).waitFor()
-}
-
-/** Starts a run and confirms it. */
-export const writeRows = async (page: Page): Promise<void> => {
-  await page.getByRole('button', {name: /^Import (up to )?[\d,]+ rows?$/}).click()
-  await page
-    .getByRole('dialog')
-    .getByRole('button', {name: /^Import (up to )?[\d,]+ rows?$/})
-    .click()
+/** Starts a run from the review. Returns the number of rows on the button, or null if it shows none. */
+export const writeRows = async (page: Page): Promise<number | null> => {
+  const button = page.getByRole('button', {name: /^(Import (up to )?[\d,]+ rows?|Start run)$/})
+  const digits = (await button.innerText()).replaceAll(/\D/g, '')
+  await button.click()
+  return digits === '' ? null : Number(digits)
 }
 
 export const retryRows = async (page: Page): Promise<void> => {

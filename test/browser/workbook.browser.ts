@@ -28,7 +28,8 @@ test('a workbook of two sheets is imported into two modules, and its template im
   await mapCompanies(page)
   await mapPeople(page)
   await saveTemplate(page)
-  await person.stepTo(page, 'Run')
+  await person.stepTo(page, 'Review')
+  await person.reviewed(page)
   await person.writeRows(page)
   await person.runEnded(page, /^Imported$/)
   await person.assertAccount(page, '5 created = 5 rows')
@@ -63,23 +64,28 @@ const sendBook = async (page: Page, file: person.ChooseFileInput) => {
 }
 
 const mapCompanies = async (page: Page) => {
-  await person.stepTo(page, 'Mapping')
-  await page.getByLabel('File', {exact: true}).selectOption({label: 'march.xlsx'})
-  await person.proposeInto(page, 'Accounts')
-  await person.acceptSure(page)
-  await page.getByRole('checkbox', {name: /^Account Number/}).check()
+  await page
+    .getByRole('navigation', {name: 'Files'})
+    .getByRole('link', {name: /^march\.xlsx 2 rows/})
+    .click()
+  await person.matchInto(page, 'Accounts')
+  await person.chooseExisting(page, 'Update existing, add new')
+  await page.getByLabel('Matched by').selectOption('Account_Number')
 }
 
 /** Links each person to the company whose number they have. */
 const mapPeople = async (page: Page) => {
-  await page.getByRole('link', {name: '+ Add flow'}).click()
-  await person.proposeInto(page, 'Contacts')
-  await person.acceptSure(page)
+  await page
+    .getByRole('navigation', {name: 'Files'})
+    .getByRole('link', {name: /^march\.xlsx: People 3 rows/})
+    .click()
+  await person.matchInto(page, 'Contacts')
   await page.getByLabel('Link rows').selectOption({label: 'to accounts, by Account Name'})
   await page.getByLabel('Column of the parent’s file').selectOption('Account Number')
   await page.getByLabel('Column of this file').selectOption('Company no.')
-  await page.getByRole('checkbox', {name: 'Email', exact: true}).check()
-  await person.saveMapping(page)
+  await person.chooseExisting(page, 'Update existing, add new')
+  await person.review(page)
+  await person.stepTo(page, 'Match')
 }
 
 const saveTemplate = async (page: Page) => {
@@ -96,13 +102,14 @@ const importWithTemplate = async (page: Page, file: person.ChooseFileInput) => {
   await page.getByRole('navigation', {name: 'Sections'}).getByRole('link', {name: 'Templates'}).click()
   await page.getByRole('link', {name: 'Import with Companies of a month'}).click()
   await page.getByRole('button', {name: 'Create import'}).click()
-  await person.onPage(page, 'Files')
+  await person.onPage(page, 'Match')
   const slots = page.getByRole('region', {name: 'Files for the template'})
   await person.chooseIn(page, slots.getByRole('button', {name: 'Upload file'}).first(), file)
   await page.getByRole('button', {name: 'Add People'}).click()
   await slots.getByLabel('File for File 2').selectOption({label: `${file.name}: People`})
   await slots.getByText('file needed').first().waitFor({state: 'detached'})
-  await person.stepTo(page, 'Run')
+  await person.stepTo(page, 'Review')
+  await person.reviewed(page)
   await person.writeRows(page)
   await person.runEnded(page, /^Imported$/)
   await person.assertAccount(page, '2 created + 1 updated = 3 rows')

@@ -68,7 +68,7 @@ test('an import with unwritten rows exits with 2 and names the next steps, witho
   t.is(failed.out, 'Wrote failed.csv\n')
   t.regex(
     readFileSync(join(home.here, 'failed.csv'), 'utf8'),
-    /^\ufefflading: row,lading: error,name,number,city\r\n5,.+\(MANDATORY_NOT_FOUND\),,R-9,x\r\n$/,
+    /^\ufefflading: row of run_\w+ src_\w+,lading: error,name,number,city\r\n5,.+\(MANDATORY_NOT_FOUND\),,R-9,x\r\n$/,
   )
   t.is((await home.run(['results', run, '-o', 'results.csv'])).out, 'Wrote results.csv\n')
   t.regex(readFileSync(join(home.here, 'results.csv'), 'utf8'), /^\ufeffname,/, 'a spreadsheet reads the saved file as UTF-8')

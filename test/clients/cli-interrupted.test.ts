@@ -101,7 +101,7 @@ test.serial('Ctrl-C stops watching but not the run and tells how to return, and 
   house.crm.faults.clear()
   const back = await home.run(['watch', run!])
   t.is(back.code, 3, back.err)
-  t.regex(back.out, /The run was stopped: .*\n {2}Accounts: 10 created/)
+  t.regex(back.out, /Cancelled after [\d:]+: .* \(CANCELLED\)\n {2}Accounts: 10 created/)
 })
 
 test.serial('a watch whose connection breaks reconnects and reports the end of the run', async t => {

@@ -13,12 +13,12 @@ const checked = (problems: CheckProblem[], {stale = false, nextCursor = null as 
 })
 const tried = (more: object = {}) => ({
   ...{id: 'r', state: 'ended', dryRun: true, stop: null, stale: false, rows: null, retryOf: null, endedAt: 'x', authorisedAt: ''},
-  counts: {Leads: {planned: 129, failed: 121}},
+  counts: {Leads: {planned: 129, failed: 121, skipped: 4}},
   ...more,
 })
 
 test('the start of a run says what an up-to-date dry run found', t => {
-  const found = {ready: 129, attention: 121, isExact: true, by: 'dry run' as const}
+  const found = {ready: 129, attention: 121, skipped: 4, isExact: true}
   t.deepEqual(expectRows({...checked([]), runs: [tried()]}, 250), found)
   t.deepEqual(expectRows({checks: null, runs: [tried(), tried({dryRun: false})]}, 250), found, 'a run before the dry run')
   t.is(expectRows({checks: null, runs: [tried({dryRun: false}), tried()]}, 250), null, 'a later run may have written the rows')
@@ -28,7 +28,7 @@ test('the start of a run says what an up-to-date dry run found', t => {
 
 test('without a dry run, the check counts each row with errors once', t => {
   t.deepEqual(expectRows(checked([problem([1, 2]), problem([2, 3], {field: 'Phone'})]), 250), {
-    ...{ready: 247, attention: 3, isExact: true, by: 'check'},
+    ...{ready: 247, attention: 3, skipped: 0, isExact: true},
   })
   t.like(expectRows(checked([problem([1]), problem([1], {flow: 'g'})]), 250), {attention: 2}, 'a row of another flow')
   t.like(expectRows(checked([]), 250), {ready: 250, attention: 0, isExact: true})

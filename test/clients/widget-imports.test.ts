@@ -18,7 +18,7 @@ import {
 } from '../../api/clients/widget/imports/flows.ts'
 import type {CheckProblem, Flow, Source} from '../../api/clients/widget/imports/import.ts'
 import {acceptAll, choicesFor, type Proposal, sureProposals, takeColumn} from '../../api/clients/widget/imports/proposal.ts'
-import {kindsOf, readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
+import {readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
 import {type ImportProgress, stepsOf} from '../../api/clients/widget/imports/steps.ts'
 import {sayTested} from '../../api/clients/widget/imports/tried.ts'
 import {assertSample, sampleShape} from '../../shared/assistant/sample.ts'
@@ -114,7 +114,7 @@ test('required fields are missing until mapped, and removing a mapping also remo
     match: {by: ['Last_Name'], onOne: 'update', onMany: 'ask'},
   } as Flow
   t.is(missingFields(mapped, fields).length, 0)
-  t.is(dropMapping(mapped, 'Last_Name').match, null)
+  t.false('match' in dropMapping(mapped, 'Last_Name'), 'existing records are undecided again, not duplicated')
   t.false(isFillable(field('Score', {type: 'formula'})))
 })
 
@@ -203,10 +203,6 @@ test('a date is read in the chosen order, and not at all if invalid', t => {
   t.is(readDay('03/04/2025', 'ymd'), null)
   t.is(readDay('31.2.25', 'dmy'), null)
   t.is(readDay('soon', 'dmy'), null)
-  t.deepEqual(
-    kindsOf({kinds: {date: 2, text: 5}}).map(({kind}) => kind),
-    ['text', 'date'],
-  )
 })
 
 test("the description of a file's reader names each setting and the reasons", t => {
@@ -231,15 +227,15 @@ const problem: CheckProblem = {
   ...{count: 2, rows: [1, 3], samples: ['x'], message: 'Email takes an e-mail address', fix: 'Correct the cells'},
 }
 
-test('a problem is grouped by severity, names its place, and links to the step that fixes it', t => {
+test('a problem is grouped by severity, names its place, and links to the column that fixes it', t => {
   t.deepEqual(
     groupsOf([{...problem, severity: 'info'}, problem]).map(({severity}) => severity),
     ['error', 'info'],
   )
   t.is(sayPlace(problem, new Map([['s', 'leads.csv']])), 'leads.csv › column Mail › Leads.Email')
-  t.deepEqual(mendAt(problem), {step: 'mapping', query: {flow: 'leads', field: 'Email'}})
-  t.deepEqual(mendAt({...problem, kind: 'ambiguous', flow: null, field: null}), {step: 'columns', query: {source: 's'}})
-  t.is(mendAt({...problem, kind: 'file_gone'}).step, 'files')
+  t.deepEqual(mendAt(problem), {flow: 'leads', source: 's', field: 'Email'})
+  t.deepEqual(mendAt({...problem, kind: 'ambiguous', flow: null, field: null}), {source: 's'})
+  t.deepEqual(mendAt({...problem, kind: 'file_gone'}), {source: 's'})
   t.is(sayFix(problem), 'Correct the cells.')
   t.notRegex(sayFix({kind: 'ambiguous', fix: 'choices {"A": {}}'}), /choices/)
 })
@@ -262,21 +258,22 @@ test('each step of an import shows its state', t => {
   const source = {id: 's', problems: [{kind: 'ambiguous', column: 'A', message: '', fix: ''}]} as unknown as Source
   const found = {state: 'draft', flows: [], slots: [], sources: []} as unknown as ImportProgress['import']
   const states = (standing: ImportProgress) => stepsOf(standing).map(({state}) => state)
-  t.deepEqual(states({import: found, checks: null, runs: null}), Array(7).fill('todo'))
+  t.deepEqual(states({import: found, checks: null, runs: null}), Array(4).fill('todo'))
   const ready = {...found, state: 'ready', flows: [flow], sources: [source]} as ImportProgress['import']
   const checks = {checks: {state: 'done', startedAt: '', endedAt: 'x', rows: 1, stale: false}, problems: [problem]}
   const run = {id: 'r', state: 'ended', dryRun: false, counts: {}, stop: null, endedAt: 'x', authorisedAt: ''}
-  t.deepEqual(states({import: ready, checks, runs: [run]}), ['done', 'problems', 'done', 'problems', 'todo', 'done', 'done'])
+  t.deepEqual(states({import: ready, checks, runs: [run]}), ['done', 'problems', 'done', 'done'])
   const later = {
     import: ready,
     checks: {...checks, checks: {...checks.checks, stale: true}},
     runs: [{...run, state: 'writing', endedAt: null}],
   }
-  t.deepEqual(states(later).slice(3), ['todo', 'todo', 'busy', 'todo'])
-  t.is(stepsOf({import: ready, checks, runs: null})[1]!.said, '1 question')
-  const tried = (stale: boolean) => stepsOf({import: ready, checks, runs: [{...run, dryRun: true, stale}]})[4]!
-  t.like(tried(false), {key: 'try', state: 'done'})
-  t.like(tried(true), {key: 'try', state: 'todo', said: 'out of date'}, 'the file or the mapping changed since the dry run')
+  t.deepEqual(states(later), ['done', 'todo', 'busy', 'todo'])
+  const unread = {...ready, sources: [{...source, problems: [{kind: 'encoding'}]}]} as unknown as ImportProgress['import']
+  t.is(stepsOf({import: unread, checks, runs: null})[0]!.said, '1 question')
+  const trying = [{...run, dryRun: true, endedAt: null}]
+  t.like(stepsOf({import: ready, checks, runs: trying})[1]!, {key: 'review', state: 'busy'})
+  t.like(stepsOf({...later, runs: null})[1]!, {state: 'todo', said: 'out of date'}, 'the file or the mapping changed since the check')
 })
 
 test('a sample of a file always fits the limits of the server', t => {

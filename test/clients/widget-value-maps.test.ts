@@ -1,5 +1,15 @@
 import test from 'ava'
-import {addSuggestions, entriesOf, listShown, positionOf, putEntry, withEntries} from '../../api/clients/widget/imports/value-entries.ts'
+import {
+  addEntry,
+  addSuggestions,
+  columnAsItIs,
+  entriesOf,
+  limitShown,
+  listShown,
+  positionOf,
+  putEntry,
+  withEntries,
+} from '../../api/clients/widget/imports/value-entries.ts'
 
 test('the editor of a value map lists values that need an entry, and changes one entry at a time', t => {
   const values = [
@@ -26,4 +36,31 @@ test('the editor of a value map lists values that need an entry, and changes one
   const before = {field: 'Tier', mode: 'column' as const, picklist: 'map' as const, map: {gold: 'Gold'}}
   t.deepEqual(entriesOf(before), [{from: 'gold', to: 'Gold'}])
   t.deepEqual(withEntries(before, entries), {values: entries, map: null, picklist: null, otherwise: null})
+})
+
+test('every value with an entry is shown, and adding it again keeps its entry', t => {
+  const values = Array.from({length: 9}, (_, n) => ({value: `v${n}`, count: 9 - n, option: false, suggestion: null}))
+  const entries = [{from: 'V8', to: 'Kept'}]
+  const {shown, isCut} = limitShown(listShown(entries, values), 3)
+  t.deepEqual(
+    shown.map(({from, to}) => [from, to]),
+    [
+      ['v0', null],
+      ['v1', null],
+      ['v2', null],
+      ['v8', 'Kept'],
+    ],
+  )
+  t.true(isCut)
+  t.false(limitShown(listShown(entries, values), 8).isCut)
+  t.deepEqual(addEntry(entries, ' v8 '), entries)
+  t.deepEqual(addEntry(entries, 'new'), [...entries, {from: 'new', to: ''}])
+})
+
+test('a question shows a cell only if the mapping writes it as it is', t => {
+  const mapping = {field: 'Tier', mode: 'column', source: 'tier'} as const
+  t.is(columnAsItIs(mapping), 'tier')
+  for (const changed of [{transform: 'x'}, {values: [{from: 'a', to: 'b'}]}, {mode: 'search' as const}, {mode: 'expression' as const}])
+    t.is(columnAsItIs({...mapping, ...changed}), null, JSON.stringify(changed))
+  t.is(columnAsItIs(undefined), null)
 })

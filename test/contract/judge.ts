@@ -51,8 +51,8 @@ export const judgeExchanges = (checker: Checker, exchanges: Iterable<Exchange>, 
   }
   for (const exchange of exchanges) {
     const isAdapters = exchange.caller === null
-    if (isAdapters && isNewer(newer, exchange, checker.operationOf(exchange))) {
-      verdict.unchecked++
+    if (isNewer(newer, exchange, checker.operationOf(exchange))) {
+      if (isAdapters) verdict.unchecked++
       continue
     }
     const isSpoiled = exchange.faults.some(fault => spoiling.includes(fault))

@@ -161,6 +161,16 @@ export const knownFaults: KnownFault[] = [
   },
   {
     document: record,
+    reason: 'A locked or unapproved record of a list is refused alone. The document has these codes for the whole call only.',
+    source: 'the same operation, 400: codes RECORD_LOCKED and NOT_APPROVED',
+    changes: {
+      [`/paths/~1{module}/delete/responses/207/${json}/properties/data/items/oneOf/1/properties/code`]: {
+        or: {enum: ['RECORD_LOCKED', 'NOT_APPROVED']},
+      },
+    },
+  },
+  {
+    document: record,
     reason: 'A refusal to delete one record is in a list, like the refusals of several.',
     source: `${v80}: DELETE of one record answers data`,
     changes: {

@@ -33,4 +33,25 @@ export const newerOperations: NewerOperation[] = [
     reason: 'The snapshots of 2025 have no document of tag actions.',
     source,
   },
+  {
+    operation: 'GET /crm/v8/settings/recycle_bin',
+    method: 'GET',
+    path: /^\/crm\/v8\/settings\/recycle_bin$/,
+    reason: 'The snapshots of 2025 have no document of the recycle bin, and take its path for a record of a module.',
+    source,
+  },
+  {
+    operation: 'POST /crm/v8/settings/recycle_bin/actions/restore',
+    method: 'POST',
+    path: /^\/crm\/v8\/settings\/recycle_bin\/actions\/restore$/,
+    reason: 'The snapshots of 2025 have no document of restoring records.',
+    source,
+  },
+  {
+    operation: 'GET /crm/v8/{module}/{recordId}/__timeline',
+    method: 'GET',
+    path: /^\/crm\/v8\/\w+\/\d+\/__timeline$/,
+    reason: 'The snapshots of 2025 have no document of timelines.',
+    source,
+  },
 ]

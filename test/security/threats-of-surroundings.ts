@@ -132,7 +132,7 @@ export const ofSurroundings: Record<string, Threat> = {
     },
   },
   S15: {
-    threat: 'a forged webhook, redirect or message',
+    threat: 'a forged webhook, redirect, message or request of a browser',
     goal: 'no forged one counts, and each real one counts once',
     held: {
       'signed over its bytes, within five minutes': [
@@ -148,6 +148,12 @@ export const ofSurroundings: Record<string, Threat> = {
         ['test/api/sign-in.test.ts', 'another browser cannot finish a sign-in, and does not break it'],
         ['test/api/sign-in.test.ts', 'a state with a wrong signature is refused'],
         ['test/api/connection.test.ts', 'a consent cannot be completed from another browser'],
+      ],
+      'the session cookie: requests of our own pages only': [
+        ['test/security/csrf.test.ts', 'a request of our own page changes something; the same request from elsewhere changes nothing'],
+        ['test/security/csrf.test.ts', 'a form that another site submits changes nothing'],
+        ['test/security/csrf.test.ts', 'a read needs the CSRF header too, so a link or an image of another site reads nothing'],
+        ['test/security/csrf.test.ts', 'a bearer token takes precedence over the cookie, and an invalid one is not replaced by it'],
       ],
       PKCE: [
         ['test/api/sign-in.test.ts', 'the sign-in is protected by PKCE, a signed state and a cookie that scripts cannot read'],

@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict'
 import type {ChildProcess} from 'node:child_process'
+import {once} from 'node:events'
 import test from 'ava'
 import type {Config} from '../../shared/config.ts'
 import {startWorkers} from '../../workers/start.ts'
@@ -16,6 +18,12 @@ export const openWorkers = (configOf: () => Config) => {
     started.push(worker)
     return worker
   }
+}
+
+/** Starts a worker that kills itself at a fault point, and asserts that it did. */
+export const killAt = async (start: (environment: Record<string, string>) => ChildProcess, point: string): Promise<void> => {
+  const [, signal] = await once(start({FAULT_POINT: point}), 'exit')
+  assert.equal(signal, 'SIGKILL', `no worker reached ${point}`)
 }
 
 /** Runs one `imports` worker in this process, for tests that need any worker. It is stopped before tests that kill theirs. */

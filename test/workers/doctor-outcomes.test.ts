@@ -42,6 +42,7 @@ const READS: [id: string, faults: FaultSpec[], seen: RegExp][] = [
   ['ids.absent', [always('Leads/*', refusal, later)], /^HTTP 400 INVALID_DATA$/],
   ['ids.converted', [always('Leads', refusal)], /^HTTP 400 INVALID_DATA$/],
   ['ids.modifiedSince', [always('Leads/*', answer(200, someone), later)], /^HTTP 200/],
+  ['timeline.entries', [always('Leads/*/__timeline', answer(200, {__timeline: [someone]}))], /^HTTP 200 1 in the list$/],
   ['errors.module', [always('settings/fields', refusal, later)], /^HTTP 400 INVALID_DATA$/],
   ['fields.include', [always('settings/fields', refusal, later)], /^HTTP 400 INVALID_DATA$/],
   ['modules.displayField', [always('settings/modules', answer(200, {modules: [odd]}))], /^number$/],
@@ -58,6 +59,7 @@ const WRITES: [id: string, faults: FaultSpec[], seen: RegExp][] = [
   ['write.create', [{match: {method: 'POST', path: '/crm/v8/Leads'}, action: 'successNoId'}], /^HTTP 201 SUCCESS$/],
   ['write.readAtOnce', [{...always('Leads/*', answer(204)), times: 1}], /^HTTP 204$/],
   ['write.delete', [always('Leads/*', answer(200, someone))], /^SUCCESS, then HTTP 200$/],
+  ['write.restore', [always('settings/recycle_bin/actions/restore', refusal, {method: 'POST'})], /^HTTP 400 INVALID_DATA$/],
 ]
 
 const runProbes = async ({call, org, connector}: Org, write: boolean) => {

@@ -31,6 +31,8 @@ const OUTCOMES: [id: string, switches: Partial<Switches>, verdict: string, capab
   ['write.create', {}, 'expected'],
   ['write.readAtOnce', {}, 'expected'],
   ['write.delete', {}, 'expected'],
+  ['write.restore', {}, 'expected'],
+  ['write.restore', {restoreAtOnce: 0, restoreSeconds: 1}, 'different'],
   ['lag.coql', {coqlLagSeconds: 1}, 'expected', {coqlLagSeconds: 2}],
   ['write.unknownKey', {strictFields: true}, 'different'],
   ['write.picklist', {strictPicklists: true}, 'different'],

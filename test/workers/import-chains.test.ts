@@ -112,7 +112,7 @@ test.serial('a record of a lost create is not treated as a match: with onOne ski
 
 test.serial('a lost create that the retry sees refused is reported as one that may exist', async t => {
   here.crm.faults.add({match: creates, times: 3, action: 'dropAfter'})
-  const {path, run: first} = await runImport(org, {csv: accountRows(1, 'Lr-'), flow: accounts})
+  const {path, source, run: first} = await runImport(org, {csv: accountRows(1, 'Lr-'), flow: accounts})
   here.crm.faults.clear()
   here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: 0, code: 'INVALID_DATA'}})
   const second = await retry(path, first)
@@ -122,7 +122,7 @@ test.serial('a lost create that the retry sees refused is reported as one that m
   t.regex((await org.call('GET', `${path}/results.csv?run=${second.id}`)).text, /may exist/)
   t.is(
     (await org.call('GET', `${path}/failed.csv?run=${second.id}`)).text.trim(),
-    'lading: row,lading: error,name,number,city',
+    `lading: row of ${second.id} ${source.id},lading: error,name,number,city`,
     'imported again it might be there twice',
   )
   t.is(second.rowsWritten, 0)

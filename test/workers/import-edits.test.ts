@@ -27,6 +27,14 @@ const recordOf = (number: string) => here.crm.records('example', 'Accounts').fin
 const edit = (number: string, values: object) => here.crm.update('example', 'Accounts', [{id: recordOf(number).id, ...values}])
 const csvOf = (number: string, city: string, name = 'Acme') => `name,number,city\n${name},${number},${city}\n`
 
+test.serial('the first run that keeps edits marks what every flow of the module writes, also a flow that overwrites edits', async t => {
+  const flows = [flowWith({onEdited: 'keep'}), flowWith({onEdited: 'overwrite'}, {source: 'town'})]
+  const csv = (city: string, town: string) => `name,number,city,town\nAcme,X-1,${city},${town}\n`
+  t.is((await runImport(org, {csv: csv('Bern', 'Basel'), flow: flows})).run.keptEdits, 0)
+  t.is((await runImport(org, {csv: csv('Genf', 'Chur'), flow: flows})).run.keptEdits, 0)
+  t.is(recordOf('X-1').Billing_City, 'Chur')
+})
+
 test.serial('a value that a person edited is kept and logged with its field, and the other values are written', async t => {
   await runImport(org, {csv: csvOf('A-1', 'Bern'), flow: keeping})
   edit('A-1', {Billing_City: 'Basel'})

@@ -1,9 +1,8 @@
-import {once} from 'node:events'
 import test from 'ava'
 import {type Org, ok, openOrg, untilEnded} from '../support/importing.ts'
 import {column, prepareFiles} from '../support/lookups.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {endWorker, openWorkers} from '../support/worker-process.ts'
+import {endWorker, killAt, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Org
@@ -16,7 +15,7 @@ test.before(async t => {
 const startWorker = openWorkers(() => here.config)
 const rows = 400
 
-for (const point of ['after_send:2'])
+for (const point of ['after_intent:2', 'after_send:2', 'before_settle:2'])
   test.serial(`a retry whose worker dies at ${point} links every row and counts each row without a link once`, async t => {
     const mark = point.replaceAll(/\W/g, '')
     const csv = `last,company\n${Array.from({length: rows}, (_, n) => `${mark}-${n},${mark} ${n % 2}`).join('\n')}\n`
@@ -31,7 +30,7 @@ for (const point of ['after_send:2'])
 
     const [{details}] = here.crm.create('example', 'Accounts', [{Account_Name: `${mark} 0`}]) as any[]
     const {run: again} = await ok(org.call('POST', `${path}/runs`, {retryOf: first.id}), 202)
-    await once(startWorker({FAULT_POINT: point}), 'exit')
+    await killAt(startWorker, point)
     startWorker()
     const retried = await untilEnded(org.call, `${path}/runs/${again.id}`, 120)
     t.like(retried, {counts: {Contacts: {inherited: rows}}, rowsWritten: 0})

@@ -1,8 +1,7 @@
-import {once} from 'node:events'
 import test from 'ava'
 import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {openWorkers} from '../support/worker-process.ts'
+import {killAt, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -18,9 +17,8 @@ test.serial('every record is tagged and none is reported twice when workers are 
   const rows = 300
   const {path} = await prepareImport(org, {csv: accountRows(rows, 'Ok-'), flow: {...accounts, tags: ['Fair', 'May']}})
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
-  const killAt = async (point: string) => t.is((await once(startWorker({FAULT_POINT: point}), 'exit'))[1], 'SIGKILL', point)
   // The first three batches of the first worker create the records.
-  for (const point of ['after_send:5', 'after_intent:1', 'before_settle:1']) await killAt(point)
+  for (const point of ['after_send:5', 'after_intent:1', 'before_settle:1']) await killAt(startWorker, point)
   startWorker()
   const ended = await untilEnded(org.call, `${path}/runs/${run.id}`, 120)
   t.like(ended, {stop: null, rowsWritten: rows, counts: {Accounts: {created: rows, unanswered: 0}}})

@@ -5,7 +5,7 @@ import {ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
 import {assertLinked, column, companies, prepareFiles} from '../support/lookups.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
-import {endWorker, openWorkers} from '../support/worker-process.ts'
+import {endWorker, killAt, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -76,10 +76,9 @@ const killWithPatchesInFlight = async (count: number) => {
 test.serial('patches resume at the low-water mark when a worker is killed in every pass, and each row is patched', async t => {
   const mark = 'Pk-'
   const runPath = await begin(mark, 'always')
-  const killAt = async (point: string) => t.is((await once(startWorker({FAULT_POINT: point}), 'exit'))[1], 'SIGKILL', point)
-  await killAt('after_send:3')
+  await killAt(startWorker, 'after_send:3')
   await killWithPatchesInFlight(4)
-  for (const point of ['after_intent:2', 'after_send:2', 'before_settle:2']) await killAt(point)
+  for (const point of ['after_intent:2', 'after_send:2', 'before_settle:2']) await killAt(startWorker, point)
   startWorker()
   const patches = await assertPatched(t, mark, runPath)
   t.true(patches.some(({outcome}) => outcome === 'unanswered'))

@@ -1,4 +1,5 @@
 import test, {type ExecutionContext} from 'ava'
+import {parse} from 'csv-parse/sync'
 import {checkImport} from '../support/import-checks.ts'
 import {accounts, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
@@ -52,7 +53,9 @@ test.serial('a dry run refuses a create without a required field as the run does
   ])
   t.like(dry.ended.counts.Accounts, {planned: 3, refused: 3})
   const {text} = await org.call('GET', `${path}/plan.csv?run=${dry.ended.id}`)
-  t.regex(text, /^1,test\.csv,Accounts,fail,.*MANDATORY_NOT_FOUND|^1,test\.csv,Accounts,fail,.*Account_Name is empty/m)
+  const plan = parse(text, {columns: true, bom: true}) as {Row: string; Action: string}[]
+  const actions = new Map(plan.map(({Row, Action}) => [Row, Action]))
+  t.deepEqual([...actions.values()], ['fail', 'update', 'fail', 'create', 'fail', 'create'])
 })
 
 test.serial('a dry run shows the code of a row that lacks several required fields', async t => {

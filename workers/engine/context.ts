@@ -10,6 +10,7 @@ import type {Run} from '../../sql/runs.ts'
 import type {Expressions} from './compose/expressions.ts'
 import type {Lookups} from './compose/lookups.ts'
 import type {ValueStore} from './dry-run/plan-values.ts'
+import type {ImageStore} from './images/before-images.ts'
 import type {CrmClock} from './recover/crm-clock.ts'
 import type {LateUpdates} from './recover/late-updates.ts'
 import type {Lease} from './recover/lease.ts'
@@ -23,6 +24,8 @@ export type Context = OfflineContext & {
   expressions: Expressions
   lookups: Lookups
   values: ValueStore
+  /** Null: the run stores no before images. */
+  images: ImageStore | null
   lateUpdates: LateUpdates
   crmClock: CrmClock
   /** Returns the idempotency value of a row. Null if no module of the run has an idempotency field. */

@@ -16,11 +16,11 @@ import type {CompiledSubformFlow} from './subform/record-order.ts'
 
 /**
  * Operation codes as the ledger stores them. `again`: the row is to be planned again. `replace`: a subform row, written with all other rows
- * of its parent. `tag`: a written record gets the tags of its flow.
+ * of its parent. `tag`: a written record gets the tags of its flow. `delete`, `undelete`: an undo deletes a record, or takes it out of the recycle bin.
  */
-export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4, tag: 5} as const
+export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4, tag: 5, delete: 6, undelete: 7} as const
 export type StepKind = 'create' | 'update'
-export type BatchKind = StepKind | 'replace'
+export type BatchKind = StepKind | 'replace' | 'delete' | 'undelete'
 
 /** A row in the row pipeline of one flow. It is in memory only while it is inside the window. */
 export type ImportRow = {
@@ -34,12 +34,19 @@ export type ImportRow = {
   matches: string[]
   /** The ids of matching records that held every value of the payload when they were read. */
   unchanged?: string[]
-  /** The matching records as they were read. Only rows of flows that keep edits have them, until the row waits for a row lock. */
+  /**
+   * The matching records as they were read. Only rows of flows that keep edits, and of runs that store before images, have them, until the
+   * row waits for a row lock.
+   */
   known?: CrmRecord[] | undefined
+  /** Whether `known` was read by id when the row was planned, so that it is not old. */
+  isKnownById?: boolean
   /** Values that the record held already. They were left out of the payload. */
   confirmed?: Record<string, unknown>
   /** Fields that were left out of the payload, because a person edited them. They are logged with the row's next entry. */
   keptEdits?: string[]
+  /** Fields that the chain left empty in the record. A person filled them if they have a value without a mark. */
+  leftEmpty?: string[]
   /** Whether the create sends a unique key, by which a lost create can be found again. */
   hasUniqueKey: boolean
   /** The idempotency value that the row's create sends besides the payload. Other rows, updates and comparisons never see it. */
@@ -151,6 +158,8 @@ export type CompiledFlow = {
   onMany: 'ask' | 'first' | 'skip'
   /** The fields that are read with each matched record, so that unchanged records are skipped. If null, each update is sent. */
   comparedFields: FlowField[] | null
+  /** The fields that are read with each matched record besides, because a run that stores before images needs their values. */
+  imageFields?: FlowField[]
   parent?: ParentLink | null
   /** What happens to values that people edited. Null: they are overwritten. */
   edits?: EditRules | null
@@ -169,6 +178,8 @@ export type CompiledFlow = {
   patchPlan?: PatchPlan
   /** The tags that a tag pass adds. Only the compiled flow of a tag pass has them. */
   tags?: string[]
+  /** The answers to the writes of an undo are judged in their own way. */
+  judge?: 'undo'
   /** What the CRM does besides storing the values. */
   options?: RecordOptions
   /** The flow's layout, with the fields that a create must fill. */

@@ -3,6 +3,7 @@ import {joinParents} from './compose/parents.ts'
 import type {Context} from './context.ts'
 import {planBatch} from './dry-run/dry-run.ts'
 import {keepEdits} from './edits/keep-edits.ts'
+import {keepImages} from './images/before-images.ts'
 import {findRowDecisions} from './match/match-decisions.ts'
 import {findChainMatches, type MatchFailure, matchRows} from './match/match-rows.ts'
 import {planStep, planUnchanged} from './match/plan-rows.ts'
@@ -140,8 +141,7 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
   const decisions = await findRowDecisions(ctx, flow, rows)
   const settled = emptySettlement()
   const skipped: ImportRow[] = []
-  const updates: Op[] = []
-  const uncompared: Op[] = []
+  const [updates, uncompared]: [Op[], Op[]] = [[], []]
   const creates: ImportRow[] = []
   await dropChanged(ctx, flow, rows)
   for (const row of rows) {
@@ -211,7 +211,7 @@ const linkToParents = async (pipeline: RowPipeline, rows: ImportRow[]): Promise<
 const releaseRows = (pipeline: RowPipeline, rows: ImportRow[]) => {
   const freed = rows.flatMap(row => pipeline.locks.release(row)).sort((a, b) => a.number - b.number)
   if (freed.length === 0) return
-  for (const row of freed) row.known = undefined
+  for (const row of freed) Object.assign(row, {known: undefined, isKnownById: false})
   const isKnown = rows.every(({counted}) => counted !== null && LEDGERED.has(counted))
   trackWork(pipeline, isKnown ? planRows(pipeline, freed) : replanRows(pipeline, freed))
 }
@@ -227,9 +227,8 @@ const replanRows = async (pipeline: RowPipeline, rows: ImportRow[]) => {
 }
 
 /** Adds an update. It waits until the CRM can no longer execute another row's unanswered update of the same record. */
-const addUpdate = (pipeline: RowPipeline, op: Op) => {
-  const {ctx} = pipeline
-  const waitMs = ctx.run.dryRun ? 0 : ctx.lateUpdates.waitMs(op.target!, op.row.key)
+const addUpdate = (pipeline: RowPipeline, op: Op): void => {
+  const waitMs = pipeline.ctx.run.dryRun ? 0 : pipeline.ctx.lateUpdates.waitMs(op.target!, op.row.key)
   const addLater = () => waitInPipeline(pipeline, waitMs).then(() => addUpdate(pipeline, op))
   if (waitMs === 0) addToBatch(pipeline, 'update', op)
   else trackWork(pipeline, addLater())
@@ -265,6 +264,7 @@ const flushBatch = (pipeline: RowPipeline, kind: StepKind) => {
 
 const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, ops: Op[]) => {
   const {ctx, flow} = pipeline
+  await keepImages(ctx, flow, ops)
   const on = batchHooks(pipeline)
   const {next, unsent, ending} = ctx.run.dryRun
     ? await planBatch(ctx, flow, kind, ops, on.leave)

@@ -20,6 +20,7 @@ import {indexParents} from './compose/parent-index.ts'
 import type {Context, LedgerContext, OfflineContext} from './context.ts'
 import {openValueStore} from './dry-run/plan-values.ts'
 import {openMarks} from './edits/record-marks.ts'
+import {openImageStore} from './images/before-images.ts'
 import {runPass} from './pass.ts'
 import {compilePatchPlan} from './patch/build-patches.ts'
 import {runPatchPass} from './patch/patch-pass.ts'
@@ -38,6 +39,7 @@ import {openSettler} from './settle/settler.ts'
 import {isSubform} from './subform/record-order.ts'
 import {runSubformPass} from './subform/subform-pass.ts'
 import {compileTagFlow, runTagPass} from './tag/tag-pass.ts'
+import {runUndo} from './undo/undo-run.ts'
 
 /**
  * The result of an execution. `ended`: nothing is left to do. `held`: another owner has the run. `released`: the run continues later, in
@@ -177,11 +179,13 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     expressions,
     lookups: openLookups(),
     values: openValueStore(offline),
+    images: await openImageStore(offline),
     refusedSingles: {count: 0},
     crmClock: openCrmClock(offline),
     lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head)),
   }
   try {
+    if (run.undoOf !== null) return await runUndo(ctx)
     await indexParents(ctx, compiledFlows)
     await openMarks(ctx, compiledFlows)
     const cursors = await listCursors(db, run.no)

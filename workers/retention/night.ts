@@ -2,6 +2,7 @@ import {sweepSpools} from '../../shared/runs/results/spool.ts'
 import {deleteOldAiUsage} from '../../sql/ai-usage.ts'
 import {deleteOldAudit} from '../../sql/audit-events.ts'
 import {deleteOldTurns} from '../../sql/conversations.ts'
+import {deleteOldImages} from '../../sql/image-keys.ts'
 import {deleteEndedOAuth} from '../../sql/oauth-grants.ts'
 import {deleteOldEvents} from '../../sql/payment-events.ts'
 import {
@@ -27,6 +28,7 @@ import {attempt, leaseSeconds, openTally, type RetentionDeps} from './tally.ts'
 const orgsPerLook = 100
 const rowsPerDelete = 10_000
 const discoveriesPerDelete = 20
+const imagesPerDelete = 100
 const nightsKeptDays = 400
 /** The days for which payment events are kept, for the log and so that no event is applied twice. The provider redelivers for three days. */
 const paymentEventsKeptDays = 90
@@ -103,7 +105,9 @@ const keepWindow = async (retaining: RetentionDeps, keeper: Keeper) => {
 const deleteExpired = async (retaining: RetentionDeps, {AUDIT_DAYS}: Pick<Nightly['config'], 'AUDIT_DAYS'>) => {
   const {db, drain, tally} = retaining
   const sweepAudit = (limit: number) => deleteOldAudit(db, {days: AUDIT_DAYS, limit})
+  const sweepImages = (limit: number) => deleteOldImages(db, {limit})
   const sweepEvents = (limit: number) => deleteOldEvents(db, {days: paymentEventsKeptDays, limit})
+  await attempt(retaining, 'images', null, () => inPieces(drain, imagesPerDelete, sweepImages, images => tally.add({images})))
   await attempt(retaining, 'objects', null, () => removePendingDeletes(retaining))
   await attempt(retaining, 'orphans', null, () => removeOrphans(retaining))
   await attempt(retaining, 'spools', null, async () => tally.add({spools: await sweepSpools()}))

@@ -18,6 +18,7 @@ type Counts = Partial<
     | 'jobs'
     | 'discoveries'
     | 'marks'
+    | 'images'
     | 'objects'
     | 'bytes'
     | 'objectsSeen'

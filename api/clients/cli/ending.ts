@@ -1,6 +1,6 @@
 import type {Json} from '../http.ts'
 import type {Group} from '../run-reasons.ts'
-import {describeRunState} from '../run-state.ts'
+import {describeRunState, describeUndone} from '../run-state.ts'
 import {EXIT} from './exit-codes.ts'
 import type {Output} from './output.ts'
 import {clean, count, duration, plural} from './phrases.ts'
@@ -25,13 +25,12 @@ export const exitOf = ({stop, counts, unchanged = 0, keptRows = 0}: Json, failOn
 export const describeEnding = (out: Output, run: Json, reasons: readonly Group[] = []): string[] => {
   const {counts, stop, dryRun, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
-  const what = dryRun ? 'The dry run' : 'The run'
   const {word, tone} = describeRunState(run as Parameters<typeof describeRunState>[0], count)
-  const head = stop
-    ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
-    : `${out.style(['bold', TONES[tone]], word)} after ${duration(seconds)}`
+  const reason = stop ? `: ${clean(stop.message)} (${clean(stop.stopped)})` : ''
+  const head = `${out.style(['bold', TONES[tone]], word)} after ${duration(seconds)}${reason}`
   return [
     head,
+    ...undoLines(run),
     ...countLines(out, counts),
     ...unchangedLines(run),
     ...unmappedLines(run),
@@ -63,6 +62,11 @@ const withoutSettled = (sums: Record<string, number>, settled: number): Record<s
   skipped: (sums.skipped ?? 0) - settled,
 })
 
+const undoLines = (run: Json): string[] => {
+  const said = describeUndone(run, count)
+  return said === null ? [] : [`  Rows: ${said}`]
+}
+
 const unchangedLines = ({unchanged = 0, creditsSaved}: Json) =>
   unchanged > 0
     ? [`  ${count(unchanged)} skipped rows were unchanged${creditsSaved ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}.`]
@@ -75,10 +79,10 @@ const unmappedLines = ({unmapped = []}: Json): string[] =>
   )
 
 /** One line per field whose link was left empty. */
-const linkLines = ({linksEmpty = []}: Json): string[] =>
+const linkLines = ({dryRun, linksEmpty = []}: Json): string[] =>
   (linksEmpty as {flowId: string | null; field: string; rows: number}[]).map(
     ({flowId, field, rows}) =>
-      `  ${plural(rows, 'link')} in ${clean(field)} left empty${flowId === null ? '' : ` by flow ${clean(flowId)}`}. A retry fills them once the records exist.`,
+      `  ${plural(rows, 'link')} in ${clean(field)} left empty${flowId === null ? '' : ` by flow ${clean(flowId)}`}. ${dryRun ? 'Import the linked records first.' : 'A retry fills them once the records exist.'}`,
   )
 
 const keptEditLines = ({keptEdits = 0}: Json) =>
@@ -101,26 +105,33 @@ const questionLines = ({importId, id}: Json, questions: number) =>
 
 const nextLines = (
   out: Output,
-  {dryRun, counts, stop, importId, unchanged = 0, keptRows = 0, linksEmpty = []}: Json,
+  {dryRun, undoOf, counts, stop, importId, unchanged = 0, keptRows = 0, linksEmpty = []}: Json,
   id: string,
 ): string[] => {
   if (!importId) return []
   const sums = withoutSettled(sumCounts(counts), unchanged + keptRows)
   const isOpen = Boolean(stop) || linksEmpty.length > 0 || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
-  const steps: [command: string, why: string][] = dryRun
-    ? [
-        [`lading results ${id} --plan`, 'what would be written, row by row'],
-        [`lading run ${importId} --watch`, 'write it'],
-      ]
-    : isOpen
+  const steps: [command: string, why: string][] = undoOf
+    ? undoSteps({dryRun, undoOf, id})
+    : dryRun
       ? [
-          [`lading results ${id} --failed -o failed.csv`, 'the rows to fix'],
-          [`lading logs ${id} --failed`, 'why, row by row'],
-          [`lading retry ${id} --watch`, 'retry the run'],
+          [`lading results ${id} --plan`, 'what would be written, row by row'],
+          [`lading run ${importId} --watch`, 'write it'],
         ]
-      : [[`lading results ${id}`, 'the file with its record ids']]
+      : isOpen
+        ? [
+            [`lading results ${id} --failed -o failed.csv`, 'the rows to fix'],
+            [`lading logs ${id} --failed`, 'why, row by row'],
+            [`lading retry ${id} --watch`, 'retry the run'],
+          ]
+        : [[`lading results ${id}`, 'the file with its record ids']]
   const widest = Math.max(...steps.map(([command]) => command.length))
   const lines = steps.map(([command, why]) => [`  ${command}`, `  ${command.padEnd(widest)}  # ${why}`] as const)
   const isRoomy = lines.every(([, whole]) => whole.length <= out.width())
   return ['Next:', ...lines.map(([short, whole]) => (isRoomy ? whole : short))]
 }
+
+const undoSteps = ({dryRun, undoOf, id}: {dryRun: boolean; undoOf: string; id: string}): [command: string, why: string][] => [
+  [`lading logs ${id}`, 'row by row'],
+  dryRun ? [`lading undo ${undoOf} --watch`, 'undo it'] : [`lading undo ${id} --watch`, 'take the undo back'],
+]

@@ -110,7 +110,9 @@ const NEXT: Record<string, string> = {
   IMPORT_NOT_FOUND: 'List imports with: lading imports',
   RUN_NOT_FOUND: 'List runs with: lading runs',
   IMPORT_RUNNING: 'Wait for the active run with `lading watch RUN`, or cancel it with `lading cancel RUN`',
-  SNAPSHOT_CHANGED: 'Save the failed rows with `lading results RUN --failed -o failed.csv`, correct them, then import that file',
+  SNAPSHOT_CHANGED:
+    'Save the failed rows with `lading results RUN --failed -o failed.csv`, correct them, then upload that file on the results page of the run',
+  FAILED_FILE: 'Upload the file on the results page of the run. The rows are then retried, and none is written twice',
   DRY_RUN: 'A dry run has a plan instead: lading results RUN --plan',
   NOT_A_DRY_RUN: 'This run has results instead: lading results RUN',
   SOURCE_REQUIRED: 'Choose a file with --source. The error lists them',

@@ -1,14 +1,22 @@
 import {ApiError, type Json, Unreachable} from '../http.ts'
 import type {Session} from './session.ts'
 
-type Start = {declaredRows?: number; retryOf?: string; dryRun?: boolean; rows?: {from?: number; to?: number}}
+/** `undoOf`: the run that the new run undoes. */
+type Start = {
+  declaredRows?: number
+  retryOf?: string
+  undoOf?: string
+  force?: 'created'
+  dryRun?: boolean
+  rows?: {from?: number; to?: number}
+}
 
 /** Starts a run. If the response was lost, looks for a new run first, so that none is started twice. */
-export const startRun = async ({client, path}: Session, importId: string, start: Start): Promise<Json> => {
+export const startRun = async ({client, path}: Session, importId: string, {undoOf, ...start}: Start): Promise<Json> => {
   const at = path(`imports/${importId}/runs`)
   const before = new Set((await client.get(at, {limit: 200})).runs.map(({id}: Json) => id))
   try {
-    return (await client.post(at, start)).run
+    return (await client.post(undoOf ? `${at}/${undoOf}/undo` : at, start)).run
   } catch (error) {
     const isUnknown = error instanceof Unreachable || (error instanceof ApiError && ['HTTP_502', 'HTTP_504'].includes(error.code))
     if (!isUnknown) throw error

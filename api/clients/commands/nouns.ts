@@ -37,6 +37,7 @@ export const nouns: Noun[] = [
     group: rows,
     load: () => import('./run.ts'),
   },
+  {name: 'undo', summary: 'undo a run', group: rows, load: () => import('./undo.ts')},
   {name: 'checks', summary: 'check an import for problems', group: rows, load: () => import('./checks.ts')},
   {
     name: 'runs',

@@ -82,9 +82,9 @@ const addFollowing = (cli: Cli, program: Command) => {
     })
 }
 
-const begun = async (cli: Cli, session: Awaited<ReturnType<Cli['open']>>, run: Json, following: Following) => {
-  if (!isWatched(following))
-    return cli.out.answer({run}, [`${run.dryRun ? 'Dry run' : 'Run'} ${run.id} started`, `Next: lading watch ${run.id}`])
-  cli.out.event({event: 'run', import: run.importId, run}, `${run.dryRun ? 'Dry run' : 'Run'} ${run.id} of ${run.importId}`)
+export const begun = async (cli: Cli, session: Awaited<ReturnType<Cli['open']>>, run: Json, following: Following) => {
+  const kind = run.undoOf ? 'Undo' : run.dryRun ? 'Dry run' : 'Run'
+  if (!isWatched(following)) return cli.out.answer({run}, [`${kind} ${run.id} started`, `Next: lading watch ${run.id}`])
+  cli.out.event({event: 'run', import: run.importId, run}, `${kind} ${run.id} of ${run.importId}`)
   await watchToEnd(cli, session, run, following.failOn)
 }

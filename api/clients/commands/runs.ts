@@ -109,7 +109,10 @@ const showRun = async ({out}: Cli, session: Session, id: string) => {
   ])
 }
 
-const kindOf = ({dryRun, retryOf}: Json) => (dryRun ? 'dry run' : retryOf ? 'retry' : 'run')
+const kindOf = ({dryRun, retryOf, undoOf}: Json) => {
+  if (undoOf) return dryRun ? 'preview of an undo' : 'undo'
+  return dryRun ? 'dry run' : retryOf ? 'retry' : 'run'
+}
 
 /** Returns the state of a run, with its stop code. */
 const stateOf = (run: Json): string | null => {

@@ -1,5 +1,6 @@
 import {useEffect} from 'preact/hooks'
 import {html, type Markup} from './html.ts'
+import {OrgSwitcher} from './org-switcher.ts'
 import {InvitationBanner} from './received-invitations.ts'
 import {place, to} from './state/place.ts'
 import {me, signOut} from './state/session.ts'
@@ -58,6 +59,7 @@ const Account = () => html`
     <summary>${me.value!.user.name || me.value!.user.email}</summary>
     <div class="menu">
       <p><strong>${me.value!.org!.name}</strong><br />${me.value!.user.email}<br />${me.value!.role}</p>
+      <${OrgSwitcher} />
       <${Select}
         label="Appearance"
         value=${theme.value}

@@ -1,3 +1,5 @@
+import {asObject} from '../error.ts'
+import type {Json} from '../metadata.ts'
 import {describeAnswer, type Probe, unknownFinding, withSample, withText} from './probe.ts'
 
 const noId = '1'
@@ -120,6 +122,19 @@ export const readProbes: Probe[] = [
       const headers = {'if-modified-since': String(record.Modified_Time ?? record.Created_Time)}
       const answer = await ask({path: `/crm/v8/${module}/${record.id}`, headers})
       return {seen: describeAnswer(answer), isExpected: answer.status === 304}
+    }),
+  },
+  {
+    id: 'timeline.entries',
+    fact: 'The timeline of a record names who changed it, how and when',
+    expected: 'A list with done_by, source and audited_time',
+    consequence: 'Lading cannot tell who changed a record after an import',
+    run: withSample(async ({ask}, {module, record}) => {
+      const query = {sort_by: 'audited_time', sort_order: 'desc'}
+      const answer = await ask({path: `/crm/v8/${module}/${record.id}/__timeline`, query})
+      const isWhole = ({done_by, source, audited_time}: Json) =>
+        asObject(done_by) && [source, audited_time].every(one => typeof one === 'string')
+      return {seen: describeAnswer(answer), isExpected: answer.status === 200 && answer.rows.length > 0 && answer.rows.every(isWhole)}
     }),
   },
   {

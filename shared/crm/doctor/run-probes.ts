@@ -132,9 +132,11 @@ const readWithRetry = async (
         ? 'update'
         : call.path.endsWith('/coql')
           ? 'query'
-          : method === 'POST'
-            ? 'create'
-            : 'read'
+          : call.path.endsWith('/restore')
+            ? 'restore'
+            : method === 'POST'
+              ? 'create'
+              : 'read'
   for (let tried = 1; ; tried++) {
     counter.calls++
     const outcome = await sendCrmRequest({

@@ -191,6 +191,26 @@ export const writeProbes: WriteProbe[] = [
       return {seen: `${codeAt(answer)}, then HTTP ${status}`, isExpected: codeAt(answer) === 'SUCCESS' && status === 204}
     },
   },
+  {
+    id: 'write.restore',
+    fact: 'A deleted record can be restored from the recycle bin with its id',
+    expected: 'SUCCESS, then HTTP 200',
+    consequence:
+      'A deleted record cannot be brought back. If the CRM answers OAUTH_SCOPE_MISMATCH, connect it again and accept every scope',
+    async run({ask, signal}, {module, ids}) {
+      const id = ids.at(-1)
+      if (!id) return unknownFinding('No record could be made')
+      const answer = await ask({method: 'POST', path: '/crm/v8/settings/recycle_bin/actions/restore', json: {ids: [id]}})
+      const isAccepted = ['SUCCESS', 'SCHEDULED'].includes(codeAt(answer))
+      const read = async () => (await ask({path: `/crm/v8/${module}/${id}`})).status === 200
+      // A scheduled restore must be over before the doctor deletes its records.
+      const ms = isAccepted ? await timeUntil(read, signal) : null
+      return {
+        seen: isAccepted ? `${codeAt(answer)}, then HTTP ${ms === null ? 204 : 200}` : `HTTP ${answer.status} ${codeAt(answer)}`,
+        isExpected: codeAt(answer) === 'SUCCESS' && ms !== null,
+      }
+    },
+  },
 ]
 
 const changed = (fields: Json[], id: string) => ({id, [String(fields.find(isRequired)!.api_name)]: `${mark} 2`})

@@ -122,6 +122,8 @@ const applying = (columns: string[], step: Exclude<CleaningStep, {step: 'strikeW
       return removeDuplicates(places(step.columns), step.ignoreCase)
     case 'strikeRows':
       return removeRows(step.rows)
+    case 'editCells':
+      return editCells(columns, step)
   }
 }
 
@@ -199,6 +201,27 @@ const removeRows = (rows: {from: number; to: number}[]): Apply => {
   return ({rowNumber}) => {
     while (next < ranges.length && ranges[next]!.to < rowNumber) next++
     return next < ranges.length && ranges[next]!.from <= rowNumber ? 'The row was excluded by its number' : undefined
+  }
+}
+
+/** Sets single cells. Cells of a ragged row are refused, because they may be in the wrong columns. */
+const editCells = (columns: string[], {cells: edited}: Extract<CleaningStep, {step: 'editCells'}>): Apply => {
+  const byRow = Map.groupBy(edited, ({row}) => row)
+  return row => {
+    const {rowNumber, cells, ragged} = row
+    const edits = byRow.get(rowNumber)
+    if (!edits) return undefined
+    if (ragged)
+      throw new Refusal(
+        'UNREADABLE',
+        `Row ${rowNumber} has more or fewer cells than the header, so its cells cannot be edited. Correct the file`,
+        {
+          row: rowNumber,
+        },
+      )
+    row.edited = Object.fromEntries(edits.map(({column, value}) => [columns.indexOf(column), value]))
+    for (const [at, value] of Object.entries(row.edited)) cells[Number(at)] = value
+    return undefined
   }
 }
 

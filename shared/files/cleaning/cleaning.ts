@@ -34,6 +34,26 @@ const Rows = z
   })
   .refine(({from, to}) => from <= to, {path: ['to'], message: 'The last row of a range cannot be before its first row'})
 
+/** Maximum of edited cells of a source, and of their characters together, so that a source stays small enough to list. */
+export const mostEditedCells = 10_000
+const mostEditedCharacters = 1_000_000
+
+export const EditedCell = z.strictObject({
+  row: rowNumber.describe('The row, counted from 1 without the header'),
+  column: Column.describe('The column, as named after the steps before'),
+  value: z.string().max(10_000).describe('The new value of the cell'),
+})
+
+const EditCells = z
+  .strictObject({
+    step: z.literal('editCells').describe('Sets single cells. A change of the reader removes this step, because it changes row numbers'),
+    cells: z.array(EditedCell).min(1).max(mostEditedCells).describe('The cells with their new values'),
+  })
+  .refine(
+    ({cells}) => cells.reduce((sum, {value}) => sum + value.length, 0) <= mostEditedCharacters,
+    'The edited cells have more than 1,000,000 characters together. Correct the file instead',
+  )
+
 export const CleaningStep = z
   .discriminatedUnion('step', [
     z.strictObject({step: z.literal('trim').describe('Removes white space from both ends of each cell'), columns}),
@@ -79,6 +99,7 @@ export const CleaningStep = z
       step: z.literal('strikeWhere').describe('Excludes rows for which the expression is true'),
       expression: z.string().min(1).max(10_000).describe('A JavaScript expression over the row'),
     }),
+    EditCells,
   ])
   .meta({
     id: 'CleaningStep',
@@ -99,7 +120,7 @@ export const cleaningIssues = (steps: Cleaning, columns: string[]): CleaningIssu
       const message = rowFilterIssue(step.expression, [...known])
       return message === null ? [] : [{path: [at, 'expression'], message}]
     }
-    const named = step.step === 'split' ? [step.column] : 'columns' in step ? (step.columns ?? []) : []
+    const named = namesIn(step)
     const issues = named.filter(name => !known.has(name)).map(name => ({path: [at], message: `The file has no column "${name}"`}))
     if (step.step !== 'split') return issues
     for (const name of step.into) {
@@ -109,3 +130,12 @@ export const cleaningIssues = (steps: Cleaning, columns: string[]): CleaningIssu
     return issues
   })
 }
+
+const namesIn = (step: CleaningStep): string[] => {
+  if (step.step === 'split') return [step.column]
+  if (step.step === 'editCells') return [...new Set(step.cells.map(({column}) => column))]
+  return 'columns' in step ? (step.columns ?? []) : []
+}
+
+/** Whether a step names rows by number, so that it fits one file only. */
+export const namesRows = ({step}: CleaningStep): boolean => step === 'strikeRows' || step === 'editCells'

@@ -1,8 +1,10 @@
 import {type MapRequest, mapInSlices} from '../../assistant/matcher/map-slices.ts'
 import {likeness} from '../../assistant/matcher/propose.ts'
 import {readColumnValues} from '../../mapping/values/column-values.ts'
+import {findCorrections} from '../../runs/corrections/find-corrections.ts'
 import {failedRows, resultRows} from '../../runs/results/result-rows.ts'
 import type {RowOutcome} from '../../runs/results/row-result.ts'
+import {readRowCells} from '../../runs/row-cells.ts'
 import type {NewFile} from '../new-file.ts'
 import {applyChanges} from '../sources/changes.ts'
 import {describeEvidence, type FileFacts} from '../sources/describe.ts'
@@ -17,6 +19,8 @@ const tasks = {
   change: applyChanges,
   preview: previewRows,
   values: readColumnValues,
+  corrections: findCorrections,
+  cells: readRowCells,
   describe: async (_: FileDeps, facts: FileFacts) => describeEvidence(facts),
   propose: async (_: FileDeps, request: MapRequest) => mapInSlices(request),
   likeness: async (_: FileDeps, request: Omit<MapRequest, 'accepted'>) => likeness(request),

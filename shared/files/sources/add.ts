@@ -7,6 +7,7 @@ import {findRoom} from '../../billing/entitlements/refusal.ts'
 import type {Config} from '../../config.ts'
 import {Refusal} from '../../errors.ts'
 import {newId} from '../../ids.ts'
+import {assertNotCorrection} from '../../runs/corrections/origin.ts'
 import type {Storage} from '../../storage/storage.ts'
 import {ingest} from '../ingest.ts'
 import type {Parsing} from '../parser/pool.ts'
@@ -46,10 +47,11 @@ export const addSource = async (
   const upload = {body, maxBytes, storage, key: fileKey, ...how}
   const taken = await ingest(upload, file => parsing.run(org, 'readNew', file)).catch(error => explainLift(db, org, error))
   const {bytes, sha256, found} = taken
-  const {findings, ...read} = found
+  const {findings, corrects, ...read} = found
   try {
     return await db.transaction(async tx => {
       const locked = await lockOpenImport(tx, {org, importId})
+      if (corrects) await assertNotCorrection(tx, org, corrects)
       const source = await insertSource(tx, {importNo: locked.no, id, name, label, fileKey, sha256, bytes, ...read})
       await onSource?.(tx, source)
       return {...source, findings}

@@ -2,7 +2,8 @@ import {isDeepStrictEqual} from 'node:util'
 import type {Source} from '../../../sql/sources.ts'
 import {Refusal} from '../../errors.ts'
 import {type ChoiceChanges, Choices, numbersChosen} from '../choices.ts'
-import type {Cleaning} from '../cleaning/cleaning.ts'
+import {Cleaning} from '../cleaning/cleaning.ts'
+import {assertRows, type CellChange, editCells, withoutEdits} from '../cleaning/edit-cells.ts'
 import {Reader, type ReaderOptions} from '../reader.ts'
 import type {FileDeps} from '../stored-file.ts'
 import {describeFindings} from './describe.ts'
@@ -16,6 +17,8 @@ export type SourceChanges = {
   /** The encoding that a template keeps. It is used only if the bytes do not show the file's encoding and no user has chosen it. */
   keptEncoding?: string | undefined
   cleaning?: Cleaning | undefined
+  /** Cells to set, or to restore as they were before editing if the value is null. */
+  cells?: CellChange[] | undefined
   choices?: ChoiceChanges | undefined
   /** Ignores choices for columns that the file does not have, instead of refusing them. */
   fittingChoices?: boolean | undefined
@@ -38,17 +41,20 @@ export const applyUnread = (changing: ApplyChangesInput): ChangedSource | null =
 }
 
 const plan = ({source, changes}: ApplyChangesInput) => {
-  const {label = source.label, reader, keptEncoding, cleaning = source.cleaning} = changes
+  const {label = source.label, reader, keptEncoding, cells = []} = changes
   const known = evidenceOf(source)
   const choices = (changes.fittingChoices ? fittingOf(changes, known) : changes.choices) ?? {}
   const current = Reader.parse(source.reader)
   const {reader: choiceChanges, encoding} = changeReader({reader: source.reader, evidence: known}, {...reader}, keptEncoding)
   assertSameFormat(current, reader)
+  const isReread = !isDeepStrictEqual(choiceChanges, current)
+  const given = changes.cleaning ?? Cleaning.parse(source.cleaning)
+  const cleaning = editCells(isReread ? withoutEdits(given) : given, cells)
   const before = Choices.parse(source.choices)
   const chosen = {...before, ...choices}
-  const isSame =
-    isDeepStrictEqual(choiceChanges, current) && isDeepStrictEqual(cleaning, source.cleaning) && readNumbersAlike(current, before, chosen)
+  const isSame = !isReread && isDeepStrictEqual(cleaning, source.cleaning) && readNumbersAlike(current, before, chosen)
   const apply = (read: Awaited<ReturnType<typeof readSource>>): ChangedSource => {
+    assertRows(cells, read.rows)
     const evidence = encoding ? answerEncoding(read.evidence, encoding) : read.evidence
     const made = {label, cleaning, reader: read.reader, rows: read.rows, choices: choose(before, choices, evidence)}
     return {...made, evidence: JSON.stringify(evidence), findings: describeFindings(made, evidence)}

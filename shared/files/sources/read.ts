@@ -1,6 +1,6 @@
 import type {Source} from '../../../sql/sources.ts'
 import {Refusal} from '../../errors.ts'
-import {isFailedFile, rangeWithoutReasons} from '../../runs/results/reason-columns.ts'
+import {type FailedRowsOrigin, isFailedFile, rangeWithoutReasons} from '../../runs/results/reason-columns.ts'
 import {StorageMissing} from '../../storage/missing.ts'
 import {type Choices, numbersChosen} from '../choices.ts'
 import {examine} from '../examine.ts'
@@ -16,12 +16,15 @@ type ReadSourceInput = Pick<Source, 'fileKey' | 'cleaning'> & {reader: object; c
 /** What was found in the file. `isGuarded`: cells of the workbook have the apostrophes of failed.csv. */
 type FoundFile = {reader: Reader; rows: number; evidence: SourceEvidence; isGuarded?: boolean | undefined}
 
-/** The result of a read as the source row stores it. `evidence` and `findings` are JSON; for `findings`, see `describeFindings`. */
-export type FileRead = {reader: Reader; rows: number; evidence: string; findings: string}
+/**
+ * The result of a read as the source row stores it. `evidence` and `findings` are JSON; for `findings`, see `describeFindings`. `corrects`: the
+ * run whose failed rows a new file has.
+ */
+export type FileRead = {reader: Reader; rows: number; evidence: string; findings: string; corrects?: FailedRowsOrigin | undefined}
 
 export const readNewSource = async ({storage, config}: FileDeps, file: NewFile): Promise<FileRead> => {
-  const {reader, rows, ...evidence} = await readNewFile({storage, limits: limitsOf(config)}, file)
-  return {reader, rows, evidence: JSON.stringify(evidence), findings: describeFindings({reader, choices: {}}, evidence)}
+  const {reader, rows, corrects, ...evidence} = await readNewFile({storage, limits: limitsOf(config)}, file)
+  return {reader, rows, evidence: JSON.stringify(evidence), findings: describeFindings({reader, choices: {}}, evidence), corrects}
 }
 
 /** Reads another sheet of a workbook. `evidence` is that of the sheet that was read before. */

@@ -13,7 +13,8 @@ const longestMs = 30_000
 /** Maximum of cell characters per page. The next page begins at the first row beyond it. */
 const mostCharacters = 4 * 1024 ** 2
 
-type Page = {from: number; limit: number}
+/** `numbers`: returns these rows only, in one read of the file. */
+type Page = {from: number; limit: number; numbers?: number[] | undefined}
 type PreviewedRows = Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence'>
 
 /** Returns rows as read and cleaned, each with the values stored in the file. The result is JSON in UTF-8. */
@@ -32,14 +33,17 @@ const read = async (deps: FileDeps, source: PreviewedRows, page: Page) => {
   const until = Date.now() + longestMs
   const readings = readingsOf(evidenceOf(source).columns, Choices.parse(source.choices))
   const {columns, fileColumns, rows} = await openFile(deps, {...source, readings}, {bad: openBadBytes()})
+  const wanted = page.numbers && new Set(page.numbers)
+  const last = wanted ? Math.max(...wanted) : Number.POSITIVE_INFINITY
   const taken: FileRow[] = []
   let [characters, next] = [0, null as number | null]
   reading: for await (const chunk of rows) {
     if (Date.now() > until) throw tooFar(chunk.at(-1)?.rowNumber ?? 0)
     for (const row of chunk) {
-      if (row.rowNumber < page.from) continue
+      if (row.rowNumber > last) break reading
+      if (wanted ? !wanted.has(row.rowNumber) : row.rowNumber < page.from) continue
       characters += sizeOf(row)
-      if (taken.length === page.limit || (taken.length && characters > mostCharacters)) {
+      if ((!wanted && taken.length === page.limit) || (taken.length && characters > mostCharacters)) {
         next = row.rowNumber
         break reading
       }

@@ -41,7 +41,7 @@ export const extendLineage = (before: Names | null, {flows, sources}: {flows: Wr
     if (pin && (pin.sha256 !== sha256 || !isDeepStrictEqual(pin.reader, reader)))
       throw new Refusal(
         'SNAPSHOT_CHANGED',
-        `Flow ${id} read another file in the earlier run, or read "${label}" with other reader options. Restore the file and options to retry. To correct failed rows, correct failed.csv of the run and import it`,
+        `Flow ${id} read another file in the earlier run, or read "${label}" with other reader options. Restore the file and options to retry. To correct failed rows, upload the corrected rows to the run`,
         {flow: id},
       )
     return pin ?? {id, sha256, reader}

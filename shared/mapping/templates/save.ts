@@ -3,7 +3,7 @@ import {findImport} from '../../../sql/imports.ts'
 import type {Source} from '../../../sql/sources.ts'
 import {Refusal} from '../../errors.ts'
 import {Choices} from '../../files/choices.ts'
-import {Cleaning} from '../../files/cleaning/cleaning.ts'
+import {Cleaning, namesRows} from '../../files/cleaning/cleaning.ts'
 import type {SniffedFile} from '../../files/new-file.ts'
 import {Reader, type ReaderOptions} from '../../files/reader.ts'
 import {type NarrowSource, readNarrowSources} from '../../files/sources/evidence.ts'
@@ -59,9 +59,12 @@ const shapeSource = (source: NarrowSource<'name'>, slot: string, at: number): {s
   const {columns, fileColumns, sniffed} = source.evidence
   const label = toOneLine(labelOf(source) ?? `File ${at + 1}`)
   const [steps, reader] = [Cleaning.parse(source.cleaning), Reader.parse(source.reader)]
-  const cleaning = steps.filter(({step}) => step !== 'strikeRows')
+  const cleaning = steps.filter(step => !namesRows(step))
   const leftOut = [
-    ...(cleaning.length < steps.length ? [`${label}: rows excluded by number, because the next file has other rows there`] : []),
+    ...(steps.some(({step}) => step === 'editCells') ? [`${label}: edited cells, because a template keeps no data of rows`] : []),
+    ...(steps.some(({step}) => step === 'strikeRows')
+      ? [`${label}: rows excluded by number, because the next file has other rows there`]
+      : []),
     ...('badBytes' in reader ? [`${label}: accepting bytes that are not valid in its encoding`] : []),
   ]
   return {

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import type {TemplateRow} from '../../../sql/templates.ts'
 import {findRepeated, type Issue} from '../../configuration/annotation.ts'
 import {Choices} from '../../files/choices.ts'
-import {Cleaning} from '../../files/cleaning/cleaning.ts'
+import {Cleaning, namesRows} from '../../files/cleaning/cleaning.ts'
 import {ReaderOptions} from '../../files/reader.ts'
 import {isOneLine, notOneLine, oneLine, toOneLine} from '../../schema/name.ts'
 import {Flows} from '../flows/flow.ts'
@@ -17,8 +17,8 @@ const Label = z.string().min(1).max(255)
 
 /** Cleaning steps that a template may have. Steps with row numbers are refused, because the next file has other rows at these numbers. */
 const RuleSteps = Cleaning.refine(
-  steps => steps.every(({step}) => step !== 'strikeRows'),
-  'A template cannot exclude rows by number, because the next file has other rows there. Leave strikeRows out',
+  steps => !steps.some(namesRows),
+  'A template cannot name rows by number, because the next file has other rows there. Leave strikeRows and editCells out',
 )
 
 /**
@@ -33,7 +33,7 @@ export const TemplateSlot = z
       .describe('The name of the file in the flows'),
     label: Label.describe('Display name'),
     reader: ReaderOptions.default({}).describe('How the file is read; options that are left out are detected in each file'),
-    cleaning: RuleSteps.default([]).describe('Cleaning steps, in order; not `strikeRows`'),
+    cleaning: RuleSteps.default([]).describe('Cleaning steps, in order; not `strikeRows` or `editCells`'),
     choices: Choices.default({}).describe('By column: the choices of a user where its values are ambiguous'),
     columns: z.array(z.string().max(1000)).max(mostColumns).describe('The file’s own columns, in file order'),
   })

@@ -1,44 +1,48 @@
 import {bounded, type TextPiece} from '../../files/bounded.ts'
+import type {FileRow} from '../../files/row.ts'
 import {resolveReader, sampleBytes} from '../../files/text/sniff.ts'
 import {guardCell} from './formula-guard.ts'
-import {reasonColumns} from './reason-columns.ts'
+import {type FailedRowsOrigin, nameReasonColumns} from './reason-columns.ts'
 import {BYTE_ORDER_MARK, type ResultsInput} from './results-csv.ts'
 import {type JoinedRow, joinOutcomes} from './row-outcomes.ts'
 import {mentionsMayExist, type OutcomeEntry, resultOf} from './row-result.ts'
 
-type FailedInput = Omit<ResultsInput, 'part' | 'onNext'> & {delimiter: string}
+type FailedInput = Omit<ResultsInput, 'part' | 'onNext'> & {delimiter: string; origin?: FailedRowsOrigin | undefined}
 
 /** The delimiters that the sniffer can find. A file with another one becomes a file with commas. */
 const delimiters = [',', ';', '\t', '|']
 
 /**
- * Writes the failed rows with their cells as read, in a CSV file that can be corrected and imported again. It has the delimiter of the file,
- * and begins with `reasonColumns`, which an import leaves out. `guardCell` puts an apostrophe before a cell that would start a formula, and
- * the import removes it. If a create of a row was never answered in a run of the chain, the row is left out, because a new import could
- * create it twice.
+ * Writes the failed rows with their cells as read or edited, in a CSV file that can be corrected and sent to the corrections of its run.
+ * It has the delimiter of the file, and begins with the columns of reasons. `guardCell` puts an apostrophe before a cell that would start
+ * a formula, and reading the file again removes it. If a create of a row was never answered in a run of the chain, the row is left out,
+ * because a new import could create it twice.
  */
-export const writeFailed = ({columns, rows, outcomes, modules, limit, delimiter: given}: FailedInput) => {
+export const writeFailed = ({columns, rows, outcomes, modules, limit, delimiter: given, origin}: FailedInput) => {
   const delimiter = delimiters.includes(given) ? given : ','
-  return bounded(sniffable(piecesOf(columns, joinOutcomes(rows, outcomes), {modules, delimiter}), delimiter), {limit})
+  return bounded(sniffable(piecesOf(columns, joinOutcomes(rows, outcomes), {modules, delimiter, origin}), delimiter), {limit})
 }
 
-type LineOptions = Pick<FailedInput, 'modules' | 'delimiter'>
+type LineOptions = Pick<FailedInput, 'modules' | 'delimiter' | 'origin'>
 
 async function* piecesOf(
   columns: string[],
   joined: AsyncIterable<JoinedRow[]>,
-  {modules, delimiter}: LineOptions,
+  {modules, delimiter, origin}: LineOptions,
 ): AsyncGenerator<TextPiece> {
-  yield {rows: 0, text: lineOf([...reasonColumns, ...columns], delimiter)}
+  yield {rows: 0, text: lineOf([...nameReasonColumns(origin), ...columns], delimiter)}
   for await (const chunk of joined) {
     const failed = chunk.filter(isFailed)
     const lines = failed.map(({row, outcome}) => {
       const {error} = resultOf(outcome!, modules)
-      return lineOf([String(row.rowNumber), error, ...(row.read ?? row.cells)], delimiter)
+      return lineOf([String(row.rowNumber), error, ...correctedCells(row)], delimiter)
     })
     if (lines.length) yield {rows: lines.length, text: lines.join('')}
   }
 }
+
+/** Returns the cells as read, with the edits of a person, so that a correction is not made twice. */
+const correctedCells = ({cells, read = cells, edited = {}}: FileRow) => read.map((cell, at) => edited[at] ?? cell)
 
 const isFailed = ({outcome}: JoinedRow) =>
   outcome !== undefined && resultOf(outcome, []).result === 'Failed' && !outcome.entries.some(isMaybeThere)

@@ -66,10 +66,11 @@ const openPending = (values: AsyncIterable<PlannedValues[]>) => {
 type PlanRowInput = {rowNumber: number; source: string; modules: ReadonlyMap<string, PlanModule>; values: PlannedValues[]}
 
 const planOf = (entries: OutcomeEntry[], {rowNumber, source, modules, values}: PlanRowInput): string[][] => {
-  const asked = entries.find(({outcome}) => outcome === 'would_ask')
+  const asked = entries.filter(({outcome}) => outcome === 'would_ask')
+  const isAsked = ({flow, outcome}: OutcomeEntry) => outcome === 'skipped' && asked.some(one => one.flow === flow)
   const looked = entries.filter(({outcome, phase}) => outcome === 'lookup' || (phase === 'edit' && outcome === 'skipped'))
-  const written = asked ? [asked] : entries.filter(({phase = 'write'}) => phase === 'write')
-  return [...written, ...entries.filter(({phase}) => phase === 'patch')].flatMap(entry => {
+  const written = entries.filter(entry => (entry.phase ?? 'write') === 'write' && !isAsked(entry))
+  return [...asked, ...written, ...entries.filter(({phase}) => phase === 'patch')].flatMap(entry => {
     const told = isLookupOutcome(entry, entries) ? looked : entry.phase === 'patch' ? [entry] : [entry, ...looked]
     const why = told.map(describeStep).filter(Boolean)
     const module = modules.get(entry.module)

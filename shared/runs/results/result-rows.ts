@@ -3,10 +3,12 @@ import {Reader} from '../../files/reader.ts'
 import {type FileDeps, openFile, type StoredFile} from '../../files/stored-file.ts'
 import {StorageMissing} from '../../storage/missing.ts'
 import {writeFailed} from './failed-csv.ts'
+import type {FailedRowsOrigin} from './reason-columns.ts'
 import {type ResultsPart, writeResults} from './results-csv.ts'
 import type {ResultModule, RowOutcome} from './row-result.ts'
 
 type ResultRowsInput = {source: StoredFile; part?: ResultsPart | undefined; modules: ResultModule[]}
+type FailedRowsInput = Omit<ResultRowsInput, 'part'> & {origin: FailedRowsOrigin}
 
 /** Writes `results.csv` of a source from the outcomes of its rows. Returns the first row of the next part, or null if this part is the last. */
 export async function* resultRows(
@@ -24,12 +26,12 @@ export async function* resultRows(
 
 export async function* failedRows(
   deps: FileDeps,
-  {source, modules}: Omit<ResultRowsInput, 'part'>,
+  {source, modules, origin}: FailedRowsInput,
   outcomes: AsyncIterable<RowOutcome[]>,
 ): AsyncGenerator<Uint8Array, number | null, undefined> {
   const reader = Reader.parse(source.reader)
   const delimiter = reader.format === 'csv' ? reader.delimiter : ','
-  yield* writeOverFile(deps, source, file => writeFailed({...file, outcomes, modules, delimiter}))
+  yield* writeOverFile(deps, source, file => writeFailed({...file, outcomes, modules, delimiter, origin}))
   return null
 }
 

@@ -20,6 +20,7 @@ type RunFileDeps = Pick<FileDeps, 'storage'> & {db: Db; hot: Hot; parsing: Parsi
 type RunFileInput = {
   org: string
   run: number
+  runId: string
   snapshot: Snapshot
   source: SnapshotSource
   part?: ResultsPart | undefined
@@ -47,7 +48,7 @@ export const makeRunFile = async (
   const source = chooseSource(snapshot, sourceId)
   const key = run.state === 'ended' ? `${kind} ${run.id} ${source.no} ${JSON.stringify(part ?? {})}` : null
   const make = (onNext: (row: number) => void) =>
-    whileKept(deps, run.no, WRITERS[kind](deps, {org, run: run.no, snapshot, source, part, onNext}))
+    whileKept(deps, run.no, WRITERS[kind](deps, {org, run: run.no, runId: run.id, snapshot, source, part, onNext}))
   try {
     return await resultCache.take(key, make)
   } catch (error) {
@@ -97,7 +98,8 @@ const WRITERS: Record<RunFile, (deps: RunFileDeps, made: RunFileInput) => AsyncG
     if (next !== null) onNext?.(next)
   },
   async *failed(deps, made) {
-    yield* deps.parsing.stream(made.org, 'failed', {source: made.source, modules: namesOf(made)}, outcomesOf(deps, made))
+    const origin = {run: made.runId, source: made.source.id}
+    yield* deps.parsing.stream(made.org, 'failed', {source: made.source, modules: namesOf(made), origin}, outcomesOf(deps, made))
   },
   plan: (deps, made) => {
     const modules = modulesOf(made).map(module => ({...module, fields: new Map(module.fields.map(({apiName, label}) => [apiName, label]))}))

@@ -3,7 +3,7 @@ import {BRIEF, counter, gauge, histogram} from './registry.ts'
 /** The kinds of calls, named independently of the destination. */
 const OPERATIONS = [
   ...['create', 'update', 'replace_rows', 'tag', 'read', 'search', 'query'],
-  ...['metadata', 'delete', 'users', 'licence', 'token', 'revoke'],
+  ...['metadata', 'delete', 'restore', 'users', 'licence', 'token', 'revoke'],
 ] as const
 export type CrmOperation = (typeof OPERATIONS)[number]
 

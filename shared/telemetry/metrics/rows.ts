@@ -1,4 +1,4 @@
-import {isKeptEditsAt, isKeptRowsAt, isUnchangedAt, OUTCOMES, outcomeNoAt} from '../../../sql/run-log.ts'
+import {isDeletedAt, isKeptEditsAt, isKeptRowsAt, isUnchangedAt, OUTCOMES, outcomeNoAt} from '../../../sql/run-log.ts'
 import {counter} from './registry.ts'
 
 const settled = counter({
@@ -19,11 +19,12 @@ export const rowsSettled = (counts: readonly number[]): void => {
   for (const [at, count] of counts.entries()) if (count > 0) sums.set(outcomeNoAt(at), (sums.get(outcomeNoAt(at)) ?? 0) + count)
   for (const [no, count] of sums) {
     // Kept rows are counted under skipped, and kept edits are no rows.
-    if (isKeptEditsAt(no) || isKeptRowsAt(no)) continue
+    if (isKeptEditsAt(no) || isKeptRowsAt(no) || isDeletedAt(no)) continue
     settled.inc({outcome: OUTCOMES[no] ?? (isUnchangedAt(no) ? 'unchanged' : 'filtered')}, count)
   }
 }
 
-export const batchSent = (kind: 'create' | 'update' | 'replace' | 'patch' | 'tag' | 'outside'): void => batches.inc({kind})
+export const batchSent = (kind: 'create' | 'update' | 'replace' | 'patch' | 'tag' | 'delete' | 'undelete' | 'outside'): void =>
+  batches.inc({kind})
 
 export const runEnded = (reason: string): void => ended.inc({reason})

@@ -19,6 +19,7 @@ export const messages: Record<string, string> = {
   DISCRETE_PAGINATION_LIMIT_EXCEEDED: 'use page_token to get records beyond the limit',
   DUPLICATE_DATA: 'duplicate data',
   DUPLICATE_LINKING_DATA: 'duplicate linking data',
+  EXPECTED_FIELD_MISSING: 'One of the expected fields is missing',
   EXPECTED_PARAM_MISSING: 'One of the expected parameter is missing',
   EXPIRED_VALUE: 'the given page_token has expired',
   INTERNAL_ERROR: 'Internal server error occurred.',

@@ -4,6 +4,7 @@ import type {Call} from './call.ts'
 import {linger} from './fault-course.ts'
 import {actionOf, type Fault} from './faults.ts'
 import {refuseByProfile} from './profiles.ts'
+import {runDueRestores} from './recycle-bin.ts'
 import {bearerOf, type Request} from './request.ts'
 import {findRoute, isRecordRoute, type Route} from './routes.ts'
 import {hasModuleScope, hasScope} from './scopes.ts'
@@ -68,6 +69,7 @@ const answerInFlight = async (world: SimulatorState, route: Route, call: Call, f
   const {latencyMs} = world.switches
   if (latencyMs > 0) await wait(latencyMs)
   if (fault) await linger(world, fault, 'before')
+  runDueRestores(call.org)
   const answer = run(route, call)
   if (fault) await linger(world, fault, 'after')
   return {...answer, committed: call.committed}

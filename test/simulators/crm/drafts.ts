@@ -7,8 +7,11 @@ import {named, type Org, type User, userById} from './org.ts'
 import type {Rec, Values} from './store.ts'
 import {planRows, type RowPlan} from './subforms.ts'
 
-/** The user, time and rules of a write. `assignee`: the owner that an assignment rule chooses for new records. */
-export type Write = {org: Org; user: User; at: number; zone: string; assignee?: User | null}
+/**
+ * The user, time and rules of a write. `assignee`: the owner that an assignment rule chooses for new records. `source`: the source in the timeline;
+ * by default a person in the CRM's pages.
+ */
+export type Write = {org: Org; user: User; at: number; zone: string; assignee?: User | null; source?: string}
 
 /** A checked record: the values to store, or every reason for a refusal. */
 export type Draft = {values: Values; owner: User | null; plans: RowPlan[]; problems: Refusal[]}

@@ -34,6 +34,8 @@ export type Org = {
   switches: Switches
   counters: {meta: number; user: number; record: number}
   names: Map<string, string>
+  /** Scheduled restores from the recycle bin. */
+  restores: {at: number; ids: string[]; user: User; zone: string}[]
 }
 
 /** The time shown by the org in ms: its clock plus the offset of the switch. */

@@ -3,9 +3,9 @@ import {type Call, headerInstant, isId, listParam, moduleOf, numberParam} from '
 import {type Field, readTags} from './fields.ts'
 import {findLayout, listLayouts} from './layouts.ts'
 import {type Module, rowsModule} from './modules.ts'
-import {named} from './org.ts'
 import {nextToken, openToken} from './page-tokens.ts'
 import {canSee} from './profiles.ts'
+import {listDeletedOf} from './recycle-bin.ts'
 import {live, newestFirst, type Rec} from './store.ts'
 import {readRow} from './subforms.ts'
 import {formatInstant} from './zones.ts'
@@ -43,26 +43,7 @@ export const countAll = (call: Call): Answer => {
   return ok({count})
 }
 
-export const listDeleted = (call: Call): Answer => {
-  const module = moduleOf(call, call.segments[0]!)
-  const type = call.query.get('type') ?? 'all'
-  if (!['all', 'recycle', 'permanent'].includes(type)) throw new CallRefused(refuse(400, 'INVALID_DATA', {param_name: 'type'}))
-  const page = numberParam(call, 'page', 1)
-  const perPage = numberParam(call, 'per_page', recordsPerPage, {most: recordsPerPage})
-  const now = call.org.clock.now()
-  const binned = [...module.store.bin.values()].reverse().map(({rec, at, by}) => ({
-    id: rec.id,
-    display_name: module.naming?.raw(rec) ?? null,
-    type: now - at > 60 * 24 * 3600_000 ? 'permanent' : 'recycle',
-    deleted_time: formatInstant(at, call.user.timeZone),
-    deleted_by: named(by),
-    created_by: named(rec.createdBy),
-  }))
-  const found = binned.filter(one => type === 'all' || one.type === type)
-  const data = found.slice((page - 1) * perPage, page * perPage)
-  if (data.length === 0) return nothing()
-  return ok({data, info: {per_page: perPage, count: data.length, page, more_records: found.length > page * perPage}})
-}
+export const listDeleted = (call: Call): Answer => listDeletedOf(call, moduleOf(call, call.segments[0]!))
 
 /** A single read has every field, subform rows, and keys that begin with `$`. */
 export const fullRecord = (call: Pick<Call, 'org'> & {user: {timeZone: string}}, module: Module, rec: Rec): Record<string, unknown> => {

@@ -7,9 +7,11 @@ import {listFields, listLayouts, listModules, readField, readLayout, readModule}
 import {countUsers, listUsers, readOrg, readUser} from './people.ts'
 import {listProfiles, listSharing, readProfile} from './profiles.ts'
 import {countAll, listDeleted, listRecords, readRecord} from './reads.ts'
+import {listBin, restoreRecords} from './recycle-bin.ts'
 import type {Verb} from './scopes.ts'
 import {searchRecords} from './search.ts'
 import {addTags, removeTags, tagsCost} from './tags.ts'
+import {readTimeline} from './timeline.ts'
 import {countRecords, createRecords, deleteRecords, updateRecords, upsertRecords} from './write-calls.ts'
 
 /** `area` is the required scope; `{module}` stands for the module in the path. */
@@ -26,6 +28,7 @@ export type Route = {
 
 const recordArea = 'ZohoCRM.modules.{module}'
 const tagArea = 'ZohoCRM.settings.tags'
+const binArea = 'ZohoCRM.settings.recycle_bin'
 const manyRecords = 10
 const isBigWrite = (call: Call) => countRecords(call) > manyRecords
 const isSortedRead = (call: Call) => call.query.has('cvid') || !['id', null].includes(call.query.get('sort_by'))
@@ -56,6 +59,10 @@ export const routes: Route[] = [
   at('GET', 'settings/profiles', 'ZohoCRM.settings.profiles', 'READ', listProfiles),
   at('GET', 'settings/profiles/{id}', 'ZohoCRM.settings.profiles', 'READ', readProfile),
   at('GET', 'settings/data_sharing', 'ZohoCRM.settings.data_sharing', 'READ', listSharing),
+  at('GET', 'settings/recycle_bin', binArea, 'READ', listBin),
+  at('GET', 'settings/recycle_bin/{id}', binArea, 'READ', listBin),
+  at('POST', 'settings/recycle_bin/actions/restore', binArea, 'UPDATE', restoreRecords),
+  at('POST', 'settings/recycle_bin/{id}/actions/restore', binArea, 'UPDATE', restoreRecords),
   at('POST', 'coql', 'ZohoCRM.coql', 'READ', queryRecords, {cost: costOfQuery, isHeavy: () => true}),
   at('GET', '{module}/search', recordArea, 'READ', searchRecords, {also: 'ZohoSearch.securesearch'}),
   at('GET', '{module}/deleted', recordArea, 'READ', listDeleted),
@@ -69,6 +76,7 @@ export const routes: Route[] = [
   at('POST', '{module}', recordArea, 'CREATE', createRecords, {cost: costOfWrite, isHeavy: isBigWrite}),
   at('PUT', '{module}', recordArea, 'UPDATE', updateRecords, {cost: costOfWrite, isHeavy: isBigWrite}),
   at('DELETE', '{module}', recordArea, 'DELETE', deleteRecords),
+  at('GET', '{module}/{id}/__timeline', recordArea, 'READ', readTimeline),
   at('GET', '{module}/{id}', recordArea, 'READ', readRecord),
   at('PUT', '{module}/{id}', recordArea, 'UPDATE', updateRecords),
   at('DELETE', '{module}/{id}', recordArea, 'DELETE', deleteRecords),

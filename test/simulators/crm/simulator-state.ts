@@ -86,6 +86,7 @@ export const addOrg = (world: SimulatorState, spec: OrgSpec): Org => {
     // An org inherits every switch that it does not override.
     switches: Object.create(world.switches) as Switches,
     counters: {meta: 2000, user: 201_000, record: 900_000},
+    restores: [],
     names: new Map(),
   }
   org.id = namedId(org, 'org')

@@ -82,6 +82,8 @@ const offlineScopes = [
   'ZohoCRM.settings.layouts.READ',
   'ZohoCRM.settings.assignment_rules.READ',
   'ZohoCRM.settings.tags.ALL',
+  'ZohoCRM.settings.recycle_bin.READ',
+  'ZohoCRM.settings.recycle_bin.UPDATE',
   'ZohoCRM.settings.profiles.READ',
   'ZohoCRM.settings.data_sharing.READ',
   'ZohoCRM.users.READ',
@@ -262,6 +264,7 @@ const clearRecords = (world: SimulatorState) => {
     org.credits.change({used: 0})
     org.credits.exhaustUntil(null)
     org.gate.forget()
+    org.restores = []
     for (const module of org.modules.values()) {
       module.store = createStore()
       for (const field of module.uniques) addUnique(module.store, field.name, {fold: field.spec.unique !== 'case-sensitive'})

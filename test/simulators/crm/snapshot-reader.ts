@@ -34,6 +34,10 @@ const restoreLine = (world: SimulatorState, line: any, joins: RowsToJoin[]) => {
       return restoreRecords(orgOf(world, line.org), line, joins)
     case 'bin':
       return restoreBin(orgOf(world, line.org), line)
+    case 'history':
+      return restoreHistory(orgOf(world, line.org), line)
+    case 'restores':
+      return restoreScheduled(orgOf(world, line.org), line)
     case 'counters':
       Object.assign(orgOf(world, line.org).counters, line.counters)
       return
@@ -77,10 +81,28 @@ const restoreRecords = (org: Org, line: any, joins: RowsToJoin[]) => {
 }
 
 const restoreBin = (org: Org, line: any) => {
-  const {store} = org.modules.get(line.module)!
+  const {store, fields} = org.modules.get(line.module)!
   for (const kept of line.records) {
-    store.bin.set(kept.id, {rec: {...recordOf(org, kept), gone: true}, at: kept.binnedAt, by: userOf(org, kept.binnedBy)})
+    const rec: Rec = {...recordOf(org, kept), gone: true}
+    const rows = Object.entries<any[]>(kept.binnedRows ?? {}).filter(([name]) => fields.has(name))
+    if (rows.length > 0) {
+      rec.rows = new Map(rows.map(([name, some]) => [name, some.map(row => ({...recordOf(org, row), gone: true, parent: rec}))]))
+    }
+    store.bin.set(kept.id, {rec, at: kept.binnedAt, by: userOf(org, kept.binnedBy)})
   }
+}
+
+const restoreHistory = (org: Org, line: any) => {
+  const {history} = org.modules.get(line.module)!.store
+  for (const [id, changes] of line.changes)
+    history.set(
+      id,
+      changes.map(({by, ...change}: any) => ({...change, by: userOf(org, by)})),
+    )
+}
+
+const restoreScheduled = (org: Org, line: any) => {
+  org.restores = line.restores.map(({user, ...rest}: any) => ({...rest, user: userOf(org, user)}))
 }
 
 const joinRows = ({org, module, rec, rows}: RowsToJoin) => {
@@ -107,6 +129,7 @@ const recordOf = (org: Org, kept: any): Rec => ({
   converted: kept.converted ?? false,
   locked: kept.locked ?? false,
   gone: false,
+  ...(kept.source && {source: kept.source}),
 })
 
 const grantOf = (world: SimulatorState, {org: key, user, clientId, dc, scopes}: any) => {

@@ -20,6 +20,9 @@ export function* snapshotLines(world: SimulatorState): Generator<unknown> {
   for (const {token, until, refreshToken, ...grant} of world.tokens.access.values()) {
     yield {kind: 'access', token, until, refreshToken, ...grantOf(grant)}
   }
+  for (const {key, restores} of world.orgs.values()) {
+    if (restores.length > 0) yield {kind: 'restores', org: key, restores: restores.map(({user, ...rest}) => ({...rest, user: user.id}))}
+  }
   yield {kind: 'consents', consents: [...world.tokens.consents]}
   yield {kind: 'end'}
 }
@@ -51,8 +54,15 @@ function* recordLines(org: Org, module: Module): Generator<unknown> {
     records = []
   }
   if (records.length > 0) yield line()
-  const binned = [...module.store.bin.values()].map(({rec, at, by}) => ({...describeRecord(rec), binnedAt: at, binnedBy: by.id}))
+  const binned = [...module.store.bin.values()].map(({rec, at, by}) => ({
+    ...describeRecord(rec),
+    binnedAt: at,
+    binnedBy: by.id,
+    binnedRows: Object.fromEntries([...(rec.rows ?? [])].map(([field, rows]) => [field, rows.map(describeRecord)])),
+  }))
   if (binned.length > 0) yield {kind: 'bin', org: org.key, module: module.name, records: binned}
+  const changes = [...module.store.history].map(([id, known]) => [id, known.map(({by, ...change}) => ({...change, by: by.id}))])
+  if (changes.length > 0) yield {kind: 'history', org: org.key, module: module.name, changes}
 }
 
 const describeRecord = (rec: Rec) => ({
@@ -63,6 +73,7 @@ const describeRecord = (rec: Rec) => ({
   ...(rec.rows ? {rows: Object.fromEntries([...rec.rows].map(([field, rows]) => [field, rows.map(row => row.id)]))} : {}),
   ...(rec.converted ? {converted: true} : {}),
   ...(rec.locked ? {locked: true} : {}),
+  ...(rec.source ? {source: rec.source} : {}),
 })
 
 const grantOf = ({org, user, clientId, dc, scopes}: Grant) => ({org: org.key, user: user.id, clientId, dc, scopes})

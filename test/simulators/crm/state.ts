@@ -4,6 +4,7 @@ import type {JournalEntry} from './journal.ts'
 import type {Module} from './modules.ts'
 import type {Org} from './org.ts'
 import {fullRecord} from './reads.ts'
+import {runDueRestores} from './recycle-bin.ts'
 import {orgOf, type SimulatorState} from './simulator-state.ts'
 import {live} from './store.ts'
 
@@ -41,20 +42,26 @@ export const findModule = (org: Org, name: string): Module => {
 }
 
 export const readRecords = (world: SimulatorState, orgKey: string, module: string): StateRecord[] => {
-  const org = orgOf(world, orgKey)
+  const org = currentOrg(world, orgKey)
   const found = findModule(org, module)
   return [...live(found.store)].map(rec => fullRecord({org, user: {timeZone: org.timeZone}}, found, rec) as StateRecord)
 }
 
 export const readOne = (world: SimulatorState, orgKey: string, module: string, id: string): StateRecord | null => {
-  const org = orgOf(world, orgKey)
+  const org = currentOrg(world, orgKey)
   const found = findModule(org, module)
   const rec = found.store.byId.get(id)
   return rec ? (fullRecord({org, user: {timeZone: org.timeZone}}, found, rec) as StateRecord) : null
 }
 
 export const countRecords = (world: SimulatorState, orgKey: string, module: string): number =>
-  findModule(orgOf(world, orgKey), module).store.byId.size
+  findModule(currentOrg(world, orgKey), module).store.byId.size
+
+const currentOrg = (world: SimulatorState, orgKey: string): Org => {
+  const org = orgOf(world, orgKey)
+  runDueRestores(org)
+  return org
+}
 
 export const readAutomations = (world: SimulatorState, orgKey?: string): AutomationNote[] =>
   world.automations.list().filter(note => orgKey === undefined || note.org === orgKey)

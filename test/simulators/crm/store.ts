@@ -1,3 +1,4 @@
+import type {Change} from './history.ts'
 import type {IndexLag} from './index-lag.ts'
 import type {User} from './org.ts'
 import {createValueIndex, type ValueIndex} from './value-index.ts'
@@ -18,8 +19,11 @@ export type Rec = {
   converted: boolean
   locked: boolean
   gone: boolean
+  /** How the record was created, for the timeline; by default `crm_ui`. */
+  source?: string
 }
 
+/** A deleted record, which keeps its subform rows in `rec.rows`. */
 export type Binned = {rec: Rec; at: number; by: User}
 
 /** The records of one module. `list` is sorted by id, so the newest is last; deleted records stay until they are swept. */
@@ -30,6 +34,8 @@ export type Store = {
   uniques: Map<string, ValueIndex>
   lazies: Map<string, ValueIndex>
   bin: Map<string, Binned>
+  /** The changes of records since their creation, for the timeline. */
+  history: Map<string, Change[]>
   /** The values that search and COQL still show for recently written records. */
   searchLag: IndexLag
   coqlLag: IndexLag
@@ -42,6 +48,7 @@ export const createStore = (): Store => ({
   uniques: new Map(),
   lazies: new Map(),
   bin: new Map(),
+  history: new Map(),
   searchLag: new Map(),
   coqlLag: new Map(),
 })
@@ -71,6 +78,17 @@ export const remove = (store: Store, rec: Rec) => {
   for (const [name, index] of store.uniques) index.remove(rec.values[name], rec)
   for (const [name, index] of store.lazies) index.remove(indexed(rec, name), rec)
   if (store.gone > 64 && store.gone * 2 > store.list.length) sweep(store)
+}
+
+/** Returns a removed record with its id and values. */
+export const revive = (store: Store, rec: Rec) => {
+  const place = positionBefore(store.list, rec.id)
+  if (store.list[place] === rec) store.gone -= 1
+  else store.list.splice(place, 0, rec)
+  rec.gone = false
+  store.byId.set(rec.id, rec)
+  for (const [name, index] of store.uniques) index.add(rec.values[name], rec)
+  for (const [name, index] of store.lazies) index.add(indexed(rec, name), rec)
 }
 
 /** An index over a non-unique field, built on first use and then maintained. */

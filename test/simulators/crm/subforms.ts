@@ -4,7 +4,7 @@ import {invalidId} from './field-checks.ts'
 import type {Field} from './fields.ts'
 import {type Module, rowsModule} from './modules.ts'
 import {recordId} from './org.ts'
-import {insert, type Rec, remove, replaceValues, type Values} from './store.ts'
+import {insert, type Rec, remove, replaceValues, revive, type Values} from './store.ts'
 
 /** The changes of a write to the rows of one field; applied only if the whole record is accepted. */
 export type RowPlan = {field: Field; child: Module; removed: Rec[]; changed: {rec: Rec; values: Values}[]; added: Values[]}
@@ -54,6 +54,16 @@ export const removeRows = (parent: Rec, module: Module, org: Write['org']) => {
     for (const row of parent.rows?.get(field.name) ?? []) remove(child.store, row)
   }
 }
+
+/** Restores the rows that were removed with their record. */
+export const restoreRows = (parent: Rec, module: Module, org: Write['org']) => {
+  for (const field of module.rows) {
+    const child = rowsModule(org, field)
+    for (const row of parent.rows?.get(field.name) ?? []) revive(child.store, row)
+  }
+}
+
+export const countRows = (parent: Rec): number => [...(parent.rows?.values() ?? [])].reduce((sum, rows) => sum + rows.length, 0)
 
 /** The elements of a request: every row sent, including removed ones. */
 export const countElements = (module: Module, input: unknown): number => {

@@ -59,6 +59,18 @@ export type Switches = {
    * answers of status 412 only.
    */
   unmodifiedSince: 'record' | 'whole' | 'ignored'
+  /** The code for a record of the bin whose unique value another record took meanwhile. */
+  restoreTakenCode: string
+  /** Whether a restored record has a new `Modified_Time`. */
+  restoreTouchesModified: boolean
+  /** The most records, with their subform rows, that a restore returns at once; a restore of more is scheduled. */
+  restoreAtOnce: number
+  /** The time after which a scheduled restore is done. */
+  restoreSeconds: number
+  /** The delay after which the timeline shows a change. */
+  timelineLagSeconds: number
+  /** The entries of one page of the timeline without `per_page`. The vendor's pages say 200; the sample of its OpenAPI has 25. */
+  timelinePageSize: number
   displayField: 'object' | 'string' | 'null'
   /** Drops the fields outside the layout that a record names; otherwise stores them. */
   layoutDrops: boolean
@@ -102,6 +114,12 @@ export const defaultSwitches: Switches = {
   concurrency: true,
   refusedCallsCost: true,
   unmodifiedSince: 'whole',
+  restoreTakenCode: 'DUPLICATE_DATA',
+  restoreTouchesModified: false,
+  restoreAtOnce: 1000,
+  restoreSeconds: 5,
+  timelineLagSeconds: 0,
+  timelinePageSize: 200,
   displayField: 'object',
   layoutDrops: true,
   clockOffsetSeconds: 0,

@@ -1,6 +1,7 @@
 import {type Answer, CallRefused, ok, type Refusal, refusal, refuse} from './answers.ts'
 import {type Call, jsonOf, moduleOf} from './call.ts'
 import {readTags} from './fields.ts'
+import {noteChange} from './history.ts'
 import type {Module} from './modules.ts'
 import {reportedTime} from './org.ts'
 import {canSee} from './profiles.ts'
@@ -33,13 +34,15 @@ const changeTags = (call: Call, change: (body: TagsBody, before: Tag[]) => Tag[]
 
 type TagAnswer = Refusal | {code: 'SUCCESS'; details: object; message: string; status: 'success'}
 
-const changeRecord = (call: Call, {store, name}: Module, id: string, change: (before: Tag[]) => Tag[]): TagAnswer => {
+const changeRecord = (call: Call, module: Module, id: string, change: (before: Tag[]) => Tag[]): TagAnswer => {
+  const {store, name} = module
   const rec = store.byId.get(id)
   if (!rec || !canSee(call, name, rec)) return refusal('INVALID_DATA', {id}, 'the id given seems to be invalid')
   if (rec.locked) return refusal('RECORD_LOCKED', {id})
   replaceValues(store, rec, {...rec.values, Tag: change((rec.values.Tag as Tag[] | undefined) ?? [])})
   rec.modifiedAt = Math.floor((reportedTime(call.org) + call.skewMs) / 1000) * 1000
   rec.modifiedBy = call.user
+  noteChange(module, rec, {at: rec.modifiedAt, by: call.user, source: 'crm_api', action: 'tags_overwritten', fields: null})
   const tags = readTags(call.org, rec.values.Tag)
   return {code: 'SUCCESS', details: {id, tags}, message: 'tags updated successfully', status: 'success'}
 }

@@ -5,9 +5,9 @@ import {type Call, headerInstant, isId, jsonOf, listParam, moduleOf} from './cal
 import type {Write} from './drafts.ts'
 import {isSubform, type Module} from './modules.ts'
 import {reportedTime} from './org.ts'
-import {lazyIndex, type Values} from './store.ts'
+import {lazyIndex, type Rec, type Values} from './store.ts'
 import {countElements} from './subforms.ts'
-import {createRecord, deleteRecord, type Entry, isSuccess, updateRecord, upsertRecord} from './writes.ts'
+import {createRecord, deleteRecord, type Entry, findForUpsert, isSuccess, stamps, updateRecord, upsertRecord} from './writes.ts'
 
 const recordsPerCall = 100
 const elementsPerCall = 2000
@@ -25,21 +25,25 @@ export const updateRecords = (call: Call): Answer => {
   const id = call.segments[1]
   const body = readBody(call)
   const write = writeOf(call)
-  const unmodifiedSince = headerInstant(call, 'if-unmodified-since')
-  const {unmodifiedSince: refuses} = call.org.switches
-  if (unmodifiedSince !== null && refuses === 'whole') refuseIfModified(module, id === undefined ? body.data : [{id}], unmodifiedSince)
   const data = id === undefined ? body.data : body.data.slice(0, 1)
-  const since = refuses === 'ignored' ? null : unmodifiedSince
+  const ids = id === undefined ? data.map(input => String((input as {id?: unknown} | null)?.id)) : [id]
+  const since = readUnmodifiedSince(call, () => ids.map(one => module.store.byId.get(one)))
   const options = id === undefined ? {unmodifiedSince: since} : {id, unmodifiedSince: since}
   const entries = each(call, module, data, (input, path) => updateRecord(write, module, input, path, options))
   return settle(call, module, 'update', entries, body.trigger, 200)
 }
 
-/** Refuses the whole request if one record changed. Nothing is written. */
-const refuseIfModified = (module: Module, data: unknown[], since: number) => {
-  const ids = data.map(input => String((input as {id?: unknown} | null)?.id))
-  const moved = ids.find(id => (module.store.byId.get(id)?.modifiedAt ?? 0) > since)
-  if (moved !== undefined) throw new CallRefused({status: 412, body: {data: [refusal('ALREADY_MODIFIED', {id: moved})]}})
+/**
+ * The time that each record is compared with. If the switch says so, refuses the whole request for one changed record, and nothing is written.
+ * Source: the vendor's pages of update and upsert (v7), and the 412 of both operations in its OpenAPI of records.
+ */
+const readUnmodifiedSince = (call: Call, findAll: () => (Rec | undefined)[]): number | null => {
+  const since = headerInstant(call, 'if-unmodified-since')
+  const {unmodifiedSince: refuses} = call.org.switches
+  if (since === null || refuses === 'ignored') return null
+  const moved = refuses === 'whole' ? findAll().find(rec => (rec?.modifiedAt ?? 0) > since) : undefined
+  if (moved) throw new CallRefused({status: 412, body: {data: [refusal('ALREADY_MODIFIED', stamps(writeOf(call), moved))]}})
+  return since
 }
 
 export const upsertRecords = (call: Call): Answer => {
@@ -47,7 +51,8 @@ export const upsertRecords = (call: Call): Answer => {
   const body = readBody(call)
   const checked = checkedFields(module, body.duplicate_check_fields)
   const write = {...writeOf(call), assignee: readAssignee(call, module, body.lar_id)}
-  const entries = each(call, module, body.data, (input, path) => upsertRecord(write, module, input, path, checked))
+  const unmodifiedSince = readUnmodifiedSince(call, () => body.data.map(input => findForUpsert(module, input, checked)?.rec))
+  const entries = each(call, module, body.data, (input, path) => upsertRecord(write, module, input, path, {checked, unmodifiedSince}))
   return settle(call, module, 'upsert', entries, body.trigger, 200)
 }
 
@@ -95,11 +100,12 @@ const writable = (call: Call): Module => {
 }
 
 /** Times are whole seconds on the clock of the CRM, plus the skew of a fault. */
-const writeOf = (call: Call): Write => ({
+export const writeOf = (call: Call): Write => ({
   org: call.org,
   user: call.user,
   at: Math.floor((reportedTime(call.org) + call.skewMs) / 1000) * 1000,
   zone: call.user.timeZone,
+  source: 'crm_api',
 })
 
 const each = (call: Call, module: Module, data: unknown[], act: (input: unknown, path: string) => Entry): Entry[] => {

@@ -2,6 +2,7 @@ import {type Refusal, refusal} from './answers.ts'
 import {combine, type Draft, draftRecord, type Write} from './drafts.ts'
 import {invalidId} from './field-checks.ts'
 import {takeNumber} from './fields.ts'
+import {changedFields, noteChange} from './history.ts'
 import {noteWrite} from './index-lag.ts'
 import type {Module} from './modules.ts'
 import {named, recordId} from './org.ts'
@@ -43,17 +44,28 @@ export const updateRecord = (write: Write, module: Module, input: unknown, path:
 export type UpdateOptions = {id?: string; unmodifiedSince?: number | null}
 
 /** Inserts a record, or updates the one found by the first matching field. */
-export const upsertRecord = (write: Write, module: Module, input: unknown, path: string, checked: string[]): Entry => {
+export const upsertRecord = (write: Write, module: Module, input: unknown, path: string, options: UpsertOptions): Entry => {
   if (!isRecord(input)) return notAnObject(path)
-  for (const name of checked) {
-    const value = input[name]
-    const rec = value === undefined || value === null ? undefined : findBy(module, name, value)
-    if (!rec) continue
-    const entry = changeRecord(write, module, rec, input, path, null)
-    return isSuccess(entry) ? {...entry, action: 'update', duplicate_field: name} : entry
+  const found = findForUpsert(module, input, options.checked)
+  if (found) {
+    const entry = changeRecord(write, module, found.rec, input, path, options.unmodifiedSince)
+    return isSuccess(entry) ? {...entry, action: 'update', duplicate_field: found.name} : entry
   }
   const entry = createRecord(write, module, input, path)
   return isSuccess(entry) ? {...entry, action: 'insert', duplicate_field: null} : entry
+}
+
+export type UpsertOptions = {checked: string[]; unmodifiedSince: number | null}
+
+/** The record that an upsert updates, found by the first field of `checked` that matches. */
+export const findForUpsert = (module: Module, input: unknown, checked: string[]): {rec: Rec; name: string} | null => {
+  if (!isRecord(input)) return null
+  for (const name of checked) {
+    const value = input[name]
+    const rec = value === undefined || value === null ? undefined : findBy(module, name, value)
+    if (rec) return {rec, name}
+  }
+  return null
 }
 
 export const deleteRecord = (write: Write, module: Module, id: string): Entry => {
@@ -72,6 +84,9 @@ const changeRecord = (write: Write, module: Module, rec: Rec, input: Values, pat
   const draft = draftRecord(write, module, input, rec, path)
   if (draft.problems.length > 0) return combine(draft.problems)
   delay(write, module, rec, rec.values)
+  const rows = draft.plans.map(({field}) => ({name: field.name, old: null, new: null}))
+  const fields = [...changedFields(rec.values, draft.values), ...rows]
+  noteChange(module, rec, {at: write.at, by: write.user, source: write.source ?? 'crm_ui', action: 'updated', fields})
   replaceValues(module.store, rec, {...rec.values, ...draft.values})
   if (draft.owner) rec.owner = draft.owner
   rec.modifiedAt = write.at
@@ -97,6 +112,7 @@ const commitNew = (write: Write, module: Module, draft: Draft): Rec => {
     converted: false,
     locked: false,
     gone: false,
+    ...(write.source && {source: write.source}),
   }
   delay(write, module, rec, null)
   insert(module.store, rec)
@@ -124,7 +140,7 @@ const success = (write: Write, rec: Rec, message: string): Success => ({
   status: 'success',
 })
 
-const stamps = (write: Write, rec: Rec) => ({
+export const stamps = (write: Write, rec: Rec) => ({
   Modified_Time: stamp(rec.modifiedAt, write.zone),
   Modified_By: named(rec.modifiedBy),
   Created_Time: stamp(rec.createdAt, write.zone),

@@ -52,6 +52,7 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
     onOne: flow.match?.onOne ?? 'create',
     onMany: flow.match?.onMany ?? 'skip',
     comparedFields: edits ? [...edits.fields.values()] : flow.match?.unchanged === 'skip' ? listComparable(writtenFields) : null,
+    imageFields: writtenFields.filter(isComparable),
     edits,
     ...relations,
     options: optionsOf(flow),
@@ -72,8 +73,8 @@ export const withoutLayout = (snapshotFlow: SnapshotFlow): SnapshotFlow => ({
   layout: undefined,
   flow: {...snapshotFlow.flow, layout: null},
 })
-/** Compiles the rules about edited values. A patch pass has no match, so it overwrites them. */
-const compileEdits = ({flow: {match}, edits}: SnapshotFlow, writtenFields: FlowField[]): EditRules | null =>
+/** Compiles the rules about edited values of these fields. Returns null if every value is overwritten. */
+export const compileEdits = ({flow: {match}, edits}: SnapshotFlow, writtenFields: FlowField[]): EditRules | null =>
   edits && match
     ? {
         fields: new Map(writtenFields.filter(isComparable).map(field => [field.apiName, field])),

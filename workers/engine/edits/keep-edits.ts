@@ -5,11 +5,13 @@ import type {Context} from '../context.ts'
 import {isPlannedId} from '../dry-run/planned-ids.ts'
 import {formOf, readFormOf} from '../match/compare-values.ts'
 import type {ChainMatches} from '../match/match-rows.ts'
+import {planUnchanged} from '../match/plan-rows.ts'
 import {readById} from '../match/read-by-id.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
 import type {CompiledFlow, EditRules, ImportRow} from '../model.ts'
-import {countKept, countUnchanged, logOutcome} from '../settle/log-entries.ts'
+import {countKept, logOutcome} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
+import {logSkipped} from '../settle/skipped-rows.ts'
 import type {Op} from '../settle/verdict.ts'
 import {addEditQuestion, type ComparedUpdate, decideEdits, type EditedField} from './edit-questions.ts'
 import {markConfirmed} from './mark-written.ts'
@@ -40,6 +42,7 @@ export const keepEdits = async (
     // A record that is gone is updated all the same, so that the CRM says so.
     return record ? [compareUpdate(edits, op, record, written.get(op.target))] : []
   })
+  if (ctx.images) for (const {row, target} of existing) noteRead(row, records.get(target))
   await decideEdits(ctx, flow, compared)
   await forgetLogged(ctx, flow, compared)
   const skipped = compared.filter(update =>
@@ -73,6 +76,11 @@ const readRecords = async (
   return new Map([...records, ...(await readById(ctx, flow, {ids: [...unread], fields: [...fields.keys()]}))])
 }
 
+/** Keeps the record that was just read for the before image. */
+const noteRead = (row: ImportRow, record: CrmRecord | undefined) => {
+  if (record && row.known?.[0] !== record) Object.assign(row, {known: [record], isKnownById: true})
+}
+
 const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written: WrittenValues | undefined): ComparedUpdate => {
   const compared: ComparedUpdate = {...op, written: [], equal: [], kept: [], asked: [], logged: []}
   for (const [name, value] of Object.entries(op.row.payload)) {
@@ -83,7 +91,8 @@ const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written:
     if (mine !== undefined && mine === theirs) compared.equal.push(name)
     else if (mine === undefined || !choice) compared.written.push(name)
     else {
-      const isAsWritten = theirs === undefined ? null : (written?.held(name, theirs) ?? null)
+      const isStillEmpty = op.row.leftEmpty?.includes(name) ? theirs === '' : null
+      const isAsWritten = theirs === undefined ? null : (written?.held(name, theirs) ?? isStillEmpty)
       if (isAsWritten ?? edits.onUnknown === 'write') compared.written.push(name)
       else if (isAsWritten === null || choice === 'keep') compared.kept.push(name)
       else compared.asked.push({field: name, form: theirs!})
@@ -94,7 +103,7 @@ const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written:
 
 /** Leaves out kept edits that an earlier owner of the run already logged for a row that it left open. */
 const forgetLogged = async ({db, run}: Context, flow: CompiledFlow, compared: ComparedUpdate[]) => {
-  const open = compared.filter(({row, kept}) => row.counted !== null && kept.length > 0)
+  const open = compared.filter(({row, kept}) => (flow.patchPlan ? row.attempt > 0 : row.counted !== null) && kept.length > 0)
   if (open.length === 0) return
   const logged = await listNotedFields(db, {run: run.no, flow: flow.no, numbers: open.map(({row}) => row.number), phase: 'edit'})
   const names = new Set(logged.map(({number, field}) => `${number} ${field}`))
@@ -115,19 +124,18 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
     return true
   }
   const unlogged = kept.filter(field => !update.logged.includes(field))
-  const isUncertain = isShared || row.decided !== null || ctx.lateUpdates.has(target)
+  // Every patch names its record, so only an attempt shows that it was sent before.
+  const isSent = flow.patchPlan ? row.attempt > 0 : row.decided !== null
+  const isUncertain = isShared || isSent || ctx.lateUpdates.has(target)
   const names = isUncertain ? [...update.written, ...equal] : update.written
   if (names.length === 0 && (kept.length > 0 || flow.edits!.skipsUnchanged)) {
     row.keptEdits = unlogged
     if (kept.length > 0) {
       logSkip(flow, settled, update, {code: 'KEPT_EDIT', message: 'A person changed the values in the CRM, so they were kept'})
-      countKept(settled, flow)
-    } else {
-      logSkip(flow, settled, update, {code: 'UNCHANGED', message: 'The record already holds these values'})
-      countUnchanged(settled, flow)
-    }
-    const how = kept.length > 0 ? HOW.matched : HOW.unchanged
-    if (flow.isReferenced) settled.kept.push({module: flow.module.no, key: row.key, recordId: target, how, matchKey: row.matchKey})
+      if (!flow.patchPlan) countKept(settled, flow)
+    } else logSkipped(ctx, flow, settled, row, planUnchanged(target))
+    if (kept.length > 0 && flow.isReferenced && !flow.patchPlan)
+      settled.kept.push({module: flow.module.no, key: row.key, recordId: target, how: HOW.matched, matchKey: row.matchKey})
     markConfirmed(ctx, flow, settled, update, written)
     return true
   }
@@ -145,5 +153,6 @@ const sayEdited = (asked: EditedField[]) =>
 
 const logSkip = (flow: CompiledFlow, settled: SettlementParts, {row, target}: Update, said: {code: string; message: string}) => {
   logOutcome({flow, settled}, row, 'skipped', {...said, recordId: target, attempt: row.attempt})
+  if (flow.patchPlan) settled.emptyLinks.push(...(row.emptyLinks ?? []).map(field => ({flow: flow.no, field})))
   if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
 }

@@ -15,6 +15,8 @@ export type WrittenValues = {
   held(field: string, form: string): boolean | null
   /** Whether these packed marks are stored, and no other marks of their fields. */
   includes(marks: Buffer): boolean
+  /** The marks as they are stored. */
+  packed: Buffer
 }
 
 /** The marks of one module's records. A mark is a keyed digest, so no value can be read from it. */
@@ -22,18 +24,22 @@ export type ModuleMarks = {
   list(recordIds: string[]): Promise<Map<string, WrittenValues>>
   /** Returns the marks of a record with these values, in the format of `written_records`. Values that cannot be compared are left out. */
   pack(recordId: string, values: Values): Buffer
+  /** Returns marks that give these fields the marks of `older` again. A field without one counts as never written. */
+  restore(fields: string[], older: Buffer): Buffer
 }
 
-type MarkedFlow = Pick<CompiledFlow, 'module' | 'mappings' | 'parent' | 'edits' | 'subform'> & {marks?: ModuleMarks | null}
+type MarkedFlow = Pick<CompiledFlow, 'module' | 'mappings' | 'parent' | 'edits' | 'subform' | 'patchPlan'> & {marks?: ModuleMarks | null}
 
 /**
- * Opens the marks of the modules that these flows write, for each module with marks and each flow that keeps edits. So an import that
+ * Opens the marks of the modules that these flows write, for each module with marks or with a flow that keeps edits. So a flow that
  * overwrites edits stores what it wrote too, and its values do not look like edits later. A dry run stores nothing.
  */
 export const openMarks = async (ctx: Pick<Context, 'connection' | 'config' | 'db' | 'hot' | 'run'>, flows: MarkedFlow[]): Promise<void> => {
   const {org, id: connector} = ctx.connection.connector
   const marked = new Set(await listWrittenModules(ctx.db, {org, connector}))
-  const needing = flows.filter(({edits, subform, module}) => !subform && (marked.has(module.apiName) || (edits && !ctx.run.dryRun)))
+  const rows = flows.filter(({subform}) => !subform)
+  if (!ctx.run.dryRun) for (const {edits, module} of rows) if (edits) marked.add(module.apiName)
+  const needing = rows.filter(({module}) => marked.has(module.apiName))
   for (const [module, of] of Map.groupBy(needing, ({module}) => module.apiName)) {
     const fields = new Map(of.flatMap(listWritten).map(field => [field.apiName, field]))
     const marks = await openModuleMarks(ctx, {org, connector, module}, fields)
@@ -41,8 +47,12 @@ export const openMarks = async (ctx: Pick<Context, 'connection' | 'config' | 'db
   }
 }
 
-const listWritten = ({module, mappings, parent}: MarkedFlow): FlowField[] =>
-  [...mappings.map(({field}) => field), ...module.fields.filter(({apiName}) => apiName === parent?.field)].filter(isComparable)
+/** Lists the fields that the flow writes and that can be compared; for a patch pass, also the links that it writes. */
+const listWritten = ({module, mappings, parent, patchPlan}: MarkedFlow): FlowField[] => {
+  const links = [parent?.field, patchPlan?.parent?.field, patchPlan?.repair?.parent?.field]
+  const written = [...mappings, ...(patchPlan?.repair?.mappings ?? [])].map(({field}) => field)
+  return [...written, ...module.fields.filter(({apiName}) => links.includes(apiName))].filter(isComparable)
+}
 
 type ModuleRef = {org: string; connector: string; module: string}
 
@@ -67,15 +77,24 @@ const openModuleMarks = async (
           const held = (field: string, form: string) => {
             const no = numbers.get(field)
             const known = no === undefined ? undefined : digests.get(no)
-            return known ? known.includes(digestOf(recordId, no!, form)) : null
+            return known && !known.includes(noDigest) ? known.includes(digestOf(recordId, no!, form)) : null
           }
           const includes = (fresh: Buffer) =>
             unpack(fresh)
               .entries()
               .every(([no, given]) => digests.get(no)?.join() === given.join())
-          return [recordId, {days, held, includes}]
+          return [recordId, {days, held, includes, packed: marks}]
         }),
       )
+    },
+    restore: (names, older) => {
+      const digests = unpack(older)
+      const marks = names.flatMap(name => {
+        const no = numbers.get(name)
+        if (no === undefined) return []
+        return (digests.get(no) ?? [noDigest]).map(digest => String.fromCharCode(no >> 8, no & 255) + digest)
+      })
+      return Buffer.from(marks.sort().join(''), 'latin1')
     },
     pack: (recordId, values) => {
       const marks = Object.entries(values).flatMap(([name, value]) => {
@@ -92,6 +111,8 @@ const openModuleMarks = async (
 
 /** The bytes of a mark: the number of its field, then the beginning of a digest. */
 const [numberBytes, digestBytes] = [2, 6]
+/** Stands for a field whose last written value is not known. */
+const noDigest = '\0'.repeat(digestBytes)
 
 const unpack = (marks: Buffer): Map<number, string[]> => {
   const digests = new Map<number, string[]>()

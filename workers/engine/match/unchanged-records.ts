@@ -24,8 +24,9 @@ export const findWithValues = async (ctx: Context, flow: CompiledFlow, {fields, 
   const {connection, lease} = ctx
   const find = (columns: string[]) => connection.findRecords({module: flow.module.apiName, ...query, fields: columns}, {signal: lease.lost})
   const listColumns = () => [...new Set([...fields, ...(flow.comparedFields ?? []).map(({apiName}) => apiName)])]
+  const imageColumns = () => (ctx.images ? (flow.imageFields ?? []).map(({apiName}) => apiName) : [])
   const found = await readWithRetry(ctx, () => {
-    const columns = listColumns()
+    const columns = [...new Set([...listColumns(), ...imageColumns()])]
     return find(columns.slice(0, connection.columnsPerQuery)).catch(error => {
       if (!isQueryRefused(error) || columns.length === fields.length) throw error
       stopComparing(ctx, flow, error)
@@ -46,10 +47,11 @@ const addValues = async (ctx: Context, flow: CompiledFlow, records: CrmRecord[],
 const stopComparing = ({log}: Context, flow: CompiledFlow, err?: unknown) => {
   log.warn({err, module: flow.module.apiName}, 'the CRM refuses to show mapped fields, so unchanged records are updated too')
   flow.comparedFields = null
+  flow.imageFields = []
 }
 
 /**
- * Fills `row.unchanged`, or `row.known` if the flow keeps edits, which compares later. A query may show a record as it was before a recent
+ * Fills `row.unchanged`, unless the flow keeps edits, which compares later. Fills `row.known` for edits and before images. A query may show a record as it was before a recent
  * write. Records are read by id if another run, or another flow of this run, wrote to the CRM org within the lag. Rows that get a link later,
  * or whose record is known, are compared by `findUnchangedOps`.
  */
@@ -60,11 +62,8 @@ export const findUnchanged = async (
   matchesOf: (row: ImportRow) => CrmRecord[],
 ): Promise<void> => {
   const {comparedFields: fields} = flow
-  if (!fields) return
-  if (flow.edits) {
-    for (const row of rows) row.known = matchesOf(row)
-    return
-  }
+  if (flow.edits || ctx.images) for (const row of rows) row.known = matchesOf(row)
+  if (!fields || flow.edits) return
   const compared = rows.filter(row => !row.waitsFor && !row.pendingLinks)
   for (const row of compared) row.unchanged = matchesOf(row).flatMap(record => (holdsAll(fields, row.payload, record) ? [record.id] : []))
   const found = compared.filter(({unchanged}) => unchanged!.length > 0)
@@ -130,6 +129,7 @@ const readHolders = async (ctx: Context, flow: CompiledFlow, ids: string[]): Pro
   if (!records) stopComparing(ctx, flow)
   return (row, id) => {
     const record = records?.get(id)
+    if (record && ctx.images) Object.assign(row, {known: [record], isKnownById: true})
     return record !== undefined && holdsAll(fields, row.payload, record)
   }
 }

@@ -2,7 +2,7 @@ import type {Mapping} from '../../../shared/mapping/flows/flow.ts'
 import {type Patch, splitMappings} from '../../../shared/mapping/flows/patch.ts'
 import type {SnapshotFlow} from '../../../shared/mapping/flows/snapshot.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
-import {compileFlow, withoutLayout} from '../compose/compiled-flow.ts'
+import {compileEdits, compileFlow, withoutLayout} from '../compose/compiled-flow.ts'
 import type {ParentLink} from '../compose/parents.ts'
 import {listComparable} from '../match/unchanged-records.ts'
 import type {CompiledFlow, CompileFlowInput} from '../model.ts'
@@ -44,7 +44,10 @@ export const compilePatchPlan = (
   const lateField = flow.module.fields.filter(({apiName}) => apiName === late?.field)
   const comparedFields =
     snapshotFlow.flow.match?.unchanged === 'skip' ? listComparable([...flow.mappings.map(({field}) => field), ...lateField]) : null
-  return rules.size || repair ? {...flow, comparedFields, patchPlan: {rules, parent: late, repair}} : null
+  const linkFields = [...lateField, ...(repair?.mappings ?? []).flatMap(({field, link}) => (link ? [field] : []))]
+  const isKept = linkFields.some(({apiName}) => snapshotFlow.edits?.fields[apiName])
+  const edits = isKept ? compileEdits(snapshotFlow, [...flow.mappings.map(({field}) => field), ...linkFields]) : null
+  return rules.size || repair ? {...flow, comparedFields, edits, patchPlan: {rules, parent: late, repair}} : null
 }
 
 /** Compiles the flow with these fields only, for rows whose records exist. */

@@ -95,7 +95,7 @@ const preparePatches = async (
   const joined = await composePatches(ctx, flow, mine, records)
   const rows = joined.filter(one => isRow(one))
   for (const row of rows) findPatchTarget(flow, row, records.get(row.number)!, said.get(row.number))
-  await leaveFilled(ctx, flow, rows)
+  await leaveFilled(ctx, flow, rows, records)
   const [full, empty] = [rows.filter(hasFields), rows.filter(row => !hasFields(row))]
   const failures: RowFailure[] = joined.flatMap(one => (isRow(one) ? [] : [one]))
   const told = empty.filter(isAnswered)
@@ -170,6 +170,7 @@ const findPatchTarget = (
   row.payload = Object.fromEntries(Object.entries(row.payload).filter(([field]) => isWanted(field)))
   if (row.notes) row.notes = row.notes.filter(({field}) => isWanted(field))
   if (row.emptyLinks) row.emptyLinks = row.emptyLinks.filter(isWanted)
+  row.leftEmpty = [...emptyLinks, ...(isMade(how) && patchPlan.parent ? [patchPlan.parent.field] : [])]
   row.decided = {kind: 'update', target: recordId}
   // The row itself was not metered, so its patch is.
   row.isMetered = how === HOW.matched || how === HOW.unchanged
@@ -177,9 +178,22 @@ const findPatchTarget = (
   row.unansweredSends = said ? 1 : 0
 }
 
-/** Reads the records and drops fields that are written only if they are empty. */
-const leaveFilled = async (ctx: Context, {module, patchPlan}: CompiledPatchFlow, rows: ImportRow[]) => {
-  const listOnlyAbsent = (row: ImportRow) => Object.keys(row.payload).filter(field => patchPlan.rules.get(field)?.onlyAbsent)
+/**
+ * Reads the records and drops fields that are written only if they are empty. A repaired link of a record that the chain created is one of
+ * them, unless the rules about edited values decide.
+ */
+const leaveFilled = async (
+  ctx: Context,
+  {module, patchPlan, edits}: CompiledPatchFlow,
+  rows: ImportRow[],
+  records: Map<number, PatchableRow>,
+) => {
+  const isRepaired = (row: ImportRow, field: string) => {
+    const {how, emptyLinks} = records.get(row.number)!
+    return isMade(how) && emptyLinks.includes(field) && !edits?.choices.has(field)
+  }
+  const listOnlyAbsent = (row: ImportRow) =>
+    Object.keys(row.payload).filter(field => patchPlan.rules.get(field)?.onlyAbsent || isRepaired(row, field))
   const asking = rows.filter(row => listOnlyAbsent(row).length > 0)
   const fields = [...new Set(asking.flatMap(listOnlyAbsent))]
   // In a dry run, a record that does not exist yet has no values.
@@ -192,6 +206,9 @@ const leaveFilled = async (ctx: Context, {module, patchPlan}: CompiledPatchFlow,
   for (const row of asking)
     for (const field of listOnlyAbsent(row)) if (filled.has(`${row.decided!.target} ${field}`)) delete row.payload[field]
 }
+
+/** Whether the chain created the record. */
+const isMade = (how: number) => how === HOW.made || how === HOW.taken
 
 const isFilled = (value: unknown) =>
   value !== null && value !== undefined && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0)

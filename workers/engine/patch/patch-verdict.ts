@@ -24,7 +24,12 @@ export const judgePatch = (
     settled.emptyLinks.push(...emptyLinks.map(field => ({flow: flow.no, field})))
     logOutcome({flow, settled}, row, 'updated', {attempt, recordId: answer.recordId})
     markWritten({flow, settled}, row, answer.recordId)
-    settled.patched.push({...name, filled: Object.keys(row.payload), isWhole: emptyLinks.length === 0})
+    settled.patched.push({
+      ...name,
+      filled: Object.keys({...row.confirmed, ...row.payload}),
+      isWhole: emptyLinks.length === 0,
+      writtenAt: answer.modifiedAt ?? null,
+    })
     return 'end'
   }
   const {crm} = answer

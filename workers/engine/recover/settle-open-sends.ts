@@ -28,19 +28,21 @@ export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false} = 
 const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batch: number | null): Promise<number> => {
   const {flow, module, kind, keys, numbers, attempts, targets, witness, digests} = send
   const {run, chain} = ctx
+  const isUndo = run.undoOf !== null
   const open = await listOpenKinds(ctx.db, {run: run.no, chain, module, keys: places.map(at => keys[at]!)})
   const counted = new Map(open.map(({key, kind}) => [key, countedAs(kind)]))
   const settled = {...emptySettlement(...(batch === null ? [] : [batch])), isProgress: false}
   for (const at of places) {
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
-    const row = {key, number, counted: counted.get(key) ?? null}
+    // The records of an undo have no unsettled entries. A further attempt shows that an earlier one was logged as unanswered.
+    const row = {key, number, counted: isUndo && attempt > 1 ? ('unanswered' as const) : (counted.get(key) ?? null)}
     const [patchPlan, tags] = [kind === STEP_CODES.patch, kind === STEP_CODES.tag]
     const isCreate = kind === STEP_CODES.create
     // The entry concerns a create, or a row that was nested in one.
     const said = witness[at] && target === null ? resendSafe(LOST) : {message: LOST}
     logOutcome({flow: {no: flow, module: {no: module}, patchPlan, tags}, settled}, row, 'unanswered', {attempt, recordId: target, ...said})
     const question = {module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt}
-    if (!patchPlan && !tags) settled.opened.push({...question, creates: Number(isCreate)})
+    if (!patchPlan && !tags && !isUndo) settled.opened.push({...question, creates: Number(isCreate)})
   }
   await ctx.settler.settle(settled)
   return places.length

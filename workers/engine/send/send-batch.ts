@@ -1,5 +1,5 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import type {RecordAnswer, WriteAnswer} from '../../../shared/crm/crm.ts'
+import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {type CrmProblem, isCrowded} from '../../../shared/crm/error.ts'
 import {mostOfSmall} from '../../../shared/crm/record-calls.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
@@ -8,21 +8,22 @@ import {traced} from '../../../shared/telemetry/tracing.ts'
 import {isFateUnknown, isPassing} from '../../../sql/database.ts'
 import {moveDeadline} from '../../../sql/sends.ts'
 import type {Context} from '../context.ts'
-import type {BatchKind, CompiledFlow, ImportRow} from '../model.ts'
+import type {BatchKind, CompiledFlow, ImportRow, StepKind} from '../model.ts'
 import {judgePatch} from '../patch/patch-verdict.ts'
 import {type ClaimCandidate, type ClaimVerdict, judgeClaims} from '../recover/judge-claims.ts'
 import {RunPaused} from '../run-endings.ts'
 import {judgeNested} from '../settle/nested-verdict.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import {findClaimedRecord, judgeAnswer, type NextStep, type Op} from '../settle/verdict.ts'
-import {countRecords, replaceRows} from '../subform/send.ts'
+import {countRecords} from '../subform/send.ts'
 import {isFresh, judgeReplaced} from '../subform/subform-verdict.ts'
 import {judgeTag} from '../tag/tag-verdict.ts'
+import {judgeUndo} from '../undo/undo-verdict.ts'
 import {type AdmissionHooks, type AdmittedBatches, admitOps, answerSecondsOf, lagSecondsOf} from './admission.ts'
 import {acquireBatchSlot, type BatchSlot} from './batch-slot.ts'
 import {backOffMs, classifyRefusal, quotaExhausted} from './crm-retry.ts'
-import {payloadOf} from './nested-rows.ts'
 import {endByRefusal, isCallRefused} from './request-refusal.ts'
+import {writeOps} from './write-ops.ts'
 
 export type BatchResult = {
   next: Map<ImportRow, NextStep>
@@ -106,7 +107,7 @@ const transmit = async (
     const last = lastCheck(ctx, intendedAt, ops)
     if (!last.mayLeave()) return {unsent: null}
     leaving()
-    const written = await write(ctx, flow, kind, ops, last.mayLeave).catch(notSent)
+    const written = await writeOps(ctx, flow, kind, ops, last.mayLeave).catch(notSent)
     if (written instanceof Error) return {unsent: written}
     const {results, clockOffsetMs, whole} = written
     if (last.isTooLate() && !isSent(results)) return {unsent: null}
@@ -126,27 +127,6 @@ const transmit = async (
       return {unsent: null}
     }
   }
-}
-
-/** Sends the request. Checks `mayLeave` again at the moment of the send, because renewing the access token and connecting take time. */
-const write = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[], mayLeave: () => boolean): Promise<WriteAnswer> => {
-  const {connection, lease} = ctx
-  const {module} = flow
-  const options = {...flow.options, signal: lease.lost, mayLeave}
-  const {tags} = flow
-  if (tags) return connection.addTags!(module.apiName, {ids: ops.map(({target}) => target!), tags}, options)
-  if (kind === 'replace') return replaceRows(ctx, flow, ops, options)
-  return kind === 'create'
-    ? connection.createRecords(
-        module.apiName,
-        ops.map(({row}) => payloadOf(row)),
-        options,
-      )
-    : connection.updateRecords(
-        module.apiName,
-        ops.map(({row, target}) => ({...row.payload, id: target!})),
-        options,
-      )
 }
 
 const lastCheck = ({lease}: Context, intendedAt: number, ops: Op[]) => {
@@ -265,10 +245,11 @@ const settleAnswers = async (
     if (!answer.ok && !answer.sent) throw new Error('A batch came back partly unsent')
     const sent = {flow, settled, patienceMs: lagSecondsOf(ctx) * 1000, lateUpdates: ctx.lateUpdates}
     if (kind === 'replace') next.set(op.row, judgeReplaced(sent, op, answer))
+    else if (flow.judge === 'undo') next.set(op.row, judgeUndo(sent, op, answer))
     else if (flow.tags) next.set(op.row, judgeTag(sent, op, answer))
     else if (flow.patchPlan) next.set(op.row, judgePatch(sent, op, answer))
     else {
-      const step = judgeAnswer({...sent, kind}, op, answer, takes.get(op.row))
+      const step = judgeAnswer({...sent, kind: kind as StepKind}, op, answer, takes.get(op.row))
       if (kind === 'create') judgeNested(settled, op.row, answer, step)
       next.set(op.row, step)
     }

@@ -28,7 +28,8 @@ export const patchPresent = {
 
 /** Logs a patch whose record already holds its values. It has an entry only if an earlier send or a lookup has one. */
 const logUnchangedPatch = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, said: {code: string; message: string}) => {
-  const {attempt, notes = []} = row
+  const {attempt, notes = [], emptyLinks = []} = row
+  settled.emptyLinks.push(...emptyLinks.map(field => ({flow: flow.no, field})))
   if (attempt > 0) logOutcome({flow, settled}, row, 'skipped', {...patchPresent, attempt})
   else if (notes.length > 0) logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
 }

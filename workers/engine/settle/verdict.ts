@@ -56,7 +56,7 @@ export const judgeAnswer = (
 ): NextStep => {
   const {row} = op
   row.attempt++
-  if (answer.ok) return succeed(judgedBatch, op, answer.recordId)
+  if (answer.ok) return succeed(judgedBatch, op, answer)
   if (answer.crm.unanswered) return markUnanswered(judgedBatch, op, answer.crm)
   const code = answer.crm.code ?? `HTTP_${answer.crm.status}`
   if (take === 'later' || (take && !take.taken && (take.why === 'gone' || take.why === 'unclear')))
@@ -113,12 +113,12 @@ const WHY = {
   held: 'another row already has it',
 } as const
 
-const succeed = (judgedBatch: JudgedBatch, {row}: Op, recordId: string): NextStep => {
+const succeed = (judgedBatch: JudgedBatch, {row}: Op, {recordId, modifiedAt}: {recordId: string; modifiedAt?: string | null}): NextStep => {
   const created = judgedBatch.kind === 'create'
   logAttempt(judgedBatch, row, created ? 'created' : 'updated', {recordId, message: row.remarks?.join('. ') ?? null})
   const mayExistTwice = created && !row.hasUniqueKey && row.unansweredCreates > 0
   if (mayExistTwice) logMayExistTwice(judgedBatch, row, {recordId})
-  keepRecord(judgedBatch, row, recordId, created ? HOW.made : HOW.updated, mayExistTwice)
+  keepRecord(judgedBatch, row, recordId, created ? HOW.made : HOW.updated, {mayExistTwice, writtenAt: modifiedAt})
   closeQuestion(judgedBatch, row)
   return 'end'
 }
@@ -196,7 +196,13 @@ const isMatchFound = ({kind, flow}: JudgedBatch, row: ImportRow, crm: CrmProblem
 const nameOf = ({flow}: JudgedBatch, {key}: ImportRow) => ({module: flow.module.no, key})
 
 /** Stores the row's record. `doubt` builds the unsettled entry that is stored instead if another row already holds the record. */
-const keepRecord = (judgedBatch: JudgedBatch, row: ImportRow, recordId: string, how: number, mayExistTwice = false) => {
+const keepRecord = (
+  judgedBatch: JudgedBatch,
+  row: ImportRow,
+  recordId: string,
+  how: number,
+  {mayExistTwice = false, writtenAt = null}: {mayExistTwice?: boolean; writtenAt?: string | null | undefined} = {},
+) => {
   const {attempt} = row
   markWritten(judgedBatch, row, recordId)
   const doubt = () => ({...questionOf(judgedBatch.flow, row, {kind: STEP_CODES.create, target: null, attempt}), creates: 1, ended: true})
@@ -206,6 +212,7 @@ const keepRecord = (judgedBatch: JudgedBatch, row: ImportRow, recordId: string, 
     how,
     matchKey: row.matchKey,
     mayExistTwice,
+    writtenAt,
     ...{flow: judgedBatch.flow.no, emptyLinks: row.emptyLinks},
     ...(how === HOW.made && {doubt}),
   })

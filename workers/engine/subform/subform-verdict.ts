@@ -61,7 +61,7 @@ export const judgeReplaced = (
   }
   if (answer.ok) {
     logOutcome({flow, settled}, row, 'updated', {attempt, recordId: record})
-    settled.kept.push({...name, recordId: record, how: HOW.updated, matchKey: null})
+    settled.kept.push({...name, recordId: record, how: HOW.updated, matchKey: null, writtenAt: answer.modifiedAt})
   } else if (row.counted !== 'updated') {
     const {crm} = answer
     const [code, message] = [crm.code ?? `HTTP_${crm.status}`, describeRefused(crm, keys, deletes.length)(row.key)]

@@ -1,6 +1,6 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
-import {dataCentreOptions, usualDataCentre} from '../sign-in.ts'
+import {dataCentreOptions, rememberDataCentre, usualDataCentre} from '../sign-in.ts'
 import {useDoing} from '../state/load.ts'
 import {askForConnection} from '../state/pop-up.ts'
 import {me} from '../state/session.ts'
@@ -16,6 +16,7 @@ export const Connect = ({isFirst, again}: ConnectProps) => {
   const [name, setName] = useState(isFirst ? 'CRM' : '')
   const [dc, setDc] = useState(usualDataCentre())
   const doing = useDoing(async () => {
+    rememberDataCentre(dc)
     const id = await askForConnection(me.value!.org!.id, {dc, name})
     say(`${name} is connected. Reading its modules and fields …`)
     await startDiscovery(id).finally(() => again(id))

@@ -1,4 +1,4 @@
-import {useState} from 'preact/hooks'
+import {useEffect, useState} from 'preact/hooks'
 import {usualMappings} from '../../column-mapping.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
@@ -8,55 +8,78 @@ import {Select} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
 import {type Field, type Module, nameOfModule} from './fields.ts'
 import {newFlowId} from './flows.ts'
-import type {Flow, Imported} from './import.ts'
+import type {Flow, Imported, Source} from './import.ts'
 import type {FieldsOf} from './module-data.ts'
+import {useSuggestedModule} from './suggest-module.ts'
 
-type Props = {found: Imported; flows: Flow[]; modules: Module[]; allFields: FieldsOf; add: (flow: Flow) => void; onCancel?: () => void}
+type Props = {
+  found: Imported
+  source: Source
+  flows: Flow[]
+  modules: Module[]
+  allFields: FieldsOf
+  add: (flow: Flow) => void
+  onCancel?: () => void
+}
 
-/** A form to add a flow: a file and a module. Subform rows can be added only to the flow of their parent records. */
-export const AddFlow = ({found, flows, modules, allFields, add, onCancel}: Props) => {
-  const [sourceId, setSource] = useState(
-    found.sources.find(({id}) => !flows.some(flow => flow.sourceId === id))?.id ?? found.sources[0]?.id ?? '',
-  )
-  const [target, setTarget] = useState('')
-  const source = found.sources.find(({id}) => id === sourceId)
+/**
+ * A form to add a flow of a file into a module. The module that fits the columns is suggested, and the first flow of an import is added
+ * without a question. Subform rows can be added only to the flow of their parent records.
+ */
+export const AddFlow = ({found, source, flows, modules, allFields, add, onCancel}: Props) => {
+  const [chosen, setTarget] = useState<string | null>(null)
+  const suggested = useSuggestedModule(found, source, modules)
+  const target = chosen ?? suggested.data ?? ''
   const targets = targetsFor(modules, flows, allFields)
   const make = useDoing(async () => {
-    const chosen = targets.find(({value}) => value === target)!
-    const {fields} = await client.get(inOrg(`/config/fields/${encodeURIComponent(chosen.module)}`), {connector: found.connectorId})
-    const columns = source!.columns.map(({name}) => name)
-    const isSame = chosen.subform && flows.find(({id}) => id === chosen.subform!.parentFlow)?.sourceId === sourceId
-    add({
-      id: newFlowId(flows, chosen.module),
-      sourceId,
-      module: chosen.module,
-      fields: usualMappings(fields as Field[], columns),
-      ...(chosen.subform && {subform: {...chosen.subform, ...(!isSame && {key: {parentColumn: '', childColumn: ''}})}}),
-    })
+    const to = targets.find(({value}) => value === target)
+    if (to) add(await makeFlow(found, {source, flows, to}))
   })
+  const isFirst = flows.length === 0 && found.flows.length === 0 && chosen === null
+  useEffect(() => {
+    if (isFirst && suggested.data) make.run()
+  }, [suggested.data])
+  if (isFirst && (suggested.isLoading || suggested.data) && !make.error)
+    return html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> Matching the columns …</p>`
   return html`
     <form
       class="sheet add-flow"
       onSubmit=${(event: Event) => {
         event.preventDefault()
-        if (target) make.run()
+        make.run()
       }}
     >
-      <h2>${flows.length === 0 ? 'Where should the rows go?' : 'Add another flow'}</h2>
-      <div class="columns">
-        <${Select} label="File" value=${sourceId} options=${found.sources.map(({id, label}) => ({value: id, label}))} onChange=${setSource} />
-        <${Select} label="Module" value=${target} options=${[{value: '', label: 'Choose a module …'}, ...targets]} onChange=${setTarget} />
-      </div>
+      <h2>${flows.length === 0 ? 'Where should the rows go?' : `Import ${source.label} into`}</h2>
+      <${Select} label="Import into" value=${target} options=${[{value: '', label: 'Choose a module …'}, ...targets]} onChange=${setTarget} />
       <${Problem} error=${make.error} />
       <div class="actions">
-        <${Button} kind="main" type="submit" isBusy=${make.isBusy} disabled=${!target || !source}>Add flow<//>
+        <${Button} kind="main" type="submit" isBusy=${make.isBusy} disabled=${!target}>Add destination<//>
         ${onCancel && html`<${Button} onClick=${onCancel}>Cancel<//>`}
       </div>
     </form>
   `
 }
 
+type MakeFlowInput = {source: Source; flows: Flow[]; to: TargetOption}
+
+const makeFlow = async ({connectorId}: Imported, {source, flows, to: {module, subform}}: MakeFlowInput): Promise<Flow> => {
+  const {fields} = await client.get(inOrg(`/config/fields/${encodeURIComponent(module)}`), {connector: connectorId})
+  const columns = source.columns.map(({name}) => name)
+  const isSame = subform && flows.find(({id}) => id === subform.parentFlow)?.sourceId === source.id
+  return {
+    id: newFlowId(flows, module),
+    sourceId: source.id,
+    module,
+    fields: usualMappings(fields as Field[], columns),
+    ...(subform && {subform: {...subform, ...(!isSame && {key: {parentColumn: '', childColumn: ''}})}}),
+  }
+}
+
 type TargetOption = {value: string; label: string; group: string; module: string; subform?: NonNullable<Flow['subform']>}
+
+/** Returns the modules that rows can be imported into, as options. */
+export const modulesToChoose = (modules: Module[]): {value: string; label: string}[] =>
+  targetsFor(modules, [], new Map()).map(({value, label}) => ({value, label}))
 
 const targetsFor = (modules: Module[], flows: Flow[], allFields: FieldsOf): TargetOption[] => {
   const own = modules.filter(({kind, creatable, enabled}) => kind !== 'subform' && creatable && enabled !== false)

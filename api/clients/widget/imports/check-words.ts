@@ -28,7 +28,6 @@ export const sayPlace = ({source, column, module, field, place}: CheckProblem, l
     .filter(Boolean)
     .join(' › ')
 
-const ofColumns = ['ambiguous', 'ambiguous_value', 'lost', 'ragged', 'merged', 'uncalculated', 'undated', 'header', 'struck', 'empty']
 const ofFiles = ['file_gone', 'source_missing', 'sheet', 'encoding', 'undecodable']
 
 const fixes: Record<string, string> = {
@@ -43,14 +42,8 @@ const fixes: Record<string, string> = {
 /** Describes how to fix a problem. The API's texts name options of the API, so some kinds have a text of their own here. */
 export const sayFix = ({kind, fix}: Pick<CheckProblem, 'kind' | 'fix'>): string => fixes[kind] ?? `${fix}.`
 
-/** Returns the step, and the query of its page, where a person can fix the problem. */
-export const mendAt = ({
-  kind,
-  source,
-  flow,
-  field,
-}: CheckProblem): {step: 'files' | 'columns' | 'mapping'; query: Record<string, string>} => {
-  if (ofFiles.includes(kind)) return {step: 'files', query: {}}
-  if (ofColumns.includes(kind) || (!flow && source)) return {step: 'columns', query: source ? {source} : {}}
-  return {step: 'mapping', query: {...(flow && {flow}), ...(field && {field})}}
+/** Returns the address in the match step where a person can fix the problem, as a query. */
+export const mendAt = ({kind, source, flow, field}: CheckProblem): Record<string, string> => {
+  if (ofFiles.includes(kind)) return source ? {source} : {}
+  return {...(flow && {flow}), ...(source && {source}), ...(field && {field})}
 }

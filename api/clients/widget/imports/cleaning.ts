@@ -106,6 +106,8 @@ export const sayStep = (step: CleaningStep): string => {
       const rows = (step.rows as {from: number; to: number}[]).map(({from, to}) => (from === to ? String(from) : `${from}–${to}`))
       return `Exclude row${rows.length === 1 && !rows[0]!.includes('–') ? '' : 's'} ${rows.join(', ')}`
     }
+    case 'editCells':
+      return `Cells edited by hand: ${(step.cells as unknown[]).length}`
     case 'strikeWhere':
       return `Exclude rows where ${step.expression}`
     case 'strikeDuplicates':

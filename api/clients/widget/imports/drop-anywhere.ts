@@ -8,11 +8,15 @@ import {Button} from '../ui/button.ts'
 import {Dialog} from '../ui/dialog.ts'
 import {Select} from '../ui/field.ts'
 import {Problem, say} from '../ui/notice.ts'
+import {ChooseFile} from './drop-zone.ts'
 import {nameImport} from './import-name.ts'
 import {reloadImport} from './known.ts'
 import {addFile} from './send-queue.ts'
 
-/** Accepts files that are dropped anywhere on the page, and creates an import from them. It asks for the connection if there are several. */
+/**
+ * Accepts files that are dropped anywhere on the page or chosen, and creates an import from them. It asks for the connection if there are
+ * several.
+ */
 export const DropAnywhere = ({connections}: {connections: readonly Connection[]}) => {
   const [dropped, setDropped] = useState<File[] | null>(null)
   const create = useDoing(async (files: File[], connectorId: string) => {
@@ -20,14 +24,24 @@ export const DropAnywhere = ({connections}: {connections: readonly Connection[]}
     const {import: made} = await client.post(inOrg('/imports'), {connectorId, name: nameImport(files)})
     for (const file of files) addFile({importId: made.id, file}, () => reloadImport(made.id))
     say(`Created ${made.name}`)
-    goOn(to('imports', made.id, 'files'))
+    goOn(to('imports', made.id, 'match'))
   })
   const connected = connections.filter(({state}) => state === 'connected')
-  const isOver = useDroppedFiles(files => {
+  const take = (files: File[]) => {
     if (connected.length === 1) create.run(files, connected[0]!.id)
     else setDropped(files)
-  })
+  }
+  const isOver = useDroppedFiles(take)
   return html`
+    ${
+      connected.length > 0 &&
+      html`
+        <div class=${`drop-zone above-list ${isOver ? 'over' : ''}`}>
+          <p>Drop a spreadsheet anywhere on this page</p>
+          <${ChooseFile} kind="main" label="Choose file" isMany onFiles=${(list: FileList | null) => list?.length && take([...list])} />
+        </div>
+      `
+    }
     ${(isOver || create.isBusy) && html`<p class="drop-anywhere" role="status">${create.isBusy ? 'Creating the import …' : 'Drop to create an import'}</p>`}
     <${Problem} error=${create.error} title="Could not create the import" />
     ${dropped && html`<${ChooseConnection} connections=${connected} files=${dropped} onChoose=${create.run} onClose=${() => setDropped(null)} />`}

@@ -9,8 +9,8 @@ import {nameOfEncoding} from './reading.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
 
-/** Whether a problem concerns the encoding of the file. The page that shows the file asks about it. */
-export const isOfText = ({kind}: SourceProblem) => kind === 'encoding' || kind === 'undecodable'
+/** Whether a problem concerns the encoding of the file. */
+const isOfText = ({kind}: SourceProblem) => kind === 'encoding' || kind === 'undecodable'
 
 const mostShown = 6
 

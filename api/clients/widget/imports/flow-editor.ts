@@ -4,21 +4,24 @@ import {to} from '../state/place.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
 import {Notice, Problem} from '../ui/notice.ts'
+import {modulesToChoose} from './add-flow.ts'
+import {CleaningEditor} from './cleaning-editor.ts'
+import {ColumnMapping} from './column-mapping.ts'
+import {ExistingRecords} from './existing-records.ts'
 import {FieldList} from './field-list.ts'
 import type {Module} from './fields.ts'
 import {FlowLinks} from './flow-links.ts'
 import {MatchFields, RowConditions} from './flow-options.ts'
-import {findMissingSubforms, type Issue, issuesAt, sayIssue} from './flows.ts'
+import {findMissingSubforms, type Issue, issuesAt, newFlowId, sayIssue} from './flows.ts'
 import type {Flow, Imported, Source} from './import.ts'
 import type {Draft} from './mapping-draft.ts'
 import {type FieldsOf, useSample} from './module-data.ts'
-import {Proposals} from './proposals.ts'
 import {WriteOptions} from './write-options.ts'
 
-type Props = {found: Imported; draft: Draft; at: number; modules: Module[]; allFields: FieldsOf}
+type Props = {found: Imported; draft: Draft; at: number; modules: Module[]; allFields: FieldsOf; again: () => Promise<void>}
 
 /** Edits one flow: the rows of a file into one module. */
-export const FlowEditor = ({found, draft, at, modules, allFields}: Props) => {
+export const FlowEditor = ({found, draft, at, modules, allFields, again}: Props) => {
   const flow = draft.flows[at]!
   const issues = issuesAt(draft.issues, at)
   const change = (next: Flow) => draft.set(draft.flows.with(at, next))
@@ -26,11 +29,11 @@ export const FlowEditor = ({found, draft, at, modules, allFields}: Props) => {
   const module = modules.find(({apiName}) => apiName === flow.module)
   const own = issues.filter(({path}) => ['id', 'sourceId', 'module'].includes(String(path[0])))
   return html`
-    <${FlowHead} found=${found} draft=${draft} at=${at} />
+    <${FlowHead} found=${found} draft=${draft} at=${at} modules=${modules} />
     ${own.map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
     ${
       source
-        ? html`<${OverSource} key=${source.id} found=${found} draft=${draft} flow=${flow} source=${source} module=${module} allFields=${allFields} issues=${issues} change=${change} />`
+        ? html`<${OverSource} key=${source.id} found=${found} draft=${draft} flow=${flow} source=${source} module=${module} allFields=${allFields} issues=${issues} change=${change} again=${again} />`
         : html`<p class="wrong">The file of this flow was deleted. Choose another one above.</p>`
     }
   `
@@ -47,9 +50,10 @@ type OverProps = {
   allFields: FieldsOf
   issues: Issue[]
   change: (flow: Flow) => void
+  again: () => Promise<void>
 }
 
-const OverSource = ({found, draft, flow, source, module, allFields, issues, change}: OverProps) => {
+const OverSource = ({found, draft, flow, source, module, allFields, issues, change, again}: OverProps) => {
   const loaded = useSample(found.id, source)
   // The editor renders before the sample is loaded, because loading a long file takes seconds.
   const sample = loaded.data ?? noSample
@@ -57,49 +61,50 @@ const OverSource = ({found, draft, flow, source, module, allFields, issues, chan
   const target = {importId: found.id, sourceId: source.id, connectorId: found.connectorId, module: flow.module}
   return html`
     <${Problem} error=${loaded.error} again=${loaded.again} title="Could not read the rows of the file" />
-    <${Proposals}
-      found=${found}
-      flow=${flow}
-      source=${source}
-      fields=${fields}
-      sample=${sample}
-      leftOut=${draft.leftOut[flow.id] ?? []}
-      change=${change}
-      leaveOut=${(columns: string[]) => draft.leaveOut(flow.id, columns)}
-    />
+    ${!flow.subform && html`<${ExistingRecords} flow=${flow} fields=${fields} source=${source} module=${module} change=${change} />`}
+    <${ColumnMapping} found=${found} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} again=${again} />
     ${findMissingSubforms(flow, draft.flows, fields).map(
       ({apiName, label}) => html`
         <div key=${apiName} class="gap-above"><${Notice} kind="warning" title=${`A new record needs a row in ${label}`}>
           <p>Add a flow from the file with these rows into “${label} of ${flow.id}”. Each new record is created together with its rows.</p>
-          <div class="actions"><a class="button" href=${to('imports', found.id, 'mapping', {flow: ' new'})}>Add flow for ${label}</a></div>
+          <div class="actions"><a class="button" href=${to('imports', found.id, 'match', {flow: ' new'})}>Add flow for ${label}</a></div>
         <//></div>`,
     )}
     <${FieldList} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} />
-    <section class="gap-above" aria-label="How rows become records">
-      ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} usual=${module?.match ?? null} issues=${issues} change=${change} />`}
-      <${FlowLinks} flow=${flow} flows=${draft.flows} sources=${found.sources} fields=${fields} issues=${issues} change=${change} />
-      <${WriteOptions} flow=${flow} module=${module} issues=${issues} change=${change} />
-      <${RowConditions} flow=${flow} fields=${fields} sample=${sample} issues=${issues} change=${change} />
-    </section>
+    <${FlowLinks} flow=${flow} flows=${draft.flows} sources=${found.sources} fields=${fields} issues=${issues} change=${change} />
+    <details class="sheet gap-above" open=${issues.some(({path}) => ['match', 'filter', 'guard', 'layout', 'assignmentRule', 'tags'].includes(String(path[0])))}>
+      <summary>Advanced</summary>
+      <div class="opened">
+        ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} usual=${module?.match ?? null} issues=${issues} change=${change} />`}
+        <${WriteOptions} flow=${flow} module=${module} issues=${issues} change=${change} />
+        <${RowConditions} flow=${flow} fields=${fields} sample=${sample} issues=${issues} change=${change} />
+        <${CleaningEditor} importId=${found.id} source=${source} again=${again} />
+      </div>
+    </details>
   `
 }
 
-/** The heading of a flow, with buttons to reorder flows, because records are written in their order. */
-const FlowHead = ({found, draft, at}: Omit<Props, 'allFields' | 'modules'>) => {
+/** The heading of a flow: its module and, with several flows, its place among them, because records are written in their order. */
+const FlowHead = ({found, draft, at, modules}: Omit<Props, 'allFields' | 'again'>) => {
   const {flows, set} = draft
   const flow = flows[at]!
   const move = (by: 1 | -1) => set(flows.with(at, flows[at + by]!).with(at + by, flow))
-  const remove = () => set(flows.toSpliced(at, 1))
   const isMissing = !found.sources.some(({id}) => id === flow.sourceId)
-  if (flows.length === 1 && !isMissing && found.sources.length === 1)
-    return html`<div class="row flow-head"><p class="grow"><strong>${found.sources[0]!.label}</strong> into <strong>${flow.module}</strong></p><${Button} onClick=${remove}>Change module<//></div>`
+  const choices = modulesToChoose(modules)
+  const listed = choices.some(({value}) => value === flow.module) ? choices : [{value: flow.module, label: flow.module}, ...choices]
+  const into = (module: string) =>
+    set(flows.with(at, {id: newFlowId(flows.toSpliced(at, 1), module), sourceId: flow.sourceId, module, fields: []}))
   return html`
     <div class="row flow-head">
-      <${Select} label="File" value=${flow.sourceId} options=${[...(isMissing ? [{value: flow.sourceId, label: 'Deleted file'}] : []), ...found.sources.map(({id, label}) => ({value: id, label}))]} onChange=${(sourceId: string) => set(flows.with(at, {...flow, sourceId}))} />
-      <p class="grow">into <strong>${flow.module}</strong>${flow.subform ? `, lines of ${flow.subform.parentFlow}` : ''}</p>
+      ${isMissing && html`<${Select} label="File" value=${flow.sourceId} options=${[{value: flow.sourceId, label: 'Deleted file'}, ...found.sources.map(({id, label}) => ({value: id, label}))]} onChange=${(sourceId: string) => set(flows.with(at, {...flow, sourceId}))} />`}
+      <div class="grow">${
+        flow.subform
+          ? html`<p>Rows of <strong>${flow.subform.field}</strong> in ${flow.subform.parentFlow}</p>`
+          : html`<${Select} label="Import into" value=${flow.module} options=${listed} onChange=${into} />`
+      }</div>
       <div class="actions">
         ${flows.length > 1 && html`<${Button} disabled=${at === 0} onClick=${() => move(-1)}>Move up<//><${Button} disabled=${at === flows.length - 1} onClick=${() => move(1)}>Move down<//>`}
-        <${Button} onClick=${remove} label=${`Remove flow ${flow.id}`}>Remove<//>
+        ${(flows.length > 1 || isMissing) && html`<${Button} onClick=${() => set(flows.toSpliced(at, 1))} label=${`Remove flow ${flow.id}`}>Remove<//>`}
       </div>
     </div>
   `

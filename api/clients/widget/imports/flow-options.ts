@@ -6,6 +6,7 @@ import type {Field, Module} from './fields.ts'
 import {type Issue, issuesAt, sayIssue} from './flows.ts'
 import type {Flow} from './import.ts'
 import {errorAt} from './mapping-modes.ts'
+import {skipsUnchanged} from './option-choices.ts'
 
 type Props = {flow: Flow; fields: Field[]; sample: Sample; issues: Issue[]; change: (flow: Flow) => void}
 type MatchProps = Omit<Props, 'sample'> & {usual: Module['match']}
@@ -40,7 +41,7 @@ export const MatchFields = ({flow, fields, issues, change, usual}: MatchProps) =
           <${Select} label="If one record matches" value=${match.onOne} options=${whenOne} onChange=${(value: string) => set({...match, onOne: value as Match['onOne']})} />
           <${Select} label="If several match" value=${match.onMany} options=${whenMany} onChange=${(value: string) => set({...match, onMany: value as Match['onMany']})} />
         </div>
-        ${match.onOne === 'update' && html`<${Check} label="Skip rows that change nothing" hint="A row is skipped if its record already holds every value. Otherwise it is updated all the same" checked=${match.unchanged !== 'write'} onChange=${(on: boolean) => set({...match, unchanged: on ? 'skip' : 'write'})} /><${EditedValues} match=${match} set=${set} />`}
+        ${match.onOne === 'update' && html`<${Check} label="Skip rows that change nothing" hint="A row is skipped if its record already holds every value. Otherwise it is updated all the same" checked=${skipsUnchanged({...flow, match})} onChange=${(on: boolean) => set({...match, unchanged: on ? 'skip' : 'write'})} /><${EditedValues} match=${match} set=${set} />`}
       `
       }
     </fieldset>

@@ -1,4 +1,4 @@
-import {type Field, isFillable} from './fields.ts'
+import {type Field, isFillable, type Module} from './fields.ts'
 import type {Flow, Mapping, Source} from './import.ts'
 import {entriesOf} from './value-entries.ts'
 
@@ -26,9 +26,21 @@ export const putMapping = (flow: Flow, mapping: Mapping): Flow => {
 export const dropMapping = (flow: Flow, field: string): Flow => {
   const rest = {...flow, fields: flow.fields.filter(one => one.field !== field)}
   if (!flow.match) return rest
-  const by = flow.match.by.filter(name => name !== field)
-  return {...rest, match: by.length > 0 ? {...flow.match, by} : null}
+  return withMatchFields(
+    rest,
+    flow.match.by.filter(name => name !== field),
+  )
 }
+
+/** Sets the match fields. Without any, what happens to existing records is undecided again. */
+export const withMatchFields = ({match, ...flow}: Flow, by: string[]): Flow => {
+  if (by.length === 0) return flow
+  return {...flow, match: {onOne: 'update', onMany: 'ask', ...match, by}}
+}
+
+/** Whether it is decided what happens to existing records. Subform rows belong to their parent. */
+export const isMatchDecided = ({match, subform, module}: Flow, modules: readonly Module[]): boolean =>
+  subform !== undefined || match !== undefined || Boolean(modules.find(({apiName}) => apiName === module)?.match)
 
 /** Returns the required fields without a mapping. */
 export const missingFields = ({fields, parent}: Flow, known: readonly Field[]): Field[] => {
@@ -111,3 +123,12 @@ export const sayMapping = ({mode, source, staticValue, transform, searchField}: 
       return 'not written'
   }
 }
+
+/** Returns the modules to which lookups refer that are mapped by a search. */
+export const linkedModules = (flows: Flow[], fields: ReadonlyMap<string, Field[]> | undefined): string[] =>
+  flows.flatMap(flow =>
+    flow.fields.flatMap(({mode, field}) => {
+      const link = mode === 'search' && fields?.get(flow.module)?.find(({apiName}) => apiName === field)?.lookup
+      return link ? [link.module] : []
+    }),
+  )

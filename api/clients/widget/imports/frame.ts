@@ -56,8 +56,3 @@ const OneStep = ({id, name, isHere, step}: OneStepProps) => html`
 `
 
 const marks = {done: '✓', todo: '', busy: '…', problems: '!'}
-
-/** The button to the next step, at the end of a page. */
-export const NextStep = ({id, step, children}: {id: string; step: StepKey; children?: Markup}) => html`
-  <p class="next-step"><a class="button main" href=${to('imports', id, step)}>${children ?? `Continue to ${stepLabels[step].toLowerCase()}`}</a></p>
-`

@@ -12,7 +12,7 @@ export const ImportHome = ({params: {id}}: PageProps) => {
   useEffect(() => {
     if (!known) return
     const hasRun = known.runs?.some(({dryRun}) => !dryRun)
-    const next = hasRun ? 'results' : (stepsOf(known).find(({state, key}) => state !== 'done' && key !== 'try')?.key ?? 'run')
+    const next = hasRun ? 'results' : stepsOf(known)[0]!.state === 'done' ? 'review' : 'match'
     go(to('imports', id!, next), {replace: true})
   }, [known !== null])
   return html`<${Problem} error=${error} again=${again} />${!error && html`<p class="loading" role="status">Loading …</p>`}`

@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
+import {ConnectionState} from '../connections/connection-state.ts'
 import type {Connection} from '../connections/list.ts'
 import {html} from '../html.ts'
 import {type Run, sayState} from '../runs/run.ts'
@@ -20,16 +21,18 @@ import {DeleteImport, RenameImport} from './rename.ts'
 
 type ListedImport = Omit<Imported, 'sources' | 'slots'>
 /** Data that the list shows beside the imports. `runs` holds the newest runs of the org by import; older runs are not shown. */
-type ListContext = {connections: Connection[]; runs: Map<string, Run>}
+type ListContext = {connections: Connection[]; runs: Map<string, Run>; owners: Map<string, string>}
 
 const readBeside = async (signal: AbortSignal): Promise<ListContext> => {
-  const [{connectors}, {runs}] = await Promise.all([
+  const [{connectors}, {runs}, {members}] = await Promise.all([
     client.get<Json>(inOrg('/connectors'), {}, signal),
     client.get<Json>(inOrg('/runs'), {limit: 100, dryRun: 'false'}, signal),
+    client.get<Json>(inOrg('/members'), {}, signal),
   ])
   const newest = new Map<string, Run>()
   for (const run of runs as Run[]) if (run.importId && !newest.has(run.importId)) newest.set(run.importId, run)
-  return {connections: connectors, runs: newest}
+  const owners = new Map<string, string>(members.map(({personId, name, email}: Json) => [personId, name || email]))
+  return {connections: connectors, runs: newest, owners}
 }
 
 /** Lists all imports, newest first. */
@@ -39,7 +42,8 @@ export const Imports = () => {
   const [asked, setAsked] = useState<{what: 'rename' | 'delete'; found: ListedImport} | null>(null)
   const columns = columnsFor(beside.data, (what, found) => setAsked({what, found}))
   return html`
-    <${Page} title="Imports" lead="An import writes the rows of one or more files to your CRM." actions=${may('operator') && html`<a class="button main" href=${to('imports', 'new')}>New import</a>`}>
+    <${Page} title="Imports" lead="An import writes the rows of one or more files to your CRM." actions=${may('operator') && html`<a class="button" href=${to('imports', 'new')}>New import</a>`}>
+      ${beside.data && html`<${ConnectionState} connections=${beside.data.connections} again=${beside.again} />`}
       ${beside.data && may('operator') && html`<${DropAnywhere} connections=${beside.data.connections} />`}
       <${PagedTable} of=${imports} caption="Imports, newest first" columns=${columns} empty=${html`<${Empty} />`} />
       <${Problem} error=${beside.error} title="Could not load connections and last runs" again=${beside.again} />
@@ -51,8 +55,7 @@ export const Imports = () => {
 
 const Empty = () => html`
   <p><strong>No imports yet</strong></p>
-  <p>${may('operator') && 'Drop a file anywhere on this page, or create an import. '}Then map its columns, preview the result with a dry run, and start the import. You get a result for every row.</p>
-  ${may('operator') && html`<p><a class="button main" href=${to('imports', 'new')}>Create an import</a></p>`}
+  <p>${may('operator') && 'Drop a file, or choose one. '}Then map its columns, preview the result with a dry run, and start the import. You get a result for every row.</p>
 `
 
 const states: Record<ListedImport['state'], {word: string; tone: Tone}> = {
@@ -77,6 +80,7 @@ const columnsFor = (
   {head: 'Connection', cell: ({connectorId}) => (beside ? (beside.connections.find(({id}) => id === connectorId)?.name ?? 'deleted') : '')},
   {head: 'State', cell: ({id, state}) => html`<${State} state=${state} run=${beside?.runs.get(id)} />`},
   {head: 'Last run', cell: ({id, state}) => html`<${LastRun} run=${beside?.runs.get(id)} hasRun=${state === 'done'} id=${id} />`},
+  {head: 'Owner', cell: ({createdBy}) => (createdBy ? (beside?.owners.get(createdBy) ?? '–') : '–')},
   {head: 'Created', cell: ({createdAt}) => at(createdAt)},
   {
     head: '',

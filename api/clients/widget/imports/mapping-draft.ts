@@ -1,7 +1,6 @@
 import {useState} from 'preact/hooks'
 import {ApiError} from '../../http.ts'
 import {useKept} from '../state/kept.ts'
-import {type Doing, useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {plural} from '../ui/format.ts'
 import {say} from '../ui/notice.ts'
@@ -13,42 +12,43 @@ import type {LoadedImport} from './known.ts'
 type StoredDraft = {flows: Flow[]; base: string}
 export type Draft = {
   flows: Flow[]
-  /** Columns that a person chose not to import, by flow. */
-  leftOut: Record<string, string[]>
   isChanged: boolean
   /** True if the flows of the import have changed since the draft started. */
   isBehind: boolean
   issues: Issue[]
   set: (flows: Flow[]) => void
-  leaveOut: (flow: string, columns: string[]) => void
   forget: () => void
-  save: Doing<[]>
+  /** Saves the flows. Returns false, and shows why, if they were not saved. */
+  save: () => Promise<boolean>
 }
 
 /** Returns the edited flows, which survive a reload until saved. An issue that the server found stays until its place is changed. */
 export const useDraft = ({import: found, again}: LoadedImport): Draft => {
   const [kept, setKept, forget] = useKept<StoredDraft | null>(`mapping ${found.id}`, null)
-  const [leftOut, setLeftOut] = useKept<Record<string, string[]>>(`left out ${found.id}`, {})
   const [issues, setIssues] = useState<Issue[]>([])
   const saved = JSON.stringify(found.flows)
   const {flows, base} = kept ?? {flows: found.flows, base: saved}
   const isChanged = JSON.stringify(flows) !== saved
-  const save = useDoing(async () => {
+  const save = async () => {
     const {refused, warnings} = await putFlows(found, flows)
     // Another member or window changed the import. The person sees its new state before the draft can replace it.
     if (refused === 'stale') {
       await again()
-      return say('Not saved: the import has changed. Review it, then save again')
+      say('Not saved: the import has changed. Check it, then save again')
+      return false
     }
     setIssues(refused)
-    if (refused.length > 0) return say(`Not saved: ${plural(refused.length, 'problem')}`)
+    if (refused.length > 0) {
+      say(`Not saved: ${plural(refused.length, 'problem')}`)
+      return false
+    }
     await again()
     forget()
-    say(warnings[0] ? `Mapping saved. ${sayIssue(warnings[0])}` : 'Mapping saved')
-  })
+    say(['Mapping saved', ...warnings.map(sayIssue)].join('. '))
+    return true
+  }
   return {
     flows,
-    leftOut,
     isChanged,
     issues,
     save,
@@ -57,7 +57,6 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
       setIssues(left(issues, flows, next))
       setKept({flows: next, base})
     },
-    leaveOut: (flow, columns) => setLeftOut(before => ({...before, [flow]: columns})),
     forget: () => {
       setIssues([])
       forget()
@@ -70,7 +69,7 @@ type SaveResult = {refused: Issue[] | 'stale'; warnings: Issue[]}
 /** Saves the flows. Returns the issues, or `stale` if the import has changed, and what a run of the saved flows leaves out. */
 const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<SaveResult> => {
   try {
-    const {warnings} = await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow), {'if-match': `"${version}"`})
+    const {warnings = []} = await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow), {'if-match': `"${version}"`})
     return {refused: [], warnings}
   } catch (error) {
     if (error instanceof ApiError && error.code === 'IMPORT_CONFLICT') return {refused: 'stale', warnings: []}

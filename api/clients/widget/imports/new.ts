@@ -1,5 +1,6 @@
-import {useEffect, useState} from 'preact/hooks'
+import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
+import {AwaitDiscovery} from '../connections/await-discovery.ts'
 import {Connect} from '../connections/connect.ts'
 import {runDiscovery} from '../connections/discovery.ts'
 import type {Connection} from '../connections/list.ts'
@@ -14,7 +15,6 @@ import {Select, TextField} from '../ui/field.ts'
 import {onDay} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
-import {Progress} from '../ui/progress.ts'
 
 type Ground = {connections: Connection[]; templates: TemplateOutline[]}
 
@@ -51,21 +51,6 @@ const NoConnection = ({again}: {again: () => void}) => {
   `
 }
 
-/** Waits for the discovery of a new connection, which takes seconds to minutes. A retry follows the same job. */
-const AwaitDiscovery = ({connection, onRead}: {connection: string; onRead: () => void}) => {
-  const [round, setRound] = useState(0)
-  const [error, setError] = useState<unknown>(null)
-  useEffect(() => {
-    const gone = new AbortController()
-    setError(null)
-    runDiscovery(connection, {signal: gone.signal}).then(onRead, reason => gone.signal.aborted || setError(reason))
-    return () => gone.abort()
-  }, [connection, round])
-  if (error)
-    return html`<${Problem} error=${error} title="Could not read the modules and fields of the CRM" again=${() => setRound(round + 1)} />`
-  return html`<${Progress} label="Reading the CRM’s modules and fields" done=${0} total=${null} text="Connected. Reading the modules and fields of the CRM …" />`
-}
-
 const usualName = () => `Import of ${onDay(new Date().toISOString())}`
 
 type StoredForm = {name: string; connectorId: string; templateId: string}
@@ -82,7 +67,7 @@ const ImportForm = ({connections, templates}: Ground) => {
     const {import: made} = await client.post(inOrg('/imports'), {connectorId, ...(name && {name}), ...(template && {templateId})})
     forget()
     say(`Created ${made.name}`)
-    goOn(to('imports', made.id, 'files'), {replace: true})
+    goOn(to('imports', made.id, 'match'), {replace: true})
   })
   const change = (changes: Partial<StoredForm>) => setDraft({...draft, templateId, ...changes})
   const chooseTemplate = (id: string) => {

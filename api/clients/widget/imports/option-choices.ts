@@ -1,3 +1,5 @@
+import type {Flow} from './import.ts'
+
 type KnownOption = {id: string; name: string}
 
 /** Returns the options of a select. A chosen layout or rule that the CRM no longer has stays visible. */
@@ -11,3 +13,7 @@ export const optionsOf = (known: KnownOption[] = [], chosen: string | null, none
 export const splitTags = (text: string): string[] => [
   ...new Map(text.split(',').flatMap(tag => (tag.trim() ? [[tag.trim().toLowerCase(), tag.trim()] as const] : []))).values(),
 ]
+
+/** Whether rows that change nothing are skipped. Without a choice, the API saves `skip`, or `write` if automations run. */
+export const skipsUnchanged = ({match, automations}: Pick<Flow, 'match' | 'automations'>): boolean =>
+  (match?.unchanged ?? (automations ? 'write' : 'skip')) === 'skip'

@@ -1,5 +1,5 @@
 import {ApiError} from '../../http.ts'
-import type {Reader, SniffedReader, SourceColumn} from './import.ts'
+import type {Reader, SniffedReader} from './import.ts'
 
 const delimiters: Record<string, string> = {',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'vertical bar', ' ': 'space'}
 export const nameOfDelimiter = (delimiter: string): string => delimiters[delimiter] ?? `“${delimiter}”`
@@ -78,24 +78,6 @@ export const sheetsOf = (sniffed: SniffedReader | undefined): {name: string; sta
 /** Returns the sheets that an error lists. */
 export const sheetsIn = (error: unknown): {name: string; state: string}[] =>
   error instanceof ApiError && Array.isArray(error.body?.sheets) ? error.body.sheets : []
-
-const kindNames: Record<string, [one: string, many: string]> = {
-  integer: ['whole number', 'whole numbers'],
-  decimal: ['number', 'numbers'],
-  boolean: ['yes or no', 'yes or no'],
-  date: ['date', 'dates'],
-  email: ['e-mail address', 'e-mail addresses'],
-  url: ['web address', 'web addresses'],
-  phone: ['phone number', 'phone numbers'],
-  text: ['text', 'text'],
-}
-export const nameOfKind = (kind: string, count = 2): string => kindNames[kind]?.[count === 1 ? 0 : 1] ?? kind
-
-/** Returns the kinds of values in a column, most frequent first. */
-export const kindsOf = ({kinds}: Pick<SourceColumn, 'kinds'>): {kind: string; count: number}[] =>
-  Object.entries(kinds)
-    .map(([kind, count]) => ({kind, count}))
-    .toSorted((a, b) => b.count - a.count)
 
 type Order = 'dmy' | 'mdy' | 'ymd'
 

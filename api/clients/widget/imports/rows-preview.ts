@@ -11,7 +11,7 @@ import type {Source} from './import.ts'
 
 type Row = {rowNumber: number; values: string[]; raw: string[]; ragged: boolean; struck: string | null}
 type Rows = {columns: string[]; rows: Row[]; nextFrom: number | null}
-const pageRows = 20
+const pageRows = 5
 /** Limit on the columns that are shown, because a file may have thousands. */
 const shownColumns = 30
 

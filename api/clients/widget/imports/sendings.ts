@@ -17,22 +17,29 @@ type Props = {importId: string; onTaken: (answer: {source: {name: string}}) => v
 export const Sendings = ({importId, onTaken}: Props) => {
   const mine = sendings.value.filter(one => one.importId === importId)
   return html`
-    ${mine.map(one => html`<${OneSending} key=${one.key} one=${one} />`)}
+    ${mine.map(one => html`<${OneSending} key=${one.key} one=${one} onTaken=${onTaken} />`)}
     <${Unfinished} importId=${importId} onTaken=${onTaken} mine=${mine} />
   `
 }
 
-const OneSending = ({one}: {one: QueuedFile}) => {
+const OneSending = ({one, onTaken}: {one: QueuedFile; onTaken: Props['onTaken']}) => {
   const {key, file, sent, state, error} = one
   const resume = useDoing(() => resumeSending(one))
   const cancel = useDoing(() => cancelSending(one))
   const canPause = file.size > smallBytes
+  const replace = (files: FileList | null) => {
+    const other = files?.[0]
+    if (!other) return
+    cancel.run()
+    addFile({importId: one.importId, file: other, slot: one.slot}, answer => onTaken(answer as never))
+  }
   return html`
     <section class="sheet sending" aria-label=${`Uploading ${file.name}`}>
       <div class="row">
         <strong class="grow">${file.name}</strong>
         ${state === 'sending' && canPause && html`<${Button} onClick=${() => pauseSending(key)} label=${`Pause ${file.name}`}>Pause<//>`}
         ${(state === 'paused' || state === 'failed') && html`<${Button} kind="main" isBusy=${resume.isBusy} onClick=${() => resume.run()} label=${`${state === 'failed' ? 'Try again' : 'Resume'}: ${file.name}`}>${state === 'failed' ? 'Try again' : 'Resume'}<//>`}
+        ${state === 'failed' && html`<${ChooseFile} label="Choose another file" onFiles=${replace} />`}
         ${state !== 'reading' && html`<${Button} onClick=${() => cancel.run()} label=${`Cancel ${file.name}`}>Cancel<//>`}
       </div>
       <${Progress} label=${`${file.name}, uploaded`} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />

@@ -1,7 +1,6 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
-import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
@@ -20,12 +19,10 @@ type Props = {found: Imported; source: Source; again: () => Promise<void>}
 /** One file of an import: its size, reader options, rows and actions. */
 export const SourceCard = ({found, source, again}: Props) => {
   const [isRemoving, setRemoving] = useState(false)
-  const open = source.problems.filter(({kind}) => kind === 'ambiguous').length
   return html`
     <section class="sheet source" aria-label=${source.label}>
       <div class="row">
         <h2 class="grow">${source.label}</h2>
-        ${open > 0 && html`<a href=${to('imports', found.id, 'columns', {source: source.id})}><${Pill} tone="warning">${plural(open, 'question')}<//></a>`}
         ${may('operator') && html`<${Button} onClick=${() => setRemoving(true)} label=${`Remove ${source.label}`}>Remove<//>`}
       </div>
       <p>${plural(source.rows, 'row')}, ${plural(source.columns.length, 'column')}, ${bytes(source.bytes)}. <span class="quiet">${sayReader(source.reader)}.</span></p>
@@ -33,6 +30,7 @@ export const SourceCard = ({found, source, again}: Props) => {
       <${EncodingQuestion} importId=${found.id} source=${source} again=${again} />
       <${HeaderProposal} importId=${found.id} source=${source} again=${again} />
       ${source.problems.filter(({kind}) => kind === 'sheet').map(({message}) => html`<p class="wrong">${message}. You can add the other sheets below.</p>`)}
+      <${RowsPreview} importId=${found.id} source=${source} />
       <details>
         <summary>File options</summary>
         <div class="opened">
@@ -40,21 +38,9 @@ export const SourceCard = ({found, source, again}: Props) => {
           ${may('operator') && html`<${ReaderForm} key=${JSON.stringify(source.reader)} importId=${found.id} source=${source} onRead=${again} />`}
         </div>
       </details>
-      <${Preview} importId=${found.id} source=${source} />
       ${may('operator') && html`<${OtherSheets} found=${found} source=${source} again=${again} />`}
       ${isRemoving && html`<${RemoveSource} found=${found} source=${source} again=${again} onClose=${() => setRemoving(false)} />`}
     </section>
-  `
-}
-
-/** A preview of the rows. It loads when opened, because reading a file of a million rows takes time. */
-const Preview = ({importId, source}: {importId: string; source: Source}) => {
-  const [isOpen, setOpen] = useState(false)
-  return html`
-    <details onToggle=${(event: Event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
-      <summary>Rows</summary>
-      ${isOpen && html`<div class="opened"><${RowsPreview} importId=${importId} source=${source} /></div>`}
-    </details>
   `
 }
 

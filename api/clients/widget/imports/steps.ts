@@ -1,15 +1,12 @@
 import type {CheckProblem, Checks, Imported, RunOutline} from './import.ts'
 
 /** The steps of an import in order. Each is a path below the import. */
-export const stepKeys = ['files', 'columns', 'mapping', 'check', 'try', 'run', 'results'] as const
+export const stepKeys = ['match', 'review', 'run', 'results'] as const
 export type StepKey = (typeof stepKeys)[number]
 
 export const stepLabels: Record<StepKey, string> = {
-  files: 'Files',
-  columns: 'Columns',
-  mapping: 'Mapping',
-  check: 'Check',
-  try: 'Dry run',
+  match: 'Match',
+  review: 'Review',
   run: 'Run',
   results: 'Results',
 }
@@ -41,28 +38,21 @@ const withProblems = (problems: number, what: string): StepState => ({
   said: `${problems} ${what}${problems === 1 ? '' : 's'}`,
 })
 
-const judgeFiles = ({import: {sources, slots}}: ImportProgress): StepState => {
+const judgeMatch = ({import: {state, flows, sources, slots}}: ImportProgress): StepState => {
   if (sources.length === 0) return todo
   const open = slots.filter(({sourceId}) => sourceId === null).length
   if (open > 0) return withProblems(open, 'missing file')
   const questions = sources.flatMap(({problems}) => problems.filter(({kind}) => kind === 'encoding' || kind === 'undecodable')).length
-  return questions > 0 ? withProblems(questions, 'question') : done
+  if (questions > 0) return withProblems(questions, 'question')
+  return state === 'draft' || flows.length === 0 ? todo : done
 }
 
-const judgeColumns = ({import: {sources}}: ImportProgress): StepState => {
-  if (sources.length === 0) return todo
-  const open = sources.flatMap(({problems}) => problems.filter(({kind}) => kind === 'ambiguous')).length
-  return open > 0 ? withProblems(open, 'question') : done
-}
-
-const judgeMapping = ({import: {state, flows}}: ImportProgress): StepState => (state === 'draft' || flows.length === 0 ? todo : done)
-
-const judgeCheck = ({checks}: ImportProgress): StepState => {
-  if (!checks || checks.checks.state === 'none') return todo
-  const {state, stale, endedAt} = checks.checks
-  if (state === 'queued' || state === 'running') return busy
-  if (endedAt === null) return {state: 'todo', said: 'failed'}
-  if (stale) return {state: 'todo', said: 'out of date'}
+const judgeReview = ({checks, runs}: ImportProgress): StepState => {
+  const tried = runs?.find(({dryRun}) => dryRun)
+  const state = checks?.checks.state ?? 'none'
+  if (state === 'queued' || state === 'running' || (tried && tried.endedAt === null)) return busy
+  if (!checks || checks.checks.endedAt === null) return state === 'none' ? todo : {state: 'todo', said: 'failed'}
+  if (checks.checks.stale) return {state: 'todo', said: 'out of date'}
   const errors = checks.problems.filter(({severity}) => severity === 'error').length
   return errors > 0 ? withProblems(errors, 'problem') : done
 }
@@ -75,11 +65,8 @@ const judgeRun = (run: RunOutline | undefined): StepState => {
 }
 
 const judges: Record<StepKey, (importProgress: ImportProgress) => StepState> = {
-  files: judgeFiles,
-  columns: judgeColumns,
-  mapping: judgeMapping,
-  check: judgeCheck,
-  try: ({runs}) => judgeRun(runs?.find(({dryRun}) => dryRun)),
+  match: judgeMatch,
+  review: judgeReview,
   run: ({runs}) => judgeRun(runs?.find(({dryRun}) => !dryRun)),
   results: ({runs}) => (runs?.some(({dryRun, endedAt}) => !dryRun && endedAt !== null) ? done : todo),
 }

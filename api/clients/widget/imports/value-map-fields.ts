@@ -11,9 +11,11 @@ import {issuesAt, sayIssue} from './flows.ts'
 import type {Mapping, ValueEntry} from './import.ts'
 import type {ModeProps} from './mapping-modes.ts'
 import {
+  addEntry,
   addSuggestions,
   type ColumnValues,
   entriesOf,
+  limitShown,
   listShown,
   positionOf,
   putEntry,
@@ -21,7 +23,8 @@ import {
   withEntries,
 } from './value-entries.ts'
 
-const mostShown = 200
+/** Maximum of values without an entry that are shown. */
+const mostOpen = 200
 
 const whenOther = [
   {value: 'keep', label: 'use the value as it is'},
@@ -54,7 +57,7 @@ export const ValueMapEditor = (props: EditorProps) => {
     [target.sourceId, target.module, field.apiName, isColumn, mapping.source],
   )
   const values = loaded.data?.values ?? []
-  const shown = listShown(entries, values)
+  const {shown, isCut} = limitShown(listShown(entries, values), mostOpen)
   const proposed = addSuggestions(entries, values)
   const set = (next: ValueEntry[]) => change(withEntries(mapping, next))
   const wrong = issuesAt(issues, 'values').filter(({path}) => path.length === 0)
@@ -65,14 +68,12 @@ export const ValueMapEditor = (props: EditorProps) => {
       <${Problem} error=${loaded.error} again=${loaded.again} title="Could not read the values of the column" />
       ${isColumn && loaded.isLoading && html`<p class="hint">Reading the values of the column …</p>`}
       ${proposed.length > entries.length && html`<${Button} onClick=${() => set(proposed)}>Use ${plural(proposed.length - entries.length, 'suggestion')}<//>`}
-      ${shown
-        .slice(0, mostShown)
-        .map(
-          one =>
-            html`<${OneValue} key=${one.from} ...${props} one=${one} set=${(to: string | null) => set(putEntry(entries, one.from, to))} />`,
-        )}
-      ${(shown.length > mostShown || loaded.data?.more) && html`<p class="hint">The ${count(Math.min(shown.length, mostShown))} most frequent values are shown. Add others by name.</p>`}
-      <${AddValue} add=${(from: string) => set(putEntry(entries, from, ''))} />
+      ${shown.map(
+        one =>
+          html`<${OneValue} key=${one.from} ...${props} one=${one} set=${(to: string | null) => set(putEntry(entries, one.from, to))} />`,
+      )}
+      ${(isCut || loaded.data?.more) && html`<p class="hint">Only the ${isCut ? `${count(mostOpen)} most frequent values without an entry` : 'most frequent values'} are shown. Add others by name.</p>`}
+      <${AddValue} add=${(from: string) => set(addEntry(entries, from))} />
     </fieldset>
     <${Select} label="Other values" error=${issuesAt(issues, 'otherwise').map(sayIssue).join('. ') || null} value=${mapping.otherwise ?? 'keep'} options=${whenOther} onChange=${(value: string) => change({otherwise: value as NonNullable<Mapping['otherwise']>})} />
   `

@@ -1,5 +1,5 @@
 import {ApiError, Unreachable} from '../../http.ts'
-import {bearer, leave} from '../state/session.ts'
+import {csrfHeaders, leave} from '../state/session.ts'
 import type {Send} from './send.ts'
 
 /** Time without progress after which a request is aborted. The server takes a minute or two for a large workbook. */
@@ -16,7 +16,7 @@ export const sendByXhr: Send = (method, path, body, {signal, onSent}) =>
       timer = setTimeout(stop, silenceMs)
     }
     request.open(method, path)
-    request.setRequestHeader('authorization', `Bearer ${bearer()}`)
+    for (const [name, value] of Object.entries(csrfHeaders)) request.setRequestHeader(name, value)
     request.setRequestHeader('content-type', 'application/octet-stream')
     request.upload.onprogress = ({loaded}) => {
       isAlive()

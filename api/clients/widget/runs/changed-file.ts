@@ -12,7 +12,7 @@ export const ChangedFile = ({importId}: {importId: string}) => {
     async signal => (await client.get<{import: Imported}>(inOrg(`/imports/${importId}`), {}, signal)).import,
     [importId],
   )
-  const files = html`<a href=${to('imports', importId, 'files')}>Files</a>`
+  const files = html`<a href=${to('imports', importId, 'match')}>Files</a>`
   return html`
     <span>A retry needs the same file and file options as the run. Restore them under ${files}. ${found && html`<${OtherWays} found=${found} />`}</span>
   `
@@ -26,9 +26,9 @@ const OtherWays = ({found}: {found: Imported}) => {
   const repeating = findRepeatingFlows(found, fields.data)
   if (repeating.length === 0)
     return html`Or <a href=${to('imports', found.id, 'run', {new: 'yes'})}>start a new run</a>: it finds the written records and creates none twice.`
-  const mapping = html`<a href=${to('imports', found.id, 'mapping')}>Mapping</a>`
+  const mapping = html`<a href=${to('imports', found.id, 'match')}>Mapping</a>`
   return html`
-    Or correct the failed rows in failed.csv, and import only them.
+    Or restore the file, and upload the corrected rows on the <a href=${to('imports', found.id, 'results')}>Results</a> page. They are matched to their rows, and no row is written twice.
     ${
       repeating.every(({matchBy}) => matchBy)
         ? html` To run the whole corrected file, first match existing records under ${mapping}: ${sayMatchBy(repeating)}.`

@@ -7,11 +7,11 @@ import type {Source, Tally} from './use-tally.ts'
 /** Returns the newest 20 runs of the import, as the frame of its pages has loaded them. */
 export const runsOf = ({runs}: LoadedImport): Run[] => (runs ?? []) as unknown as Run[]
 
-/** Returns the id of the run to show: the run that the URL names, else the active one, else the newest. Null if there is none. */
+/** Returns the id of the run to show: the run that the URL names, else the active one, else the newest. Null if there is none. Previews of undos are only shown by name. */
 export const chooseRun = (loadedImport: LoadedImport, {dryRun}: {dryRun: boolean}): string | null => {
   const named = place.value.query.get('run')
   if (named) return named
-  const mine = runsOf(loadedImport).filter(run => run.dryRun === dryRun && run.state !== 'authorised')
+  const mine = runsOf(loadedImport).filter(run => run.dryRun === dryRun && run.state !== 'authorised' && !(dryRun && run.undoOf))
   return (mine.find(isUnderWay) ?? mine[0])?.id ?? null
 }
 

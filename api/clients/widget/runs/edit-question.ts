@@ -1,6 +1,7 @@
 import {useId} from 'preact/hooks'
 import {html} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
+import {columnAsItIs} from '../imports/value-entries.ts'
 import {useLoad} from '../state/load.ts'
 import {inOrg} from '../state/session.ts'
 import {at} from '../ui/format.ts'
@@ -10,14 +11,14 @@ import {type Choice, chosenOf, isSame, type Question, sayRows, sayValue} from '.
 import {Plain} from './plain-choice.ts'
 import {readCells} from './row-detail.ts'
 
-/** Reads the cell from which a row of a flow fills a field. Null if the value is not a single cell, or the file is gone. */
+/** Reads the cell from which a row of a flow fills a field. Null if the value is not a cell as it is, or the file is gone. */
 export type ReadCell = (at: {flowId: string; field: string; row: number}, signal: AbortSignal) => Promise<string | null>
 
 export const openCells =
   ({import: {flows}}: LoadedImport, importId: string): ReadCell =>
   async ({flowId, field, row}, signal) => {
     const flow = flows.find(({id}) => id === flowId)
-    const column = flow?.fields.find(one => one.field === field)?.source
+    const column = flow && columnAsItIs(flow.fields.find(one => one.field === field))
     if (!flow || !column) return null
     const cells = await readCells(inOrg(`/imports/${importId}/sources/${flow.sourceId}/rows`), row, signal).catch(() => null)
     return cells?.find(cell => cell.column === column)?.value ?? null

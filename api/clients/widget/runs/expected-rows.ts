@@ -3,7 +3,7 @@ import {type Run, sayRange} from './run.ts'
 import {sumCounts} from './tally.ts'
 
 /** What the last dry run or check knows of the next run. `isExact` is false if more rows may need attention. */
-export type ExpectedRows = {ready: number; attention: number; isExact: boolean; by: 'dry run' | 'check'}
+export type ExpectedRows = {ready: number; attention: number; skipped: number; isExact: boolean}
 
 /**
  * Returns how many of the rows a run would import, from an up-to-date dry run, else from an up-to-date check. Null if neither exists. A dry
@@ -11,9 +11,9 @@ export type ExpectedRows = {ready: number; attention: number; isExact: boolean; 
  */
 export const expectRows = ({checks, runs}: Pick<ImportProgress, 'checks' | 'runs'>, rows: number): ExpectedRows | null => {
   const tried = ((runs ?? []) as unknown as Run[]).find(({endedAt}) => endedAt !== null)
-  if (tried?.dryRun && tried.stale === false && !tried.stop && !sayRange(tried.rows) && !tried.retryOf) {
-    const {planned, failed, refused, unanswered} = sumCounts(tried.counts)
-    return {ready: planned, attention: failed + refused + unanswered, isExact: true, by: 'dry run'}
+  if (tried?.dryRun && tried.stale === false && !tried.stop && !sayRange(tried.rows) && !tried.retryOf && !tried.undoOf) {
+    const {planned, failed, refused, unanswered, skipped} = sumCounts(tried.counts)
+    return {ready: planned, attention: failed + refused + unanswered, skipped, isExact: true}
   }
   return checks && checks.checks.endedAt !== null && !checks.checks.stale ? fromCheck(checks, rows) : null
 }
@@ -29,5 +29,5 @@ const fromCheck = ({problems, nextCursor}: NonNullable<ImportProgress['checks']>
   const attention = isWhole ? wrong.size : Math.max(wrong.size, largest)
   // Rows that a filter or guard passes over are listed as information.
   const isExact = isWhole && !problems.some(({severity, flow, field}) => severity !== 'error' && flow !== null && field === null)
-  return {ready: Math.max(0, rows - attention), attention, isExact, by: 'check'}
+  return {ready: Math.max(0, rows - attention), attention, skipped: 0, isExact}
 }

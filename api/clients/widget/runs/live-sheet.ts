@@ -10,6 +10,7 @@ import {Pill} from '../ui/pill.ts'
 import {Progress} from '../ui/progress.ts'
 import {OutcomeChart} from './chart.ts'
 import {expectFocus, useExpectedFocus} from './focus.ts'
+import {LeaveNotice, useProgressTitle} from './leave-notice.ts'
 import {type Live, useSpoken} from './live.ts'
 import {Outcomes} from './outcomes.ts'
 import {etaOf} from './rate.ts'
@@ -51,6 +52,7 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
   const {progress} = run
   const focused = useExpectedFocus()
   const done = progress?.done ?? 0
+  useProgressTitle(progress ? done / Math.max(1, progress.total) : null)
   const spoken = useSpoken(
     `${sayState(run).word}. ${progress ? `${count(done)} of ${plural(progress.total, 'row')}, ${percent(done / Math.max(1, progress.total))}` : ''}`,
   )
@@ -60,6 +62,7 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
       <p class="unseen" role="status">${spoken}</p>
       <${Progress} label="Rows done" done=${done} total=${progress?.total ?? null} text=${sayProgress(run, live)} />
       ${live.isPolled && html`<p class="hint">Live updates are not available, so this page refreshes every few seconds.</p>`}
+      <${LeaveNotice} run=${run} />
       <${WhyNotice} run=${run} />
       <div class="live-picture">
         ${live.samples.some(({parts}) => parts.some(rows => rows > 0)) ? html`<${OutcomeChart} samples=${live.samples} />` : html`<p class="chart-frame quiet">The chart starts with the first rows.</p>`}

@@ -45,7 +45,7 @@ const Reason = ({
   const advice = adviceOf(group)
   return html`
     <li>
-      <span class="reason-rows"><a href=${to('imports', importId, run.dryRun ? 'try' : 'results', filter)} aria-label=${`${plural(rows, 'row')}, show rows`}>${count(rows)}</a></span>
+      <span class="reason-rows"><a href=${to('imports', importId, run.dryRun ? 'review' : 'results', filter)} aria-label=${`${plural(rows, 'row')}, show rows`}>${count(rows)}</a></span>
       <div>
         <p>${!isOneModule && `${moduleLabel}: `}${message ?? 'The CRM did not answer, so the row may or may not be written'} <span class="quiet">first in row ${count(firstRow)}${file && ` of ${file}`}</span> ${codeBeside(code, message) && html`<code class="code">${code}</code>`}</p>
         ${advice && html`<p class="hint">${advice}</p>`}

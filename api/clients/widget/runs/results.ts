@@ -8,6 +8,7 @@ import {at} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {chooseRun, chooseSource, runsOf} from './choose.ts'
 import {Download} from './downloads.ts'
+import {FixRows} from './fix-rows.ts'
 import {Followed} from './followed.ts'
 import {RunLine} from './live-sheet.ts'
 import {EmptyLinks, EveryRow, UnmappedValues} from './outcomes.ts'
@@ -36,7 +37,7 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
   const runs = runsOf(loadedImport).filter(({dryRun, state}) => !dryRun && state !== 'authorised')
   const source = chooseSource(tally)
   if (run.dryRun)
-    return html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>View its plan</a><//>`
+    return html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'review', {run: run.id})}>View its plan</a><//>`
   return html`
     <div class="results-head">
       <div class="grow"><${RunLine} run=${run} /><${EveryRow} run=${run} /><${UnmappedValues} run=${run} /></div>
@@ -53,6 +54,7 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
             ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
           </div>
           <${EmptyLinks} run=${run} importId=${id} />
+          <${FixRows} importId=${id} run=${run} source=${source} known=${loadedImport} />
           <${Problem} error=${tally.error} again=${tally.again} />
           <${RowsPanel} importId=${id} run=${run} tally=${tally} />
         `

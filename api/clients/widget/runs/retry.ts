@@ -48,7 +48,7 @@ const WhatRetryDoes = ({run, open: {links, tags}}: {run: Run; open: OpenParts}) 
       ${links > 0 && html`<li>${plural(links, 'empty link')} ${links === 1 ? 'is' : 'are'} filled if the linked record exists by then.</li>`}
       ${tags > 0 && html`<li>${plural(tags, 'record')} without ${tags === 1 ? 'its' : 'their'} tags ${tags === 1 ? 'gets' : 'get'} them.</li>`}
       ${run.questions > 0 && html`<li>Your answers to questions are applied.</li>`}
-      <li>You may have changed mapping, cleaning and filters since, but not the file or its options.</li>
+      <li>Corrected cells and changes of the mapping since then are used. The file itself and its options must be the same.</li>
     </ul>
   `
 }

@@ -3,13 +3,14 @@ import {useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {at} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
+import {type Cell, canFix, EditRow} from './edit-row.ts'
 import type {LogRecord, RunRow} from './row.ts'
 import {sayOutcome} from './rows-query.ts'
 import type {Run} from './run.ts'
 import type {Source} from './use-tally.ts'
 
 type DetailProps = {importId: string; run: Run; row: RunRow; source: Source}
-type Detail = {log: LogRecord[] | null; cells: {column: string; value: string}[] | null}
+type Detail = {log: LogRecord[] | null; cells: Cell[] | null}
 
 /** The details of one row: its cells, and every attempt with the CRM's answer. */
 export const RowDetail = ({importId, run, row, source}: DetailProps) => {
@@ -20,7 +21,7 @@ export const RowDetail = ({importId, run, row, source}: DetailProps) => {
         <div class="row-detail">
           <section aria-label=${`Row ${row.rowNumber} of ${source.label}`}>
             <h3>In the file</h3>
-            ${cells === null ? html`<p class="quiet">The file was deleted, or its options have changed.</p>` : html`<dl class="row-cells">${cells.map(({column, value}) => html`<div><dt>${column}</dt><dd>${value === '' ? html`<span class="quiet">empty</span>` : value}</dd></div>`)}</dl>`}
+            ${cells !== null && canFix({run, row}) ? html`<${EditRow} importId=${importId} source=${source.id} row=${row.rowNumber} cells=${cells} />` : cells === null ? html`<p class="quiet">The file was deleted, or its options have changed.</p>` : html`<dl class="row-cells">${cells.map(({column, value}) => html`<div><dt>${column}</dt><dd>${value === '' ? html`<span class="quiet">empty</span>` : value}</dd></div>`)}</dl>`}
           </section>
           <section aria-label="Attempts">
             <h3>${run.dryRun ? 'What the dry run found' : 'Attempts'}</h3>
@@ -52,11 +53,11 @@ const readDetail = async ({importId, run, row, source}: DetailProps, signal: Abo
   return {log, cells}
 }
 
-type FileRows = {fileColumns: string[]; rows: {rowNumber: number; raw: string[]}[]}
+type FileRows = {columns: string[]; fileColumns: string[]; rows: {rowNumber: number; values: string[]; raw: string[]}[]}
 
-/** Reads the original cells of a row, before cleaning. */
+/** Reads the cells of a row, after cleaning. */
 export const readCells = async (path: string, row: number, signal: AbortSignal): Promise<Detail['cells']> => {
-  const {fileColumns, rows} = await client.get<FileRows>(path, {from: row, limit: 1}, signal)
+  const {columns, rows} = await client.get<FileRows>(path, {from: row, limit: 1}, signal)
   const found = rows.find(({rowNumber}) => rowNumber === row)
-  return found ? fileColumns.map((column, at) => ({column, value: found.raw[at] ?? ''})) : null
+  return found ? columns.map((column, at) => ({column, value: found.values[at] ?? ''})) : null
 }

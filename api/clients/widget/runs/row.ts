@@ -9,6 +9,8 @@ export type Entry = {
   outcome: string
   action: string | null
   recordId: string | null
+  /** Null: the address is not known. Earlier versions of Lading do not send it. */
+  recordUrl?: string | null
   code: string | null
   message: string | null
   mayExistTwice: boolean

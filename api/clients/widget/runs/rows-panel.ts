@@ -9,7 +9,7 @@ import {count, plural} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
 import type {RunRow} from './row.ts'
 import {choicesIn, type Filter, filterIn, filterKeys, type Option, sourceWith} from './rows-query.ts'
-import {RowsTable} from './rows-table.ts'
+import {type Cells, RowsTable} from './rows-table.ts'
 import type {Run} from './run.ts'
 import type {Source, Tally} from './use-tally.ts'
 
@@ -35,13 +35,21 @@ export const RowsPanel = ({importId, run, tally}: PanelProps) => {
         : undefined,
     [asked, tally.recounts],
   )
+  const numbers = page.data?.rows.map(({rowNumber}) => rowNumber).join(',') ?? ''
+  const cells = useLoad<Cells | null>(
+    async signal =>
+      numbers && !run.expiredAt
+        ? client.get(inOrg(`/imports/${importId}/runs/${run.id}/rows/cells`), {source: page.data?.source, rows: numbers}, signal)
+        : null,
+    [run.id, page.data?.source, numbers],
+  )
   return html`
     <section aria-labelledby="rows">
       <h2 id="rows">${run.dryRun ? 'Row by row' : 'Rows'}</h2>
       <${Filters} filter=${{...filter, ...(source && {source})}} run=${run} tally=${tally} />
       <${Shown} of=${page}>
         ${(data: RowsPage) => html`
-          <${RowsTable} key=${asked} importId=${importId} run=${run} rows=${data.rows} source=${data.sources.find(({id}) => id === data.source)!} isNew=${page.isLoading} empty=${sayEmpty(filter, data)} />
+          <${RowsTable} key=${asked} importId=${importId} run=${run} rows=${data.rows} cells=${cells.data ?? null} source=${data.sources.find(({id}) => id === data.source)!} isNew=${page.isLoading} empty=${sayEmpty(filter, data)} />
           <${Pager} data=${data} isFirst=${cursor === undefined} isLoading=${page.isLoading} />
         `}
       <//>

@@ -10,10 +10,17 @@ import {type ActionKey, actionWords, type OutcomeKey, outcomeWords} from './tall
 import type {Source} from './use-tally.ts'
 import {adviceOf} from './why.ts'
 
-type TableProps = {importId: string; run: Run; rows: RunRow[]; source: Source; isNew: boolean; empty: Markup}
+/** The cells of the shown rows. `keys`: the columns by which a person knows a row. `fields`: the columns that fill fields. */
+export type Cells = {
+  columns: string[]
+  rows: {rowNumber: number; cells: string[]}[]
+  keys: string[]
+  fields: {flowId: string; field: string; column: string}[]
+}
+type TableProps = {importId: string; run: Run; rows: RunRow[]; cells: Cells | null; source: Source; isNew: boolean; empty: Markup}
 
 /** A table with one line per record of a row, and details on request. On a phone each line is a card. */
-export const RowsTable = ({importId, run, rows, source, isNew, empty}: TableProps) => {
+export const RowsTable = ({importId, run, rows, cells, source, isNew, empty}: TableProps) => {
   const [open, setOpen] = useState<number | null>(null)
   if (rows.length === 0) return html`<div class="empty">${empty}</div>`
   const hasModules = new Set(rows.flatMap(({entries}) => entries.map(({module}) => module))).size > 1
@@ -38,11 +45,11 @@ export const RowsTable = ({importId, run, rows, source, isNew, empty}: TableProp
             const toggle = () => setOpen(isOpen ? null : row.rowNumber)
             return html`
               <tr key=${`${row.rowNumber} ${entry.flowId} ${entry.phase} ${entry.field}`} class=${isLast ? '' : 'goes-on'}>
-                <th scope="row" data-label="Row">${isFirst && html`<button type="button" class="row-toggle" aria-expanded=${isOpen ? 'true' : 'false'} aria-label=${`Row ${count(row.rowNumber)}, ${isOpen ? 'hide' : 'show'} details`} onClick=${toggle}>${count(row.rowNumber)}</button>`}</th>
+                <th scope="row" data-label="Row">${isFirst && html`<button type="button" class="row-toggle" aria-expanded=${isOpen ? 'true' : 'false'} aria-label=${`Row ${count(row.rowNumber)}, ${isOpen ? 'hide' : 'show'} details`} onClick=${toggle}>${count(row.rowNumber)}</button><${Face} cells=${cells} row=${row.rowNumber} />`}</th>
                 <td data-label=${heads[1]}><${How} entry=${entry} /></td>
                 ${hasModules && html`<td data-label="Module">${entry.moduleLabel}</td>`}
-                <td data-label="Record" class=${entry.recordId ? 'record-cell' : 'no-record'}>${entry.recordId ? html`<code>${entry.recordId}</code>` : html`<span class="quiet">–</span>`}</td>
-                <td data-label="" class="why-cell">${run.dryRun && entry.changes ? html`<${Changes} changes=${entry.changes} isNew=${entry.recordId === null} />` : html`<${Said} entry=${entry} />`}${links.map(link => html`<p class="hint">${whyOfEntry(link)}</p>`)}</td>
+                <td data-label="Record" class=${entry.recordId ? 'record-cell' : 'no-record'}><${RecordLink} entry=${entry} /></td>
+                <td data-label="" class="why-cell">${run.dryRun && entry.changes ? html`<${Changes} changes=${entry.changes} isNew=${entry.recordId === null} />` : html`<${Said} entry=${entry} value=${offendingCell(cells, row.rowNumber, entry)} />`}${links.map(link => html`<p class="hint">${whyOfEntry(link)}</p>`)}</td>
               </tr>
               ${isOpen && isLast && html`<tr key=${`${row.rowNumber} open`} class="detail-row"><td data-label="" colspan=${heads.length}><${RowDetail} importId=${importId} run=${run} row=${row} source=${source} /></td></tr>`}
             `
@@ -61,18 +68,40 @@ const How = ({entry: {action, outcome, phase}}: {entry: Entry}) => {
   return html`<${Pill} tone=${tone}>${PHASE_WORDS[phase] ? `${PHASE_WORDS[phase]}: ${sayOutcome(outcome).toLowerCase()}` : sayOutcome(outcome)}<//>`
 }
 
-const Said = ({entry}: {entry: Entry}) => {
+const cellOf = (cells: Cells | null, row: number, column: string): string =>
+  cells?.rows.find(({rowNumber}) => rowNumber === row)?.cells[cells.columns.indexOf(column)] ?? ''
+
+/** Shows the values by which a person knows the row. */
+const Face = ({cells, row}: {cells: Cells | null; row: number}) => {
+  const values = (cells?.keys ?? []).map(column => cellOf(cells, row, column)).filter(value => value !== '')
+  return values.length > 0 && html` <span class="row-face">${values.join(' · ')}</span>`
+}
+
+/** Returns the column and the value that an entry is about, unless the row was written. */
+const offendingCell = (cells: Cells | null, row: number, {flowId, field, outcome}: Entry): {column: string; value: string} | null => {
+  const column = cells?.fields.find(one => one.flowId === flowId && one.field === field)?.column
+  return column && ['failed', 'refused'].includes(outcome) ? {column, value: cellOf(cells, row, column)} : null
+}
+
+const RecordLink = ({entry: {recordId, recordUrl}}: {entry: Entry}) => {
+  if (!recordId) return html`<span class="quiet">–</span>`
+  return recordUrl
+    ? html`<a href=${recordUrl} target="_blank" rel="noopener noreferrer">Open in CRM<span class="unseen"> record ${recordId}, in a new tab</span></a>`
+    : html`<code>${recordId}</code>`
+}
+
+const Said = ({entry, value}: {entry: Entry; value: {column: string; value: string} | null}) => {
   const why = whyOfEntry(entry)
   const advice = adviceOf(entry)
   if (!why && !advice) return html`<span class="quiet">–</span>`
   const code = entry.outcome === 'would_ask' ? null : codeBeside(entry.code, why)
-  return html`${why && html`<p>${why} ${code && html`<code class="code">${code}</code>`}</p>`}${advice && html`<p class="hint">${advice}</p>`}`
+  return html`${why && html`<p>${why} ${code && html`<code class="code">${code}</code>`}</p>`}${value && html`<p class="row-value">${value.column}: ${value.value === '' ? html`<span class="quiet">empty</span>` : html`<mark>${value.value}</mark>`}</p>`}${advice && html`<p class="hint">${advice}</p>`}`
 }
 
 const mostChanges = 6
 
 /** Shows the old and new values of changed fields. */
-const Changes = ({changes, isNew}: {changes: Change[]; isNew: boolean}) => {
+export const Changes = ({changes, isNew}: {changes: Change[]; isNew: boolean}) => {
   const [isAll, setAll] = useState(false)
   if (changes.length === 0) return html`<span class="quiet">No changes</span>`
   const shown = isAll ? changes : changes.slice(0, mostChanges)

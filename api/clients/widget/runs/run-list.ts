@@ -7,8 +7,8 @@ import {kindOf, type Run, sayRange, sayState} from './run.ts'
 import {type OutcomeKey, outcomeKeys, outcomeWords, sumCounts} from './tally.ts'
 
 /** Returns the URL of a run's page, or null for a run without an import. */
-export const addressOf = ({id, importId, dryRun}: Run): string | null =>
-  importId === null ? null : to('imports', importId, dryRun ? 'try' : 'run', {run: id})
+export const addressOf = ({id, importId, dryRun, undoOf}: Run): string | null =>
+  importId === null ? null : to('imports', importId, dryRun && !undoOf ? 'review' : 'run', {run: id})
 
 const short: Partial<Record<OutcomeKey, string>> = {
   planned: 'would be written',

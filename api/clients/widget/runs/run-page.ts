@@ -2,10 +2,10 @@ import {html} from '../html.ts'
 import {ImportFrame} from '../imports/frame.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
-import {goIfHere, place, to} from '../state/place.ts'
+import {goIfHere, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
+import {plural} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
-import {Before} from './before.ts'
 import {chooseRun} from './choose.ts'
 import {Download} from './downloads.ts'
 import {expectFocus, useExpectedFocus} from './focus.ts'
@@ -14,9 +14,11 @@ import {RunLine, WhyNotice} from './live-sheet.ts'
 import {findRepeatingFlows} from './new-run.ts'
 import {EveryRow, Outcomes, UnmappedValues} from './outcomes.ts'
 import {Reasons} from './reasons.ts'
+import {Repeat} from './repeat.ts'
 import {Retry} from './retry.ts'
 import {type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
+import {Undo, UndoResult} from './undo.ts'
 import {useTally} from './use-tally.ts'
 
 /** The run step: before, during and after a run. */
@@ -27,15 +29,15 @@ export const RunPage = ({params: {id = ''}}: PageProps) => html`
 `
 
 const RunBody = ({id, known: loadedImport}: {id: string; known: LoadedImport}) => {
-  const isNew = place.value.query.get('new') !== null
-  const runId = isNew ? null : chooseRun(loadedImport, {dryRun: false})
+  const runId = chooseRun(loadedImport, {dryRun: false})
   const goOn = goIfHere()
   const started = async (next: string) => {
     expectFocus()
     goOn(to('imports', id, 'run', {run: next}))
     await loadedImport.again()
   }
-  if (runId === null) return html`<${Before} id=${id} known=${loadedImport} onStarted=${started} />`
+  if (runId === null)
+    return html`<${Notice} title="Not started yet" actions=${html`<a class="button main" href=${to('imports', id, 'review')}>Review</a>`}>Review the rows, then start the import.<//>`
   return html`
     <${Followed} key=${runId} id=${id} runId=${runId} known=${loadedImport}>
       ${(run: Run) => html`<${Summary} id=${id} run=${run} known=${loadedImport} onStarted=${started} />`}
@@ -55,7 +57,8 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       <h2 id="summary" ref=${focused} tabindex="-1">${titleOf(run)}</h2>
       <${RunLine} run=${run} />
       <${WhyNotice} run=${run} actions=${null} />
-      ${run.dryRun && html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>View its plan</a><//>`}
+      <${UndoResult} run=${run} importId=${id} known=${loadedImport} onStarted=${onStarted} />
+      ${run.dryRun && !run.undoOf && html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'review', {run: run.id})}>View its plan</a><//>`}
       <${Outcomes} run=${run} importId=${id} />
       <${EveryRow} run=${run} />
       <${UnmappedValues} run=${run} />
@@ -65,10 +68,11 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         !run.expiredAt &&
         html`
           <div class="actions">
-            <a class="button main" href=${to('imports', id, 'results', {run: run.id})}>View rows</a>
+            <a class="button main" href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? `Fix ${plural(failed + refused, 'row')}` : 'View rows'}</a>
             ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">Download failed.csv<//>`}
             ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">Download results.csv<//>`}
             ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
+            <${Repeat} found=${loadedImport.import} />
           </div>
           ${several && html`<p class="hint">This run has several files. Download results.csv and failed.csv of each on the results page.</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />
@@ -77,14 +81,16 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         `
       }
     </section>
-    <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} />
+    ${!run.undoOf && html`<${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} />`}
+    <${Undo} importId=${id} run=${run} onStarted=${onStarted} />
     ${
       loadedImport.import.state !== 'expired' &&
+      !run.undoOf &&
       may('operator') &&
       html`<p class="begin-anew">${
         findRepeatingFlows(loadedImport.import).length === 0
-          ? html`<a href=${to('imports', id, 'run', {new: 'yes'})}>Start a new run with all rows</a>`
-          : html`A new run would create written records again. To run all rows anew, <a href=${to('imports', id, 'mapping')}>match existing records</a> first.`
+          ? html`<a href=${to('imports', id, 'review')}>Start a new run with all rows</a>`
+          : html`A new run would create written records again. To run all rows anew, <a href=${to('imports', id, 'match')}>match existing records</a> first.`
       }</p>`
     }
   `

@@ -11,6 +11,10 @@ export type Run = {
   engine: 'worker' | 'outside' | null
   dryRun: boolean
   retryOf: string | null
+  /** The run that it undoes. Earlier versions of Lading do not send it. */
+  undoOf?: string | null
+  /** Rows by what the undo did with their records. */
+  undo?: {restored: number; deleted: number; changedSince: number} | null
   rows: {from?: number; to?: number} | null
   declaredRows: number
   rowsPerRun: number
@@ -56,7 +60,8 @@ export const isUnderWay = ({state}: Pick<Run, 'state'>): boolean => state !== 'e
 /** Returns the label of a run's state, with its colour. */
 export const sayState = (run: Run) => describeRunState(run, count)
 
-export const kindOf = ({dryRun, retryOf}: Pick<Run, 'dryRun' | 'retryOf'>): string => {
+export const kindOf = ({dryRun, retryOf, undoOf}: Pick<Run, 'dryRun' | 'retryOf' | 'undoOf'>): string => {
+  if (undoOf) return dryRun ? 'Preview of an undo' : 'Undo'
   if (dryRun) return retryOf ? 'Dry run of a retry' : 'Dry run'
   return retryOf ? 'Retry' : 'Run'
 }

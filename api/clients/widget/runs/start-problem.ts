@@ -35,7 +35,7 @@ const wayOn = ({code, body}: ApiError, importId: string): Markup => {
   if (code === 'WRITES_PAUSED') return html`<a class="button" href=${to('connections')}>Go to connections</a>`
   if (code === 'FILE_GONE')
     return html`Create a <a href=${to('imports', 'new')}>new import</a>, and match existing records in it, so that no written row is created again.`
-  if (code === 'NOT_READY') return html`<a class="button" href=${to('imports', importId, 'mapping')}>Go to mapping</a>`
+  if (code === 'NOT_READY') return html`<a class="button" href=${to('imports', importId, 'match')}>Go to mapping</a>`
   return null
 }
 

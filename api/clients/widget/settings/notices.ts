@@ -16,6 +16,7 @@ type NoticesInput = {notices: Rule; mail: {configured: boolean}; members: {email
 /** Kinds of notices and their labels. */
 export const kinds: Record<string, string> = {
   'run.ended': 'A run ended',
+  'run.undone': 'A run was undone',
   'schedule.stopped': 'A schedule was turned off',
   'schedule.skipped': 'A schedule skipped a run',
   'schedule.failed': 'A schedule failed',

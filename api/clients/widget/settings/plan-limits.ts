@@ -9,5 +9,6 @@ export const describeLimits = ({limits}: Json): string =>
     `${count(limits.schedules)} schedules`,
     `files to ${bytes(limits.fileBytes)}`,
     `${count(limits.historyDays)} days of history`,
+    ...(limits.undoDays > 0 ? [`${count(limits.undoDays)} days to undo a run`] : []),
     `${count(limits.aiCredits)} AI credits`,
   ].join(' · ')

@@ -1,11 +1,20 @@
 import {client} from './session.ts'
 
-/** Opens the CRM's sign-in in a pop-up, and returns the message that the pop-up posts to our origin before it closes. */
-const askInPopUp = (address: string | Promise<string>, type: 'lading:session' | 'lading:connected'): Promise<Record<string, string>> => {
+type PopUpMessage = {connectorId?: string; missingScopes?: string[]}
+
+/**
+ * Opens the CRM's sign-in in a pop-up, and returns the message that the pop-up posts to our origin before it closes. If the browser blocks the
+ * pop-up, a sign-in continues in this tab, because a cookie keeps its session.
+ */
+const askInPopUp = (address: string | Promise<string>, type: 'lading:signed-in' | 'lading:connected'): Promise<PopUpMessage> => {
   // The pop-up opens within the click event, because browsers block later ones.
   const popUp = window.open('about:blank', 'lading-sign-in', 'popup,width=520,height=680')
+  if (!popUp && typeof address === 'string') {
+    location.assign(address)
+    return new Promise(() => {})
+  }
   if (!popUp) return Promise.reject(new Error('The browser blocked the sign-in window. Allow pop-ups for this site, then try again'))
-  const {promise, resolve, reject} = Promise.withResolvers<Record<string, string>>()
+  const {promise, resolve, reject} = Promise.withResolvers<PopUpMessage>()
   const hear = (event: MessageEvent) => {
     if (event.source === popUp && event.origin === location.origin && event.data?.type === type) resolve(event.data)
   }
@@ -22,10 +31,14 @@ const askInPopUp = (address: string | Promise<string>, type: 'lading:session' | 
   })
 }
 
-export const askForSession = async (dc: string): Promise<string> => {
-  const query = new URLSearchParams({dc, return: location.origin})
-  const {token} = await askInPopUp(`/auth/zoho/start?${query}`, 'lading:session')
-  return token!
+/**
+ * Signs in by pop-up; a cookie then keeps the session. With `connects`, one consent also serves the org's first connection. Returns the
+ * scopes that the person did not grant.
+ */
+export const askForSession = async (dc: string, {connects}: {connects: boolean}): Promise<string[]> => {
+  const query = new URLSearchParams({dc, return: location.origin, session: 'cookie', connect: String(connects)})
+  const {missingScopes} = await askInPopUp(`/auth/zoho/start?${query}`, 'lading:signed-in')
+  return missingScopes ?? []
 }
 
 /** Connects the org to a CRM account in a pop-up. Returns the connection id. */

@@ -14,23 +14,34 @@ export type Me = {
 }
 export type {Role}
 
-const key = 'lading.session'
+/** The header that proves to the API that a page of its own origin sends the request. A cookie keeps the session. */
+export const csrfHeaders = {'x-lading-csrf': '1'}
+
 /** Interval of renewal. A session lasts eight hours. */
 const renewEveryMs = 60 * 60_000
+const lookEveryMs = 60_000
+const renewedKey = 'lading.renewed'
 
-const token = signal<string | null>(sessionStorage.getItem(key))
 /** The signed-in person. Null without a session, undefined while loading. */
-export const me = signal<Me | null | undefined>(token.value === null ? null : undefined)
+export const me = signal<Me | null | undefined>(undefined)
 /** The reason why the session ended. Null if the person signed out. */
 export const ended = signal<string | null>(null)
 
-/** Returns the session's token, for requests by XMLHttpRequest. */
-export const bearer = (): string | null => token.value
+/** Counts the sessions of this tab, so that a late response to a former session is recognised. */
+let round = 0
 
-const bare: Client = openClient({base: location.origin, bearer: () => token.value})
+const bare: Client = openClient({base: location.origin, headers: csrfHeaders})
 
 /** The API client of this session. A 401 ends the session and shows the sign-in. */
 export const client: Client = wrap(bare)
+
+/** Tells the other tabs that the cookie holds another session now, or none. */
+const tabs = new BroadcastChannel('lading.session')
+tabs.onmessage = ({data}) => {
+  if (data === 'ended') return leave(null)
+  round++
+  readMe().catch(() => {})
+}
 
 /** Returns a path below the current org: `inOrg('/imports')`. */
 export const inOrg = (path = ''): string => `/orgs/${me.value?.org?.id}${path}`
@@ -44,11 +55,15 @@ export const may = (role: Role, change: Change = 'write'): boolean => mayChange(
 /** Returns why a staff view may not make the change, or null. */
 export const whyNot = (role: Role, change: Change): string | null => whyClosed(me.value, role, change)
 
-export const openSession = async (given: string): Promise<void> => {
-  token.value = given
-  sessionStorage.setItem(key, given)
+/** Starts with the session that the cookie holds now. */
+export const openSession = async (): Promise<void> => {
+  round++
+  markRenewed()
   await readMe()
+  tabs.postMessage('changed')
 }
+
+const markRenewed = () => localStorage.setItem(renewedKey, String(Date.now()))
 
 const lastKey = 'lading.last'
 
@@ -66,52 +81,57 @@ const leaveFormer = ({user, org}: Me): boolean => {
 
 /** Ends the session in this tab. `reason` is null if the person signed out. */
 export const leave = (reason: string | null): void => {
-  token.value = null
-  sessionStorage.removeItem(key)
+  round++
   if (reason === null) forgetKept()
   ended.value = reason
   me.value = null
 }
 
-/** Signs out at once and ends the session on the server. */
+/** Signs out at once, in every tab, and ends the session on the server. */
 export const signOut = (): void => {
   bare.delete('/auth/session').catch(error => {
     if (!(error instanceof ApiError && error.status === 401))
-      say('Signed out here. The server could not be reached, so the session expires there within eight hours')
+      say('Not signed out: the server could not be reached. Reload the page and sign out again')
   })
+  tabs.postMessage('ended')
   leave(null)
 }
 
+/** Reads the person of the cookie's session. A first read without a session shows the sign-in. */
 export const readMe = async (): Promise<void> => {
-  const found = await client.get<Me>('/auth/me')
-  if (leaveFormer(found)) return
+  const isFirst = me.value === undefined
+  const found = await (isFirst ? bare : client).get<Me>('/auth/me').catch(error => {
+    if (isFirst && error instanceof ApiError && error.status === 401) return null
+    throw error
+  })
+  if (found && leaveFormer(found)) return
   me.value = found
   ended.value = null
 }
 
 /** Renews the session, because only a renewal gives it a new role or org. */
 export const renewSession = async (): Promise<void> => {
-  const before = token.value
-  const {token: next} = await client.post('/auth/session/refresh')
-  // If the person has signed out or in since, the renewed token is dropped.
-  if (token.value === before) await openSession(next)
+  const before = round
+  await client.post('/auth/session/refresh')
+  // If the person has signed out or in since, the answer belongs to a former session.
+  if (round === before) await openSession()
 }
 
-// A failed renewal is retried after the interval. An expired session is reported by the next request.
+// One tab renews for all. A failed renewal is tried again after a minute. An expired session is reported by the next request.
 setInterval(() => {
-  if (token.value !== null) renewSession().catch(() => {})
-}, renewEveryMs)
+  if (me.value && Date.now() - Number(localStorage.getItem(renewedKey) ?? 0) > renewEveryMs) renewSession().catch(() => {})
+}, lookEveryMs)
 
 function wrap(inner: Client): Client {
   const watch =
     <A extends unknown[], R>(call: (...sent: A) => Promise<R>) =>
     async (...sent: A): Promise<R> => {
-      const asked = token.value
+      const before = round
       try {
         return await call(...sent)
       } catch (error) {
         // A late response to the previous session does not end this one.
-        if (error instanceof ApiError && error.status === 401 && token.value === asked) leave(error.message)
+        if (error instanceof ApiError && error.status === 401 && round === before) leave(error.message)
         throw error
       }
     }

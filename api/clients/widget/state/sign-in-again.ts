@@ -8,5 +8,6 @@ export const signInAgain = async (): Promise<void> => {
     import('./session.ts'),
     import('../sign-in.ts'),
   ])
-  await openSession(await askForSession(usualDataCentre()))
+  await askForSession(usualDataCentre(), {connects: false})
+  await openSession()
 }

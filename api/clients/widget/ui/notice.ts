@@ -2,6 +2,7 @@ import {signal} from '@preact/signals'
 import {useState} from 'preact/hooks'
 import {ApiError, Unreachable} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
+import {to} from '../state/place.ts'
 import {signInAgain} from '../state/sign-in-again.ts'
 import {duration} from './format.ts'
 
@@ -37,10 +38,14 @@ export const Problem = ({error, again, title}: {error: unknown; again?: () => vo
   return html`
     <${Notice} kind="bad" title=${title ?? null} actions=${actions}>
       <p>${message}${wait}${code && html` <code class="code">${code}</code>`}</p>
+      ${code === 'FAILED_FILE' && html`<p><a href=${correctionsOf(error as ApiError)}>Go to the results of that run</a></p>`}
       ${issues.length > 0 && html`<ul>${issues.map(issue => html`<li>${issue}</li>`)}</ul>`}
     <//>
   `
 }
+
+/** The page where the corrected file belongs. */
+const correctionsOf = ({body}: ApiError) => to('imports', body.correctedImport, 'results', {run: body.correctedRun})
 
 /** Asks for a new sign-in if an action needs a recent one, and then retries the action. */
 const SignInAgain = ({message, code, again}: {message: string; code: string; again?: () => void}) => {

@@ -22,45 +22,34 @@ type StartState = {
     overageEnabled: boolean
   } | null
 }
-type BeforeProps = {id: string; known: LoadedImport; onStarted: (run: string) => void}
+type StartProps = {id: string; known: LoadedImport; isWaiting: boolean; onStarted: (run: string) => void}
 
-/** Shows what a run will do and what prevents it, with the form that starts it. */
-export const Before = ({id, known: loadedImport, onStarted}: BeforeProps) => {
+/** Shows what prevents a run, and the form that starts it. */
+export const ReviewStart = ({id, known: loadedImport, isWaiting, onStarted}: StartProps) => {
   const standing = useLoad<StartState>(signal => readStanding(loadedImport.import.connectorId, signal), [loadedImport.import.connectorId])
-  const {state, flows, sources} = loadedImport.import
-  if (state === 'expired') return null
-  if (state === 'draft' || flows.length === 0) {
-    const step = sources.length === 0 ? 'files' : 'mapping'
-    return html`<${Notice} title="Not ready to run" actions=${html`<a class="button" href=${to('imports', id, step)}>${step === 'files' ? 'Add a file' : 'Map the columns'}</a>`}>Add a file and map its columns first.<//>`
-  }
-  return html`<${Shown} of=${standing}>${(data: StartState) => html`<${BeforeSheet} id=${id} known=${loadedImport} standing=${data} onStarted=${onStarted} />`}<//>`
+  return html`<${Shown} of=${standing}>${(data: StartState) => html`<${StartSheet} id=${id} known=${loadedImport} standing=${data} isWaiting=${isWaiting} onStarted=${onStarted} />`}<//>`
 }
 
-const BeforeSheet = ({id, known: loadedImport, standing: {connection, entitlements}, onStarted}: BeforeProps & {standing: StartState}) => {
+const StartSheet = ({
+  id,
+  known: loadedImport,
+  standing: {connection, entitlements},
+  isWaiting,
+  onStarted,
+}: StartProps & {standing: StartState}) => {
   const {flows} = loadedImport.import
   const reads = readByFlows(loadedImport)
   const rows = reads.reduce((sum, {rows, struck}) => sum + rows - struck, 0)
   const running = runsOf(loadedImport).find(run => isUnderWay(run) && !run.dryRun)
-  const target = connection?.name ?? 'the CRM'
   const isHindered = !connection || connection.writesPaused || connection.state !== 'connected' || running !== undefined
+  const warning = sayRepeats(loadedImport)
   return html`
-    <section class="sheet" aria-labelledby="before">
-      <h2 id="before">What will happen</h2>
-      <${Hindrances} id=${id} connection=${connection} running=${running?.id} />
-      <${Repeats} known=${loadedImport} />
-      <dl class="run-facts">
-        <${Fact} name="Rows">${plural(rows, 'row')}${flows.length > 1 ? ` in ${plural(flows.length, 'flow')}` : ''}<//>
-        <${Fact} name="Target">${[...new Set(flows.map(({module}) => module))].join(', ')} of ${target}<//>
-        <${Fact} name="Existing records">${sayMatches(flows as Json[])}<//>
-        ${entitlements && html`<${Fact} name="Your plan">${sayRoom(entitlements, rows)}<//>`}
-        <${Fact} name="Dry run">${sayTried(loadedImport, id)}<//>
-      </dl>
-      <${StartForm} importId=${id} sources=${reads} dryRun=${false} target=${target} isHindered=${isHindered} expected=${expectRows(loadedImport, rows)} onStarted=${onStarted} />
-    </section>
+    <${Hindrances} id=${id} connection=${connection} running=${running?.id} />
+    ${warning && html`<${Notice} kind="warning" title="This run would create records a second time" actions=${html`<a class="button" href=${to('imports', id, 'match')}>Match existing records</a>`}>${warning}<//>`}
+    <p class="quiet">${sayMatches(flows as Json[])}${entitlements && html` · ${sayRoom(entitlements, rows)}`}</p>
+    <${StartForm} importId=${id} sources=${reads} isHindered=${isHindered || isWaiting} warning=${warning} expected=${expectRows(loadedImport, rows)} onStarted=${onStarted} />
   `
 }
-
-const Fact = ({name, children}: {name: string; children?: Markup}) => html`<div><dt>${name}</dt><dd>${children}</dd></div>`
 
 type HindrancesProps = {id: string; connection: StartState['connection']; running: string | undefined}
 
@@ -77,17 +66,12 @@ const Hindrances = ({id, connection, running}: HindrancesProps) => {
   return null
 }
 
-/** Warns that a new run would create the records of an earlier run again. */
-const Repeats = ({known: loadedImport}: {known: LoadedImport}) => {
-  const {id} = loadedImport.import
+/** Says that a new run would create the records of an earlier run again. Null if it would not. */
+const sayRepeats = (loadedImport: LoadedImport): string | null => {
   const written = runsOf(loadedImport).reduce((sum, run) => sum + (run.dryRun ? 0 : writtenOf(run)), 0)
   const repeating = findRepeatingFlows(loadedImport.import)
   if (written === 0 || repeating.length === 0) return null
-  return html`
-    <${Notice} kind="warning" title="This run would create records a second time" actions=${html`<a class="button" href=${to('imports', id, 'mapping')}>Go to mapping</a>`}>
-      Earlier runs wrote ${plural(written, 'row')}, and rows of ${sayModules(repeating)} do not find their records. Match existing records first, or retry the last run.
-    <//>
-  `
+  return `Earlier runs wrote ${plural(written, 'row')}, and rows of ${sayModules(repeating)} do not find their records. Match existing records first, or retry the last run.`
 }
 
 const ones: Record<string, string> = {update: 'update it', skip: 'skip the row', create: 'create another record'}
@@ -109,12 +93,6 @@ const sayRoom = ({limits, usage: {rows, periodEnd}, overageEnabled}: NonNullable
   const isShort = wanted > Math.min(rows.remaining, limits.rowsPerRun)
   if (!isShort) return room
   return html`${room}. <strong>This import has more rows</strong>${overageEnabled ? '. Additional rows are billed per row.' : html`. Import fewer rows, or <a href=${to('settings', 'plan')}>change your plan</a>.`}`
-}
-
-const sayTried = (loadedImport: LoadedImport, id: string): Markup => {
-  const tried = runsOf(loadedImport).find(({dryRun, endedAt}) => dryRun && endedAt !== null)
-  if (!tried) return html`None yet. <a href=${to('imports', id, 'try')}>Start a dry run</a> to preview the result without writing.`
-  return html`${onDay(tried.endedAt)}${tried.stale ? ', out of date: files, mapping or settings have changed since' : ''}. <a href=${to('imports', id, 'try', {run: tried.id})}>View result</a>`
 }
 
 const readStanding = async (connectorId: string, signal: AbortSignal): Promise<StartState> => {

@@ -1,0 +1,34 @@
+import {useEffect, useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {may} from '../state/session.ts'
+import {Problem} from '../ui/notice.ts'
+import {Progress} from '../ui/progress.ts'
+import {readDiscovery, runDiscovery} from './discovery.ts'
+
+const lookEveryMs = 2000
+
+type AwaitProps = {connection: string; onRead: () => void}
+
+/** Waits for the first discovery of a connection, which takes seconds to minutes. A retry of an admin follows the same job. */
+export const AwaitDiscovery = ({connection, onRead}: AwaitProps) => {
+  const [round, setRound] = useState(0)
+  const [error, setError] = useState<unknown>(null)
+  useEffect(() => {
+    const gone = new AbortController()
+    setError(null)
+    const wait = may('admin') ? runDiscovery(connection, {signal: gone.signal}) : untilRead(connection, gone.signal)
+    wait.then(
+      () => gone.signal.aborted || onRead(),
+      reason => gone.signal.aborted || setError(reason),
+    )
+    return () => gone.abort()
+  }, [connection, round])
+  if (error)
+    return html`<${Problem} error=${error} title="Could not read the modules and fields of the CRM" again=${() => setRound(round + 1)} />`
+  return html`<${Progress} label="Reading the CRM’s modules and fields" done=${0} total=${null} text="Reading your CRM’s modules …" />`
+}
+
+/** Members below admin may not start a discovery, so they wait for its result. */
+const untilRead = async (connection: string, signal: AbortSignal): Promise<void> => {
+  while (!signal.aborted && !(await readDiscovery(connection, signal))) await new Promise(resolve => setTimeout(resolve, lookEveryMs))
+}

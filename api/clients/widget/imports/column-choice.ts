@@ -1,0 +1,34 @@
+import {html} from '../html.ts'
+import {may} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import type {Choice, NumberMode, SourceColumn} from './import.ts'
+
+type Decide = (column: string, choice: Choice | null) => void
+type Props = {column: SourceColumn; choice: Choice | undefined; decide: Decide}
+
+/** Shows how a person chose to read a column, with a button to choose again. */
+export const ChosenReading = ({column, choice, decide}: Props) => html`
+  ${choice && html`<span class="decided">${sayChoice(choice)} ${may('operator') && html`<${Button} kind="quiet" onClick=${() => decide(column.name, null)} label=${`Change: ${column.name}`}>Change<//>`}</span>`}
+  ${column.numbers && html`<${FormattedNumbers} column=${column} numbers=${column.numbers} decide=${decide} />`}
+`
+
+type NumbersProps = {column: SourceColumn; numbers: NumberMode; decide: Decide}
+
+/** Shows whether the displayed or the stored numbers are read, with a button to switch. */
+const FormattedNumbers = ({column: {name, formatted}, numbers, decide}: NumbersProps) => {
+  const other = numbers === 'displayed' ? 'stored' : 'displayed'
+  const example = formatted && ` (${formatted[numbers]}, ${other}: ${formatted[other]})`
+  return html`
+    <span class="decided">
+      Numbers as ${numbers}${example}
+      ${may('operator') && html` <${Button} kind="quiet" onClick=${() => decide(name, {numbers: other})} label=${`Use ${other} numbers: ${name}`}>Use ${other} numbers<//>`}
+    </span>
+  `
+}
+
+const orderNames = {dmy: 'day, month, year', mdy: 'month, day, year', ymd: 'year, month, day'}
+
+const sayChoice = ({dateOrder, decimalMark, as, numbers}: Choice) =>
+  [dateOrder && `${orderNames[dateOrder]}`, decimalMark && `decimal ${decimalMark}`, as && `as ${as}`, numbers && `numbers as ${numbers}`]
+    .filter(Boolean)
+    .join('; ')

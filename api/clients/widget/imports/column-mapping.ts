@@ -1,0 +1,82 @@
+import {useEffect, useRef, useState} from 'preact/hooks'
+import type {Sample} from '../../sample.ts'
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {client, inOrg, may} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Closed} from '../ui/closed.ts'
+import {TextField} from '../ui/field.ts'
+import {plural} from '../ui/format.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {ColumnRow} from './column-row.ts'
+import type {Target} from './expression-field.ts'
+import {type Field, isFillable} from './fields.ts'
+import {type Issue, unusedColumns} from './flows.ts'
+import type {Choice, Flow, Imported, Source} from './import.ts'
+import type {FieldsOf} from './module-data.ts'
+import {acceptAll, type Proposals, sayModel, sureProposals} from './proposal.ts'
+import {useProposals} from './proposals.ts'
+
+type Props = {
+  found: Imported
+  flow: Flow
+  source: Source
+  fields: Field[]
+  allFields: FieldsOf
+  sample: Sample
+  target: Omit<Target, 'field'>
+  issues: Issue[]
+  change: (flow: Flow) => void
+  again: () => Promise<void>
+}
+const pageColumns = 50
+/** Suggestions from this confidence on are filled in. The server asks its model about the others. */
+const leastConfidence = 0.6
+
+/** The table of a flow: each column of the file with its samples, its field and its state. Suggestions are filled in when a flow is new. */
+export const ColumnMapping = (props: Props) => {
+  const {found, flow, source, fields, sample, change, again} = props
+  const [part, setPart] = useState('')
+  const [most, setMost] = useState(pageColumns)
+  const writable = fields.filter(field => isFillable(field) && !field.excluded)
+  const latest = useRef({flow, writable})
+  latest.current = {flow, writable}
+  const fill = ({proposals}: Proposals) => {
+    const {flow: now, writable: open} = latest.current
+    const sure = sureProposals(now, {proposals, fields: open, unused: unusedColumns(now, source), least: leastConfidence})
+    if (sure.length > 0) change(acceptAll(now, sure))
+    say(`${plural(sure.length, 'column')} matched`)
+  }
+  const {proposed, ask} = useProposals({found, flow, source, sample}, fill)
+  const isReady = sample.columns.length > 0 && writable.length > 0
+  const isNew = !found.flows.some(({id}) => id === flow.id)
+  useEffect(() => {
+    if (may('operator', 'money') && isReady && isNew && !proposed) ask.run()
+  }, [flow.id, isReady])
+  const decide = useDoing(async (column: string, choice: Choice | null) => {
+    const merged = choice && {...source.choices[column], ...choice}
+    await client.patch(inOrg(`/imports/${found.id}/sources/${source.id}`), {choices: {[column]: merged}})
+    await again()
+    say(choice ? `Saved the choice for ${column}` : `Removed the choice for ${column}`)
+  })
+  const unused = unusedColumns(flow, source)
+  const fitting = source.columns.filter(({name}) => name.toLowerCase().includes(part.toLowerCase()))
+  return html`
+    <section class="sheet column-mapping" aria-label="Columns">
+      <div class="row">
+        <h2 class="grow" tabindex="-1">${source.columns.length - unused.length} of ${plural(source.columns.length, 'column')} matched</h2>
+        ${may('operator', 'money') && html`<${Button} isBusy=${ask.isBusy} disabled=${!isReady} onClick=${() => ask.run()}>${proposed ? 'Suggest again' : 'Suggest fields'}<//>`}
+      </div>
+      <${Closed} role="operator" change="money" />
+      <${Problem} error=${ask.error} title="Could not get suggestions" />
+      <${Problem} error=${decide.error} title="Could not save the choice" />
+      ${proposed && sayModel(proposed.model) && html`<p class="quiet">${sayModel(proposed.model)}</p>`}
+      ${source.columns.length > 20 && html`<${TextField} label="Find a column" value=${part} onInput=${setPart} />`}
+      <div class="match-heads" aria-hidden="true"><span>Column</span><span>Field</span><span>State</span></div>
+      <ul class="plain match-columns">
+        ${fitting.slice(0, most).map(column => html`<li key=${column.name}><${ColumnRow} ...${props} column=${column} writable=${writable} proposal=${proposed?.proposals.find(one => one.column === column.name)} isBusy=${ask.isBusy} decide=${decide} /></li>`)}
+      </ul>
+      ${fitting.length > most && html`<p><${Button} onClick=${() => setMost(most + pageColumns)}>Show ${Math.min(pageColumns, fitting.length - most)} more<//></p>`}
+    </section>
+  `
+}

@@ -1,0 +1,52 @@
+import {html} from '../html.ts'
+import {Select} from '../ui/field.ts'
+import {type Field, isFillable, type Module, nameOfModule} from './fields.ts'
+import type {Flow, Source} from './import.ts'
+import {recommendMatch} from './recommend-match.ts'
+
+type Match = NonNullable<Flow['match']>
+type Way = 'update' | 'skip' | 'add'
+type Props = {flow: Flow; fields: Field[]; source: Source; module: Module | undefined; change: (flow: Flow) => void}
+
+/** A mandatory choice between updating existing records, adding only new ones, and always adding. */
+export const ExistingRecords = ({flow, fields, source, module, change}: Props) => {
+  const mapped = flow.fields.filter(({mode}) => mode === 'column' || mode === 'expression').map(({field}) => field)
+  const own = fields.filter(field => mapped.includes(field.apiName) && isFillable(field))
+  const recommended = recommendMatch(flow, source, own)
+  const match = flow.match === undefined ? (module?.match ?? undefined) : flow.match
+  const by = match?.by ?? [recommended?.apiName ?? own[0]?.apiName].filter(name => name !== undefined)
+  const chosen: Way | null =
+    match === undefined ? null : match === null ? 'add' : match.onOne === 'skip' ? 'skip' : match.onOne === 'update' ? 'update' : 'add'
+  const choose = (way: Way) => {
+    if (way === 'add') return change({...flow, match: null})
+    const onMany = way === 'skip' ? 'skip' : 'ask'
+    change({...flow, match: {...(match as Match | null), by, onOne: way, onMany}})
+  }
+  const label = by.map(name => fields.find(({apiName}) => apiName === name)?.label ?? name).join(' and ')
+  const noun = module ? nameOfModule(module).toLowerCase() : 'records'
+  const option = (way: Way, title: string, hint: string) => html`
+    <label class=${`choice ${chosen === way ? 'chosen' : ''}`}>
+      <input type="radio" name=${`existing ${flow.id}`} value=${way} checked=${chosen === way} required disabled=${way !== 'add' && by.length === 0} onChange=${() => choose(way)} />
+      <span><strong>${title}</strong>${way === 'update' && recommended && html` <span class="quiet">(recommended)</span>`}<span class="hint">${hint}</span></span>
+    </label>
+  `
+  return html`
+    <fieldset class="existing-records">
+      <legend>Existing ${noun}</legend>
+      <div class="choices-row">
+        ${option('update', 'Update existing, add new', by.length > 0 ? `Rows with the same ${label} update the record` : 'Map a field to match by first')}
+        ${option('skip', 'Add new only', by.length > 0 ? `Rows whose ${label} exists are skipped` : 'Map a field to match by first')}
+        ${option('add', 'Always add', 'Every row creates a record, even if it exists already')}
+      </div>
+      ${(chosen === 'update' || chosen === 'skip') && by.length === 1 && own.length > 1 && html`<div class="match-by"><${Select} label="Matched by" value=${by[0]} options=${matchOptions(own, recommended, by[0]!)} onChange=${(name: string) => change({...flow, match: {...(match as Match), by: [name]}})} /></div>`}
+    </fieldset>
+  `
+}
+
+const matchOptions = (own: Field[], recommended: Field | null, chosen: string) => {
+  const listed = own.map(field => ({
+    value: field.apiName,
+    label: `${field.label}${field.unique ? ' (unique)' : field === recommended ? ' (recommended)' : ''}`,
+  }))
+  return listed.some(({value}) => value === chosen) ? listed : [...listed, {value: chosen, label: chosen}]
+}

@@ -1,0 +1,73 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {client, inOrg, may} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Select} from '../ui/field.ts'
+import {plural} from '../ui/format.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {choicesOf, type Field} from './fields.ts'
+import {putMapping} from './flows.ts'
+import type {CheckProblem, Imported} from './import.ts'
+import {type ColumnValue, type ColumnValues, entriesOf, positionOf, putEntry, withEntries} from './value-entries.ts'
+
+const mostShown = 10
+type Props = {found: Imported; problem: CheckProblem; again: () => Promise<void>}
+
+const placeOf = ({flows}: Imported, problem: CheckProblem) => {
+  const flow = flows.find(({id}) => id === problem.flow)
+  return {flow, mapping: flow?.fields.find(({field}) => field === problem.field)}
+}
+
+/** Whether a value map can fix the problem: values of a column that are not options of its field. */
+export const canFixValues = (found: Imported, problem: CheckProblem): boolean => {
+  const {mapping} = placeOf(found, problem)
+  return ['not_in_picklist', 'value_unmapped'].includes(problem.kind) && mapping?.mode === 'column' && !mapping.transform
+}
+
+/** Lists the values of a column that are not options, and replaces all cells with such a value at once. */
+export const FixValues = ({found, problem, again}: Props) => {
+  const flow = placeOf(found, problem).flow!
+  const mapping = placeOf(found, problem).mapping!
+  const loaded = useLoad(
+    async signal => {
+      const values = inOrg(`/imports/${found.id}/sources/${flow.sourceId}/columns/${encodeURIComponent(mapping.source!)}/values`)
+      const [read, {fields}] = await Promise.all([
+        client.get(values, {module: flow.module, field: mapping.field}, signal) as Promise<ColumnValues>,
+        client.get(inOrg(`/config/fields/${encodeURIComponent(flow.module)}`), {connector: found.connectorId}, signal),
+      ])
+      return {...read, field: (fields as Field[]).find(({apiName}) => apiName === mapping.field)}
+    },
+    [found.version, flow.id, mapping.field],
+  )
+  const fix = useDoing(async (value: string, to: string) => {
+    const next = {...mapping, ...withEntries(mapping, putEntry(entriesOf(mapping) ?? [], value, to))}
+    const flows = found.flows.map(one => (one.id === flow.id ? putMapping(flow, next) : one))
+    await client.put(inOrg(`/imports/${found.id}/flows`), flows, {'if-match': `"${found.version}"`})
+    await again()
+    say(`Replaced ${value} by ${to}`)
+  })
+  const field = loaded.data?.field
+  const open = (loaded.data?.values ?? []).filter(({value, option}) => option === false && positionOf(entriesOf(mapping) ?? [], value) < 0)
+  if (!may('operator') || !field || open.length === 0) return null
+  return html`
+    <section class="sheet fix-values" aria-label=${`Values of ${field.label}`}>
+      <h3>${plural(open.length, 'value')} of ${field.label} ${open.length === 1 ? 'is' : 'are'} unknown to the CRM</h3>
+      <ul class="plain">${open.slice(0, mostShown).map(value => html`<li key=${value.value}><${OneValue} value=${value} field=${field} isBusy=${fix.isBusy} fix=${fix.run} /></li>`)}</ul>
+      <${Problem} error=${fix.error} title="Could not save the value" />
+    </section>
+  `
+}
+
+type OneProps = {value: ColumnValue; field: Field; isBusy: boolean; fix: (value: string, to: string) => void}
+
+const OneValue = ({value: {value, count, suggestion}, field, isBusy, fix}: OneProps) => {
+  const [to, setTo] = useState(suggestion?.to ?? '')
+  return html`
+    <div class="row">
+      <span class="sample grow">${value}</span>
+      <${Select} label=${`Option for ${value}`} isHidden=${true} value=${to} options=${[{value: '', label: 'Choose an option …'}, ...choicesOf(field)]} onChange=${setTo} />
+      <${Button} isBusy=${isBusy} disabled=${to === ''} onClick=${() => fix(value, to)} label=${`Fix all ${count}: ${value} → ${to}`}>Fix all ${count.toLocaleString()}<//>
+    </div>
+  `
+}

@@ -1,0 +1,54 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {goIfHere, to} from '../state/place.ts'
+import {may} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {plural} from '../ui/format.ts'
+import {Notice, Problem} from '../ui/notice.ts'
+import type {Module} from './fields.ts'
+import {isMatchDecided} from './flows.ts'
+import type {Imported} from './import.ts'
+import type {Draft} from './mapping-draft.ts'
+import {SaveTemplate} from './save-template.ts'
+
+type Props = {found: Imported; draft: Draft; modules: Module[]}
+
+/** The sticky bar of the match step. Its button saves the mapping and opens the review. */
+export const MatchBar = ({found, draft, modules}: Props) => {
+  const [isTemplate, setTemplate] = useState(false)
+  const {flows, isChanged, isBehind, save, issues} = draft
+  const isSaved = !isChanged && found.state !== 'draft'
+  const open = flows.filter(flow => !isMatchDecided(flow, modules))
+  const review = useDoing(async () => {
+    const goOn = goIfHere()
+    if (isSaved || (await save())) goOn(to('imports', found.id, 'review'))
+  })
+  const submit = () => {
+    if (open.length === 0) return review.run()
+    const radio = document.querySelector<HTMLElement>('.existing-records input')
+    radio?.closest('fieldset')?.scrollIntoView({block: 'center'})
+    radio?.focus()
+  }
+  return html`
+    <div class="save-bar">
+      ${isBehind && html`<${Notice} kind="warning" title="The import has changed">You see your own draft. Saving it replaces the current mapping.<//>`}
+      <p role="status" class="grow">${sayState({issues: issues.length, open: open.map(({module}) => module), isChanged, isSaved})}</p>
+      <div class="actions">
+        ${isChanged && found.flows.length > 0 && html`<${Button} onClick=${draft.forget}>${isBehind ? 'Load saved mapping' : 'Discard changes'}<//>`}
+        ${isSaved && may('builder') && html`<${Button} onClick=${() => setTemplate(true)}>Save as template<//>`}
+        ${may('operator') && html`<${Button} kind="main" isBusy=${review.isBusy} disabled=${found.state === 'running'} onClick=${submit}>Review<//>`}
+      </div>
+      <${Problem} error=${review.error} title="Could not save the mapping" />
+      ${isTemplate && html`<${SaveTemplate} found=${found} onClose=${() => setTemplate(false)} />`}
+    </div>
+  `
+}
+
+type BarState = {issues: number; open: string[]; isChanged: boolean; isSaved: boolean}
+
+const sayState = ({issues, open, isChanged, isSaved}: BarState): string => {
+  if (issues > 0) return `Not saved: fix ${plural(issues, 'problem')}`
+  if (open.length > 0) return `Choose what happens to existing records in ${open.map(name => name.replaceAll('_', ' ')).join(' and ')}`
+  return isChanged ? 'Unsaved changes' : isSaved ? 'Saved' : ''
+}

@@ -1,0 +1,46 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {may} from '../state/session.ts'
+import {Notice, say} from '../ui/notice.ts'
+import {ChooseFile, DropZone} from './drop-zone.ts'
+import type {LoadedImport} from './known.ts'
+import {addFile} from './send-queue.ts'
+import {Sendings} from './sendings.ts'
+import {Slots} from './slots.ts'
+
+type Issue = {path: (string | number)[]; message: string}
+type TakenFile = {source: {name: string}; filled?: {slot: string; issues: Issue[]}}
+
+/** The uploads of an import, and the place to add files. Without a file it is a large drop zone. */
+export const MatchFiles = ({known: {import: found, again}}: {known: LoadedImport}) => {
+  const [unfit, setUnfit] = useState<{name: string; issues: Issue[]} | null>(null)
+  const onTaken = ({source, filled}: TakenFile) => {
+    setUnfit(filled && filled.issues.length > 0 ? {name: source.name, issues: filled.issues} : null)
+    say(`Uploaded ${source.name}`)
+    again()
+  }
+  const send = (file: File, slot?: string) => addFile({importId: found.id, file, slot}, answer => onTaken(answer as TakenFile))
+  const sendAll = (files: Iterable<File> | null) => {
+    for (const file of files ?? []) send(file)
+  }
+  if (!may('operator')) return null
+  const isOpen = found.state !== 'running' && found.state !== 'expired'
+  return html`
+    <div class="stack match-files">
+      ${
+        isOpen &&
+        found.sources.length === 0 &&
+        html`
+        <${DropZone} label="Choose files" onFiles=${sendAll}>
+          <p><strong>Drop one or more files here</strong></p>
+          <p class="quiet">CSV or Excel (.xlsx). Interrupted uploads of large files can be resumed.</p>
+        <//>
+      `
+      }
+      ${unfit && html`<${Notice} kind="warning" title=${`${unfit.name} does not fit the template`}><ul>${unfit.issues.slice(0, 20).map(({message}) => html`<li>${message}</li>`)}</ul><//>`}
+      <${Sendings} importId=${found.id} onTaken=${onTaken} />
+      ${found.slots.length > 0 && isOpen && html`<${Slots} found=${found} again=${again} onFile=${send} />`}
+      ${isOpen && found.sources.length > 0 && html`<p class="row"><${ChooseFile} label="Add another file" onFiles=${sendAll} /></p>`}
+    </div>
+  `
+}

@@ -1,0 +1,20 @@
+import {useEffect} from 'preact/hooks'
+import {html} from '../html.ts'
+import type {PageProps} from '../pages.ts'
+import {go, place, to} from '../state/place.ts'
+import {Page} from '../ui/page.ts'
+import type {StepKey} from './steps.ts'
+
+/** The step that replaced each earlier one, so that bookmarks and notices still work. */
+const moved: Record<string, StepKey> = {files: 'match', columns: 'match', mapping: 'match', check: 'review', try: 'review'}
+
+/** Opens the step that replaced an earlier one. */
+export const MovedStep = ({params: {id, old}}: PageProps) => {
+  const step = moved[old!]
+  useEffect(() => {
+    if (step) go(to('imports', id!, step, Object.fromEntries(place.value.query)), {replace: true})
+  }, [step])
+  return step
+    ? html`<p class="loading" role="status">Loading …</p>`
+    : html`<${Page} title="Page not found"><p><a href="#/">Go to imports</a></p><//>`
+}

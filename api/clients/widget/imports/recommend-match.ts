@@ -1,0 +1,46 @@
+import type {Field} from './fields.ts'
+import type {Flow, Mapping, Source} from './import.ts'
+import {entriesOf} from './value-entries.ts'
+
+/** Returns the field to match by: a unique field, else the one by which the CRM itself finds duplicates. Filled columns come first. */
+export const recommendMatch = (flow: Flow, source: Pick<Source, 'columns'> | undefined, fields: readonly Field[]): Field | null => {
+  const isFromColumn = (name: string) => flow.fields.some(({field, mode}) => field === name && mode === 'column')
+  const usual = duplicateCheckFields[flow.module] ?? 'Name'
+  const fitting = fields.filter(({apiName, unique}) => isFromColumn(apiName) && (unique !== null || apiName === usual))
+  const rank = (field: Field) => (isAlwaysFilled(flow, source, field.apiName) ? 0 : 2) + (field.unique ? 0 : 1)
+  return fitting.toSorted((one, other) => rank(one) - rank(other))[0] ?? null
+}
+
+/** Whether each row has a value for the field. A transform or a value map may empty a value, so its result is not relied on. */
+export const isAlwaysFilled = ({fields}: Flow, source: Pick<Source, 'columns'> | undefined, name: string): boolean => {
+  const mapping = fields.find(({field}) => field === name)
+  if (mapping?.mode === 'static') return !isEmptying(mapping.staticValue ?? '')
+  if (mapping?.mode !== 'column' || mapping.transform || mapEmpties(mapping)) return false
+  return source?.columns.find(one => one.name === mapping.source)?.empties === 0
+}
+
+const mapEmpties = (mapping: Mapping): boolean => {
+  const entries = entriesOf(mapping)
+  return entries !== null && (mapping.otherwise === 'empty' || entries.some(({to}) => isEmptying(to)))
+}
+
+/** Whether a value leaves a field empty: it is blank, or the token that clears a field. */
+const isEmptying = (value: string): boolean => ['', '\\N'].includes(value.trim())
+
+/** The field that identifies a record of a standard module. Custom modules use Name. Source: the system fields of Zoho's upsert. */
+const duplicateCheckFields: Record<string, string> = {
+  Leads: 'Email',
+  Contacts: 'Email',
+  Accounts: 'Account_Name',
+  Deals: 'Deal_Name',
+  Campaigns: 'Campaign_Name',
+  Cases: 'Subject',
+  Solutions: 'Solution_Title',
+  Products: 'Product_Name',
+  Vendors: 'Vendor_Name',
+  Price_Books: 'Price_Book_Name',
+  Quotes: 'Subject',
+  Sales_Orders: 'Subject',
+  Purchase_Orders: 'Subject',
+  Invoices: 'Subject',
+}

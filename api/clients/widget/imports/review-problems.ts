@@ -1,0 +1,63 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {to} from '../state/place.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {count, plural} from '../ui/format.ts'
+import {Problem} from '../ui/notice.ts'
+import {describeProblemGroup, groupsOf, mendAt, sayFix, sayPlace} from './check-words.ts'
+import {canFixValues, FixValues} from './fix-values.ts'
+import type {CheckProblem, Imported} from './import.ts'
+import type {LoadedImport} from './known.ts'
+
+/** The problems that the last check found, grouped by severity. Errors are open at first. */
+export const ReviewProblems = ({known: {import: found, checks, again}}: {known: LoadedImport}) => {
+  if (!checks || checks.checks.endedAt === null || checks.problems.length === 0) return null
+  return html`
+    ${checks.problems.filter(problem => canFixValues(found, problem)).map(problem => html`<${FixValues} key=${`${problem.flow} ${problem.field}`} found=${found} problem=${problem} again=${again} />`)}
+    <${Problems} key=${checks.checks.endedAt} found=${found} first=${checks} />
+  `
+}
+
+type ListedProblem = {problems: CheckProblem[]; nextCursor?: string | null}
+
+/** Lists problems, errors first. They are loaded page by page. */
+const Problems = ({found, first}: {found: Imported; first: ListedProblem}) => {
+  const [more, setMore] = useState<ListedProblem[]>([])
+  const last = more.at(-1) ?? first
+  const read = useDoing(async () => {
+    const page: ListedProblem = await client.get(inOrg(`/imports/${found.id}/checks`), {limit: 200, cursor: last.nextCursor})
+    setMore([...more, page])
+  })
+  const labels = new Map(found.sources.map(({id, label}) => [id, label]))
+  const problems = [...first.problems, ...more.flatMap(page => page.problems)]
+  return html`
+    ${groupsOf(problems).map(
+      ({severity, problems: list}) => html`
+        <details key=${severity} class="sheet problem-group">
+          <summary>${describeProblemGroup(severity, list.length)}</summary>
+          <ul class=${`plain found ${severity}`}>
+            ${list.map((problem, at) => html`<li key=${at}><${OneProblem} id=${found.id} problem=${problem} labels=${labels} /></li>`)}
+          </ul>
+        </details>
+      `,
+    )}
+    ${last.nextCursor && html`<p><${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>Show more problems<//></p>`}
+    <${Problem} error=${read.error} />
+  `
+}
+
+type OneProps = {id: string; problem: CheckProblem; labels: ReadonlyMap<string, string>}
+
+const OneProblem = ({id, problem, labels}: OneProps) => {
+  const {message, rows, samples, count: total} = problem
+  const where = sayPlace(problem, labels)
+  const name = [problem.column ?? problem.field ?? problem.module].filter(Boolean).join('')
+  return html`
+    <p class="found-head"><strong>${message}</strong> ${rows.length > 0 && html`<span class="quiet">${plural(total, 'row')}</span>`}</p>
+    ${where && html`<p class="quiet">${where}</p>`}
+    ${rows.length > 0 && html`<p><span class="quiet">${total === 1 ? 'Row' : 'Rows'}</span> ${rows.slice(0, 8).map(count).join(', ')}${total > Math.min(8, rows.length) ? ' …' : ''} ${samples.length > 0 && html`<span class="samples">${samples.map(sample => html`<span class="sample">${sample === '' ? 'empty' : sample.slice(0, 60)}</span>`)}</span>`}</p>`}
+    <p>${sayFix(problem)} <a href=${to('imports', id, 'match', mendAt(problem))}>Go to the column${name && html`<span class="unseen">: ${name}</span>`}</a></p>
+  `
+}

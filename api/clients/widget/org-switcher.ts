@@ -1,0 +1,22 @@
+import {html} from './html.ts'
+import {useDoing, useLoad} from './state/load.ts'
+import {client, me, openSession} from './state/session.ts'
+import {Select} from './ui/field.ts'
+import {Problem} from './ui/notice.ts'
+
+type ReachableOrg = {id: string; name: string; role: string}
+
+/** Lets a person with several orgs switch to another one, in every tab. A failed load is not reported, because the page works without it. */
+export const OrgSwitcher = () => {
+  const current = me.value!.org!.id
+  const orgs = useLoad<ReachableOrg[]>(async signal => (await client.get('/auth/orgs', {}, signal)).orgs, [current])
+  const change = useDoing(async (org: string) => {
+    await client.put('/auth/session/org', {org})
+    await openSession()
+  })
+  if (me.value?.staffView || (orgs.data?.length ?? 0) < 2) return null
+  return html`
+    <${Select} label="Organisation" value=${current} onChange=${(org: string) => change.run(org)} options=${orgs.data!.map(({id, name, role}) => ({value: id, label: `${name} (${role})`}))} />
+    <${Problem} error=${change.error} title="Could not switch" />
+  `
+}

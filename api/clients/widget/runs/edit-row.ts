@@ -1,0 +1,42 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {client, inOrg, may} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {TextField} from '../ui/field.ts'
+import {plural} from '../ui/format.ts'
+import {Problem, say} from '../ui/notice.ts'
+import type {RunRow} from './row.ts'
+import {isOver, type Run} from './run.ts'
+
+export type Cell = {column: string; value: string}
+type EditRowProps = {importId: string; source: string; row: number; cells: Cell[]}
+
+/** Whether the cells of a row may be corrected: the run ended, and the row was not written. */
+export const canFix = ({run, row: {entries}}: {run: Run; row: RunRow}): boolean =>
+  isOver(run) && !run.dryRun && may('operator') && entries.some(({outcome}) => outcome === 'failed' || outcome === 'refused')
+
+/** The cells of a row as input fields. Saved cells are edits of the import's file, which the next retry writes. */
+export const EditRow = ({importId, source, row, cells: first}: EditRowProps) => {
+  const [saved, setSaved] = useState(first)
+  const [cells, setCells] = useState(first)
+  const changed = cells.filter(({value}, at) => value !== saved[at]!.value)
+  const save = useDoing(async () => {
+    await client.patch(inOrg(`/imports/${importId}/sources/${source}/cells`), {cells: changed.map(cell => ({row, ...cell}))})
+    setSaved(cells)
+    say(`Row ${row} corrected. Retry the run to write it`)
+  })
+  const submit = (event: Event) => {
+    event.preventDefault()
+    void save.run()
+  }
+  return html`
+    <form class="edit-row" onSubmit=${submit}>
+      ${cells.map(({column, value}, at) => html`<${TextField} key=${column} label=${column} value=${value} onInput=${(text: string) => setCells(cells.with(at, {column, value: text}))} />`)}
+      <div class="actions">
+        <${Button} type="submit" isBusy=${save.isBusy} disabled=${changed.length === 0}>${changed.length === 0 ? 'Save row' : `Save ${plural(changed.length, 'cell')}`}<//>
+      </div>
+      <${Problem} error=${save.error} />
+    </form>
+  `
+}

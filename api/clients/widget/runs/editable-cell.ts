@@ -1,0 +1,36 @@
+import {useEffect, useRef, useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {Button} from '../ui/button.ts'
+import type {EditCell} from './review-row.ts'
+
+type Props = {row: number; column: string; value: string; isEdited: boolean; edit: EditCell | null}
+
+/** A cell that becomes an input on a click. Enter or leaving it saves, Escape cancels. An edited cell can be restored. */
+export const EditableCell = ({row, column, value, isEdited, edit}: Props) => {
+  const [draft, setDraft] = useState<string | null>(null)
+  const input = useRef<HTMLInputElement>(null)
+  const button = useRef<HTMLSpanElement>(null)
+  const wasOpen = useRef(false)
+  useEffect(() => {
+    if (draft !== null && !wasOpen.current) input.current?.select()
+    if (draft === null && wasOpen.current && document.activeElement === document.body) button.current?.querySelector('button')?.focus()
+    wasOpen.current = draft !== null
+  }, [draft === null])
+  if (!edit) return html`<span>${value === '' ? html`<span class="quiet">empty</span>` : value}</span>`
+  const save = () => {
+    if (draft !== null && draft !== value) edit(row, column, draft)
+    setDraft(null)
+  }
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === 'Enter') save()
+    if (event.key === 'Escape') setDraft(null)
+  }
+  if (draft !== null)
+    return html`<input ref=${input} class="cell-input" type="text" aria-label=${`${column} of row ${row}`} value=${draft} onInput=${(event: Event) => setDraft((event.target as HTMLInputElement).value)} onKeyDown=${onKey} onBlur=${save} />`
+  return html`
+    <span ref=${button} class=${`cell-edit ${isEdited ? 'edited' : ''}`}>
+      <button type="button" class="cell-button" aria-label=${`Edit ${column} of row ${row}: ${value || 'empty'}`} onClick=${() => setDraft(value)}>${value === '' ? html`<span class="quiet">empty</span>` : value.length > 80 ? `${value.slice(0, 80)} …` : value}</button>
+      ${isEdited && html`<${Button} kind="quiet" label=${`Undo the edit of ${column} in row ${row}`} onClick=${() => edit(row, column, null)}>Undo<//>`}
+    </span>
+  `
+}

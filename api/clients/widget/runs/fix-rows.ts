@@ -1,0 +1,83 @@
+import {useRef, useState} from 'preact/hooks'
+import {ApiError} from '../../http.ts'
+import {html} from '../html.ts'
+import type {LoadedImport} from '../imports/known.ts'
+import {sendByXhr} from '../imports/xhr.ts'
+import {useDoing} from '../state/load.ts'
+import {goIfHere, to} from '../state/place.ts'
+import {inOrg, may} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {percent, plural} from '../ui/format.ts'
+import {Notice, Problem} from '../ui/notice.ts'
+import {runsOf} from './choose.ts'
+import {expectFocus} from './focus.ts'
+import {Retry} from './retry.ts'
+import {isOver, laterOf, type Run} from './run.ts'
+import {leftOf, sumCounts} from './tally.ts'
+import type {Source} from './use-tally.ts'
+
+type FixProps = {importId: string; run: Run; source: Source | undefined; known: LoadedImport}
+type Corrected = {rows: number; cells: number; matchedBy: 'row' | 'order' | 'key'}
+
+/** Offers to correct the rows that were not written, and to retry the run. Nothing here can write a row twice. */
+export const FixRows = ({importId, run, source, known}: FixProps) => {
+  const {failed, refused} = sumCounts(run.counts)
+  const goOn = goIfHere()
+  const started = async (next: string) => {
+    expectFocus()
+    goOn(to('imports', importId, 'run', {run: next}))
+    await known.again()
+  }
+  if (!isOver(run) || run.dryRun || run.engine === 'outside' || known.import.state === 'expired' || leftOf(run) === 0) return null
+  const isLast = !laterOf(runsOf(known)).has(run.id)
+  return html`
+    ${failed + refused > 0 && isLast && may('operator') && html`<${Upload} importId=${importId} run=${run} source=${source} rows=${failed + refused} />`}
+    <${Retry} importId=${importId} run=${run} known=${known} onStarted=${started} />
+  `
+}
+
+const Upload = ({importId, run, source, rows}: Pick<FixProps, 'importId' | 'run' | 'source'> & {rows: number}) => {
+  const input = useRef<HTMLInputElement>(null)
+  const [sent, setSent] = useState<number | null>(null)
+  const [corrected, setCorrected] = useState<Corrected | null>(null)
+  const upload = useDoing(async (file: File) => {
+    setCorrected(null)
+    const query = new URLSearchParams({name: file.name, ...(source && {source: source.id})})
+    const path = `${inOrg(`/imports/${importId}/runs/${run.id}/corrections`)}?${query}`
+    const onSent = (bytes: number) => setSent(bytes / Math.max(1, file.size))
+    try {
+      setCorrected((await sendByXhr('POST', path, file, {signal: new AbortController().signal, onSent})) as Corrected)
+    } finally {
+      setSent(null)
+    }
+  })
+  const choose = () => {
+    const [file] = input.current?.files ?? []
+    if (file) void upload.run(file)
+    if (input.current) input.current.value = ''
+  }
+  return html`
+    <section class="sheet" aria-labelledby="fix">
+      <h2 id="fix">Fix ${plural(rows, 'row')}</h2>
+      <p>Open a row below to correct its cells. Or download failed.csv, correct it, and upload it here. Then retry.</p>
+      <input ref=${input} type="file" class="unseen" tabindex="-1" aria-label="Corrected file" accept=".csv,.tsv,.txt,.xlsx" onChange=${choose} />
+      <div class="actions">
+        <${Button} isBusy=${upload.isBusy} onClick=${() => input.current?.click()}>Upload corrected rows${sent !== null && ` · ${percent(sent)}`}<//>
+      </div>
+      ${corrected && html`<${CorrectedNotice} corrected=${corrected} />`}
+      <${UploadProblem} error=${upload.error} />
+    </section>
+  `
+}
+
+const matchedWords = {row: 'row number', order: 'their order in the file', key: 'the columns that match records'}
+
+const CorrectedNotice = ({corrected: {rows, cells, matchedBy}}: {corrected: Corrected}) =>
+  cells === 0
+    ? html`<${Notice} title="The file has no changes">Correct its cells, save it, and upload it again.<//>`
+    : html`<${Notice} kind="good" title=${`${plural(rows, 'row')} corrected`}>${plural(cells, 'cell')} changed. The rows were found by ${matchedWords[matchedBy]}. Retry to write them.<//>`
+
+const UploadProblem = ({error}: {error: unknown}) =>
+  error instanceof ApiError && error.code === 'SNAPSHOT_CHANGED'
+    ? html`<${Problem} error=${error} title="The file or its options changed since the run" />`
+    : html`<${Problem} error=${error} />`

@@ -1,0 +1,47 @@
+import {useEffect} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {client, inOrg, may, me} from '../state/session.ts'
+import {Check} from '../ui/field.ts'
+import {percent} from '../ui/format.ts'
+import {Problem} from '../ui/notice.ts'
+import type {Run} from './run.ts'
+
+type Notices = {notices: {emails: string[]; endpoints: string[]; on: string[]}; mail: {configured: boolean}}
+
+const kind = 'run.ended'
+
+/** Says that the run goes on without the page, and whether an e-mail reports its end. Admins can turn the e-mail on here. */
+export const LeaveNotice = ({run}: {run: Run}) => {
+  const loaded = useLoad<Notices>(signal => client.get(inOrg('/notices'), {}, signal), [])
+  const save = useDoing(async (notices: Notices['notices']) => {
+    await client.put(inOrg('/notices'), notices)
+    loaded.again()
+  })
+  if (run.dryRun || run.stop) return null
+  const email = me.value?.user.email ?? null
+  const {notices, mail} = loaded.data ?? {}
+  const isTold = email !== null && notices?.on.includes(kind) === true && notices.emails.includes(email)
+  if (mail?.configured && isTold) return html`<p class="hint">You can close this page. We will e-mail ${email} when the import ends.</p>`
+  const turnOn = () => {
+    if (notices && email !== null)
+      void save.run({...notices, emails: [...new Set([...notices.emails, email])], on: [...new Set([...notices.on, kind])]})
+  }
+  return html`
+    <p class="hint">You can close this page. The import goes on without it.</p>
+    ${mail?.configured && email !== null && may('admin') && html`<${Check} label=${`E-mail ${email} when a run ends`} checked=${false} onChange=${turnOn} />`}
+    <${Problem} error=${save.error} />
+  `
+}
+
+/** Shows the progress in the title of the browser tab while the run is active. */
+export const useProgressTitle = (part: number | null): void => {
+  const said = part === null ? null : percent(Math.floor(part * 100) / 100)
+  useEffect(() => {
+    const before = document.title
+    if (said !== null) document.title = `${said} · ${before}`
+    return () => {
+      if (said !== null && document.title === `${said} · ${before}`) document.title = before
+    }
+  }, [said])
+}

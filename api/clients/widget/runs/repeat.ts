@@ -1,0 +1,24 @@
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import type {Imported} from '../imports/import.ts'
+import {useDoing} from '../state/load.ts'
+import {goIfHere, to} from '../state/place.ts'
+import {client, inOrg, may} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Problem} from '../ui/notice.ts'
+
+/** Opens a new schedule of the import's template. Without a template, the import is saved as one first. */
+export const Repeat = ({found}: {found: Imported}) => {
+  const goOn = goIfHere()
+  const repeat = useDoing(async () => {
+    const template = found.templateId ?? (await saveTemplate(found))
+    goOn(to('templates', template, 'schedules', 'new'))
+  })
+  if (!may('builder') || found.state === 'expired') return null
+  return html`<${Button} isBusy=${repeat.isBusy} onClick=${() => repeat.run()}>Repeat on a schedule<//><${Problem} error=${repeat.error} />`
+}
+
+const saveTemplate = async ({id, name}: Imported): Promise<string> => {
+  const {template}: Json = await client.post(inOrg('/templates'), {fromImport: id, name})
+  return template.id
+}

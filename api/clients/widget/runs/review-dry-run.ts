@@ -1,0 +1,19 @@
+import {html} from '../html.ts'
+import {count} from '../ui/format.ts'
+import {Problem} from '../ui/notice.ts'
+import {Progress} from '../ui/progress.ts'
+import {useRun} from './live.ts'
+import {WhyNotice} from './live-sheet.ts'
+
+type Props = {id: string; runId: string; again: () => Promise<void>}
+
+/** Follows an active dry run, and reloads the import at its end. */
+export const ActiveDryRun = ({id, runId, again}: Props) => {
+  const {run, error} = useRun(id, runId, () => again())
+  const {done, total} = run?.progress ?? {done: 0, total: null}
+  return html`
+    <${Problem} error=${error} again=${again} />
+    <${Progress} label="Previewing rows" done=${done} total=${total} text=${total === null ? 'Previewing …' : `${count(done)} of ${count(total)} rows previewed`} />
+    ${run?.state === 'paused' && html`<${WhyNotice} run=${run} />`}
+  `
+}

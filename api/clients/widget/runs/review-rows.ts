@@ -1,0 +1,86 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import type {Source} from '../imports/import.ts'
+import type {LoadedImport} from '../imports/known.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {place} from '../state/place.ts'
+import {client, inOrg, may} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {count, plural} from '../ui/format.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {Shown} from '../ui/page.ts'
+import {keyColumns} from './key-columns.ts'
+import {ReviewRow} from './review-row.ts'
+import {REVIEW_TABS, type ReviewTab} from './review-tabs.ts'
+import type {RunRow} from './row.ts'
+import type {Run} from './run.ts'
+
+type Props = {known: LoadedImport; run: Run; tab: ReviewTab; sourceId: string}
+type RowsPage = {rows: RunRow[]; reached: number; nextCursor: string | null; cells: ReadonlyMap<number, string[]>; columns: string[]}
+
+const perPage = 25
+
+/** The rows of a tab, each with its key columns, its result, and cells that can be edited. */
+export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: Props) => {
+  const [cursors, setCursors] = useState<string[]>([])
+  const source = found.sources.find(({id}) => id === sourceId)
+  const flows = found.flows.filter(flow => flow.sourceId === sourceId)
+  const path = inOrg(`/imports/${found.id}`)
+  const code = tab === 'errors' ? (place.value.query.get('code') ?? undefined) : undefined
+  const cleaning = JSON.stringify(source?.cleaning)
+  const page = useLoad<RowsPage>(
+    async signal => {
+      const query = {code, ...REVIEW_TABS[tab].filter, source: sourceId, cursor: cursors.at(-1), limit: perPage}
+      const {rows, reached, nextCursor} = await client.get<Omit<RowsPage, 'cells'>>(`${path}/runs/${run.id}/rows`, query, signal)
+      if (rows.length === 0 || !source) return {rows, reached, nextCursor, cells: new Map(), columns: []}
+      const read = await client.get(`${path}/sources/${sourceId}/rows`, {numbers: rows.map(({rowNumber}) => rowNumber).join(',')}, signal)
+      const cells = new Map<number, string[]>(
+        (read.rows as {rowNumber: number; values: string[]}[]).map(row => [row.rowNumber, row.values]),
+      )
+      return {rows, reached, nextCursor, cells, columns: read.columns}
+    },
+    [run.id, tab, sourceId, cursors.at(-1), code, cleaning],
+  )
+  const edit = useDoing(async (row: number, column: string, value: string | null) => {
+    await client.patch(`${path}/sources/${sourceId}/cells`, {cells: [{row, column, value}]})
+    say(value === null ? `Restored ${column} of row ${count(row)}` : `Changed ${column} of row ${count(row)}`)
+    await again()
+  })
+  const edited = source ? editsOf(source) : new Map<string, string>()
+  const keys = source ? keyColumns(flows, source) : []
+  const mayEdit = source !== undefined && may('operator') && found.state !== 'running'
+  return html`
+    <${Problem} error=${edit.error} title="Could not change the cell" />
+    ${edited.size > 0 && html`<p class="hint">${plural(edited.size, 'edited cell')}. The file itself is not changed.</p>`}
+    <${Shown} of=${page}>
+      ${(data: RowsPage) =>
+        data.rows.length === 0
+          ? html`<p class="empty">${data.nextCursor === null ? 'No rows here.' : `No matches up to row ${count(data.reached)}. Search further.`}</p>`
+          : html`
+          <div class="table-frame review-rows" aria-busy=${page.isLoading || edit.isBusy ? 'true' : undefined}>
+            <table class="cards">
+              <caption class="unseen">Rows, ${REVIEW_TABS[tab].label.toLowerCase()}</caption>
+              <thead><tr><th scope="col">Row</th>${keys.map(key => html`<th scope="col">${key}</th>`)}<th scope="col">Result</th><th scope="col">What happens</th></tr></thead>
+              <tbody>${data.rows.map(
+                row =>
+                  html`<${ReviewRow} key=${row.rowNumber} row=${row} cells=${data.cells.get(row.rowNumber) ?? null} columns=${data.columns} keys=${keys} flows=${flows} edited=${edited} edit=${mayEdit ? edit.run : null} />`,
+              )}</tbody>
+            </table>
+          </div>
+        `}
+    <//>
+    <div class="run-pager">
+      ${cursors.length > 0 && html`<${Button} onClick=${() => setCursors(cursors.slice(0, -1))}>Previous page<//>`}
+      ${page.data?.nextCursor && html`<${Button} isBusy=${page.isLoading} onClick=${() => setCursors([...cursors, page.data!.nextCursor!])}>Next page<//>`}
+    </div>
+  `
+}
+
+/** Returns the values that people set, by row and column. */
+const editsOf = ({cleaning}: Source): Map<string, string> =>
+  new Map(
+    cleaning
+      .filter(({step}) => step === 'editCells')
+      .flatMap(({cells}) => cells as {row: number; column: string; value: string}[])
+      .map(({row, column, value}) => [`${row} ${column}`, value]),
+  )

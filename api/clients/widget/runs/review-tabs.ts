@@ -1,0 +1,34 @@
+import type {Group} from '../../run-reasons.ts'
+import type {Filter} from './rows-query.ts'
+
+/** The tabs of a review with the filters of their rows. */
+export const REVIEW_TABS = {
+  all: {label: 'All', filter: {}},
+  ready: {label: 'Ready', filter: {action: 'create,update,replace,patch'}},
+  errors: {label: 'Errors', filter: {action: 'fail'}},
+  updates: {label: 'Updates', filter: {action: 'update'}},
+  questions: {label: 'Questions', filter: {action: 'ask'}},
+  unchanged: {label: 'Unchanged', filter: {code: 'UNCHANGED'}},
+  skipped: {label: 'Skipped', filter: {action: 'skip'}},
+} satisfies Record<string, {label: string; filter: Filter}>
+export type ReviewTab = keyof typeof REVIEW_TABS
+
+/** Returns the tab of an address. An address of before that filters by action opens the tab with these rows. */
+export const tabOf = (query: URLSearchParams): ReviewTab => {
+  const named = query.get('tab') ?? ''
+  if (named in REVIEW_TABS) return named as ReviewTab
+  const action = query.get('action')
+  const found = (Object.keys(REVIEW_TABS) as ReviewTab[]).find(tab => (REVIEW_TABS[tab].filter as Filter).action === action)
+  return action && found ? found : query.get('code') || query.get('outcome') ? 'errors' : 'all'
+}
+
+/** Counts the rows of a tab. A row that several flows read counts once for each. */
+export const countTab = (tab: ReviewTab, groups: readonly Group[]): number => {
+  const {action, code} = REVIEW_TABS[tab].filter as Filter
+  return groups.reduce((sum, group) => {
+    if (group.action === null || group.phase === 'lookup') return sum
+    if (action && !action.split(',').includes(group.action)) return sum
+    if (code && group.code !== code) return sum
+    return sum + group.rows
+  }, 0)
+}

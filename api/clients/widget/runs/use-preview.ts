@@ -1,0 +1,79 @@
+import {useEffect, useRef} from 'preact/hooks'
+import {useCheck} from '../imports/check-job.ts'
+import type {LoadedImport} from '../imports/known.ts'
+import {type Doing, useDoing} from '../state/load.ts'
+import {client, inOrg, may} from '../state/session.ts'
+import {readByFlows, runsOf} from './choose.ts'
+import {isUnderWay, type Run} from './run.ts'
+
+/** A dry run asks the CRM once for each 50 rows. With more rows than this, it starts only on request. */
+const mostAutomatic = 10_000
+/** Edits that follow one another are checked together. */
+const settleMs = 1_500
+
+export type Preview = {
+  check: ReturnType<typeof useCheck> & {isStale: boolean}
+  dryRun: Doing<[]>
+  /** The newest dry run over all rows that has ended. */
+  ended: Run | null
+  active: Run | null
+  isBusy: boolean
+  isStale: boolean
+  isLarge: boolean
+}
+
+/** Keeps the checks and the dry run of an import current: both start by themselves when they are missing or out of date. */
+export const usePreview = (loadedImport: LoadedImport): Preview => {
+  const {import: found, checks, again} = loadedImport
+  const check = useCheck(loadedImport)
+  const dryRun = useDoing(async () => {
+    await client.post(inOrg(`/imports/${found.id}/runs`), {dryRun: true})
+    await again()
+  })
+  const mine = runsOf(loadedImport).filter(run => run.dryRun && run.rows === null && run.retryOf === null && !run.undoOf)
+  const active = mine.find(isUnderWay) ?? null
+  const ended = mine.find(({endedAt}) => endedAt !== null) ?? null
+  const isCheckStale = !checks || checks.checks.endedAt === null || checks.checks.stale
+  // A run that ended later may have written the rows of the dry run.
+  const isStale = ended?.stale !== false || runsOf(loadedImport).find(({endedAt}) => endedAt !== null) !== ended
+  const rows = readByFlows(loadedImport).reduce((sum, source) => sum + source.rows, 0)
+  const isLarge = rows > mostAutomatic && isStale
+  const version = JSON.stringify([
+    found.version,
+    found.flows,
+    found.sources.map(({id, reader, cleaning, choices}) => [id, reader, cleaning, choices]),
+  ])
+  // Each version is started once, so that a check or a dry run that fails is not repeated for ever.
+  const begun = useRef({check: '', dryRun: ''})
+  const mayBegin = may('operator') && found.state !== 'running'
+  useEffect(() => {
+    if (!mayBegin) return
+    const wantsCheck = isCheckStale && !check.isBusy && begun.current.check !== version
+    const wantsDryRun = isStale && !isLarge && !active && !dryRun.isBusy && begun.current.dryRun !== version
+    if (!wantsCheck && !wantsDryRun) return
+    const isFirst = begun.current.check === '' && begun.current.dryRun === ''
+    const timer = setTimeout(
+      () => {
+        if (wantsCheck) {
+          begun.current.check = version
+          check.start.run()
+        }
+        if (wantsDryRun) {
+          begun.current.dryRun = version
+          dryRun.run()
+        }
+      },
+      isFirst ? 0 : settleMs,
+    )
+    return () => clearTimeout(timer)
+  }, [version, mayBegin, isCheckStale, isStale, isLarge, check.isBusy, active?.id, dryRun.isBusy])
+  return {
+    check: {...check, isStale: isCheckStale},
+    dryRun,
+    ended,
+    active,
+    isBusy: check.isBusy || dryRun.isBusy || active !== null,
+    isStale,
+    isLarge,
+  }
+}

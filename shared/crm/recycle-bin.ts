@@ -1,0 +1,59 @@
+import type {BinEntry, ReadOptions, RestoreAnswer, WriteOptions} from './crm.ts'
+import {asObject, codeOf} from './error.ts'
+import {type CrmCallOutcome, listAt} from './outcome.ts'
+import {recordsAtOnce, sendOptions, sendWrite, sortAnswers} from './record-calls.ts'
+import {listOf, type SendCrmRequest} from './request.ts'
+
+const path = '/crm/v8/settings/recycle_bin'
+const key = 'recycle_bin'
+/** Source: the vendor's OpenAPI of the recycle bin, operation restoreRecycleBinRecords: at most 200 ids. */
+const restoredAtOnce = 200
+
+/**
+ * Restores deleted records with their ids, values and subform rows. Returns one result per id, in order. The CRM may schedule the restore of many
+ * records. It names no job, so the caller reads the records by id until they exist.
+ */
+export const restoreRecords = async (sendCrmRequest: SendCrmRequest, ids: string[], options: WriteOptions): Promise<RestoreAnswer> => {
+  let scheduled: string[] = []
+  const arrange = (outcome: CrmCallOutcome) => {
+    scheduled = scheduledIn(outcome, ids)
+    return scheduled.length > 0 ? acceptAll(outcome, ids) : sortAnswers(ids, key)(outcome)
+  }
+  const request = {
+    ...{operation: 'restore' as const, method: 'POST' as const, path: `${path}/actions/restore`, json: JSON.stringify({ids})},
+    ...sendOptions(options),
+  }
+  const answer = await sendWrite(sendCrmRequest, request, {count: ids.length, ids, most: restoredAtOnce}, arrange)
+  return {...answer, scheduled}
+}
+
+/** Reads which of the records are in the recycle bin. */
+export const readBin = async (sendCrmRequest: SendCrmRequest, ids: string[], {signal}: ReadOptions = {}): Promise<BinEntry[]> => {
+  const entries: BinEntry[] = []
+  for (let at = 0; at < ids.length; at += recordsAtOnce) {
+    const query = {ids: ids.slice(at, at + recordsAtOnce).join(','), per_page: String(recordsAtOnce)}
+    const found = listOf(await sendCrmRequest({operation: 'read', method: 'GET', path, query, signal}), key)
+    entries.push(...found.map(asObject).flatMap(entry => (typeof entry?.id === 'string' ? [describe(entry, entry.id)] : [])))
+  }
+  return entries
+}
+
+/** The module is an object in one document and a text in another. */
+const describe = ({module, deleted_time, deleted_by}: Record<string, unknown>, id: string): BinEntry => ({
+  id,
+  module: String(asObject(module)?.api_name ?? module),
+  deletedAt: String(deleted_time),
+  deletedBy: typeof asObject(deleted_by)?.id === 'string' ? String(asObject(deleted_by)!.id) : null,
+})
+
+/** The ids of a scheduled restore. The documents promise no id per entry, so a 202 without any counts for every record. */
+const scheduledIn = (outcome: CrmCallOutcome, ids: string[]): string[] => {
+  const items = 'json' in outcome ? (listAt(outcome.json, key) ?? []) : []
+  const isScheduled = items.length > 0 && items.every(item => codeOf(item) === 'SCHEDULED')
+  return isScheduled && 'json' in outcome && outcome.status === 202 ? ids : []
+}
+
+const acceptAll = (outcome: CrmCallOutcome, ids: string[]): CrmCallOutcome => ({
+  ...(outcome as Extract<CrmCallOutcome, {json: unknown}>),
+  json: {data: ids.map(id => ({code: 'SUCCESS', status: 'success', details: {id}}))},
+})

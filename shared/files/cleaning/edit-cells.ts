@@ -1,0 +1,34 @@
+import {z} from 'zod'
+import {Refusal} from '../../errors.ts'
+import {type Cleaning, EditedCell, mostEditedCells} from './cleaning.ts'
+
+export const CellChange = EditedCell.extend({
+  value: EditedCell.shape.value.nullable().describe('The new value of the cell; null removes the edit'),
+})
+export type CellChange = z.infer<typeof CellChange>
+
+/** Changes of cells as a request sends them. */
+export const CellChanges = z.array(CellChange).min(1).max(1000).describe('The cells to edit')
+
+/** Merges changed cells into the cleaning. Edits are the last step, so that they change the values that a person saw. */
+export const editCells = (cleaning: Cleaning, changes: CellChange[]): Cleaning => {
+  const edits = new Map(cleaning.flatMap(step => (step.step === 'editCells' ? step.cells : [])).map(cell => [addressOf(cell), cell]))
+  for (const {value, ...cell} of changes) {
+    if (value === null) edits.delete(addressOf(cell))
+    else edits.set(addressOf(cell), {...cell, value})
+  }
+  const cells = [...edits.values()].toSorted((a, b) => a.row - b.row)
+  if (cells.length > mostEditedCells)
+    throw new Refusal('INVALID', `A file can have at most ${mostEditedCells.toLocaleString('en')} edited cells. Correct the file instead`)
+  return [...withoutEdits(cleaning), ...(cells.length > 0 ? [{step: 'editCells' as const, cells}] : [])]
+}
+
+export const withoutEdits = (cleaning: Cleaning): Cleaning => cleaning.filter(({step}) => step !== 'editCells')
+
+/** Refuses cells of rows that the file does not have. */
+export const assertRows = (changes: CellChange[], rows: number) => {
+  const wrong = changes.find(({row, value}) => row > rows && value !== null)
+  if (wrong) throw new Refusal('INVALID', `The file has ${rows} rows, so row ${wrong.row} cannot be edited`, {row: wrong.row})
+}
+
+const addressOf = ({row, column}: {row: number; column: string}) => `${row} ${column}`

@@ -1,0 +1,87 @@
+import {Refusal} from '../../errors.ts'
+import {Reader} from '../../files/reader.ts'
+import type {FileRow} from '../../files/row.ts'
+import {type FileDeps, openFile} from '../../files/stored-file.ts'
+import {openBadBytes} from '../../files/text/bad-bytes.ts'
+import {isFailedFile, rangeWithoutReasons, reasonColumns} from '../results/reason-columns.ts'
+
+export type CorrectedFile = {fileKey: string; reader: unknown}
+
+/** The file of the run: its columns, those by which rows are found, and its number of rows. */
+type RunFile = {columns: string[]; keys: string[]; rows: number}
+
+export const unfit = (row: number, message: string) => new Refusal('CORRECTION_UNFIT', message, {row})
+
+/**
+ * Reads a corrected file into memory. `take` returns the corrected cells of a row of the run's file, by its columns: by the row number of
+ * failed.csv, by order if both files have as many rows, else by the key columns. Columns that the corrected file lacks keep their cells.
+ */
+export const openCorrectedRows = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, {columns, keys, rows: total}: RunFile) => {
+  const file = await openFile(deps, {fileKey, reader: withReasons(Reader.parse(reader))}, {numbersOf: () => displayed, bad: openBadBytes()})
+  const read = (await Array.fromAsync(file.rows)).flat()
+  const isNumbered = isFailedFile(file.columns)
+  const own = isNumbered ? file.columns.slice(reasonColumns.length) : file.columns
+  assertColumns(own, columns)
+  const matchedBy = isNumbered ? 'row' : read.length === total ? 'order' : 'key'
+  if (matchedBy === 'key') assertKeys(own, keys)
+  const places = columns.map(name => file.columns.indexOf(name))
+  const nameOf = {
+    row: ({cells}: FileRow) => cells[0]!.trim(),
+    order: ({rowNumber}: FileRow) => String(rowNumber),
+    key: ({cells}: FileRow) => keyOf(keys.map(name => cells[file.columns.indexOf(name)])),
+  }[matchedBy]
+  const named = byName(read, nameOf)
+  const nameInRun = (row: FileRow) =>
+    matchedBy === 'key' ? keyOf(keys.map(name => row.cells[columns.indexOf(name)])) : String(row.rowNumber)
+  const taken = new Set<string>()
+  return {
+    matchedBy: matchedBy as 'row' | 'order' | 'key',
+    take(row: FileRow): string[] | null {
+      const name = nameInRun(row)
+      const found = named.get(name)
+      if (!found) return null
+      if (taken.has(name)) throw unfit(found.rowNumber, `Row ${found.rowNumber} fits several rows of the run. Correct failed.csv instead`)
+      taken.add(name)
+      return columns.map((_, at) => (places[at]! < 0 ? row.cells[at]! : (found.cells[places[at]!] ?? '')))
+    },
+    assertAllTaken() {
+      for (const [name, {rowNumber}] of named)
+        if (!taken.has(name))
+          throw unfit(rowNumber, `Row ${rowNumber} of the corrected file fits no row of the run. Keep the column "lading: row"`)
+    },
+  }
+}
+
+const displayed = {numbers: 'displayed'} as const
+
+/** Reads the columns of reasons too, which hold the row numbers. */
+const withReasons = (reader: Reader): Reader => {
+  if (reader.format === 'csv') return {...reader, ...(reader.reasons && {reasons: 'keep' as const})}
+  return reader.range === rangeWithoutReasons ? {...reader, range: null} : reader
+}
+
+const byName = (rows: FileRow[], nameOf: (row: FileRow) => string) => {
+  const named = new Map<string, FileRow>()
+  for (const row of rows) {
+    if (row.ragged) throw unfit(row.rowNumber, `Row ${row.rowNumber} of the corrected file has more or fewer cells than its header`)
+    const name = nameOf(row)
+    if (named.has(name)) throw unfit(row.rowNumber, `Row ${row.rowNumber} of the corrected file is there twice. Remove one of both rows`)
+    named.set(name, row)
+  }
+  return named
+}
+
+const keyOf = (cells: (string | undefined)[]) => JSON.stringify(cells.map(cell => cell?.trim().toLowerCase()))
+
+const assertColumns = (own: string[], columns: string[]) => {
+  const unknown = own.find(name => !columns.includes(name))
+  if (unknown !== undefined) throw unfit(0, `The file of the run has no column "${unknown}". Remove the column, or restore its name`)
+}
+
+const assertKeys = (own: string[], keys: string[]) => {
+  if (keys.length === 0 || !keys.every(name => own.includes(name)))
+    throw unfit(
+      0,
+      'The corrected file has no row numbers, and another number of rows. Download failed.csv, correct it, and upload that file',
+    )
+}

@@ -1,0 +1,22 @@
+import type {Tx} from '../../../sql/database.ts'
+import {findImportByNo} from '../../../sql/imports.ts'
+import {findRun} from '../../../sql/runs.ts'
+import {findSource} from '../../../sql/sources.ts'
+import {Refusal} from '../../errors.ts'
+import type {FailedRowsOrigin} from '../results/reason-columns.ts'
+
+/**
+ * Refuses a failed.csv as a new file while its run can be retried. A new import and a retry of the run could both write its rows. Files of
+ * runs that this org does not have are accepted.
+ */
+export const assertNotCorrection = async (tx: Tx, org: string, {run: runId, source}: FailedRowsOrigin): Promise<void> => {
+  const run = await findRun(tx, {org, id: runId})
+  if (!run || run.importNo === null || run.expiredAt) return
+  const found = await findImportByNo(tx, run.importNo)
+  if (!found || found.state === 'expired' || !(await findSource(tx, {importNo: run.importNo, id: source}))) return
+  throw new Refusal(
+    'FAILED_FILE',
+    `This file has the failed rows of a run of "${found.name}". Upload it on the results page of that run, so that no row is written twice`,
+    {correctedImport: found.id, correctedRun: runId, correctedSource: source},
+  )
+}

@@ -1,0 +1,40 @@
+import type {Db} from '../../../sql/database.ts'
+import {IMAGE_LIST, listSegments, type Segment} from '../../../sql/segments.ts'
+import type {Storage} from '../../storage/storage.ts'
+import {itemsOf, unpackLines} from '../segment.ts'
+import type {ImageSeal} from './image-key.ts'
+
+export type FieldValues = Record<string, unknown>
+
+/**
+ * The values of one record before a write, and the values that were sent. `key`: the row key. `module`: its number in the snapshot.
+ * `sent`: null for a record that an undo deleted. `rows`: a subform field whose rows were replaced; both sides are lists of rows then.
+ * `marks`: the stored marks of the record before the write.
+ */
+export type BeforeImage = {
+  row: number
+  key: string
+  flow: number
+  module: number
+  recordId: string
+  phase: 'write' | 'patch'
+  before: FieldValues
+  sent: FieldValues | null
+  rows?: string
+  marks?: string
+}
+
+const segmentsPerLook = 100
+
+/** Yields the before images of a run in the order in which they were stored, segment by segment. `at`: the number of the first one. */
+export async function* readImages(
+  {db, storage}: {db: Db; storage: Storage},
+  {run, seal}: {run: number; seal: ImageSeal},
+): AsyncGenerator<{at: number; images: BeforeImage[]}> {
+  for (let from = 1, segments: readonly Segment[] = []; ; from = segments.at(-1)!.last + 1) {
+    segments = await listSegments(db, {run, list: IMAGE_LIST, from, limit: segmentsPerLook})
+    for (const segment of segments)
+      yield {at: segment.first, images: itemsOf<BeforeImage>(await unpackLines(storage, segment, seal.unseal))}
+    if (segments.length < segmentsPerLook) return
+  }
+}

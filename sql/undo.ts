@@ -1,0 +1,77 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const UndoState = z.object({
+  /** When the time to undo the run ends. Null: it has not ended, or stored no before images. */
+  until: z.string().nullable(),
+  isOver: z.boolean(),
+  hasKey: z.boolean(),
+  /** The undo of the run that is in progress or ended without a stop, and was not undone itself. */
+  undoneBy: z.string().nullable(),
+  /** Any undo of the run that began, even if it was stopped. Undone ones are left out. */
+  begunBy: z.string().nullable(),
+  /** The run that retries the run, unless it was undone. */
+  retriedBy: z.string().nullable(),
+  /** Whether the run undoes an undo. */
+  isSecondUndo: z.boolean(),
+})
+
+/** SQL that is true if the run `u` has an undo that ended without a stop. */
+const isUndone = sql.fragment`exists (
+  select from runs uu join run_heads hh using (run_no) where uu.undo_of = u.run_no and not uu.dry_run and uu.state = 'ended' and hh.stop is null)`
+
+/** Reads what decides whether a run can be undone. */
+export const findUndoState = (db: Db, run: number) =>
+  db.one(sql.type(UndoState)`
+    select r.ended_at + make_interval(days => r.undo_days) as until,
+      coalesce(r.ended_at + make_interval(days => r.undo_days) < lading_now(), false) as "isOver",
+      exists (select from image_keys k where k.run_no = r.run_no) as "hasKey",
+      (select u.id from runs u join run_heads h using (run_no)
+        where u.undo_of = r.run_no and not u.dry_run and (u.state <> 'ended' or h.stop is null) and not ${isUndone} order by u.run_no desc limit 1) as "undoneBy",
+      (select u.id from runs u where u.undo_of = r.run_no and not u.dry_run and not ${isUndone} order by u.run_no desc limit 1) as "begunBy",
+      (select u.id from runs u where u.retry_of = r.run_no and not u.dry_run and not ${isUndone} limit 1) as "retriedBy",
+      exists (select from runs u where u.run_no = r.undo_of and u.undo_of is not null) as "isSecondUndo"
+    from runs r where r.run_no = ${run}`)
+
+const MadeRow = z.object({module: z.number(), key: z.string(), recordId: z.string()})
+const UnknownRow = z.object({module: z.number(), key: z.string(), flow: z.number(), number: z.number()})
+type RowsOfRun = {chain: number; run: number; after: {module: number; key: string}; limit: number}
+
+/** Lists the rows of a run that created or claimed a record, in the order of module and key. */
+export const listMadeRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
+  db.any(sql.type(MadeRow)`
+    select module_no as module, row_key as key, record_id as "recordId" from chain_rows
+    where chain_no = ${chain} and run_no = ${run} and how in (1, 2) and (module_no, row_key) > (${after.module}, ${after.key})
+    order by module_no, row_key limit ${limit}`)
+
+/** Lists the rows of a run whose create was never answered, in the order of module and key. */
+export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
+  db.any(sql.type(UnknownRow)`
+    select module_no as module, row_key as key, flow_no as flow, row_number as number from unsettled
+    where chain_no = ${chain} and run_no = ${run} and kind = 0 and (module_no, row_key) > (${after.module}, ${after.key})
+    order by module_no, row_key limit ${limit}`)
+
+/** Lists when the CRM last changed the records of these rows for them. */
+export const listWrittenAt = (db: Db, {chain, module, keys}: {chain: number; module: number; keys: readonly string[]}) =>
+  db.any(sql.type(z.object({recordId: z.string(), writtenAt: z.string()}))`
+    select record_id as "recordId", max(written_at) as "writtenAt" from chain_rows
+    where chain_no = ${chain} and module_no = ${module} and row_key = any(${sql.array([...keys], 'text')}) and written_at is not null group by record_id`)
+
+type QueuedUndo = {
+  no: number
+  of: number
+  connector: string
+  importNo: number
+  snapshotNo: number
+  dryRun: boolean
+  force: boolean
+  undoDays: number | null
+}
+
+/** Queues a run as the undo of another. */
+export const queueUndo = (tx: Tx, {no, of, connector, importNo, snapshotNo, dryRun, force, undoDays}: QueuedUndo) =>
+  tx.query(sql.type(z.object({}))`
+    update runs set state = 'queued', engine = 'worker', connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
+      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}),
+      dry_run = ${dryRun}, undo_of = ${of}, undo_force = ${force}, undo_days = ${undoDays}, chain_no = ${no}
+    where run_no = ${no}`)

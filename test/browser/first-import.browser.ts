@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import type {Page} from 'playwright-core'
+import {openOrg} from '../support/importing.ts'
+import {fairFile, peopleOf} from './people.ts'
+import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
+import * as person from './steps.ts'
+
+const here = stage('browser first import')
+const clean = `Last Name,Company,Email\n${Array.from({length: 20}, (_, n) => `Person ${n},Company ${n},p${n}@first.example`).join('\n')}\n`
+
+/** Counts the clicks that a person makes on the page from now on. */
+const countClicks = async (page: Page): Promise<() => Promise<number>> => {
+  await page.evaluate(() => {
+    const window = globalThis as any
+    window.clicks = 0
+    window.addEventListener('click', (event: any) => event.isTrusted && event.detail > 0 && window.clicks++, true)
+  })
+  return () => page.evaluate(() => (globalThis as any).clicks)
+}
+
+const leads = () => here.world.crm.records('example', 'Leads')
+
+test('a clean file takes four clicks after the sign-in: drop, existing records, review, import', async () => {
+  const {session} = await openOrg(here.world)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await page.waitForLoadState('networkidle')
+  const clicks = await countClicks(page)
+  await person.dropFile(page, page.locator('header.top'), 'Leads Lisbon fair.csv', clean)
+  await page.getByText('3 of 3 columns matched').waitFor()
+  await page.getByRole('button', {name: 'Review', exact: true}).click()
+  await page.getByText('Choose what happens to existing records in Leads').waitFor()
+  assert.equal(await page.evaluate(() => (globalThis as any).document.activeElement.type), 'radio', 'the choice is mandatory')
+  await page.getByRole('radio', {name: /^Update existing, add new/}).click()
+  await settled(page)
+  await assertAccessible(page, 'match')
+  await picture(page, 'match', {height: 1400})
+  await page.getByRole('button', {name: 'Review', exact: true}).click()
+  await page.getByRole('heading', {name: '20 ready'}).waitFor()
+  await page.getByRole('link', {name: 'Ready 20'}).waitFor()
+  await settled(page)
+  await assertAccessible(page, 'review')
+  await picture(page, 'review', {height: 1100})
+  await page.getByRole('button', {name: 'Import 20 rows'}).click()
+  await person.runEnded(page, /^Imported$/)
+  assert.equal(leads().length, 20)
+  // The first press of Review only shows that the choice cannot be left out. The drop counts as a click.
+  assert.equal((await clicks()) - 1 + 1, 4)
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('wrong cells are fixed in the review: edited, undone, and replaced all at once', async () => {
+  const {session} = await openOrg(here.world, 'zoe@other.example')
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await page.waitForLoadState('networkidle')
+  const rows = Array.from({length: 12}, (_, n) => `Guest ${n},Company ${n},${n === 3 ? 'no address' : `g${n}@fix.example`}`)
+  await person.dropFile(page, page.locator('header.top'), 'Leads.csv', `Last Name,Company,Email\n${rows.join('\n')}\n`)
+  await page.getByText('3 of 3 columns matched').waitFor()
+  await page.getByRole('radio', {name: /^Always add/}).click()
+  await page.getByRole('button', {name: 'Review', exact: true}).click()
+  await page.getByRole('heading', {name: '11 ready · 1 needs attention'}).waitFor()
+  await page.getByRole('link', {name: 'Fix first'}).click()
+  const cell = page.getByRole('button', {name: 'Edit Email of row 4: no address'})
+  await cell.waitFor()
+  await picture(page, 'review-errors', {height: 1100})
+  await cell.click()
+  await page.getByRole('textbox', {name: 'Email of row 4'}).fill('g3@fix.example')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', {name: '12 ready', exact: true}).waitFor()
+  await page.getByRole('link', {name: /^All/}).click()
+  await page.getByRole('button', {name: 'Undo the edit of Email in row 4'}).click()
+  await page.getByRole('heading', {name: '11 ready · 1 needs attention'}).waitFor()
+  await page.getByRole('link', {name: /^Errors/}).click()
+  await page.getByRole('button', {name: 'Edit Email of row 4: no address'}).click()
+  await page.getByRole('textbox', {name: 'Email of row 4'}).fill('fixed@fix.example')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', {name: '12 ready', exact: true}).waitFor()
+  await page.getByRole('button', {name: 'Import 12 rows'}).click()
+  await person.runEnded(page, /^Imported$/)
+  const written = here.world.crm.records('other', 'Leads').map(({Email}) => Email)
+  assert.ok(written.includes('fixed@fix.example'))
+  assert.equal(written.length, 12)
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('one question about dates costs one click, and the pages fit a phone', async () => {
+  const {session} = await openOrg(here.world)
+  const visitor = await here.open({viewport: {width: 360, height: 740}, colorScheme: 'dark'})
+  const {page} = visitor
+  await enter(visitor, session)
+  await page.waitForLoadState('networkidle')
+  await person.dropFile(page, page.locator('header.top'), 'Contacts of the fair.csv', fairFile(peopleOf(12)))
+  const answers = page.getByRole('group', {name: 'How to read Birthday'})
+  await answers.getByRole('button', {name: /^Day, month, year/}).waitFor()
+  await page.getByRole('radio', {name: /^Update existing, add new/}).click()
+  await settled(page)
+  await assertFits(page, 'match')
+  await picture(page, 'match-phone-dark', {height: 2400})
+  await answers.getByRole('button', {name: /^Day, month, year/}).click()
+  await answers.waitFor({state: 'detached'})
+  await page.getByRole('button', {name: 'Review', exact: true}).click()
+  await page.getByRole('heading', {name: /^\d+ ready/}).waitFor()
+  await page.getByRole('link', {name: /^Ready/}).waitFor()
+  await settled(page)
+  await assertFits(page, 'review')
+  await picture(page, 'review-phone-dark', {height: 1800})
+  assert.deepEqual(visitor.complaints, [])
+})

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import {allow, assertAccessible, assertFits, picture, settled, stage, type Visitor} from './stage.ts'
+import * as person from './steps.ts'
+
+const here = stage('browser session')
+const desktop = {viewport: {width: 1440, height: 900}}
+const phone = {viewport: {width: 360, height: 740}}
+
+/** Counts the clicks of a person in every window of the profile. */
+const countClicks = async ({context, page}: Visitor) => {
+  let clicks = 0
+  await context.exposeBinding('noteClick', () => void clicks++)
+  await context.addInitScript(`addEventListener('click', event => event.isTrusted && noteClick(), true)`)
+  await page.reload()
+  return () => clicks
+}
+
+const start = ({page}: Visitor) => page.getByRole('button', {name: 'Continue with your CRM'})
+const onImports = ({page}: Pick<Visitor, 'page'>) => page.getByRole('heading', {level: 1, name: 'Imports'}).waitFor()
+
+test('two clicks and one consent lead from the sign-in to the drop zone, and every tab stays signed in', async () => {
+  const visitor = await here.open(desktop)
+  const {page, context} = visitor
+  const clicks = await countClicks(visitor)
+  await start(visitor).waitFor()
+  await page.getByText('Region: Local test CRM').waitFor()
+  await assertAccessible(page, 'the sign-in')
+  await picture(page, 'sign-in-1440')
+  await person.allowInPopUp(visitor, () => start(visitor).click())
+  await onImports(visitor)
+  await page.getByText('Drop a spreadsheet anywhere on this page').waitFor()
+  assert.equal(clicks(), 2)
+  assert.equal(visitor.asked.filter(address => address.includes('sim_decision=allow')).length, 1, 'one consent')
+  await page.getByText('Reading your CRM’s modules').waitFor({state: 'detached'})
+  await settled(page)
+  await assertAccessible(page, 'the first imports page')
+  await picture(page, 'first-imports-1440')
+
+  const tab = await context.newPage()
+  await tab.goto(`${here.world.url}/#/settings/members`)
+  await tab.getByRole('heading', {level: 1, name: 'Members'}).waitFor()
+  await page.reload()
+  await onImports(visitor)
+  await person.chooseIn(page, page.getByRole('button', {name: 'Choose file'}), person.csvFile('fair-leads.csv', 'Last Name\nSmith\n'))
+  await person.sourceCard(page, 'fair-leads.csv').waitFor()
+
+  const storage = await page.evaluate(() =>
+    JSON.stringify([{...(globalThis as any).localStorage}, {...(globalThis as any).sessionStorage}]),
+  )
+  const [cookie] = (await context.cookies()).filter(({name}) => name === 'lading-session')
+  assert.ok(cookie!.httpOnly && cookie!.sameSite === 'Lax')
+  assert.ok(!storage.includes(cookie!.value), 'no script can read the session')
+
+  await page.locator('details.account summary').click()
+  await page.getByRole('button', {name: 'Sign out'}).click()
+  for (const each of [page, tab]) await each.getByRole('button', {name: 'Continue with your CRM'}).waitFor()
+  await page.reload()
+  await start(visitor).waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a person who refuses the consent can sign in without a connection, and connects on the imports page of a phone', async () => {
+  const visitor = await here.open(phone)
+  const {page, context} = visitor
+  await start(visitor).waitFor()
+  await page.getByRole('button', {name: 'Other region'}).click()
+  await page.getByLabel('Region of your CRM').selectOption('local')
+  await assertFits(page, 'the sign-in')
+  await picture(page, 'sign-in-360')
+  const waiting = context.waitForEvent('page')
+  await start(visitor).click()
+  const popUp = await waiting
+  await popUp.getByRole('button', {name: 'Deny'}).click()
+  await popUp.getByText('You did not allow access').waitFor()
+  await popUp.close()
+  await person.allowInPopUp(visitor, () => page.getByRole('button', {name: 'sign in without connecting'}).click(), 'zoe@other.example')
+  await onImports(visitor)
+  await page.getByText('Your CRM is not connected yet').waitFor()
+  await assertFits(page, 'the imports page without a connection')
+  await picture(page, 'not-connected-360')
+  const again = context.waitForEvent('page')
+  await page.getByRole('button', {name: 'Connect your CRM'}).click()
+  await allow(await again, 'zoe@other.example')
+  await page.getByText('Drop a spreadsheet anywhere on this page').waitFor()
+  await page.getByText('Reading your CRM’s modules').waitFor({state: 'detached'})
+  await settled(page)
+  await assertFits(page, 'the first imports page')
+  await picture(page, 'first-imports-360')
+  assert.deepEqual(visitor.complaints, [])
+})

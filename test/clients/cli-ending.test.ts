@@ -1,0 +1,24 @@
+import test from 'ava'
+import {describeEnding} from '../../api/clients/cli/ending.ts'
+import {openOutput} from '../../api/clients/cli/output.ts'
+
+test('a dry run that reached the row limit or left links empty ends with the advice for a dry run', t => {
+  const out = openOutput(false, {out: process.stdout, err: process.stderr, columns: null})
+  const run = {
+    id: 'run_1',
+    state: 'ended',
+    pause: null,
+    dryRun: true,
+    counts: {Leads: {planned: 5}},
+    questions: 0,
+    startedAt: null,
+    endedAt: null,
+  }
+  const stop = {stopped: 'LIMIT_ROWS_PER_RUN', message: 'The limit is reached'}
+  const linksEmpty = [{flowId: 'leads', field: 'Owner', rows: 2}]
+  const [head, ...lines] = describeEnding(out, {...run, stop, linksEmpty})
+  t.is(head, 'Previewed after 0:00: The limit is reached (LIMIT_ROWS_PER_RUN)')
+  t.true(lines.includes('  2 links in Owner left empty by flow leads. Import the linked records first.'), lines.join('\n'))
+  t.regex(describeEnding(out, {...run, dryRun: false, stop: null, linksEmpty}).join('\n'), /A retry fills them/)
+  t.regex(describeEnding(out, {...run, dryRun: false, stop})[0]!, /^Stopped after 0:00: The limit/)
+})

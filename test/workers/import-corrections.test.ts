@@ -1,0 +1,134 @@
+import test from 'ava'
+import {ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+
+let here: Awaited<ReturnType<typeof startTestDeployment>>
+let org: Awaited<ReturnType<typeof openOrg>>
+
+test.before(async t => {
+  here = await startTestDeployment(t, {workers: ['imports', 'discovery']})
+  org = await openOrg(here)
+})
+
+const leads = {
+  module: 'Leads',
+  fields: [
+    {field: 'Last_Name', mode: 'column', source: 'name'},
+    {field: 'Company', mode: 'column', source: 'company'},
+    {field: 'Email', mode: 'column', source: 'mail'},
+    {field: 'No_of_Employees', mode: 'column', source: 'staff'},
+  ],
+}
+const heads = 'name,company,mail,staff'
+/** Writes a file of ten leads. The numbers of employees of `wrong` rows cannot be read. */
+const linesOf = (prefix: string, wrong: number[]) =>
+  Array.from({length: 10}, (_, n) => `Person ${n},Company ${n},${prefix}${n}@fix.example,${wrong.includes(n) ? 'many' : 10 + n}`)
+const fileOf = (lines: string[]) => `${heads}\n${lines.join('\n')}\n`
+
+const held = (prefix: string) =>
+  here.crm.records('example', 'Leads').filter(({Email}) => new RegExp(`^${prefix}\\d@fix`).test(String(Email)))
+const csv = {'content-type': 'text/csv'}
+const correct = (path: string, run: {id: string}, body: string) => org.call('POST', `${path}/runs/${run.id}/corrections`, body, csv)
+const retry = async (path: string, of: {id: string}) => {
+  const {run} = await ok(org.call('POST', `${path}/runs`, {retryOf: of.id}), 202)
+  return untilEnded(org.call, `${path}/runs/${run.id}`)
+}
+const failedOf = async (path: string, run: {id: string}) => (await org.call('GET', `${path}/failed.csv?run=${run.id}`)).text
+
+test.serial('corrected rows of failed.csv are written by a retry of their run, each once', async t => {
+  const {path, source, run: first} = await runImport(org, {csv: fileOf(linesOf('a', [4, 7])), flow: leads})
+  t.like(first.counts.Leads, {created: 8, failed: 2})
+  const corrected = (await failedOf(path, first)).replaceAll('many', '77')
+  const answer = await ok(correct(path, first, corrected), 200)
+  t.deepEqual(answer, {run: first.id, source: source.id, rows: 2, cells: 2, matchedBy: 'row'})
+  const second = await retry(path, first)
+  t.like(second.counts.Leads, {created: 2, inherited: 8, failed: 0})
+  t.deepEqual([held('a').length, held('a').filter(({No_of_Employees}) => No_of_Employees === 77).length], [10, 2])
+  t.like(await ok(correct(path, first, corrected), 200), {run: second.id, cells: 0}, 'the same correction again changes nothing')
+  const late = await ok(correct(path, first, corrected.replaceAll('77', '78')), 422)
+  t.regex(late.error, /already imported/, 'the rows were written by the retry')
+})
+
+test.serial(
+  'failed.csv is refused as a new file while its run can be retried, so that a retry and an import do not write a row twice',
+  async t => {
+    const {path, source, run} = await runImport(org, {csv: fileOf(linesOf('b', [2])), flow: leads})
+    const corrected = (await failedOf(path, run)).replaceAll('many', '77')
+    const {import: other} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Rest', connectorId: org.connector}), 201)
+    for (const place of [`/orgs/${org.org}/imports/${other.id}`, path]) {
+      const refused = await ok(org.call('POST', `${place}/sources?name=failed.csv`, corrected, csv), 409)
+      t.like(refused, {code: 'FAILED_FILE', correctedImport: path.split('/').at(-1), correctedRun: run.id, correctedSource: source.id})
+    }
+    await ok(correct(path, run, corrected), 200)
+    t.like((await retry(path, run)).counts.Leads, {created: 1, inherited: 9})
+    t.is(held('b').length, 10)
+    await ok(org.call('DELETE', path), 200)
+    await ok(org.call('POST', `/orgs/${org.org}/imports/${other.id}/sources?name=failed.csv`, corrected, csv), 201)
+  },
+)
+
+test.serial('a corrected whole file is matched by order, and written rows stay as they are', async t => {
+  const {path, run} = await runImport(org, {csv: fileOf(linesOf('c', [4, 7])), flow: leads})
+  t.like(await ok(correct(path, run, fileOf(linesOf('c', []))), 200), {rows: 2, cells: 2, matchedBy: 'order'})
+  const second = await retry(path, run)
+  t.like(second.counts.Leads, {created: 2, inherited: 8})
+  t.deepEqual(
+    held('c')
+      .map(({No_of_Employees}) => No_of_Employees)
+      .toSorted(),
+    [10, 11, 12, 13, 14, 15, 16, 17, 18, 19],
+  )
+})
+
+test.serial('a corrected file that was sorted is refused, because it gives written rows the values of others', async t => {
+  const {path, run} = await runImport(org, {csv: fileOf(linesOf('d', [4])), flow: leads})
+  const refused = await ok(correct(path, run, fileOf(linesOf('d', []).toReversed())), 422)
+  t.like(refused, {code: 'CORRECTION_UNFIT', row: 1})
+  t.regex(refused.error, /already imported/)
+  t.like(await retry(path, run), {counts: {Leads: {failed: 1, inherited: 9}}})
+  t.is(held('d').length, 9)
+})
+
+test.serial('a part of the corrected file is matched by the columns that match records', async t => {
+  const match = {by: ['Email'], onOne: 'update', onMany: 'skip'}
+  const {path, run} = await runImport(org, {csv: fileOf(linesOf('e', [4, 7])), flow: {...leads, match}})
+  const rest = linesOf('e', []).filter((_, n) => n === 7 || n === 4)
+  t.like(await ok(correct(path, run, fileOf(rest.toReversed())), 200), {rows: 2, cells: 2, matchedBy: 'key'})
+  t.like((await retry(path, run)).counts.Leads, {created: 2, inherited: 8})
+  t.is(held('e').length, 10)
+})
+
+test.serial('a file that fits no rows of the run is refused with its first such row, and changes nothing', async t => {
+  const {path, source, run} = await runImport(org, {csv: fileOf(linesOf('f', [4])), flow: leads})
+  const failed = await failedOf(path, run)
+  const cases: [string, string][] = [
+    [failed.replace(/\n5,/, '\n55,'), 'no row of the run'],
+    [failed.replace(/(5,.*\r\n)/, '$1$1'), 'there twice'],
+    [failed.replace('staff', 'salary'), 'no column "salary"'],
+    [fileOf(linesOf('f', []).slice(0, 3)), 'no row numbers'],
+    [failed.replace(/\n5,/, '\n4,'), 'already imported'],
+  ]
+  for (const [body, says] of cases) {
+    const refused = await ok(correct(path, run, body), 422)
+    t.is(refused.code, 'CORRECTION_UNFIT')
+    t.true(refused.error.includes(says), `${refused.error} should say: ${says}`)
+  }
+  const {source: now} = await ok(org.call('GET', `${path}/sources/${source.id}`), 200)
+  t.deepEqual(now.cleaning, [])
+})
+
+test.serial('corrected values pass the cleaning of the file', async t => {
+  const {path, source, run} = await runImport(org, {csv: fileOf(linesOf('g', [4])), flow: leads})
+  const cleaning = [{step: 'replace', columns: ['staff'], find: ' people', with: ''}]
+  await ok(org.call('PATCH', `${path}/sources/${source.id}`, {cleaning}), 200)
+  await ok(correct(path, run, (await failedOf(path, run)).replace('many', '77 people')), 200)
+  t.like((await retry(path, run)).counts.Leads, {created: 1, inherited: 9})
+  t.true(held('g').some(({No_of_Employees}) => No_of_Employees === 77))
+})
+
+test.serial('failed.csv with the line that a spreadsheet adds is matched by row numbers', async t => {
+  const {path, run} = await runImport(org, {csv: fileOf(linesOf('h', [4])), flow: leads})
+  const failed = (await failedOf(path, run)).replace('many', '77')
+  const body = `sep=,\r\n${failed.replace('\ufeff', '')}`
+  t.like(await ok(correct(path, run, body), 200), {rows: 1, cells: 1, matchedBy: 'row'})
+})

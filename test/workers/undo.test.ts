@@ -1,0 +1,140 @@
+import test from 'ava'
+import {accountRows, accounts, type Org, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+
+let here: TestDeployment
+let org: Org
+
+test.before(async t => {
+  here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment: {CRM_TIMEOUT_SECONDS: '5', CRM_LAG_SECONDS: '1'}})
+  org = await openOrg(here)
+})
+
+type Ended = Awaited<ReturnType<typeof runImport>>
+
+const list = (prefix: string) =>
+  here.crm.records('example', 'Accounts').filter(({Account_Number: number}) => String(number).startsWith(prefix))
+const recordOf = (number: string) => list(number).find(({Account_Number: one}) => one === number)
+const edit = (number: string, values: object) => here.crm.update('example', 'Accounts', [{id: recordOf(number)!.id, ...values}])
+const valuesOf = (prefix: string) =>
+  list(prefix)
+    .map(({id, Account_Name, Account_Number, Billing_City}) => ({id, Account_Name, Account_Number, Billing_City}))
+    .sort((a, b) => (String(a.id) < String(b.id) ? -1 : 1))
+
+const undo = async ({path, run}: Pick<Ended, 'path' | 'run'>, body: object = {}) => {
+  const begun = await ok(org.call('POST', `${path}/runs/${run.id}/undo`, body), 202)
+  const ended = await untilEnded(org.call, `${path}/runs/${begun.run.id}`)
+  return {path, run: ended, log: await readLog(org.call, `${path}/runs/${ended.id}`)}
+}
+const statusOf = async ({path, run}: Pick<Ended, 'path' | 'run'>) => (await ok(org.call('GET', `${path}/runs/${run.id}/undo`), 200)).undo
+
+test.serial('an undo restores replaced values, keeps later edits, and says who made them', async t => {
+  await runImport(org, {csv: accountRows(4, 'U-'), flow: accounts})
+  const before = valuesOf('U-')
+  const imported = await runImport(org, {
+    csv: accountRows(4, 'U-').replaceAll('Town', 'City').replaceAll('Company', 'Firm'),
+    flow: accounts,
+  })
+  t.not(recordOf('U-1')!.Account_Name, before[0]!.Account_Name)
+  edit('U-2', {Billing_City: 'Mine'})
+  edit('U-3', {Billing_City: 'Mine', Account_Name: 'Mine Ltd'})
+  edit('U-4', {Billing_City: 'Town 3', Account_Name: 'Company 4'})
+  t.like(await statusOf(imported), {available: true, why: null, undoneBy: null})
+  const planned = await undo(imported, {dryRun: true})
+  t.like(planned.run, {dryRun: true, undoOf: imported.run.id, undo: {restored: 2, deleted: 0, changedSince: 1}, unchanged: 0})
+  t.is(recordOf('U-1')!.Billing_City, 'City 0')
+  const {run, log} = await undo(imported)
+  t.like(run, {state: 'ended', stop: null, undoOf: imported.run.id, rowsWritten: 0, keptEdits: 3})
+  t.deepEqual(run.undo, {restored: 2, deleted: 0, changedSince: 1})
+  const [first] = before
+  t.like(recordOf('U-1'), {Account_Name: first!.Account_Name, Billing_City: first!.Billing_City})
+  t.like(recordOf('U-2'), {Account_Name: 'Company 2', Billing_City: 'Mine'})
+  t.like(recordOf('U-3'), {Account_Name: 'Mine Ltd', Billing_City: 'Mine'})
+  const codes = log.filter(({phase}) => phase === 'write').map(({rowNumber, outcome, code}) => [rowNumber, outcome, code])
+  t.deepEqual(
+    codes.sort(([a], [b]) => a - b),
+    [
+      [1, 'updated', 'RESTORED'],
+      [2, 'updated', 'RESTORED'],
+      [3, 'skipped', 'CHANGED_SINCE'],
+      [4, 'skipped', 'UNCHANGED'],
+    ],
+  )
+  const kept = log.find(({phase, rowNumber}) => phase === 'edit' && rowNumber === 2)
+  t.like(kept, {target: 'Billing_City', code: 'CHANGED_SINCE', outcome: 'skipped'})
+  t.regex(kept.message, /last changed by .+ at \d{4}-/)
+  t.like(await statusOf(imported), {available: false, why: 'UNDO_DONE', undoneBy: run.id})
+  t.like(await org.call('POST', `${imported.path}/runs/${imported.run.id}/undo`, {}), {status: 409, body: {code: 'UNDO_DONE', run: run.id}})
+  t.like(await org.call('POST', `${imported.path}/runs`, {retryOf: imported.run.id}), {
+    status: 409,
+    body: {code: 'RUN_UNDONE', run: run.id},
+  })
+})
+
+test.serial('rows of one record fold into its first values before and its last sent values', async t => {
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'F-1', Billing_City: 'Old Town'}])
+  const csv = 'name,number,city\nOne,F-1,Bern\nTwo,F-1,Basel\nThree,F-1,Chur\n'
+  const imported = await runImport(org, {csv, flow: accounts})
+  t.like(recordOf('F-1'), {Account_Name: 'Three', Billing_City: 'Chur'})
+  const {run, log} = await undo(imported)
+  t.like(recordOf('F-1'), {Account_Name: 'Old', Billing_City: 'Old Town'})
+  t.deepEqual(run.undo, {restored: 3, deleted: 0, changedSince: 0})
+  t.deepEqual(
+    log.map(({code}) => code),
+    ['RESTORED', 'RESTORED', 'RESTORED'],
+  )
+})
+
+test.serial('created records are deleted, unless they were changed or deleted since', async t => {
+  const imported = await runImport(org, {csv: accountRows(5, 'C-'), flow: accounts})
+  edit('C-2', {Billing_City: 'Mine'})
+  const [id] = [recordOf('C-3')!.id]
+  here.crm.remove('example', 'Accounts', [id])
+  const {run, log} = await undo(imported)
+  t.deepEqual(
+    list('C-').map(({Account_Number}) => Account_Number),
+    ['C-2'],
+  )
+  t.deepEqual(run.undo, {restored: 0, deleted: 3, changedSince: 1})
+  t.deepEqual(
+    log.map(({rowNumber, code}) => [rowNumber, code]).sort(([a], [b]) => a - b),
+    [
+      [1, 'DELETED'],
+      [2, 'CHANGED_SINCE'],
+      [3, 'GONE'],
+      [4, 'DELETED'],
+      [5, 'DELETED'],
+    ],
+  )
+})
+
+test.serial('an undo of an undo brings deleted records back and writes the imported values again', async t => {
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'R-1', Billing_City: 'Old Town'}])
+  const imported = await runImport(org, {csv: accountRows(3, 'R-'), flow: accounts})
+  const after = valuesOf('R-')
+  const undone = await undo(imported)
+  t.deepEqual(list('R-').length, 1)
+  const again = await undo(undone)
+  t.like(again.run, {undoOf: undone.run.id, undo: {restored: 3, deleted: 0, changedSince: 0}})
+  t.deepEqual(valuesOf('R-'), after)
+  t.like(await statusOf(again), {available: false, why: 'UNDO_NOT_KEPT'})
+  t.like(await statusOf(imported), {available: true})
+})
+
+test.serial('a lost answer to a restore or a delete is settled by reading the records again', async t => {
+  await runImport(org, {csv: accountRows(2, 'L-'), flow: accounts})
+  const csv = accountRows(4, 'L-').replaceAll('Town', 'City')
+  const imported = await runImport(org, {csv, flow: accounts})
+  for (const method of ['PUT', 'DELETE']) here.crm.faults.add({match: {method, path: '/crm/v8/Accounts'}, times: 1, action: 'dropAfter'})
+  const {run, log} = await undo(imported)
+  here.crm.faults.clear()
+  t.deepEqual(run.undo, {restored: 2, deleted: 2, changedSince: 0})
+  t.is(run.counts.Accounts.unanswered, 0)
+  t.is(log.filter(({outcome}) => outcome === 'unanswered').length, 4)
+  t.deepEqual(
+    list('L-').map(({Billing_City}) => Billing_City),
+    ['Town 0', 'Town 1'],
+  )
+  const calls = here.crm.journal({method: 'DELETE', path: '/crm/v8/Accounts'})
+  t.is(calls.filter(({query}) => query.wf_trigger !== 'false').length, 0)
+})

@@ -1,0 +1,77 @@
+import type {CrmRecord} from '../../../shared/crm/crm.ts'
+import type {BeforeImage, FieldValues} from '../../../shared/runs/undo/before-image.ts'
+import {makeImageSeal} from '../../../shared/runs/undo/image-key.ts'
+import {IMAGE_LIST} from '../../../sql/segments.ts'
+import type {Context, LedgerContext} from '../context.ts'
+import {readFormOf} from '../match/compare-values.ts'
+import {readById} from '../match/read-by-id.ts'
+import {mayBeStale} from '../match/unchanged-records.ts'
+import type {CompiledFlow} from '../model.ts'
+import {openSegmentWriter, type SegmentWriter} from '../segment-writer.ts'
+import type {Op} from '../settle/verdict.ts'
+
+export type ImageStore = SegmentWriter<BeforeImage>
+
+/** Opens the store of before images. Null for a run that stores none: a dry run, or one whose org or plan has no undo. */
+export const openImageStore = async (ctx: LedgerContext): Promise<ImageStore | null> => {
+  const {config, db, run} = ctx
+  if (run.dryRun || run.undoDays === null) return null
+  const {seal} = await makeImageSeal({db, ring: config.SECRETS_KEYS}, run)
+  return openSegmentWriter(ctx, {
+    ...{list: IMAGE_LIST, what: 'before images', gatherMs: 50, seal},
+    nameObject: id => `image-${id}.ndjson.gz.sealed`,
+  })
+}
+
+type Update = Op & {target: string}
+
+/**
+ * Stores the values that these updates replace. Call it before their intents. An update that is sent again has its image already. Values
+ * that were not read with the match, or may be old, are read by id.
+ */
+export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<void> => {
+  const {images} = ctx
+  const updates = ops.filter((op): op is Update => op.target !== null && op.row.unansweredSends === 0)
+  if (!images || flow.tags || updates.length === 0) return
+  const records = await findRecords(ctx, flow, updates)
+  const written = await flow.marks?.list(updates.map(({target}) => target))
+  await images.keep(
+    updates.flatMap(({row, target}): BeforeImage[] => {
+      const record = records.get(target)
+      // The CRM will say that the record is gone.
+      if (!record) return []
+      const marks = written?.get(target)?.packed.toString('base64')
+      return [
+        {
+          ...{row: row.number, key: row.key, flow: flow.no, module: flow.module.no, recordId: target},
+          ...{phase: flow.patchPlan ? 'patch' : 'write', before: pick(record, Object.keys(row.payload)), sent: row.payload},
+          ...(marks !== undefined && {marks}),
+        },
+      ]
+    }),
+  )
+}
+
+const pick = (record: CrmRecord, names: string[]): FieldValues => Object.fromEntries(names.map(name => [name, record[name] ?? null]))
+
+const findRecords = async (ctx: Context, flow: CompiledFlow, updates: Update[]): Promise<Map<string, CrmRecord>> => {
+  const isStale = updates.some(({row}) => row.known && !row.isKnownById) && (await mayBeStale(ctx, flow))
+  const known = new Map<string, CrmRecord>()
+  const unread: Update[] = []
+  for (const update of updates) {
+    const {row, target} = update
+    const record = isStale && !row.isKnownById ? undefined : row.known?.find(({id}) => id === target)
+    if (record && Object.keys(row.payload).every(name => isShown(flow, record, name))) known.set(target, record)
+    else unread.push(update)
+  }
+  if (unread.length === 0) return known
+  const fields = [...new Set(unread.flatMap(({row}) => Object.keys(row.payload)))]
+  const read = await readById(ctx, flow, {ids: [...new Set(unread.map(({target}) => target))], fields})
+  return new Map([...known, ...read])
+}
+
+/** Whether the record shows the whole value of the field. */
+const isShown = ({module}: CompiledFlow, record: CrmRecord, name: string) => {
+  const field = module.fields.find(({apiName}) => apiName === name)
+  return field !== undefined && name in record && readFormOf(field, record[name]) !== undefined
+}

@@ -1,0 +1,86 @@
+import type {CrmRecord} from '../../../shared/crm/crm.ts'
+import type {FieldValues} from '../../../shared/runs/undo/before-image.ts'
+import {formOf, readFormOf} from '../match/compare-values.ts'
+import type {UndoRecord} from './undo-source.ts'
+
+/** A field that keeps its value. */
+export type KeptField = {field: string; code: 'CHANGED_SINCE' | 'UNDO_UNKNOWN'; message: string}
+
+/** What is done with a record. `payload`: the values to restore. `kept`: fields that keep their values. */
+export type UndoPlan =
+  | {do: 'skip'; code: 'UNCHANGED' | 'GONE' | 'CHANGED_SINCE' | 'UNDO_UNKNOWN'; message: string; kept: KeptField[]}
+  | {do: 'done'; code: 'RESTORED' | 'DELETED'; kept: KeptField[]}
+  | {do: 'restore'; payload: FieldValues; kept: KeptField[]}
+  | {do: 'delete' | 'undelete'; kept: KeptField[]}
+
+/**
+ * The facts for a decision. `writtenAt`: when the CRM last changed the record for the run, in ms; null if unknown. `wasSent`: this undo has
+ * already sent its write, which was not answered. `isForced`: created records are deleted even if they were changed since.
+ */
+export type UndoFacts = {record: CrmRecord | undefined; writtenAt: number | null; user: string; wasSent: boolean; isForced: boolean}
+
+/** The fields that are read besides those to restore. */
+export const STAMPS = ['Modified_Time', 'Modified_By', 'Created_Time']
+
+/** Decides what to do with a record that was just read by id. */
+export const decideUndo = (undone: UndoRecord, facts: UndoFacts): UndoPlan => {
+  const {record, wasSent} = facts
+  if (undone.effect === 'unknown')
+    return skip('UNDO_UNKNOWN', 'The CRM never answered the create of this row. Look for its record in the CRM and delete it there')
+  if (undone.effect === 'undelete') return record ? ended(wasSent, 'RESTORED', 'The record is there') : {do: 'undelete', kept: []}
+  if (!record)
+    return undone.effect === 'delete' && wasSent
+      ? {do: 'done', code: 'DELETED', kept: []}
+      : skip('GONE', 'The CRM no longer has this record')
+  if (undone.effect === 'restore') return decideFields(undone, record, wasSent)
+  if (facts.isForced || isUntouched(record, facts)) return {do: 'delete', kept: []}
+  return skip('CHANGED_SINCE', `The record was kept: ${describeChange(record)}`)
+}
+
+const skip = (code: (UndoPlan & {do: 'skip'})['code'], message: string, kept: KeptField[] = []): UndoPlan => ({
+  do: 'skip',
+  code,
+  message,
+  kept,
+})
+
+const ended = (wasSent: boolean, code: 'RESTORED' | 'DELETED', message: string, kept: KeptField[] = []): UndoPlan =>
+  wasSent ? {do: 'done', code, kept} : skip('UNCHANGED', message, kept)
+
+const isUntouched = (record: CrmRecord, {writtenAt, user}: UndoFacts): boolean => {
+  const last = writtenAt ?? Date.parse(String(record.Created_Time))
+  return idOf(record.Modified_By) === user && Date.parse(String(record.Modified_Time)) <= last
+}
+
+const decideFields = ({flow, before, sent}: UndoRecord, record: CrmRecord, wasSent: boolean): UndoPlan => {
+  const payload: FieldValues = {}
+  const kept: KeptField[] = []
+  for (const name of Object.keys(sent)) {
+    const field = flow.module.fields.find(({apiName}) => apiName === name)
+    const now = field && readFormOf(field, record[name])
+    const [was, ours] = [field && formOf(field, before[name]), field && formOf(field, sent[name])]
+    if (now === undefined || was === undefined)
+      kept.push({field: name, code: 'UNDO_UNKNOWN', message: `${name} was kept: its values cannot be compared`})
+    else if (now === was) continue
+    else if (now === ours) payload[name] = writable(before[name])
+    else kept.push({field: name, code: 'CHANGED_SINCE', message: `${name} was kept: ${describeChange(record)}`})
+  }
+  if (Object.keys(payload).length > 0) return {do: 'restore', payload, kept}
+  const isChanged = kept.some(({code}) => code === 'CHANGED_SINCE')
+  if (isChanged) return skip('CHANGED_SINCE', `The values were kept: ${describeChange(record)}`, kept)
+  if (kept.length > 0) return skip('UNDO_UNKNOWN', 'The values cannot be compared, so they were kept', kept)
+  return ended(wasSent, 'RESTORED', 'The record already holds the values of before', kept)
+}
+
+const describeChange = ({Modified_By: by, Modified_Time: at}: CrmRecord) => `last changed by ${nameOf(by)} at ${String(at)}`
+
+const nameOf = (by: unknown) =>
+  String(typeof by === 'object' && by !== null ? ((by as {name?: unknown}).name ?? idOf(by)) : 'an unknown user')
+
+const idOf = (link: unknown) => (typeof link === 'object' && link !== null && 'id' in link ? String(link.id) : null)
+
+/** Returns a value that was read in the form in which it is sent: a link by its id only, and null for an empty value. */
+const writable = (value: unknown): unknown => {
+  const id = idOf(value)
+  return id === null ? (value ?? null) : {id}
+}

@@ -1,0 +1,63 @@
+import {UNDO_CURSOR} from '../../../shared/runs/undo/start-undo.ts'
+import {finishFlow, listCursors} from '../../../sql/run-cursors.ts'
+import type {Context} from '../context.ts'
+import {openRowWindow} from '../read/window.ts'
+import {emptySettlement} from '../settle/settler.ts'
+import {rowOf, type UndoPass, undoBatch} from './undo-batch.ts'
+import {openUndoSource, readUndoRecords} from './undo-source.ts'
+import type {UndoRow} from './undo-verdict.ts'
+
+const recordsAtOnce = 100
+
+/**
+ * Undoes the run that this run names, record by record. The records always come in the same order, so the cursor is the number of the last
+ * settled one.
+ */
+export const runUndo = async (ctx: Context): Promise<void> => {
+  const [cursor] = await listCursors(ctx.db, ctx.run.no)
+  if (!cursor || cursor.done) return
+  const source = await openUndoSource(ctx)
+  const window = openRowWindow(cursor.lowWater)
+  ctx.settler.follow(() => ({flow: UNDO_CURSOR, lowWater: window.lowWater()}))
+  const pass = {ctx, source, window}
+  const position = {no: 0}
+  for (const effects of source.passes) await runEffects(pass, effects, {position, lowWater: cursor.lowWater})
+  await ctx.settler.settle(emptySettlement())
+  await finishFlow(ctx.db, {run: ctx.run.no, flow: UNDO_CURSOR})
+}
+
+type Position = {position: {no: number}; lowWater: number}
+
+/** Undoes the records of one pass in batches, as many at once as the CRM has slots. Ends when all are settled. */
+const runEffects = async (pass: UndoPass, effects: Parameters<typeof readUndoRecords>[2], {position, lowWater}: Position) => {
+  const {ctx, source, window} = pass
+  const underWay = new Set<Promise<void>>()
+  let failure: {error: unknown} | null = null
+  let batch: UndoRow[] = []
+  const launch = async () => {
+    const work = undoBatch(pass, batch)
+      .catch(error => {
+        failure ??= {error}
+      })
+      .finally(() => underWay.delete(work))
+    batch = []
+    underWay.add(work)
+    while (underWay.size >= ctx.config.CRM_SLOTS && !failure) await Promise.race(underWay)
+  }
+  try {
+    for await (const undone of readUndoRecords(ctx, source, effects)) {
+      if (failure) break
+      const no = ++position.no
+      if (no <= lowWater) continue
+      const [first] = batch
+      if (first && (batch.length === recordsAtOnce || first.undone.flow !== undone.flow || first.undone.effect !== undone.effect))
+        await launch()
+      window.enter(no, 0)
+      batch.push(rowOf(no, undone))
+    }
+    if (batch.length > 0 && !failure) await launch()
+  } finally {
+    await Promise.all(underWay)
+  }
+  if (failure) throw (failure as {error: unknown}).error
+}

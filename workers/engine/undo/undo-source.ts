@@ -1,0 +1,159 @@
+import {readSnapshot} from '../../../shared/runs/names.ts'
+import {openRowSort} from '../../../shared/runs/results/row-sort.ts'
+import {type BeforeImage, type FieldValues, readImages} from '../../../shared/runs/undo/before-image.ts'
+import {findImageSeal, type ImageSeal} from '../../../shared/runs/undo/image-key.ts'
+import {findRun, type Run} from '../../../sql/runs.ts'
+import {listMadeRows, listUnknownRows} from '../../../sql/undo.ts'
+import {compileFlows} from '../compose/compiled-flow.ts'
+import type {Context} from '../context.ts'
+import {openMarks} from '../edits/record-marks.ts'
+import type {CompiledFlow, ImportRow} from '../model.ts'
+import {RunStopped} from '../run-endings.ts'
+
+/** A row whose record is undone, with the outcome under which it is counted. */
+export type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number}
+
+/** What an undo does with a record. `unknown`: its create was never answered, so nothing is done. */
+export type UndoEffect = 'restore' | 'delete' | 'undelete' | 'unknown'
+
+/**
+ * One record to undo, folded from all rows of the run that wrote it. `before`: the first value of each field before the run. `sent`: the
+ * last value that was sent. `marks`: the marks of the record before its first write.
+ */
+export type UndoRecord = {
+  flow: CompiledFlow
+  recordId: string
+  effect: UndoEffect
+  rows: UndoneRow[]
+  before: FieldValues
+  sent: FieldValues
+  marks: string | undefined
+}
+
+/** The undone run, with what it wrote. */
+export type UndoSource = {run: Run; chain: number; seal: ImageSeal; flows: CompiledFlow[]; passes: UndoEffect[][]}
+
+export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
+  const {config, db} = ctx
+  const run = await findRun(db, {org: ctx.run.org, id: ctx.run.undoOf!})
+  const seal = run && (await findImageSeal({db, ring: config.SECRETS_KEYS}, run))
+  if (!run || !seal)
+    throw new RunStopped({
+      stopped: 'UNDO_EXPIRED',
+      message: 'The values that this run would restore were deleted, so nothing more can be undone',
+    })
+  const flows = compileFlows(await readSnapshot(db, run.snapshotNo!))
+  await openMarks(ctx, flows)
+  // Links are restored before the records that they name are deleted, and after these return.
+  const passes: UndoEffect[][] = run.undoOf === null ? [['restore'], ['delete', 'unknown']] : [['undelete'], ['restore']]
+  return {run, chain: run.chainNo ?? run.no, seal, flows, passes}
+}
+
+/** What one row did to one record. `at`: its position among all traces, in the order of the writes. */
+type Trace = {rank: number; recordId: string; at: number; kind: 'image' | 'made' | 'unknown'; image: BeforeImage}
+
+/** Yields the records that one pass undoes: flow after flow in reverse, or in order if an undo is undone. The order is always the same. */
+export async function* readUndoRecords(ctx: Context, source: UndoSource, effects: UndoEffect[]): AsyncGenerator<UndoRecord> {
+  const sorting = openRowSort<Trace>({compare, sizeOf})
+  try {
+    for await (const traces of tracesOf(ctx, source)) await sorting.add(traces)
+    let group: Trace[] = []
+    for await (const sorted of sorting.sorted()) {
+      for (const trace of sorted) {
+        const [first] = group
+        if (first && (first.rank !== trace.rank || first.recordId !== trace.recordId)) {
+          yield* foldWanted(source, group, effects)
+          group = []
+        }
+        group.push(trace)
+      }
+    }
+    if (group.length > 0) yield* foldWanted(source, group, effects)
+  } finally {
+    await sorting.close()
+  }
+}
+
+const compare = (a: Trace, b: Trace) => a.rank - b.rank || (a.recordId < b.recordId ? -1 : a.recordId > b.recordId ? 1 : a.at - b.at)
+const sizeOf = ({image}: Trace) => 300 + JSON.stringify(image).length
+
+const rowsPerLook = 5_000
+
+async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGenerator<Trace[]> {
+  const {run, chain, seal} = source
+  const rankOf = rankModules(source)
+  for await (const {at, images} of readImages({db, storage}, {run: run.no, seal}))
+    yield images.map((image, n) => ({rank: rankOf(image.module), recordId: image.recordId, at: at + n, kind: 'image', image}))
+  if (run.undoOf !== null) return
+  for await (const made of pagesOf(after => listMadeRows(db, {chain, run: run.no, after, limit: rowsPerLook})))
+    yield made.map(({module, key, recordId}) => ({
+      rank: rankOf(module),
+      recordId,
+      at: 0,
+      kind: 'made',
+      image: imageOf(source, {module, key, recordId}),
+    }))
+  for await (const rows of pagesOf(after => listUnknownRows(db, {chain, run: run.no, after, limit: rowsPerLook})))
+    yield rows.map(({module, key}) => ({
+      ...{rank: rankOf(module), recordId: `unknown ${key}`, at: 0, kind: 'unknown'},
+      image: imageOf(source, {module, key, recordId: ''}),
+    }))
+}
+
+type NamedRow = {module: number; key: string; recordId: string}
+
+const imageOf = ({flows}: UndoSource, {module, key, recordId}: NamedRow): BeforeImage => {
+  const end = key.lastIndexOf('.')
+  const flow = flows.find(({id}) => id === key.slice(0, end)) ?? flows.find(one => one.module.no === module)!
+  return {row: Number(key.slice(end + 1)), key, flow: flow.no, module, recordId, phase: 'write', before: {}, sent: {}}
+}
+
+async function* pagesOf<T extends {module: number; key: string}>(list: (after: {module: number; key: string}) => Promise<readonly T[]>) {
+  for (let after = {module: 0, key: ''}; ; ) {
+    const page = await list(after)
+    if (page.length > 0) yield page
+    if (page.length < rowsPerLook) return
+    after = page.at(-1)!
+  }
+}
+
+/** Ranks modules by the last flow that writes them, in reverse. Undoing an undo keeps the order, so that parents return first. */
+const rankModules = ({run, flows}: UndoSource) => {
+  const last = new Map(flows.map(({module}, at) => [module.no, at]))
+  return (module: number) => (run.undoOf === null ? -1 : 1) * (last.get(module) ?? 0)
+}
+
+function* foldWanted(source: UndoSource, traces: Trace[], effects: UndoEffect[]): Generator<UndoRecord> {
+  const record = fold(source, traces)
+  if (effects.includes(record.effect)) yield record
+}
+
+const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
+  // An owner may have stored the image of a row that another owner stored again before it was sent.
+  const latest = new Map<string, Trace>()
+  for (const trace of traces) {
+    const {flow, row, phase} = trace.image
+    const name = `${trace.kind} ${flow} ${row} ${phase}`
+    latest.delete(name)
+    latest.set(name, trace)
+  }
+  const kept = [...latest.values()]
+  const images = kept.filter(({kind}) => kind === 'image').map(({image}) => image)
+  const rows = new Map(kept.map(({image: {key, row, flow}}) => [key, {key, number: row, flow, counted: null}]))
+  const {image} = (kept.find(({kind}) => kind === 'made') ?? kept[0])!
+  return {
+    flow: flows.find(({no}) => no === image.flow)!,
+    recordId: image.recordId,
+    effect: effectOf(kept),
+    rows: [...rows.values()],
+    before: Object.assign({}, ...images.map(({before}) => before).reverse()),
+    sent: Object.assign({}, ...images.map(({sent}) => sent ?? {})),
+    marks: images[0]?.marks,
+  }
+}
+
+const effectOf = (traces: Trace[]): UndoEffect => {
+  if (traces.some(({kind}) => kind === 'made')) return 'delete'
+  if (traces.some(({kind}) => kind === 'unknown')) return 'unknown'
+  return traces.some(({image}) => image.sent === null) ? 'undelete' : 'restore'
+}

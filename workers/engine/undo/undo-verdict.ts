@@ -1,0 +1,88 @@
+import type {RecordAnswer} from '../../../shared/crm/crm.ts'
+import {describeProblem} from '../../../shared/crm/error.ts'
+import {deletedAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
+import type {CompiledFlow, ImportRow} from '../model.ts'
+import type {LateUpdates} from '../recover/late-updates.ts'
+import {type LogDetails, logOutcome} from '../settle/log-entries.ts'
+import {sayRefusal} from '../settle/refusal-words.ts'
+import type {SettlementParts} from '../settle/settler.ts'
+import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
+import type {KeptField} from './decide-undo.ts'
+import type {UndoRecord} from './undo-source.ts'
+
+/** A record to undo, as the row of a batch. `no`: its position in the undo. */
+export type UndoRow = ImportRow & {no: number; undone: UndoRecord; kept: KeptField[]}
+
+type UndoBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
+
+/**
+ * Settles the answer to a write of an undo. A write without an answer is not sent again as it is: the record is read and decided about once
+ * more. So is a delete that the CRM refuses because the record is gone.
+ */
+export const judgeUndo = (
+  {settled, patienceMs, lateUpdates}: UndoBatch,
+  {row, target}: Op,
+  answer: Exclude<RecordAnswer, {sent: false}>,
+): NextStep => {
+  const undo = row as UndoRow
+  row.attempt++
+  if (answer.ok) {
+    logDone(settled, undo, undo.undone.effect === 'delete' ? 'DELETED' : 'RESTORED')
+    return 'end'
+  }
+  const {crm} = answer
+  if (crm.unanswered) {
+    countUnanswered(row)
+    if (target !== null && undo.undone.effect !== 'undelete') lateUpdates.add(target, row.key)
+    logUndone(settled, undo, 'unanswered', {code: crm.code, message: describeProblem(crm)})
+    return maySendAgain(row, patienceMs) ? 'again' : 'end'
+  }
+  if (undo.undone.effect === 'delete' && crm.code === 'INVALID_DATA' && row.unansweredSends < 2) {
+    row.unansweredSends++
+    return 'again'
+  }
+  logUndone(settled, undo, 'refused', {code: crm.code ?? `HTTP_${crm.status}`, message: sayRefusal(crm)})
+  return 'end'
+}
+
+/** Logs that the record was undone, with the fields that were kept, and gives the record its older marks. */
+export const logDone = (
+  settled: SettlementParts,
+  undo: UndoRow,
+  code: 'RESTORED' | 'DELETED',
+  outcome: 'updated' | 'planned' = 'updated',
+) => {
+  const {undone, kept} = undo
+  logUndone(settled, undo, outcome, {code, message: code === 'DELETED' ? 'The record was deleted' : 'The earlier values were restored'})
+  const {no, apiName} = undone.flow.module
+  if (code === 'DELETED') add(settled.counts, deletedAt(no), undone.rows.length)
+  const {marks} = undone.flow
+  if (outcome === 'planned' || undone.effect !== 'restore' || !marks) return
+  const fields = Object.keys(undone.sent).filter(name => !kept.some(({field}) => field === name))
+  const older = marks.restore(fields, Buffer.from(undone.marks ?? '', 'base64'))
+  settled.marked.push({key: undo.key, moduleNo: no, module: apiName, recordId: undone.recordId, marks: older, isSure: true})
+}
+
+/** Logs that nothing is done with the record. */
+export const logKept = (settled: SettlementParts, undo: UndoRow, {code, message}: {code: string; message: string}) => {
+  const {undone} = undo
+  logUndone(settled, undo, 'skipped', {code, message})
+  if (code === 'CHANGED_SINCE') add(settled.counts, keptRowsAt(undone.flow.module.no), undone.rows.length)
+}
+
+/** Logs one entry for each row that wrote the record, and one for each kept field. */
+const logUndone = (settled: SettlementParts, {undone, kept, attempt, number, key}: UndoRow, outcome: OutcomeName, details: LogDetails) => {
+  const {module} = undone.flow
+  const recordId = undone.effect === 'unknown' ? null : undone.recordId
+  const isFinal = outcome !== 'unanswered' && outcome !== 'refused'
+  for (const {field, ...why} of isFinal ? kept : []) {
+    settled.log.push({
+      ...{key, flow: undone.flow.no, number, module: module.no, phase: PHASES.indexOf('edit'), target: field, attempt: 0, recordId},
+      ...{outcome: outcomeNo('skipped'), ...why},
+    })
+    add(settled.counts, keptEditsAt(module.no), 1)
+  }
+  for (const row of undone.rows) logOutcome({flow: {no: row.flow, module}, settled}, row, outcome, {...details, recordId, attempt})
+}
+
+const add = (counts: Map<number, number>, index: number, change: number) => counts.set(index, (counts.get(index) ?? 0) + change)
