@@ -27,7 +27,7 @@ export const chooseModule = async (cli: Cli, session: Session, {connectorId, nam
 }
 
 /** Returns the modules whose records can be created. */
-export const readModules = async ({client, path}: Session, connectorId: string): Promise<Json[]> => {
+const readModules = async ({client, path}: Session, connectorId: string): Promise<Json[]> => {
   const {modules} = await client.get(path('config/modules'), {connector: connectorId})
   return modules.filter(({removed, creatable, kind}: Json) => !removed && creatable && kind !== 'subform')
 }
