@@ -163,7 +163,7 @@ export type Settlement = {
   patched?: PatchedRow[]
   /** Empty links besides those of `kept`. */
   emptyLinks?: EmptyLink[]
-  tagged?: RowName[]
+  tagged?: (RowName & {writtenAt?: string | null})[]
   /** Numbers to add to the run's counts of unmapped cells, at most one per flow and field. */
   unmapped?: UnmappedCells[]
   /** At most one entry per record. */
@@ -209,6 +209,7 @@ const valuesOf = (s: Settlement) =>
     'patched.writtenAt': (s.patched ?? []).map(({writtenAt = null}) => writtenAt),
     'patched.filled': (s.patched ?? []).map(({filled}) => joinFields(filled)),
     ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
+    'tagged.writtenAt': (s.tagged ?? []).map(({writtenAt = null}) => writtenAt),
     ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
     ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
   })
@@ -275,7 +276,8 @@ const settleNamed =
      select @run, flow, field, rows from head, unnest(@link.flow::smallint[], @link.field::text[], @link.rows::bigint[]) as l(flow, field, rows)
      on conflict (run_no, flow_no, field) do update set rows = run_empty_links.rows + excluded.rows),
    tagged as (
-     update chain_rows set tagged = true from head, unnest(@tagged.module::smallint[], @tagged.key::text[]) as p(module, key)
+     update chain_rows set tagged = true, written_at = coalesce(written, written_at)
+     from head, unnest(@tagged.module::smallint[], @tagged.key::text[], @tagged.writtenAt::timestamptz[]) as p(module, key, written)
      where chain_no = @chain and module_no = p.module and row_key = p.key),
    unmapped as (
      insert into unmapped_cells (run_no, flow_no, field, cells)

@@ -2,7 +2,10 @@ import type {WriteAnswer, WriteOptions} from './crm.ts'
 import {pathOf, sendOptions, sendWrite, sortAnswers} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
-/** Adds tags to records. Returns one result per id, in order. The CRM keeps a tag that a record already has. */
+/**
+ * Adds tags to records. Returns one result per id, in order. The CRM keeps a tag that a record already has. The answer lacks `Modified_Time`, so
+ * `modifiedAt` is the CRM's time of the answer, rounded up.
+ */
 export const addTags = async (
   sendCrmRequest: SendCrmRequest,
   module: string,
@@ -12,5 +15,11 @@ export const addTags = async (
   const path = `${pathOf(module)}/actions/add_tags`
   const json = JSON.stringify({tags: tags.map(name => ({name})), ids, over_write: false})
   const request = {operation: 'tag' as const, method: 'POST' as const, path, json, ...sendOptions(options)}
-  return sendWrite(sendCrmRequest, request, {count: ids.length, ids}, sortAnswers(ids))
+  const answer = await sendWrite(sendCrmRequest, request, {count: ids.length, ids}, sortAnswers(ids))
+  if (answer.clockOffsetMs === null) return answer
+  const modifiedAt = new Date(Date.now() + answer.clockOffsetMs + clockStepMs).toISOString()
+  return {...answer, results: answer.results.map(result => (result.ok ? {...result, modifiedAt} : result))}
 }
+
+/** Both clocks are compared to the second. */
+const clockStepMs = 1_000

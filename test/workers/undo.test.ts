@@ -108,6 +108,20 @@ test.serial('created records are deleted, unless they were changed or deleted si
   )
 })
 
+test.serial('created records that the run tagged itself are deleted', async t => {
+  const flow = {...accounts, tags: ['Fair']}
+  const imported = await runImport(org, {csv: accountRows(3, 'T-'), flow})
+  const tagged = list('T-').map(({Tag}) => (Tag as {name: string}[]).map(({name}) => name))
+  t.deepEqual(tagged, [['Fair'], ['Fair'], ['Fair']])
+  edit('T-2', {Billing_City: 'Mine'})
+  const {run} = await undo(imported)
+  t.deepEqual(run.undo, {restored: 0, deleted: 2, changedSince: 1})
+  t.deepEqual(
+    list('T-').map(({Account_Number}) => Account_Number),
+    ['T-2'],
+  )
+})
+
 test.serial('an undo of an undo brings deleted records back and writes the imported values again', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'R-1', Billing_City: 'Old Town'}])
   const imported = await runImport(org, {csv: accountRows(3, 'R-'), flow: accounts})

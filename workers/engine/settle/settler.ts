@@ -38,7 +38,7 @@ export type SettlementParts = {
   patched: PatchedRow[]
   /** Empty links of rows whose record is not in `kept`. */
   emptyLinks: EmptyLink[]
-  tagged: {module: number; key: string}[]
+  tagged: {module: number; key: string; writtenAt: string | null}[]
   asked: NewQuestion[]
   marked: MarkedRow[]
   counts: Map<number, number>

@@ -19,7 +19,7 @@ export const judgeTag = (
   const entry = {attempt, recordId: target}
   if (answer.ok) {
     logOutcome({flow, settled}, row, 'updated', entry)
-    settled.tagged.push({module: flow.module.no, key: row.key})
+    settled.tagged.push({module: flow.module.no, key: row.key, writtenAt: answer.modifiedAt ?? null})
     return 'end'
   }
   const {crm} = answer

@@ -1,4 +1,5 @@
 import type {RecordAnswer} from '../../../shared/crm/crm.ts'
+import {isGone} from '../../../shared/crm/deletes.ts'
 import {describeProblem} from '../../../shared/crm/error.ts'
 import {deletedAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
@@ -37,7 +38,7 @@ export const judgeUndo = (
     logUndone(settled, undo, 'unanswered', {code: crm.code, message: describeProblem(crm)})
     return maySendAgain(row, patienceMs) ? 'again' : 'end'
   }
-  if (undo.undone.effect === 'delete' && crm.code === 'INVALID_DATA' && row.unansweredSends < 2) {
+  if (undo.undone.effect === 'delete' && isGone(crm, undo.undone.recordId) && row.unansweredSends < 2) {
     row.unansweredSends++
     return 'again'
   }
