@@ -68,7 +68,7 @@ test.serial('an erased org leaves no row, no file and no name; another org keeps
   const member = await house.makeOrg({role: 'operator', org: home.org})
   const view = await house.openView({org: home.org})
   const folder = join(house.config.STORAGE_DIR, home.org)
-  t.is(readdirSync(folder).length, 3)
+  t.is(readdirSync(folder).length, 4, 'three files, and the before images of the second run')
   const more = await fillMore(house, home, run.id)
   const full = countsOf(await dump())
   const given = revocations()

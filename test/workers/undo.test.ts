@@ -15,7 +15,8 @@ type Ended = Awaited<ReturnType<typeof runImport>>
 const list = (prefix: string) =>
   here.crm.records('example', 'Accounts').filter(({Account_Number: number}) => String(number).startsWith(prefix))
 const recordOf = (number: string) => list(number).find(({Account_Number: one}) => one === number)
-const edit = (number: string, values: object) => here.crm.update('example', 'Accounts', [{id: recordOf(number)!.id, ...values}])
+const edit = (number: string, values: object) =>
+  here.crm.update('example', 'Accounts', [{id: recordOf(number)!.id, ...values}], {as: 'ben@example.org'})
 const valuesOf = (prefix: string) =>
   list(prefix)
     .map(({id, Account_Name, Account_Number, Billing_City}) => ({id, Account_Name, Account_Number, Billing_City}))
