@@ -24,3 +24,14 @@ export const ofNaming = ['MODULE_NOT_FOUND', 'CONNECTION_REQUIRED', 'CONNECTION_
 export const OfTemplate = z.object({org, id: z.string().describe('The template')})
 export const OfSchedule = OfTemplate.extend({schedule: z.string().describe('The schedule')})
 export const OfEndpoint = z.object({org, id: z.string().describe('The webhook endpoint')})
+
+/** Row numbers in a query, sorted. */
+export const RowNumbers = z
+  .string()
+  .regex(/^[1-9]\d{0,9}(,[1-9]\d{0,9}){0,199}$/, 'Send at most 200 row numbers, separated by commas')
+  .transform(text =>
+    text
+      .split(',')
+      .map(Number)
+      .toSorted((a, b) => a - b),
+  )

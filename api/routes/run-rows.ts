@@ -10,7 +10,7 @@ import {findConnector} from '../../sql/connectors.ts'
 import {RunRowCells, RunRowLog, RunRows, RunTally} from '../answers/run-rows.ts'
 import {openKeyedLimiter} from '../keyed-limiter.ts'
 import {Cursor, limitOf} from '../paging.ts'
-import {OfImportRun as OfRun} from '../params.ts'
+import {OfImportRun as OfRun, RowNumbers} from '../params.ts'
 import {ofReadingAgain} from '../refusal-lists.ts'
 import {type Input, route} from '../route.ts'
 
@@ -36,17 +36,6 @@ const openUrls = async ({db, config, caller: {org}}: UrlInput, {run}: FoundRun) 
   const urlOf = connector ? openRecordUrls(config, connector) : () => null
   return ({module, recordId}: {module: string; recordId: string | null}) => urlOf(module, recordId)
 }
-
-const RowNumbers = z
-  .string()
-  .regex(/^[1-9]\d{0,9}(,[1-9]\d{0,9}){0,199}$/, 'Send at most 200 row numbers, separated by commas')
-  .transform(text =>
-    text
-      .split(',')
-      .map(Number)
-      .toSorted((a, b) => a - b),
-  )
-  .describe('The numbers of the rows, separated by commas')
 
 /** Routes that return the rows of a run's files by outcome. */
 export default [
@@ -78,7 +67,7 @@ export default [
     description: 'The cells as cleaned for the run, for at most 200 rows. `keys` names the columns by which a person knows a row.',
     access: {role: 'operator'},
     params: OfRun,
-    query: z.object({source: Source, rows: RowNumbers}),
+    query: z.object({source: Source, rows: RowNumbers.describe('The numbers of the rows, separated by commas')}),
     answers: {200: RunRowCells},
     refusals: [...ofRecords, ...ofReadingAgain],
     example: {query: {rows: '17,18'}},

@@ -16,7 +16,7 @@ import {PreviewRows, SourceAnswer, TakenIn} from '../answers/sources.ts'
 import {readJson} from '../body.ts'
 import {charsetOf} from '../charset.ts'
 import {limitOf} from '../paging.ts'
-import {OfImport, OfSource} from '../params.ts'
+import {OfImport, OfSource, RowNumbers} from '../params.ts'
 import {ofReading, ofReadingAgain} from '../refusal-lists.ts'
 import {replyJson} from '../reply.ts'
 import {route} from '../route.ts'
@@ -35,12 +35,6 @@ const Reading = z
     }
   })
   .pipe(ReaderOptions)
-
-const RowNumbers = z
-  .string()
-  .regex(/^[1-9]\d{0,9}(,[1-9]\d{0,9}){0,199}$/, 'At most 200 row numbers, separated by commas')
-  .transform(text => text.split(',').map(Number))
-  .describe('Numbers of rows, separated by commas. Only these rows are returned; `from` and `limit` do not apply')
 
 const Again = z.strictObject({
   fromSource: z.string().describe('A source whose workbook is already uploaded'),
@@ -211,7 +205,7 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
     query: z.object({
       from: limitOf({usual: 1, most: 2 ** 31, what: 'Number of the first row'}),
       limit: limitOf({usual: 50, most: 200}),
-      numbers: RowNumbers.optional(),
+      numbers: RowNumbers.optional().describe('Numbers of the only rows to return, separated by commas. `from` and `limit` do not apply'),
     }),
     async handle(input) {
       const {source} = await findImportSource(input.db, placeOf(input))

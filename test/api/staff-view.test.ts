@@ -91,7 +91,7 @@ for (const write of [false, true]) {
   })
 }
 
-test('the routes that act for a person are refresh, sign-out, tokens, invitations and grants', t => {
+test('the routes that act for a person are refresh, sign-out, switching orgs, tokens, invitations and grants', t => {
   const person = routes
     .filter(({access}) => 'role' in access && access.sessionOnly === 'person')
     .map(({method, path}) => `${method} ${path}`)
@@ -101,10 +101,12 @@ test('the routes that act for a person are refresh, sign-out, tokens, invitation
     'delete /auth/sessions',
     'delete /orgs/:org/tokens/:id',
     'get /auth/grants',
+    'get /auth/orgs',
     'get /auth/sessions',
     'post /auth/invitations/:id/accept',
     'post /auth/session/refresh',
     'post /orgs/:org/tokens',
+    'put /auth/session/org',
   ])
 })
 
