@@ -162,10 +162,10 @@ test('tables that outlive an org have no column for it except the listed ones', 
   t.teardown(close)
   const {rows} = await hot.query<{name: string; column: string}>(
     `select c.table_name as name, column_name as column from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
-    where table_schema = 'public' and table_type = 'BASE TABLE' and column_name ~ '(^|_)org(_id)?$' and column_name !~ '^crm_' order by 1`,
+    where table_schema = 'public' and table_type = 'BASE TABLE' and column_name ~ '(^|_)org(_id)?$' and column_name !~ '^crm_' order by 1, 2`,
   )
   t.deepEqual(
     rows.filter(({name}) => name in nobodys).map(({name, column}) => `${name}.${column}`),
-    ['api_tokens.org_id', 'payment_events.org_id', 'sessions.org_id', 'staff_actions.org_id'],
+    ['api_tokens.org_id', 'payment_events.org_id', 'sessions.home_org_id', 'sessions.org_id', 'staff_actions.org_id'],
   )
 })
