@@ -101,7 +101,8 @@ test('an update names its records, and an absent record fails alone', async t =>
     ],
     {},
   )
-  t.deepEqual(results[0], {ok: true, recordId: id})
+  const {Modified_Time: modifiedAt} = place.standIn.record('example', 'Leads', id)!
+  t.deepEqual(results[0], {ok: true, recordId: id, modifiedAt: modifiedAt as string})
   t.like(problemOf(results[1]), {code: 'INVALID_DATA', status: 207, unanswered: false, retryable: false})
   t.is(place.standIn.record('example', 'Leads', id)!.Last_Name, 'After')
 })

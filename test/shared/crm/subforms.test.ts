@@ -26,6 +26,7 @@ const makeOrder = ({standIn}: CrmPlace, count: number) => {
 }
 const rowsOf = ({standIn}: CrmPlace, id: string): any[] => standIn.record('example', 'Orders', id)!.Order_Lines
 const productsOf = (here: CrmPlace, id: string) => rowsOf(here, id).map(row => row.Product)
+const modifiedAt = (here: CrmPlace, id: string) => here.standIn.record('example', 'Orders', id)!.Modified_Time as string
 const adds = (...products: string[]) => products.map(Product => ({Product}))
 
 test('the row ids of a parent are read, and an absent parent gives null', async t => {
@@ -77,8 +78,8 @@ test('rows are replaced in one request: the old ones are deleted by id, then the
   place.standIn.clearJournal()
   const {results} = await connection.replaceRows('Orders', parents, {})
   t.deepEqual(results, [
-    {ok: true, recordId: one},
-    {ok: true, recordId: other},
+    {ok: true, recordId: one, modifiedAt: modifiedAt(place, one)},
+    {ok: true, recordId: other, modifiedAt: modifiedAt(place, other)},
   ])
   const [put, ...more] = place.standIn.journal()
   t.is(more.length, 0)
@@ -109,7 +110,7 @@ test('a refused row leaves its whole parent unchanged, and other parents are wri
     sent: true,
     crm: {code: 'INVALID_DATA', unanswered: false, details: {json_path: '$.data[0].Order_Lines[2].Quantity'}},
   })
-  t.deepEqual(results[1], {ok: true, recordId: good})
+  t.deepEqual(results[1], {ok: true, recordId: good, modifiedAt: modifiedAt(place, good)})
   t.deepEqual([productsOf(place, bad), productsOf(place, good)], [['Old 1'], ['C']])
   t.false('trigger' in place.standIn.journal({method: 'PUT'})[0]!.body)
 })
