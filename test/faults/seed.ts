@@ -1,3 +1,4 @@
+import {type Org, ok} from '../support/importing.ts'
 import {carryCase, type Ground, prepareCase} from './carried.ts'
 import {writeCase} from './cases.ts'
 import {addAll, type Errors} from './judge.ts'
@@ -21,10 +22,13 @@ export const runSeed = async (ground: Ground, seed: number, {rows: count, points
   here.crm.setSwitches({latencyMs: dice.between(20, 100)})
   for (const fault of addFaults(dice, {parts: laid.parts, timeoutMs: here.config.CRM_TIMEOUT_SECONDS * 1_000})) here.crm.faults.add(fault)
   const violence = await openViolence(here, dice, {points, logged})
+  const breaksStorage = dice.chance(0.3)
+  // A run with before images waits for storage, so it would not end while storage is broken.
+  await setUndo(org, breaksStorage ? 'off' : null)
   const broken: {mend?: () => Promise<void>} = {}
   try {
     const carried = await carryCase(ground, prepared, async ({run, over}) => {
-      if (dice.chance(0.3)) broken.mend = await breakStorage(here, {org: org.org, run})
+      if (breaksStorage) broken.mend = await breakStorage(here, {org: org.org, run})
       await violence.rage(over)
     })
     const verdicts = [await carried.judge()]
@@ -43,3 +47,5 @@ export const runSeed = async (ground: Ground, seed: number, {rows: count, points
     here.crm.setSwitches({latencyMs: 0})
   }
 }
+
+const setUndo = (org: Org, undo: 'off' | null) => ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, {undo}), 200)

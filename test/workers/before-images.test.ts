@@ -1,10 +1,12 @@
+import {mkdir, rm, writeFile} from 'node:fs/promises'
+import {dirname, join} from 'node:path'
 import {buffer} from 'node:stream/consumers'
 import {gunzipSync} from 'node:zlib'
 import test from 'ava'
 import {readImages} from '../../shared/runs/undo/before-image.ts'
 import {findImageSeal} from '../../shared/runs/undo/image-key.ts'
 import {findRun} from '../../sql/runs.ts'
-import {accountRows, accounts, ok, runImport} from '../support/importing.ts'
+import {accountRows, accounts, ok, prepareImport, runImport, untilEnded, untilRun} from '../support/importing.ts'
 import {archived, countAll, keysOf, openRetaining} from '../support/retention.ts'
 
 type Here = Awaited<ReturnType<typeof openRetaining>>
@@ -47,7 +49,7 @@ test('before images are gone when the time to undo has passed, and the rest of t
   const {here, org, night} = place
   await here.hot.query(`update plan_versions set limits = limits || '{"undoDays": 7}'`)
   await runImport(org, {csv: accountRows(2), flow: accounts})
-  const {path, run} = await runImport(org, {csv: accountRows(2).replaceAll('Town', 'City'), flow: accounts})
+  const {path, run} = await runImport(org, {csv: accountRows(1).replaceAll('Town', 'City'), flow: accounts})
   await archived(here)
   t.is((await imageKeys(place)).length, 1)
   await here.ahead('6 days')
@@ -64,7 +66,7 @@ test('a run of an org that switched undo off stores no before images', async t =
   const {org} = place
   await runImport(org, {csv: accountRows(2), flow: accounts})
   t.is((await setUndo(place, 'off')).settings.undo, 'off')
-  await runImport(org, {csv: accountRows(2).replaceAll('Town', 'City'), flow: accounts})
+  await runImport(org, {csv: accountRows(1).replaceAll('Town', 'City'), flow: accounts})
   t.deepEqual([await imageKeys(place), await keyRows(place)], [[], {image_keys: 1}])
   await setUndo(place, null)
   const {run} = await runImport(org, {csv: accountRows(2), flow: accounts})
@@ -80,4 +82,20 @@ test('values that a query cannot show whole are read by id before the update', a
   const {run} = await runImport(org, {csv: 'name,number,city\nAcme,L-1,Bern\n', flow: {...accounts, fields}})
   t.is((await imagesOf(place, run.id))[0]!.before.Description, long)
   t.is(readsById(place), 1)
+})
+
+test('a run pauses before it replaces values that cannot be stored, and goes on once they can', async t => {
+  const {here, org} = await openRetaining(t)
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Company 1', Account_Number: 'A-1', Billing_City: 'Town 0'}])
+  const folder = join(here.config.STORAGE_DIR, org.org, 'runs')
+  await mkdir(dirname(folder), {recursive: true})
+  await writeFile(folder, '')
+  here.crm.clearJournal()
+  const {path} = await prepareImport(org, {csv: accountRows(1).replaceAll('Town', 'City'), flow: accounts})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  t.like(await untilRun(org.call, `${path}/runs/${run.id}`, ({state}) => state === 'paused'), {pause: {code: 'UNAVAILABLE'}})
+  t.deepEqual(here.crm.journal({method: 'PUT'}), [])
+  await rm(folder)
+  await here.ahead('1 minute')
+  t.like(await untilEnded(org.call, `${path}/runs/${run.id}`), {stop: null, counts: {Accounts: {updated: 1}}})
 })
