@@ -57,7 +57,9 @@ test('a reload keeps the draft of a mapping, and returns to the same page everyw
 
 const drafted = async (page: Page) => {
   await settled(page)
-  const mapped = await page.locator('.match-column select').evaluateAll(found => found.map(one => (one as any).value as string))
+  const mapped = await page
+    .locator('.match-column')
+    .evaluateAll(found => found.map(one => (one as any).querySelector('select').value as string))
   assert.ok(mapped.filter(Boolean).length >= 5, mapped.join())
   return {mapped, said: await page.locator('.save-bar p').innerText()}
 }

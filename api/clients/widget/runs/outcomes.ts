@@ -3,7 +3,7 @@ import {to} from '../state/place.ts'
 import {count, percent, plural} from '../ui/format.ts'
 import {Notice} from '../ui/notice.ts'
 import type {Run} from './run.ts'
-import {type Account, accountOf, emptyLinksOf, outcomeWords} from './tally.ts'
+import {type Account, accountOf, emptyLinksOf, wordsOf} from './tally.ts'
 
 const share = (rows: number, total: number) => (total > 0 ? rows / total : 0)
 
@@ -23,13 +23,13 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
       <thead class="unseen"><tr><th scope="col">Outcome</th><th scope="col">Rows</th><th scope="col">Share</th></tr></thead>
       <tbody>
         ${account.lines.map(({key, rows, byModule}) => {
-          const {word, means, tone} = outcomeWords[key]
+          const {word, means, tone} = wordsOf(run, key)
           const canShow = importId && !run.dryRun && key !== 'filtered' && !run.expiredAt
           return html`
             <tr key=${key}>
               <th scope="row">
                 ${canShow ? html`<a href=${to('imports', importId, 'results', {run: run.id, outcome: key})}>${word}</a>` : word}
-                <span class="hint">${means}${account.modules.length > 1 && ` · ${sayModules(account, byModule)}`}${key === 'skipped' && sayUnchanged(run)}${key === 'skipped' && sayKeptRows(run)}${key === 'updated' && sayKeptEdits(run)}</span>
+                <span class="hint">${means}${account.modules.length > 1 && ` · ${sayModules(account, byModule)}`}${key === 'skipped' && sayUnchanged(run)}${key === 'skipped' && !run.undoOf && sayKeptRows(run)}${key === 'updated' && sayKeptEdits(run)}</span>
               </th>
               <td class="number">${count(rows)}</td>
               <td class="bar-cell"><${Bar} tone=${tone} part=${share(rows, total)} /></td>
@@ -94,7 +94,7 @@ export const EveryRow = ({run}: {run: Run}) => {
   const {lines, told, total, notReached} = accountOf(run)
   if (total === null || lines.length === 0) return null
   const parts = [
-    ...lines.map(({key, rows}) => `${count(rows)} ${outcomeWords[key].word.toLowerCase()}`),
+    ...lines.map(({key, rows}) => `${count(rows)} ${wordsOf(run, key).word.toLowerCase()}`),
     ...(notReached ? [`${count(notReached)} not reached`] : []),
   ]
   const isExact = told + notReached === total

@@ -68,11 +68,11 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         !run.expiredAt &&
         html`
           <div class="actions">
-            <a class="button main" href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? `Fix ${plural(failed + refused, 'row')}` : 'View rows'}</a>
+            <a class=${run.undoOf ? 'button' : 'button main'} href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? `Fix ${plural(failed + refused, 'row')}` : 'View rows'}</a>
             ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">Download failed.csv<//>`}
             ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">Download results.csv<//>`}
             ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
-            <${Repeat} found=${loadedImport.import} />
+            ${!run.undoOf && html`<${Repeat} found=${loadedImport.import} />`}
           </div>
           ${several && html`<p class="hint">This run has several files. Download results.csv and failed.csv of each on the results page.</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />

@@ -20,6 +20,17 @@ export const outcomeWords: Record<OutcomeKey, OutcomeWords> = {
   unanswered: {word: 'No answer', means: 'the CRM did not answer, so it may or may not be written', tone: 'warning'},
 }
 
+const undoWords: Partial<Record<OutcomeKey, OutcomeWords>> = {
+  updated: {word: 'Undone', means: 'the record was restored or deleted', tone: 'good'},
+  planned: {word: 'Would be undone', means: 'the record would be restored or deleted', tone: 'good'},
+  skipped: {word: 'Kept', means: 'changed since, gone, or the same as before', tone: 'neutral'},
+  refused: {word: 'Refused', means: 'refused by the CRM, so the record is as the run left it', tone: 'bad'},
+}
+
+/** Returns the words of an outcome. The outcomes of an undo have their own. */
+export const wordsOf = ({undoOf}: Pick<Run, 'undoOf'>, key: OutcomeKey): OutcomeWords =>
+  (undoOf ? undoWords[key] : undefined) ?? outcomeWords[key]
+
 /** Sums the rows of each outcome, of all modules or of one. */
 export const sumCounts = (counts: Counts, module?: string): Record<OutcomeKey, number> => {
   const sum = Object.fromEntries(outcomeKeys.map(key => [key, 0])) as Record<OutcomeKey, number>

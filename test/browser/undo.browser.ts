@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import {accountRows, accounts, openOrg, runImport} from '../support/importing.ts'
+import {enter, picture, stage} from './stage.ts'
+
+const here = stage('browser undo')
+
+test('a person previews the undo of a run, undoes it, and finds the way to take it back', async () => {
+  const org = await openOrg(here.world)
+  const {crm} = here.world
+  crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'A-1', Billing_City: 'Old Town'}])
+  const {path, run} = await runImport(org, {csv: accountRows(4), flow: accounts})
+  const edited = crm.records('example', 'Accounts').find(({Account_Number: number}) => number === 'A-4')!
+  crm.update('example', 'Accounts', [{id: edited.id, Billing_City: 'Mine'}], {as: 'ben@example.org'})
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/run?run=${run.id}`)
+  await page.getByRole('heading', {name: 'Undo', exact: true}).waitFor()
+  await picture(page, 'undo-offered')
+  await page.getByRole('button', {name: 'Preview the undo'}).click()
+  await page.getByText('Preview: 1 restored, 2 deleted, 1 kept').waitFor()
+  assert.equal(crm.count('example', 'Accounts'), 4)
+  await picture(page, 'undo-preview')
+  await page.getByRole('button', {name: 'Undo 3 rows'}).click()
+  await page.getByRole('dialog').getByRole('button', {name: 'Undo', exact: true}).click()
+  await page.getByText('Rows: 1 restored, 2 deleted, 1 kept').waitFor()
+  await page.getByRole('heading', {name: 'Take the undo back'}).waitFor()
+  await picture(page, 'undo-done')
+  const left = crm.records('example', 'Accounts').map(({Account_Number, Billing_City}) => `${Account_Number} ${Billing_City}`)
+  assert.deepEqual(left.toSorted(), ['A-1 Old Town', 'A-4 Mine'])
+  await page.getByRole('link', {name: 'View the undone run'}).click()
+  await page.getByText('This run was undone.').waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
