@@ -127,7 +127,7 @@ const State = ({mapping, field, target, proposal, issues, questions, open}: Stat
     ? (loaded.data?.values ?? []).filter(({value, option}) => option === false && positionOf(entries ?? [], value) < 0)
     : []
   if (unknown.length > 0 && !(entries && mapping.otherwise))
-    return html`<${Button} class="warning" onClick=${open} label=${`${plural(unknown.length, 'value')} of ${field.label} unknown, map them`}>${plural(unknown.length, 'value')} unknown<//>`
+    return html`<${Button} class="warning" onClick=${open} label=${`${plural(unknown.length, 'value')} unknown in ${field.label}: map`}>${plural(unknown.length, 'value')} unknown<//>`
   const isProposed = proposal?.field === mapping.field
   return html`<span class="match-ok" title=${isProposed ? sayWhy(proposal) : undefined}><span class="tick" aria-hidden="true">✓</span><span class="unseen">matched</span>${isProposed && proposal.confidence < 0.8 && html` <span class="quiet">likely</span>`}</span>`
 }
