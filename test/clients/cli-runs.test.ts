@@ -77,3 +77,23 @@ test('the help of the sign-in lists every region of the CRM', async t => {
     listHosts({CRM_STANDIN_URL: undefined, CRM_HOSTS: []}).map(({dc}) => dc),
   )
 })
+
+test('an undo is previewed, deletes what the run created, and keeps what a colleague changed', async t => {
+  const ran = await home.run(['import', home.put('undo.csv', accountRows(3, 'V-')), '-t', 'Companies', '--watch'])
+  const [run] = /run_\w+/.exec(ran.out)!
+  const left = () => (house.crm.records('example', 'Accounts') as any[]).filter(({Account_Number: number}) => /^V-/.test(number))
+  const [edited] = left()
+  house.crm.update('example', 'Accounts', [{id: edited.id, Billing_City: 'Mine'}], {as: 'ben@example.org'})
+  const previewed = await home.run(['undo', run, '--dry-run', '--watch', '--json'])
+  t.is(previewed.code, 0, previewed.err)
+  t.like(JSON.parse(previewed.out.trim().split('\n').at(-1)!).run, {undoOf: run, undo: {restored: 0, deleted: 2, changedSince: 1}})
+  t.is(left().length, 3)
+  const undone = await home.run(['undo', run, '--watch'])
+  t.is(undone.code, 0, undone.err)
+  t.regex(undone.out, /\n {2}Rows: 0 restored, 2 deleted, 1 kept\n/)
+  t.deepEqual(
+    left().map(({id}) => id),
+    [edited.id],
+  )
+  t.regex((await home.run(['undo', run])).err, /UNDO_DONE/)
+})
