@@ -17,7 +17,7 @@ const pageNames: Record<string, string> = {
 /** Returns a function that gives the address of a record's page at the CRM. It returns null if the address is not known. */
 export const openRecordUrls = (config: HostConfig, {kind, dc, apiDomain}: RecordHome) => {
   const hosts = kind === 'zoho' ? findHosts(config, dc) : undefined
-  // A sandbox has pages of its own on another host.
+  // The pages of a sandbox are on another host.
   const isProduction = hosts !== undefined && isApiDomain(hosts, apiDomain) && !apiDomain.includes('//sandbox.')
   return (module: string, recordId: string | null): string | null => {
     const page = pageNames[module]

@@ -30,7 +30,7 @@ test('the match field is recommended by uniqueness and by the duplicate check of
   t.is(recommendMatch({...flow, fields: [{...column('Email', 'mail'), mode: 'static'}]}, source({}), [field('Email')]), null)
 })
 
-test('what happens to existing records is open until somebody or the module decides', t => {
+test('the choice about existing records is open until a person or the settings of the module make it', t => {
   t.false(isMatchDecided(flow, [module('Leads')]))
   t.true(isMatchDecided({...flow, match: null}, [module('Leads')]))
   t.true(isMatchDecided(flow, [module('Leads', {match: {by: ['Email']}})]))

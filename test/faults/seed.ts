@@ -25,15 +25,15 @@ export const runSeed = async (ground: Ground, seed: number, {rows: count, points
   const breaksStorage = dice.chance(0.3)
   // A run with before images waits for storage, so it would not end while storage is broken.
   await setUndo(org, breaksStorage ? 'off' : null)
-  const broken: {mend?: () => Promise<void>} = {}
+  const broken: {repair?: () => Promise<void>} = {}
   try {
     const carried = await carryCase(ground, prepared, async ({run, over}) => {
-      if (breaksStorage) broken.mend = await breakStorage(here, {org: org.org, run})
+      if (breaksStorage) broken.repair = await breakStorage(here, {org: org.org, run})
       await violence.rage(over)
     })
     const verdicts = [await carried.judge()]
-    if (broken.mend) {
-      await broken.mend()
+    if (broken.repair) {
+      await broken.repair()
       verdicts.push(await carried.judge())
     }
     const errors = addAll(verdicts.map(({errors}) => errors))

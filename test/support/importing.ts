@@ -70,5 +70,16 @@ export const accounts = {
   ],
 }
 
+/** Maps leads with a number, so that a file can have values that cannot be read. */
+export const leads = {
+  module: 'Leads',
+  fields: [
+    {field: 'Last_Name', mode: 'column', source: 'name'},
+    {field: 'Company', mode: 'column', source: 'company'},
+    {field: 'Email', mode: 'column', source: 'mail'},
+    {field: 'No_of_Employees', mode: 'column', source: 'staff'},
+  ],
+}
+
 export const accountRows = (count: number, prefix = 'A-') =>
   `name,number,city\n${Array.from({length: count}, (_, n) => `Company ${n + 1},${prefix}${n + 1},Town ${n % 7}`).join('\n')}\n`

@@ -1,6 +1,6 @@
 import test from 'ava'
 import {checkImport, ofKind} from '../support/import-checks.ts'
-import {ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {leads, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
@@ -11,15 +11,6 @@ test.before(async t => {
   org = await openOrg(here)
 })
 
-const leads = {
-  module: 'Leads',
-  fields: [
-    {field: 'Last_Name', mode: 'column', source: 'name'},
-    {field: 'Company', mode: 'column', source: 'company'},
-    {field: 'Email', mode: 'column', source: 'mail'},
-    {field: 'No_of_Employees', mode: 'column', source: 'staff'},
-  ],
-}
 /** Three leads. The numbers of employees of the last two cannot be read. */
 const fileOf = (name: string) =>
   `name,company,mail,staff\nOne,First,one@${name}.example,10\nTwo,Second,two@${name}.example,many\nThree,Third,three@${name}.example,few\n`

@@ -1,6 +1,6 @@
 import test from 'ava'
 import {findRepeatingFlows} from '../../api/clients/widget/runs/new-run.ts'
-import {ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
+import {leads, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
@@ -11,15 +11,6 @@ test.before(async t => {
   org = await openOrg(here)
 })
 
-const leads = {
-  module: 'Leads',
-  fields: [
-    {field: 'Last_Name', mode: 'column', source: 'name'},
-    {field: 'Company', mode: 'column', source: 'company'},
-    {field: 'Email', mode: 'column', source: 'mail'},
-    {field: 'No_of_Employees', mode: 'column', source: 'staff'},
-  ],
-}
 /** Writes a file of ten leads. The numbers of employees of `wrong` rows cannot be read. */
 const fileOf = (wrong: number[], staff = 10) =>
   `name,company,mail,staff\n${Array.from({length: 10}, (_, n) => `Person ${n},Company ${n},p${n}@corrected.example,${wrong.includes(n) ? 'many' : staff}`).join('\n')}\n`

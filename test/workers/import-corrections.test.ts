@@ -1,5 +1,5 @@
 import test from 'ava'
-import {ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
+import {leads, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
@@ -10,15 +10,6 @@ test.before(async t => {
   org = await openOrg(here)
 })
 
-const leads = {
-  module: 'Leads',
-  fields: [
-    {field: 'Last_Name', mode: 'column', source: 'name'},
-    {field: 'Company', mode: 'column', source: 'company'},
-    {field: 'Email', mode: 'column', source: 'mail'},
-    {field: 'No_of_Employees', mode: 'column', source: 'staff'},
-  ],
-}
 const heads = 'name,company,mail,staff'
 /** Writes a file of ten leads. The numbers of employees of `wrong` rows cannot be read. */
 const linesOf = (prefix: string, wrong: number[]) =>

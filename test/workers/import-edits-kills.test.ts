@@ -2,7 +2,7 @@ import {once} from 'node:events'
 import test from 'ava'
 import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
-import {openWorkers} from '../support/worker-process.ts'
+import {killAt, openWorkers} from '../support/worker-process.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -28,8 +28,7 @@ test.serial('every edit is kept and logged once when workers are killed before a
   const csv = accountRows(rows, 'K-').replaceAll('Town', 'City').replaceAll('Company', 'Firm')
   const {path} = await prepareImport(org, {csv, flow: keeping})
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
-  const killAt = async (point: string) => t.is((await once(startWorker({FAULT_POINT: point}), 'exit'))[1], 'SIGKILL', point)
-  for (const point of ['after_send:2', 'after_intent:1', 'before_settle:1']) await killAt(point)
+  for (const point of ['after_send:2', 'after_intent:1', 'before_settle:1']) await killAt(startWorker, point)
   startWorker()
   const ended = await untilEnded(org.call, `${path}/runs/${run.id}`)
 

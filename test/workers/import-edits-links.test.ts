@@ -136,7 +136,7 @@ test.serial('a row whose patch changes nothing is still counted with its empty l
     }
 })
 
-test.serial('a retry fills only links of its own records that are still empty, also if edits are overwritten', async t => {
+test.serial('a retry fills only empty links of records that its chain created, even if the setting overwrites edits', async t => {
   makeAccount('Ld-mine')
   const path = await prepare('name,number,of\nChild,Ld-1,Ld late\n', searching({onEdited: 'overwrite'}))
   const first = await run(path)

@@ -69,7 +69,8 @@ const store = async (
       })
     } catch (error) {
       log.warn({err: error, state: sqlStateOf(error)}, `could not store values: ${what}`)
-      if (tried === tries) throw new RunPaused('UNAVAILABLE', `The ${what} cannot be stored at the moment. The run resumes by itself`, 30)
+      if (tried === tries)
+        throw new RunPaused('UNAVAILABLE', `The ${what} cannot be stored at the moment. The run resumes automatically`, 30)
       await sleep(200 * tried)
     }
   }

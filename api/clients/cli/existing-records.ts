@@ -1,4 +1,5 @@
 import type {Json} from '../http.ts'
+import {listMatchFields} from '../match-field.ts'
 import {usage} from './failure.ts'
 import {clean} from './phrases.ts'
 import {askChoice, canAsk, type Option} from './questions.ts'
@@ -37,11 +38,8 @@ const unstated = (best: Json | undefined) =>
     `Add --match ${best?.apiName ?? 'FIELD'} to update records with the same value, or --match none to create a record for every row`,
   )
 
-/** Returns the field that identifies records best: one that the settings or the CRM call unique, else an e-mail address. */
-const recommendField = ({uniqueFields = []}: Json, fields: readonly Json[]): Json | undefined =>
-  fields.find(({apiName}) => uniqueFields.includes(apiName)) ??
-  fields.find(({unique}) => unique) ??
-  fields.find(({type, apiName}) => type === 'email' && apiName === 'Email')
+const recommendField = ({apiName: module, uniqueFields}: Json, fields: readonly Json[]): Json | undefined =>
+  listMatchFields({module, uniqueFields}, fields as (Json & {apiName: string})[])[0]
 
 const readFields = (named: string, fields: readonly Json[], {apiName: module}: Json): Json[] =>
   named.split(',').map(part => {

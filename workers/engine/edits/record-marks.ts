@@ -111,7 +111,7 @@ const openModuleMarks = async (
 
 /** The bytes of a mark: the number of its field, then the beginning of a digest. */
 const [numberBytes, digestBytes] = [2, 6]
-/** Stands for a field whose last written value is not known. */
+/** Marks a field whose last written value is not known. */
 const noDigest = '\0'.repeat(digestBytes)
 
 const unpack = (marks: Buffer): Map<number, string[]> => {

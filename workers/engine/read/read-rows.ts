@@ -23,7 +23,8 @@ export async function* readChunks(deps: FileDeps, {source}: Pick<CompiledFlow, '
         stopped: 'FILE_GONE',
         message: 'The file is no longer in storage. Import the rows that are not written yet as a new file',
       })
-    if (error instanceof StorageFailed) throw new RunPaused('UNAVAILABLE', 'The file storage is unavailable. The run resumes by itself', 30)
+    if (error instanceof StorageFailed)
+      throw new RunPaused('UNAVAILABLE', 'The file storage is unavailable. The run resumes automatically', 30)
     throw error
   }
 }

@@ -65,7 +65,7 @@ export const findWriteBlock = (writeStatus: WriteStatus, run: Run) => {
   if (writeStatus === 'paused')
     return new RunPaused(
       'WRITES_PAUSED',
-      'Writes on this connection are paused. The run resumes by itself when an administrator resumes them',
+      'Writes on this connection are paused. The run resumes automatically when an administrator allows them again',
       1,
     )
   const why = writeStatus === 'ended' ? 'The CRM no longer accepts this connection' : 'This connection was disconnected'

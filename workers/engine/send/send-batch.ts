@@ -159,7 +159,7 @@ const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: numbe
   if (isCrowded(first.crm)) await ctx.slots.cut()
   const waitMs = backOffMs(tried, first.crm.retryAfterMs)
   if (waitMs <= longestWaitMs && tried < mostTries) return {waitMs}
-  return new RunPaused('RATE_LIMITED', 'The CRM limits the request rate. The run resumes by itself', Math.max(10, waitMs / 1000))
+  return new RunPaused('RATE_LIMITED', 'The CRM limits the request rate. The run resumes automatically', Math.max(10, waitMs / 1000))
 }
 
 /** The limit on consecutive refusals of single records. More do not concern single records, so the run stops. */

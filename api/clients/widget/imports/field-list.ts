@@ -14,7 +14,8 @@ import type {Flow, Mapping, Source} from './import.ts'
 import {MappingOptions} from './mapping-options.ts'
 import type {FieldsOf} from './module-data.ts'
 
-type Props = {
+/** One flow with what its editors show and change. */
+export type FlowProps = {
   flow: Flow
   source: Source
   fields: Field[]
@@ -25,8 +26,8 @@ type Props = {
   change: (flow: Flow) => void
 }
 
-/** Lists the fields that no column fills by itself, such as fixed values and expressions. Missing required fields come first. */
-export const FieldList = (props: Props) => {
+/** Lists the fields that have no row in the table of columns, such as fixed values and expressions. Missing required fields come first. */
+export const FieldList = (props: FlowProps) => {
   const {flow, source, fields, issues, change} = props
   const [opened, setOpened] = useState<string | null>(place.value.query.get('field'))
   const missing = missingFields(flow, fields)
@@ -72,7 +73,7 @@ const fieldOption = ({apiName, label, required}: Field) => ({
   label: `${label}${label === apiName ? '' : ` (${apiName})`}${required ? ', required' : ''}`,
 })
 
-type OneProps = Props & {mapping: Mapping; isOpened: boolean}
+type OneProps = FlowProps & {mapping: Mapping; isOpened: boolean}
 
 /** One mapping of the list. It stays expanded while it has issues. */
 const OneMapping = ({mapping, isOpened, issues, ...props}: OneProps) => {

@@ -6,7 +6,6 @@ import {Select} from '../ui/field.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {modulesToChoose} from './add-flow.ts'
 import {CleaningEditor} from './cleaning-editor.ts'
-import {ColumnMapping} from './column-mapping.ts'
 import {ExistingRecords} from './existing-records.ts'
 import {FieldList} from './field-list.ts'
 import type {Module} from './fields.ts'
@@ -15,6 +14,7 @@ import {MatchFields, RowConditions} from './flow-options.ts'
 import {findMissingSubforms, type Issue, issuesAt, newFlowId, sayIssue} from './flows.ts'
 import type {Flow, Imported, Source} from './import.ts'
 import type {Draft} from './mapping-draft.ts'
+import {MappingTable} from './mapping-table.ts'
 import {type FieldsOf, useSample} from './module-data.ts'
 import {WriteOptions} from './write-options.ts'
 
@@ -62,7 +62,7 @@ const OverSource = ({found, draft, flow, source, module, allFields, issues, chan
   return html`
     <${Problem} error=${loaded.error} again=${loaded.again} title="Could not read the rows of the file" />
     ${!flow.subform && html`<${ExistingRecords} flow=${flow} fields=${fields} source=${source} module=${module} change=${change} />`}
-    <${ColumnMapping} found=${found} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} again=${again} />
+    <${MappingTable} found=${found} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} again=${again} />
     ${findMissingSubforms(flow, draft.flows, fields).map(
       ({apiName, label}) => html`
         <div key=${apiName} class="gap-above"><${Notice} kind="warning" title=${`A new record needs a row in ${label}`}>

@@ -1,5 +1,4 @@
 import {useEffect, useRef, useState} from 'preact/hooks'
-import type {Sample} from '../../sample.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
@@ -9,32 +8,20 @@ import {TextField} from '../ui/field.ts'
 import {plural} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {ColumnRow} from './column-row.ts'
-import type {Target} from './expression-field.ts'
-import {type Field, isFillable} from './fields.ts'
-import {type Issue, unusedColumns} from './flows.ts'
-import type {Choice, Flow, Imported, Source} from './import.ts'
-import type {FieldsOf} from './module-data.ts'
+import type {FlowProps} from './field-list.ts'
+import {isFillable} from './fields.ts'
+import {unusedColumns} from './flows.ts'
+import type {Choice, Imported} from './import.ts'
 import {acceptAll, type Proposals, sayModel, sureProposals} from './proposal.ts'
 import {useProposals} from './proposals.ts'
 
-type Props = {
-  found: Imported
-  flow: Flow
-  source: Source
-  fields: Field[]
-  allFields: FieldsOf
-  sample: Sample
-  target: Omit<Target, 'field'>
-  issues: Issue[]
-  change: (flow: Flow) => void
-  again: () => Promise<void>
-}
+type Props = FlowProps & {found: Imported; again: () => Promise<void>}
 const pageColumns = 50
 /** Suggestions from this confidence on are filled in. The server asks its model about the others. */
 const leastConfidence = 0.6
 
 /** The table of a flow: each column of the file with its samples, its field and its state. Suggestions are filled in when a flow is new. */
-export const ColumnMapping = (props: Props) => {
+export const MappingTable = (props: Props) => {
   const {found, flow, source, fields, sample, change, again} = props
   const [part, setPart] = useState('')
   const [most, setMost] = useState(pageColumns)

@@ -54,7 +54,7 @@ const MatchOf = ({known: loadedImport}: {known: LoadedImport}) => {
   `
 }
 
-/** Returns the file to show: the one that the URL names, by itself or by a flow, else the first that a flow reads, else the first. */
+/** Returns the file to show: the file or the flow's file that the URL names, else the first file that a flow reads, else the first. */
 const chooseSource = ({sources}: Imported, flows: Flow[]): Source | undefined => {
   const {query} = place.value
   const wanted = query.get('source') ?? flows.find(({id}) => id === query.get('flow'))?.sourceId
@@ -73,7 +73,7 @@ const SourceTabs = ({found, flows, here}: {found: Imported; flows: Flow[]; here:
 
 type DestinationsProps = {known: LoadedImport; draft: Draft; modules: Module[]; allFields: FieldsOf; source: Source}
 
-/** The flows of one file. The first flow of an import is added by itself, if a module fits its columns. */
+/** The flows of one file. The first flow of an import is added automatically if a module fits its columns. */
 const Destinations = ({known: {import: found, again}, draft, modules, allFields, source}: DestinationsProps) => {
   const {flows} = draft
   const wanted = place.value.query.get('flow')

@@ -1,3 +1,4 @@
+import {listMatchFields} from '../../match-field.ts'
 import type {Field} from './fields.ts'
 import type {Flow, Mapping, Source} from './import.ts'
 import {entriesOf} from './value-entries.ts'
@@ -5,9 +6,8 @@ import {entriesOf} from './value-entries.ts'
 /** Returns the field to match by: a unique field, else the one by which the CRM itself finds duplicates. Filled columns come first. */
 export const recommendMatch = (flow: Flow, source: Pick<Source, 'columns'> | undefined, fields: readonly Field[]): Field | null => {
   const isFromColumn = (name: string) => flow.fields.some(({field, mode}) => field === name && mode === 'column')
-  const usual = duplicateCheckFields[flow.module] ?? 'Name'
-  const fitting = fields.filter(({apiName, unique}) => isFromColumn(apiName) && (unique !== null || apiName === usual))
-  const rank = (field: Field) => (isAlwaysFilled(flow, source, field.apiName) ? 0 : 2) + (field.unique ? 0 : 1)
+  const fitting = listMatchFields(flow, fields).filter(({apiName}) => isFromColumn(apiName))
+  const rank = ({apiName}: Field) => (isAlwaysFilled(flow, source, apiName) ? 0 : 1)
   return fitting.toSorted((one, other) => rank(one) - rank(other))[0] ?? null
 }
 
@@ -26,21 +26,3 @@ const mapEmpties = (mapping: Mapping): boolean => {
 
 /** Whether a value leaves a field empty: it is blank, or the token that clears a field. */
 const isEmptying = (value: string): boolean => ['', '\\N'].includes(value.trim())
-
-/** The field that identifies a record of a standard module. Custom modules use Name. Source: the system fields of Zoho's upsert. */
-const duplicateCheckFields: Record<string, string> = {
-  Leads: 'Email',
-  Contacts: 'Email',
-  Accounts: 'Account_Name',
-  Deals: 'Deal_Name',
-  Campaigns: 'Campaign_Name',
-  Cases: 'Subject',
-  Solutions: 'Solution_Title',
-  Products: 'Product_Name',
-  Vendors: 'Vendor_Name',
-  Price_Books: 'Price_Book_Name',
-  Quotes: 'Subject',
-  Sales_Orders: 'Subject',
-  Purchase_Orders: 'Subject',
-  Invoices: 'Subject',
-}
