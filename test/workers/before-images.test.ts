@@ -28,6 +28,8 @@ test('updates store the replaced values once, sealed; creates store none', async
   const {here, org} = place
   const made = await runImport(org, {csv: accountRows(3), flow: accounts})
   t.deepEqual(await imagesOf(place, made.run.id), [])
+  // A query may not show recent writes, so records would be read by id.
+  await here.ahead('10 minutes')
   here.crm.clearJournal()
   const csv = 'name,number,city\nSecret Name,A-1,Secret City\nCompany 2,A-2,Bern\n'
   const {run} = await runImport(org, {csv, flow: accounts})
@@ -58,7 +60,7 @@ test('before images are gone when the time to undo has passed, and the rest of t
   await here.ahead('8 days')
   await night()
   t.deepEqual([await imageKeys(place), await keyRows(place)], [[], {}])
-  t.is((await ok(org.call('GET', `${path}/runs/${run.id}`), 200)).run.counts.Accounts.updated, 2)
+  t.is((await ok(org.call('GET', `${path}/runs/${run.id}`), 200)).run.counts.Accounts.updated, 1)
 })
 
 test('a run of an org that switched undo off stores no before images', async t => {
