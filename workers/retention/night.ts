@@ -19,6 +19,7 @@ import {
 } from '../../sql/retention.ts'
 import {deleteOldMarks} from '../../sql/written-records.ts'
 import type {WorkerDeps} from '../deps.ts'
+import {refreshDays} from '../engine/edits/mark-written.ts'
 import {inPieces} from '../pieces.ts'
 import {deleteImports, deleteRunsOfNone, emptyImports, emptyRuns} from './empty.ts'
 import {expireImports, expireRuns, type Keeper} from './expire.ts'
@@ -96,8 +97,7 @@ const keepWindow = async (retaining: RetentionDeps, keeper: Keeper) => {
   await sweep('firings', rowsPerDelete, limit => deleteOldFirings(db, {...old, limit}))
   await sweep('jobs', rowsPerDelete, limit => deleteOldJobs(db, {...old, limit}))
   await sweep('turns', rowsPerDelete, limit => deleteOldTurns(db, {...old, limit}))
-  // Marks are stored again at least weekly while their records are imported.
-  await sweep('marks', rowsPerDelete, limit => deleteOldMarks(db, {org, days: 2 * days, limit}))
+  await sweep('marks', rowsPerDelete, limit => deleteOldMarks(db, {org, days: 2 * Math.max(days, refreshDays), limit}))
   await sweep('discoveries', discoveriesPerDelete, limit => deleteOldDiscoveries(db, {org, limit}))
 }
 
