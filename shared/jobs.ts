@@ -74,6 +74,15 @@ export const fireSchedule = job({
   key: ({firing}) => firing,
 })
 
+/** Fetches the file of a schedule and stores what it is, without an import. A person waits for the result, so the job is tried once. */
+export const testSchedule = job({
+  name: 'schedule.test',
+  payload: z.object({org: z.string(), schedule: z.string()}),
+  answer: z.object({fetched: z.boolean()}),
+  policy: {policy: 'exclusive', retryLimit: 0, expireInSeconds: 2_400, heartbeatSeconds: 60, deleteAfterSeconds: 3_600},
+  key: ({schedule}) => schedule,
+})
+
 /** Erases an org step by step, the org itself last. After a failure, the next attempt continues with the failed step. */
 export const eraseOrg = job({
   name: 'org.erase',
@@ -173,4 +182,5 @@ export const jobs: Job[] = [
   checkImport,
   eraseOrg,
   fireSchedule,
+  testSchedule,
 ]

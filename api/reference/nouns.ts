@@ -141,6 +141,8 @@ export const orgNouns: Noun[] = [
       enableSchedule: 'PATCH /orgs/:org/templates/:id/schedules/:schedule',
       deleteSchedule: 'DELETE /orgs/:org/templates/:id/schedules/:schedule',
       runSchedule: 'POST /orgs/:org/templates/:id/schedules/:schedule/run',
+      testSchedule: 'POST /orgs/:org/templates/:id/schedules/:schedule/test',
+      readScheduleTest: 'GET /orgs/:org/templates/:id/schedules/:schedule/test',
       listFirings: 'GET /orgs/:org/templates/:id/schedules/:schedule/firings',
     },
   },

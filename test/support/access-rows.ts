@@ -192,6 +192,8 @@ export const rows: Record<string, Row> = {
   'PATCH /orgs/:org/templates/:id/schedules/:schedule': write('builder'),
   'DELETE /orgs/:org/templates/:id/schedules/:schedule': write('builder'),
   'POST /orgs/:org/templates/:id/schedules/:schedule/run': write('builder'),
+  'POST /orgs/:org/templates/:id/schedules/:schedule/test': write('builder'),
+  'GET /orgs/:org/templates/:id/schedules/:schedule/test': read('builder'),
   'GET /orgs/:org/templates/:id/schedules/:schedule/firings': read('builder'),
 
   'POST /ai/auto-map': {who: 'operator', effect: 'money'},
