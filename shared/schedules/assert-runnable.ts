@@ -59,4 +59,6 @@ const filledUrl = (source: Extract<FileSource, {kind: 'https'}>) => {
 }
 
 const refuseSource = (field: string, message: string) =>
-  new Refusal('SOURCE_REFUSED', message, {issues: [{path: ['source', field], message}]})
+  new Refusal('SOURCE_REFUSED', 'No schedule can fetch from this file source. Correct the listed field', {
+    issues: [{path: ['source', field], message}],
+  })

@@ -20,14 +20,21 @@ export type Stage = {
 /** A browser window of one person. `asked` holds every requested URL, including those of pop-ups. */
 export type Visitor = {context: BrowserContext; page: Page; complaints: string[]; asked: string[]}
 
-/** Starts a whole deployment and a browser for one test file, which end after its last test. `prepare` runs once before the first. */
-export const stage = (label: string, prepare: (world: Deployment) => Promise<void> = async () => {}): Stage => {
+/**
+ * Starts a whole deployment and a browser for one test file, which end after its last test. `prepare` runs once before the first. `more` adds to the
+ * environment.
+ */
+export const stage = (
+  label: string,
+  prepare: (world: Deployment) => Promise<void> = async () => {},
+  more: Record<string, string> = {},
+): Stage => {
   const ends: (() => Promise<unknown>)[] = []
   let browser: Browser
   const opened = {} as Stage
   before(async () => {
     const port = await freePort()
-    const environment = {PORT: `${port}`, PUBLIC_URL: `http://127.0.0.1:${port}`, DEFAULT_PLAN: 'enterprise'}
+    const environment = {PORT: `${port}`, PUBLIC_URL: `http://127.0.0.1:${port}`, DEFAULT_PLAN: 'enterprise', ...more}
     opened.world = await openDeployment(label, {workers, environment}, end => ends.push(end))
     browser = await chromium.launch({executablePath: findChromium() ?? 'chromium', args: ['--no-sandbox']})
     ends.push(() => browser.close())

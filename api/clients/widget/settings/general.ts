@@ -4,9 +4,10 @@ import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
-import {Check, Select, TextArea, TextField} from '../ui/field.ts'
+import {Check, Select, TextArea} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
+import {ZoneField} from '../ui/zone-field.ts'
 import {SettingsFrame} from './frame.ts'
 
 type Settings = {
@@ -96,15 +97,7 @@ const Formats = ({draft, set}: {draft: Settings; set: (change: Partial<Settings>
     options=${[...new Set([draft.dateFormat, ...dateFormats])].map(value => ({value, label: value}))}
     onChange=${(dateFormat: string) => set({dateFormat})}
   />
-  <${TextField}
-    label="Time zone"
-    hint="IANA name. Used for dates and times in files that have no time zone"
-    list="time-zones"
-    required
-    value=${draft.timezone}
-    onInput=${(timezone: string) => set({timezone})}
-  />
-  <datalist id="time-zones">${Intl.supportedValuesOf('timeZone').map(zone => html`<option value=${zone}></option>`)}</datalist>
+  <${ZoneField} value=${draft.timezone} hint="Used for dates and times in files that have no time zone" onChange=${(timezone: string) => set({timezone})} />
 `
 
 const isStale = (error: Json) => error?.code === 'REGISTRY_CONFLICT'

@@ -15,6 +15,10 @@ export const percent = (part: number): string => new Intl.NumberFormat(language,
 export const at = (iso: string | null | undefined): string => (iso ? moment.format(new Date(iso)) : '–')
 export const onDay = (iso: string | null | undefined): string => (iso ? day.format(new Date(iso)) : '–')
 
+/** Formats an ISO 8601 time as the clocks of a time zone show it. */
+export const atIn = (iso: string, timeZone: string): string =>
+  new Intl.DateTimeFormat(language, {dateStyle: 'medium', timeStyle: 'short', timeZone}).format(new Date(iso))
+
 /** Formats a size in powers of 1000, as the command line does. */
 export const bytes = (value: number): string => {
   const step = Math.min(4, Math.floor(Math.log10(Math.max(value, 1)) / 3))
