@@ -1,8 +1,9 @@
 import {useState} from 'preact/hooks'
+import {writeDay} from '../../date-text.ts'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
-import {client, inOrg, may} from '../state/session.ts'
+import {client, inOrg, may, readMe} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Check, Select, TextArea} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
@@ -49,6 +50,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
   const save = useDoing(async () => {
     const changed = {...draft, expressionContext: readJson(context)}
     await client.patch(inOrg('/config/settings'), changed, {'if-match': `"${registryVersion}"`})
+    await readMe()
     say('Settings saved')
     again()
   })
@@ -93,8 +95,9 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
 const Formats = ({draft, set}: {draft: Settings; set: (change: Partial<Settings>) => void}) => html`
   <${Select}
     label="Date format"
+    hint="For dates on these pages and in the command line. Also for dates in files, where a column shows no other format"
     value=${draft.dateFormat}
-    options=${[...new Set([draft.dateFormat, ...dateFormats])].map(value => ({value, label: value}))}
+    options=${[...new Set([draft.dateFormat, ...dateFormats])].map(value => ({value, label: `${value} (${writeDay(new Date(), value)})`}))}
     onChange=${(dateFormat: string) => set({dateFormat})}
   />
   <${ZoneField} value=${draft.timezone} hint="Used for dates and times in files that have no time zone" onChange=${(timezone: string) => set({timezone})} />
