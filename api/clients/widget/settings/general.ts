@@ -1,10 +1,9 @@
-import {useState} from 'preact/hooks'
 import {writeDay} from '../../date-text.ts'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may, readMe} from '../state/session.ts'
-import {Button} from '../ui/button.ts'
+import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Check, Select, TextArea} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
@@ -45,16 +44,15 @@ export const General = () => {
 }
 
 const SettingsForm = ({read: {settings, registryVersion}, again}: {read: GeneralInput; again: () => void}) => {
-  const [draft, setDraft] = useState(settings)
-  const [context, setContext] = useState(JSON.stringify(settings.expressionContext, null, 2))
+  const form = useDraft({...settings, expressionContext: JSON.stringify(settings.expressionContext, null, 2)})
+  const {draft, set} = form
   const save = useDoing(async () => {
-    const changed = {...draft, expressionContext: readJson(context)}
+    const changed = {...draft, expressionContext: readJson(draft.expressionContext)}
     await client.patch(inOrg('/config/settings'), changed, {'if-match': `"${registryVersion}"`})
     await readMe()
     say('Settings saved')
     again()
   })
-  const set = (change: Partial<Settings>) => setDraft({...draft, ...change})
   const submit = (event: Event) => {
     event.preventDefault()
     save.run()
@@ -78,7 +76,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
           options=${onEdited}
           onChange=${(value: string) => set({onEdited: value || null})}
         />
-        <${TextArea} label="Expression context" hint="JSON available to every expression as “context”, for example a rate or a list of codes" rows="4" value=${context} onInput=${setContext} />
+        <${TextArea} label="Expression context" hint="JSON available to every expression as “context”, for example a rate or a list of codes" rows="4" value=${draft.expressionContext} onInput=${(expressionContext: string) => set({expressionContext})} />
         <${Check}
           label="Roles follow the CRM"
           hint="Each sign-in and renewal reads a member’s profile in the CRM. Roles set by hand or by an invitation stay; people deactivated in the CRM lose access"
@@ -86,7 +84,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
           onChange=${(followsCrmRoles: boolean) => set({followsCrmRoles})}
         />
         <${Problem} error=${save.error} again=${isStale(save.error) ? again : undefined} />
-        ${mayChange ? html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>` : html`<${Notice}>Only admins can change these settings.<//>`}
+        ${mayChange ? html`<${SaveActions} of=${form} isBusy=${save.isBusy} />` : html`<${Notice}>Only admins can change these settings.<//>`}
       </fieldset>
     </form>
   `

@@ -2,6 +2,7 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {Button} from '../ui/button.ts'
+import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
 import {ZoneField} from '../ui/zone-field.ts'
@@ -34,16 +35,19 @@ const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pi
   connectorId: schedule?.connectorId ?? connections[0]?.id ?? null,
   declaredRows: schedule?.declaredRows ? String(schedule.declaredRows) : '',
   onDrift: schedule?.onDrift ?? 'stop',
+  source: draftOf(schedule?.source ?? null),
 })
 
 /** The form of a schedule: times, source file, and handling of changes. */
 export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps) => {
   const {connections = []} = given
-  const [draft, setDraft] = useState(fieldsOf(schedule, given))
-  const [source, setSource] = useState<SourceDraft>(draftOf(schedule?.source ?? null))
+  // The usual values of a new schedule depend on the time, so they are computed once.
+  const [saved] = useState(() => fieldsOf(schedule, given))
+  const form = useDraft(saved)
+  const {draft, set} = form
   const kept: readonly string[] = schedule?.source.credentials ?? []
   const doing = useDoing((how: typeof save) => {
-    const {times, ...rest} = draft
+    const {times, source, ...rest} = draft
     return how({
       ...rest,
       cron: toCron(times),
@@ -52,7 +56,6 @@ export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps)
       ...(schedule && {notify: schedule.notify}),
     })
   })
-  const set = (change: Partial<typeof draft>) => setDraft({...draft, ...change})
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
     const isTest = (event.submitter as HTMLButtonElement | null)?.value === 'test'
@@ -64,15 +67,21 @@ export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps)
       <${TimesFields} times=${draft.times} set=${(times: typeof draft.times) => set({times})} />
       <${ZoneField} value=${draft.timezone} onChange=${(timezone: string) => set({timezone})} />
       ${connections.length > 1 && html`<${Select} label="Connection" value=${draft.connectorId} options=${connections.map(({id, name}) => ({value: id, label: name}))} onChange=${(connectorId: string) => set({connectorId})} />`}
-      <${SourceFields} draft=${source} kept=${kept} set=${(change: Partial<SourceDraft>) => setSource({...source, ...change})} />
+      <${SourceFields} draft=${draft.source} kept=${kept} set=${(change: Partial<SourceDraft>) => set({source: {...draft.source, ...change}})} />
       <${TextField} label="Maximum rows per run" hint="Leave empty for all rows" type="number" min="1" value=${draft.declaredRows} onInput=${(declaredRows: string) => set({declaredRows})} />
       <${Select} label="If the file or the CRM no longer matches the template" value=${draft.onDrift} options=${drifts} onChange=${(onDrift: string) => set({onDrift: onDrift as 'stop' | 'warn'})} />
       <${Problem} error=${doing.error} />
       <${FrequencyAdvice} code=${codeOf(doing.error)} />
-      <div class="actions">
-        <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${schedule ? 'Save' : 'Create schedule'}<//>
-        ${saveForTest && html`<${Button} type="submit" value="test" disabled=${doing.isBusy}>Create turned off, and test<//>`}
-      </div>
+      ${
+        schedule
+          ? html`<${SaveActions} of=${form} isBusy=${doing.isBusy} />`
+          : html`
+              <div class="actions">
+                <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>Create schedule<//>
+                <${Button} type="submit" value="test" disabled=${doing.isBusy}>Create turned off, and test<//>
+              </div>
+            `
+      }
     </form>
   `
 }
