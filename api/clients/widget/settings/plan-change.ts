@@ -12,6 +12,7 @@ import {Notice, Problem} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import {type AwaitedChange, queryOf} from './awaited-change.ts'
 import {describeLimits} from './plan-limits.ts'
+import {describeOffer} from './plan-prices.ts'
 
 type WantedPlan = {planKey: string; interval: string}
 type ChangeProps = {summary: Json; isWaiting: boolean; onChange: (awaited: AwaitedChange) => void}
@@ -59,29 +60,18 @@ export const returnUrls = (awaited: Parameters<typeof queryOf>[0]) => {
 
 type OfferProps = {plan: Json; interval: string; isHere: boolean; isBusy: boolean; isWaiting: boolean; choose: () => void}
 
-const Offer = ({plan, interval, isHere, isBusy, isWaiting, choose}: OfferProps) => html`
-  <li class="row settings-offer">
-    <div class="grow"><strong>${plan.name}</strong>${priceOf(plan, interval)}${plan.limits ? html`<br /><span class="quiet">${describeLimits(plan)}</span>` : html`<br /><span class="quiet">Your paid plan ends with this period</span>`}</div>
-    ${isHere ? html`<${Pill} tone="info">Current plan<//>` : html`<${Button} isBusy=${isBusy} disabled=${isWaiting} onClick=${choose}>Choose<span class="unseen"> ${plan.name}</span><//>`}
-  </li>
-`
-
-/** Returns a note on tax, or an empty text if the tax behaviour is not known. */
-export const taxNote = (behavior: string | null): string =>
-  behavior === null ? '' : behavior === 'inclusive' ? ', tax included' : ', plus tax'
-
-/** Formats the price, or returns an empty text if it is not known. The checkout page shows it in any case. */
-const priceOf = ({prices}: Json, interval: string): string => {
-  const amount = prices?.[interval] ?? null
-  if (amount === null) return ''
-  const saved = interval === 'year' ? yearlySaving(prices) : 0
-  const note = saved > 0 ? `, saves ${money(saved, prices.currency)} a year` : ''
-  return ` · ${money(amount, prices.currency)} per ${interval}${taxNote(prices.taxBehavior)}${note}`
+const Offer = ({plan, interval, isHere, isBusy, isWaiting, choose}: OfferProps) => {
+  const {price, note, isOffered} = describeOffer({prices: null, ...plan}, interval)
+  return html`
+    <li class="row settings-offer">
+      <div class="grow">
+        <strong>${plan.name}</strong>${price && ` · ${price}`}${note && html`<br />${note}`}
+        <br /><span class="quiet">${plan.limits ? describeLimits(plan) : 'Your paid plan ends with this period'}</span>
+      </div>
+      ${isHere ? html`<${Pill} tone="info">Current plan<//>` : isOffered && html`<${Button} isBusy=${isBusy} disabled=${isWaiting} onClick=${choose}>Choose<span class="unseen"> ${plan.name}</span><//>`}
+    </li>
+  `
 }
-
-/** Returns what a year costs less than twelve months, in the smallest unit of the currency. Zero if a price is not known. */
-const yearlySaving = ({month, year}: {month: number | null; year: number | null}): number =>
-  month === null || year === null ? 0 : Math.max(0, 12 * month - year)
 
 type PreviewProps = {wanted: WantedPlan; preview: Json; onChange: ChangeProps['onChange']; onClose: () => void}
 

@@ -7,7 +7,8 @@ import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
 import {count, money} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
-import {returnUrls, taxNote} from './plan-change.ts'
+import {returnUrls} from './plan-change.ts'
+import {taxNote} from './plan-prices.ts'
 
 /** Purchases in addition to the plan: AI credits, automatic top-up and overage. */
 export const Charges = ({summary, isWaiting, again}: {summary: Json; isWaiting: boolean; again: () => void}) => html`
