@@ -13,7 +13,7 @@ const here = stage(
     const org = await openOrg(world)
     Object.assign(made, {session: org.session, call: org.call, path: await makeTemplate(org)})
   },
-  {PRIVATE_HOSTS: host.place},
+  {environment: {PRIVATE_HOSTS: host.place}},
 )
 
 test('a weekly schedule is made with pickers, and its file is fetched as a test before it is turned on', async () => {

@@ -7,13 +7,16 @@ import {findChromium} from '../stack/chromium.ts'
 import {pathOfPicture} from '../stack/pictures.ts'
 import {freePort} from '../stack/port.ts'
 import {root} from '../stack/stack.ts'
-import {type Deployment, openDeployment} from '../support/deployment.ts'
+import {type Deployment, type Options, openDeployment} from '../support/deployment.ts'
+import {type Billing, beginSale} from '../support/selling.ts'
 
 const axeSource = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8')
 const workers = ['archive', 'checks', 'credits', 'discovery', 'imports', 'notices', 'schedules', 'writes', 'clock']
 
 export type Stage = {
   world: Deployment
+  /** Set if the deployment sells plans. */
+  billing?: Billing
   /** Opens a page in a fresh browser profile; any complaint of the page fails the test. */
   open(options?: BrowserContextOptions): Promise<Visitor>
 }
@@ -21,13 +24,12 @@ export type Stage = {
 export type Visitor = {context: BrowserContext; page: Page; complaints: string[]; asked: string[]}
 
 /**
- * Starts a whole deployment and a browser for one test file, which end after its last test. `prepare` runs once before the first. `more` adds to the
- * environment.
+ * Starts a whole deployment and a browser for one test file, which end after its last test. `prepare` runs once before the first. `sells`: with plans for sale.
  */
 export const stage = (
   label: string,
   prepare: (world: Deployment) => Promise<void> = async () => {},
-  more: Record<string, string> = {},
+  {environment: more = {}, sells = false}: {environment?: Record<string, string>; sells?: boolean} = {},
 ): Stage => {
   const ends: (() => Promise<unknown>)[] = []
   let browser: Browser
@@ -35,7 +37,9 @@ export const stage = (
   before(async () => {
     const port = await freePort()
     const environment = {PORT: `${port}`, PUBLIC_URL: `http://127.0.0.1:${port}`, DEFAULT_PLAN: 'enterprise', ...more}
-    opened.world = await openDeployment(label, {workers, environment}, end => ends.push(end))
+    const open = (options: Options) => openDeployment(label, options, end => ends.push(end))
+    if (sells) opened.billing = await beginSale(open, end => ends.push(end), {workers: [...workers, 'billing'], environment})
+    opened.world = opened.billing?.house ?? (await open({workers, environment}))
     browser = await chromium.launch({executablePath: findChromium() ?? 'chromium', args: ['--no-sandbox']})
     ends.push(() => browser.close())
     await prepare(opened.world)
