@@ -83,6 +83,23 @@ export const testSchedule = job({
   key: ({schedule}) => schedule,
 })
 
+/** Sends an invitation by e-mail. It is sent again only after an hour, whatever the number of jobs. */
+export const mailInvitation = job({
+  name: 'invitation.mail',
+  payload: z.object({org: z.string(), invitation: z.string()}),
+  answer: z.object({mailed: z.boolean()}),
+  policy: {
+    policy: 'exclusive',
+    retryLimit: 5,
+    retryDelay: 10,
+    retryBackoff: true,
+    expireInSeconds: 300,
+    heartbeatSeconds: 60,
+    deleteAfterSeconds: 86_400,
+  },
+  key: ({invitation}) => invitation,
+})
+
 /** Erases an org step by step, the org itself last. After a failure, the next attempt continues with the failed step. */
 export const eraseOrg = job({
   name: 'org.erase',
@@ -183,4 +200,5 @@ export const jobs: Job[] = [
   eraseOrg,
   fireSchedule,
   testSchedule,
+  mailInvitation,
 ]
