@@ -43,7 +43,7 @@ export const ChangePlan = ({summary, isWaiting, onChange}: ChangeProps) => {
       <h2 id="plan-change">${isPaying ? 'Change plan' : 'Choose a plan'}</h2>
       <${Select} label="Billing interval" value=${interval} options=${intervals} onChange=${setInterval} />
       <ul class="plain">
-        ${offered.map((plan: Json) => html`<${Offer} key=${plan.key} plan=${plan} interval=${interval} isHere=${isPaying && plan.key === summary.plan.key && interval === summary.interval} isBusy=${begin.isBusy} isWaiting=${isWaiting} choose=${() => begin.run(plan.key)} />`)}
+        ${offered.map((plan: Json) => html`<${Offer} key=${plan.key} plan=${plan} interval=${interval} isCurrent=${isPaying && plan.key === summary.plan.key} isHere=${isPaying && plan.key === summary.plan.key && interval === summary.interval} isBusy=${begin.isBusy} isWaiting=${isWaiting} choose=${() => begin.run(plan.key)} />`)}
       </ul>
       <${Problem} error=${begin.error} />
       ${summary.pendingChange && !isWaiting && html`<${TakeBack} onChange=${onChange} />`}
@@ -58,17 +58,26 @@ export const returnUrls = (awaited: Parameters<typeof queryOf>[0]) => {
   return {successUrl: page + to('settings', 'plan', queryOf(awaited)), cancelUrl: page + to('settings', 'plan')}
 }
 
-type OfferProps = {plan: Json; interval: string; isHere: boolean; isBusy: boolean; isWaiting: boolean; choose: () => void}
+/** `isCurrent`: the plan that is paid. `isHere`: and in this interval. */
+type OfferProps = {
+  plan: Json
+  interval: string
+  isCurrent: boolean
+  isHere: boolean
+  isBusy: boolean
+  isWaiting: boolean
+  choose: () => void
+}
 
-const Offer = ({plan, interval, isHere, isBusy, isWaiting, choose}: OfferProps) => {
+const Offer = ({plan, interval, isCurrent, isHere, isBusy, isWaiting, choose}: OfferProps) => {
   const {price, note, isOffered} = describeOffer({prices: null, ...plan}, interval)
   return html`
     <li class="row settings-offer">
       <div class="grow">
-        <strong>${plan.name}</strong>${price && ` · ${price}`}${note && html`<br />${note}`}
+        <strong>${plan.name}</strong>${isCurrent && !isHere && html` <${Pill} tone="info">Current plan<//>`}${price && ` · ${price}`}${note && html`<br />${note}`}
         <br /><span class="quiet">${plan.limits ? describeLimits(plan) : 'Your paid plan ends with this period'}</span>
       </div>
-      ${isHere ? html`<${Pill} tone="info">Current plan<//>` : isOffered && html`<${Button} isBusy=${isBusy} disabled=${isWaiting} onClick=${choose}>Choose<span class="unseen"> ${plan.name}</span><//>`}
+      ${isHere ? html`<${Pill} tone="info">Current plan<//>` : isOffered && html`<${Button} isBusy=${isBusy} disabled=${isWaiting} onClick=${choose}>${isCurrent ? `Pay ${interval}ly` : 'Choose'}<span class="unseen"> ${isCurrent ? 'for ' : ''}${plan.name}</span><//>`}
     </li>
   `
 }

@@ -91,7 +91,7 @@ type StandingProps = {summary: Json; usage: Json; waiting: Waiting; again: () =>
 const Standing = ({summary, usage, waiting, again}: StandingProps) => html`
   <${Current} summary=${summary} again=${again} />
   <${Usage} usage=${usage} />
-  ${summary.configured && may('admin', 'money') && html`<${ChangePlan} summary=${summary} isWaiting=${waiting.awaited !== null} onChange=${waiting.start} /><${Charges} summary=${summary} isWaiting=${waiting.awaited !== null} again=${again} />`}
+  ${summary.configured && may('admin', 'money') && html`<${ChangePlan} key=${summary.interval} summary=${summary} isWaiting=${waiting.awaited !== null} onChange=${waiting.start} /><${Charges} summary=${summary} isWaiting=${waiting.awaited !== null} again=${again} />`}
   ${summary.configured && html`<${Closed} role="admin" change="money" />`}
 `
 
