@@ -195,6 +195,7 @@ export const orgNouns: Noun[] = [
     name: 'Expressions',
     says: 'Tests of expressions, and helper libraries with their versions.',
     operations: {
+      listExpressionHelpers: 'GET /orgs/:org/expressions/helpers',
       testExpression: 'POST /orgs/:org/expressions/test',
       listLibraries: 'GET /orgs/:org/libraries',
       readLibrary: 'GET /orgs/:org/libraries/:namespace',

@@ -198,6 +198,7 @@ export const rows: Record<string, Row> = {
 
   'POST /ai/auto-map': {who: 'operator', effect: 'money'},
   'POST /ai/formula': {who: 'operator', effect: 'money'},
+  'GET /orgs/:org/expressions/helpers': read('operator'),
   'POST /orgs/:org/expressions/test': read('operator'),
   'POST /ai/chat': {who: 'operator', effect: 'money'},
   'GET /orgs/:org/imports/:id/conversations': read('operator'),

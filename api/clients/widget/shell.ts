@@ -31,7 +31,7 @@ export const Shell = ({children}: {children?: Markup}) => {
   <header class="top">
     <a class="brand" href="#/imports">Lading</a>
     <${Tabs} class="sections" label="Sections" tabs=${sections.map(({key, label}) => ({label, href: to(key), isHere: place.value.path[0] === key}))} />
-    <${Button} kind="quiet" class="find" label="Find a page or an import" title=${`${modifierName} K`} aria-keyshortcuts="Control+K Meta+K" onClick=${() => showMenu()}>Find <kbd>${modifierName} K</kbd><//>
+    <${Button} kind="quiet" class="find" title=${`${modifierName} K`} aria-keyshortcuts="Control+K Meta+K" onClick=${() => showMenu()}>Find<span class="unseen"> a page or an import</span> <kbd aria-hidden="true">${modifierName} K</kbd><//>
     <${Account} />
   </header>
   ${openMenu.value && html`<${openMenu.value} onClose=${closeMenu} />`}
