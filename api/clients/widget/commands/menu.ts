@@ -48,7 +48,6 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
     setText((event.target as HTMLInputElement).value)
     setChosen(0)
   }
-  const optionId = (index: number) => `${id}-${index}`
   return html`
     <dialog
       ref=${dialog}
@@ -68,16 +67,14 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
         aria-expanded="true"
         aria-autocomplete="list"
         aria-controls=${`${id}-list`}
-        aria-activedescendant=${found.length ? optionId(at) : undefined}
+        aria-activedescendant=${found.length ? `${id}-${at}` : undefined}
         autocomplete="off"
         spellcheck=${false}
         value=${text}
         onInput=${type}
         onKeyDown=${press}
       />
-      <ul id=${`${id}-list`} role="listbox" aria-label="Commands">
-        ${found.map((command, index) => html`<li key=${command.id} id=${optionId(index)} role="option" aria-selected=${index === at ? 'true' : 'false'} onClick=${() => execute(command)} onMouseMove=${() => setChosen(index)}><span>${command.label}</span><span class="quiet">${command.kind}</span></li>`)}
-      </ul>
+      <${Found} id=${id} found=${found} at=${at} choose=${setChosen} execute=${execute} />
       <p class="hint" role="status">${found.length === 0 ? (objects.data || objects.error ? 'Nothing found.' : 'Loading …') : ''}</p>
       <p class="hint">
         <kbd>↑</kbd> <kbd>↓</kbd> choose · <kbd>Enter</kbd> open · <kbd>Esc</kbd> close · <kbd>${modifierName} S</kbd> saves the form of a page
@@ -85,6 +82,14 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
     </dialog>
   `
 }
+
+type FoundProps = {id: string; found: MenuCommand[]; at: number; choose: (index: number) => void; execute: (command: MenuCommand) => void}
+
+const Found = ({id, found, at, choose, execute}: FoundProps) => html`
+  <ul id=${`${id}-list`} role="listbox" aria-label="Commands">
+    ${found.map((command, index) => html`<li key=${command.id} id=${`${id}-${index}`} role="option" aria-selected=${index === at ? 'true' : 'false'} onClick=${() => execute(command)} onMouseMove=${() => choose(index)}><span>${command.label}</span><span class="quiet">${command.kind}</span></li>`)}
+  </ul>
+`
 
 /** Opens the dialog and returns what closes it. The focus then returns to where it was, unless that element has left the page. */
 const openModally = (dialog: HTMLDialogElement) => {

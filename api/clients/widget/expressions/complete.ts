@@ -1,5 +1,5 @@
 /** What an expression may name. `call`: how a function is called, such as `trim(text)`. */
-export type KnownFunction = {name: string; call: string; description: string}
+type KnownFunction = {name: string; call: string; description: string}
 export type KnownWords = {
   columns: readonly string[]
   hasValue: boolean
@@ -16,14 +16,34 @@ const mostSuggestions = 8
 /** Returns what can complete the expression at the caret. Without a word before the caret, there are no suggestions. */
 export const completeAt = (source: string, caret: number, known: KnownWords): Completion => {
   const before = source.slice(0, caret)
-  const cell = /row\[\s*['"]?([^'"[\]]*)$/.exec(before)
-  const member = /([A-Za-z_$][\w$]*)\.([\w$]*)$/.exec(before)
-  const word = /[A-Za-z_$][\w$]*$/.exec(before)
-  if (cell) return {from: cell.index, to: caret + closingAfter(source, caret), suggestions: pick(cellsOf(known), cell[1]!)}
-  if (member) return {from: member.index, to: caret, suggestions: pick(membersOf(member[1]!, known), member[2]!)}
-  if (!word || isInText(before)) return {from: caret, to: caret, suggestions: []}
+  const cell = cellBefore(before)
+  if (cell) return {from: cell.from, to: caret + closingAfter(source, caret), suggestions: pick(cellsOf(known), cell.typed)}
+  const from = wordStart(before)
+  const word = before.slice(from)
+  if (before[from - 1] === '.') {
+    const object = wordStart(before.slice(0, from - 1))
+    return {from: object, to: caret, suggestions: pick(membersOf(before.slice(object, from - 1), known), word)}
+  }
+  if (!/^[A-Za-z_$]/.test(word) || isInText(before)) return {from: caret, to: caret, suggestions: []}
   const all = [...wordsOf(known), ...cellsOf(known), ...known.helpers.map(one => suggestCall('helpers', one))]
-  return {from: word.index, to: caret, suggestions: pick(all, word[0])}
+  return {from, to: caret, suggestions: pick(all, word)}
+}
+
+/** Returns the begun cell at the end of the text, such as `row['Fir`, or null. */
+const cellBefore = (before: string): {from: number; typed: string} | null => {
+  const from = before.lastIndexOf('row[')
+  const typed = before
+    .slice(from + 'row['.length)
+    .trimStart()
+    .replace(/^['"]/, '')
+  return from < 0 || /['"[\]]/.test(typed) ? null : {from, typed}
+}
+
+/** Returns where the word at the end of the text begins. */
+const wordStart = (text: string): number => {
+  let at = text.length
+  while (at > 0 && /[\w$]/.test(text[at - 1]!)) at--
+  return at
 }
 
 /** Writes the cell of a column: `row['First name']`. */

@@ -27,14 +27,7 @@ export const ExpressionEditor = ({label, hint, error, value, columns, source, ha
   const [open, setOpen] = useState<Completion | null>(null)
   const [chosen, setChosen] = useState(-1)
   const id = useId()
-  // The caret moves behind an inserted text as the text is rendered, before a further key is handled.
-  const caretAfter = useRef<number | null>(null)
-  useLayoutEffect(() => {
-    if (caretAfter.current === null) return
-    area.current?.focus()
-    area.current?.setSelectionRange(caretAfter.current, caretAfter.current)
-    caretAfter.current = null
-  }, [value])
+  const caretAfter = useCaretAfter(area, value)
   const show = (text: string) => {
     const found = completeAt(text, area.current?.selectionStart ?? text.length, known)
     setOpen(found.suggestions.length ? found : null)
@@ -63,7 +56,6 @@ export const ExpressionEditor = ({label, hint, error, value, columns, source, ha
     onInput(text)
     show(text)
   }
-  const optionId = (index: number) => `${id}-${index}`
   return html`
     <div class="expression-editor">
       <${TextArea}
@@ -77,20 +69,36 @@ export const ExpressionEditor = ({label, hint, error, value, columns, source, ha
         onBlur=${() => setOpen(null)}
         aria-autocomplete="list"
         aria-controls=${open ? id : undefined}
-        aria-activedescendant=${open && chosen >= 0 ? optionId(chosen) : undefined}
+        aria-activedescendant=${open && chosen >= 0 ? `${id}-${chosen}` : undefined}
         maxlength="10000"
       />
-      ${
-        open &&
-        html`<ul class="completions" id=${id} role="listbox" aria-label="Completions">
-          ${open.suggestions.map((one, index) => html`<li key=${one.text} id=${optionId(index)} role="option" aria-selected=${index === chosen ? 'true' : 'false'} onMouseDown=${(event: Event) => event.preventDefault()} onClick=${() => insert(one)}><code>${one.label}</code> <span class="quiet">${one.detail}</span></li>`)}
-        </ul>`
-      }
+      ${open && html`<${Completions} id=${id} suggestions=${open.suggestions} chosen=${chosen} insert=${insert} />`}
       <span class="unseen" role="status">${open ? `${open.suggestions.length} completions. Choose with the arrow keys` : ''}</span>
       ${hasExamples && value.trim() === '' && columns.length > 0 && html`<${Examples} columns=${columns} source=${source} insert=${onInput} />`}
     </div>
   `
 }
+
+/** The place of the caret behind an inserted text. It moves there as the text is rendered, before a further key is handled. */
+const useCaretAfter = (area: {current: HTMLTextAreaElement | null}, value: string) => {
+  const caretAfter = useRef<number | null>(null)
+  useLayoutEffect(() => {
+    if (caretAfter.current === null) return
+    area.current?.focus()
+    area.current?.setSelectionRange(caretAfter.current, caretAfter.current)
+    caretAfter.current = null
+  }, [value])
+  return caretAfter
+}
+
+type CompletionsProps = {id: string; suggestions: Suggestion[]; chosen: number; insert: (suggestion: Suggestion) => void}
+
+/** The list of completions. A press on it does not take the focus from the editor. */
+const Completions = ({id, suggestions, chosen, insert}: CompletionsProps) => html`
+  <ul class="completions" id=${id} role="listbox" aria-label="Completions">
+    ${suggestions.map((one, index) => html`<li key=${one.text} id=${`${id}-${index}`} role="option" aria-selected=${index === chosen ? 'true' : 'false'} onMouseDown=${(event: Event) => event.preventDefault()} onClick=${() => insert(one)}><code>${one.label}</code> <span class="quiet">${one.detail}</span></li>`)}
+  </ul>
+`
 
 const useKnown = (columns: readonly string[], source: string | null): KnownWords => {
   const [functions, setFunctions] = useState<Pick<KnownWords, 'helpers' | 'libraries'>>({helpers: [], libraries: []})
