@@ -17,6 +17,7 @@ import {
   type NightClaim,
   noteNight,
 } from '../../sql/retention.ts'
+import {deleteOldTestFetches} from '../../sql/test-fetches.ts'
 import {deleteOldMarks} from '../../sql/written-records.ts'
 import type {WorkerDeps} from '../deps.ts'
 import {refreshDays} from '../engine/edits/mark-written.ts'
@@ -108,6 +109,8 @@ const deleteExpired = async (retaining: RetentionDeps, {AUDIT_DAYS}: Pick<Nightl
   const sweepImages = (limit: number) => deleteOldImages(db, {limit})
   const sweepEvents = (limit: number) => deleteOldEvents(db, {days: paymentEventsKeptDays, limit})
   await attempt(retaining, 'images', null, () => inPieces(drain, imagesPerDelete, sweepImages, images => tally.add({images})))
+  const sweepTests = (limit: number) => deleteOldTestFetches(db, {limit})
+  await attempt(retaining, 'test fetches', null, () => inPieces(drain, rowsPerDelete, sweepTests, rows => tally.add({rows})))
   await attempt(retaining, 'objects', null, () => removePendingDeletes(retaining))
   await attempt(retaining, 'orphans', null, () => removeOrphans(retaining))
   await attempt(retaining, 'spools', null, async () => tally.add({spools: await sweepSpools()}))
