@@ -44,7 +44,7 @@ export const Imports = () => {
   return html`
     <${Page} title="Imports" lead="An import writes the rows of one or more files to your CRM." actions=${may('operator') && html`<a class="button" href=${to('imports', 'new')}>New import</a>`}>
       ${beside.data && html`<${ConnectionState} connections=${beside.data.connections} again=${beside.again} />`}
-      ${beside.data && may('operator') && html`<${DropAnywhere} connections=${beside.data.connections} />`}
+      ${may('operator') && html`<${DropAnywhere} connections=${beside.data?.connections} />`}
       <${PagedTable} of=${imports} caption="Imports, newest first" columns=${columns} empty=${html`<${Empty} />`} />
       <${Problem} error=${beside.error} title="Could not load connections and last runs" again=${beside.again} />
       ${asked?.what === 'rename' && html`<${RenameImport} found=${asked.found} onClose=${() => setAsked(null)} onDone=${imports.again} />`}
