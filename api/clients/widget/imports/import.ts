@@ -13,6 +13,8 @@ export type Imported = {
   createdBy: string | null
   createdAt: string
   expiredAt: string | null
+  /** Earlier versions of Lading do not send it. */
+  archivedAt?: string | null
   flows: Flow[]
   slots: Slot[]
   sources: Source[]
