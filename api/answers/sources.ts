@@ -190,6 +190,14 @@ const PreviewRow = Answer({
   struck: z.string().nullable().describe('Why cleaning excluded the row. Null: it did not'),
 })
 
+const HeaderCandidate = Answer({
+  cells: z.array(z.string()).describe('Its cells: at most 100, each cut after 100 characters'),
+  header: z.boolean().describe('Whether the file is read with this row as its header'),
+  reader: ReaderOptions.describe('The options that make this row the header. Send them as `reader` of the file'),
+})
+
+export const HeaderCandidates = Answer({rows: z.array(HeaderCandidate).describe('The first non-empty rows of the file, at most 30')})
+
 export const PreviewRows = Answer({
   columns: z.array(z.string()).describe('Columns after cleaning'),
   fileColumns: z.array(z.string()).describe('Columns of the file'),

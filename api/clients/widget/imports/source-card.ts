@@ -31,7 +31,7 @@ export const SourceCard = ({found, source, again}: Props) => {
       <${EncodingQuestion} importId=${found.id} source=${source} again=${again} />
       <${HeaderProposal} importId=${found.id} source=${source} again=${again} />
       ${source.problems.filter(({kind}) => kind === 'sheet').map(({message}) => html`<p class="wrong">${message}. You can add the other sheets below.</p>`)}
-      <${RowsPreview} importId=${found.id} source=${source} />
+      <${RowsPreview} importId=${found.id} source=${source} again=${may('operator') && found.state !== 'running' ? again : null} />
       <details>
         <summary>File options</summary>
         <div class="opened">
