@@ -38,3 +38,27 @@ for (const [name, options] of Object.entries({
     await page.getByRole('heading', {name: '8 ready', exact: true}).waitFor()
     assert.deepEqual(visitor.complaints, [])
   })
+
+for (const [name, options] of Object.entries({
+  'light-1440': {viewport: {width: 1440, height: 900}},
+  'dark-360': {viewport: {width: 360, height: 740}, colorScheme: 'dark' as const},
+}))
+  test(`a file that could not be read offers its reading options, and is read with the chosen ones (${name})`, async () => {
+    const visitor = await here.open(options)
+    const {page} = visitor
+    await enter(visitor, session)
+    await person.makeImport(page, 'Refused')
+    const choose = person.csvFile('quoted.csv', 'Last Name,Company\n"Brandt,Nordlicht\nCosta,Ponte\n')
+    await person.chooseIn(page, page.getByRole('button', {name: 'Choose files'}), choose)
+    const refused = page.getByRole('region', {name: 'Uploading quoted.csv'})
+    await refused.getByText('A quote opened in row 1 (line 2) is never closed.').waitFor()
+    assert.equal(await refused.getByRole('button', {name: /^Try again/}).count(), 0, 'the same file would be refused again')
+    await assertAccessible(page, name)
+    await assertFits(page, name)
+    await picture(page, `refused-${name}`)
+    await refused.getByLabel('Quote character').selectOption('none')
+    await refused.getByRole('button', {name: 'Read again'}).click()
+    await person.sourceCard(page, 'quoted.csv').getByText('2 rows, 2 columns').waitFor()
+    await refused.waitFor({state: 'detached'})
+    assert.deepEqual(visitor.complaints, [])
+  })

@@ -34,7 +34,7 @@ export const HeaderChoice = ({importId, source, again, onClose}: Props) => {
               ${rows.map(
                 (row, at) => html`
                 <tr key=${at} class=${row.header ? 'is-header' : ''} onClick=${() => (row.header ? onClose() : choose.run(row))}>
-                  <th scope="row">${row.header ? html`<${Pill} tone="good">Header<//>` : html`<${Button} disabled=${choose.isBusy} label=${`Use as header: ${row.cells.filter(Boolean).slice(0, 3).join(', ')}`}>Use as header<//>`}</th>
+                  <th scope="row">${row.header ? html`<${Pill} tone="good">Header<//>` : html`<${Button} kind="quiet" disabled=${choose.isBusy} label=${`Use as header: ${row.cells.filter(Boolean).slice(0, 3).join(', ')}`}>Use as header<//>`}</th>
                   ${row.cells.slice(0, mostColumns).map(cell => html`<td>${cell}</td>`)}
                 </tr>
               `,
