@@ -83,6 +83,11 @@ const Problem = Answer({
 const Sheet = Answer({
   name: z.string().describe('Name of the sheet'),
   state: z.enum(['visible', 'hidden', 'very hidden']).describe('Whether a spreadsheet program shows it'),
+  rows: Count('Rows below its first row with a cell')
+    .optional()
+    .describe(
+      'Rows below its first row with a cell, counted at the upload. Left out for the sheet that is read, and for sheets that are too long to count',
+    ),
 })
 
 const SniffedCsv = Answer({

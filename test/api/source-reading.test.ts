@@ -155,3 +155,24 @@ test('of a long file, only the first 30 rows can be chosen as the header', async
   const rows = Array.from({length: 2000}, (_, n) => [`name ${n}`, n])
   t.is((await top((await add(await writeWorkbook({sheets: [{name: 'Data', rows}]}))).at)).length, 30)
 })
+
+test('a sheet too long to count has no row count, and the next sheets neither', async t => {
+  const long = Array.from({length: 100_001}, (_, n) => [n])
+  const {source} = await add(
+    await writeWorkbook({
+      sheets: [
+        {name: 'Short', rows: [['a'], [1]]},
+        {name: 'Long', rows: long},
+        {name: 'Last', rows: [['a'], [1]]},
+      ],
+    }),
+  )
+  t.deepEqual(
+    source.sniffed.sheets.map(({name, rows = null}: any) => [name, rows]),
+    [
+      ['Short', null],
+      ['Long', null],
+      ['Last', null],
+    ],
+  )
+})

@@ -43,7 +43,7 @@ const OneSending = ({one, onTaken}: {one: QueuedFile; onTaken: Props['onTaken']}
         ${state === 'failed' && html`<${ChooseFile} label="Choose another file" onFiles=${replace} />`}
         ${state !== 'reading' && html`<${Button} onClick=${() => cancel.run()} label=${`Cancel ${file.name}`}>Cancel<//>`}
       </div>
-      <${Progress} label=${`${file.name}, uploaded`} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />
+      ${(state !== 'failed' || mayRetry(error)) && html`<${Progress} label=${`${file.name}, uploaded`} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />`}
       <${Problem} error=${resume.error ?? cancel.error} title=${`Could not import ${file.name}`} />
       ${state === 'failed' && html`<${RefusedFile} name=${file.name} error=${error} read=${(reader: Partial<Reader>) => sendAs(one, reader)} />`}
     </section>
