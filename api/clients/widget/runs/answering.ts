@@ -1,7 +1,7 @@
 type AnswerName = 'create' | 'skip' | 'overwrite' | 'keep'
 /** The answer to a question: a candidate, or what to do without one. */
 export type Choice = {recordId: string} | {choice: AnswerName}
-export type Candidate = {id: string; $display_name?: string} & Record<string, unknown>
+export type Candidate = {id: string; $display_name?: string; $url?: string | null} & Record<string, unknown>
 export type Question = {
   key: string
   kind: 'match' | 'lookup' | 'edit'
@@ -10,6 +10,8 @@ export type Question = {
   field: string | null
   found: number
   candidates: Candidate[]
+  /** Earlier versions of Lading do not send it. */
+  fields?: {apiName: string; label: string; type: string}[]
   rows: number
   rowNumbers: number[]
   answer: {choice: 'record' | 'first' | 'ask' | AnswerName; recordId: string | null; at: string} | null
@@ -40,14 +42,6 @@ export const sayRows = ({rows, rowNumbers}: Pick<Question, 'rows' | 'rowNumbers'
   return more > 0
     ? `rows ${shown.join(', ')} and ${more.toLocaleString()} more`
     : `rows ${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
-}
-
-/** Returns the fields of the candidates. Fields with different values come first, because they help to choose. */
-export const fieldsOf = (candidates: Candidate[]): {field: string; isSame: boolean}[] => {
-  const names = [...new Set(candidates.flatMap(candidate => Object.keys(candidate)))].filter(name => name !== 'id' && !name.startsWith('$'))
-  return names
-    .map(field => ({field, isSame: new Set(candidates.map(candidate => sayValue(candidate[field]))).size <= 1}))
-    .toSorted((a, b) => Number(a.isSame) - Number(b.isSame))
 }
 
 export const sayValue = (value: unknown): string => {

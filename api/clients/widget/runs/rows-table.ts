@@ -68,7 +68,8 @@ const How = ({entry: {action, outcome, phase}}: {entry: Entry}) => {
   return html`<${Pill} tone=${tone}>${PHASE_WORDS[phase] ? `${PHASE_WORDS[phase]}: ${sayOutcome(outcome).toLowerCase()}` : sayOutcome(outcome)}<//>`
 }
 
-const cellOf = (cells: Cells | null, row: number, column: string): string =>
+/** Returns a cell of a row, or an empty text. */
+export const cellOf = (cells: Cells | null, row: number, column: string): string =>
   cells?.rows.find(({rowNumber}) => rowNumber === row)?.cells[cells.columns.indexOf(column)] ?? ''
 
 /** Shows the values by which a person knows the row. */
