@@ -4,7 +4,7 @@ import {answersOf, askersOf, chosenOf, isSame, type Question, sayRows, sayValue}
 import {compareCandidates} from '../../api/clients/widget/runs/compare-candidates.ts'
 import {nameFile} from '../../api/clients/widget/runs/file-name.ts'
 import {addSample, etaOf, rateOf, type Sample, sampleOf, stack} from '../../api/clients/widget/runs/rate.ts'
-import {codeBeside, type Entry, linesOf, whyOfEntry} from '../../api/clients/widget/runs/row.ts'
+import {type Entry, linesOf, whyOfEntry} from '../../api/clients/widget/runs/row.ts'
 import {choicesIn, filterIn, sayOutcome, sourceWith} from '../../api/clients/widget/runs/rows-query.ts'
 import {chainsOf, kindOf, type Run, sayRange, sayState, withEvent} from '../../api/clients/widget/runs/run.ts'
 import {draftOf, rowsIn} from '../../api/clients/widget/runs/start.ts'
@@ -245,8 +245,13 @@ test('a row shows one line per record and patch, with its lookups beside the rec
   t.is(whyOfEntry(link), 'Owner: No record: the link is left empty')
   t.is(whyOfEntry(entry({outcome: 'planned', message: 'update'})), null)
   t.regex(whyOfEntry(entry({mayExistTwice: true}))!, /may exist twice/)
-  t.is(codeBeside('TOO_LONG', 'Declined with TOO_LONG'), null)
-  t.is(codeBeside('TOO_LONG', 'Too long'), 'TOO_LONG')
+  const long = entry({
+    field: 'Last_Name',
+    fieldLabel: 'Surname',
+    message: 'Last_Name takes 80 characters, not My_Last_Name',
+    outcome: 'failed',
+  })
+  t.is(whyOfEntry(long), 'Surname takes 80 characters, not My_Last_Name', 'a label replaces the API name as a whole word')
 })
 
 const question = (more: Partial<Question> = {}): Question => ({

@@ -1,3 +1,5 @@
+import {sayName} from '../ui/labels.ts'
+
 type AnswerName = 'create' | 'skip' | 'overwrite' | 'keep'
 /** The answer to a question: a candidate, or what to do without one. */
 export type Choice = {recordId: string} | {choice: AnswerName}
@@ -51,14 +53,27 @@ export const sayValue = (value: unknown): string => {
   return String(value)
 }
 
+/** Returns the label of a field of the candidates. */
+export const labelOfField = ({fields = []}: Pick<Question, 'fields'>, field: string): string =>
+  fields.find(({apiName}) => apiName === field)?.label ?? sayName(field)
+
 /** Groups questions by flow and kind, and those about edited values by field too. */
 export const askersOf = (
   questions: Question[],
-): {flowId: string; kind: Question['kind']; field: string | null; module: string; questions: number; rows: number}[] =>
+): {
+  flowId: string
+  kind: Question['kind']
+  field: string | null
+  label: string | null
+  module: string
+  questions: number
+  rows: number
+}[] =>
   [...Map.groupBy(questions, ({flowId, kind, field}) => `${kind} ${flowId} ${kind === 'edit' ? field : ''}`).values()].map(of => ({
     flowId: of[0]!.flowId,
     kind: of[0]!.kind,
     field: of[0]!.kind === 'edit' ? of[0]!.field : null,
+    label: of[0]!.field && labelOfField(of[0]!, of[0]!.field),
     module: of[0]!.module,
     questions: of.length,
     rows: of.reduce((sum, {rows}) => sum + rows, 0),

@@ -1,3 +1,4 @@
+import {sayName} from '../ui/labels.ts'
 import {type Candidate, type Question, sayValue} from './answering.ts'
 
 /** A field of the row and of its candidates. `own` is null if the file has no value for it. `isSame`: all known values are equal. */
@@ -43,7 +44,7 @@ const compareField = (field: string, {candidates, cell, type = '', label}: Field
   const texts = candidates.map(candidate => sayValue(candidate[field]))
   const values = texts.map(text => ({text, differs: cell !== null && isOther(cell, text, type)}))
   const isSame = new Set(texts).size <= 1 && !values.some(({differs}) => differs)
-  return {field, label: label ?? field.replaceAll('_', ' '), own: cell, values, isSame}
+  return {field, label: label ?? sayName(field), own: cell, values, isSame}
 }
 
 const plain = (text: string) => text.trim().toLowerCase()

@@ -1,6 +1,7 @@
 import {useId} from 'preact/hooks'
 import {html} from '../html.ts'
 import {at, count} from '../ui/format.ts'
+import {sayName} from '../ui/labels.ts'
 import {Pill} from '../ui/pill.ts'
 import {type Candidate, type Choice, chosenOf, isSame, type Question, sayRows} from './answering.ts'
 import {type ComparedField, compareCandidates} from './compare-candidates.ts'
@@ -28,11 +29,11 @@ const ChoiceSheet = ({question, draft, row, onChoose}: QuestionProps) => {
   // The candidates of a lookup are records of another module, so their fields are not those of the row.
   const fields = compareCandidates(question, (kind === 'match' && row?.byField) || new Map())
   const verb = question.rows === 1 ? 'does' : 'do'
-  const into = module.replaceAll('_', ' ')
+  const into = sayName(module)
   return html`
     <fieldset class="run-question sheet">
       <legend>
-        ${kind === 'match' ? `Which record in ${into} ${verb} ${sayRows(question)} match?` : `Which record in ${into} ${verb} ${sayRows(question)} link to${field ? ` by ${field.replaceAll('_', ' ')}` : ''}?`}
+        ${kind === 'match' ? `Which record in ${into} ${verb} ${sayRows(question)} match?` : `Which record in ${into} ${verb} ${sayRows(question)} link to${field ? ` by ${sayName(field)}` : ''}?`}
       </legend>
       <p class="quiet">
         ${count(found)} records match${candidates.length < found ? `; ${count(candidates.length)} are shown` : ''}.
@@ -55,10 +56,7 @@ const RowCard = ({row, fields, lookup}: {row: QuestionRow; fields: ComparedField
   const lines =
     lookup === null
       ? fields.map(({label, own}) => ({label, value: own}))
-      : [
-          {label: lookup.replaceAll('_', ' '), value: row.byField.get(lookup) ?? null},
-          ...row.keys.map(({column, value}) => ({label: column, value})),
-        ]
+      : [{label: sayName(lookup), value: row.byField.get(lookup) ?? null}, ...row.keys.map(({column, value}) => ({label: column, value}))]
   return html`
     <section class="candidate own" aria-label=${`Row ${count(row.number)} of the file`}>
       <div>
