@@ -70,6 +70,7 @@ export const orgNouns: Noun[] = [
       changeSource: 'PATCH /orgs/:org/imports/:id/sources/:source',
       removeSource: 'DELETE /orgs/:org/imports/:id/sources/:source',
       readSourceRows: 'GET /orgs/:org/imports/:id/sources/:source/rows',
+      readSourceTop: 'GET /orgs/:org/imports/:id/sources/:source/top',
       readColumnValues: 'GET /orgs/:org/imports/:id/sources/:source/columns/:column/values',
       editCells: 'PATCH /orgs/:org/imports/:id/sources/:source/cells',
       beginUpload: 'POST /orgs/:org/imports/:id/uploads',

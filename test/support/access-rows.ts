@@ -145,6 +145,7 @@ export const rows: Record<string, Row> = {
   'PATCH /orgs/:org/imports/:id/sources/:source/cells': write('operator'),
   'DELETE /orgs/:org/imports/:id/sources/:source': write('operator'),
   'GET /orgs/:org/imports/:id/sources/:source/rows': read('operator'),
+  'GET /orgs/:org/imports/:id/sources/:source/top': read('operator'),
   'GET /orgs/:org/imports/:id/sources/:source/columns/:column/values': read('operator'),
   'POST /orgs/:org/imports/:id/uploads': write('operator'),
   'GET /orgs/:org/imports/:id/uploads': read('operator'),
