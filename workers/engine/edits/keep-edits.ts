@@ -74,7 +74,7 @@ const readRecords = async (
     else unread.add(target)
   }
   const read = await readByIdUnlessRefused(ctx, flow, {ids: [...unread], fields: [...fields.keys()]})
-  // Without values, nobody knows whether a person edited them, so the flow's choice for unknown values decides.
+  // Without values, an edit cannot be seen, so the flow's choice for unknown values decides.
   for (const id of unread) if (!read || read.has(id)) records.set(id, read?.get(id) ?? {id})
   return records
 }
