@@ -145,6 +145,12 @@ export const isRunKept = (db: Db, no: number) =>
 export const findRetryId = (db: Db, no: number) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`select id from runs where retry_of = ${no} and not dry_run`)
 
+/** Finds the newest dry run of the import, unless a run that writes was started after it. */
+export const findLastDryRun = (db: Db, importNo: number) =>
+  db.maybeOne(sql.type(Run)`
+    ${select} where import_no = ${importNo} and dry_run
+      and run_no = (select max(run_no) from runs o where o.import_no = ${importNo} and o.state <> 'authorised')`)
+
 export const findDryRun = (db: Db, {importNo}: {importNo: number}) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
     select id from runs where import_no = ${importNo} and dry_run and state in ('queued', 'writing', 'paused', 'closing')`)

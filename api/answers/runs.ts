@@ -87,6 +87,7 @@ export const Run = Answer({
     .describe(
       'Rows that were written although their link could not be filled. A retry of the run fills the links whose records exist by then',
     ),
+  deleted: Count('Rows whose record was deleted, or would be in a dry run. They also count as updated or planned'),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
   keptEdits: Count('Values that were not written, because a person had changed them in the CRM'),
   keptRows: Count('Rows that were skipped because every value that differs was changed in the CRM. They also count as skipped'),

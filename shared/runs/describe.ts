@@ -42,6 +42,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     mayExistTwice: mayExistTwiceOf(run),
     linksEmpty: run.emptyLinks.map(({flow, field, rows}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? null, field, rows})),
     unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
+    deleted: sumOf(run, isDeletedAt),
     unchanged: sumOf(run, isUnchangedAt),
     keptEdits: sumOf(run, isKeptEditsAt),
     keptRows: sumOf(run, isKeptRowsAt),

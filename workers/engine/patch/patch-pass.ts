@@ -11,19 +11,11 @@ import {isPlannedId} from '../dry-run/planned-ids.ts'
 import {readById} from '../match/read-by-id.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from '../model.ts'
 import {measureRow} from '../pass.ts'
+import type {PreparedChunk, RowPipeline} from '../pipeline-state.ts'
 import {openPassCounts, type PassCounts} from '../read/pass-counts.ts'
 import {readChunks} from '../read/read-rows.ts'
 import {isInRange} from '../recover/inherited-rows.ts'
-import {
-  assertRunning,
-  drainPipeline,
-  finishRows,
-  openRowPipeline,
-  type PreparedChunk,
-  planChunk,
-  type RowPipeline,
-  waitForRoom,
-} from '../row-pipeline.ts'
+import {assertRunning, drainPipeline, finishRows, openRowPipeline, planChunk, waitForRoom} from '../row-pipeline.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import {patchPresent} from '../settle/skipped-rows.ts'

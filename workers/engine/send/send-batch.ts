@@ -8,6 +8,7 @@ import {traced} from '../../../shared/telemetry/tracing.ts'
 import {isFateUnknown, isPassing} from '../../../sql/database.ts'
 import {moveDeadline} from '../../../sql/sends.ts'
 import type {Context} from '../context.ts'
+import {judgeDelete} from '../delete/delete-verdict.ts'
 import type {BatchKind, CompiledFlow, ImportRow, StepKind} from '../model.ts'
 import {judgePatch} from '../patch/patch-verdict.ts'
 import {type ClaimCandidate, type ClaimVerdict, judgeClaims} from '../recover/judge-claims.ts'
@@ -246,6 +247,7 @@ const settleAnswers = async (
     const sent = {flow, settled, patienceMs: lagSecondsOf(ctx) * 1000, lateUpdates: ctx.lateUpdates}
     if (kind === 'replace') next.set(op.row, judgeReplaced(sent, op, answer))
     else if (flow.judge === 'undo') next.set(op.row, judgeUndo(sent, op, answer))
+    else if (kind === 'delete') next.set(op.row, judgeDelete(sent, op, answer))
     else if (flow.tags) next.set(op.row, judgeTag(sent, op, answer))
     else if (flow.patchPlan) next.set(op.row, judgePatch(sent, op, answer))
     else {

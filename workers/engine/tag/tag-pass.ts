@@ -7,16 +7,8 @@ import {compileFlow, withoutLayout} from '../compose/compiled-flow.ts'
 import {withRowKeys} from '../compose/compose-row.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow, CompileFlowInput, ImportRow} from '../model.ts'
-import {
-  assertRunning,
-  drainPipeline,
-  finishRows,
-  openRowPipeline,
-  type PreparedChunk,
-  planChunk,
-  type RowPipeline,
-  waitForRoom,
-} from '../row-pipeline.ts'
+import type {PreparedChunk, RowPipeline} from '../pipeline-state.ts'
+import {assertRunning, drainPipeline, finishRows, openRowPipeline, planChunk, waitForRoom} from '../row-pipeline.ts'
 
 const [rowsPerChunk, chunksAhead] = [1_000, 2]
 /** The estimated bytes of a row in the window. It has a key and an id, and no cells. */

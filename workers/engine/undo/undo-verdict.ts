@@ -1,6 +1,7 @@
 import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {isGone} from '../../../shared/crm/deletes.ts'
 import {describeProblem} from '../../../shared/crm/error.ts'
+import {HOW} from '../../../sql/chain-rows.ts'
 import {deletedAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
 import type {LateUpdates} from '../recover/late-updates.ts'
@@ -29,6 +30,7 @@ export const judgeUndo = (
   row.attempt++
   if (answer.ok) {
     logDone(settled, undo, undo.undone.effect === 'delete' ? 'DELETED' : 'RESTORED')
+    if (undo.undone.effect === 'undelete') keepReturned(settled, undo, answer.modifiedAt)
     return 'end'
   }
   const {crm} = answer
@@ -62,6 +64,12 @@ export const logDone = (
   const fields = Object.keys(undone.sent).filter(name => !kept.some(({field}) => field === name))
   const older = marks.restore(fields, Buffer.from(undone.marks ?? '', 'base64'))
   settled.marked.push({key: undo.key, moduleNo: no, module: apiName, recordId: undone.recordId, marks: older, isSure: true})
+}
+
+/** Stores the record that returned from the recycle bin, so that an undo of this undo can delete it again if it was not changed since. */
+const keepReturned = (settled: SettlementParts, {key, undone}: UndoRow, writtenAt: string | null | undefined) => {
+  const {recordId, flow} = undone
+  settled.kept.push({module: flow.module.no, key, recordId, how: HOW.undeleted, matchKey: null, writtenAt})
 }
 
 /** Logs that nothing is done with the record. */
