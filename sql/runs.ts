@@ -27,6 +27,8 @@ export const Run = z.object({
   /** The run that this run undoes. `undoForce`: also delete created records that were touched since. */
   undoOf: z.string().nullable(),
   undoForce: z.boolean(),
+  /** Whether the CRM checks each restore of the undo for later changes. Null: not an undo, or not begun. */
+  undoStrict: z.boolean().nullable(),
   /** The days for which the run can be undone, from its end. Null: it stores no before images. */
   undoDays: z.number().nullable(),
   dryRun: z.boolean(),
@@ -68,7 +70,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     (select c.kind from connectors c where c.id = runs.connector_id) as "connectorKind", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
     (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
-    (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_days as "undoDays",
+    (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_strict as "undoStrict", undo_days as "undoDays",
     dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
     engine, outcome, authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
     expired_at as "expiredAt",

@@ -91,3 +91,7 @@ export const queueUndo = (tx: Tx, {no, of, connector, importNo, snapshotNo, dryR
       (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}),
       dry_run = ${dryRun}, undo_of = ${of}, undo_force = ${force}, undo_days = ${undoDays}, chain_no = ${no}
     where run_no = ${no}`)
+
+/** Stores whether the CRM itself checks that records did not change between the read and the write of the undo. */
+export const keepUndoStrict = (db: Db, {run, strict}: {run: number; strict: boolean}) =>
+  db.query(sql.type(z.object({}))`update runs set undo_strict = ${strict} where run_no = ${run}`)

@@ -66,6 +66,12 @@ export const Run = Answer({
     restored: Count('Rows whose record got its earlier values back, or was taken out of the recycle bin'),
     deleted: Count('Rows whose record was deleted, because the undone run had created it'),
     changedSince: Count('Rows whose record was kept as it is, because it was changed since'),
+    strict: z
+      .boolean()
+      .nullable()
+      .describe(
+        'Whether the CRM refuses to restore values of a record that changed after it was read. If false, an edit in the seconds between the read and the write is overwritten. Deletes are never checked. Null: not begun',
+      ),
   })
     .nullable()
     .describe('What an undo did, or would do. `keptEdits` counts single values that were kept. Null: the run undoes nothing'),

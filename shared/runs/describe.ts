@@ -76,7 +76,7 @@ const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum
 const undoOf = (run: Run) => {
   const deleted = sumOf(run, isDeletedAt)
   const written = sumOf(run, place => [outcomeNo('updated'), outcomeNo('planned')].includes(outcomeNoAt(place)))
-  return {restored: written - deleted, deleted, changedSince: sumOf(run, isKeptRowsAt)}
+  return {restored: written - deleted, deleted, changedSince: sumOf(run, isKeptRowsAt), strict: run.undoStrict}
 }
 
 /** Number of records that one CRM credit updates. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */

@@ -185,6 +185,8 @@ export type CompiledFlow = {
   tags?: string[]
   /** The answers to the writes of an undo are judged in their own way. */
   judge?: 'undo'
+  /** Updates are refused for records that changed after this time, in ms by the CRM's clock. Only restores of an undo have it. */
+  unmodifiedSince?: number | null
   /** What the CRM does besides storing the values. */
   options?: RecordOptions
   /** The flow's layout, with the fields that a create must fill. */

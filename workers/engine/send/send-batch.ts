@@ -1,6 +1,6 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {RecordAnswer} from '../../../shared/crm/crm.ts'
-import {type CrmProblem, isCrowded} from '../../../shared/crm/error.ts'
+import {type CrmProblem, isCrowded, isModified} from '../../../shared/crm/error.ts'
 import {mostOfSmall} from '../../../shared/crm/record-calls.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
 import {batchSent} from '../../../shared/telemetry/metrics/rows.ts'
@@ -168,7 +168,7 @@ const mostRefusedSingles = 100
 
 /**
  * Returns the refusal of a whole request. Null if the answer concerns each record, including the only record of a request. A refused tag
- * call concerns each record, because its tags do.
+ * call concerns each record, because its tags do. After a conflict with an edit, every record is read again.
  */
 const readRefusal = (
   {run, refusedSingles}: Context,
@@ -181,7 +181,7 @@ const readRefusal = (
     return null
   }
   if (isCallRefused(crm)) return {unsent: endByRefusal(crm, run)}
-  if (tags) return null
+  if (tags || isModified(crm)) return null
   if (countRecords(ops) > 1) return {refused: crm}
   return ++refusedSingles.count > mostRefusedSingles ? {unsent: endByRefusal(crm, run)} : null
 }

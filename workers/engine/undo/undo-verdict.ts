@@ -1,6 +1,6 @@
 import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {isGone} from '../../../shared/crm/deletes.ts'
-import {describeProblem} from '../../../shared/crm/error.ts'
+import {describeProblem, isModified} from '../../../shared/crm/error.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
 import {deletedAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
@@ -12,14 +12,17 @@ import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/v
 import type {KeptField} from './decide-undo.ts'
 import type {UndoRecord} from './undo-source.ts'
 
-/** A record to undo, as the row of a batch. `no`: its position in the undo. */
-export type UndoRow = ImportRow & {no: number; undone: UndoRecord; kept: KeptField[]}
+/** A record to undo, as the row of a batch. `no`: its position in the undo. `conflicts`: how often the CRM refused its batch for an edit. */
+export type UndoRow = ImportRow & {no: number; undone: UndoRecord; kept: KeptField[]; conflicts?: number}
+
+/** The most reads of a record that people keep changing, or that is in a batch with one. */
+const mostConflicts = 10
 
 type UndoBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
 
 /**
  * Settles the answer to a write of an undo. A write without an answer is not sent again as it is: the record is read and decided about once
- * more. So is a delete that the CRM refuses because the record is gone.
+ * more. So is a delete that the CRM refuses because the record is gone, and a restore that it refuses because a record changed.
  */
 export const judgeUndo = (
   {settled, patienceMs, lateUpdates}: UndoBatch,
@@ -40,6 +43,7 @@ export const judgeUndo = (
     logUndone(settled, undo, 'unanswered', {code: crm.code, message: describeProblem(crm)})
     return maySendAgain(row, patienceMs) ? 'again' : 'end'
   }
+  if (isModified(crm) && (undo.conflicts = (undo.conflicts ?? 0) + 1) < mostConflicts) return 'again'
   if (undo.undone.effect === 'delete' && isGone(crm, undo.undone.recordId) && row.unansweredSends < 2) {
     row.unansweredSends++
     return 'again'
