@@ -59,7 +59,7 @@ export const run = {
   },
   mayExistTwice: 0,
   linksEmpty: [],
-  ...{unchanged: 0, keptEdits: 0, keptRows: 0, creditsSaved: 0, unmapped: []},
+  ...{deleted: 0, unchanged: 0, keptEdits: 0, keptRows: 0, creditsSaved: 0, unmapped: []},
   questions: 1,
   stale: null,
   progress: {done: 400, total: 1_200, unit: 'rows', rowsPerSecond: 80.5, etaSeconds: 9.9},

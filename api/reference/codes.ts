@@ -109,6 +109,8 @@ export const meanings: Record<Code, string> = {
   RUN_USED: 'The run was already started by another engine. Authorise a new run.',
   RUN_RETRIED: 'The run has already been retried. Use the later run.',
   RUN_UNDONE: 'The run was undone, so it cannot be retried. Start a new run.',
+  DELETES_UNCONFIRMED:
+    'The run would delete records, and their number was not confirmed. Start a dry run, then send its number as `confirmDeletes`. A schedule cannot delete records.',
   UNDO_NOT_KEPT: 'The run stored no values to restore. Undo was off, or the run is a dry run, or it was written by an earlier release.',
   UNDO_DONE: 'The run was already undone, or its undo is in progress. To take that back, undo the undo.',
   UNDO_EXPIRED: 'The days of the plan in which the run could be undone have passed. The replaced values were deleted.',

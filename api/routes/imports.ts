@@ -188,13 +188,14 @@ export default [
       'IMPORT_CONFLICT',
       'MODULE_DISABLED',
       'FIELD_MAPPED',
+      'ROLE_REQUIRED',
     ],
     example: {body: [flow], answer: {flows: [flow], state: 'ready', warnings: []}},
     params: OfImport,
     body: Flows,
     query: Force,
-    async handle({db, caller: {org}, params: {id}, body, query, request}) {
-      const input = {org, importId: id, flows: body, condition: conditionOf(request), force: query.force === 'true'}
+    async handle({db, caller: {org, role}, params: {id}, body, query, request}) {
+      const input = {org, role, importId: id, flows: body, condition: conditionOf(request), force: query.force === 'true'}
       const {flows, version, warnings} = await replaceFlows(db, input)
       return reply({json: {flows, state: 'ready', warnings}, headers: {etag: tagOf(version)}})
     },

@@ -3,17 +3,9 @@ import {finishPass, openPass, type PASS} from '../../sql/run-cursors.ts'
 import {listSentBefore, type PHASES} from '../../sql/run-log.ts'
 import type {Context} from './context.ts'
 import type {CompiledFlow} from './model.ts'
+import type {PreparedChunk, RowPipeline} from './pipeline-state.ts'
 import {openPassCounts, type PassCounts} from './read/pass-counts.ts'
-import {
-  assertRunning,
-  drainPipeline,
-  finishRows,
-  openRowPipeline,
-  type PreparedChunk,
-  planChunk,
-  type RowPipeline,
-  waitForRoom,
-} from './row-pipeline.ts'
+import {assertRunning, drainPipeline, finishRows, openRowPipeline, planChunk, waitForRoom} from './row-pipeline.ts'
 import {emptySettlement} from './settle/settler.ts'
 
 const chunksAhead = 2

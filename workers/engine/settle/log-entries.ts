@@ -1,5 +1,5 @@
 import {describeEmptied, describeRounded} from '../../../shared/runs/results/row-result.ts'
-import {countAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
+import {countAt, deletedAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
 import type {ImportRow} from '../model.ts'
 import type {SettlementParts} from './settler.ts'
 
@@ -113,5 +113,9 @@ export const countEmptyLinks = (
 /** Counts a skipped row also as kept. */
 export const countKept = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
   add(counts, keptRowsAt(module.no), 1)
+
+/** Counts an updated or planned row also as deleted. */
+export const countDeleted = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
+  add(counts, deletedAt(module.no), 1)
 
 const add = (counts: Map<number, number>, index: number, change: number) => counts.set(index, (counts.get(index) ?? 0) + change)

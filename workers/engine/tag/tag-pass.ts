@@ -6,7 +6,7 @@ import {withRowKeys} from '../compose/compose-row.ts'
 import type {Context} from '../context.ts'
 import {type LateRows, type PriorSend, runLatePass} from '../late-pass.ts'
 import type {CompiledFlow, CompileFlowInput, ImportRow} from '../model.ts'
-import type {PreparedChunk, RowPipeline} from '../row-pipeline.ts'
+import type {PreparedChunk, RowPipeline} from '../pipeline-state.ts'
 
 const rowsPerChunk = 1_000
 /** The estimated bytes of a row in the window. It has a key and an id, and no cells. */

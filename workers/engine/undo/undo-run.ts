@@ -1,9 +1,10 @@
 import {UNDO_CURSOR} from '../../../shared/runs/undo/start-undo.ts'
 import {finishFlow, listCursors} from '../../../sql/run-cursors.ts'
+import {keepUndoStrict} from '../../../sql/undo.ts'
 import type {Context} from '../context.ts'
 import {openRowWindow} from '../read/window.ts'
 import {emptySettlement} from '../settle/settler.ts'
-import {rowOf, type UndoPass, undoBatch} from './undo-batch.ts'
+import {isStrict, rowOf, type UndoPass, undoBatch} from './undo-batch.ts'
 import {openUndoSource, readUndoRecords} from './undo-source.ts'
 import type {UndoRow} from './undo-verdict.ts'
 
@@ -17,6 +18,7 @@ export const runUndo = async (ctx: Context): Promise<void> => {
   const [cursor] = await listCursors(ctx.db, ctx.run.no)
   if (!cursor || cursor.done) return
   const source = await openUndoSource(ctx)
+  await keepUndoStrict(ctx.db, {run: ctx.run.no, strict: isStrict(ctx)})
   const window = openRowWindow(cursor.lowWater)
   ctx.settler.follow(() => ({flow: UNDO_CURSOR, lowWater: window.lowWater()}))
   const pass = {ctx, source, window}

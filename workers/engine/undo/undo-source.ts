@@ -3,7 +3,7 @@ import {openRowSort} from '../../../shared/runs/results/row-sort.ts'
 import {type BeforeImage, type FieldValues, readImages} from '../../../shared/runs/undo/before-image.ts'
 import {findImageSeal, type ImageSeal} from '../../../shared/runs/undo/image-key.ts'
 import {findRun, type Run} from '../../../sql/runs.ts'
-import {listMadeRows, listUnknownRows} from '../../../sql/undo.ts'
+import {listDeletedRows, listMadeRows, listReturnedRows, listUnknownRows} from '../../../sql/undo.ts'
 import {compileFlows} from '../compose/compiled-flow.ts'
 import type {Context} from '../context.ts'
 import {openMarks} from '../edits/record-marks.ts'
@@ -28,6 +28,8 @@ export type UndoRecord = {
   before: FieldValues
   sent: FieldValues
   marks: string | undefined
+  /** Whether the undone run took the record out of the recycle bin, so that deleting it again is the undo. */
+  isReturned: boolean
 }
 
 /** The undone run, with what it wrote. */
@@ -45,12 +47,13 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
   const flows = compileFlows(await readSnapshot(db, run.snapshotNo!))
   await openMarks(ctx, flows)
   // Links are restored before the records that they name are deleted, and after these return.
-  const passes: UndoEffect[][] = run.undoOf === null ? [['restore'], ['delete', 'unknown']] : [['undelete'], ['restore']]
+  const writes: UndoEffect[][] = run.undoOf === null ? [['restore'], ['delete', 'unknown']] : [['undelete'], ['restore']]
+  const passes = flows.some(flow => flow.deletes) ? [[run.undoOf === null ? ('undelete' as const) : ('delete' as const)]] : writes
   return {run, chain: run.chainNo ?? run.no, seal, flows, passes}
 }
 
-/** What one row did to one record. `at`: its position among all traces, in the order of the writes. */
-type Trace = {rank: number; recordId: string; at: number; kind: 'image' | 'made' | 'unknown'; image: BeforeImage}
+/** What one row did to one record. `returned`: it took the record out of the recycle bin. `at`: its position among all traces, in the order of the writes. */
+type Trace = {rank: number; recordId: string; at: number; kind: 'image' | 'made' | 'deleted' | 'returned' | 'unknown'; image: BeforeImage}
 
 /** Yields the records that one pass undoes: flow after flow in reverse, or in order if an undo is undone. The order is always the same. */
 export async function* readUndoRecords(ctx: Context, source: UndoSource, effects: UndoEffect[]): AsyncGenerator<UndoRecord> {
@@ -82,17 +85,19 @@ const rowsPerLook = 5_000
 async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGenerator<Trace[]> {
   const {run, chain, seal} = source
   const rankOf = rankModules(source)
+  const named = async function* (kind: Trace['kind'], list: typeof listMadeRows): AsyncGenerator<Trace[]> {
+    for await (const rows of pagesOf(after => list(db, {chain, run: run.no, after, limit: rowsPerLook})))
+      yield rows.map(row => ({rank: rankOf(row.module), recordId: row.recordId, at: 0, kind, image: imageOf(source, row)}))
+  }
+  // The rows of a run that deletes say which records it deleted. Its images may name records that a person deleted first.
+  if (source.flows.some(flow => flow.deletes)) {
+    yield* run.undoOf === null ? named('deleted', listDeletedRows) : named('returned', listReturnedRows)
+    return
+  }
   for await (const {at, images} of readImages({db, storage}, {run: run.no, seal}))
     yield images.map((image, n) => ({rank: rankOf(image.module), recordId: image.recordId, at: at + n, kind: 'image', image}))
   if (run.undoOf !== null) return
-  for await (const made of pagesOf(after => listMadeRows(db, {chain, run: run.no, after, limit: rowsPerLook})))
-    yield made.map(({module, key, recordId}) => ({
-      rank: rankOf(module),
-      recordId,
-      at: 0,
-      kind: 'made',
-      image: imageOf(source, {module, key, recordId}),
-    }))
+  yield* named('made', listMadeRows)
   for await (const rows of pagesOf(after => listUnknownRows(db, {chain, run: run.no, after, limit: rowsPerLook})))
     yield rows.map(({module, key}) => ({
       ...{rank: rankOf(module), recordId: `unknown ${key}`, at: 0, kind: 'unknown'},
@@ -149,11 +154,13 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
     before: Object.assign({}, ...images.map(({before}) => before).reverse()),
     sent: Object.assign({}, ...images.map(({sent}) => sent ?? {})),
     marks: images[0]?.marks,
+    isReturned: kept.some(({kind}) => kind === 'returned'),
   }
 }
 
 const effectOf = (traces: Trace[]): UndoEffect => {
-  if (traces.some(({kind}) => kind === 'made')) return 'delete'
+  if (traces.some(({kind}) => kind === 'made' || kind === 'returned')) return 'delete'
+  if (traces.some(({kind}) => kind === 'deleted')) return 'undelete'
   if (traces.some(({kind}) => kind === 'unknown')) return 'unknown'
   return traces.some(({image}) => image.sent === null) ? 'undelete' : 'restore'
 }

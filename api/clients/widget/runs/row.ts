@@ -44,7 +44,7 @@ export const linesOf = ({entries}: RunRow): {entry: Entry; links: Entry[]}[] => 
   }))
 }
 
-const steps = new Set(['create', 'update', 'replace'])
+const steps = new Set(['create', 'update', 'delete', 'replace'])
 
 /** Returns the reason of an outcome, or null if there is none. */
 export const whyOfEntry = ({message, outcome, phase, field, fieldLabel, mayExistTwice}: Entry): string | null => {
