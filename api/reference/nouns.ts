@@ -142,6 +142,8 @@ export const orgNouns: Noun[] = [
       enableSchedule: 'PATCH /orgs/:org/templates/:id/schedules/:schedule',
       deleteSchedule: 'DELETE /orgs/:org/templates/:id/schedules/:schedule',
       runSchedule: 'POST /orgs/:org/templates/:id/schedules/:schedule/run',
+      testSchedule: 'POST /orgs/:org/templates/:id/schedules/:schedule/test',
+      readScheduleTest: 'GET /orgs/:org/templates/:id/schedules/:schedule/test',
       listFirings: 'GET /orgs/:org/templates/:id/schedules/:schedule/firings',
     },
   },
@@ -194,6 +196,7 @@ export const orgNouns: Noun[] = [
     name: 'Expressions',
     says: 'Tests of expressions, and helper libraries with their versions.',
     operations: {
+      listExpressionHelpers: 'GET /orgs/:org/expressions/helpers',
       testExpression: 'POST /orgs/:org/expressions/test',
       listLibraries: 'GET /orgs/:org/libraries',
       readLibrary: 'GET /orgs/:org/libraries/:namespace',

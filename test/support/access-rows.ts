@@ -193,10 +193,13 @@ export const rows: Record<string, Row> = {
   'PATCH /orgs/:org/templates/:id/schedules/:schedule': write('builder'),
   'DELETE /orgs/:org/templates/:id/schedules/:schedule': write('builder'),
   'POST /orgs/:org/templates/:id/schedules/:schedule/run': write('builder'),
+  'POST /orgs/:org/templates/:id/schedules/:schedule/test': write('builder'),
+  'GET /orgs/:org/templates/:id/schedules/:schedule/test': read('builder'),
   'GET /orgs/:org/templates/:id/schedules/:schedule/firings': read('builder'),
 
   'POST /ai/auto-map': {who: 'operator', effect: 'money'},
   'POST /ai/formula': {who: 'operator', effect: 'money'},
+  'GET /orgs/:org/expressions/helpers': read('operator'),
   'POST /orgs/:org/expressions/test': read('operator'),
   'POST /ai/chat': {who: 'operator', effect: 'money'},
   'GET /orgs/:org/imports/:id/conversations': read('operator'),
