@@ -28,13 +28,14 @@ export const MappingTable = (props: Props) => {
   const writable = fields.filter(field => isFillable(field) && !field.excluded)
   const latest = useRef({flow, writable})
   latest.current = {flow, writable}
+  const isNew = !found.flows.some(({id}) => id === flow.id)
   const isColumn = (name: string | null | undefined) => source.columns.some(column => column.name === name)
   const fill = ({proposals}: Proposals) => {
     const {writable: open} = latest.current
-    // After a change of the header row, mappings may name columns that no longer exist.
+    // After a change of the header row, mappings of a new flow may name columns that no longer exist.
     const now = {
       ...latest.current.flow,
-      fields: latest.current.flow.fields.filter(({mode, source: name}) => mode !== 'column' || isColumn(name)),
+      fields: latest.current.flow.fields.filter(({mode, source: name}) => !isNew || mode !== 'column' || isColumn(name)),
     }
     const sure = sureProposals(now, {proposals, fields: open, unused: unusedColumns(now, source), least: leastConfidence})
     if (sure.length > 0 || now.fields.length < latest.current.flow.fields.length) change(acceptAll(now, sure))
@@ -42,7 +43,6 @@ export const MappingTable = (props: Props) => {
   }
   const {proposed, ask} = useProposals({found, flow, source, sample}, fill)
   const isReady = sample.columns.length > 0 && sample.columns.every(isColumn) && writable.length > 0
-  const isNew = !found.flows.some(({id}) => id === flow.id)
   useEffect(() => {
     const isKnown = proposed?.proposals.some(({column}) => isColumn(column))
     if (may('operator', 'money') && isReady && isNew && !isKnown) ask.run()
