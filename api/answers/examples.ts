@@ -37,7 +37,15 @@ export const source = {
 
 export const importInList = {
   ...{id: importId, name: 'Accounts of March', connectorId, state: 'ready', version: 2},
-  ...{templateId: null, templateVersion: null, createdBy: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4', createdAt: at, expiredAt: null, flows: [flow]},
+  ...{
+    templateId: null,
+    templateVersion: null,
+    createdBy: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4',
+    createdAt: at,
+    expiredAt: null,
+    archivedAt: null,
+  },
+  flows: [flow],
 }
 
 export const wholeImport = {...importInList, slots: [], sources: [source]}

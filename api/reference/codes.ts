@@ -64,6 +64,10 @@ export const meanings: Record<Code, string> = {
   SCHEDULE_CONFLICT: 'The schedule has changed since you read it. Read it again, then repeat your change.',
   TEMPLATE_NAME_TAKEN: 'A shared template has this name. Choose another.',
   TEMPLATE_INVALID: 'The template does not fit the CRM or the libraries. Correct what `issues` lists.',
+  TEMPLATE_NEEDS_FILES:
+    'The template takes several files, and a schedule fetches one. Use a template with one file, or one whose files are sheets of one workbook.',
+  SOURCE_REFUSED: 'The service may not fetch from this address. `issues` names the field. Correct it, or ask the operator.',
+  CONNECTION_ENDED: 'The connection to the CRM has ended. Connect again, or choose another connection.',
   FEATURE_FREQUENT_SCHEDULES: 'The plan allows schedules to fire every five minutes at most. `lift` names a plan that allows every minute.',
   FEATURE_HELPER_LIBRARIES: 'Helper libraries are not part of the plan. `lift` names one that has them.',
   ORG_CLOSED: 'The org is closed. Contact support to reopen it.',

@@ -6,7 +6,7 @@ import type {CompiledFlow, ImportRow, StepKind} from '../model.ts'
 import {RunStopped} from '../run-endings.ts'
 import {countNested} from '../send/nested-rows.ts'
 import type {BatchResult} from '../send/send-batch.ts'
-import {countDeleted, logOutcome} from '../settle/log-entries.ts'
+import {countDeleted, countEmptyLinks, logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement, type SettlementParts} from '../settle/settler.ts'
 import type {Op} from '../settle/verdict.ts'
 import {compareValues, valuesOf, withoutChanges} from './plan-values.ts'
@@ -46,7 +46,7 @@ export const planBatch = async (
     if (kind === 'delete') countDeleted(settled, flow)
     const how = kind === 'create' ? HOW.made : kind === 'delete' ? HOW.deleted : HOW.updated
     const {emptyLinks, matchKey} = row
-    if (flow.patchPlan) settled.emptyLinks.push(...(emptyLinks ?? []).map(field => ({flow: flow.no, field})))
+    if (flow.patchPlan) countEmptyLinks(settled, flow, row)
     else
       settled.kept.push({
         module: flow.module.no,

@@ -103,6 +103,13 @@ export const plain = (text: string, most: number) => text.replaceAll('\0', '\uff
 export const countUnchanged = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
   add(counts, unchangedAt(module.no), 1)
 
+/** Counts the links that the row left empty. Rows whose record is kept are counted with it. */
+export const countEmptyLinks = (
+  {emptyLinks}: Pick<SettlementParts, 'emptyLinks'>,
+  {no: flow}: {no: number},
+  row: Pick<ImportRow, 'emptyLinks'>,
+) => emptyLinks.push(...(row.emptyLinks ?? []).map(field => ({flow, field})))
+
 /** Counts a skipped row also as kept. */
 export const countKept = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
   add(counts, keptRowsAt(module.no), 1)

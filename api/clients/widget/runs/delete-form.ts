@@ -40,7 +40,7 @@ export const DeleteForm = ({importId, runs, isHindered, onStarted}: Props) => {
 }
 
 /** Returns how many records the newest dry run would delete. Null if a run ended after it, or if it does not show the whole import as it is now. */
-export const countDeletes = (runs: readonly Run[]): number | null => {
+const countDeletes = (runs: readonly Run[]): number | null => {
   const newest = runs.find(({endedAt}) => endedAt !== null)
   const isWhole = newest?.dryRun && newest.stale === false && !newest.stop && !sayRange(newest.rows) && !newest.retryOf && !newest.undoOf
   return isWhole ? (newest.deleted ?? 0) : null
