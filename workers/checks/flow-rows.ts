@@ -53,8 +53,8 @@ export const checkRows = async (check: FlowCheck): Promise<number> => {
 type RequiredField = Pick<DiscoveredField, 'apiName' | 'hasDefault'>
 
 /** Returns the fields without which the CRM creates no record. Subforms are left out, because separate flows fill them. */
-const requiredOf = ({fields}: DiscoveredModule, {nestedFlows: nests = [], layout}: CompiledFlow): RequiredField[] =>
-  fields
+const requiredOf = ({fields}: DiscoveredModule, {deletes = false, nestedFlows: nests = [], layout}: CompiledFlow): RequiredField[] =>
+  (deletes ? [] : fields)
     .filter(({required, creatable, readOnly}) => required && creatable && !readOnly)
     .map(({apiName, hasDefault}): RequiredField => ({apiName, hasDefault}))
     .concat((layout?.requires ?? []).map(apiName => ({apiName, hasDefault: undefined})))

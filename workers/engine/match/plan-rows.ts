@@ -46,7 +46,7 @@ export const planStep = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatche
 }
 
 /** Plans a row of a flow that deletes. Only a row with a match value and exactly one record deletes it, whatever the match options say. */
-export const planDelete = ({decided, matchKey, matches}: Pick<ImportRow, 'decided' | 'matchKey' | 'matches'>): RowPlan => {
+const planDelete = ({decided, matchKey, matches}: Pick<ImportRow, 'decided' | 'matchKey' | 'matches'>): RowPlan => {
   if (decided) return {do: 'delete', target: decided.target!}
   if (!matchKey) return planKept('MATCH_EMPTY', 'A match field of the row is empty, so no record was deleted')
   const [target, ...others] = new Set(matches)

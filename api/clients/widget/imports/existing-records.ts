@@ -1,23 +1,37 @@
 import {html} from '../html.ts'
+import {may} from '../state/session.ts'
 import {Select} from '../ui/field.ts'
 import {type Field, isFillable, type Module, nameOfModule} from './fields.ts'
 import type {Flow, Source} from './import.ts'
 import {recommendMatch} from './recommend-match.ts'
 
 type Match = NonNullable<Flow['match']>
-type Way = 'update' | 'skip' | 'add'
+type Way = 'update' | 'skip' | 'add' | 'delete'
 type Props = {flow: Flow; fields: Field[]; source: Source; module: Module | undefined; change: (flow: Flow) => void}
 
 /** A mandatory choice between updating existing records, adding only new ones, and always adding. */
-export const ExistingRecords = ({flow, fields, source, module, change}: Props) => {
+export const ExistingRecords = ({flow: given, fields, source, module, change}: Props) => {
+  const flow = given
   const mapped = flow.fields.filter(({mode}) => mode === 'column' || mode === 'expression').map(({field}) => field)
   const own = fields.filter(field => mapped.includes(field.apiName) && isFillable(field))
   const recommended = recommendMatch(flow, source, own)
   const match = flow.match === undefined ? (module?.match ?? undefined) : flow.match
   const by = match?.by ?? [recommended?.apiName ?? own[0]?.apiName].filter(name => name !== undefined)
   const chosen: Way | null =
-    match === undefined ? null : match === null ? 'add' : match.onOne === 'skip' ? 'skip' : match.onOne === 'update' ? 'update' : 'add'
+    flow.action === 'delete'
+      ? 'delete'
+      : match === undefined
+        ? null
+        : match === null
+          ? 'add'
+          : match.onOne === 'skip'
+            ? 'skip'
+            : match.onOne === 'update'
+              ? 'update'
+              : 'add'
   const choose = (way: Way) => {
+    const {action: _, ...flow} = given
+    if (way === 'delete') return change(deleting(flow, by))
     if (way === 'add') return change({...flow, match: null})
     const onMany = way === 'skip' ? 'skip' : 'ask'
     change({...flow, match: {...(match as Match | null), by, onOne: way, onMany}})
@@ -38,10 +52,20 @@ export const ExistingRecords = ({flow, fields, source, module, change}: Props) =
         ${option('skip', 'Add new only', by.length > 0 ? `Rows whose ${label} exists are skipped` : 'Map a field to match by first')}
         ${option('add', 'Always add', 'Every row creates a record, even if it exists already')}
       </div>
+      ${(may('builder') || chosen === 'delete') && html`<details open=${chosen === 'delete'}><summary>Delete instead of import</summary><div class="choices-row">${option('delete', 'Delete matching records', by.length > 0 ? `Each record whose ${label} is in the file is deleted. You confirm the number first. Removes the other mappings` : 'Map a field to match by first')}</div></details>`}
       ${(chosen === 'update' || chosen === 'skip') && by.length === 1 && own.length > 1 && html`<div class="match-by"><${Select} label="Matched by" value=${by[0]} options=${matchOptions(own, recommended, by[0]!)} onChange=${(name: string) => change({...flow, match: {...(match as Match), by: [name]}})} /></div>`}
     </fieldset>
   `
 }
+
+/** Returns the flow with only what a flow that deletes can have. */
+const deleting = ({id, sourceId, module, filter, guard, fields, automations}: Flow, by: string[]): Flow => ({
+  ...{id, sourceId, module, action: 'delete', match: {by, onOne: 'update', onMany: 'skip'}},
+  fields: fields.filter(({field}) => by.includes(field)).map(({patch: _, ...mapping}) => mapping),
+  ...(filter != null && {filter}),
+  ...(guard != null && {guard}),
+  ...(automations && {automations}),
+})
 
 const matchOptions = (own: Field[], recommended: Field | null, chosen: string) => {
   const listed = own.map(field => ({

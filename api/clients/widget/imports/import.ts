@@ -126,6 +126,8 @@ export type Flow = {
   id: string
   sourceId: string
   module: string
+  /** Left out: creates and updates records. */
+  action?: 'delete'
   filter?: string | null
   guard?: string | null
   /** Left out: the module's default match. Null: every row creates a record. */

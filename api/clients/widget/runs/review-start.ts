@@ -9,6 +9,7 @@ import {count, onDay, plural} from '../ui/format.ts'
 import {Notice} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {readByFlows, runsOf} from './choose.ts'
+import {DeleteForm} from './delete-form.ts'
 import {expectRows} from './expected-rows.ts'
 import {findRepeatingFlows, sayModules} from './new-run.ts'
 import {isUnderWay} from './run.ts'
@@ -52,7 +53,7 @@ const StartSheet = ({
     <${Hindrances} id=${id} connection=${connection} running=${running?.id} />
     ${warning && html`<${Notice} kind="warning" title="This run would create records a second time" actions=${html`<a class="button" href=${to('imports', id, 'match')}>Match existing records</a>`}>${warning}<//>`}
     <p class="quiet">${sayMatches(flows as Json[], sayField)}${entitlements && html` · ${sayRoom(entitlements, rows)}`}</p>
-    <${StartForm} importId=${id} sources=${reads} isHindered=${isHindered || isWaiting} warning=${warning} expected=${expectRows(loadedImport, rows)} onStarted=${onStarted} />
+    ${flows.some(({action}) => action === 'delete') ? html`<${DeleteForm} importId=${id} runs=${runsOf(loadedImport)} isHindered=${isHindered || isWaiting} onStarted=${onStarted} />` : html`<${StartForm} importId=${id} sources=${reads} isHindered=${isHindered || isWaiting} warning=${warning} expected=${expectRows(loadedImport, rows)} onStarted=${onStarted} />`}
   `
 }
 
@@ -84,11 +85,13 @@ const manys: Record<string, string> = {ask: 'ask', skip: 'skip the row', first: 
 
 const sayMatches = (flows: Json[], sayField: (module: string, field: string) => string) => {
   const said = new Set(
-    flows.map(({module, match}) =>
-      match
-        ? `Matched by ${match.by.map((field: string) => sayField(module, field)).join(' and ')}: ${ones[match.onOne] ?? match.onOne}; if several match, ${manys[match.onMany] ?? match.onMany}`
-        : 'Not matched: every row creates a record',
-    ),
+    flows.map(({module, match, action}) => {
+      const by = match?.by.map((field: string) => sayField(module, field)).join(' and ')
+      if (action === 'delete') return `Deletes the record that matches by ${by}`
+      return match
+        ? `Matched by ${by}: ${ones[match.onOne] ?? match.onOne}; if several match, ${manys[match.onMany] ?? match.onMany}`
+        : 'Not matched: every row creates a record'
+    }),
   )
   return [...said].join(' · ')
 }

@@ -7,6 +7,7 @@ import {may} from '../state/session.ts'
 import {plural} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {chooseRun} from './choose.ts'
+import {sayDeleted} from './delete-form.ts'
 import {Download} from './downloads.ts'
 import {expectFocus, useExpectedFocus} from './focus.ts'
 import {Followed} from './followed.ts'
@@ -57,6 +58,7 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       <h2 id="summary" ref=${focused} tabindex="-1">${titleOf(run)}</h2>
       <${RunLine} run=${run} />
       <${WhyNotice} run=${run} actions=${null} />
+      ${sayDeleted(run) && html`<${Notice} title=${sayDeleted(run)!}>They are in the recycle bin of the CRM.<//>`}
       <${UndoResult} run=${run} importId=${id} known=${loadedImport} onStarted=${onStarted} />
       ${run.dryRun && !run.undoOf && html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'review', {run: run.id})}>View its plan</a><//>`}
       <${Outcomes} run=${run} importId=${id} />

@@ -13,6 +13,8 @@ export type Run = {
   retryOf: string | null
   /** The run that it undoes. Earlier versions of Lading do not send it. */
   undoOf?: string | null
+  /** Rows whose record was deleted. Earlier versions of Lading do not send it. */
+  deleted?: number
   /** Rows by what the undo did with their records. */
   undo?: {restored: number; deleted: number; changedSince: number} | null
   rows: {from?: number; to?: number} | null
