@@ -22,7 +22,7 @@ export const cliPage = (config: Pick<Config, 'CRM_STANDIN_URL' | 'CRM_HOSTS' | '
 <p>The command line <strong>lading</strong> on this computer wants to sign in. Continue only if you have just started <code>lading login</code>
 and your terminal shows the code <strong>${code}</strong>.</p>
 <div id="begin">
-<label for="dc">Data centre of your CRM account</label>
+<label for="dc">Region of your CRM</label>
 <select id="dc">
 ${centres(listHosts(config), dc)}
 </select>

@@ -47,6 +47,7 @@ import runHistory from './routes/run-history.ts'
 import runRecords from './routes/run-records.ts'
 import runRows from './routes/run-rows.ts'
 import runs from './routes/runs.ts'
+import scheduleTests from './routes/schedule-tests.ts'
 import schedules from './routes/schedules.ts'
 import settings from './routes/settings.ts'
 import signIn from './routes/sign-in.ts'
@@ -98,6 +99,7 @@ export const routes: Route[] = [
   ...fields,
   ...expressions,
   ...schedules,
+  ...scheduleTests,
   ...settings,
   ...changes,
   ...audit,

@@ -74,6 +74,32 @@ export const fireSchedule = job({
   key: ({firing}) => firing,
 })
 
+/** Fetches the file of a schedule and stores what it is, without an import. A person waits for the result, so the job is tried once. */
+export const testSchedule = job({
+  name: 'schedule.test',
+  payload: z.object({org: z.string(), schedule: z.string()}),
+  answer: z.object({fetched: z.boolean()}),
+  policy: {policy: 'exclusive', retryLimit: 0, expireInSeconds: 2_400, heartbeatSeconds: 60, deleteAfterSeconds: 3_600},
+  key: ({schedule}) => schedule,
+})
+
+/** Sends an invitation by e-mail. It is sent again only after an hour, whatever the number of jobs. */
+export const mailInvitation = job({
+  name: 'invitation.mail',
+  payload: z.object({org: z.string(), invitation: z.string()}),
+  answer: z.object({mailed: z.boolean()}),
+  policy: {
+    policy: 'exclusive',
+    retryLimit: 5,
+    retryDelay: 10,
+    retryBackoff: true,
+    expireInSeconds: 300,
+    heartbeatSeconds: 60,
+    deleteAfterSeconds: 86_400,
+  },
+  key: ({invitation}) => invitation,
+})
+
 /** Erases an org step by step, the org itself last. After a failure, the next attempt continues with the failed step. */
 export const eraseOrg = job({
   name: 'org.erase',
@@ -173,4 +199,6 @@ export const jobs: Job[] = [
   checkImport,
   eraseOrg,
   fireSchedule,
+  testSchedule,
+  mailInvitation,
 ]

@@ -3,9 +3,9 @@ import {type Db, type Hot, prepare, sql} from './database.ts'
 
 /**
  * The codes for how a row got its record. Within one chain, only one row may have created or claimed a record. `unchanged`: the row would have
- * updated the record, which already held every value.
+ * updated the record, which already held every value. `deleted`: the row deleted it. `undeleted`: an undo took it out of the recycle bin.
  */
-export const HOW = {made: 1, taken: 2, updated: 3, matched: 4, unchanged: 5} as const
+export const HOW = {made: 1, taken: 2, updated: 3, matched: 4, unchanged: 5, deleted: 6, undeleted: 7} as const
 
 /**
  * Finds the records that rows of these chains wrote, by match key. The chain's own writes are found here before any search of the CRM shows
@@ -73,7 +73,7 @@ export const findInherited = (hot: Hot, {chain, run, module, keys}: {chain: numb
 const findInheritedStatement = prepare<{key: string; recordId: string; mayExistTwice: boolean}>(
   'find-inherited',
   `select row_key as key, record_id as "recordId", may_exist_twice as "mayExistTwice" from chain_rows
-   where chain_no = $1::bigint and module_no = $3::smallint and row_key = any($4::text[]) and run_no <> $2::bigint and how in (1, 2, 3)`,
+   where chain_no = $1::bigint and module_no = $3::smallint and row_key = any($4::text[]) and run_no <> $2::bigint and how in (1, 2, 3, 6)`,
 )
 
 export const deleteChainRows = async (db: Db, {chain, limit}: {chain: number; limit: number}) => {
@@ -121,3 +121,10 @@ export const listWritten = (db: Db, {chains, module, records}: {chains: number[]
     union
     select record_id from chain_rows
     where chain_no = any(${sql.array(chains, 'int8')}) and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 3`)
+
+/** Lists which of the records rows of these chains deleted, with the key of one such row. */
+export const listDeleted = (db: Db, {chains, module, records}: {chains: number[]; module: number; records: string[]}) =>
+  db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
+    select record_id as "recordId", min(row_key) as key from chain_rows
+    where chain_no = any(${sql.array(chains, 'int8')}) and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 6
+    group by record_id`)

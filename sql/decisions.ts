@@ -46,8 +46,8 @@ export type Decision = {key: Buffer; choice: Choice; recordId: string | null}
 type DecisionsQuery = {importNo: number; upTo: number; flowId: string; kind: QuestionKind; keys: Buffer[]; fields?: string[]}
 
 /**
- * Finds the decisions about these questions up to number `upTo`: a question's own answer, otherwise the flow's rule. Questions without
- * either are omitted.
+ * Finds the decisions about these questions up to number `upTo`: a question's own answer, otherwise the rule about its field, otherwise the
+ * flow's rule. Questions without any are omitted.
  */
 export const findDecisions = (hot: Hot, {importNo, upTo, flowId, kind, keys, fields = []}: DecisionsQuery) =>
   findDecisionsStatement(hot, [importNo, upTo, flowId, kind, keys, fields])
@@ -56,11 +56,12 @@ const findDecisionsStatement = prepare<Decision>(
   'find-decisions',
   `select k.key, d.choice, d.record_id as "recordId" from unnest($5::bytea[], $6::text[]) as k(key, field)
    cross join lateral (
-     select choice, record_id from decisions
-     where import_no = $1::bigint and decision_no <= $2::bigint and flow_id = $3 and kind = $4 
-       and (question_key = k.key or (question_key is null and (decisions.field is null or decisions.field = k.field)))
-     order by question_key is null, decisions.field is null, decision_no desc limit 1) d
-   where d.choice <> 'ask'`,
+     select choice, record_id from (
+       select distinct on (question_key, field) question_key, field, choice, record_id from decisions
+       where import_no = $1::bigint and decision_no <= $2::bigint and flow_id = $3 and kind = $4
+         and (question_key = k.key or (question_key is null and (decisions.field is null or decisions.field = k.field)))
+       order by question_key, field, decision_no desc) newest
+     where choice <> 'ask' order by question_key is null, field is null limit 1) d`,
 )
 
 const Rule = z.object({

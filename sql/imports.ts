@@ -16,12 +16,13 @@ const Import = z.object({
   createdAt: z.string(),
   /** When the import's files and the data of its runs were deleted. */
   expiredAt: z.string().nullable(),
+  archivedAt: z.string().nullable(),
 })
 export type Import = z.infer<typeof Import>
 
 const columns = sql.fragment`import_no as no, id, name, connector_id as "connectorId", state, flows, version,
   template_id as "templateId", template_version as "templateVersion", slots, created_by as "createdBy", created_at as "createdAt",
-  expired_at as "expiredAt"`
+  expired_at as "expiredAt", archived_at as "archivedAt"`
 
 type NewImport = {id: string; org: string; connector: string; name: string; person: string | null}
 /** The content that an import takes from its template. */
@@ -51,9 +52,15 @@ export const listImportNames = (db: Db, numbers: number[]) =>
 export const lockImport = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} and not deleted for update`)
 
-export const listImports = (db: Db, {org, before, limit}: {org: string; before: string | null; limit: number}) =>
+/** `name` is a part of the name, in any case. `archived` null lists both archived imports and others. */
+type ListImportsInput = {org: string; before: string | null; limit: number; name: string | null; archived: boolean | null}
+
+export const listImports = (db: Db, {org, before, limit, name, archived}: ListImportsInput) =>
   db.any(sql.type(Import)`
-    select ${columns} from imports where org_id = ${org} and not deleted and (${before}::text is null or id < ${before})
+    select ${columns} from imports
+    where org_id = ${org} and not deleted and (${before}::text is null or id < ${before})
+      and (${archived}::boolean is null or (archived_at is not null) = ${archived})
+      and (${name}::text is null or strpos(lower(name), lower(${name})) > 0)
     order by id desc limit ${limit}`)
 
 export const setFlows = (tx: Tx, {no, flows, state}: {no: number; flows: unknown[]; state: 'draft' | 'ready'}) =>
@@ -64,6 +71,12 @@ export const setFlows = (tx: Tx, {no, flows, state}: {no: number; flows: unknown
 export const setImportName = (tx: Tx, {no, name}: {no: number; name: string}) =>
   tx.one(sql.type(Import)`
     update imports set name = ${name}, version = version + (name <> ${name})::int where import_no = ${no} returning ${columns}`)
+
+/** Archives the import or lists it again. This creates no new version, because a mapping that is being edited stays valid. */
+export const setImportArchived = (tx: Tx, {no, archived}: {no: number; archived: boolean}) =>
+  tx.one(sql.type(Import)`
+    update imports set archived_at = case when ${archived} then coalesce(archived_at, lading_now()) end where import_no = ${no}
+    returning ${columns}`)
 
 export const setSlots = (tx: Tx, {no, slots, flows, state}: {no: number; slots: unknown[]; flows: unknown[]; state: 'draft' | 'ready'}) =>
   tx.one(sql.type(Import)`

@@ -43,6 +43,23 @@ export const withdrawInvitation = (db: Db, {org, id}: {org: string; id: string})
     where org_id = ${org} and id = ${id} and used_at is null
     returning ${columns}`)
 
+const Mailable = z.object({email: z.string(), role: Role, orgName: z.string(), expiresAt: z.string()})
+
+/** Finds an invitation that is to be mailed: pending, not mailed a while ago, in an open org that has not mailed too many in the last day. */
+export const findMailable = (
+  db: Db,
+  {org, id, mostPerDay, againAfterSeconds}: {org: string; id: string; mostPerDay: number; againAfterSeconds: number},
+) =>
+  db.maybeOne(sql.type(Mailable)`
+    select email, role, orgs.name as "orgName", expires_at as "expiresAt"
+    from invitations join orgs on orgs.id = org_id
+    where org_id = ${org} and invitations.id = ${id} and withdrawn_at is null and used_at is null and expires_at > lading_now() and closed_at is null
+      and (mailed_at is null or mailed_at < lading_now() - make_interval(secs => ${againAfterSeconds}))
+      and (select count(*) from invitations others where others.org_id = ${org} and others.mailed_at > lading_now() - interval '1 day') < ${mostPerDay}`)
+
+export const markMailed = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.query(sql.type(z.object({}))`update invitations set mailed_at = lading_now() where org_id = ${org} and id = ${id}`)
+
 const Received = z.object({id: z.string(), org: z.object({id: z.string(), name: z.string()}), role: Role, expiresAt: z.string()})
 
 export const listReceived = (db: Db, email: string) =>

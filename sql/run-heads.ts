@@ -32,6 +32,11 @@ const columns = sql.fragment`fence, lease_until > lading_now() as "leaseLive", t
 export const insertHead = (tx: Tx, {run, rowsLimit, limitBy}: {run: number; rowsLimit: number; limitBy: string}) =>
   tx.query(sql.type(z.object({}))`insert into run_heads (run_no, rows_limit, limit_by) values (${run}, ${rowsLimit}, ${limitBy})`)
 
+/** Lowers the row limit of a run that was not started. */
+export const lowerRowsLimit = (tx: Tx, {run, rows}: {run: number; rows: number}) =>
+  tx.query(sql.type(z.object({}))`
+    update run_heads set rows_limit = ${rows}, limit_by = 'declaration' where run_no = ${run} and rows_limit > ${rows}`)
+
 export const findHead = (db: Db, run: number) => db.maybeOne(sql.type(RunHead)`select ${columns} from run_heads where run_no = ${run}`)
 
 /** The limit of the crash counters, far below the limit of their type. */

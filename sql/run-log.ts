@@ -97,17 +97,14 @@ export const listEnds = (db: Db, {run, flow, numbers}: {run: number; flow: numbe
     where run_no = ${run} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')}) and phase = 0 and outcome < 8
     order by row_number, attempt desc, (outcome = 3), seq desc`)
 
-/** Finds the log entries of patches of rows above the low-water mark. `isOver`: at least one entry is not an unanswered send. */
-export const listPatches = (db: Db, {run, flow, after}: {run: number; flow: number; after: number}) =>
+/** Finds what the run logged in a phase about rows above the low-water mark. `isOver`: at least one entry is not an unanswered send. */
+export const listSentBefore = (
+  db: Db,
+  {run, flow, after, phase}: {run: number; flow: number; after: number; phase: (typeof PHASES)[number]},
+) =>
   db.any(sql.type(z.object({number: z.number(), attempt: z.number(), isOver: z.boolean()}))`
     select row_number as number, max(attempt) as attempt, bool_or(outcome <> 3) as "isOver" from run_log
-    where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = 1 group by row_number`)
-
-/** Finds the log entries of tags of rows above the low-water mark, as `listPatches` does. */
-export const listTags = (db: Db, {run, flow, after}: {run: number; flow: number; after: number}) =>
-  db.any(sql.type(z.object({number: z.number(), attempt: z.number(), isOver: z.boolean()}))`
-    select row_number as number, max(attempt) as attempt, bool_or(outcome <> 3) as "isOver" from run_log
-    where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = 4 group by row_number`)
+    where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = ${PHASES.indexOf(phase)} group by row_number`)
 
 const readPageStatement = prepare<Omit<LogEntry, 'at'> & {at: Date; recordsAt: 'db' | 'storage'; seq: number | null}>(
   'read-log-page',

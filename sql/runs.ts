@@ -27,6 +27,8 @@ export const Run = z.object({
   /** The run that this run undoes. `undoForce`: also delete created records that were touched since. */
   undoOf: z.string().nullable(),
   undoForce: z.boolean(),
+  /** Whether the CRM checks each restore of the undo for later changes. Null: not an undo, or not begun. */
+  undoStrict: z.boolean().nullable(),
   /** The days for which the run can be undone, from its end. Null: it stores no before images. */
   undoDays: z.number().nullable(),
   dryRun: z.boolean(),
@@ -68,7 +70,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     (select c.kind from connectors c where c.id = runs.connector_id) as "connectorKind", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
     (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
-    (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_days as "undoDays",
+    (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_strict as "undoStrict", undo_days as "undoDays",
     dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
     engine, outcome, authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
     expired_at as "expiredAt",
@@ -144,6 +146,12 @@ export const isRunKept = (db: Db, no: number) =>
 /** Finds the run that continues this one, or null. Dry runs continue nothing. */
 export const findRetryId = (db: Db, no: number) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`select id from runs where retry_of = ${no} and not dry_run`)
+
+/** Finds the newest dry run of the import, unless a run that writes was started after it. */
+export const findLastDryRun = (db: Db, importNo: number) =>
+  db.maybeOne(sql.type(Run)`
+    ${select} where import_no = ${importNo} and dry_run
+      and run_no = (select max(run_no) from runs o where o.import_no = ${importNo} and o.state <> 'authorised')`)
 
 export const findDryRun = (db: Db, {importNo}: {importNo: number}) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`

@@ -53,6 +53,22 @@ export const listRowsOfMade = (db: Db, {chain, run, module, parent, after, limit
       where m.chain_no = ${chain} and m.run_no = ${run} and m.module_no = ${parent} and m.record_id = c.record_id and m.how in (1, 2))
     order by c.row_key limit ${limit}`)
 
+/** Lists the rows of a run that deleted a record, or whose delete was not answered, in the order of module and key. */
+export const listDeletedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
+  db.any(sql.type(MadeRow)`
+    select * from (
+      select module_no as module, row_key as key, record_id as "recordId" from chain_rows where chain_no = ${chain} and run_no = ${run} and how = 6
+      union
+      select module_no, row_key, target from unsettled where chain_no = ${chain} and run_no = ${run} and kind = 6) deleted
+    where (module, key) > (${after.module}, ${after.key}) order by module, key limit ${limit}`)
+
+/** Lists the rows of an undo that took a record out of the recycle bin, in the order of module and key. */
+export const listReturnedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
+  db.any(sql.type(MadeRow)`
+    select module_no as module, row_key as key, record_id as "recordId" from chain_rows
+    where chain_no = ${chain} and run_no = ${run} and how = 7 and (module_no, row_key) > (${after.module}, ${after.key})
+    order by module_no, row_key limit ${limit}`)
+
 /** Lists the rows of a run whose create was never answered, in the order of module and key. */
 export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
   db.any(sql.type(UnknownRow)`
@@ -92,3 +108,7 @@ export const queueUndo = (tx: Tx, {no, of, connector, importNo, snapshotNo, dryR
       (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}),
       dry_run = ${dryRun}, undo_of = ${of}, undo_force = ${force}, undo_days = ${undoDays}, chain_no = ${no}
     where run_no = ${no}`)
+
+/** Stores whether the CRM itself checks that records did not change between the read and the write of the undo. */
+export const keepUndoStrict = (db: Db, {run, strict}: {run: number; strict: boolean}) =>
+  db.query(sql.type(z.object({}))`update runs set undo_strict = ${strict} where run_no = ${run}`)

@@ -1,4 +1,5 @@
 import {setTimeout as pause} from 'node:timers/promises'
+import {mailInvitation} from '../shared/jobs.ts'
 import {openMailer} from '../shared/notifications/mail.ts'
 import {openOutbound} from '../shared/schedules/outbound/outbound.ts'
 import {deleteOldNotices} from '../sql/notices.ts'
@@ -6,9 +7,10 @@ import type {WorkerDeps} from './deps.ts'
 import {openDeliverySlots} from './notices/delivery-slots.ts'
 import {expandAll} from './notices/expand.ts'
 import * as mail from './notices/mail.ts'
+import {mailInvitation as mailInvitationOf} from './notices/mail-invitation.ts'
 import * as post from './notices/post.ts'
 import {periodicTask} from './periodic.ts'
-import type {Worker} from './worker.ts'
+import {type Worker, worker} from './worker.ts'
 
 const lookMs = 500
 /** The limit on concurrent posts of a process; mails have a limit of their own. */
@@ -19,8 +21,8 @@ const noticesPerDelete = 1_000
 const upkeepMs = 600_000
 
 /**
- * Delivers notices: finds the recipients, posts and mails what is due, and deletes old notices. There is no job: rows say what is due, and
- * any number of processes may poll. On shutdown, deliveries in progress are completed first.
+ * Delivers notices: finds the recipients, posts and mails what is due, and deletes old notices. Rows say what is due, and any number of processes
+ * may poll. Invitations are mailed by a job. On shutdown, deliveries in progress are completed first.
  */
 const notices: Worker = {
   name: 'notices',
@@ -36,6 +38,12 @@ const notices: Worker = {
       mailer &&
       openDeliverySlots(tools, {most: mails, claim: () => mail.claimNext(tools), work: claimed => mail.mailClaimed(tools, mailer, claimed)})
     const steps = [expandAll, async () => posting.look(), async () => mailing?.look(), sweepAtTimes()]
+    if (mailer) {
+      const invitations = worker(mailInvitation, {concurrency: 1}, async ({org, invitation}, work) => ({
+        mailed: await mailInvitationOf(work, mailer, {org, id: invitation}),
+      }))
+      await invitations.start(queue, tools)
+    }
     await periodicTask({name: 'notices', everyMs: () => lookMs, steps}).start(queue, tools)
     return async () => {
       await Promise.race([

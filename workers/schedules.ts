@@ -1,12 +1,13 @@
-import {fireSchedule} from '../shared/jobs.ts'
+import {fireSchedule, testSchedule} from '../shared/jobs.ts'
 import {openOutbound} from '../shared/schedules/outbound/outbound.ts'
 import {executeFiring} from './schedules/execute-firing.ts'
+import {testFetch} from './schedules/test-fetch.ts'
 import {type Worker, worker} from './worker.ts'
 
 /** The number of firings that a process executes at once. A firing mostly waits for an external server. */
 const concurrency = 4
 
-/** Executes a firing until its run is started. The firing's lease decides which process owns it. The clock ends the firing when its run ends. */
+/** Executes a firing until its run is started, and test fetches. The firing's lease decides which process owns it. The clock ends the firing when its run ends. */
 const schedules: Worker = {
   name: fireSchedule.name,
   async start(queue, tools) {
@@ -14,7 +15,11 @@ const schedules: Worker = {
     const fire = worker(fireSchedule, {concurrency}, async ({org, firing}, work) => ({
       state: await executeFiring({...work, outbound}, {org, id: firing}),
     }))
+    const test = worker(testSchedule, {concurrency: 2}, async ({org, schedule}, work) => ({
+      fetched: await testFetch({...work, outbound}, {org, id: schedule}),
+    }))
     await fire.start(queue, tools)
+    await test.start(queue, tools)
     return () => outbound.close()
   },
 }

@@ -37,7 +37,15 @@ export const source = {
 
 export const importInList = {
   ...{id: importId, name: 'Accounts of March', connectorId, state: 'ready', version: 2},
-  ...{templateId: null, templateVersion: null, createdBy: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4', createdAt: at, expiredAt: null, flows: [flow]},
+  ...{
+    templateId: null,
+    templateVersion: null,
+    createdBy: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4',
+    createdAt: at,
+    expiredAt: null,
+    archivedAt: null,
+  },
+  flows: [flow],
 }
 
 export const wholeImport = {...importInList, slots: [], sources: [source]}
@@ -51,7 +59,7 @@ export const run = {
   },
   mayExistTwice: 0,
   linksEmpty: [],
-  ...{unchanged: 0, keptEdits: 0, keptRows: 0, creditsSaved: 0, unmapped: []},
+  ...{deleted: 0, unchanged: 0, keptEdits: 0, keptRows: 0, creditsSaved: 0, unmapped: []},
   questions: 1,
   stale: null,
   progress: {done: 400, total: 1_200, unit: 'rows', rowsPerSecond: 80.5, etaSeconds: 9.9},

@@ -37,3 +37,15 @@ export const ExpressionTest = Answer({
     .describe('Why it does not compile. Null: it does'),
   results: z.array(Tried).describe('One entry per row, in order. Empty if it does not compile'),
 }).meta({id: 'ExpressionTest', description: 'Results of an expression on sample rows'})
+
+export const ExpressionHelpers = Answer({
+  helpers: z
+    .array(
+      Answer({
+        name: z.string().describe('The name, called as `helpers.name`'),
+        call: z.string().meta({description: 'How it is called', examples: ["split(text, separator = ',', at?)"]}),
+        description: z.string().describe('What it does, in words'),
+      }),
+    )
+    .describe('All helpers'),
+})

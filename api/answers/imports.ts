@@ -17,6 +17,9 @@ const inList = {
   createdBy: Id('per', 'The creator').nullable().describe('The creator, who may delete it, as admins may. Null: the person was deleted'),
   createdAt: Moment('When it was created'),
   expiredAt: Moment('When it expired').nullable().describe('When its files and records were deleted. Null: not yet'),
+  archivedAt: Moment('When it was archived')
+    .nullable()
+    .describe('When it was archived, which hides it from the list. Null: it is not archived'),
   flows: z.array(Flow).describe('The flows. In a template import whose slots are not yet filled, `sourceId` is the slot'),
 }
 

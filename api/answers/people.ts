@@ -8,8 +8,10 @@ export const PersonNamed = Answer({id: Id('per', 'The person'), name}).meta({id:
 
 const PlaceNamed = Answer({id: Id('org', 'The org'), name: z.string().describe("The org's name")})
 
+const OwnOrg = PlaceNamed.extend({dateFormat: z.string().meta({description: 'The date format of its settings', examples: ['dd.MM.yyyy']})})
+
 export const Me = Answer({
-  org: PlaceNamed.nullable().describe('The org of the session or token. Null: a session without an org'),
+  org: OwnOrg.nullable().describe('The org of the session or token. Null: a session without an org'),
   user: Answer({id: Id('per', 'The person'), email, name}).describe('The person'),
   role: RoleName.nullable().describe('The role in force; `admin` for an API token. Null for a session without an org'),
   via: z.enum(['session', 'token', 'oauth']).describe('A session, an API token, or the token of an MCP client'),

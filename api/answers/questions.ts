@@ -9,7 +9,9 @@ const Kind = z
 
 const Candidate = z
   .looseObject({id: z.string().describe("The CRM's id of the record")})
-  .describe('A record as it is in the CRM now: its name, the match fields of the flow, and fields that are asked about, by API name')
+  .describe(
+    'A record as it is in the CRM now: its name, the match fields and the mapped fields of the flow, at most 50, and when it was created, by API name. `$url`: its page at the CRM; null if it is not known',
+  )
 
 const Question = Answer({
   key: z.string().describe('Key of the question, the same for all rows and runs: 32 hexadecimal digits'),
@@ -19,6 +21,15 @@ const Question = Answer({
   field: z.string().nullable().describe('For a lookup or an edit, API name of the field. Null otherwise'),
   found: Count('Number of matching records; for an edit, 1'),
   candidates: z.array(Candidate).describe('Candidates that still exist: the oldest, at most 20'),
+  fields: z
+    .array(
+      Answer({
+        apiName: z.string().describe('API name of the field'),
+        label: z.string().describe('Its label in the CRM'),
+        type: z.string().describe('Its type'),
+      }),
+    )
+    .describe('The fields of the candidates'),
   rows: Count('Rows that wait for the answer'),
   rowNumbers: z.array(z.int().positive()).describe('The numbers of the first 20 of them'),
   answer: Answer({

@@ -66,6 +66,12 @@ export const Run = Answer({
     restored: Count('Rows whose record got its earlier values back, or was taken out of the recycle bin'),
     deleted: Count('Rows whose record was deleted, because the undone run had created it'),
     changedSince: Count('Rows whose record was kept as it is, because it was changed since'),
+    strict: z
+      .boolean()
+      .nullable()
+      .describe(
+        'Whether the CRM refuses to restore values of a record that changed after it was read. If false, an edit in the seconds between the read and the write is overwritten. Deletes are never checked. Null: not begun',
+      ),
   })
     .nullable()
     .describe('What an undo did, or would do. `keptEdits` counts single values that were kept. Null: the run undoes nothing'),
@@ -87,6 +93,7 @@ export const Run = Answer({
     .describe(
       'Rows that were written although their link could not be filled. A retry of the run fills the links whose records exist by then',
     ),
+  deleted: Count('Rows whose record was deleted, or would be in a dry run. They also count as updated or planned'),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
   keptEdits: Count('Values that were not written, because a person had changed them in the CRM'),
   keptRows: Count('Rows that were skipped because every value that differs was changed in the CRM. They also count as skipped'),

@@ -83,6 +83,11 @@ const Problem = Answer({
 const Sheet = Answer({
   name: z.string().describe('Name of the sheet'),
   state: z.enum(['visible', 'hidden', 'very hidden']).describe('Whether a spreadsheet program shows it'),
+  rows: Count('Rows below its first row with a cell')
+    .optional()
+    .describe(
+      'Rows below its first row with a cell, counted at the upload. Left out for the sheet that is read, and for sheets that are too long to count',
+    ),
 })
 
 const SniffedCsv = Answer({
@@ -189,6 +194,14 @@ const PreviewRow = Answer({
   ragged: z.boolean().describe('Whether it does not fit the header'),
   struck: z.string().nullable().describe('Why cleaning excluded the row. Null: it did not'),
 })
+
+const HeaderCandidate = Answer({
+  cells: z.array(z.string()).describe('Its cells: at most 100, each cut after 100 characters'),
+  header: z.boolean().describe('Whether the file is read with this row as its header'),
+  reader: ReaderOptions.describe('The options that make this row the header. Send them as `reader` of the file'),
+})
+
+export const HeaderCandidates = Answer({rows: z.array(HeaderCandidate).describe('The first non-empty rows of the file, at most 30')})
 
 export const PreviewRows = Answer({
   columns: z.array(z.string()).describe('Columns after cleaning'),

@@ -5,7 +5,7 @@ import {type Failure, failureOf, usage} from './cli/failure.ts'
 import {openInterrupt} from './cli/interrupt.ts'
 import {type Output, openOutput} from './cli/output.ts'
 import {clean} from './cli/phrases.ts'
-import {openSession} from './cli/session.ts'
+import {openSession, readDateFormat} from './cli/session.ts'
 import {readSettings, type Settings} from './cli/settings.ts'
 import {readVersion} from './cli/version.ts'
 import {wrapLines} from './cli/wrap.ts'
@@ -72,7 +72,12 @@ type Shape = {
 export const createProgram = async ({settings, out, args, exit, keepHelp, interrupt}: Shape): Promise<Command> => {
   const program = new Command('lading')
   const server = () => program.opts<{server?: string}>().server
-  const cli = {out, settings, server, open: () => openSession(settings, server()), interrupt, exit}
+  const open = async () => {
+    const session = await openSession(settings, server())
+    if (out.isTerminal) out.useDateFormat(await readDateFormat(session))
+    return session
+  }
+  const cli = {out, settings, server, open, interrupt, exit}
   program
     .description('Imports rows from files into a CRM and reports the result of every row.')
     .option('--server <url>', 'URL of the server (default: LADING_URL, or the last server you signed in to)')

@@ -17,8 +17,8 @@ type UploadInput = {
   client: Client
   /** Path of the import's uploads. */
   path: string
-  /** The sheet of a workbook. Default: the first one with rows. */
-  sheet?: string | undefined
+  /** How to read the file, as `ReaderOptions`. What is left out is detected. */
+  reader?: object | undefined
   /** Sends bytes of the file and returns the updated upload. */
   sendPart(part: Part): Promise<Upload>
   onSent(bytes: number): void
@@ -44,8 +44,8 @@ export const beginUpload = async (
  * reports the offset to continue at and stores no part twice.
  */
 export const sendUpload = async (sending: UploadInput, begun: Upload): Promise<Json> => {
-  const {client, path, sheet, sendPart, onSent, onWhole, signal} = sending
-  const body = {...(sheet !== undefined && {sheet})}
+  const {client, path, reader, sendPart, onSent, onWhole, signal} = sending
+  const body = {...(reader && {reader})}
   const at = `${path}/${begun.id}`
   let upload = begun
   let {partBytes} = begun

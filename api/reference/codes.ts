@@ -64,6 +64,10 @@ export const meanings: Record<Code, string> = {
   SCHEDULE_CONFLICT: 'The schedule has changed since you read it. Read it again, then repeat your change.',
   TEMPLATE_NAME_TAKEN: 'A shared template has this name. Choose another.',
   TEMPLATE_INVALID: 'The template does not fit the CRM or the libraries. Correct what `issues` lists.',
+  TEMPLATE_NEEDS_FILES:
+    'The template takes several files, and a schedule fetches one. Use a template with one file, or one whose files are sheets of one workbook.',
+  SOURCE_REFUSED: 'The service may not fetch from this address. `issues` names the field. Correct it, or ask the operator.',
+  CONNECTION_ENDED: 'The connection to the CRM has ended. Connect again, or choose another connection.',
   FEATURE_FREQUENT_SCHEDULES: 'The plan allows schedules to fire every five minutes at most. `lift` names a plan that allows every minute.',
   FEATURE_HELPER_LIBRARIES: 'Helper libraries are not part of the plan. `lift` names one that has them.',
   ORG_CLOSED: 'The org is closed. Contact support to reopen it.',
@@ -105,6 +109,8 @@ export const meanings: Record<Code, string> = {
   RUN_USED: 'The run was already started by another engine. Authorise a new run.',
   RUN_RETRIED: 'The run has already been retried. Use the later run.',
   RUN_UNDONE: 'The run was undone, so it cannot be retried. Start a new run.',
+  DELETES_UNCONFIRMED:
+    'The run would delete records, and their number was not confirmed. Start a dry run, then send its number as `confirmDeletes`. A schedule cannot delete records.',
   UNDO_NOT_KEPT: 'The run stored no values to restore. Undo was off, or the run is a dry run, or it was written by an earlier release.',
   UNDO_DONE: 'The run was already undone, or its undo is in progress. To take that back, undo the undo.',
   UNDO_EXPIRED: 'The days of the plan in which the run could be undone have passed. The replaced values were deleted.',

@@ -127,6 +127,11 @@ export const extras = {
   correctedImport: of(['FAILED_FILE'], Id('imp', 'The import'), 'the import of that run'),
   correctedRun: of(['FAILED_FILE'], Id('run', 'The run'), 'the run whose failed rows the file has'),
   correctedSource: of(['FAILED_FILE'], Id('src', 'The file'), 'the file of that run'),
+  deletes: of(
+    ['DELETES_UNCONFIRMED'],
+    int.nullable(),
+    'the records that the newest dry run would delete. Null: there is no such dry run of these rows',
+  ),
   flow: of(['SNAPSHOT_CHANGED'], z.string(), 'the flow that differs'),
   stop: of(['RUN_STOPPED'], Stop, 'why it was stopped'),
   stands: of(['NO_CHANGE', 'CHANGE_INCOMPLETE'], Stands.nullable(), 'the current subscription. Null: not known'),

@@ -1,9 +1,10 @@
 import {z} from 'zod'
 import {assertSample, recordsOf, sampleShape} from '../../shared/assistant/sample.ts'
 import {ApiName} from '../../shared/configuration/annotation.ts'
+import {describeHelpers} from '../../shared/expressions/helper-words.ts'
 import {LIMITS} from '../../shared/expressions/limits.ts'
 import {testExpression} from '../../shared/mapping/flows/test-expression.ts'
-import {ExpressionTest} from '../answers/expressions.ts'
+import {ExpressionHelpers, ExpressionTest} from '../answers/expressions.ts'
 import {holdTrial} from '../keyed-limiter.ts'
 import {route} from '../route.ts'
 
@@ -25,6 +26,17 @@ const Asked = z
   })
 
 export default [
+  route({
+    method: 'get',
+    path: '/orgs/:org/expressions/helpers',
+    access: {role: 'operator'},
+    summary: 'List the built-in helpers of expressions',
+    answers: {200: ExpressionHelpers},
+    refusals: [],
+    example: {answer: {helpers: [{name: 'upper', call: 'upper(text)', description: 'JÜRGEN.'}]}},
+    handle: () => ({helpers: describeHelpers()}),
+  }),
+
   route({
     method: 'post',
     path: '/orgs/:org/expressions/test',

@@ -6,7 +6,7 @@ import {Flows} from '../../shared/mapping/flows/flow.ts'
 import {fillSlots} from '../../shared/mapping/templates/fill-slots.ts'
 import {createImport} from '../../shared/runs/create-import.ts'
 import {describeImport, describeWhole} from '../../shared/runs/describe-import.ts'
-import {deleteImport, renameImport} from '../../shared/runs/edit-import.ts'
+import {deleteImport, editImport} from '../../shared/runs/edit-import.ts'
 import {checkFlows, replaceFlows} from '../../shared/runs/set-flows.ts'
 import {oneLine} from '../../shared/schema/name.ts'
 import {readPage} from '../../shared/security/cursor.ts'
@@ -34,6 +34,13 @@ const NewImport = z
     path: ['connectorId'],
     message: 'Send a connection, or a template that names one',
   })
+
+const EditedImport = z
+  .strictObject({
+    name: Name.optional(),
+    archived: z.boolean().optional().describe('`true`: hide the import from the list. `false`: list it again'),
+  })
+  .refine(({name, archived}) => name !== undefined || archived !== undefined, 'Send a name, or whether the import is archived')
 
 const Force = z.object({
   force: z.enum(['true', 'false']).default('false').describe('`true`: flows may write fields that the settings exclude from imports'),
@@ -81,13 +88,22 @@ export default [
     summary: 'List the imports of the org',
     answers: {200: Answer({imports: z.array(ImportInList).describe('Newest first'), nextCursor: NextCursor})},
     refusals: ['INVALID_CURSOR'],
-    example: {query: {limit: '50'}, answer: {imports: [importInList], nextCursor: null}},
+    example: {query: {limit: '50', name: 'march'}, answer: {imports: [importInList], nextCursor: null}},
     params: OfOrg,
-    query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: Cursor}),
+    query: z.object({
+      limit: limitOf({usual: 50, most: 200}),
+      cursor: Cursor,
+      name: z.string().max(200).optional().describe('Lists only imports whose name contains this text, in any case'),
+      archived: z
+        .enum(['true', 'false', 'all'])
+        .default('false')
+        .describe('`true`: lists only archived imports. `all`: lists archived imports too'),
+    }),
     async handle({db, config, caller: {org}, query}) {
+      const filter = {name: query.name || null, archived: query.archived === 'all' ? null : query.archived === 'true'}
       const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `imports ${org}`, query, {
         as: String,
-        read: ({place: before, limit}) => listImports(db, {org, before, limit}),
+        read: ({place: before, limit}) => listImports(db, {org, before, limit, ...filter}),
         placeOf: ({id}) => id,
       })
       return {imports: page.map(found => describeImport(found)), nextCursor}
@@ -113,18 +129,16 @@ export default [
     method: 'patch',
     path: '/orgs/:org/imports/:id',
     access: {role: 'operator'},
-    summary: 'Rename an import',
-    description: 'With `If-Match`, applies only to that version. The `ETag` is the new version; the same name creates none.',
+    summary: 'Rename or archive an import',
+    description:
+      'An archived import is hidden from the list; everything else stays as it is. With `If-Match`, applies only to that version. The `ETag` is the new version. The same name creates none, and neither does archiving.',
     answers: {200: ImportAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'BAD_IF_MATCH', 'IMPORT_CONFLICT'],
     example: {body: {name: 'Accounts of March'}, answer: {import: wholeImport}},
     params: OfImport,
-    body: z.strictObject({name: Name}),
+    body: EditedImport,
     handle: async input =>
-      answer(
-        input,
-        await renameImport(input.db, input.caller, {id: input.params.id, name: input.body.name, condition: conditionOf(input.request)}),
-      ),
+      answer(input, await editImport(input.db, input.caller, {id: input.params.id, ...input.body, condition: conditionOf(input.request)})),
   }),
   route({
     method: 'delete',
@@ -174,13 +188,14 @@ export default [
       'IMPORT_CONFLICT',
       'MODULE_DISABLED',
       'FIELD_MAPPED',
+      'ROLE_REQUIRED',
     ],
     example: {body: [flow], answer: {flows: [flow], state: 'ready', warnings: []}},
     params: OfImport,
     body: Flows,
     query: Force,
-    async handle({db, caller: {org}, params: {id}, body, query, request}) {
-      const input = {org, importId: id, flows: body, condition: conditionOf(request), force: query.force === 'true'}
+    async handle({db, caller: {org, role}, params: {id}, body, query, request}) {
+      const input = {org, role, importId: id, flows: body, condition: conditionOf(request), force: query.force === 'true'}
       const {flows, version, warnings} = await replaceFlows(db, input)
       return reply({json: {flows, state: 'ready', warnings}, headers: {etag: tagOf(version)}})
     },

@@ -10,6 +10,9 @@ import {route} from '../route.ts'
 const params = z.object({id: z.string().describe('The invitation (`inv_`)')})
 
 const ofInvitation = Answer({invitation: Invitation})
+const sentInvitation = ofInvitation.extend({
+  isMailed: z.boolean().describe('Whether an e-mail is sent. False: the service has no mail server. Tell the person to sign in'),
+})
 
 export default [
   route({
@@ -29,8 +32,8 @@ export default [
     effect: 'access',
     summary: 'Invite a person to the org',
     description:
-      'Valid for 14 days. Inviting the same address again renews its invitation with the new role. You cannot invite above your own role.',
-    answers: {201: ofInvitation},
+      'Valid for 14 days. Inviting the same address again renews its invitation with the new role. If the service can send e-mail, the person gets one, at most once an hour. You cannot invite above your own role.',
+    answers: {201: sentInvitation},
     refusals: [],
     example: {body: {email: 'bo@example.org', role: 'builder'}},
     body: z.object({
@@ -38,7 +41,7 @@ export default [
       role: z.enum(ROLES).describe('The role they join with'),
     }),
     status: 201,
-    handle: async ({db, caller, body}) => ({invitation: await invite(db, caller, body)}),
+    handle: async ({caller, body, ...deps}) => invite(deps, caller, body),
   }),
 
   route({

@@ -5,14 +5,19 @@ import {findImportRun} from '../../shared/runs/find.ts'
 import {Answered, Questions} from '../answers/questions.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfImportRun} from '../params.ts'
+import {openRunRecordUrls} from '../record-urls.ts'
 import {route} from '../route.ts'
 
 const [key, recordId] = ['9a0364b9e99bb480dd25e1f0284c8555', '5725767000000411001']
 const question = {
   ...{key, kind: 'match', flowId: 'accounts', module: 'Accounts', field: null, found: 2},
   candidates: [
-    {id: recordId, $display_name: 'Example Ltd', Account_Name: 'Example Ltd'},
-    {id: '5725767000000411002', $display_name: 'Example Ltd', Account_Name: 'Example Ltd'},
+    {id: recordId, $display_name: 'Example Ltd', $url: null, Account_Name: 'Example Ltd', Billing_City: 'Bilbao'},
+    {id: '5725767000000411002', $display_name: 'Example Ltd', $url: null, Account_Name: 'Example Ltd', Billing_City: 'Lyon'},
+  ],
+  fields: [
+    {apiName: 'Account_Name', label: 'Account Name', type: 'text'},
+    {apiName: 'Billing_City', label: 'Billing City', type: 'text'},
   ],
   ...{rows: 1, rowNumbers: [17], answer: null},
 }
@@ -35,7 +40,8 @@ export default [
     query: z.object({limit: limitOf({usual: 20, most: 50}), cursor: Cursor}),
     async handle(input) {
       const {db, caller, params, query, request} = input
-      return readQuestions(input, await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run}), query, request)
+      const found = await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run})
+      return readQuestions(input, found, query, {signal: request.signal, urlOf: await openRunRecordUrls(input, found)})
     },
   }),
   route({

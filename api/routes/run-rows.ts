@@ -1,16 +1,15 @@
 import {z} from 'zod'
-import {openRecordUrls} from '../../shared/crm/record-url.ts'
 import type {Code} from '../../shared/errors.ts'
-import {type FoundRun, findImportRun} from '../../shared/runs/find.ts'
+import {findImportRun} from '../../shared/runs/find.ts'
 import {findKeyColumns, listMappedColumns} from '../../shared/runs/row-cells.ts'
 import {readRunRow} from '../../shared/runs/row-log.ts'
 import {frozenOf, RowsFilter, readRunRows} from '../../shared/runs/rows.ts'
 import {tallyRows} from '../../shared/runs/tally.ts'
-import {findConnector} from '../../sql/connectors.ts'
 import {RunRowCells, RunRowLog, RunRows, RunTally} from '../answers/run-rows.ts'
 import {openKeyedLimiter} from '../keyed-limiter.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfImportRun as OfRun, RowNumbers} from '../params.ts'
+import {openRunRecordUrls} from '../record-urls.ts'
 import {ofReadingAgain} from '../refusal-lists.ts'
 import {type Input, route} from '../route.ts'
 
@@ -27,15 +26,6 @@ const {hold} = openKeyedLimiter({most: 8, says: 'The org is already reading the 
 type RunRowsInput = Pick<Input<{role: 'operator'}, typeof OfRun>, 'db' | 'caller' | 'params'>
 
 const findOwn = ({db, caller: {org}, params: {id, run}}: RunRowsInput) => findImportRun(db, {org, importId: id, runId: run})
-
-type UrlInput = RunRowsInput & Pick<Input<{role: 'operator'}, typeof OfRun>, 'config'>
-
-/** Returns a function that gives the address of an entry's record. A deleted connection has none. */
-const openUrls = async ({db, config, caller: {org}}: UrlInput, {run}: FoundRun) => {
-  const connector = run.connectorId === null ? null : await findConnector(db, {org, id: run.connectorId})
-  const urlOf = connector ? openRecordUrls(config, connector) : () => null
-  return ({module, recordId}: {module: string; recordId: string | null}) => urlOf(module, recordId)
-}
 
 /** Routes that return the rows of a run's files by outcome. */
 export default [
@@ -55,8 +45,14 @@ export default [
       hold(input.caller.org, async () => {
         const found = await findOwn(input)
         const page = await readRunRows(input, found, input.query)
-        const urlOf = await openUrls(input, found)
-        return {...page, rows: page.rows.map(row => ({...row, entries: row.entries.map(entry => ({...entry, recordUrl: urlOf(entry)}))}))}
+        const urlOf = await openRunRecordUrls(input, found)
+        return {
+          ...page,
+          rows: page.rows.map(row => ({
+            ...row,
+            entries: row.entries.map(entry => ({...entry, recordUrl: urlOf(entry.module, entry.recordId)})),
+          })),
+        }
       }),
   }),
 
@@ -107,8 +103,8 @@ export default [
       hold(input.caller.org, async () => {
         const found = await findOwn(input)
         const {row, log} = await readRunRow(input, found, input.query)
-        const urlOf = await openUrls(input, found)
-        return {row: {...row, entries: row.entries.map(entry => ({...entry, recordUrl: urlOf(entry)}))}, log}
+        const urlOf = await openRunRecordUrls(input, found)
+        return {row: {...row, entries: row.entries.map(entry => ({...entry, recordUrl: urlOf(entry.module, entry.recordId)}))}, log}
       }),
   }),
 ]

@@ -1,5 +1,4 @@
 import {z} from 'zod'
-import {isAtLeast} from '../../shared/accounts/roles.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {runImport} from '../../shared/jobs.ts'
 import {cancelRun} from '../../shared/runs/cancel.ts'
@@ -30,7 +29,7 @@ export default [
     path: '/orgs/:org/imports/:id/runs',
     access: {role: 'operator'},
     summary: 'Run an import',
-    description: `Starts a run, a dry run (\`dryRun\`) or a retry (\`retryOf\`). The run uses a snapshot of the import; later changes to the import do not affect it. The job
+    description: `Starts a run, a dry run (\`dryRun\`) or a retry (\`retryOf\`). The run uses a snapshot of the import; later changes to the import do not affect it. A run that deletes records needs \`confirmDeletes\`. The job
 ends with the run. To follow the run, use \`GET …/events\`.`,
     answers: {200: RunBegun, 202: RunBegun},
     refusals: [
@@ -47,7 +46,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
         'NO_FILE',
         'SNAPSHOT_CHANGED',
       ] as const),
-      ...(['FROM_FUTURE', 'UNREADABLE'] as const),
+      ...(['FROM_FUTURE', 'UNREADABLE', 'DELETES_UNCONFIRMED', 'ROLE_REQUIRED'] as const),
       ...ofPlan,
     ],
     example: {
@@ -59,7 +58,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     async handle(input) {
       const {db, queue, caller, params, body} = input
       const {org, person, role} = caller
-      const start = {org, person, admin: isAtLeast(role, 'admin'), importId: params.id, ...body}
+      const start = {org, person, role, importId: params.id, ...body}
       const {runId, job} = await db.transaction(tx => startRun(tx, queue, start))
       return answerJob(input, job, runImport.name, {run: describeRun(await findImportRun(db, {org, importId: params.id, runId}))})
     },

@@ -80,7 +80,7 @@ export default [
       'FEATURE_FREQUENT_SCHEDULES',
       'CONNECTION_NOT_FOUND',
       'CONNECTION_REQUIRED',
-      'NOT_CONFIGURED',
+      ...(['NOT_CONFIGURED', 'SOURCE_REFUSED', 'TEMPLATE_NEEDS_FILES', 'CONNECTION_ENDED'] as const),
     ],
     example: {body: newScheduleExample, answer: {schedule: scheduleExample}},
     params: OfTemplate,
@@ -114,6 +114,7 @@ export default [
     refusals: [
       ...(['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES', 'FEATURE_FREQUENT_SCHEDULES'] as const),
       ...(['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NOT_CONFIGURED'] as const),
+      ...(['SOURCE_REFUSED', 'TEMPLATE_NEEDS_FILES', 'CONNECTION_ENDED'] as const),
     ],
     example: {
       body: {...newScheduleExample, source: {kind: 'https', url: 'https://files.example.org/leads.csv'}},
@@ -134,7 +135,7 @@ export default [
     summary: 'Turn a schedule on or off',
     description: 'Firings missed while it was off are not made up. With `If-Match: "2"`, applies only if 2 is still the newest version.',
     answers: {200: ScheduleRead},
-    refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES', 'FEATURE_FREQUENT_SCHEDULES'],
+    refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES', 'FEATURE_FREQUENT_SCHEDULES', 'CONNECTION_ENDED'],
     example: {body: {enabled: true}, answer: {schedule: scheduleExample}},
     params: OfSchedule,
     body: z.strictObject({enabled: z.boolean().describe('Whether the schedule is on')}),

@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import {endOtherSignIns, refreshSession, signOut} from '../../shared/accounts/session.ts'
 import {beginSignIn, completeSignIn} from '../../shared/accounts/sign-in.ts'
+import {findDateFormat} from '../../shared/configuration/store.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {listSignIns} from '../../sql/sessions.ts'
 import {Answer, Count, File, Nothing} from '../answers/common.ts'
@@ -157,13 +158,13 @@ export default [
     refusals: [],
     example: {
       answer: {
-        org: {id: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Example Ltd'},
+        org: {id: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Example Ltd', dateFormat: 'dd.MM.yyyy'},
         user: {id: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4', email: 'ana@example.org', name: 'Ana Example'},
         ...{role: 'admin', via: 'token', staff: false, staffView: null},
       },
     },
-    handle: ({caller: {org, orgName, person, email, name, role, via, staff, staffView}}) => ({
-      org: org === null ? null : {id: org, name: orgName},
+    handle: async ({db, caller: {org, orgName, person, email, name, role, via, staff, staffView}}) => ({
+      org: org === null ? null : {id: org, name: orgName, dateFormat: await findDateFormat(db, org)},
       user: {id: person, email, name},
       ...{role, via, staff, staffView},
     }),

@@ -12,7 +12,7 @@ import {removeSource} from '../../shared/files/sources/remove.ts'
 import {addFile} from '../../shared/mapping/templates/fill-slots.ts'
 import {source, sourceId} from '../answers/examples.ts'
 import {Removed} from '../answers/imports.ts'
-import {PreviewRows, SourceAnswer, TakenIn} from '../answers/sources.ts'
+import {HeaderCandidates, PreviewRows, SourceAnswer, TakenIn} from '../answers/sources.ts'
 import {readJson} from '../body.ts'
 import {charsetOf} from '../charset.ts'
 import {limitOf} from '../paging.ts'
@@ -177,6 +177,28 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
     async handle(input) {
       await removeSource(input, placeOf(input))
       return {removed: input.params.source}
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/orgs/:org/imports/:id/sources/:source/top',
+    access: {role: 'operator'},
+    summary: 'Read the first rows of a file, to choose its header',
+    description: 'Returns rows above the header too, as the file holds them. Cleaning is not applied.',
+    answers: {200: HeaderCandidates},
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND', 'BUSY', ...ofReadingAgain],
+    example: {
+      answer: {
+        rows: [
+          {cells: ['Customers of March'], header: false, reader: {skipRows: 0, headerRow: true}},
+          {cells: ['Company', 'Web'], header: true, reader: {skipRows: 1, headerRow: true}},
+        ],
+      },
+    },
+    params: OfSource,
+    async handle(input) {
+      const {source} = await findImportSource(input.db, placeOf(input))
+      return {rows: await input.parsing.run(input.caller.org, 'headerCandidates', source)}
     },
   }),
   route({

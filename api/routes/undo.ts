@@ -11,7 +11,7 @@ import {answerJob} from '../job-response.ts'
 import {OfImportRun} from '../params.ts'
 import {route} from '../route.ts'
 
-const begun = {...run, state: 'queued', startedAt: null, undoOf: run.id, undo: {restored: 0, deleted: 0, changedSince: 0}}
+const begun = {...run, state: 'queued', startedAt: null, undoOf: run.id, undo: {restored: 0, deleted: 0, changedSince: 0, strict: null}}
 
 export default [
   route({

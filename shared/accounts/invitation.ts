@@ -11,9 +11,12 @@ import {
 import {lockMember, markInvited} from '../../sql/members.ts'
 import {lockOrg} from '../../sql/orgs.ts'
 import {moveSession} from '../../sql/sessions.ts'
+import type {Config} from '../config.ts'
 import {type Author, type Change, recordChanges} from '../configuration/change.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
+import {mailInvitation} from '../jobs.ts'
+import {enqueue, type Queue} from '../queue.ts'
 import {normaliseAddress} from './address.ts'
 import {type Actor, rankNow} from './member.ts'
 import {giveRole} from './membership.ts'
@@ -21,15 +24,19 @@ import {isAtLeast, type Role} from './roles.ts'
 
 const lifeDays = 14
 
-/** Invites an address into the actor's org. A second invitation to the same address replaces the role and the expiry of the first. */
-export const invite = (db: Pool, actor: Actor, {email, role}: {email: string; role: Role}) =>
+type InviteDeps = {db: Pool; queue: Queue; config: Pick<Config, 'SMTP_URL'>}
+
+/** Invites an address into the actor's org. A second invitation to the same address replaces the role and the expiry of the first. With a mail server, the person gets an e-mail. */
+export const invite = ({db, queue, config}: InviteDeps, actor: Actor, {email, role}: {email: string; role: Role}) =>
   db.transaction(async tx => {
     await lockOrg(tx, actor.org)
     if (!isAtLeast(await rankNow(tx, actor), role)) throw new Refusal('ROLE_REQUIRED', `Only an owner with a session can invite an ${role}`)
     const {org, person} = actor
     const kept = await keepInvitation(tx, {id: newId('inv'), org, email: normaliseAddress(email), role, person, days: lifeDays})
     await recordInvitation(tx, actor, {subject: 'invitation.sent', before: null, after: {invitationId: kept.id, role}})
-    return kept
+    const isMailed = config.SMTP_URL !== undefined
+    if (isMailed) await enqueue(queue, mailInvitation, {org, invitation: kept.id}, {tx})
+    return {invitation: kept, isMailed}
   })
 
 /** Withdraws an invitation. A second withdrawal changes nothing and is not recorded. */

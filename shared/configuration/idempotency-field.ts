@@ -3,6 +3,7 @@ import {findDiscoveredModule} from '../../sql/discoveries.ts'
 import {listIdempotencyFields, listUsesOfField} from '../../sql/idempotency.ts'
 import type {DiscoveredModule} from '../crm/discovered.ts'
 import {Refusal} from '../errors.ts'
+import type {Issue} from '../mapping/flows/flow.ts'
 import {isOneModule} from './diff.ts'
 import type {Registry, RegistryModule} from './document.ts'
 
@@ -52,14 +53,30 @@ type MappedFlow = {module: string; fields: readonly {field: string; mode?: strin
 
 /** Refuses flows that map an idempotency field, because imports fill it themselves. */
 export const assertUnmapped = (flows: readonly MappedFlow[], fields: IdempotencyFields) => {
-  const mapped = flows.find(flow => flow.fields.some(({field, mode}) => mode !== 'skip' && field === fields.get(flow.module)))
-  if (!mapped) return
-  const name = `${mapped.module}.${fields.get(mapped.module)}`
-  throw new Refusal(
-    'FIELD_MAPPED',
-    `${name} is the module's idempotency field, which imports fill themselves. Remove its mapping, or change the module's settings`,
-  )
+  const mapped = flows.find(flow => findMapping(flow, fields) >= 0)
+  if (mapped) throw new Refusal('FIELD_MAPPED', describeMapped(mapped.module, fields))
 }
+
+/** Lists the flows that `assertUnmapped` or `assertFit` would refuse. */
+export const listIdempotencyIssues = (
+  flows: readonly (MappedFlow & WritingFlow)[],
+  modules: ReadonlyMap<string, DiscoveredModule>,
+  fields: IdempotencyFields,
+): Issue[] =>
+  flows.flatMap((flow, at) => {
+    const {module} = flow
+    const mapping = findMapping(flow, fields)
+    if (mapping >= 0) return [{path: [at, 'fields', mapping, 'field'], message: describeMapped(module, fields)}]
+    const field = fields.get(module)
+    const why = field === undefined ? null : findUnfit(modules.get(module) ?? null, field, flows)
+    return why ? [{path: [at], message: describeUnfit(module, field!, why)}] : []
+  })
+
+const findMapping = ({module, fields: mappings}: MappedFlow, fields: IdempotencyFields) =>
+  mappings.findIndex(({field, mode}) => mode !== 'skip' && field === fields.get(module))
+
+const describeMapped = (module: string, fields: IdempotencyFields) =>
+  `${module}.${fields.get(module)} is the module's idempotency field, which imports fill themselves. Remove its mapping, or change the module's settings`
 
 /** Refuses an edit of the registry that sets an idempotency field which does not fit or which a stored flow maps. */
 export const assertIdempotencyFields = async (tx: Tx, org: string, before: Registry, after: Registry): Promise<void> => {

@@ -31,6 +31,8 @@ export const loadRegistry = async (db: Db, org: string): Promise<Registry> => {
   }
 }
 
+export const findDateFormat = async (db: Db, org: string): Promise<string> => ((await findSettings(db, org)) ?? usualSettings).dateFormat
+
 /** Changes the stored registry from `before` to `after`. The caller holds the lock on the version. */
 export const storeRegistry = async (tx: Tx, org: string, before: Registry, after: Registry): Promise<void> => {
   if (!isSame(before.settings, after.settings)) await keepSettings(tx, org, after.settings)

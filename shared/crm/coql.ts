@@ -14,15 +14,14 @@ import {
 import type {CrmRecord, ReadOptions, RecordQuery} from './crm.ts'
 import {CrmError, type CrmProblem, isRefusedForGood} from './error.ts'
 import {unanswered} from './outcome.ts'
-import {readRecords, recordsAtOnce} from './record-calls.ts'
+import {readInParts} from './read-in-parts.ts'
+import {readRecords} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
 /** The most values of one query, as many as a chunk of a file has rows. */
 const mostValues = 500
 /** The most records of one page of a long query. Such a page costs two credits, a short one costs one. */
 const recordsPerLongPage = 1_000
-/** The most fields of one read by ids. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
-const fieldsPerRead = 50
 
 /**
  * The most values that one query has. Falls to one list of values if the CRM refuses several lists in a query, or leaves such queries
@@ -72,12 +71,8 @@ export const findRecords = async (
 type IncompleteRecords = {module: string; records: Map<string, CrmRecord>; fields: string[]}
 
 const addFields = async (sendCrmRequest: SendCrmRequest, {module, records, fields}: IncompleteRecords, options: ReadOptions = {}) => {
-  const ids = [...records.keys()]
-  for (let from = 0; from < ids.length && fields.length > 0; from += recordsAtOnce)
-    for (let field = 0; field < fields.length; field += fieldsPerRead) {
-      const some = {module, ids: ids.slice(from, from + recordsAtOnce), fields: fields.slice(field, field + fieldsPerRead)}
-      for (const record of await readRecords(sendCrmRequest, some, options)) Object.assign(records.get(record.id) ?? {}, record)
-    }
+  const read = await readInParts({ids: [...records.keys()], fields}, part => readRecords(sendCrmRequest, {module, ...part}, options))
+  for (const [id, record] of read) Object.assign(records.get(id) ?? {}, record)
 }
 
 const inLists = <T>(items: T[], size: number): T[][] =>

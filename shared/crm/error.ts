@@ -119,3 +119,6 @@ export const codeOf = (json: unknown): string | null => {
 
 export const asObject = (json: unknown): Record<string, unknown> | null =>
   typeof json === 'object' && json !== null && !Array.isArray(json) ? (json as Record<string, unknown>) : null
+
+/** Whether the CRM refused a write because a record changed after `unmodifiedSince`. It may name one record for a whole batch. */
+export const isModified = ({code}: Pick<CrmProblem, 'code'>): boolean => code === 'ALREADY_MODIFIED'

@@ -9,6 +9,13 @@ export const helperWords = (): Record<string, string> => {
   return words
 }
 
+/** Returns every helper with its call, such as `trim(text)`, and what it does. */
+export const describeHelpers = (): {name: string; call: string; description: string}[] =>
+  Object.entries(helperWords()).map(([name, text]) => {
+    const [, call = name, description = text] = /^`([^`]+)`: (.*)$/s.exec(text) ?? []
+    return {name, call, description}
+  })
+
 const readWords = () => {
   const folder = new URL('inside/helpers/', import.meta.url)
   const source = readdirSync(folder)

@@ -1,3 +1,5 @@
+import {readNamedDate} from './named-date.ts'
+
 export type CellKind = 'integer' | 'decimal' | 'boolean' | 'date' | 'email' | 'url' | 'phone' | 'text'
 export type DateOrder = 'dmy' | 'mdy' | 'ymd'
 /** What a cell looks like: its kind, and the facts that are needed to read the cell as this kind. */
@@ -77,7 +79,8 @@ export const lookOf = (cell: string): number => {
   if (seen & at) return mailShape.test(value) ? look.email : look.text
   if (!(seen & digit))
     return seen & (mark | slash) && urlShape.test(value) ? look.url : booleans.has(value.toLowerCase()) ? look.boolean : look.text
-  if (seen & (letter | colon | other)) return dateLook(value) ?? (seen & letter && urlShape.test(value) ? look.url : look.text)
+  if (seen & (letter | colon | other))
+    return dateLook(value) ?? namedDateLook(value) ?? (seen & letter && urlShape.test(value) ? look.url : look.text)
   return numberLook(value) ?? dateLook(value) ?? phoneLook(value) ?? look.text
 }
 
@@ -123,6 +126,12 @@ const dateLook = (value: string) => {
   const asYmd = separator === '-' && third.length === 2 && isMonth(b) && isDay(c)
   if (Number(asDmy) + Number(asMdy) + Number(asYmd) > 1) return a === b && !asYmd ? look.date : look.eitherOrder
   return asDmy ? look.dmy : asMdy ? look.mdy : asYmd ? look.ymd : undefined
+}
+
+/** A date with the name of a month is the same in every order of the column, so it proves none. */
+const namedDateLook = (value: string) => {
+  const named = readNamedDate(value)
+  return named && isDay(named.day) ? look.date : undefined
 }
 
 const isMonth = (n: number) => n >= 1 && n <= 12

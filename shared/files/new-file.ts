@@ -11,7 +11,7 @@ import {isWide} from './text/encoding.ts'
 import {findCandidates} from './text/encoding-candidates.ts'
 import {type CsvSniffed, checked, type NamedEncodings, resolveReader, sampleBytes} from './text/sniff.ts'
 import {decodeSample} from './text/text.ts'
-import type {Sheet} from './xlsx/workbook.ts'
+import {type CountedSheet, countRowsOfOthers} from './xlsx/count-rows.ts'
 import {openXlsx, type WorkbookLimits} from './xlsx/xlsx-file.ts'
 
 export type FileFormat = 'csv' | 'xlsx'
@@ -26,7 +26,12 @@ export type NewFile = {key: string; format: FileFormat; reader?: ReaderOptions; 
  * What was found about the sheets of a workbook: the sheet that is read, and all sheets. `passed` is the first visible sheet, if it was
  * skipped because it has no rows.
  */
-export type XlsxSniffed = {sheet: string; how: 'stated' | 'only' | 'first visible' | 'first with rows'; passed?: string; sheets: Sheet[]}
+export type XlsxSniffed = {
+  sheet: string
+  how: 'stated' | 'only' | 'first visible' | 'first with rows'
+  passed?: string
+  sheets: CountedSheet[]
+}
 export type SniffedFile = CsvSniffed | XlsxSniffed
 
 /** `corrects`: the run whose failed rows the file has, if it is a failed.csv. */
@@ -69,7 +74,8 @@ const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: option
   }
   const how = stated.sheet !== undefined ? 'stated' : sheets.length === 1 ? 'only' : passed === null ? 'first visible' : 'first with rows'
   const reader = checked({...stated, format: 'xlsx', sheet: sheet.name})
-  return {reader, sniffed: {sheet: sheet.name, how, ...(passed !== null && {passed}), sheets}, ...examined}
+  const counted = sheets.length > 1 ? await countRowsOfOthers({storage, key}, sheet.name, limits.unpacked) : sheets
+  return {reader, sniffed: {sheet: sheet.name, how, ...(passed !== null && {passed}), sheets: counted}, ...examined}
 }
 
 type CsvFindings = ExaminedFile & {reader: CsvReader; sniffed: CsvSniffed}

@@ -15,6 +15,7 @@ export const describeImport = ({
   createdBy,
   createdAt,
   expiredAt,
+  archivedAt,
 }: Import) => ({
   id,
   name,
@@ -26,6 +27,7 @@ export const describeImport = ({
   createdBy,
   createdAt,
   expiredAt,
+  archivedAt,
   flows,
 })
 

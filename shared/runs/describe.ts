@@ -42,6 +42,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     mayExistTwice: mayExistTwiceOf(run),
     linksEmpty: run.emptyLinks.map(({flow, field, rows}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? null, field, rows})),
     unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
+    deleted: sumOf(run, isDeletedAt),
     unchanged: sumOf(run, isUnchangedAt),
     keptEdits: sumOf(run, isKeptEditsAt),
     keptRows: sumOf(run, isKeptRowsAt),
@@ -75,7 +76,7 @@ const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum
 const undoOf = (run: Run) => {
   const deleted = sumOf(run, isDeletedAt)
   const written = sumOf(run, place => [outcomeNo('updated'), outcomeNo('planned')].includes(outcomeNoAt(place)))
-  return {restored: written - deleted, deleted, changedSince: sumOf(run, isKeptRowsAt)}
+  return {restored: written - deleted, deleted, changedSince: sumOf(run, isKeptRowsAt), strict: run.undoStrict}
 }
 
 /** Number of records that one CRM credit updates. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */

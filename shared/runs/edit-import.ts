@@ -1,6 +1,6 @@
 import type {Pool, Tx} from '../../sql/database.ts'
 import {expireImport} from '../../sql/expiry.ts'
-import {type Import, lockImport, setImportName} from '../../sql/imports.ts'
+import {type Import, lockImport, setImportArchived, setImportName} from '../../sql/imports.ts'
 import {findDryRun} from '../../sql/runs.ts'
 import type {Author} from '../configuration/change.ts'
 import {assertVersion, type Condition} from '../configuration/version.ts'
@@ -10,15 +10,24 @@ import {recordImport} from './import-change.ts'
 
 type ImportRef = {org: string; id: string}
 
-type RenameInput = {id: string; name: string; condition: Condition}
+type EditInput = {id: string; name?: string | undefined; archived?: boolean | undefined; condition: Condition}
 
-/** Renames an import. If the name is unchanged, the version stays the same and no change is recorded. */
-export const renameImport = (db: Pool, author: Author, {id, name, condition}: RenameInput): Promise<Import> =>
+/** Renames, archives or restores an import. A value that stays the same creates no version and no change. */
+export const editImport = (db: Pool, author: Author, {id, name, archived, condition}: EditInput): Promise<Import> =>
   db.transaction(async tx => {
     const found = await lock(tx, {org: author.org, id})
     assertVersion('import', found, condition)
-    if (found.name !== name) await recordImport(tx, author, found, {subject: 'import.renamed', before: found.name, after: name})
-    return setImportName(tx, {no: found.no, name})
+    const wasArchived = found.archivedAt !== null
+    let edited = found
+    if (name !== undefined && name !== found.name) {
+      await recordImport(tx, author, found, {subject: 'import.renamed', before: found.name, after: name})
+      edited = await setImportName(tx, {no: found.no, name})
+    }
+    if (archived !== undefined && archived !== wasArchived) {
+      await recordImport(tx, author, edited, {subject: 'import.archived', before: wasArchived, after: archived})
+      edited = await setImportArchived(tx, {no: found.no, archived})
+    }
+    return edited
   })
 
 /** Hides the import at once. `workers/retention.ts` later deletes its rows and files, as for an expired import. */

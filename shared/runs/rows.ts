@@ -9,6 +9,7 @@ import {readCursor, writeCursor} from '../security/cursor.ts'
 import type {Storage} from '../storage/storage.ts'
 import type {FoundRun} from './find.ts'
 import {assertKept, assertStillKept} from './kept.ts'
+import {isLinkCode} from './link-code.ts'
 import {RecordsMoved} from './results/outcomes.ts'
 import {PLAN_ACTIONS, type PlanAction, stepOf} from './results/plan-csv.ts'
 import {openPlannedRows} from './results/planned-rows.ts'
@@ -208,16 +209,17 @@ const describeIn = ({modules, flows}: Snapshot, dryRun: boolean) => {
 }
 
 const WRITTEN = ['created', 'updated', 'inherited', 'planned']
+/** Codes of rows that were skipped because their record needs no write. */
+const HELD = ['UNCHANGED', 'KEPT_EDIT']
 
 /** Whether the entry says that its row was written without a link: a lookup without a record, or a patch that could not be made. */
 const isLinkEmpty = ({flow, phase, outcome, recordId, code, target}: FinalEntry, row: readonly FinalEntry[]): boolean => {
   if (PHASES[phase] === 'patch')
     return !['updated', 'planned', 'unanswered'].includes(OUTCOMES[outcome]!) && isLinkCode(code) && target !== null
   if (OUTCOMES[outcome] !== 'lookup' || recordId !== null) return false
-  return row.some(other => other.flow === flow && PHASES[other.phase] === 'write' && WRITTEN.includes(OUTCOMES[other.outcome]!))
+  const isWritten = (other: FinalEntry) => WRITTEN.includes(OUTCOMES[other.outcome]!) || HELD.includes(other.code ?? '')
+  return row.some(other => other.flow === flow && PHASES[other.phase] === 'write' && isWritten(other))
 }
-
-const isLinkCode = (code: string | null) => code !== null && /^(LOOKUP|PARENT)_/.test(code)
 
 /** Whether the row has a `would_ask` entry, which replaces its skipped write entry. */
 const hasQuestion = (final: FinalEntry, row: FinalEntry[]) =>

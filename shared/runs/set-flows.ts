@@ -1,6 +1,7 @@
 import {listConnectors} from '../../sql/connectors.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {setFlows} from '../../sql/imports.ts'
+import type {Role} from '../accounts/roles.ts'
 import {assertUnmapped, readIdempotencyFields} from '../configuration/idempotency-field.ts'
 import {readModuleSettings} from '../configuration/import-settings.ts'
 import {assertOwn} from '../configuration/name.ts'
@@ -11,6 +12,7 @@ import {addFlowDefaults, type Flow, Flows, findIssues} from '../mapping/flows/fl
 import {addModuleDefaults, excludedIssues} from '../mapping/flows/module-defaults.ts'
 import {optionWarnings} from '../mapping/flows/write-options.ts'
 import {assertModulesEnabled, listWrittenModules} from './admit-modules.ts'
+import {assertMayDelete} from './confirm-deletes.ts'
 import {type FlowSurroundings, findFlowData, findFlowTargets} from './start.ts'
 
 type SetFlowsInput = {
@@ -18,13 +20,15 @@ type SetFlowsInput = {
   importId: string
   flows: Flow[]
   condition: Condition
+  role: Role
   /** Whether flows may write fields that the settings exclude. */
   force: boolean
 }
 
 /** Replaces the flows of an import, completed by the settings of their modules. Flows that do not fit are refused with their issues. */
-export const replaceFlows = (db: Pool, {org, importId, flows: given, condition, force}: SetFlowsInput) =>
+export const replaceFlows = (db: Pool, {org, importId, flows: given, condition, role, force}: SetFlowsInput) =>
   db.transaction(async tx => {
+    assertMayDelete(given, role)
     const found = await lockOpenImport(tx, {org, importId})
     assertVersion('import', found, condition)
     const {no, connectorId: connector} = found

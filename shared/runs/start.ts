@@ -8,8 +8,10 @@ import {type Import, lockImport, setImportState} from '../../sql/imports.ts'
 import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings} from '../../sql/registry.ts'
 import {insertCursors} from '../../sql/run-cursors.ts'
+import {lowerRowsLimit} from '../../sql/run-heads.ts'
 import {insertSnapshot} from '../../sql/run-snapshots.ts'
 import {findDryRun, lockRun, queueRun, type Run, setRunJob} from '../../sql/runs.ts'
+import {isAtLeast, type Role} from '../accounts/roles.ts'
 import {assertFit, assertUnmapped, readIdempotencyFields} from '../configuration/idempotency-field.ts'
 import {usualSettings} from '../configuration/settings.ts'
 import {assertWritable} from '../crm/connectors/writing.ts'
@@ -29,6 +31,7 @@ import {formatOf, RowRange, rowsToRead, type Snapshot, type SnapshotSource, take
 import {enqueue, type Queue} from '../queue.ts'
 import {admitModules, listWrittenModules} from './admit-modules.ts'
 import {authorise} from './authorise.ts'
+import {confirmDeletes} from './confirm-deletes.ts'
 import {freeImport} from './external/run.ts'
 import {findRetried} from './retry.ts'
 import {findUndoDays} from './undo/window.ts'
@@ -47,11 +50,20 @@ export const StartBody = z
       .describe('The most rows the run may write, if this request authorises it. Default: every row of every flow'),
     retryOf: z.string().optional().describe('An ended run of this import to retry. Rows it has written are not written again'),
     dryRun: z.boolean().default(false).describe('Write and meter nothing, and report what the run would do'),
+    confirmDeletes: z
+      .int()
+      .min(1)
+      .max(1_000_000_000)
+      .optional()
+      .describe(
+        'The number of records that the newest dry run would delete. Required if a flow has `action: delete`; the run deletes no more records than that',
+      ),
     rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
 
-type StartCaller = {org: string; person: string; admin: boolean}
+/** `role`: null for a schedule. */
+type StartCaller = {org: string; person: string; role: Role | null}
 /** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
 type Start = StartCaller & z.output<typeof StartBody> & {importId: string; isScheduled?: boolean}
 
@@ -62,7 +74,7 @@ type Start = StartCaller & z.output<typeof StartBody> & {importId: string; isSch
 export const startRun = async (
   tx: Tx,
   queue: Queue,
-  {importId, runId, declaredRows, retryOf, dryRun, rows, isScheduled = false, ...asker}: Start,
+  {importId, runId, retryOf, dryRun, rows, isScheduled = false, ...asker}: Start,
 ): Promise<{runId: string; job: string | null}> => {
   const {org, person} = asker
   const found = await openImport(tx, {org, importId, dryRun})
@@ -71,11 +83,15 @@ export const startRun = async (
   const snapshot = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows, isScheduled})
   const {connectorId: connector, no: importNo} = found
   await admitModules(tx, {org, connector, modules: listWrittenModules(snapshot.flows.map(({flow}) => flow)), dryRun})
+  const flows = snapshot.flows.map(({flow}) => flow)
+  const most = dryRun ? null : await confirmDeletes(tx, {...asker, importNo, flows, retryOf, rows})
+  const declaredRows = most ?? asker.declaredRows
   const count = countRows(snapshot)
   // A retry meters only the rows that are left. Their number is not known yet.
   const fewer = retry !== null && declaredRows === undefined
   const id = runId ?? (await authorise(tx, {org, person, declaredRows: declaredRows ?? count, connector, importNo, dryRun, fewer})).runId
   const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
+  if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})
 
   const snapshotNo = await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
   await queueRun(tx, {no: run.no, connector, importNo, snapshotNo, dryRun, retry, undoDays: dryRun ? null : await findUndoDays(tx, org)})
@@ -111,10 +127,11 @@ const countRows = ({flows, sources, rows}: Snapshot): number => {
 type RunToLock = {id: string; connector: string; importNo: number; template: string | null}
 
 /** Locks the run to start. It must belong to the caller, be unused, and not be authorised for another import or template. */
-const lockOwnRun = async (tx: Tx, {org, person, admin}: StartCaller, {id, connector, importNo, template}: RunToLock): Promise<Run> => {
+const lockOwnRun = async (tx: Tx, {org, person, role}: StartCaller, {id, connector, importNo, template}: RunToLock): Promise<Run> => {
   const run = await lockRun(tx, {org, id})
   if (!run) throw new Refusal('RUN_NOT_FOUND', 'No such run')
-  if (run.personId !== person && !admin) throw new Refusal('NOT_YOUR_RUN', 'Another member authorised this run')
+  if (run.personId !== person && !(role && isAtLeast(role, 'admin')))
+    throw new Refusal('NOT_YOUR_RUN', 'Another member authorised this run')
   const isForAnother = (run.importNo !== null && run.importNo !== importNo) || (run.templateId !== null && run.templateId !== template)
   if (run.state !== 'authorised' || isForAnother)
     throw new Refusal('RUN_USED', 'This run was already used, or it was authorised for something else. Authorise another run')

@@ -24,6 +24,7 @@ import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {findVisible, lockVisible} from '../mapping/templates/find.ts'
 import {keepNotify} from '../notifications/notify.ts'
+import {assertConnected, assertOneFile, assertSourceAllowed} from './assert-runnable.ts'
 import {contentOf, recordSchedule} from './change.ts'
 import {assertTimes, isFrequent, nextAfter, type Times} from './cron.ts'
 import {type Described, type FileSource, mergeCredentials, replaceLost, sealSource} from './fetch/main.ts'
@@ -46,8 +47,10 @@ export const createSchedule = ({db, config}: ScheduleDeps, asker: NamedSchedule,
         'A schedule acts as its creator, and staff who view an org are not its members. Ask a member to create it',
       )
     const id = newId('sch')
+    assertOneFile(template)
+    assertSourceAllowed(config, org, body.source)
     const {enabled, ...written} = {...(await shape(tx, {org, template}, body)), enabled: body.enabled ?? true}
-    if (enabled) await assertRoom(tx, org)
+    if (enabled) await assertMayRun(tx, {org, connector: template.connectorId ?? written.connectorId})
     const nextDueAt = enabled ? nextAfter(body, await readClock(tx)) : null
     const sealed = seal(config, id, body.source)
     const made = await insertSchedule(tx, {...written, ...sealed, id, org, template: template.id, person, enabled, nextDueAt})
@@ -68,11 +71,15 @@ export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, 
     await assertInterval(tx, org, body)
     const {id} = schedule
     const enabled = body.enabled ?? schedule.enabled
-    if (enabled && !schedule.enabled) await assertRoom(tx, org)
+    assertOneFile(template)
     const nextDueAt = enabled ? nextOf(schedule, body) : null
     const source = merge(config, schedule, body.source)
+    assertSourceAllowed(config, org, source)
     const sealed = seal(config, id, source)
-    const changed = await updateSchedule(tx, {...(await shape(tx, {org, template}, body)), ...sealed, id, enabled, nextDueAt})
+    const written = await shape(tx, {org, template}, body)
+    const connector = template.connectorId ?? written.connectorId
+    if (enabled) await (schedule.enabled ? assertConnected(tx, {org, connector}) : assertMayRun(tx, {org, connector}))
+    const changed = await updateSchedule(tx, {...written, ...sealed, id, enabled, nextDueAt})
     await keepNotify(tx, config, {org, schedule: id, notify: body.notify ?? null})
     const after = {...contentOf(changed), sourceChanged: !isSame(config, schedule, source)}
     await recordSchedule(tx, asker, {schedule: changed, template}, {subject: 'schedule.changed', before: contentOf(schedule), after})
@@ -86,7 +93,7 @@ export const setEnabled = ({db}: Pick<ScheduleDeps, 'db'>, asker: OneSchedule, e
     if (schedule.enabled === enabled) return schedule
     if (enabled) {
       await assertInterval(tx, asker.org, schedule)
-      await assertRoom(tx, asker.org)
+      await assertMayRun(tx, {org: asker.org, connector: template.connectorId ?? schedule.connectorId})
     }
     const nextDueAt = enabled ? nextAfter(schedule, schedule.now) : null
     const changed = await setScheduleEnabled(tx, {id: schedule.id, nextDueAt})
@@ -142,6 +149,11 @@ const nextOf = ({nextDueAt, now}: Schedule, times: Times): string | null =>
 
 const assertInterval = async (tx: Tx, org: string, {cron}: Pick<Times, 'cron'>) => {
   if (isFrequent(cron)) await assertFeature(tx, org, 'frequent_schedules')
+}
+
+const assertMayRun = async (tx: Tx, {org, connector}: {org: string; connector: string | null}) => {
+  await assertRoom(tx, org)
+  await assertConnected(tx, {org, connector})
 }
 
 /** Checks the limit for one more enabled schedule; disabled ones do not count. The caller holds the org's row lock. */

@@ -33,6 +33,41 @@ test.serial('renaming an import requires the version that was read', async t => 
   t.deepEqual(outcome(await org.call('PATCH', path, {name: 'x'}, {'if-match': 'W/"1"'})), [400, 'BAD_IF_MATCH'])
 })
 
+test.serial('the list finds imports by a part of the name, and hides archived imports', async t => {
+  const names = ['Fair of Lisbon', 'fair of 100% wool', 'Spring']
+  const made = []
+  for (const name of names)
+    made.push((await ok(org.call('POST', `/orgs/${org.org}/imports`, {name, connectorId: org.connector}), 201)).import)
+  const found = async (query: string) => {
+    const {imports} = await ok(org.call('GET', `/orgs/${org.org}/imports?limit=200&${query}`), 200)
+    return (imports as any[]).map(({name}) => name).filter(name => names.includes(name))
+  }
+  t.deepEqual(await found('name=FAIR'), ['fair of 100% wool', 'Fair of Lisbon'])
+  t.deepEqual(await found('name=0%25'), ['fair of 100% wool'], 'a wildcard of the database is an ordinary character')
+  const path = `/orgs/${org.org}/imports/${made[0].id}`
+  const archived = (await ok(org.call('PATCH', path, {archived: true}, {'if-match': `"${made[0].version}"`}), 200)).import
+  t.is(archived.version, made[0].version, 'a mapping that is being edited stays valid')
+  t.truthy(archived.archivedAt)
+  t.is((await ok(org.call('PATCH', path, {archived: true}), 200)).import.archivedAt, archived.archivedAt)
+  t.deepEqual(await found('name=fair'), ['fair of 100% wool'])
+  t.deepEqual(await found('name=fair&archived=true'), ['Fair of Lisbon'])
+  t.deepEqual(await found('archived=all'), ['Spring', 'fair of 100% wool', 'Fair of Lisbon'])
+  const both = await ok(org.call('PATCH', path, {name: 'Fair of Porto', archived: false}), 200)
+  t.like(both.import, {name: 'Fair of Porto', archivedAt: null, version: made[0].version + 1})
+  const {changes} = await ok(org.call('GET', `/orgs/${org.org}/config/changes?page=imports&limit=10`), 200)
+  const mine = (changes as any[]).filter(({subject}) => subject === 'import.archived')
+  t.deepEqual(
+    mine.map(({before, after}) => [before, after]),
+    [
+      [true, false],
+      [false, true],
+    ],
+  )
+  t.deepEqual(outcome(await org.call('GET', `/orgs/${org.org}/imports?archived=perhaps`)), [400, 'INVALID'])
+  const foreign = await openOrg(house, 'zoe@other.example')
+  t.deepEqual(outcome(await foreign.call('PATCH', path.replace(org.org, foreign.org), {archived: true})), [404, 'IMPORT_NOT_FOUND'])
+})
+
 test.serial('setting flows with an outdated version is refused; without a version it is accepted', async t => {
   const {path, source} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
   const read = await org.call('GET', path)

@@ -109,3 +109,70 @@ test('numbers of a workbook have a decimal point and raise no question', async t
   const {source} = await add(await writeWorkbook({sheets: [{name: 'One', rows: [['a'], [{v: '1.234'}], [{v: '2.345'}]]}]}))
   t.deepEqual(source.problems, [])
 })
+
+type TopRow = {cells: string[]; header: boolean; reader: object}
+const top = async (at: string): Promise<TopRow[]> => (await ok(org.call('GET', `${at}/top`), 200)).rows
+const headerIn = (rows: TopRow[]) => rows.find(({header}) => header)?.cells
+
+test('each of the first rows of a CSV file can be chosen as the header', async t => {
+  const {at} = await add('Report of March\n\n"made by\nAna",x\nname,city\nAcme,Bilbao\nBolt,Lyon\n')
+  const rows = await top(at)
+  t.deepEqual(
+    rows.map(({cells}) => cells),
+    [['Report of March'], ['made by\nAna', 'x'], ['name', 'city'], ['Acme', 'Bilbao'], ['Bolt', 'Lyon']],
+  )
+  t.deepEqual(headerIn(rows), ['Report of March'])
+  for (const {cells, reader} of rows.slice(0, -1)) {
+    const {source} = await ok(org.call('PATCH', at, {reader}), 200)
+    t.deepEqual(
+      source.columns.map(({name}: any) => name),
+      cells,
+    )
+    t.deepEqual(headerIn(await top(at)), cells, 'rows above the header stay in the list')
+  }
+  await ok(org.call('PATCH', at, {reader: {headerRow: false}}), 200)
+  t.is(headerIn(await top(at)), undefined)
+})
+
+test('each of the first rows of a sheet can be chosen as the header, and its range keeps its columns', async t => {
+  const sheet = {name: 'Data', rows: [['', 'Report', ''], [], ['', 'name', 'city'], ['', 'Acme', 'Bilbao'], ['', 'Bolt', 'Lyon']]}
+  const {at} = await add(await writeWorkbook({sheets: [sheet]}))
+  await ok(org.call('PATCH', at, {reader: {range: 'B3:C5'}}), 200)
+  const rows = await top(at)
+  t.deepEqual(
+    rows.map(({cells}) => cells),
+    [['Report'], ['name', 'city'], ['Acme', 'Bilbao'], ['Bolt', 'Lyon']],
+  )
+  t.deepEqual(headerIn(rows), ['name', 'city'])
+  const {source} = await ok(org.call('PATCH', at, {reader: rows[2]!.reader}), 200)
+  t.deepEqual([source.reader.range, source.columns.map(({name}: any) => name), source.rows], ['B4:C5', ['Acme', 'Bilbao'], 1])
+  t.deepEqual((await top(at)).length, 4)
+})
+
+test('of a long file, only the first 30 rows can be chosen as the header', async t => {
+  const body = Array.from({length: 2000}, (_, n) => `name ${n},city ${n}`).join('\n')
+  t.is((await top((await add(body)).at)).length, 30)
+  const rows = Array.from({length: 2000}, (_, n) => [`name ${n}`, n])
+  t.is((await top((await add(await writeWorkbook({sheets: [{name: 'Data', rows}]}))).at)).length, 30)
+})
+
+test('a sheet too long to count has no row count, and the next sheets neither', async t => {
+  const long = Array.from({length: 100_001}, (_, n) => [n])
+  const {source} = await add(
+    await writeWorkbook({
+      sheets: [
+        {name: 'Short', rows: [['a'], [1]]},
+        {name: 'Long', rows: long},
+        {name: 'Last', rows: [['a'], [1]]},
+      ],
+    }),
+  )
+  t.deepEqual(
+    source.sniffed.sheets.map(({name, rows = null}: any) => [name, rows]),
+    [
+      ['Short', null],
+      ['Long', null],
+      ['Last', null],
+    ],
+  )
+})

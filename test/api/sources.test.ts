@@ -167,6 +167,12 @@ test('a workbook is one file and has one source per named sheet', async t => {
   t.like(source.columns[1], {kinds: {date: 2}, dates: {ymd: 2}, samples: ['2024-01-31', '2024-02-01']})
   t.like((await ok(org.call('GET', `${at}/rows?limit=1`), 200)).rows[0], {values: ['1', '2024-01-31'], raw: ['1', '45322']})
 
+  t.deepEqual(
+    source.sniffed.sheets.map(({rows = null}: any) => rows),
+    [null, 3, 1],
+    'the other sheets are counted without adding them',
+  )
+
   const {source: second} = await ok(org.call('POST', `${path}/sources`, {fromSource: source.id, sheet: 'firms', label: 'The firms'}), 201)
   t.like(second, {label: 'The firms', reader: {sheet: 'Firms'}, rows: 3, sha256: source.sha256})
   t.deepEqual(

@@ -19,6 +19,42 @@ test('a file dropped anywhere on the list of imports becomes an import of its na
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('a file dropped while the connections are still loading becomes an import too', async () => {
+  const {session} = await openOrg(here.world, 'zoe@other.example')
+  const visitor = await here.open()
+  const {page} = visitor
+  const answer = Promise.withResolvers<void>()
+  await page.route('**/connectors', async route => {
+    await answer.promise
+    await route.continue()
+  })
+  await enter(visitor, session)
+  const dropped = person.dropFile(page, page.locator('header.top'), 'Early leads.csv', 'Last Name\nBrandt\n')
+  await page.getByText('Loading your connections …').waitFor()
+  answer.resolve()
+  await dropped
+  await page.getByRole('link', {name: 'Early leads', exact: true}).waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('sample data becomes an import of leads, whose three errors are shown in the review', async () => {
+  const {session} = await openOrg(here.world)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await page.getByRole('button', {name: 'Try sample data'}).click()
+  await page.getByRole('link', {name: 'Sample leads', exact: true}).waitFor()
+  await page.getByText('7 of 7 columns matched').waitFor()
+  await person.chooseExisting(page, 'Always add')
+  await person.review(page)
+  await page.getByRole('heading', {name: '17 ready · 3 need attention'}).waitFor()
+  await page.getByRole('link', {name: 'Fix first'}).click()
+  const errors = page.locator('.review-rows tbody tr')
+  await errors.first().waitFor()
+  assert.deepEqual(await errors.locator('th').allInnerTexts(), ['5', '9', '14'])
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('a file dropped beside the drop zone does not leave the page', async () => {
   const {session} = await openOrg(here.world, 'zoe@other.example')
   const visitor = await here.open()

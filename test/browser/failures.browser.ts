@@ -3,7 +3,7 @@ import {test} from 'node:test'
 import type {Page} from 'playwright-core'
 import {openOrg} from '../support/importing.ts'
 import {companies, csvOf} from './people.ts'
-import {enter, picture, stage} from './stage.ts'
+import {assertAccessible, assertFits, enter, picture, stage} from './stage.ts'
 import * as person from './steps.ts'
 
 const here = stage('browser failures')
@@ -154,8 +154,18 @@ test('a row that matches several records is asked about, and a retry writes to t
   await page.getByRole('link', {name: 'Answer questions'}).click()
   await person.onPage(page, 'Questions')
   const question = page.getByRole('group', {name: 'Which record in Leads does row 1 match?'})
-  const radio = question.getByRole('radio', {name: idOf(newer)})
+  const radio = question.getByRole('radio', {name: /Hamburg/})
   await question.getByText('2 records match').waitFor()
+  const row = question.getByRole('region', {name: 'Row 1 of the file'})
+  await row.getByText('+49 40 555 010').waitFor()
+  assert.deepEqual(await question.locator('.candidate dt', {hasText: 'City'}).count(), 3, 'a field that only the CRM has is compared, too')
+  assert.equal(await question.locator('mark').count(), 2, 'the phone of each candidate differs from the row')
+  await assertAccessible(page, 'questions')
+  await picture(page, 'questions', {height: 1100})
+  await page.setViewportSize({width: 360, height: 740})
+  await assertFits(page, 'questions on a phone')
+  await picture(page, 'questions-360', {height: 1500})
+  await page.setViewportSize({width: 1200, height: 860})
   await radio.check()
   await page.reload()
   await page.getByText('1 unsaved answer').waitFor()

@@ -47,7 +47,7 @@ const here = stage('browser looks', async world => {
     await untilEnded(call, `${path}/runs/${begun.id}`)
     return begun.id as string
   }
-  const open = await begin('Contacts of the Lisbon fair', 'lisbon-fair.csv', fairFile(peopleOf(60)))
+  const open = await begin('Contacts of the Lisbon fair', 'lisbon-contacts.csv', fairFile(peopleOf(60)))
   const done = await begin('Customers of spring', 'customers.csv', csvOf([heads, ...rows]))
   await ok(call('PUT', `${done.path}/flows`, [{...flow, sourceId: done.source}]), 200)
   await ok(call('POST', `${done.path}/checks`, {}), 202)
@@ -67,7 +67,7 @@ const pages = (): [address: string, awaited: string][] => [
   ['/imports/new', 'form'],
   [`/imports/${made.open}/match`, '.match-column'],
   [`/imports/${made.done}/match?field=Billing_City`, '.results li'],
-  [`/imports/${made.done}/review`, '.plan-changes'],
+  [`/imports/${made.done}/review?run=${made.dryRun}`, '.plan-changes'],
   [`/imports/${made.done}/review?tab=errors`, '.cell-button'],
   [`/imports/${made.done}/run`, '.run-reasons'],
   [`/imports/${made.done}/results`, '.rows-table'],

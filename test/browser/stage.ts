@@ -7,28 +7,39 @@ import {findChromium} from '../stack/chromium.ts'
 import {pathOfPicture} from '../stack/pictures.ts'
 import {freePort} from '../stack/port.ts'
 import {root} from '../stack/stack.ts'
-import {type Deployment, openDeployment} from '../support/deployment.ts'
+import {type Deployment, type Options, openDeployment} from '../support/deployment.ts'
+import {type Billing, beginSale} from '../support/selling.ts'
 
 const axeSource = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8')
 const workers = ['archive', 'checks', 'credits', 'discovery', 'imports', 'notices', 'schedules', 'writes', 'clock']
 
 export type Stage = {
   world: Deployment
+  /** Set if the deployment sells plans. */
+  billing?: Billing
   /** Opens a page in a fresh browser profile; any complaint of the page fails the test. */
   open(options?: BrowserContextOptions): Promise<Visitor>
 }
 /** A browser window of one person. `asked` holds every requested URL, including those of pop-ups. */
 export type Visitor = {context: BrowserContext; page: Page; complaints: string[]; asked: string[]}
 
-/** Starts a whole deployment and a browser for one test file, which end after its last test. `prepare` runs once before the first. */
-export const stage = (label: string, prepare: (world: Deployment) => Promise<void> = async () => {}): Stage => {
+/**
+ * Starts a whole deployment and a browser for one test file, which end after its last test. `prepare` runs once before the first. `sells`: with plans for sale.
+ */
+export const stage = (
+  label: string,
+  prepare: (world: Deployment) => Promise<void> = async () => {},
+  {environment: more = {}, sells = false}: {environment?: Record<string, string>; sells?: boolean} = {},
+): Stage => {
   const ends: (() => Promise<unknown>)[] = []
   let browser: Browser
   const opened = {} as Stage
   before(async () => {
     const port = await freePort()
-    const environment = {PORT: `${port}`, PUBLIC_URL: `http://127.0.0.1:${port}`, DEFAULT_PLAN: 'enterprise'}
-    opened.world = await openDeployment(label, {workers, environment}, end => ends.push(end))
+    const environment = {PORT: `${port}`, PUBLIC_URL: `http://127.0.0.1:${port}`, DEFAULT_PLAN: 'enterprise', ...more}
+    const open = (options: Options) => openDeployment(label, options, end => ends.push(end))
+    if (sells) opened.billing = await beginSale(open, end => ends.push(end), {workers: [...workers, 'billing'], environment})
+    opened.world = opened.billing?.house ?? (await open({workers, environment}))
     browser = await chromium.launch({executablePath: findChromium() ?? 'chromium', args: ['--no-sandbox']})
     ends.push(() => browser.close())
     await prepare(opened.world)

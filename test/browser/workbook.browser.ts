@@ -59,7 +59,7 @@ const april = {
 
 const sendBook = async (page: Page, file: person.ChooseFileInput) => {
   await person.chooseFile(page, file)
-  await page.getByRole('button', {name: 'Add People'}).click()
+  await page.getByRole('button', {name: 'Add People 3 rows'}).click()
   await person.sourceCard(page, `${file.name}: People`).waitFor()
 }
 

@@ -56,6 +56,24 @@ test.serial('an upload whose process is killed is resumed by the same command, a
   t.regex(none.err, /There is no interrupted import of these files/)
 })
 
+test.serial('a command with another encoding starts anew, and the interrupted one can still be resumed', async t => {
+  const words = ['import', largeFile('E-'), '-t', 'Companies', '--no-run', '--encoding']
+  wire.stallAfter(6 * megabyte)
+  const first = home.start([...words, 'windows-1252'])
+  const begun = wire.passed()
+  await until(wire.passed, passed => passed - begun >= 6 * megabyte)
+  first.child.kill('SIGKILL')
+  await first.ended
+  wire.cut()
+  wire.letGo()
+  const other = await home.run([...words, 'windows-1250'])
+  t.is(other.code, 0, other.err)
+  t.notRegex(other.err, /Resuming/)
+  const same = await home.run([...words, 'windows-1252'])
+  t.is(same.code, 0, same.err)
+  t.regex(same.err, /Resuming imp_\w+/)
+})
+
 test.serial('an upload whose connection breaks is resumed automatically', async t => {
   const path = largeFile('B-')
   wire.stallAfter(3 * megabyte)

@@ -116,6 +116,16 @@ test('a terminal is asked for the module, existing records and dates, and nothin
   t.is(recordsOf('Contacts', 'Last_Name', 'Ask-')[0]!.Date_of_Birth, '1990-06-02')
 })
 
+test('answers that are typed ahead are used for the questions in their order', async t => {
+  const path = home.put('ahead.csv', 'Last Name,E-mail,Date of Birth\nAhead-A,ahead-a@example.org,02/06/1990\n')
+  const started = home.start(['import', path, '--watch'], {columns: 100})
+  await until(started.out, shown => /Import into which module\?/.test(textOf(shown)))
+  started.child.stdin!.write('Contacts\r1\r1\ry\r')
+  const {code, out} = await started.ended
+  t.is(code, 0, textOf(out))
+  t.is(recordsOf('Contacts', 'Last_Name', 'Ahead-')[0]!.Date_of_Birth, '1990-06-02')
+})
+
 test('the mapping of a file is written as a flow that imports it, and its upload is deleted', async t => {
   const path = home.put('mapped.csv', people('map-'))
   const {code, out, err} = await home.run(['map', path, '--module', 'Leads', '--match', 'Email'])

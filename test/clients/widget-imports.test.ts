@@ -232,7 +232,10 @@ test('a problem is grouped by severity, names its place, and links to the column
     groupsOf([{...problem, severity: 'info'}, problem]).map(({severity}) => severity),
     ['error', 'info'],
   )
-  t.is(sayPlace(problem, new Map([['s', 'leads.csv']])), 'leads.csv › column Mail › Leads.Email')
+  t.is(
+    sayPlace(problem, {sources: new Map([['s', 'leads.csv']]), field: (_, field) => `Label of ${field}`}),
+    'leads.csv › column Mail › Leads › Label of Email',
+  )
   t.deepEqual(mendAt(problem), {flow: 'leads', source: 's', field: 'Email'})
   t.deepEqual(mendAt({...problem, kind: 'ambiguous', flow: null, field: null}), {source: 's'})
   t.deepEqual(mendAt({...problem, kind: 'file_gone'}), {source: 's'})

@@ -1,9 +1,8 @@
 import test from 'ava'
 import {type Group, mergeGroups, reasonsOf} from '../../api/clients/run-reasons.ts'
-import {answersOf, askersOf, chosenOf, fieldsOf, isSame, type Question, sayRows, sayValue} from '../../api/clients/widget/runs/answering.ts'
 import {nameFile} from '../../api/clients/widget/runs/file-name.ts'
 import {addSample, etaOf, rateOf, type Sample, sampleOf, stack} from '../../api/clients/widget/runs/rate.ts'
-import {codeBeside, type Entry, linesOf, whyOfEntry} from '../../api/clients/widget/runs/row.ts'
+import {type Entry, linesOf, whyOfEntry} from '../../api/clients/widget/runs/row.ts'
 import {choicesIn, filterIn, sayOutcome, sourceWith} from '../../api/clients/widget/runs/rows-query.ts'
 import {chainsOf, kindOf, type Run, sayRange, sayState, withEvent} from '../../api/clients/widget/runs/run.ts'
 import {draftOf, rowsIn} from '../../api/clients/widget/runs/start.ts'
@@ -244,51 +243,13 @@ test('a row shows one line per record and patch, with its lookups beside the rec
   t.is(whyOfEntry(link), 'Owner: No record: the link is left empty')
   t.is(whyOfEntry(entry({outcome: 'planned', message: 'update'})), null)
   t.regex(whyOfEntry(entry({mayExistTwice: true}))!, /may exist twice/)
-  t.is(codeBeside('TOO_LONG', 'Declined with TOO_LONG'), null)
-  t.is(codeBeside('TOO_LONG', 'Too long'), 'TOO_LONG')
-})
-
-const question = (more: Partial<Question> = {}): Question => ({
-  ...{
-    key: 'k',
-    kind: 'match',
-    flowId: 'f',
-    module: 'Accounts',
-    field: null,
-    found: 2,
-    rows: 8,
-    rowNumbers: [1, 2, 3, 4, 5, 6, 7, 8],
-    answer: null,
-  },
-  ...{
-    candidates: [
-      {id: '1', Name: 'Twin', City: 'Bern', $display_name: 'Twin'},
-      {id: '2', Name: 'Twin', City: 'Basel'},
-    ],
-  },
-  ...more,
-})
-
-test('a question shows the fields in which its candidates differ, and prefers a draft to the saved answer', t => {
-  t.deepEqual(fieldsOf(question().candidates), [
-    {field: 'City', isSame: false},
-    {field: 'Name', isSame: true},
-  ])
-  const saved = question({answer: {choice: 'record', recordId: '2', at: ''}})
-  t.deepEqual(chosenOf(saved, undefined), {recordId: '2'})
-  t.deepEqual(chosenOf(saved, {choice: 'skip'}), {choice: 'skip'})
-  t.is(chosenOf(question({answer: {choice: 'first', recordId: null, at: ''}}), undefined), null)
-  t.true(isSame({recordId: '2'}, {recordId: '2'}))
-  t.deepEqual(answersOf({k: {recordId: '1'}, m: {choice: 'create'}}), [
-    {key: 'k', recordId: '1'},
-    {key: 'm', choice: 'create'},
-  ])
-  t.is(sayRows(question()), 'rows 1, 2, 3, 4, 5, 6 and 2 more')
-  t.is(sayRows({rows: 1, rowNumbers: [9]}), 'row 9')
-  t.is(sayRows({rows: 2, rowNumbers: [3, 9]}), 'rows 3 and 9')
-  t.is(sayValue({id: '7', name: 'Ana'}), 'Ana')
-  t.is(sayValue(['a', null]), 'a; ')
-  t.like(askersOf([question(), question({key: 'm', rows: 2}), question({kind: 'lookup'})])[0], {questions: 2, rows: 10})
+  const long = entry({
+    field: 'Last_Name',
+    fieldLabel: 'Surname',
+    message: 'Last_Name takes 80 characters, not My_Last_Name',
+    outcome: 'failed',
+  })
+  t.is(whyOfEntry(long), 'Surname takes 80 characters, not My_Last_Name', 'a label replaces the API name as a whole word')
 })
 
 test('a schedule that is too frequent for the plan says what the plan allows', t => {

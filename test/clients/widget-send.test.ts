@@ -96,14 +96,14 @@ test('a workbook refused for its sheet can be read by another sheet, without upl
     {name: 'Cover', state: 'visible'},
     {name: 'Data', state: 'hidden'},
   ])
-  t.is((await sendFile(api, {path, file: fileOf(book, 'book.xlsx'), sheet: 'Data'}, telling(never))).source.rows, 1)
+  t.is((await sendFile(api, {path, file: fileOf(book, 'book.xlsx'), reader: {sheet: 'Data'}}, telling(never))).source.rows, 1)
 
   const upload = await beginUpload(client, `${path}/uploads`, {name: 'parts.xlsx', size: book.length})
   const parts = {path, file: fileOf(book, 'parts.xlsx'), upload}
   await t.throwsAsync(sendFile(api, parts, telling(never)), {message: /no rows below it/})
   calls.length = 0
   const whole = {...upload, offset: book.length}
-  t.is((await sendFile(api, {...parts, upload: whole, sheet: 'Data'}, telling(never))).source.rows, 1)
+  t.is((await sendFile(api, {...parts, upload: whole, reader: {sheet: 'Data'}}, telling(never))).source.rows, 1)
   t.deepEqual(calls, [])
 })
 

@@ -198,6 +198,11 @@ test.serial('a question asks about each edited value, and a retry applies the an
   t.is(third.questions, 2)
   const {rules} = await answer(third, {rules: [{flowId: 'f', kind: 'edit', field: 'Billing_City', choice: 'overwrite'}]})
   t.deepEqual(rules, [{flowId: 'f', kind: 'edit', field: 'Billing_City', choice: 'overwrite'}])
+  // `ask` removes the rule about the field, so the rule about the flow applies again.
+  const rule = (field: string | null, choice: string) => ({flowId: 'f', kind: 'edit', ...(field && {field}), choice})
+  await answer(third, {rules: [rule(null, 'overwrite')]})
+  const left = await answer(third, {rules: [rule('Billing_City', 'ask')]})
+  t.deepEqual(left.rules, [{...rule(null, 'overwrite'), field: null}])
   const fourth = await start({retryOf: third.id})
   t.like(fourth, {questions: 0, counts: {Accounts: {updated: 2, inherited: 2}}})
   t.deepEqual(

@@ -65,6 +65,22 @@ test.serial('a run counts the rows without their link, and a retry links them on
   t.truthy(linkOf('Elc'))
 })
 
+test.serial('rows that need no write are counted and listed without their links', async t => {
+  const csv = 'name,number,of\nKept A,Ek-1,\nKept B,Ek-2,Ek Nowhere\n'
+  const search = {field: 'Parent_Account', mode: 'search', source: 'of', onNone: 'leave', searchField: 'Account_Number'}
+  const flow = companies()
+  const match = {...flow.match, unchanged: 'skip'}
+  const flows = [{...flow, match, fields: [...flow.fields, search]}]
+  const empty = [{flowId: 'companies', field: 'Parent_Account', rows: 1}]
+  const first = await prepareFiles(org, {companies: csv}, flows)
+  t.deepEqual((await run(first.path)).ended.linksEmpty, empty)
+  const {path, ids} = await prepareFiles(org, {companies: csv}, flows)
+  const {ended, runPath} = await run(path)
+  t.is(ended.unchanged, 2)
+  t.deepEqual(ended.linksEmpty, empty)
+  t.deepEqual(await rowsWithoutLink(runPath, ids.companies!), {rows: [2], counted: 1})
+})
+
 test.serial('a retry links rows to a parent that was refused before, also a parent in the same flow', async t => {
   const files = {
     companies: 'name,number,of\nTop,El-1,\nBelow,El-2,El-1\n',
@@ -128,4 +144,12 @@ test.serial('a dry run finds the records that an earlier flow would make, regard
   const {path} = await prepareFiles(org, files, [companies(), contacts()])
   t.like((await run(path, {dryRun: true})).ended.counts, {Accounts: {planned: 1}, Contacts: {planned: 1, failed: 0}})
   t.like((await run(path)).ended.counts, {Contacts: {created: 1, failed: 0}})
+})
+
+test.serial('a lookup that may stay empty still finds the record that an earlier flow of the import wrote', async t => {
+  const files = {companies: 'name,number\nLeft Co,El-9\n', people: 'last,company\nLeft,Left Co\n'}
+  const {path} = await prepareFiles(org, files, [companies(), contacts({onNone: 'leave'})])
+  t.deepEqual((await run(path, {dryRun: true})).ended.linksEmpty, [])
+  t.deepEqual((await run(path)).ended.linksEmpty, [])
+  t.is(linkOf('Left'), here.crm.records('example', 'Accounts').find(({Account_Name}) => Account_Name === 'Left Co')!.id as string)
 })

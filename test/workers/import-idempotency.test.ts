@@ -26,7 +26,7 @@ const creates = {method: 'POST', path: '/crm/v8/Leads'}
 
 test.before(async t => {
   const here = await startTestDeployment(t, {
-    workers: ['discovery', 'imports'],
+    workers: ['checks', 'discovery', 'imports'],
     environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '0.6', CRM_LAG_SECONDS: '1'},
   })
   here.crm.addField('example', 'Leads', unique)
@@ -147,12 +147,17 @@ test('creates that were lost before the field was set are still searched for', a
   t.is(leads(place).length, 3)
 })
 
-test('a run does not start while the field is missing or no longer refuses duplicates', async t => {
+test('a check reports, and a run does not start, while the field is missing or no longer refuses duplicates', async t => {
   const place = t.context
   const {path} = await prepareImport(place.org, {csv: rowsOf(3), flow})
   place.here.crm.addField('example', 'Leads', {...unique, unique: false})
   await discover(place)
   const start = (body = {}) => place.org.call('POST', `${path}/runs`, body)
+  const check = async () => {
+    await ok(place.org.call('POST', `${path}/checks`, undefined, {prefer: 'wait=30'}), 200)
+    return (await ok(place.org.call('GET', `${path}/checks`), 200)).problems.map(({severity, kind}: any) => `${severity} ${kind}`)
+  }
+  t.deepEqual(await check(), ['error flow'])
   t.like(await start(), {status: 409, body: {code: 'FIELD_NOT_UNIQUE'}})
   place.here.crm.dropField('example', 'Leads', name)
   await discover(place)
@@ -160,5 +165,6 @@ test('a run does not start while the field is missing or no longer refuses dupli
   t.like(refused, {status: 409, body: {code: 'FIELD_NOT_UNIQUE'}})
   t.regex(refused.body.error, /^Leads\.Import_Key cannot be the idempotency field: the CRM does not have it/)
   await ok(setField(place, null), 200)
+  t.deepEqual(await check(), [])
   await ok(start({dryRun: true}), 202)
 })

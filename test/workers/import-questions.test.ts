@@ -56,6 +56,17 @@ test.serial('rows that match several records wait, grouped by question, with the
     acme.candidates.map(({id, $display_name}: any) => [id, $display_name]),
     ids.map(id => [id, 'Acme']),
   )
+  t.deepEqual(
+    acme.candidates.map(({Billing_City}: any) => Billing_City),
+    ['Old 0', 'Old 1', 'Old 2'],
+    'with the fields that tell them apart',
+  )
+  t.true(acme.candidates.every(({id, Created_Time, $url}: any) => !Number.isNaN(Date.parse(Created_Time)) && $url.includes(id)))
+  t.like(
+    acme.fields.find(({apiName}: any) => apiName === 'Billing_City'),
+    {label: 'Billing City', type: 'text'},
+  )
+  t.true(acme.fields.length <= 50)
   const first = await ok(org.call('GET', `${begun.path}/runs/${begun.run.id}/questions?limit=1`), 200)
   const second = await ok(org.call('GET', `${begun.path}/runs/${begun.run.id}/questions?limit=1&cursor=${first.nextCursor}`), 200)
   t.deepEqual([...first.questions, ...second.questions], begun.questions)

@@ -45,8 +45,10 @@ test.serial('an undo gives a record its earlier subform rows with every value, a
   const {path, run} = await runFiles(org, files, [orders(), lines()])
   t.like(run, {stop: null, counts: {Orders: {created: 1, updated: 3}, Order_Lines: {updated: 5}}})
   const [edited] = rowsOf('Ua-2')
-  await here.ahead('1 minute')
-  here.crm.update('example', 'Orders', [{id: orderOf(here, 'Ua-2').id, Order_Lines: [{id: edited.id, Note: 'Mine'}]}], {as: 'ben@example.org'})
+  here.crm.clock.advance(60_000)
+  here.crm.update('example', 'Orders', [{id: orderOf(here, 'Ua-2').id, Order_Lines: [{id: edited.id, Note: 'Mine'}]}], {
+    as: 'ben@example.org',
+  })
   here.crm.update('example', 'Orders', [{id: orderOf(here, 'Ua-3').id, Order_Lines: [{Product: 'Mine'}]}], {as: 'ben@example.org'})
   const planned = await undo(path, run, {dryRun: true})
   t.deepEqual(productsOf(here, 'Ua-1'), ['A', 'B'])
@@ -72,7 +74,13 @@ test.serial('an undo gives a record its earlier subform rows with every value, a
 test.serial('after a lost answer, rows are restored once, and an undo of the undo writes the imported rows again', async t => {
   make('Ub-1', [{Product: 'Old', Note: 'n'}])
   const before = valuesOf('Ub-1')
-  const files = {orders: orderSheet(['Ub-1']), lines: lineSheet([['Ub-1', 'A'], ['Ub-1', 'B']])}
+  const files = {
+    orders: orderSheet(['Ub-1']),
+    lines: lineSheet([
+      ['Ub-1', 'A'],
+      ['Ub-1', 'B'],
+    ]),
+  }
   const {path, run} = await runFiles(org, files, [orders(), lines()])
   const after = valuesOf('Ub-1')
   here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Orders'}, times: 2, action: 'dropAfter'})

@@ -46,7 +46,7 @@ test.serial('an undo restores replaced values, keeps later edits, and says who m
   t.is(recordOf('U-1')!.Billing_City, 'City 0')
   const {run, log} = await undo(imported)
   t.like(run, {state: 'ended', stop: null, undoOf: imported.run.id, rowsWritten: 0, keptEdits: 3})
-  t.deepEqual(run.undo, {restored: 2, deleted: 0, changedSince: 1})
+  t.like(run.undo, {restored: 2, deleted: 0, changedSince: 1})
   const [first] = before
   t.like(recordOf('U-1'), {Account_Name: first!.Account_Name, Billing_City: first!.Billing_City})
   t.like(recordOf('U-2'), {Account_Name: 'Company 2', Billing_City: 'Mine'})
@@ -79,7 +79,7 @@ test.serial('rows of one record fold into its first values before and its last s
   t.like(recordOf('F-1'), {Account_Name: 'Three', Billing_City: 'Chur'})
   const {run, log} = await undo(imported)
   t.like(recordOf('F-1'), {Account_Name: 'Old', Billing_City: 'Old Town'})
-  t.deepEqual(run.undo, {restored: 3, deleted: 0, changedSince: 0})
+  t.like(run.undo, {restored: 3, deleted: 0, changedSince: 0})
   t.deepEqual(
     log.map(({code}) => code),
     ['RESTORED', 'RESTORED', 'RESTORED'],
@@ -96,7 +96,7 @@ test.serial('created records are deleted, unless they were changed or deleted si
     list('C-').map(({Account_Number}) => Account_Number),
     ['C-2'],
   )
-  t.deepEqual(run.undo, {restored: 0, deleted: 3, changedSince: 1})
+  t.like(run.undo, {restored: 0, deleted: 3, changedSince: 1})
   t.deepEqual(
     log.map(({rowNumber, code}) => [rowNumber, code]).sort(([a], [b]) => a - b),
     [
@@ -116,7 +116,7 @@ test.serial('created records that the run tagged itself are deleted', async t =>
   t.deepEqual(tagged, [['Fair'], ['Fair'], ['Fair']])
   edit('T-2', {Billing_City: 'Mine'})
   const {run} = await undo(imported)
-  t.deepEqual(run.undo, {restored: 0, deleted: 2, changedSince: 1})
+  t.like(run.undo, {restored: 0, deleted: 2, changedSince: 1})
   t.deepEqual(
     list('T-').map(({Account_Number}) => Account_Number),
     ['T-2'],
@@ -143,7 +143,7 @@ test.serial('a lost answer to a restore or a delete is settled by reading the re
   for (const method of ['PUT', 'DELETE']) here.crm.faults.add({match: {method, path: '/crm/v8/Accounts'}, times: 1, action: 'dropAfter'})
   const {run, log} = await undo(imported)
   here.crm.faults.clear()
-  t.deepEqual(run.undo, {restored: 2, deleted: 2, changedSince: 0})
+  t.like(run.undo, {restored: 2, deleted: 2, changedSince: 0})
   t.is(run.counts.Accounts.unanswered, 0)
   t.is(log.filter(({outcome}) => outcome === 'unanswered').length, 4)
   t.deepEqual(

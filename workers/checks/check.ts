@@ -1,3 +1,4 @@
+import {listIdempotencyIssues, readIdempotencyFields} from '../../shared/configuration/idempotency-field.ts'
 import type {DiscoveredModule} from '../../shared/crm/discovered.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {Choices} from '../../shared/files/choices.ts'
@@ -72,7 +73,12 @@ const takeCheckSnapshot = async (tx: Tx, {org, importId}: CheckRef, findings: Ch
   const {ground, at: startedAt} = await findGround(tx, found.no)
   const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
   const flows = Flows.parse(found.flows)
-  const issues = [...findIssues(flows, known), ...(await disabledIssues(tx, {org, connector: found.connectorId}, flows))]
+  const place = {org, connector: found.connectorId}
+  const issues = [
+    ...findIssues(flows, known),
+    ...(await disabledIssues(tx, place, flows)),
+    ...listIdempotencyIssues(flows, known.modules, await readIdempotencyFields(tx, place)),
+  ]
   const fitting = noteIssues(findings, flows, issues, known)
   noteWarnings(findings, fitting, optionWarnings(fitting, known.modules), known)
   await noteColumns(tx, findings, {importNo: found.no, flows: fitting, modules: known.modules})

@@ -16,11 +16,12 @@ import type {CompiledSubformFlow} from './subform/record-order.ts'
 
 /**
  * Operation codes as the ledger stores them. `again`: the row is to be planned again. `replace`: a subform row, written with all other rows
- * of its parent. `tag`: a written record gets the tags of its flow. `delete`, `undelete`: an undo deletes a record, or takes it out of the recycle bin.
+ * of its parent. `tag`: a written record gets the tags of its flow. `delete`: a row or an undo deletes a record. `undelete`: an undo takes it out
+ * of the recycle bin.
  */
 export const STEP_CODES = {create: 0, update: 1, again: 2, replace: 3, patch: 4, tag: 5, delete: 6, undelete: 7} as const
-export type StepKind = 'create' | 'update'
-export type BatchKind = StepKind | 'replace' | 'delete' | 'undelete'
+export type StepKind = 'create' | 'update' | 'delete'
+export type BatchKind = StepKind | 'replace' | 'undelete'
 
 /** A row in the row pipeline of one flow. It is in memory only while it is inside the window. */
 export type ImportRow = {
@@ -57,6 +58,8 @@ export type ImportRow = {
   unansweredSends: number
   /** When the first unanswered send became known, in monotonic ms. */
   unansweredSince?: number
+  /** Whether the CRM refused the row's delete because it shows no such record. */
+  isGone?: boolean
   /** Whether an earlier run of the chain sent a create of this row that was never answered. */
   hasLostCreate?: boolean
   /** The number of unanswered creates of this row in its chain for which no record was found. */
@@ -158,6 +161,8 @@ export type CompiledFlow = {
   onMany: 'ask' | 'first' | 'skip'
   /** The fields that are read with each matched record, so that unchanged records are skipped. If null, each update is sent. */
   comparedFields: FlowField[] | null
+  /** Whether the flow deletes the records that its rows match. */
+  deletes?: boolean
   /** The fields that are read with each matched record besides, because a run that stores before images needs their values. */
   imageFields?: FlowField[]
   parent?: ParentLink | null
@@ -180,6 +185,8 @@ export type CompiledFlow = {
   tags?: string[]
   /** The answers to the writes of an undo are judged in their own way. */
   judge?: 'undo'
+  /** Updates are refused for records that changed after this time, in ms by the CRM's clock. Only restores of an undo have it. */
+  unmodifiedSince?: number | null
   /** What the CRM does besides storing the values. */
   options?: RecordOptions
   /** The flow's layout, with the fields that a create must fill. */

@@ -6,22 +6,14 @@ import type {Context} from './context.ts'
 import {matchRows} from './match/match-rows.ts'
 import {openQuestions, type Question} from './match/questions.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from './model.ts'
+import type {PreparedChunk, RowPipeline} from './pipeline-state.ts'
 import {measureNestable, type NestedChunk, type NestedReader, openNestedReader} from './read/nested-reader.ts'
 import {openPassCounts, type PassCounts} from './read/pass-counts.ts'
 import {readChunks} from './read/read-rows.ts'
 import {addIdempotencyValue} from './recover/idempotency-value.ts'
 import {findInheritedRows, type InheritedRow, isInheritedRow, isInRange, resumeRow} from './recover/inherited-rows.ts'
 import {keepNewest} from './recover/newest-ids.ts'
-import {
-  assertRunning,
-  drainPipeline,
-  finishRows,
-  openRowPipeline,
-  type PreparedChunk,
-  planChunk,
-  type RowPipeline,
-  waitForRoom,
-} from './row-pipeline.ts'
+import {assertRunning, drainPipeline, finishRows, openRowPipeline, planChunk, waitForRoom} from './row-pipeline.ts'
 import {emptySettlement} from './settle/settler.ts'
 
 /** The most chunks in preparation, so that their queries use all slots for queries. The room in the window limits them too. */

@@ -1,20 +1,21 @@
-import {type ChangeSignal, openChangeSignal} from './change-signal.ts'
+import {openChangeSignal} from './change-signal.ts'
 import {joinParents} from './compose/parents.ts'
 import type {Context} from './context.ts'
+import {prepareDeletes} from './delete/prepare-deletes.ts'
 import {planBatch} from './dry-run/dry-run.ts'
 import {keepEdits} from './edits/keep-edits.ts'
 import {keepImages} from './images/before-images.ts'
 import {findRowDecisions} from './match/match-decisions.ts'
-import {findChainMatches, type MatchFailure, matchRows} from './match/match-rows.ts'
+import {findChainMatches, matchRows} from './match/match-rows.ts'
 import {planStep, planUnchanged} from './match/plan-rows.ts'
 import {dropChanged, findUnchangedOps} from './match/unchanged-records.ts'
-import {type CompiledFlow, type ImportRow, isRow, type RowFailure, type StepKind} from './model.ts'
+import {type CompiledFlow, type ImportRow, isRow, type StepKind} from './model.ts'
 import {waitInPass} from './pass-wait.ts'
-import {openRowWindow, type RowWindow, windowRows, windowSize} from './read/window.ts'
-import type {InheritedRow} from './recover/inherited-rows.ts'
+import type {PreparedChunk, RowPipeline} from './pipeline-state.ts'
+import {openRowWindow, windowRows, windowSize} from './read/window.ts'
 import {remarkOlderValues} from './recover/older-values.ts'
-import {openUnansweredCreates, type UnansweredCreates} from './recover/unanswered-creates.ts'
-import {openRowLocks, type RowLocks} from './row-locks.ts'
+import {openUnansweredCreates} from './recover/unanswered-creates.ts'
+import {openRowLocks} from './row-locks.ts'
 import {batchesAfterLoss, isBatchFull, takeBatch} from './send/batch-size.ts'
 import {assertWritable, backOffMs, crmUnavailable} from './send/crm-retry.ts'
 import {forgetNested, nestRows} from './send/nested-rows.ts'
@@ -25,31 +26,6 @@ import {emptySettlement} from './settle/settler.ts'
 import {logSkipped} from './settle/skipped-rows.ts'
 import {settleFailures, settleInherited, settleRows} from './settle/unsent-rows.ts'
 import {groupByStep, type Op} from './settle/verdict.ts'
-
-/** The rows of one pass in memory between parsing and settlement. */
-export type RowPipeline = {
-  ctx: Context
-  flow: CompiledFlow
-  window: RowWindow
-  locks: RowLocks
-  partBatches: Record<StepKind, Op[]>
-  underWay: Set<Promise<void>>
-  /** Rows that are already counted and wait to be sent again. */
-  resending: Set<ImportRow>
-  unanswered: UnansweredCreates
-  /** Batches that were sent, until each is settled. */
-  inFlight: Set<Promise<void>>
-  /** The number of small batches still to be sent after a lost batch. */
-  smallBatchesLeft: number
-  closing: AbortController
-  /** The number of consecutive batches without any answer of the CRM. */
-  silentBatches: number
-  change: ChangeSignal
-  failure: {error: unknown} | null
-}
-
-/** A chunk that is ready to be planned. `inherited`: rows that an earlier run of the chain resolved. */
-export type PreparedChunk = {rows: ImportRow[]; failures: RowFailure[]; unmatched: MatchFailure[]; inherited: InheritedRow[]}
 
 export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: number): RowPipeline => {
   const inFlight = new Set<Promise<void>>()
@@ -67,7 +43,7 @@ export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: numb
     },
   })
   const pipeline: RowPipeline = {
-    ...{ctx, flow, window: openRowWindow(lowWater), locks: openRowLocks(), partBatches: {create: [], update: []}},
+    ...{ctx, flow, window: openRowWindow(lowWater), locks: openRowLocks(), partBatches: {create: [], update: [], delete: []}},
     ...{underWay: new Set(), resending: new Set(), unanswered, inFlight, smallBatchesLeft: 0, closing, silentBatches: 0},
     ...{change: openChangeSignal(), failure: null},
   }
@@ -111,11 +87,13 @@ export const drainPipeline = async ({underWay, closing}: RowPipeline) => {
   while (underWay.size) await Promise.allSettled(underWay)
 }
 
+const kinds = ['create', 'update', 'delete'] as const
+
 /** Waits for a change. `goPartFilled`: sends part-filled batches first, so that slots do not idle. Otherwise rows that are read later fill them. */
 const waitForChange = async (pipeline: RowPipeline, goPartFilled = true) => {
   assertRunning(pipeline)
   const changed = pipeline.change.next()
-  if (goPartFilled) for (const kind of ['create', 'update'] as const) while (pipeline.partBatches[kind].length) flushBatch(pipeline, kind)
+  if (goPartFilled) for (const kind of kinds) while (pipeline.partBatches[kind].length) flushBatch(pipeline, kind)
   if (pipeline.underWay.size === 0)
     throw new Error(`The row pipeline stalled: ${pipeline.window.count()} rows are open and no step is in progress`)
   await changed
@@ -153,6 +131,8 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
     } else if (planned.do === 'skip') {
       logSkipped(ctx, flow, settled, row, planned)
       skipped.push(row)
+    } else if (planned.do === 'delete') {
+      if (locks.acquireRecord(row, planned.target)) addToBatch(pipeline, 'delete', {row, target: planned.target})
     } else {
       // If the record exists, the subform's own flow replaces its rows.
       if (flow.nestedFlows) forgetNested(row)
@@ -262,9 +242,11 @@ const flushBatch = (pipeline: RowPipeline, kind: StepKind) => {
   if (!pipeline.failure && ops.length) trackWork(pipeline, sendPipelineBatch(pipeline, kind, ops))
 }
 
-const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, ops: Op[]) => {
+const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: Op[]) => {
   const {ctx, flow} = pipeline
-  await keepImages(ctx, flow, ops)
+  const ops = kind === 'delete' ? await chooseDeletes(pipeline, chosen) : chosen
+  if (ops.length === 0) return
+  if (kind !== 'delete') await keepImages(ctx, flow, ops)
   const on = batchHooks(pipeline)
   const {next, unsent, ending} = ctx.run.dryRun
     ? await planBatch(ctx, flow, kind, ops, on.leave)
@@ -279,6 +261,12 @@ const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, ops: Op[
   if (lost.length === 0) return
   pipeline.smallBatchesLeft = batchesAfterLoss
   trackWork(pipeline, pipeline.unanswered.settle(lost))
+}
+
+const chooseDeletes = async (pipeline: RowPipeline, chosen: Op[]): Promise<Op[]> => {
+  const {ops, ended} = await prepareDeletes(pipeline, chosen)
+  releaseRows(pipeline, ended)
+  return ops
 }
 
 const batchHooks = (pipeline: RowPipeline) => ({

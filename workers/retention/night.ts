@@ -17,8 +17,10 @@ import {
   type NightClaim,
   noteNight,
 } from '../../sql/retention.ts'
+import {deleteOldTestFetches} from '../../sql/test-fetches.ts'
 import {deleteOldMarks} from '../../sql/written-records.ts'
 import type {WorkerDeps} from '../deps.ts'
+import {refreshDays} from '../engine/edits/mark-written.ts'
 import {inPieces} from '../pieces.ts'
 import {deleteImports, deleteRunsOfNone, emptyImports, emptyRuns} from './empty.ts'
 import {expireImports, expireRuns, type Keeper} from './expire.ts'
@@ -96,8 +98,7 @@ const keepWindow = async (retaining: RetentionDeps, keeper: Keeper) => {
   await sweep('firings', rowsPerDelete, limit => deleteOldFirings(db, {...old, limit}))
   await sweep('jobs', rowsPerDelete, limit => deleteOldJobs(db, {...old, limit}))
   await sweep('turns', rowsPerDelete, limit => deleteOldTurns(db, {...old, limit}))
-  // Marks are stored again at least weekly while their records are imported.
-  await sweep('marks', rowsPerDelete, limit => deleteOldMarks(db, {org, days: 2 * days, limit}))
+  await sweep('marks', rowsPerDelete, limit => deleteOldMarks(db, {org, days: 2 * Math.max(days, refreshDays), limit}))
   await sweep('discoveries', discoveriesPerDelete, limit => deleteOldDiscoveries(db, {org, limit}))
 }
 
@@ -108,6 +109,8 @@ const deleteExpired = async (retaining: RetentionDeps, {AUDIT_DAYS}: Pick<Nightl
   const sweepImages = (limit: number) => deleteOldImages(db, {limit})
   const sweepEvents = (limit: number) => deleteOldEvents(db, {days: paymentEventsKeptDays, limit})
   await attempt(retaining, 'images', null, () => inPieces(drain, imagesPerDelete, sweepImages, images => tally.add({images})))
+  const sweepTests = (limit: number) => deleteOldTestFetches(db, {limit})
+  await attempt(retaining, 'test fetches', null, () => inPieces(drain, rowsPerDelete, sweepTests, rows => tally.add({rows})))
   await attempt(retaining, 'objects', null, () => removePendingDeletes(retaining))
   await attempt(retaining, 'orphans', null, () => removeOrphans(retaining))
   await attempt(retaining, 'spools', null, async () => tally.add({spools: await sweepSpools()}))

@@ -151,7 +151,7 @@ const startAsMaker = async ({db, queue}: FetchDeps, ready: ReadyFiring, prepare:
     }
     const {run, drift} = await prepare(tx, ground.person)
     const declared = schedule.declaredRows === null ? {} : {declaredRows: schedule.declaredRows}
-    const {runId} = await startRun(tx, queue, {...run, admin: false, dryRun: false, isScheduled: true, ...declared})
+    const {runId} = await startRun(tx, queue, {...run, role: null, dryRun: false, isScheduled: true, ...declared})
     if (!(await setFiringRun(tx, firing, {run: runId, drift}))) throw new Superseded()
     if (schedule.onDrift === 'warn') await announceDrift(tx, schedule, {firing, runId, drift})
     return 'running'

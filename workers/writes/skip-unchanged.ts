@@ -1,7 +1,7 @@
-import {settleAll} from '../../shared/concurrency/settle-all.ts'
-import type {Connection, CrmRecord} from '../../shared/crm/crm.ts'
+import type {Connection} from '../../shared/crm/crm.ts'
 import type {DiscoveredField} from '../../shared/crm/discovered.ts'
 import type {SlotShare} from '../../shared/crm/limits/budget.ts'
+import {readInParts} from '../../shared/crm/read-in-parts.ts'
 import type {RecordItem, RecordsRequest} from '../../shared/runs/external/records.ts'
 import {findBlockOfAccepted, lockExternalRun} from '../../shared/runs/external/run.ts'
 import {skipUnchanged} from '../../shared/runs/external/unchanged.ts'
@@ -32,9 +32,6 @@ export const skipUnchangedItems = async (work: Work, input: UnchangedInput): Pro
   return items.filter(({at}) => !skipped.has(at))
 }
 
-/** The most fields of one read. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
-const fieldsPerRead = 50
-
 const findUnchanged = async (
   {signal}: Work,
   {request: {module, items}, fields, connection, slots}: UnchangedInput,
@@ -42,20 +39,14 @@ const findUnchanged = async (
   const comparable = new Map(fields.filter(isComparable).map(field => [field.apiName, field]))
   const compared = items.filter(({payload}) => Object.keys(payload).every(name => comparable.has(name)))
   const names = [...new Set(compared.flatMap(({payload}) => Object.keys(payload)))]
-  const lists = Array.from({length: Math.ceil(names.length / fieldsPerRead)}, (_, n) =>
-    names.slice(n * fieldsPerRead, (n + 1) * fieldsPerRead),
-  )
-  const ids = compared.map(({recordId}) => recordId!)
-  const reads = lists.map(async some => {
+  const records = await readInParts({ids: compared.map(({recordId}) => recordId!), fields: names}, async part => {
     const slot = await holdWithin(slots.small, signal)
     try {
-      return await connection.readRecords({module, ids, fields: some}, {signal})
+      return await connection.readRecords({module, ...part}, {signal})
     } finally {
       slot.give()
     }
   })
-  const records = new Map<string, CrmRecord>()
-  for (const record of (await settleAll(reads)).flat()) records.set(record.id, {...records.get(record.id), ...record})
   return compared.filter(({recordId, payload}) => {
     const record = records.get(recordId!)
     return record !== undefined && holdsAll([...comparable.values()], payload, record)

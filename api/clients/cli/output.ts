@@ -20,6 +20,7 @@ export const openOutput = (json: boolean, {out, err, columns, isDumb = false}: S
   const lines = (text: string | string[]) => {
     if (!json) for (const line of [text].flat()) write(out, line)
   }
+  let dateFormat: string | undefined
   return {
     json,
     /** True if progress lines can be redrawn in place. */
@@ -41,7 +42,12 @@ export const openOutput = (json: boolean, {out, err, columns, isDumb = false}: S
       return heads === undefined ? [] : [style('bold', heads), ...rest]
     },
     /** Formats a time: short in a terminal, the full timestamp elsewhere. */
-    time: (iso: string | null | undefined) => (out.isTTY ? moment(iso) : (iso ?? '-')),
+    time: (iso: string | null | undefined, timeZone?: string) =>
+      out.isTTY ? moment(iso, {...(dateFormat && {dateFormat}), ...(timeZone && {timeZone})}) : (iso ?? '-'),
+    /** Sets the format of the days that `time` writes. */
+    useDateFormat(format: string | undefined) {
+      dateFormat = format
+    },
     /** Prints one event: a JSON line with --json, else the text if there is one. */
     event(document: object, text?: string) {
       if (json) write(out, JSON.stringify(document))

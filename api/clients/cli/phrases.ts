@@ -1,3 +1,5 @@
+import {writeDay} from '../date-text.ts'
+
 const number = new Intl.NumberFormat('en-US', {maximumFractionDigits: 0})
 
 /** Formats a count as `1,234,567`. */
@@ -22,12 +24,12 @@ export const duration = (seconds: number) => {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`
 }
 
-/** Formats a time as `2026-11-20 18:04` in local time. Returns a dash for null. */
-export const moment = (iso: string | null | undefined) => {
+/** Formats a time as `2026-11-20 18:04`, in the date format of the org and, without `timeZone`, in local time. Returns a dash for null. */
+export const moment = (iso: string | null | undefined, {dateFormat, timeZone}: {dateFormat?: string; timeZone?: string} = {}) => {
   if (!iso) return '-'
   const at = new Date(iso)
-  const two = (part: number) => String(part).padStart(2, '0')
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`
+  const clock = new Intl.DateTimeFormat('en-GB', {hour: '2-digit', minute: '2-digit', ...(timeZone && {timeZone})})
+  return `${writeDay(at, dateFormat, timeZone)} ${clock.format(at)}`
 }
 
 /** Makes foreign text safe for a terminal: one line, without control characters, escape sequences or bidirectional marks. */

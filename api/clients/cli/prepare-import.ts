@@ -38,8 +38,7 @@ export const prepareImport = async (cli: Cli, session: Session, input: PrepareIn
   const {dryRun = false, declaredRows, rows, match, existing, dates} = input
   const target = plan.target && {module: plan.target.module.apiName, match, existing, dates}
   const how = {...plan.body, flows: plan.flows, ...(target && {target}), dryRun, declaredRows, rows}
-  const kept = await openKept(cli.settings, {server: session.server, org: session.org, how, files: plan.files}, cli.out.warn)
-  const before = input.fresh ? null : await findBefore(session, await kept.read())
+  const {kept, before} = await findInterrupted(cli, session, {how, files: plan.files, input})
   if (input.resume && !before) throw usage('There is no interrupted import of these files', 'Omit --resume to start a new import')
   const known: KeptImport = before?.kept ?? {
     import: (await session.client.post(session.path('imports'), plan.body)).import.id,
@@ -67,6 +66,26 @@ export const prepareImport = async (cli: Cli, session: Session, input: PrepareIn
     const next = 'Uploaded parts are kept for a day. Once the server responds, run the same command again to resume'
     throw new Failure(error.message, {exit: EXIT.unreachable, code: 'UNREACHABLE', next})
   }
+}
+
+type InterruptedInput = {how: object; files: ImportPlan['files']; input: PrepareInput}
+
+/**
+ * Finds the interrupted import of the same command. The options for text are part of the command, because a run has read its files by them. Files that
+ * were uploaded without these options are used, unless a run has started.
+ */
+const findInterrupted = async (cli: Cli, session: Session, {how, files, input}: InterruptedInput) => {
+  const {encoding, acceptBadBytes, fresh} = input
+  const openFor = (text: object) =>
+    openKept(cli.settings, {server: session.server, org: session.org, how: {...how, ...text}, files}, cli.out.warn)
+  const kept = await openFor({encoding, acceptBadBytes})
+  const before = fresh ? null : await findBefore(session, await kept.read())
+  if (before || fresh || (encoding === undefined && !acceptBadBytes)) return {kept, before}
+  const undecided = await openFor({})
+  const earlier = await findBefore(session, await undecided.read())
+  if (!earlier || earlier.run) return {kept, before: null}
+  await undecided.forget()
+  return {kept, before: earlier}
 }
 
 /** Whether a repeated command would fail in the same way, so that its import is of no use. */

@@ -1,4 +1,4 @@
-import {createInterface} from 'node:readline/promises'
+import {createInterface, type Interface} from 'node:readline'
 import {usage} from './failure.ts'
 import {interrupted} from './interrupt.ts'
 import {clean} from './phrases.ts'
@@ -32,20 +32,55 @@ export const askYes = async (cli: Cli, question: string): Promise<boolean> => {
 
 const ask = async (cli: Cli, prompt: string): Promise<string> => {
   const signal = cli.interrupt()
-  const terminal = createInterface({input: process.stdin, output: cli.out.err})
-  // In a terminal, readline receives Ctrl-C instead of the process.
-  terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
-  const closed = new Promise<never>((_, reject) =>
-    terminal.once('close', () => reject(usage('The question was not answered', 'Run the command again, or answer with options: --help'))),
-  )
-  closed.catch(() => {})
+  cli.out.err.write(prompt)
   try {
-    return await Promise.race([terminal.question(prompt, {signal}), closed])
+    return await readLine(signal)
   } catch (error) {
     throw signal.aborted ? interrupted(signal.reason, 'Interrupted before the run started', 'Run the command again') : error
-  } finally {
-    terminal.close()
   }
 }
+
+type Waiting = {resolve: (line: string) => void; reject: (error: unknown) => void}
+type TypedLines = {input: Interface; lines: string[]; waiting: Waiting | null; isClosed: boolean}
+
+let typed: TypedLines | null = null
+
+/** Returns the next line of the terminal. Lines that were typed ahead are kept for the next questions. */
+const readLine = async (signal: AbortSignal): Promise<string> => {
+  typed ??= openLines()
+  const from = typed
+  if (from.lines.length > 0) return from.lines.shift()!
+  if (from.isClosed) throw notAnswered()
+  const {promise, resolve, reject} = Promise.withResolvers<string>()
+  const stop = () => reject(signal.reason)
+  signal.addEventListener('abort', stop, {once: true})
+  from.waiting = {resolve, reject}
+  from.input.resume()
+  try {
+    return await promise
+  } finally {
+    from.waiting = null
+    signal.removeEventListener('abort', stop)
+    // A paused terminal does not keep the process alive.
+    from.input.pause()
+  }
+}
+
+/** Reads lines as the terminal edits them, so that Ctrl-C still reaches the process as a signal. */
+const openLines = (): TypedLines => {
+  const opened: TypedLines = {input: createInterface({input: process.stdin, terminal: false}), lines: [], waiting: null, isClosed: false}
+  opened.input.on('line', line => {
+    if (!opened.waiting) return void opened.lines.push(line)
+    opened.waiting.resolve(line)
+    opened.waiting = null
+  })
+  opened.input.on('close', () => {
+    opened.isClosed = true
+    opened.waiting?.reject(notAnswered())
+  })
+  return opened
+}
+
+const notAnswered = () => usage('The question was not answered', 'Run the command again, or answer with options: --help')
 
 const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()

@@ -4,6 +4,7 @@ import type {Session} from './session.ts'
 /** `undoOf`: the run that the new run undoes. */
 type Start = {
   declaredRows?: number
+  confirmDeletes?: number
   retryOf?: string
   undoOf?: string
   force?: 'created'

@@ -66,6 +66,12 @@ export const openSession = async (settings: Settings, named: string | undefined)
   return {client, server, org, path: rest => `/orgs/${org}/${rest}`, keepFresh}
 }
 
+/** Reads the date format of the session's org. If that fails, the command reports the reason with its own request. */
+export const readDateFormat = async ({client}: Session): Promise<string | undefined> => {
+  const me = await client.get('/auth/me').catch(() => null)
+  return me?.org?.dateFormat
+}
+
 const orgOf = async (client: Client): Promise<string> => {
   const {org} = await client.get('/auth/me')
   if (org) return org.id

@@ -1,5 +1,6 @@
-import {Argument, type Command} from 'commander'
-import {type Node, SHELLS, type Shell, writeCompletion} from '../cli/completion.ts'
+import {Argument, type Command, Option} from 'commander'
+import {type Node, SHELLS, type Shell, VALUE_KINDS, type ValueKind, writeCompletion} from '../cli/completion.ts'
+import {readValues} from '../cli/completion-values.ts'
 import type {Cli} from '../cli/session.ts'
 
 export default (cli: Cli, program: Command) => {
@@ -7,11 +8,22 @@ export default (cli: Cli, program: Command) => {
     .command('completion')
     .summary('print a completion script for a shell')
     .addArgument(new Argument('<shell>').choices(SHELLS))
+    .addOption(new Option('--values <kind>', 'print names instead; the script calls it').choices(VALUE_KINDS).hideHelp())
     .addHelpText('after', COMPLETION_HELP)
-    .action((shell: Shell) => {
+    .action(async (shell: Shell, {values: kind}: {values?: ValueKind}) => {
+      if (kind) {
+        const values = await readValues(cli, kind)
+        return cli.out.answer({values}, values)
+      }
       const script = writeCompletion(shell, describe(program))
       cli.out.answer({script}, script.trimEnd())
     })
+}
+
+/** The values of options and of first arguments, by their names. */
+const KINDS: Record<string, ValueKind> = {
+  ...{'--connection': 'connections', '--template': 'templates', '--module': 'modules'},
+  ...{connection: 'connections', template: 'templates', schedule: 'schedules', import: 'imports', run: 'imports', namespace: 'libraries'},
 }
 
 const describe = (command: Command): Node => ({
@@ -25,12 +37,16 @@ const describe = (command: Command): Node => ({
       summary: description,
       choices: [...argChoices],
       takesValue: required,
+      kind: (required && KINDS[long ?? '']) || null,
     })),
   commands: command.commands.map(describe),
   choices: command.registeredArguments.flatMap(({argChoices = []}) => argChoices),
+  kind: KINDS[command.registeredArguments[0]?.name() ?? ''] ?? null,
 })
 
 const COMPLETION_HELP = `
+It completes commands, options, and the names of connections, templates, modules, imports and schedules of the server that you are signed in to.
+
 Examples:
   source <(lading completion bash)               # this shell only; add it to ~/.bashrc for all
   lading completion zsh > "\${fpath[1]}/_lading"

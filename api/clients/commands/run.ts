@@ -1,4 +1,4 @@
-import type {Command} from 'commander'
+import {type Command, Option} from 'commander'
 import {findImportId, findRun} from '../cli/find.ts'
 import {rowRange, wholeNumber} from '../cli/options.ts'
 import {startRun} from '../cli/run-start.ts'
@@ -7,7 +7,7 @@ import {type Following, isWatched, watchToEnd} from '../cli/watch.ts'
 import type {Json} from '../http.ts'
 import {failOn, watching} from './import.ts'
 
-type Options = Following & {dryRun?: boolean; declaredRows?: number; rows?: {from?: number; to?: number}}
+type Options = Following & {dryRun?: boolean; declaredRows?: number; confirmDeletes?: number; rows?: {from?: number; to?: number}}
 
 export default (cli: Cli, program: Command) => {
   watching(
@@ -18,9 +18,13 @@ export default (cli: Cli, program: Command) => {
       .argument('<import>', 'id or name of the import')
       .option('--dry-run', 'write nothing; show what would be written for each row')
       .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
+      .addOption(confirmDeletes())
       .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange),
   )
-    .addHelpText('after', '\nExamples:\n  lading run imp_01k9… --rows 1-100 --watch   # the first 100 rows\n  lading run imp_01k9… --watch')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading run imp_01k9… --rows 1-100 --watch   # the first 100 rows\n  lading run imp_01k9… --watch\n  lading run imp_01k9… --dry-run --watch && lading run imp_01k9… --confirm-deletes 418 --watch   # flows that delete',
+    )
     .action(async (importId: string, {watch, failOn, ...start}: Options) => {
       const session = await cli.open()
       await begun(cli, session, await startRun(session, await findImportId(session, importId), start), {
@@ -35,18 +39,23 @@ export default (cli: Cli, program: Command) => {
       .summary('retry an ended run')
       .description('Writes the rows that an ended run did not. Rows already written are not written again.')
       .argument('<run>', 'id of a run, or id or name of an import (its last run)')
-      .option('--declared-rows <n>', 'stop after this many rows', wholeNumber),
+      .option('--dry-run', 'write nothing; show what the retry would do')
+      .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
+      .addOption(confirmDeletes()),
   )
     .addHelpText('after', '\nExamples:\n  lading retry run_01k9… --watch\n  lading retry imp_01k9… --watch --fail-on never')
-    .action(async (given: string, {watch, failOn, declaredRows}: Options) => {
+    .action(async (given: string, {watch, failOn, ...start}: Options) => {
       const session = await cli.open()
       const before = await findRun(session, given, ({dryRun}: Json) => !dryRun)
-      const run = await startRun(session, before.importId, {retryOf: before.id, ...(declaredRows && {declaredRows})})
+      const run = await startRun(session, before.importId, {retryOf: before.id, ...start})
       await begun(cli, session, run, {watch: Boolean(watch), ...(failOn && {failOn})})
     })
 
   addFollowing(cli, program)
 }
+
+const confirmDeletes = () =>
+  new Option('--confirm-deletes <n>', 'delete this many records: the number that the dry run shows').argParser(wholeNumber)
 
 /** Adds the commands that follow or change an active run. */
 const addFollowing = (cli: Cli, program: Command) => {

@@ -4,6 +4,7 @@ import {EXIT} from '../cli/exit-codes.ts'
 import {Failure, notThere, usage} from '../cli/failure.ts'
 import {waitForJob} from '../cli/job.ts'
 import {wholeNumber} from '../cli/options.ts'
+import type {Output} from '../cli/output.ts'
 import {clean} from '../cli/phrases.ts'
 import type {Cli, Session} from '../cli/session.ts'
 import {type Json, readPages} from '../http.ts'
@@ -71,9 +72,21 @@ const find = async (session: Session, given: string) => {
 const stateOf = ({enabled, stopped}: Json) =>
   enabled ? 'on' : stopped ? `stopped: ${stopped.code ?? stopped.reason ?? 'see show'}` : 'off'
 
+/** Formats a due time as the clocks of the schedule's time zone show it. */
+const nextOf = (out: Output, {timezone}: Json, next: Json) =>
+  next === undefined ? '-' : out.isTerminal ? out.time(next.at, timezone) : next.local
+
 const list = async ({out, open}: Cli) => {
   const schedules = await readAll(await open())
-  const rows = schedules.map(one => [one.id, one.name, one.templateName, one.cron, one.timezone, stateOf(one), one.next[0]?.local ?? '-'])
+  const rows = schedules.map(one => [
+    one.id,
+    one.name,
+    one.templateName,
+    one.cron,
+    one.timezone,
+    stateOf(one),
+    nextOf(out, one, one.next[0]),
+  ])
   out.answer({schedules}, () =>
     rows.length
       ? out.table(heads.list, rows)
@@ -93,7 +106,7 @@ const show = async ({out, open}: Cli, given: string) => {
     `${out.style('bold', clean(schedule.name))}  ${schedule.id}, ${stateOf(schedule)}`,
     `  runs     ${clean(templateName)}, at ${schedule.cron} (${schedule.timezone})`,
     `  from     ${clean(JSON.stringify(schedule.source))}`,
-    ...schedule.next.slice(0, 3).map(({local}: Json, n: number) => `  ${n === 0 ? 'next ' : '     '}    ${local}`),
+    ...schedule.next.slice(0, 3).map((next: Json, n: number) => `  ${n === 0 ? 'next ' : '     '}    ${nextOf(out, schedule, next)}`),
     `  last     ${last ? `${out.time(last.dueAt)}: ${last.outcome ?? last.state}${last.runId ? ` (${last.runId})` : ''}` : 'never'}`,
   ])
 }
@@ -136,5 +149,5 @@ const turn = async ({out, open}: Cli, given: string, enabled: boolean) => {
   const session = await open()
   const {at, schedule} = await find(session, given)
   const {schedule: turned} = await session.client.patch(at, {enabled}, {'if-match': `"${schedule.version}"`})
-  out.answer({schedule: turned}, `${clean(turned.name)} is ${enabled ? `on; next at ${turned.next[0]?.local ?? 'no time'}` : 'off'}`)
+  out.answer({schedule: turned}, `${clean(turned.name)} is ${enabled ? `on; next at ${nextOf(out, turned, turned.next[0])}` : 'off'}`)
 }

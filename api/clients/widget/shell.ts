@@ -1,4 +1,5 @@
 import {useEffect} from 'preact/hooks'
+import {closeMenu, modifierName, openMenu, showMenu, useShortcuts} from './commands/shortcuts.ts'
 import {html, type Markup} from './html.ts'
 import {OrgSwitcher} from './org-switcher.ts'
 import {InvitationBanner} from './received-invitations.ts'
@@ -24,13 +25,16 @@ const sections = [
 export const Shell = ({children}: {children?: Markup}) => {
   useLostFocus()
   useEffect(keepDroppedFiles, [])
+  useShortcuts()
   return html`
   <a class="skip" href="#main" onClick=${skip}>Skip to content</a>
   <header class="top">
     <a class="brand" href="#/imports">Lading</a>
     <${Tabs} class="sections" label="Sections" tabs=${sections.map(({key, label}) => ({label, href: to(key), isHere: place.value.path[0] === key}))} />
+    <${Button} kind="quiet" class="find" title=${`${modifierName} K`} aria-keyshortcuts="Control+K Meta+K" onClick=${() => showMenu()}>Find<span class="unseen"> a page or an import</span> <kbd aria-hidden="true">${modifierName} K</kbd><//>
     <${Account} />
   </header>
+  ${openMenu.value && html`<${openMenu.value} onClose=${closeMenu} />`}
   <main id="main" tabindex="-1">
     <div role="status">
       ${isOutdated.value && html`<${Notice} title="Lading was updated" actions=${html`<${Button} onClick=${() => location.reload()}>Reload<//>`}>Reload to use the new version. Your drafts and uploaded parts are kept.<//>`}

@@ -45,7 +45,7 @@ const hasRowsBelow = (below: string[][], width: number) => {
 /** Applies `proposeHeader` to the beginning of a CSV file, below the lines that its reader skips already. */
 export const proposeCsvHeader = (text: string, reader: CsvReader): HeaderProposal | null => {
   if (!reader.headerRow) return null
-  const records = readRecords(text, reader)
+  const records = readCsvRecords(text, reader)
   const proposed = proposeHeader(records.map(({record}) => record))
   return (
     proposed && {
@@ -58,7 +58,8 @@ export const proposeCsvHeader = (text: string, reader: CsvReader): HeaderProposa
 
 type InfoRecord = {record: string[]; info: {lines: number}}
 
-const readRecords = (text: string, reader: CsvReader): InfoRecord[] => {
+/** Parses the first records of a text. `info.lines`: the number of lines up to the end of the record. */
+export const readCsvRecords = (text: string, reader: CsvReader): InfoRecord[] => {
   const records: InfoRecord[] = []
   parse(text, {
     ...parserOptionsOf(reader),

@@ -5,6 +5,7 @@ import {findCorrections} from '../../runs/corrections/find-corrections.ts'
 import {failedRows, resultRows} from '../../runs/results/result-rows.ts'
 import type {RowOutcome} from '../../runs/results/row-result.ts'
 import {readRowCells} from '../../runs/row-cells.ts'
+import {listHeaderCandidates} from '../header-candidates.ts'
 import type {NewFile} from '../new-file.ts'
 import {applyChanges} from '../sources/changes.ts'
 import {describeEvidence, type FileFacts} from '../sources/describe.ts'
@@ -18,6 +19,7 @@ const tasks = {
   readSheet,
   change: applyChanges,
   preview: previewRows,
+  headerCandidates: listHeaderCandidates,
   values: readColumnValues,
   corrections: findCorrections,
   cells: readRowCells,

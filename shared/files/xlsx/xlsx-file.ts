@@ -39,6 +39,8 @@ export type XlsxFile = Table & {
   formatted: (FormattedCells | undefined)[]
   guards: Guards
   proposeHeader(): HeaderProposal | null
+  /** The first non-empty rows that were read, at most 30. Only while `rows` is open. */
+  firstRows(): {number: number; cells: string[]}[]
 }
 
 /** The state of the apostrophes that failed.csv puts before a formula: whether they are removed, and whether one was found. */
@@ -76,7 +78,7 @@ export const openXlsx = async (object: StoredObject, reader: Options, limits: Wo
     const file: XlsxFile = {
       ...{columns: [], rows: null as never, sheet, passed: first === sheet.name ? null : first, sheets},
       ...{evidence: end, stored: [], formatted: [], guards},
-      proposeHeader: () => null,
+      ...{proposeHeader: () => null, firstRows: () => []},
     }
     file.rows = rowsOf(readSheet(zip, path, end), {reader, cells: {...cells, guards}, file, close})
     // The first step ends at the header. So the generator has started when `return()` is called, and `return()` closes the workbook.
@@ -116,6 +118,11 @@ async function* rowsOf(
   const range = rangeOf(reader.range)
   const modes: NumberReading[] = []
   const early: SheetRow[] = []
+  file.firstRows = () =>
+    early.flatMap(row => {
+      const {texts} = cellsOf(row, range, cells, asStored)
+      return texts.length > 0 ? [{number: row.number, cells: texts}] : []
+    })
   const take = (row: SheetRow) => cellsOf(row, range, cells, modes)
   let rows: ReturnType<typeof openRows> | undefined
   let since = performance.now()

@@ -1,3 +1,4 @@
+import {readNamedDate} from '../../files/named-date.ts'
 import {type Conversion, converted, invalid, type Rules} from './converted.ts'
 import {dateFormatOf, isReal, type Moment, offsetAt, offsetIn, writeDay, writeMoment} from './date-format.ts'
 
@@ -43,8 +44,8 @@ const said = ({format, reading}: Rules, usual: string) => {
 }
 
 /**
- * Parses a date. Tries the mapping's format, then ISO 8601, which is unambiguous, then the column's known order. If nothing decides the order,
- * the org's date format is tried, also with a time after the date.
+ * Parses a date. Tries the mapping's format, then ISO 8601 and dates with a month's name, which are unambiguous, then the column's known
+ * order. If nothing decides the order, the org's date format is tried, also with a time after the date.
  */
 const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
   if (format !== undefined) {
@@ -52,8 +53,10 @@ const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
     const read = typeof known === 'string' ? null : known.read(text)
     return read ?? (/^y/i.test(format) ? null : isoMoment(text))
   }
-  if (reading?.dateFormat !== undefined && !reading.dateOrder) return isoMoment(text) ?? momentAs(reading.dateFormat, text)
-  return isoMoment(text) ?? (reading?.dateOrder ? orderedMoment(text, reading.dateOrder) : null)
+  const certain = isoMoment(text) ?? namedMoment(text)
+  if (certain) return certain
+  if (reading?.dateOrder) return orderedMoment(text, reading.dateOrder)
+  return reading?.dateFormat === undefined ? null : momentAs(reading.dateFormat, text)
 }
 
 const momentAs = (format: string, text: string): Moment | null => {
@@ -73,6 +76,14 @@ const isIsoDay = (text: string) => {
 const isoMoment = (text: string): Moment | null => {
   const [, year, month, day, hour, minute = '0', second = '0', zone] = DAY.exec(text) ?? MOMENT.exec(text) ?? []
   return checked({year, month, day, hour, minute, second}, zone)
+}
+
+const namedMoment = (text: string): Moment | null => {
+  const named = readNamedDate(text)
+  if (!named) return null
+  const {hour, minute, second, ...day} = named
+  const moment = {...day, minute: Number(minute), second: Number(second), ...(hour !== undefined && {hour: Number(hour)})}
+  return isReal(moment) ? moment : null
 }
 
 const PLACES = {dmy: [2, 1, 0], mdy: [2, 0, 1], ymd: [0, 1, 2]} as const

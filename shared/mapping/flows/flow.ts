@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import type {DiscoveredModule} from '../../crm/discovered.ts'
 import {LIMITS} from '../../expressions/limits.ts'
+import {deletes} from './delete.ts'
 import {OnEdited} from './edits.ts'
 import {Parent} from './parent.ts'
 import {Patch} from './patch.ts'
@@ -124,6 +125,12 @@ export const Flow = z
       .describe('Id of the flow, unique within the import'),
     sourceId: z.string().describe('Id of the source it reads; in a template, the slot of a source'),
     module: z.string().describe('API name of the module it writes; for a subform, the subform’s own module'),
+    action: z
+      .literal('delete')
+      .optional()
+      .describe(
+        '`delete`: deletes each record that a row matches, instead of writing it. It maps only its match fields, and `onOne` and `onMany` have no effect: a row that matches no record or several deletes none. Needs the builder role. Left out: creates and updates records',
+      ),
     filter: Expression.nullish().describe(
       'A JavaScript expression. Rows for which it is not true are left out of the flow; the run only counts them',
     ),
@@ -157,6 +164,7 @@ export const Flows = z.array(Flow).min(1).max(50).describe('Flows in the order t
  */
 export const addFlowDefaults = (flows: Flow[], modules: ReadonlyMap<string, DiscoveredModule>): Flow[] =>
   flows.map((flow, at) => {
+    if (deletes(flow)) return flow
     const written = new Set(flows.slice(0, at).flatMap(({module, subform}) => (subform ? [] : [module])))
     const fields = modules.get(flow.module)?.fields ?? []
     const isOwn = ({mode, field, onNone}: Mapping) =>

@@ -1,5 +1,6 @@
 import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
 import type {Namespaces} from '../../expressions/parse.ts'
+import {deleteIssues, deletes} from './delete.ts'
 import {editIssues} from './edits.ts'
 import {expressionIssues} from './expression-issues.ts'
 import {conversionTypeOf} from './field-types.ts'
@@ -26,14 +27,23 @@ export const findIssues = (flows: Flow[], input: IssuesInput): FlowIssue[] => [
   ...flows.flatMap((flow, at) =>
     [
       ...issuesOf(flow, flows, input),
-      ...parentIssues(flows, at, {...input, sources: input.sources ?? []}),
-      ...subformIssues(flows, at, {...input, sources: input.sources ?? []}),
-      ...patchIssues(flow, input.modules.get(flow.module)),
-      ...optionIssues(flow, input.modules.get(flow.module)),
-      ...editIssues(flow, input.modules.get(flow.module)),
+      ...(deletes(flow) ? deleteIssues(flow, flows, input.modules.get(flow.module)) : writeIssues(flows, at, input)),
     ].map(({path, ...rest}) => ({path: [at, ...path], ...rest})),
   ),
 ]
+
+const writeIssues = (flows: Flow[], at: number, {modules, ...input}: IssuesInput): FlowIssue[] => {
+  const flow = flows[at]!
+  const module = modules.get(flow.module)
+  const places = {...input, modules, sources: input.sources ?? []}
+  return [
+    ...parentIssues(flows, at, places),
+    ...subformIssues(flows, at, places),
+    ...patchIssues(flow, module),
+    ...optionIssues(flow, module),
+    ...editIssues(flow, module),
+  ]
+}
 
 const issuesOf = (flow: Flow, flows: Flow[], {sources, modules, libraries = {}}: IssuesInput): FlowIssue[] => {
   const source = sources?.find(({id}) => id === flow.sourceId)
@@ -47,7 +57,7 @@ const issuesOf = (flow: Flow, flows: Flow[], {sources, modules, libraries = {}}:
     ...(flow.guard ? expressionIssues(flow.guard, ['guard'], valuePlace) : []),
     ...mappingIssues(flow, module, valuePlace),
     ...matchIssues(flow, module),
-    ...requiredIssues(flow, module, flows),
+    ...(deletes(flow) ? [] : requiredIssues(flow, module, flows)),
   ]
 }
 

@@ -1,6 +1,7 @@
 import type {ModuleSettings} from '../../configuration/import-settings.ts'
 import type {DiscoveredModule} from '../../crm/discovered.ts'
 import type {Namespaces} from '../../expressions/parse.ts'
+import {deletes} from './delete.ts'
 import {type Flow, Mapping} from './flow.ts'
 import {patchIssues} from './patch.ts'
 import {type FlowIssue, issue, valueIssues} from './value-issues.ts'
@@ -11,12 +12,12 @@ type FlowFacts = {sources: {id: string; columns: string[]}[]; modules: Map<strin
 /**
  * Adds what the settings of the modules say and the flows do not. A flow without `match` gets the module's default; `null` states that every
  * row creates a record. A flow whose id is not in `stored` also gets the default mappings of fields that the flow does not name. Default
- * mappings that do not fit the file or the CRM are left out.
+ * mappings that do not fit the file or the CRM are left out. Flows that delete get no defaults.
  */
 export const addModuleDefaults = (flows: Flow[], stored: readonly Flow[], settingsOf: SettingsOf, facts: FlowFacts): Flow[] => {
   const before = new Set(stored.map(({id}) => id))
   return flows.map(flow => {
-    if (flow.subform) return flow
+    if (flow.subform || deletes(flow)) return flow
     const {match, excluded, defaults} = settingsOf(flow.module)
     const matched =
       flow.match === undefined && match

@@ -2,6 +2,7 @@ import {z} from 'zod'
 import type {DiscoveredField, DiscoveredModule} from '../../crm/discovered.ts'
 import {parseExpression} from '../../expressions/parse.ts'
 import {Cleaning} from '../../files/cleaning/cleaning.ts'
+import {deletes} from './delete.ts'
 import {type EditSettings, resolveEdits, SnapshotEdits} from './edits.ts'
 import {conversionTypeOf} from './field-types.ts'
 import {expressionsOf, Flow} from './flow.ts'
@@ -11,15 +12,16 @@ import {compileLookups, SnapshotLookup} from './lookups.ts'
 import {findLayoutLimits, writeOptions} from './write-options.ts'
 
 /** The newest snapshot format. A build refuses a snapshot with a newer format (`FROM_FUTURE`). */
-export const SNAPSHOT_FORMAT = 6
+export const SNAPSHOT_FORMAT = 7
 
 /**
  * Returns the oldest format with everything that the run uses, so that previous builds can execute the run: 5 nested rows, 6 write
- * options, value maps, edited values and idempotency fields.
+ * options, value maps, edited values and idempotency fields, 7 deletes.
  */
 export const formatOf = ({flows, modules}: Pick<Snapshot, 'flows' | 'modules'>): number => {
-  if (modules.some(({idempotencyField}) => idempotencyField)) return SNAPSHOT_FORMAT
-  if (flows.some(({edits, flow}) => edits || statesEdits(flow) || statesOptions(flow) || mapsValues(flow))) return SNAPSHOT_FORMAT
+  if (flows.some(({flow}) => deletes(flow))) return SNAPSHOT_FORMAT
+  if (modules.some(({idempotencyField}) => idempotencyField)) return 6
+  if (flows.some(({edits, flow}) => edits || statesEdits(flow) || statesOptions(flow) || mapsValues(flow))) return 6
   return flows.some(({nested}) => nested) ? 5 : 4
 }
 
@@ -242,14 +244,22 @@ const shapeModule = ({apiName, label, namingField, fields}: DiscoveredModule, no
       .filter(({module}) => module === apiName)
       .flatMap(flow => [...flow.fields.map(({field}) => field), ...(flow.match?.by ?? []), ...(flow.parent ? [flow.parent.field] : [])]),
   )
+  // A run that deletes stores every value that a read by id shows.
+  const isRead = flows.some(flow => flow.module === apiName && deletes(flow)) ? isReadable : () => false
   return {
     no,
     apiName,
     label,
     namingField,
-    fields: fields.filter(field => used.has(field.apiName)).map(shapeField),
+    fields: fields.flatMap(field => {
+      if (used.has(field.apiName)) return [shapeField(field)]
+      return isRead(field) ? [{...shapeField(field), picklist: []}] : []
+    }),
   }
 }
+
+/** Whether a read of several records by id shows the field. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
+const isReadable = ({subform, visible}: DiscoveredField) => visible && subform === null
 
 const shapeField = (field: DiscoveredField): SnapshotModule['fields'][number] => {
   const {apiName, label, length, decimalPlaces, unique, required, hasDefault, picklist} = field

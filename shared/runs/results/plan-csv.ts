@@ -18,7 +18,7 @@ type PlanCsvInput = {
 /**
  * Writes the plan of a dry run. `create`, `update`, `replace` (subform rows) and `patch` have one line per field that would change; `Old`
  * is the value in the CRM. A record without changes has one line. `skip`, `ask` and `fail` have one line with the reason. Rows that the dry
- * run did not reach have no line.
+ * run did not reach have no line. `delete` has one line; `restore`, of an undo, has one per field that gets its earlier value back.
  */
 export const writePlan = ({limit, ...planned}: PlanCsvInput): AsyncGenerator<Buffer, void, undefined> => bounded(piecesOf(planned), {limit})
 
@@ -80,6 +80,7 @@ const planOf = (entries: OutcomeEntry[], {rowNumber, source, modules, values}: P
     ]
     if (entry.outcome !== 'planned') return [line('', '', '')]
     const of = values.find(({flow, phase}) => flow === entry.flow && phase === (entry.phase ?? 'write'))
+    if (stepOf(entry) === 'delete' || (stepOf(entry) === 'restore' && !of)) return [line('', '', '')]
     if (!of) return [line('', '', '', ['the values were not kept'])]
     if (of.changes.length === 0) return [line('', '', '', ['nothing changes'])]
     return of.changes.map(([field, old, now]) => line(module?.fields?.get(field) ?? field, old, now))
@@ -87,11 +88,13 @@ const planOf = (entries: OutcomeEntry[], {rowNumber, source, modules, values}: P
 }
 
 /** The actions that a dry run can plan for one record of one row. */
-export const PLAN_ACTIONS = ['create', 'update', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
+export const PLAN_ACTIONS = ['create', 'update', 'delete', 'restore', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
 export type PlanAction = (typeof PLAN_ACTIONS)[number]
 
-/** Returns the action of a planned entry, whose message begins with the action. */
-export const stepOf = ({outcome, phase, message}: Pick<OutcomeEntry, 'outcome' | 'phase' | 'message'>): PlanAction => {
+/** Returns the action of a planned entry. The code says it for deletes and undos; otherwise the message begins with the action. */
+export const stepOf = ({outcome, phase, code, message}: Pick<OutcomeEntry, 'outcome' | 'phase' | 'code' | 'message'>): PlanAction => {
+  if (outcome === 'planned' && code === 'DELETED') return 'delete'
+  if (outcome === 'planned' && code === 'RESTORED') return 'restore'
   if (outcome === 'planned')
     return phase === 'patch' ? 'patch' : ((['update', 'replace'] as const).find(step => message?.startsWith(step)) ?? 'create')
   if (outcome === 'would_ask') return 'ask'
@@ -99,6 +102,7 @@ export const stepOf = ({outcome, phase, message}: Pick<OutcomeEntry, 'outcome' |
 }
 
 const describeStep = ({outcome, target, code, message}: OutcomeEntry) => {
+  if (outcome === 'planned' && (code === 'DELETED' || code === 'RESTORED')) return ''
   const isStepAlone = outcome === 'planned' && ['create', 'update', 'replace'].includes(message ?? '')
   const words = isStepAlone ? (code ?? '') : (message ?? code ?? '')
   return target && words ? `${target}: ${words}` : words

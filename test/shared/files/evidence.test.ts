@@ -80,6 +80,10 @@ test('a column counts its kinds, blanks, distinct values and longest value', t =
 test('the date order of a column is proved by some value or by none', t => {
   t.deepEqual(evidenceOf('01/02/2024', '31/01/2024', '03/03/2024').dates, {dmy: 1, mdy: 0, ymd: 0, ambiguous: 1})
   t.deepEqual(evidenceOf('01/02/2024', '02/03/2024').dates, {dmy: 0, mdy: 0, ymd: 0, ambiguous: 2})
+  t.like(evidenceOf('3 March 2024', '03-Mar-24', '12MAR2024', '32 March 2024'), {
+    kinds: {date: 2, text: 2},
+    dates: {dmy: 0, mdy: 0, ymd: 0, ambiguous: 0},
+  })
 })
 
 test('leading zeros, long numbers and replacement characters are counted with their first row', t => {

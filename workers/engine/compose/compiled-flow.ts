@@ -1,5 +1,6 @@
 import type {RecordOptions} from '../../../shared/crm/crm.ts'
 import {FLOW_AUTOMATIONS} from '../../../shared/crm/record-calls.ts'
+import {deletes} from '../../../shared/mapping/flows/delete.ts'
 import type {Flow, Mapping} from '../../../shared/mapping/flows/flow.ts'
 import type {SnapshotLookup} from '../../../shared/mapping/flows/lookups.ts'
 import {splitMappings} from '../../../shared/mapping/flows/patch.ts'
@@ -52,7 +53,8 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
     onOne: flow.match?.onOne ?? 'create',
     onMany: flow.match?.onMany ?? 'skip',
     comparedFields: edits ? [...edits.fields.values()] : flow.match?.unchanged === 'skip' ? listComparable(writtenFields) : null,
-    imageFields: writtenFields.filter(isComparable),
+    ...(deletes(flow) && {deletes: true}),
+    imageFields: deletes(flow) ? [] : writtenFields.filter(isComparable),
     edits,
     ...relations,
     options: optionsOf(flow),

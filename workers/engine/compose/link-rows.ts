@@ -28,7 +28,7 @@ export const linkRows = async (
   if (wanting.length === 0) return composed
   const wants = wanting.flatMap(row => row.pendingLinks!)
   const answers = await answerAll(ctx, wants)
-  const missing = wants.filter(want => want.link.onNone !== 'leave' && answers.get(want)!.found === 0)
+  const missing = wants.filter(want => answers.get(want)!.found === 0)
   const own = missing.length > 0 ? await findOwnParents(ctx, flow, missing) : new Map<PendingLink, OwnParent>()
   for (const [want, parent] of own) if ('answer' in parent) answers.set(want, parent.answer)
   const decided = await findChosen(ctx, flow, wants, answers)

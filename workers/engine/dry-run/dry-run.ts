@@ -6,11 +6,11 @@ import type {CompiledFlow, ImportRow, StepKind} from '../model.ts'
 import {RunStopped} from '../run-endings.ts'
 import {countNested} from '../send/nested-rows.ts'
 import type {BatchResult} from '../send/send-batch.ts'
-import {logOutcome} from '../settle/log-entries.ts'
+import {countDeleted, countEmptyLinks, logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement, type SettlementParts} from '../settle/settler.ts'
 import type {Op} from '../settle/verdict.ts'
-import {compareValues, valuesOf} from './plan-values.ts'
-import {isPlannedId, plannedIdOf} from './planned-ids.ts'
+import {compareValues, valuesOf, withoutChanges} from './plan-values.ts'
+import {isPlannedId, plannedIdOf, rowNumberOf} from './planned-ids.ts'
 import {predictRefusal} from './predict-refusal.ts'
 
 /**
@@ -31,15 +31,22 @@ export const planBatch = async (
   const taken = selectFitting(accepted, run.rowsLimit - planned.count)
   planned.count += taken.reduce((sum, op) => sum + countMetered(op), 0)
   const nested = taken.flatMap(({row: parent}) => (parent.nested ?? []).flatMap(({flow, rows}) => rows.map(row => ({flow, row, parent}))))
-  await ctx.values.keep([...(await compareValues(ctx, flow, taken)), ...nested.map(({flow, row}) => valuesOf(flow, row, null))])
+  const values = kind === 'delete' ? taken.map(({row}) => withoutChanges(flow, row)) : await compareValues(ctx, flow, taken)
+  await ctx.values.keep([...values, ...nested.map(({flow, row}) => valuesOf(flow, row, null))])
   const settled = emptySettlement()
   for (const {row, target} of taken) {
     const recordId = target === null || isPlannedId(target) ? null : target
     const message = target !== null && isPlannedId(target) ? `update of the record that row ${rowNumberOf(target)} would make` : kind
-    logOutcome({flow, settled}, row, 'planned', {attempt: 1, recordId, message, ...(row.hasLostCreate && {code: 'SENT_BEFORE'})})
-    const how = kind === 'create' ? HOW.made : HOW.updated
+    logOutcome({flow, settled}, row, 'planned', {
+      attempt: 1,
+      recordId,
+      message,
+      code: kind === 'delete' ? 'DELETED' : row.hasLostCreate ? 'SENT_BEFORE' : null,
+    })
+    if (kind === 'delete') countDeleted(settled, flow)
+    const how = kind === 'create' ? HOW.made : kind === 'delete' ? HOW.deleted : HOW.updated
     const {emptyLinks, matchKey} = row
-    if (flow.patchPlan) settled.emptyLinks.push(...(emptyLinks ?? []).map(field => ({flow: flow.no, field})))
+    if (flow.patchPlan) countEmptyLinks(settled, flow, row)
     else
       settled.kept.push({
         module: flow.module.no,
@@ -68,7 +75,7 @@ export const planBatch = async (
 type Refusal = NonNullable<ReturnType<typeof predictRefusal>>
 
 const refusalOf = (flow: CompiledFlow, kind: StepKind, op: Op): [Op, Refusal][] => {
-  const refusal = op.row.hasLostCreate ? null : predictRefusal({flow, row: op.row, isCreate: kind === 'create'})
+  const refusal = op.row.hasLostCreate || kind === 'delete' ? null : predictRefusal({flow, row: op.row, isCreate: kind === 'create'})
   return refusal ? [[op, refusal]] : []
 }
 
@@ -93,5 +100,3 @@ const selectFitting = (ops: Op[], room: number): Op[] => {
   })
   return past < 0 ? sorted : sorted.slice(0, past)
 }
-
-export const rowNumberOf = (supposed: string) => supposed.slice(supposed.lastIndexOf('.') + 1)

@@ -36,6 +36,11 @@ export const valuesOf = (flow: CompiledFlow, {number, payload}: ImportRow, recor
   return {row: number, flow: flow.no, phase: flow.patchPlan ? 'patch' : 'write', changes}
 }
 
+/** Returns the plan values of a row that writes no field, because its record is deleted. */
+export const withoutChanges = (flow: CompiledFlow, {number}: ImportRow): PlannedValues => ({
+  ...{row: number, flow: flow.no, phase: 'write', changes: []},
+})
+
 /** Formats a value for a cell; a link is shown by its record id. */
 const textOf = (value: unknown): string => {
   if (value === null || value === undefined) return ''

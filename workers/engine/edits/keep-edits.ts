@@ -6,10 +6,10 @@ import {isPlannedId} from '../dry-run/planned-ids.ts'
 import {formOf, readFormOf} from '../match/compare-values.ts'
 import type {ChainMatches} from '../match/match-rows.ts'
 import {planUnchanged} from '../match/plan-rows.ts'
-import {readById} from '../match/read-by-id.ts'
+import {readByIdUnlessRefused} from '../match/read-by-id.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
 import type {CompiledFlow, EditRules, ImportRow} from '../model.ts'
-import {countKept, logOutcome} from '../settle/log-entries.ts'
+import {countEmptyLinks, countKept, logOutcome} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import {logSkipped} from '../settle/skipped-rows.ts'
 import type {Op} from '../settle/verdict.ts'
@@ -73,7 +73,10 @@ const readRecords = async (
     if (record && compared.every(field => readFormOf(field, record[field.apiName]) !== undefined)) records.set(target, record)
     else unread.add(target)
   }
-  return new Map([...records, ...(await readById(ctx, flow, {ids: [...unread], fields: [...fields.keys()]}))])
+  const read = await readByIdUnlessRefused(ctx, flow, {ids: [...unread], fields: [...fields.keys()]})
+  // Without values, an edit cannot be seen, so the flow's choice for unknown values decides.
+  for (const id of unread) if (!read || read.has(id)) records.set(id, read?.get(id) ?? {id})
+  return records
 }
 
 /** Keeps the record that was just read for the before image. */
@@ -153,6 +156,6 @@ const sayEdited = (asked: EditedField[]) =>
 
 const logSkip = (flow: CompiledFlow, settled: SettlementParts, {row, target}: Update, said: {code: string; message: string}) => {
   logOutcome({flow, settled}, row, 'skipped', {...said, recordId: target, attempt: row.attempt})
-  if (flow.patchPlan) settled.emptyLinks.push(...(row.emptyLinks ?? []).map(field => ({flow: flow.no, field})))
+  if (flow.patchPlan || said.code === 'KEPT_EDIT') countEmptyLinks(settled, flow, row)
   if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
 }

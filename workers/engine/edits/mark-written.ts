@@ -22,7 +22,7 @@ export const markWritten = (
 }
 
 /** Days after which the marks of a record are stored again although they are the same, so that retention does not delete them. */
-const refreshDays = 7
+export const refreshDays = 7
 
 /** Adds to the settlement that a record, which is not written, holds these values. Adds nothing if its marks say so already. */
 export const markConfirmed = (

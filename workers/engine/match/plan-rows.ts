@@ -6,7 +6,7 @@ import type {ChainMatches} from './match-rows.ts'
 
 export type RowPlan =
   | {do: 'create'}
-  | {do: 'update'; target: string}
+  | {do: 'update' | 'delete'; target: string}
   /** Sends nothing, because the record may already exist. */
   | {do: 'wait'; code: 'KEY_UNANSWERED'; message: string}
   | SkipPlan
@@ -14,7 +14,7 @@ export type RowPlan =
 /** Ends the row without a write. `asks`: the records from which a user must choose, possibly none; null if no question is asked. */
 export type SkipPlan = {
   do: 'skip'
-  code: 'MATCH_ONE' | 'MATCH_MANY' | 'MATCH_SKIPPED' | 'UNCHANGED'
+  code: 'MATCH_ONE' | 'MATCH_MANY' | 'MATCH_SKIPPED' | 'MATCH_EMPTY' | 'MATCH_NONE' | 'UNCHANGED' | 'GONE'
   message: string
   recordId: string | null
   asks: string[] | null
@@ -25,6 +25,7 @@ export type SkipPlan = {
  * the CRM's. Pure, so a dry run plans what a real run does.
  */
 export const planStep = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatches = NOTHING, decision: Decision | null = null): RowPlan => {
+  if (flow.deletes) return planDelete(row)
   if (row.decided) return row.decided.kind === 'update' ? {do: 'update', target: row.decided.target!} : {do: 'create'}
   const matches = ours.records.length || row.matches.length ? [...new Set([...ours.records, ...row.matches])].sort(compareAge) : []
   const choice = flow.onMany === 'ask' ? (decision?.choice ?? null) : flow.onMany
@@ -44,7 +45,21 @@ export const planStep = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatche
   return {do: 'skip', code, message: `${matches.length} records match; ${said}`, recordId: null, asks: null}
 }
 
-type PlanRowOptions = Pick<CompiledFlow, 'onOne' | 'onMany'> & Partial<Pick<CompiledFlow, 'matchFields'>>
+/** Plans a row of a flow that deletes. Only a row with a match value and exactly one record deletes it, whatever the match options say. */
+export const planDelete = ({decided, matchKey, matches}: Pick<ImportRow, 'decided' | 'matchKey' | 'matches'>): RowPlan => {
+  if (decided) return {do: 'delete', target: decided.target!}
+  if (!matchKey) return planKept('MATCH_EMPTY', 'A match field of the row is empty, so no record was deleted')
+  const [target, ...others] = new Set(matches)
+  if (target === undefined) return planKept('MATCH_NONE', 'No record matches, so none was deleted')
+  return others.length > 0 ? planKept('MATCH_MANY', `${others.length + 1} records match; none was deleted`) : {do: 'delete', target}
+}
+
+/** Returns the plan of a row that deletes no record. */
+export const planKept = (code: SkipPlan['code'], message: string, recordId: string | null = null): SkipPlan => ({
+  ...{do: 'skip', code, message, recordId, asks: null},
+})
+
+type PlanRowOptions = Pick<CompiledFlow, 'onOne' | 'onMany'> & Partial<Pick<CompiledFlow, 'matchFields' | 'deletes'>>
 
 const NOTHING: ChainMatches = {records: [], unanswered: []}
 

@@ -1,72 +1,35 @@
-import {mapAhead} from '../../../shared/concurrency/map-ahead.ts'
 import type {FileRow} from '../../../shared/files/row.ts'
 import {findPatchable, HOW} from '../../../sql/chain-rows.ts'
-import {finishPass, openPass, PASS} from '../../../sql/run-cursors.ts'
-import {listPatches} from '../../../sql/run-log.ts'
+import {PASS} from '../../../sql/run-cursors.ts'
 import {composeRows, composeUnlinked} from '../compose/compose-rows.ts'
 import type {LookupNote} from '../compose/link-rows.ts'
 import {findParentCandidates, linkAgain, linkLate} from '../compose/parents.ts'
 import type {Context} from '../context.ts'
 import {isPlannedId} from '../dry-run/planned-ids.ts'
+import {type LateRows, type PriorSend, runLatePass} from '../late-pass.ts'
 import {readById} from '../match/read-by-id.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from '../model.ts'
 import {measureRow} from '../pass.ts'
-import {openPassCounts, type PassCounts} from '../read/pass-counts.ts'
+import type {PreparedChunk, RowPipeline} from '../pipeline-state.ts'
+import type {PassCounts} from '../read/pass-counts.ts'
 import {readChunks} from '../read/read-rows.ts'
 import {isInRange} from '../recover/inherited-rows.ts'
-import {
-  assertRunning,
-  drainPipeline,
-  finishRows,
-  openRowPipeline,
-  type PreparedChunk,
-  planChunk,
-  type RowPipeline,
-  waitForRoom,
-} from '../row-pipeline.ts'
-import {logOutcome} from '../settle/log-entries.ts'
+import {countEmptyLinks, logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import {patchPresent} from '../settle/skipped-rows.ts'
 import type {PatchPlan} from './build-patches.ts'
 
-const chunksAhead = 2
-
 type CompiledPatchFlow = CompiledFlow & {patchPlan: PatchPlan}
 /** A row to patch. `emptyLinks`: the links that an earlier run left empty. `isPatched`: only these links are left to be written. */
 type PatchableRow = {recordId: string; how: number; isPatched: boolean; emptyLinks: string[]}
-/** What the run has already logged about a row's patch. */
-type PriorPatch = {attempt: number; isOver: boolean}
 
-/**
- * Writes the fields that need every record, after all flows, in row order. Counts only rows that were not written before. A patch may be
- * repeated, so a new owner begins at the low-water mark.
- */
-export const runPatchPass = async (ctx: Context, flow: CompiledPatchFlow): Promise<void> => {
-  const {db, run} = ctx
-  const at = {run: run.no, flow: flow.no, pass: PASS.patch}
-  const {lowWater, done} = await openPass(db, at)
-  if (done) return
-  const said = new Map((await listPatches(db, {run: run.no, flow: flow.no, after: lowWater})).map(({number, ...rest}) => [number, rest]))
-  const pipeline = openRowPipeline(ctx, flow, lowWater)
-  const counts = openPassCounts(flow, lowWater)
-  ctx.settler.follow(() => counts.withCounts({flow: flow.no, lowWater: pipeline.window.lowWater(), pass: PASS.patch}))
-  try {
-    for await (const prepared of mapAhead(chunksOf(ctx, flow), {count: chunksAhead}, chunk =>
-      preparePatches(pipeline, flow, chunk, {lowWater, said, counts}),
-    )) {
-      await planChunk(pipeline, prepared)
-      await waitForRoom(pipeline)
-    }
-    await finishRows(pipeline)
-    if (counts.isOpen()) await ctx.settler.settle(emptySettlement())
-  } catch (error) {
-    pipeline.failure ??= {error}
-  } finally {
-    await drainPipeline(pipeline)
-  }
-  assertRunning(pipeline)
-  await finishPass(db, at)
-}
+/** Writes the fields that need every record, after all flows. Counts only rows that were not written before. */
+export const runPatchPass = (ctx: Context, flow: CompiledPatchFlow): Promise<void> =>
+  runLatePass(ctx, flow, {
+    ...{pass: PASS.patch, phase: 'patch'},
+    listChunks: () => chunksOf(ctx, flow),
+    prepare: (pipeline, chunk, rows) => preparePatches(pipeline, flow, chunk, rows),
+  })
 
 async function* chunksOf(ctx: Context, flow: CompiledFlow): AsyncGenerator<FileRow[]> {
   const last = ctx.snapshot.rows?.to ?? Number.POSITIVE_INFINITY
@@ -76,17 +39,15 @@ async function* chunksOf(ctx: Context, flow: CompiledFlow): AsyncGenerator<FileR
   }
 }
 
-type PreparePatchOptions = {lowWater: number; said: Map<number, PriorPatch>; counts: PassCounts}
-
 /** Prepares the patches of a chunk. Rows enter the window in file order before the first `await`. Rows with nothing to patch leave it again. */
 const preparePatches = async (
   pipeline: RowPipeline,
   flow: CompiledPatchFlow,
   chunk: FileRow[],
-  {lowWater, said, counts}: PreparePatchOptions,
+  {lowWater, prior, counts}: LateRows,
 ): Promise<PreparedChunk> => {
   const {ctx, window} = pipeline
-  const isOver = ({rowNumber}: FileRow) => said.get(rowNumber)?.isOver === true
+  const isOver = ({rowNumber}: FileRow) => prior.get(rowNumber)?.isOver === true
   const all = chunk.filter(row => {
     const {rowNumber: number, struck} = row
     const isIn = struck === undefined && number > lowWater && isInRange(ctx.snapshot.rows, number)
@@ -100,7 +61,7 @@ const preparePatches = async (
   const mine = entered.filter(({rowNumber}) => records.has(rowNumber))
   const joined = await composePatches(ctx, flow, mine, records)
   const rows = joined.filter(one => isRow(one))
-  for (const row of rows) findPatchTarget(flow, row, records.get(row.number)!, said.get(row.number))
+  for (const row of rows) findPatchTarget(flow, row, records.get(row.number)!, prior.get(row.number))
   for (const one of joined) counts.noteUnmapped(one)
   await leaveFilled(ctx, flow, rows, records)
   const [full, empty] = [rows.filter(hasFields), rows.filter(row => !hasFields(row))]
@@ -177,7 +138,7 @@ const findPatchTarget = (
   {patchPlan}: CompiledPatchFlow,
   row: ImportRow,
   {how, recordId, isPatched, emptyLinks}: PatchableRow,
-  said: PriorPatch | undefined,
+  prior: PriorSend | undefined,
 ) => {
   const isWanted = (field: string) => emptyLinks.includes(field) || (!isPatched && patchPlan.rules.get(field)?.hows.has(how) === true)
   row.payload = Object.fromEntries(Object.entries(row.payload).filter(([field]) => isWanted(field)))
@@ -188,8 +149,8 @@ const findPatchTarget = (
   row.decided = {kind: 'update', target: recordId}
   // The row itself was not metered, so its patch is.
   row.isMetered = how === HOW.matched || how === HOW.unchanged
-  row.attempt = said?.attempt ?? 0
-  row.unansweredSends = said ? 1 : 0
+  row.attempt = prior?.attempt ?? 0
+  row.unansweredSends = prior ? 1 : 0
 }
 
 /**
@@ -236,10 +197,10 @@ const settleAnswered = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlo
   if (rows.length === 0) return
   const settled = emptySettlement()
   for (const row of rows) {
-    const {attempt, notes, emptyLinks = []} = row
+    const {attempt, notes} = row
     const [note] = notes ?? []
     row.notes = []
-    settled.emptyLinks.push(...emptyLinks.map(field => ({flow: flow.no, field})))
+    countEmptyLinks(settled, flow, row)
     const said = attempt > 0 ? patchPresent : noteOf(flow, note!)
     logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
   }

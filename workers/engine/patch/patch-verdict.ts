@@ -3,7 +3,7 @@ import {describeProblem} from '../../../shared/crm/error.ts'
 import {markWritten} from '../edits/mark-written.ts'
 import type {CompiledFlow} from '../model.ts'
 import type {LateUpdates} from '../recover/late-updates.ts'
-import {logOutcome} from '../settle/log-entries.ts'
+import {countEmptyLinks, logOutcome} from '../settle/log-entries.ts'
 import {sayRefusal} from '../settle/refusal-words.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
@@ -20,14 +20,13 @@ export const judgePatch = (
   const {attempt} = row
   const name = {module: flow.module.no, key: row.key}
   if (answer.ok) {
-    const {emptyLinks = []} = row
-    settled.emptyLinks.push(...emptyLinks.map(field => ({flow: flow.no, field})))
+    countEmptyLinks(settled, flow, row)
     logOutcome({flow, settled}, row, 'updated', {attempt, recordId: answer.recordId})
     markWritten({flow, settled}, row, answer.recordId)
     settled.patched.push({
       ...name,
       filled: Object.keys({...row.confirmed, ...row.payload}),
-      isWhole: emptyLinks.length === 0,
+      isWhole: !row.emptyLinks?.length,
       writtenAt: answer.modifiedAt ?? null,
     })
     return 'end'

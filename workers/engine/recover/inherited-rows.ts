@@ -83,9 +83,11 @@ export const resumeRow = (
     unansweredCreates: isCreate || mayBeMade ? question.creates : 0,
     unansweredSends: again || !isOurs ? 0 : Math.max(1, isCreate && !question.witness ? attempt : 1),
     ...(isCreate && !question.witness && {sentDigest: question.digest!}),
-    decided: again ? null : {kind: isCreate ? 'create' : 'update', target: question.target},
+    decided: again ? null : {kind: sentKindOf(question), target: question.target},
   }
 }
+
+const sentKindOf = ({kind}: Question) => (kind === STEP_CODES.create ? 'create' : kind === STEP_CODES.delete ? 'delete' : 'update')
 
 const keptDigestOf = ({witness, digest}: Question) => ({witness, digest, ended: true})
 

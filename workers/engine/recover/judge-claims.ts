@@ -1,18 +1,16 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import type {CrmRecord} from '../../../shared/crm/crm.ts'
 import {compareAge} from '../../../shared/crm/record-age.ts'
 import {judgeRecord, type RecordVerdict, readChainStart} from '../../../shared/runs/record-claims/verdict.ts'
 import {listCreated, listHolders} from '../../../sql/chain-rows.ts'
 import type {Context} from '../context.ts'
+import {readById} from '../match/read-by-id.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
-import {readWithRetry} from '../send/crm-retry.ts'
 import {findNewest} from './newest-ids.ts'
 import {type Claim, claim, findHeldElsewhere, publishAnswer, waitForOtherRuns} from './record-claims.ts'
 
 export type ClaimVerdict = RecordVerdict | {taken: false; why: 'held'}
 export type ClaimCandidate = {row: ImportRow; recordId: string}
 
-const idsPerRead = 100
 /** The longest wait for other runs, in seconds. It is short, because the waiting batch keeps its slot. */
 const longestWaitSeconds = 3
 
@@ -88,14 +86,8 @@ const claimRecordsFor = async (
 }
 
 /** Reads who created these records, and their idempotency values. Reads by id, because a query may not find a record that was just created. */
-const readCreators = async (ctx: Context, flow: CompiledFlow, ids: string[]) => {
-  const found = new Map<string, CrmRecord>()
+const readCreators = (ctx: Context, flow: CompiledFlow, ids: string[]) => {
   const {idempotencyField} = flow.module
   const own = idempotencyField === undefined ? [] : [idempotencyField]
-  for (let from = 0; from < ids.length; from += idsPerRead) {
-    const query = {module: flow.module.apiName, ids: ids.slice(from, from + idsPerRead), fields: ['Created_By', 'Created_Time', ...own]}
-    const records = await readWithRetry(ctx, () => ctx.connection.readRecords(query, {signal: ctx.lease.lost}))
-    for (const record of records) found.set(record.id, record)
-  }
-  return found
+  return readById(ctx, flow, {ids, fields: ['Created_By', 'Created_Time', ...own]})
 }

@@ -1,6 +1,6 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {RecordAnswer} from '../../../shared/crm/crm.ts'
-import {type CrmProblem, isCrowded} from '../../../shared/crm/error.ts'
+import {type CrmProblem, isCrowded, isModified} from '../../../shared/crm/error.ts'
 import {mostOfSmall} from '../../../shared/crm/record-calls.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
 import {batchSent} from '../../../shared/telemetry/metrics/rows.ts'
@@ -8,6 +8,7 @@ import {traced} from '../../../shared/telemetry/tracing.ts'
 import {isFateUnknown, isPassing} from '../../../sql/database.ts'
 import {moveDeadline} from '../../../sql/sends.ts'
 import type {Context} from '../context.ts'
+import {judgeDelete} from '../delete/delete-verdict.ts'
 import type {BatchKind, CompiledFlow, ImportRow, StepKind} from '../model.ts'
 import {judgePatch} from '../patch/patch-verdict.ts'
 import {type ClaimCandidate, type ClaimVerdict, judgeClaims} from '../recover/judge-claims.ts'
@@ -167,7 +168,7 @@ const mostRefusedSingles = 100
 
 /**
  * Returns the refusal of a whole request. Null if the answer concerns each record, including the only record of a request. A refused tag
- * call concerns each record, because its tags do.
+ * call concerns each record, because its tags do. After a conflict with an edit, every record is read again.
  */
 const readRefusal = (
   {run, refusedSingles}: Context,
@@ -180,7 +181,7 @@ const readRefusal = (
     return null
   }
   if (isCallRefused(crm)) return {unsent: endByRefusal(crm, run)}
-  if (tags) return null
+  if (tags || isModified(crm)) return null
   if (countRecords(ops) > 1) return {refused: crm}
   return ++refusedSingles.count > mostRefusedSingles ? {unsent: endByRefusal(crm, run)} : null
 }
@@ -246,6 +247,7 @@ const settleAnswers = async (
     const sent = {flow, settled, patienceMs: lagSecondsOf(ctx) * 1000, lateUpdates: ctx.lateUpdates}
     if (flow.judge === 'undo') next.set(op.row, judgeUndo(sent, op, answer))
     else if (kind === 'replace') next.set(op.row, judgeReplaced(sent, op, answer))
+    else if (kind === 'delete') next.set(op.row, judgeDelete(sent, op, answer))
     else if (flow.tags) next.set(op.row, judgeTag(sent, op, answer))
     else if (flow.patchPlan) next.set(op.row, judgePatch(sent, op, answer))
     else {

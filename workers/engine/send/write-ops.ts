@@ -9,8 +9,8 @@ import {payloadOf} from './nested-rows.ts'
 /** Sends the request. Checks `mayLeave` again at the moment of the send, because renewing the access token and connecting take time. */
 export const writeOps = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[], mayLeave: () => boolean): Promise<WriteAnswer> => {
   const {connection, lease} = ctx
-  const {module, tags} = flow
-  const options = {...flow.options, signal: lease.lost, mayLeave}
+  const {module, tags, unmodifiedSince = null} = flow
+  const options = {...flow.options, unmodifiedSince, signal: lease.lost, mayLeave}
   const ids = ops.map(({target}) => target!)
   if (tags) return connection.addTags!(module.apiName, {ids, tags}, options)
   if (kind === 'replace') return replaceRows(ctx, flow, ops, options)

@@ -1,5 +1,5 @@
 import {describeEmptied, describeRounded} from '../../../shared/runs/results/row-result.ts'
-import {countAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
+import {countAt, deletedAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
 import type {ImportRow} from '../model.ts'
 import type {SettlementParts} from './settler.ts'
 
@@ -103,8 +103,19 @@ export const plain = (text: string, most: number) => text.replaceAll('\0', '\uff
 export const countUnchanged = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
   add(counts, unchangedAt(module.no), 1)
 
+/** Counts the links that the row left empty. Rows whose record is kept are counted with it. */
+export const countEmptyLinks = (
+  {emptyLinks}: Pick<SettlementParts, 'emptyLinks'>,
+  {no: flow}: {no: number},
+  row: Pick<ImportRow, 'emptyLinks'>,
+) => emptyLinks.push(...(row.emptyLinks ?? []).map(field => ({flow, field})))
+
 /** Counts a skipped row also as kept. */
 export const countKept = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
   add(counts, keptRowsAt(module.no), 1)
+
+/** Counts an updated or planned row also as deleted. */
+export const countDeleted = ({counts}: Pick<SettlementParts, 'counts'>, {module}: {module: {no: number}}) =>
+  add(counts, deletedAt(module.no), 1)
 
 const add = (counts: Map<number, number>, index: number, change: number) => counts.set(index, (counts.get(index) ?? 0) + change)

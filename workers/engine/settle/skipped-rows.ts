@@ -3,7 +3,7 @@ import type {Context} from '../context.ts'
 import {addQuestion} from '../match/match-decisions.ts'
 import type {SkipPlan} from '../match/plan-rows.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
-import {countUnchanged, logOutcome} from './log-entries.ts'
+import {countEmptyLinks, countUnchanged, logOutcome} from './log-entries.ts'
 import type {SettlementParts} from './settler.ts'
 
 /** Logs a row that ends without a write, and stores the record that other rows or patches need. */
@@ -13,7 +13,10 @@ export const logSkipped = (ctx: Pick<Context, 'run'>, flow: CompiledFlow, settle
   const name = {module: flow.module.no, key: row.key}
   const isUnchanged = code === 'UNCHANGED'
   logOutcome({flow, settled}, row, 'skipped', {...plan, attempt: row.attempt})
-  if (isUnchanged) countUnchanged(settled, flow)
+  if (isUnchanged) {
+    countUnchanged(settled, flow)
+    countEmptyLinks(settled, flow, row)
+  }
   if (recordId && flow.isReferenced)
     settled.kept.push({...name, recordId, how: isUnchanged ? HOW.unchanged : HOW.matched, matchKey: row.matchKey})
   if (asks) addQuestion(ctx, flow, settled, row, asks)
@@ -28,8 +31,8 @@ export const patchPresent = {
 
 /** Logs a patch whose record already holds its values. It has an entry only if an earlier send or a lookup has one. */
 const logUnchangedPatch = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, said: {code: string; message: string}) => {
-  const {attempt, notes = [], emptyLinks = []} = row
-  settled.emptyLinks.push(...emptyLinks.map(field => ({flow: flow.no, field})))
+  const {attempt, notes = []} = row
+  countEmptyLinks(settled, flow, row)
   if (attempt > 0) logOutcome({flow, settled}, row, 'skipped', {...patchPresent, attempt})
   else if (notes.length > 0) logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
 }

@@ -1,3 +1,4 @@
+import {isLinkCode} from '../../../shared/runs/link-code.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
 import type {RowWindow} from '../read/window.ts'
@@ -15,7 +16,7 @@ export const settleFailures = async (pass: Pass, failed: FailedRow[]): Promise<v
   for (const {row, code, message, target, end, question: asks} of failed) {
     if (asks) settled.asked.push(asks)
     // The record of a row that is patched exists, so the row is written without the link.
-    if (flow.patchPlan && target !== null && /^(LOOKUP|PARENT)_/.test(code)) settled.emptyLinks.push({flow: flow.no, field: target})
+    if (flow.patchPlan && target !== null && isLinkCode(code)) settled.emptyLinks.push({flow: flow.no, field: target})
     logOutcome({flow, settled}, row, end === 'skipped' ? 'skipped' : 'failed', {code, message, target, attempt: row.attempt})
     if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
   }

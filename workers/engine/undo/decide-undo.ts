@@ -44,7 +44,7 @@ export const decideUndo = (undone: UndoRecord, facts: UndoFacts): UndoPlan => {
       : skip('GONE', 'The CRM no longer has this record')
   if (undone.effect === 'rows') return decideRows(undone, record, facts)
   if (undone.effect === 'restore') return decideFields(undone, record, wasSent)
-  if (facts.isForced || isUntouched(record, facts)) return {do: 'delete', kept: []}
+  if (facts.isForced || isUntouched(undone, record, facts)) return {do: 'delete', kept: []}
   return skip('CHANGED_SINCE', `The record was kept: ${describeChange(record)}`)
 }
 
@@ -58,7 +58,9 @@ const skip = (code: (UndoPlan & {do: 'skip'})['code'], message: string, kept: Ke
 const ended = (wasSent: boolean, code: 'RESTORED' | 'DELETED', message: string, kept: KeptField[] = []): UndoPlan =>
   wasSent ? {do: 'done', code, kept} : skip('UNCHANGED', message, kept)
 
-const isUntouched = (record: CrmRecord, {writtenAt, user}: UndoFacts): boolean => {
+/** A record from the recycle bin keeps the user who changed it last, so only its time shows a later change. */
+const isUntouched = ({isReturned}: UndoRecord, record: CrmRecord, {writtenAt, user}: UndoFacts): boolean => {
+  if (isReturned) return writtenAt !== null && Date.parse(String(record.Modified_Time)) <= writtenAt
   const last = writtenAt ?? Date.parse(String(record.Created_Time))
   return idOf(record.Modified_By) === user && Date.parse(String(record.Modified_Time)) <= last
 }

@@ -172,7 +172,8 @@ const write = async ({ctx, source, window}: UndoPass, rows: UndoRow[], {plans, r
   })
   await keepImages(ctx, source, rows, records)
   const {nestedFlows: _, ...compiled} = first.undone.flow
-  const flow = {...compiled, judge: 'undo' as const, options: {}}
+  const unmodifiedSince = kind === 'update' && isStrict(ctx) ? findNewest(rows, records) : null
+  const flow = {...compiled, judge: 'undo' as const, options: {}, unmodifiedSince}
   const {next, unsent, ending} = await sendBatch(ctx, flow, kind, ops, {
     leave: row => window.leave((row as UndoRow).no),
     ...{heard: () => {}, leaving: () => {}, change: async () => {}, resending: () => false},
@@ -180,6 +181,14 @@ const write = async ({ctx, source, window}: UndoPass, rows: UndoRow[], {plans, r
   if (ending) throw ending
   return [...unsent.map(({row}) => row as UndoRow), ...listAgain(next)]
 }
+
+/** Whether the CRM refuses a write of records that changed since a time. The doctor finds it out. */
+export const isStrict = ({connection}: Pick<Context, 'connection'>) =>
+  connection.unmodifiedSince === 'whole' || connection.unmodifiedSince === 'record'
+
+/** Returns when the newest of these records changed. A later edit of any of them has a later time, unless it is of the same second. */
+const findNewest = (rows: UndoRow[], records: Map<string, CrmRecord>) =>
+  Math.max(...rows.map(({undone}) => Date.parse(String(records.get(undone.recordId)?.Modified_Time))))
 
 const listAgain = (next: Map<ImportRow, NextStep>) => [...next].flatMap(([row, step]) => (step === 'again' ? [row as UndoRow] : []))
 

@@ -2,12 +2,13 @@ import {elementsAtOnce} from '../../../shared/crm/subforms.ts'
 import {UNDO_CURSOR} from '../../../shared/runs/undo/start-undo.ts'
 import {loseEarlier} from '../../../sql/replacements.ts'
 import {finishFlow, listCursors} from '../../../sql/run-cursors.ts'
+import {keepUndoStrict} from '../../../sql/undo.ts'
 import type {Context} from '../context.ts'
 import {openRowWindow} from '../read/window.ts'
 import {answerSecondsOf} from '../send/admission.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import {holderOf, readsAtOnce} from '../subform/pack.ts'
-import {rowOf, type UndoPass, undoBatch} from './undo-batch.ts'
+import {isStrict, rowOf, type UndoPass, undoBatch} from './undo-batch.ts'
 import {openUndoSource, readUndoRecords, type UndoRecord} from './undo-source.ts'
 import type {UndoRow} from './undo-verdict.ts'
 
@@ -29,6 +30,7 @@ export const runUndo = async (ctx: Context): Promise<void> => {
   if (!cursor || cursor.done) return
   const source = await openUndoSource(ctx)
   if (!ctx.run.dryRun) await loseEarlier(ctx.db, {...holderOf(ctx), seconds: answerSecondsOf(ctx)})
+  await keepUndoStrict(ctx.db, {run: ctx.run.no, strict: isStrict(ctx)})
   const window = openRowWindow(cursor.lowWater)
   ctx.settler.follow(() => ({flow: UNDO_CURSOR, lowWater: window.lowWater()}))
   const pass = {ctx, source, window}

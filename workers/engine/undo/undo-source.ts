@@ -3,7 +3,7 @@ import {openRowSort} from '../../../shared/runs/results/row-sort.ts'
 import {type BeforeImage, type FieldValues, readImages} from '../../../shared/runs/undo/before-image.ts'
 import {findImageSeal, type ImageSeal} from '../../../shared/runs/undo/image-key.ts'
 import {findRun, type Run} from '../../../sql/runs.ts'
-import {listMadeRows, listRowsOfMade, listUnknownRows} from '../../../sql/undo.ts'
+import {listDeletedRows, listMadeRows, listReturnedRows, listRowsOfMade, listUnknownRows} from '../../../sql/undo.ts'
 import {compileFlows} from '../compose/compiled-flow.ts'
 import type {Context} from '../context.ts'
 import {openMarks} from '../edits/record-marks.ts'
@@ -34,6 +34,8 @@ export type UndoRecord = {
   before: FieldValues
   sent: FieldValues
   marks: string | undefined
+  /** Whether the undone run took the record out of the recycle bin, so that deleting it again is the undo. */
+  isReturned: boolean
 }
 
 /** The undone run, with what it wrote. */
@@ -59,13 +61,14 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
   const flows = compileFlows(await readSnapshot(db, run.snapshotNo!))
   await openMarks(ctx, flows)
   // Links are restored before the records that they name are deleted, and after these return.
-  const passes: UndoEffect[][] =
+  const writes: UndoEffect[][] =
     run.undoOf === null
       ? [
           ['restore', 'rows'],
           ['delete', 'unknown'],
         ]
       : [['undelete'], ['restore', 'rows']]
+  const passes = flows.some(flow => flow.deletes) ? [[run.undoOf === null ? ('undelete' as const) : ('delete' as const)]] : writes
   const rowFields = new Map<number, ComparedField[]>()
   for (const {no, module} of flows.filter(isSubform))
     rowFields.set(no, await listRowFields(db, {connector: run.connectorId!, module: module.apiName}))
@@ -74,9 +77,15 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
 
 /**
  * What one row did to one record. `at`: its position among all traces, in the order of the writes. `nested`: it is a subform row of a record
- * that the run created.
+ * that the run created. `returned`: it took the record out of the recycle bin.
  */
-type Trace = {rank: number; recordId: string; at: number; kind: 'image' | 'made' | 'nested' | 'unknown'; image: BeforeImage}
+type Trace = {
+  rank: number
+  recordId: string
+  at: number
+  kind: 'image' | 'made' | 'nested' | 'deleted' | 'returned' | 'unknown'
+  image: BeforeImage
+}
 
 /** Yields the records that one pass undoes: flow after flow in reverse, or in order if an undo is undone. The order is always the same. */
 export async function* readUndoRecords(ctx: Context, source: UndoSource, effects: UndoEffect[]): AsyncGenerator<UndoRecord> {
@@ -112,17 +121,19 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
   // The rows of a record are undone together with the record, which is in the module of their parents.
   const moduleOf = (image: BeforeImage) =>
     (image.subform && subforms.find(({no}) => no === image.flow)?.subform.link.flow.moduleNo) ?? image.module
+  const named = async function* (kind: Trace['kind'], list: typeof listMadeRows): AsyncGenerator<Trace[]> {
+    for await (const rows of pagesOf(after => list(db, {chain, run: run.no, after, limit: rowsPerLook})))
+      yield rows.map(row => ({rank: rankOf(row.module), recordId: row.recordId, at: 0, kind, image: imageOf(source, row)}))
+  }
+  // The rows of a run that deletes say which records it deleted. Its images may name records that a person deleted first.
+  if (source.flows.some(flow => flow.deletes)) {
+    yield* run.undoOf === null ? named('deleted', listDeletedRows) : named('returned', listReturnedRows)
+    return
+  }
   for await (const {at, images} of readImages({db, storage}, {run: run.no, seal}))
     yield images.map((image, n) => ({rank: rankOf(moduleOf(image)), recordId: image.recordId, at: at + n, kind: 'image', image}))
   if (run.undoOf !== null) return
-  for await (const made of pagesOf(after => listMadeRows(db, {chain, run: run.no, after, limit: rowsPerLook})))
-    yield made.map(({module, key, recordId}) => ({
-      rank: rankOf(module),
-      recordId,
-      at: 0,
-      kind: 'made',
-      image: imageOf(source, {module, key, recordId}),
-    }))
+  yield* named('made', listMadeRows)
   for (const {module, subform} of subforms) {
     const parent = subform.link.flow.moduleNo
     for await (const nested of pagesOf(after =>
@@ -194,6 +205,7 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
     before: Object.assign({}, ...images.map(({before}) => before).reverse()),
     sent: Object.assign({}, ...images.map(({sent}) => sent ?? {})),
     marks: images[0]?.marks,
+    isReturned: kept.some(({kind}) => kind === 'returned'),
   }
 }
 
@@ -206,7 +218,8 @@ const listUndoneRows = (traces: Trace[]): UndoneRow[] => {
 }
 
 const effectOf = (traces: Trace[]): UndoEffect => {
-  if (traces.some(({kind}) => kind === 'made')) return 'delete'
+  if (traces.some(({kind}) => kind === 'made' || kind === 'returned')) return 'delete'
+  if (traces.some(({kind}) => kind === 'deleted')) return 'undelete'
   if (traces.some(({kind}) => kind === 'unknown')) return 'unknown'
   if (traces.some(({image}) => image.sent === null)) return 'undelete'
   return traces[0]!.image.subform ? 'rows' : 'restore'

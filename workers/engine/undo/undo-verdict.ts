@@ -1,6 +1,7 @@
 import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {isGone} from '../../../shared/crm/deletes.ts'
-import {describeProblem} from '../../../shared/crm/error.ts'
+import {describeProblem, isModified} from '../../../shared/crm/error.ts'
+import {HOW} from '../../../sql/chain-rows.ts'
 import {deletedAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
 import type {LateUpdates} from '../recover/late-updates.ts'
@@ -11,14 +12,17 @@ import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/v
 import type {KeptField} from './decide-undo.ts'
 import type {UndoRecord} from './undo-source.ts'
 
-/** A record to undo, as the row of a batch. `no`: its position in the undo. */
-export type UndoRow = ImportRow & {no: number; undone: UndoRecord; kept: KeptField[]}
+/** A record to undo, as the row of a batch. `no`: its position in the undo. `conflicts`: how often the CRM refused its batch for an edit. */
+export type UndoRow = ImportRow & {no: number; undone: UndoRecord; kept: KeptField[]; conflicts?: number}
+
+/** The most reads of a record that people keep changing, or that is in a batch with one. */
+const mostConflicts = 10
 
 type UndoBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
 
 /**
  * Settles the answer to a write of an undo. A write without an answer is not sent again as it is: the record is read and decided about once
- * more. So is a delete that the CRM refuses because the record is gone.
+ * more. So is a delete that the CRM refuses because the record is gone, and a restore that it refuses because a record changed.
  */
 export const judgeUndo = (
   {settled, patienceMs, lateUpdates}: UndoBatch,
@@ -29,6 +33,7 @@ export const judgeUndo = (
   row.attempt++
   if (answer.ok) {
     logDone(settled, undo, undo.undone.effect === 'delete' ? 'DELETED' : 'RESTORED')
+    if (undo.undone.effect === 'undelete') keepReturned(settled, undo, answer.modifiedAt)
     return 'end'
   }
   const {crm} = answer
@@ -38,6 +43,7 @@ export const judgeUndo = (
     logUndone(settled, undo, 'unanswered', {code: crm.code, message: describeProblem(crm)})
     return maySendAgain(row, patienceMs) ? 'again' : 'end'
   }
+  if (isModified(crm) && (undo.conflicts = (undo.conflicts ?? 0) + 1) < mostConflicts) return 'again'
   if (undo.undone.effect === 'delete' && isGone(crm, undo.undone.recordId) && row.unansweredSends < 2) {
     row.unansweredSends++
     return 'again'
@@ -62,6 +68,12 @@ export const logDone = (
   const fields = Object.keys(undone.sent).filter(name => !kept.some(({field}) => field === name))
   const older = marks.restore(fields, Buffer.from(undone.marks ?? '', 'base64'))
   settled.marked.push({key: undo.key, moduleNo: no, module: apiName, recordId: undone.recordId, marks: older, isSure: true})
+}
+
+/** Stores the record that returned from the recycle bin, so that an undo of this undo can delete it again if it was not changed since. */
+const keepReturned = (settled: SettlementParts, {key, undone}: UndoRow, writtenAt: string | null | undefined) => {
+  const {recordId, flow} = undone
+  settled.kept.push({module: flow.module.no, key, recordId, how: HOW.undeleted, matchKey: null, writtenAt})
 }
 
 /** Logs that nothing is done with the record. */

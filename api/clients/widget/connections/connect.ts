@@ -29,7 +29,7 @@ export const Connect = ({isFirst, again}: ConnectProps) => {
     <form class="sheet settings-form" onSubmit=${submit}>
       <h2>${isFirst ? 'Connect your CRM' : 'Connect another CRM account'}</h2>
       <${TextField} label="Name" hint="Shown to members of your organisation" required maxlength="100" value=${name} onInput=${setName} />
-      <${Select} label="Data centre" value=${dc} options=${dataCentreOptions} onChange=${setDc} />
+      <${Select} label="Region of your CRM" hint="The ending of your CRM’s web address" value=${dc} options=${dataCentreOptions} onChange=${setDc} />
       <${Problem} error=${doing.error} />
       <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${doing.isBusy ? 'Continue in the other window …' : 'Connect'}<//>
     </form>

@@ -1,3 +1,4 @@
+import {sayName} from '../ui/labels.ts'
 import type {CheckProblem} from './import.ts'
 
 const severities = ['error', 'warning', 'info'] as const
@@ -17,12 +18,15 @@ export const groupsOf = (problems: readonly CheckProblem[]): {severity: Severity
     return found.length > 0 ? [{severity, problems: found}] : []
   })
 
-/** Formats the place of a problem: "leads.csv › E-Mail › Leads.Email". */
-export const sayPlace = ({source, column, module, field, place}: CheckProblem, labels: ReadonlyMap<string, string>): string =>
+type PlaceLabels = {sources: ReadonlyMap<string, string>; field: (module: string, field: string) => string}
+
+/** Formats the place of a problem: "leads.csv › column Mail › Leads › Email". */
+export const sayPlace = ({source, column, module, field, place}: CheckProblem, labels: PlaceLabels): string =>
   [
-    source && (labels.get(source) ?? 'a deleted file'),
+    source && (labels.sources.get(source) ?? 'a deleted file'),
     column && `column ${column}`,
-    module && (field ? `${module}.${field}` : module),
+    module && sayName(module),
+    module && field && labels.field(module, field),
     place && `line ${place.line}, column ${place.column} of the expression`,
   ]
     .filter(Boolean)

@@ -15,9 +15,9 @@ import {addFile} from './send-queue.ts'
 
 /**
  * Accepts files that are dropped anywhere on the page or chosen, and creates an import from them. It asks for the connection if there are
- * several.
+ * several. `connections` is undefined until they are loaded; files that are dropped earlier wait for them.
  */
-export const DropAnywhere = ({connections}: {connections: readonly Connection[]}) => {
+export const DropAnywhere = ({connections}: {connections: readonly Connection[] | undefined}) => {
   const [dropped, setDropped] = useState<File[] | null>(null)
   const create = useDoing(async (files: File[], connectorId: string) => {
     const goOn = goIfHere()
@@ -26,25 +26,34 @@ export const DropAnywhere = ({connections}: {connections: readonly Connection[]}
     say(`Created ${made.name}`)
     goOn(to('imports', made.id, 'match'))
   })
-  const connected = connections.filter(({state}) => state === 'connected')
-  const take = (files: File[]) => {
-    if (connected.length === 1) create.run(files, connected[0]!.id)
-    else setDropped(files)
-  }
-  const isOver = useDroppedFiles(take)
+  const connected = connections?.filter(({state}) => state === 'connected')
+  const only = connected?.length === 1 ? connected[0]!.id : null
+  useEffect(() => {
+    if (dropped === null || only === null) return
+    setDropped(null)
+    create.run(dropped, only)
+  }, [dropped, only])
+  const isOver = useDroppedFiles(setDropped)
+  const progress = create.isBusy ? 'Creating the import …' : dropped && !connected ? 'Loading your connections …' : null
   return html`
-    ${
-      connected.length > 0 &&
-      html`
-        <div class=${`drop-zone above-list ${isOver ? 'over' : ''}`}>
-          <p>Drop a spreadsheet anywhere on this page</p>
-          <${ChooseFile} kind="main" label="Choose file" isMany onFiles=${(list: FileList | null) => list?.length && take([...list])} />
-        </div>
-      `
-    }
-    ${(isOver || create.isBusy) && html`<p class="drop-anywhere" role="status">${create.isBusy ? 'Creating the import …' : 'Drop to create an import'}</p>`}
+    ${connected && connected.length > 0 && html`<${Zone} isOver=${isOver} onFiles=${setDropped} />`}
+    ${(isOver || progress) && html`<p class="drop-anywhere" role="status">${progress ?? 'Drop to create an import'}</p>`}
     <${Problem} error=${create.error} title="Could not create the import" />
-    ${dropped && html`<${ChooseConnection} connections=${connected} files=${dropped} onChoose=${create.run} onClose=${() => setDropped(null)} />`}
+    ${dropped && connected && only === null && html`<${ChooseConnection} connections=${connected} files=${dropped} onChoose=${create.run} onClose=${() => setDropped(null)} />`}
+  `
+}
+
+const Zone = ({isOver, onFiles}: {isOver: boolean; onFiles: (files: File[]) => void}) => {
+  const sample = useDoing(async () => onFiles([(await import('./sample-file.ts')).makeSampleFile()]))
+  return html`
+    <div class=${`drop-zone above-list ${isOver ? 'over' : ''}`}>
+      <p>Drop a spreadsheet anywhere on this page</p>
+      <div class="row">
+        <${ChooseFile} kind="main" label="Choose file" isMany onFiles=${(list: FileList | null) => list?.length && onFiles([...list])} />
+        <${Button} isBusy=${sample.isBusy} onClick=${() => sample.run()}>Try sample data<//>
+      </div>
+      <${Problem} error=${sample.error} title="Could not load the sample data" />
+    </div>
   `
 }
 

@@ -2,11 +2,12 @@ import {signal} from '@preact/signals'
 import {useState} from 'preact/hooks'
 import {ApiError} from '../../http.ts'
 import type {Sample} from '../../sample.ts'
+import {ExpressionEditor} from '../expressions/editor.ts'
 import {html, type Markup} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
-import {TextArea, TextField} from '../ui/field.ts'
+import {TextField} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
 import {type ExpressionTest, useTried} from './expression-test.ts'
 import {sayTested, sayTried} from './tried.ts'
@@ -34,7 +35,7 @@ export const ExpressionField = ({label, hint, error, value, onInput, sample, sou
   const trying = useTried({expression: value, source: source ?? null, sample, target: into})
   return html`
     <div class="expression">
-      <${TextArea} label=${label} hint=${hint ?? usualHint(source)} error=${error} value=${value} onInput=${onInput} maxlength="10000" />
+      <${ExpressionEditor} label=${label} hint=${hint ?? usualHint(source)} error=${error} value=${value} columns=${sample.columns} source=${source ?? null} hasExamples=${target !== undefined} onInput=${onInput} />
       ${value.trim() && html`<${Preview} trying=${trying} />`}
       ${target && !hasNoModel.value && may('operator', 'money') && html`<${InWords} target=${target} sample=${sample} source=${source ?? null} onAnswer=${onInput} />`}
     </div>

@@ -13,6 +13,8 @@ export type Imported = {
   createdBy: string | null
   createdAt: string
   expiredAt: string | null
+  /** Earlier versions of Lading do not send it. */
+  archivedAt?: string | null
   flows: Flow[]
   slots: Slot[]
   sources: Source[]
@@ -66,9 +68,12 @@ export type CsvReader = {
 export type WorkbookReader = {format: 'xlsx'; sheet: string; headerRow: boolean; range: string | null}
 export type Reader = CsvReader | WorkbookReader
 
+/** `rows` is left out if the rows were not counted. */
+export type SheetOutline = {name: string; state: string; rows?: number}
+
 export type SniffedReader =
   | {encoding: string; how: string; delimiter: string; delimiterHow: string; skipRows: number}
-  | {sheet: string; how: string; sheets: {name: string; state: string}[]}
+  | {sheet: string; how: string; sheets: SheetOutline[]}
 
 export type SourceColumn = {
   name: string

@@ -1,4 +1,3 @@
-import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {ConnectionState} from '../connections/connection-state.ts'
 import type {Connection} from '../connections/list.ts'
@@ -6,20 +5,19 @@ import {html} from '../html.ts'
 import {type Run, sayState} from '../runs/run.ts'
 import {addressOf, sayCounts} from '../runs/run-list.ts'
 import {useLoad} from '../state/load.ts'
-import {to} from '../state/place.ts'
-import {client, inOrg, may, me} from '../state/session.ts'
-import {Button} from '../ui/button.ts'
+import {place, setQuery, to} from '../state/place.ts'
+import {client, inOrg, may} from '../state/session.ts'
+import {Select} from '../ui/field.ts'
 import {at} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
 import {Page} from '../ui/page.ts'
 import {PagedTable, usePages} from '../ui/paged-table.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import type {Column} from '../ui/table.ts'
+import {TypedField} from '../ui/typed-field.ts'
 import {DropAnywhere} from './drop-anywhere.ts'
-import type {Imported} from './import.ts'
-import {DeleteImport, RenameImport} from './rename.ts'
+import {type ListedImport, ListMenu} from './list-menu.ts'
 
-type ListedImport = Omit<Imported, 'sources' | 'slots'>
 /** Data that the list shows beside the imports. `runs` holds the newest runs of the org by import; older runs are not shown. */
 type ListContext = {connections: Connection[]; runs: Map<string, Run>; owners: Map<string, string>}
 
@@ -35,20 +33,28 @@ const readBeside = async (signal: AbortSignal): Promise<ListContext> => {
   return {connections: connectors, runs: newest, owners}
 }
 
-/** Lists all imports, newest first. */
+/** Lists the imports, newest first. The URL keeps the search, and whether archived imports are shown. */
 export const Imports = () => {
-  const imports = usePages<ListedImport>('/imports', 'imports', {limit: 25})
+  const {query} = place.value
+  const [name, archived] = [query.get('name') ?? '', query.get('archived') === 'true']
+  const imports = usePages<ListedImport>('/imports', 'imports', {limit: 25, ...(name && {name}), ...(archived && {archived: 'true'})})
   const beside = useLoad<ListContext>(readBeside, [])
-  const [asked, setAsked] = useState<{what: 'rename' | 'delete'; found: ListedImport} | null>(null)
-  const columns = columnsFor(beside.data, (what, found) => setAsked({what, found}))
+  const isFiltered = name !== '' || archived
   return html`
     <${Page} title="Imports" lead="An import writes the rows of one or more files to your CRM." actions=${may('operator') && html`<a class="button" href=${to('imports', 'new')}>New import</a>`}>
       ${beside.data && html`<${ConnectionState} connections=${beside.data.connections} again=${beside.again} />`}
-      ${beside.data && may('operator') && html`<${DropAnywhere} connections=${beside.data.connections} />`}
-      <${PagedTable} of=${imports} caption="Imports, newest first" columns=${columns} empty=${html`<${Empty} />`} />
+      ${may('operator') && html`<${DropAnywhere} connections=${beside.data?.connections} />`}
+      ${
+        (isFiltered || (imports.first.data?.rows.length ?? 0) > 0) &&
+        html`
+        <div class="run-filters" role="search" aria-label="Find imports">
+          <${TypedField} label="Search by name" value=${name} onTyped=${(text: string) => setQuery({name: text})} />
+          <${Select} label="Show" value=${archived ? 'archived' : 'listed'} options=${[{value: 'listed', label: 'Not archived'}, {value: 'archived', label: 'Archived'}]} onChange=${(value: string) => setQuery({archived: value === 'archived' ? 'true' : undefined})} />
+        </div>
+      `
+      }
+      <${PagedTable} of=${imports} caption="Imports, newest first" columns=${columnsFor(beside.data, imports.again)} empty=${isFiltered ? html`<p>${name ? `No ${archived ? 'archived ' : ''}import has “${name}” in its name.` : 'No archived imports.'}</p>` : html`<${Empty} />`} />
       <${Problem} error=${beside.error} title="Could not load connections and last runs" again=${beside.again} />
-      ${asked?.what === 'rename' && html`<${RenameImport} found=${asked.found} onClose=${() => setAsked(null)} onDone=${imports.again} />`}
-      ${asked?.what === 'delete' && html`<${DeleteImport} found=${asked.found} onClose=${() => setAsked(null)} onDone=${imports.again} />`}
     <//>
   `
 }
@@ -72,10 +78,7 @@ const State = ({state, run}: {state: ListedImport['state']; run: Run | undefined
   return html`<${Pill} tone=${tone}>${word}<//>`
 }
 
-const columnsFor = (
-  beside: ListContext | undefined,
-  ask: (what: 'rename' | 'delete', found: ListedImport) => void,
-): Column<ListedImport>[] => [
+const columnsFor = (beside: ListContext | undefined, again: () => void): Column<ListedImport>[] => [
   {head: 'Name', isName: true, cell: ({id, name}) => html`<a href=${to('imports', id)}>${name}</a>`},
   {head: 'Connection', cell: ({connectorId}) => (beside ? (beside.connections.find(({id}) => id === connectorId)?.name ?? 'deleted') : '')},
   {head: 'State', cell: ({id, state}) => html`<${State} state=${state} run=${beside?.runs.get(id)} />`},
@@ -85,19 +88,9 @@ const columnsFor = (
   {
     head: '',
     label: 'Actions',
-    cell: found =>
-      may('operator') &&
-      html`
-      <span class="actions row-actions">
-        <${Button} onClick=${() => ask('rename', found)} label=${`Rename ${found.name}`}>Rename<//>
-        ${mayDelete(found) && html`<${Button} onClick=${() => ask('delete', found)} label=${`Delete ${found.name}`}>Delete<//>`}
-      </span>
-    `,
+    cell: found => may('operator') && html`<${ListMenu} key=${found.id} found=${found} run=${beside?.runs.get(found.id)} again=${again} />`,
   },
 ]
-
-/** Whether the person may delete the import: its creator and admins may, unless a run is active. */
-const mayDelete = ({state, createdBy}: ListedImport) => state !== 'running' && (createdBy === me.value?.user.id || may('admin'))
 
 const LastRun = ({run, hasRun, id}: {run: Run | undefined; hasRun: boolean; id: string}) => {
   const address = run && addressOf(run)

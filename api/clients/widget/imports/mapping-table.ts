@@ -28,18 +28,25 @@ export const MappingTable = (props: Props) => {
   const writable = fields.filter(field => isFillable(field) && !field.excluded)
   const latest = useRef({flow, writable})
   latest.current = {flow, writable}
+  const isNew = !found.flows.some(({id}) => id === flow.id)
+  const isColumn = (name: string | null | undefined) => source.columns.some(column => column.name === name)
   const fill = ({proposals}: Proposals) => {
-    const {flow: now, writable: open} = latest.current
+    const {writable: open} = latest.current
+    // After a change of the header row, mappings of a new flow may name columns that no longer exist.
+    const now = {
+      ...latest.current.flow,
+      fields: latest.current.flow.fields.filter(({mode, source: name}) => !isNew || mode !== 'column' || isColumn(name)),
+    }
     const sure = sureProposals(now, {proposals, fields: open, unused: unusedColumns(now, source), least: leastConfidence})
-    if (sure.length > 0) change(acceptAll(now, sure))
+    if (sure.length > 0 || now.fields.length < latest.current.flow.fields.length) change(acceptAll(now, sure))
     say(`${plural(sure.length, 'column')} matched`)
   }
   const {proposed, ask} = useProposals({found, flow, source, sample}, fill)
-  const isReady = sample.columns.length > 0 && writable.length > 0
-  const isNew = !found.flows.some(({id}) => id === flow.id)
+  const isReady = sample.columns.length > 0 && sample.columns.every(isColumn) && writable.length > 0
   useEffect(() => {
-    if (may('operator', 'money') && isReady && isNew && !proposed) ask.run()
-  }, [flow.id, isReady])
+    const isKnown = proposed?.proposals.some(({column}) => isColumn(column))
+    if (may('operator', 'money') && isReady && isNew && !isKnown) ask.run()
+  }, [flow.id, isReady, JSON.stringify(sample.columns)])
   const decide = useDoing(async (column: string, choice: Choice | null) => {
     const merged = choice && {...source.choices[column], ...choice}
     await client.patch(inOrg(`/imports/${found.id}/sources/${source.id}`), {choices: {[column]: merged}})

@@ -5,6 +5,7 @@ import {goIfHere, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {plural} from '../ui/format.ts'
+import {sayName} from '../ui/labels.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import type {Module} from './fields.ts'
 import {isMatchDecided} from './flows.ts'
@@ -49,6 +50,6 @@ type BarState = {issues: number; open: string[]; isChanged: boolean; isSaved: bo
 
 const sayState = ({issues, open, isChanged, isSaved}: BarState): string => {
   if (issues > 0) return `Not saved: fix ${plural(issues, 'problem')}`
-  if (open.length > 0) return `Choose what happens to existing records in ${open.map(name => name.replaceAll('_', ' ')).join(' and ')}`
+  if (open.length > 0) return `Choose what happens to existing records in ${open.map(name => sayName(name)).join(' and ')}`
   return isChanged ? 'Unsaved changes' : isSaved ? 'Saved' : ''
 }

@@ -2,6 +2,7 @@ import {useRef} from 'preact/hooks'
 import {type Sample, sampleOf} from '../../sample.ts'
 import {type Loaded, useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {sayName} from '../ui/labels.ts'
 import type {Field, Module} from './fields.ts'
 import type {Source} from './import.ts'
 
@@ -32,6 +33,12 @@ export const useFields = (connector: string, names: readonly string[]): Loaded<F
     },
     [connector, wanted.join(' ')],
   )
+}
+
+/** Returns a function that gives the label of a field of these modules, and its API name in words until the labels are loaded. */
+export const useFieldLabels = (connector: string, names: readonly string[]): ((module: string, field: string) => string) => {
+  const {data} = useFields(connector, names)
+  return (module, field) => data?.get(module)?.find(({apiName}) => apiName === field)?.label ?? sayName(field)
 }
 
 export const useSample = (importId: string, source: Source): Loaded<Sample> =>

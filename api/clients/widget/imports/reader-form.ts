@@ -60,43 +60,54 @@ const encodings = [
   'euc-kr',
 ]
 const delimiters = [',', ';', '\t', '|']
-const withOwn = (known: string[], own: string, label: (value: string) => string) =>
-  (known.includes(own) ? known : [own, ...known]).map(value => ({value, label: label(value)}))
+const withOwn = (known: string[], own: string | undefined, label: (value: string) => string) => [
+  ...(own === undefined ? [{value: '', label: 'Detect'}] : []),
+  ...(own === undefined || known.includes(own) ? known : [own, ...known]).map(value => ({value, label: label(value)})),
+]
 
-const CsvFields = ({reader, change}: {reader: CsvReader; change: Change<CsvReader>}) => html`
+/** The options of a text file. An option that is not set is detected, or has its usual value. */
+export const CsvFields = ({reader, change}: {reader: Partial<CsvReader>; change: Change<CsvReader>}) => html`
   <div class="columns">
-    <${Select} label="Encoding" value=${reader.encoding} options=${withOwn(encodings, reader.encoding, value => value)} onChange=${(encoding: string) => change({encoding})} />
-    <${Select} label="Delimiter" value=${reader.delimiter} options=${withOwn(delimiters, reader.delimiter, nameOfDelimiter)} onChange=${(delimiter: string) => change({delimiter})} />
+    <${Select} label="Encoding" value=${reader.encoding ?? ''} options=${withOwn(encodings, reader.encoding, value => value)} onChange=${(encoding: string) => change({encoding})} />
+    <${Select} label="Delimiter" value=${reader.delimiter ?? ''} options=${withOwn(delimiters, reader.delimiter, nameOfDelimiter)} onChange=${(delimiter: string) => change({delimiter})} />
     <${Select}
       label="Quote character"
-      value=${reader.quote ?? ''}
+      value=${(reader.quote === undefined ? '"' : reader.quote) ?? ''}
       options=${[{value: '"', label: 'double quote'}, {value: "'", label: 'single quote'}, {value: '', label: 'none'}]}
       onChange=${(quote: string) => change({quote: quote || null})}
     />
-    <${TextField} label="Lines to skip above the header" type="number" min="0" max="1000" value=${String(reader.skipRows)} onInput=${(text: string) => change({skipRows: Math.max(0, Math.min(1000, Math.trunc(Number(text)) || 0))})} />
+    <${TextField} label="Lines to skip above the header" type="number" min="0" max="1000" value=${String(reader.skipRows ?? 0)} onInput=${(text: string) => change({skipRows: Math.max(0, Math.min(1000, Math.trunc(Number(text)) || 0))})} />
     <${TextField} label="Comment lines start with" maxlength="8" placeholder="None" value=${reader.comment ?? ''} onInput=${(comment: string) => change({comment: comment || null})} />
     <${Select}
       label="Rows with too few cells"
-      value=${reader.shortRows}
+      value=${reader.shortRows ?? 'refuse'}
       options=${[{value: 'refuse', label: 'reject them'}, {value: 'fill', label: 'fill them with empty cells'}]}
       onChange=${(shortRows: string) => change({shortRows: shortRows as CsvReader['shortRows']})}
     />
   </div>
-  <${Check} label="First row is the header" checked=${reader.headerRow} onChange=${(headerRow: boolean) => change({headerRow})} />
-  <${Check} label="Reject misplaced quotes" hint="Otherwise they are read as characters" checked=${reader.strictQuotes} onChange=${(strictQuotes: boolean) => change({strictQuotes})} />
+  <${Check} label="First row is the header" checked=${reader.headerRow ?? true} onChange=${(headerRow: boolean) => change({headerRow})} />
+  <${Check} label="Reject misplaced quotes" hint="Otherwise they are read as characters" checked=${reader.strictQuotes ?? false} onChange=${(strictQuotes: boolean) => change({strictQuotes})} />
 `
 
-type WorkbookProps = {reader: WorkbookReader; change: Change<WorkbookReader>; sheets: {name: string; state: string}[]}
+type WorkbookProps = {reader: Partial<WorkbookReader>; change: Change<WorkbookReader>; sheets: {name: string; state: string}[]}
 
-const WorkbookFields = ({reader, change, sheets}: WorkbookProps) => html`
+/** The options of a workbook. An option that is not set is detected, or has its usual value. */
+export const WorkbookFields = ({reader, change, sheets}: WorkbookProps) => html`
   <div class="columns">
     <${Select}
       label="Sheet"
-      value=${reader.sheet}
-      options=${(sheets.length > 0 ? sheets : [{name: reader.sheet, state: 'visible'}]).map(({name, state}) => ({value: name, label: state === 'visible' ? name : `${name} (${state})`}))}
+      value=${reader.sheet ?? ''}
+      options=${[
+        ...(reader.sheet === undefined
+          ? [{value: '', label: 'First sheet with rows'}]
+          : sheets.length === 0
+            ? [{value: reader.sheet, label: reader.sheet}]
+            : []),
+        ...sheets.map(({name, state}) => ({value: name, label: state === 'visible' ? name : `${name} (${state})`})),
+      ]}
       onChange=${(sheet: string) => change({sheet})}
     />
     <${TextField} label="Range" hint="For example B3:F200 or B:F. Leave empty for the whole sheet" value=${reader.range ?? ''} onInput=${(range: string) => change({range: range.trim() || null})} />
   </div>
-  <${Check} label="First row is the header" checked=${reader.headerRow} onChange=${(headerRow: boolean) => change({headerRow})} />
+  <${Check} label="First row is the header" checked=${reader.headerRow ?? true} onChange=${(headerRow: boolean) => change({headerRow})} />
 `

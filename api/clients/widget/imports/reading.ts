@@ -1,5 +1,5 @@
 import {ApiError} from '../../http.ts'
-import type {Reader, SniffedReader} from './import.ts'
+import type {Reader, SheetOutline, SniffedReader} from './import.ts'
 
 const delimiters: Record<string, string> = {',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'vertical bar', ' ': 'space'}
 export const nameOfDelimiter = (delimiter: string): string => delimiters[delimiter] ?? `“${delimiter}”`
@@ -72,8 +72,7 @@ export const sayReasons = (sniffed: SniffedReader | undefined): string[] => {
   ]
 }
 
-export const sheetsOf = (sniffed: SniffedReader | undefined): {name: string; state: string}[] =>
-  sniffed && 'sheets' in sniffed ? sniffed.sheets : []
+export const sheetsOf = (sniffed: SniffedReader | undefined): SheetOutline[] => (sniffed && 'sheets' in sniffed ? sniffed.sheets : [])
 
 /** Returns the sheets that an error lists. */
 export const sheetsIn = (error: unknown): {name: string; state: string}[] =>

@@ -5,11 +5,13 @@ import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {count, plural} from '../ui/format.ts'
+import {withLabel} from '../ui/labels.ts'
 import {Problem} from '../ui/notice.ts'
 import {describeProblemGroup, groupsOf, mendAt, sayFix, sayPlace} from './check-words.ts'
 import {canFixValues, FixValues} from './fix-values.ts'
 import type {CheckProblem, Imported} from './import.ts'
 import type {LoadedImport} from './known.ts'
+import {useFieldLabels} from './module-data.ts'
 
 /** The problems that the last check found, grouped by severity. Errors are open at first. */
 export const ReviewProblems = ({known: {import: found, checks, again}}: {known: LoadedImport}) => {
@@ -30,7 +32,11 @@ const Problems = ({found, first}: {found: Imported; first: ListedProblem}) => {
     const page: ListedProblem = await client.get(inOrg(`/imports/${found.id}/checks`), {limit: 200, cursor: last.nextCursor})
     setMore([...more, page])
   })
-  const labels = new Map(found.sources.map(({id, label}) => [id, label]))
+  const sayField = useFieldLabels(
+    found.connectorId,
+    found.flows.map(({module}) => module),
+  )
+  const labels = {sources: new Map(found.sources.map(({id, label}) => [id, label])), field: sayField}
   const problems = [...first.problems, ...more.flatMap(page => page.problems)]
   return html`
     ${groupsOf(problems).map(
@@ -48,14 +54,14 @@ const Problems = ({found, first}: {found: Imported; first: ListedProblem}) => {
   `
 }
 
-type OneProps = {id: string; problem: CheckProblem; labels: ReadonlyMap<string, string>}
+type OneProps = {id: string; problem: CheckProblem; labels: Parameters<typeof sayPlace>[1]}
 
 const OneProblem = ({id, problem, labels}: OneProps) => {
-  const {message, rows, samples, count: total} = problem
+  const {message, rows, samples, count: total, module, field} = problem
   const where = sayPlace(problem, labels)
-  const name = [problem.column ?? problem.field ?? problem.module].filter(Boolean).join('')
+  const name = problem.column ?? (module && field ? labels.field(module, field) : module)
   return html`
-    <p class="found-head"><strong>${message}</strong> ${rows.length > 0 && html`<span class="quiet">${plural(total, 'row')}</span>`}</p>
+    <p class="found-head"><strong>${withLabel(message, field, module && field && labels.field(module, field))}</strong> ${rows.length > 0 && html`<span class="quiet">${plural(total, 'row')}</span>`}</p>
     ${where && html`<p class="quiet">${where}</p>`}
     ${rows.length > 0 && html`<p><span class="quiet">${total === 1 ? 'Row' : 'Rows'}</span> ${rows.slice(0, 8).map(count).join(', ')}${total > Math.min(8, rows.length) ? ' …' : ''} ${samples.length > 0 && html`<span class="samples">${samples.map(sample => html`<span class="sample">${sample === '' ? 'empty' : sample.slice(0, 60)}</span>`)}</span>`}</p>`}
     <p>${sayFix(problem)} <a href=${to('imports', id, 'match', mendAt(problem))}>Go to the column${name && html`<span class="unseen">: ${name}</span>`}</a></p>

@@ -7,6 +7,7 @@ import {count, plural} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
 import {type Column, Table} from '../ui/table.ts'
+import {HeaderChoice} from './header-choice.ts'
 import type {Source} from './import.ts'
 
 type Row = {rowNumber: number; values: string[]; raw: string[]; ragged: boolean; struck: string | null}
@@ -15,17 +16,24 @@ const pageRows = 5
 /** Limit on the columns that are shown, because a file may have thousands. */
 const shownColumns = 30
 
+/** `again` reloads the import after a change. Null if the person may not change how the file is read. */
+type PreviewProps = {importId: string; source: Source; again: (() => Promise<void>) | null}
+
 /** Shows the rows after reading and cleaning, page by page. A changed cell has its original value beside it. */
-export const RowsPreview = ({importId, source}: {importId: string; source: Source}) => {
+export const RowsPreview = ({importId, source, again}: PreviewProps) => {
+  const [isChoosing, setChoosing] = useState(false)
   const [from, setFrom] = useState(1)
   const read = JSON.stringify([source.reader, source.cleaning])
   const path = inOrg(`/imports/${importId}/sources/${source.id}/rows`)
   const loaded = useLoad<Rows>(signal => client.get(path, {from, limit: pageRows}, signal), [path, from, read])
+  if (isChoosing && again)
+    return html`<div class="rows-preview"><${HeaderChoice} importId=${importId} source=${source} again=${again} onClose=${() => setChoosing(false)} /></div>`
   return html`
     <div class="rows-preview">
       <${Shown} of=${loaded}>${(page: Rows) => html`<${OnePage} page=${page} label=${source.label} />`}<//>
       <div class="row">
         <span class="quiet grow">Rows ${count(from)} to ${count(Math.min(from + pageRows - 1, source.rows))} of ${count(source.rows)}</span>
+        ${again && html`<${Button} onClick=${() => setChoosing(true)}>Change header row<//>`}
         <${Button} disabled=${from === 1} onClick=${() => setFrom(Math.max(1, from - pageRows))} label="Previous rows">Previous<//>
         <${Button} disabled=${!loaded.data?.nextFrom} onClick=${() => setFrom(loaded.data!.nextFrom!)} label="Next rows">Next<//>
       </div>

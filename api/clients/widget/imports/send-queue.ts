@@ -2,6 +2,7 @@ import {signal} from '@preact/signals'
 import type {Json} from '../../http.ts'
 import type {Upload} from '../../send-file.ts'
 import {client, inOrg} from '../state/session.ts'
+import type {Reader} from './import.ts'
 import {sendFile} from './send.ts'
 import {sendByXhr} from './xhr.ts'
 
@@ -11,8 +12,8 @@ export type QueuedFile = {
   importId: string
   file: File
   slot: string | undefined
-  /** The sheet of a workbook. Default: the first one with rows. */
-  sheet?: string | undefined
+  /** How to read the file. What is left out is detected. */
+  reader?: Partial<Reader> | undefined
   upload: Upload | undefined
   sent: number
   state: 'waiting' | 'sending' | 'reading' | 'paused' | 'failed'
@@ -52,14 +53,14 @@ const beginNext = () => {
   for (const waiting of sendings.value.filter(({state}) => state === 'waiting').slice(0, Math.max(0, free))) send(waiting)
 }
 
-const send = async ({key, importId, file, slot, sheet, upload}: QueuedFile) => {
+const send = async ({key, importId, file, slot, reader, upload}: QueuedFile) => {
   const stop = new AbortController()
   stops.set(key, stop)
   change(key, {state: 'sending', error: null})
   try {
     const answered = await sendFile(
       {client, send: sendByXhr},
-      {path: inOrg(`/imports/${importId}`), file, slot, sheet, upload},
+      {path: inOrg(`/imports/${importId}`), file, slot, reader, upload},
       {
         signal: stop.signal,
         onUpload: begun => change(key, {upload: begun}),
@@ -93,9 +94,9 @@ export const resumeSending = async (one: QueuedFile): Promise<void> => {
   beginNext()
 }
 
-/** Reads another sheet of a workbook whose sheet was refused. A small file is uploaded again; parts of a large one are still stored. */
-export const sendSheet = ({key}: QueuedFile, sheet: string): void => {
-  change(key, {sheet, state: 'waiting', error: null})
+/** Reads a refused file with other options. A small file is uploaded again; parts of a large one are still stored. */
+export const sendAs = ({key}: QueuedFile, reader: Partial<Reader>): void => {
+  change(key, {reader, state: 'waiting', error: null})
   beginNext()
 }
 

@@ -1,6 +1,7 @@
 import type {Client, Json} from '../../http.ts'
 import type {Pause} from '../../pause.ts'
 import {beginUpload, type Part, sendUpload, type Upload} from '../../send-file.ts'
+import type {Reader} from './import.ts'
 
 /** Larger files are uploaded in parts, which can be paused and resumed. */
 export const smallBytes = 8 * 1024 ** 2
@@ -10,28 +11,38 @@ type SendCallbacks = {signal: AbortSignal; onSent: (bytes: number) => void}
 export type Send = (method: string, path: string, body: Blob, told: SendCallbacks) => Promise<Json>
 type Means = {client: Client; send: Send; pause?: Pause}
 
-/** A chosen file and the import to which it goes. `sheet` names the sheet to read if the file is a workbook. */
-type Chosen = {path: string; file: File; slot?: string | undefined; sheet?: string | undefined; upload?: Upload | undefined}
+/** A chosen file and the import to which it goes. Options that `reader` leaves out are detected. */
+type Chosen = {
+  path: string
+  file: File
+  slot?: string | undefined
+  reader?: Partial<Reader> | undefined
+  upload?: Upload | undefined
+}
 type Telling = {signal: AbortSignal; onUpload: (upload: Upload) => void; onSent: (bytes: number) => void; onRead: () => void}
 
 /** Uploads a file to the import at `path`, or resumes `upload`. Returns `{source, filled?}`. */
 export const sendFile = async (
   {client, send, pause}: Means,
-  {path, file, slot, sheet, upload}: Chosen,
+  {path, file, slot, reader, upload}: Chosen,
   telling: Telling,
 ): Promise<Json> => {
-  if (!upload && file.size <= smallBytes) return sendWhole(send, {path, file, slot, sheet}, telling)
+  if (!upload && file.size <= smallBytes) return sendWhole(send, {path, file, slot, reader}, telling)
   const {signal, onUpload, onSent, onRead} = telling
   const uploads = `${path}/uploads`
   const begun = upload ?? (await beginUpload(client, uploads, {name: file.name, size: file.size, slot}))
   onUpload(begun)
   const sendPart = async ({at, offset, bytes}: Part) =>
     (await send('PUT', at, file.slice(offset, offset + bytes), {signal, onSent: sent => onSent(offset + sent)})).upload
-  return sendUpload({client, path: uploads, sheet, sendPart, onSent, onWhole: onRead, signal, ...(pause && {pause})}, begun)
+  return sendUpload({client, path: uploads, reader, sendPart, onSent, onWhole: onRead, signal, ...(pause && {pause})}, begun)
 }
 
-const sendWhole = (send: Send, {path, file, slot, sheet}: Chosen, {signal, onSent, onRead}: Telling) => {
-  const query = new URLSearchParams({name: file.name, ...(slot !== undefined && {slot}), ...(sheet !== undefined && {sheet})})
+const sendWhole = (send: Send, {path, file, slot, reader}: Chosen, {signal, onSent, onRead}: Telling) => {
+  const query = new URLSearchParams({
+    name: file.name,
+    ...(slot !== undefined && {slot}),
+    ...(reader && {reader: JSON.stringify(reader)}),
+  })
   const tell = (bytes: number) => {
     onSent(bytes)
     if (bytes >= file.size) onRead()

@@ -7,9 +7,10 @@ import {at, bytes, percent} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Progress} from '../ui/progress.ts'
 import {ChooseFile} from './drop-zone.ts'
-import {sheetsIn} from './reading.ts'
+import type {Reader} from './import.ts'
+import {mayRetry, RefusedFile} from './refused-file.ts'
 import {isSameFile, smallBytes} from './send.ts'
-import {addFile, cancelSending, pauseSending, type QueuedFile, resumeSending, sendings, sendSheet} from './send-queue.ts'
+import {addFile, cancelSending, pauseSending, type QueuedFile, resumeSending, sendAs, sendings} from './send-queue.ts'
 
 type Props = {importId: string; onTaken: (answer: {source: {name: string}}) => void}
 
@@ -38,26 +39,14 @@ const OneSending = ({one, onTaken}: {one: QueuedFile; onTaken: Props['onTaken']}
       <div class="row">
         <strong class="grow">${file.name}</strong>
         ${state === 'sending' && canPause && html`<${Button} onClick=${() => pauseSending(key)} label=${`Pause ${file.name}`}>Pause<//>`}
-        ${(state === 'paused' || state === 'failed') && html`<${Button} kind="main" isBusy=${resume.isBusy} onClick=${() => resume.run()} label=${`${state === 'failed' ? 'Try again' : 'Resume'}: ${file.name}`}>${state === 'failed' ? 'Try again' : 'Resume'}<//>`}
+        ${(state === 'paused' || (state === 'failed' && mayRetry(error))) && html`<${Button} kind="main" isBusy=${resume.isBusy} onClick=${() => resume.run()} label=${`${state === 'failed' ? 'Try again' : 'Resume'}: ${file.name}`}>${state === 'failed' ? 'Try again' : 'Resume'}<//>`}
         ${state === 'failed' && html`<${ChooseFile} label="Choose another file" onFiles=${replace} />`}
         ${state !== 'reading' && html`<${Button} onClick=${() => cancel.run()} label=${`Cancel ${file.name}`}>Cancel<//>`}
       </div>
-      <${Progress} label=${`${file.name}, uploaded`} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />
-      <${Problem} error=${error ?? resume.error ?? cancel.error} title=${`Could not import ${file.name}`} />
-      <${OtherSheets} one=${one} />
+      ${(state !== 'failed' || mayRetry(error)) && html`<${Progress} label=${`${file.name}, uploaded`} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />`}
+      <${Problem} error=${resume.error ?? cancel.error} title=${`Could not import ${file.name}`} />
+      ${state === 'failed' && html`<${RefusedFile} name=${file.name} error=${error} read=${(reader: Partial<Reader>) => sendAs(one, reader)} />`}
     </section>
-  `
-}
-
-/** Offers the other sheets of a workbook whose sheet was refused. */
-const OtherSheets = ({one}: {one: QueuedFile}) => {
-  const sheets = sheetsIn(one.error)
-  if (sheets.length === 0) return null
-  return html`
-    <div class="row other-sheets">
-      <span class="quiet">Read another sheet of the workbook:</span>
-      ${sheets.map(({name, state}) => html`<${Button} onClick=${() => sendSheet(one, name)}>Read ${name}${state === 'visible' ? '' : ` (${state})`}<//>`)}
-    </div>
   `
 }
 

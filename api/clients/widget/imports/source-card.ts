@@ -27,11 +27,12 @@ export const SourceCard = ({found, source, again}: Props) => {
         ${may('operator') && html`<${Button} onClick=${() => setRemoving(true)} label=${`Remove ${source.label}`}>Remove<//>`}
       </div>
       <p>${plural(source.rows, 'row')}, ${plural(source.columns.length, 'column')}, ${bytes(source.bytes)}. <span class="quiet">${sayReader(source.reader)}.</span></p>
+      ${may('operator') && html`<${OtherSheets} found=${found} source=${source} again=${again} />`}
       ${source.ragged.count > 0 && html`<p><${Pill} tone="bad">${plural(source.ragged.count, 'uneven row')}<//> <span class="quiet">with more or fewer cells than the header, first in row ${source.ragged.firstRow}. Another delimiter may fix this.</span></p>`}
       <${EncodingQuestion} importId=${found.id} source=${source} again=${again} />
       <${HeaderProposal} importId=${found.id} source=${source} again=${again} />
-      ${source.problems.filter(({kind}) => kind === 'sheet').map(({message}) => html`<p class="wrong">${message}. You can add the other sheets below.</p>`)}
-      <${RowsPreview} importId=${found.id} source=${source} />
+      ${source.problems.filter(({kind}) => kind === 'sheet').map(({message}) => html`<p class="wrong">${message}. You can add the other sheets above.</p>`)}
+      <${RowsPreview} importId=${found.id} source=${source} again=${may('operator') && found.state !== 'running' ? again : null} />
       <details>
         <summary>File options</summary>
         <div class="opened">
@@ -39,7 +40,6 @@ export const SourceCard = ({found, source, again}: Props) => {
           ${may('operator') && html`<${ReaderForm} key=${JSON.stringify(source.reader)} importId=${found.id} source=${source} onRead=${again} />`}
         </div>
       </details>
-      ${may('operator') && html`<${OtherSheets} found=${found} source=${source} again=${again} />`}
       ${isRemoving && html`<${RemoveSource} found=${found} source=${source} again=${again} onClose=${() => setRemoving(false)} />`}
     </section>
   `
@@ -64,7 +64,7 @@ const OtherSheets = ({found, source, again}: Props) => {
   return html`
     <div class="row other-sheets">
       <span class="quiet">Other sheets of the workbook:</span>
-      ${others.map(({name, state}) => html`<${Button} isBusy=${add.isBusy} onClick=${() => add.run(name)}>Add ${name}${state === 'visible' ? '' : ` (${state})`}<//>`)}
+      ${others.map(({name, state, rows}) => html`<${Button} isBusy=${add.isBusy} onClick=${() => add.run(name)}>Add ${name}${state === 'visible' ? '' : ` (${state})`}${rows !== undefined && html` <span class="quiet">${plural(rows, 'row')}</span>`}<//>`)}
     </div>
     <${Problem} error=${add.error} />
   `

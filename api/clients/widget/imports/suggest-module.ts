@@ -22,7 +22,7 @@ export const useSuggestedModule = ({id, connectorId}: Imported, source: Source, 
       const {proposals} = await client.post('/ai/auto-map', body)
       return bestModule(compared, proposals)
     },
-    [connectorId, source.id],
+    [connectorId, source.id, JSON.stringify(source.columns.map(({name}) => name))],
   )
 
 const toCompare = (modules: Module[]): string[] => {

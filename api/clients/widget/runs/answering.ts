@@ -1,7 +1,9 @@
+import {sayName} from '../ui/labels.ts'
+
 type AnswerName = 'create' | 'skip' | 'overwrite' | 'keep'
 /** The answer to a question: a candidate, or what to do without one. */
 export type Choice = {recordId: string} | {choice: AnswerName}
-export type Candidate = {id: string; $display_name?: string} & Record<string, unknown>
+export type Candidate = {id: string; $display_name?: string; $url?: string | null} & Record<string, unknown>
 export type Question = {
   key: string
   kind: 'match' | 'lookup' | 'edit'
@@ -10,6 +12,8 @@ export type Question = {
   field: string | null
   found: number
   candidates: Candidate[]
+  /** Earlier versions of Lading do not send it. */
+  fields?: {apiName: string; label: string; type: string}[]
   rows: number
   rowNumbers: number[]
   answer: {choice: 'record' | 'first' | 'ask' | AnswerName; recordId: string | null; at: string} | null
@@ -42,14 +46,6 @@ export const sayRows = ({rows, rowNumbers}: Pick<Question, 'rows' | 'rowNumbers'
     : `rows ${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
 }
 
-/** Returns the fields of the candidates. Fields with different values come first, because they help to choose. */
-export const fieldsOf = (candidates: Candidate[]): {field: string; isSame: boolean}[] => {
-  const names = [...new Set(candidates.flatMap(candidate => Object.keys(candidate)))].filter(name => name !== 'id' && !name.startsWith('$'))
-  return names
-    .map(field => ({field, isSame: new Set(candidates.map(candidate => sayValue(candidate[field]))).size <= 1}))
-    .toSorted((a, b) => Number(a.isSame) - Number(b.isSame))
-}
-
 export const sayValue = (value: unknown): string => {
   if (value === null || value === undefined) return ''
   if (Array.isArray(value)) return value.map(sayValue).join('; ')
@@ -57,14 +53,27 @@ export const sayValue = (value: unknown): string => {
   return String(value)
 }
 
+/** Returns the label of a field of the candidates. */
+export const labelOfField = ({fields = []}: Pick<Question, 'fields'>, field: string): string =>
+  fields.find(({apiName}) => apiName === field)?.label ?? sayName(field)
+
 /** Groups questions by flow and kind, and those about edited values by field too. */
 export const askersOf = (
   questions: Question[],
-): {flowId: string; kind: Question['kind']; field: string | null; module: string; questions: number; rows: number}[] =>
+): {
+  flowId: string
+  kind: Question['kind']
+  field: string | null
+  label: string | null
+  module: string
+  questions: number
+  rows: number
+}[] =>
   [...Map.groupBy(questions, ({flowId, kind, field}) => `${kind} ${flowId} ${kind === 'edit' ? field : ''}`).values()].map(of => ({
     flowId: of[0]!.flowId,
     kind: of[0]!.kind,
     field: of[0]!.kind === 'edit' ? of[0]!.field : null,
+    label: of[0]!.field && labelOfField(of[0]!, of[0]!.field),
     module: of[0]!.module,
     questions: of.length,
     rows: of.reduce((sum, {rows}) => sum + rows, 0),

@@ -4,6 +4,7 @@ import {useFields} from '../imports/module-data.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {sayName} from '../ui/labels.ts'
 import {findRepeatingFlows, sayModules} from './new-run.ts'
 
 /** Advice if a retry was refused because the file changed. It suggests a new run only if that creates no record twice. */
@@ -38,4 +39,4 @@ const OtherWays = ({found}: {found: Imported}) => {
 }
 
 const sayMatchBy = (repeating: ReturnType<typeof findRepeatingFlows>): string =>
-  repeating.map(({module, matchBy}) => `${module.replaceAll('_', ' ')} by ${matchBy!.label}`).join(', ')
+  repeating.map(({module, matchBy}) => `${sayName(module)} by ${matchBy!.label}`).join(', ')

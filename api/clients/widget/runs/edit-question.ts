@@ -5,9 +5,10 @@ import {columnAsItIs} from '../imports/value-entries.ts'
 import {useLoad} from '../state/load.ts'
 import {inOrg} from '../state/session.ts'
 import {at} from '../ui/format.ts'
+import {sayName} from '../ui/labels.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
-import {type Choice, chosenOf, isSame, type Question, sayRows, sayValue} from './answering.ts'
+import {type Choice, chosenOf, isSame, labelOfField, type Question, sayRows, sayValue} from './answering.ts'
 import {Plain} from './plain-choice.ts'
 import {readCells} from './row-detail.ts'
 
@@ -36,10 +37,10 @@ export const EditSheet = ({question, draft, onChoose, readCell}: EditProps) => {
   const name = useId()
   const [record] = candidates
   const option = (choice: Choice) => ({name, isChosen: isSame(chosen, choice), choose: () => onChoose(choice)})
-  const label = field.replaceAll('_', ' ')
+  const label = labelOfField(question, field)
   return html`
     <fieldset class="run-question sheet">
-      <legend>Overwrite ${label} of ${record?.$display_name ?? `a record in ${module}`} with ${sayRows(question)}?</legend>
+      <legend>Overwrite ${label} of ${record?.$display_name ?? `a record in ${sayName(module)}`} with ${sayRows(question)}?</legend>
       <p class="quiet">
         A person changed the value in the CRM since Lading wrote it.
         ${' '}${draft ? html`<${Pill} tone="warning">Not saved yet<//>` : answer && html`<${Pill} tone="good">Answered ${at(answer.at)}<//>`}

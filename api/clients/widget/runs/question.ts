@@ -1,36 +1,47 @@
 import {useId} from 'preact/hooks'
 import {html} from '../html.ts'
 import {at, count} from '../ui/format.ts'
+import {sayName} from '../ui/labels.ts'
 import {Pill} from '../ui/pill.ts'
-import {type Candidate, type Choice, chosenOf, fieldsOf, isSame, type Question, sayRows, sayValue} from './answering.ts'
+import {type Candidate, type Choice, chosenOf, isSame, type Question, sayRows} from './answering.ts'
+import {type ComparedField, compareCandidates} from './compare-candidates.ts'
 import {EditSheet, type ReadCell} from './edit-question.ts'
-
 import {type OptionProps, Plain} from './plain-choice.ts'
+import type {QuestionRow} from './question-rows.ts'
 
-type QuestionProps = {question: Question; draft: Choice | undefined; onChoose: (choice: Choice) => void; readCell: ReadCell}
+type QuestionProps = {
+  question: Question
+  draft: Choice | undefined
+  row: QuestionRow | null
+  onChoose: (choice: Choice) => void
+  readCell: ReadCell
+}
 
 export const QuestionSheet = (props: QuestionProps) =>
   props.question.kind === 'edit' ? html`<${EditSheet} ...${props} />` : html`<${ChoiceSheet} ...${props} />`
 
-/** A question with its candidates as radio buttons. */
-const ChoiceSheet = ({question, draft, onChoose}: QuestionProps) => {
+/** A question with the row of the file beside its candidates, which are radio buttons. */
+const ChoiceSheet = ({question, draft, row, onChoose}: QuestionProps) => {
   const {kind, module, field, found, candidates, answer} = question
   const chosen = chosenOf(question, draft)
   const name = useId()
   const option = (choice: Choice) => ({name, isChosen: isSame(chosen, choice), choose: () => onChoose(choice)})
-  const fields = fieldsOf(candidates)
+  // The candidates of a lookup are records of another module, so their fields are not those of the row.
+  const fields = compareCandidates(question, (kind === 'match' && row?.byField) || new Map())
   const verb = question.rows === 1 ? 'does' : 'do'
+  const into = sayName(module)
   return html`
     <fieldset class="run-question sheet">
       <legend>
-        ${kind === 'match' ? `Which record in ${module} ${verb} ${sayRows(question)} match?` : `Which record in ${module} ${verb} ${sayRows(question)} link to${field ? ` by ${field}` : ''}?`}
+        ${kind === 'match' ? `Which record in ${into} ${verb} ${sayRows(question)} match?` : `Which record in ${into} ${verb} ${sayRows(question)} link to${field ? ` by ${sayName(field)}` : ''}?`}
       </legend>
       <p class="quiet">
         ${count(found)} records match${candidates.length < found ? `; ${count(candidates.length)} are shown` : ''}.
         ${' '}${draft ? html`<${Pill} tone="warning">Not saved yet<//>` : answer && html`<${Pill} tone="good">Answered ${at(answer.at)}<//>`}
       </p>
       <div class="candidates">
-        ${candidates.map(candidate => html`<${CandidateCard} key=${candidate.id} candidate=${candidate} fields=${fields} ...${option({recordId: candidate.id})} />`)}
+        ${row && html`<${RowCard} row=${row} fields=${kind === 'match' ? fields : []} lookup=${kind === 'lookup' ? field : null} />`}
+        ${candidates.map((candidate, index) => html`<${CandidateCard} key=${candidate.id} candidate=${candidate} index=${index} fields=${fields} ...${option({recordId: candidate.id})} />`)}
       </div>
       <div class="row run-otherwise">
         <${Plain} ...${option({choice: 'create'})}>${kind === 'match' ? 'None of these: create a new record' : 'None of these: leave the lookup empty'}<//>
@@ -40,24 +51,45 @@ const ChoiceSheet = ({question, draft, onChoose}: QuestionProps) => {
   `
 }
 
-const CandidateCard = ({
-  candidate,
-  fields,
-  name,
-  isChosen,
-  choose,
-}: OptionProps & {candidate: Candidate; fields: {field: string; isSame: boolean}[]}) => {
+/** The values of the row, in the order of the candidates' fields. */
+const RowCard = ({row, fields, lookup}: {row: QuestionRow; fields: ComparedField[]; lookup: string | null}) => {
+  const lines =
+    lookup === null
+      ? fields.map(({label, own}) => ({label, value: own}))
+      : [{label: sayName(lookup), value: row.byField.get(lookup) ?? null}, ...row.keys.map(({column, value}) => ({label: column, value}))]
+  return html`
+    <section class="candidate own" aria-label=${`Row ${count(row.number)} of the file`}>
+      <div>
+        <strong>Row ${count(row.number)} of your file</strong>
+        <dl>${lines.map(({label, value}) => html`<div><dt>${label}</dt><dd>${value === null ? html`<span class="quiet">not mapped</span>` : value || html`<span class="quiet">empty</span>`}</dd></div>`)}</dl>
+      </div>
+    </section>
+  `
+}
+
+type CardProps = OptionProps & {candidate: Candidate; index: number; fields: ComparedField[]}
+
+const CandidateCard = ({candidate, index, fields, name, isChosen, choose}: CardProps) => {
   const id = useId()
+  const {Created_Time: created, $url: url} = candidate
   return html`
     <div class=${`candidate ${isChosen ? 'chosen' : ''}`}>
       <input type="radio" id=${id} name=${name} checked=${isChosen} onChange=${choose} />
-      <label for=${id}>
-        <strong>${candidate.$display_name ?? candidate.id}</strong>
-        <dl>
-          ${fields.map(({field, isSame: same}) => html`<div class=${same ? 'quiet' : ''}><dt>${field.replaceAll('_', ' ')}</dt><dd>${sayValue(candidate[field]) || 'empty'}</dd></div>`)}
-          <div><dt>Record</dt><dd><code>${candidate.id}</code></dd></div>
-        </dl>
-      </label>
+      <div class="grow">
+        <label for=${id}>
+          <strong>${candidate.$display_name ?? candidate.id}</strong>
+          <dl>
+            ${fields.map(({label, values, isSame: same}) => {
+              const {text, differs} = values[index]!
+              const shown = text || html`<span class="quiet">empty</span>`
+              return html`<div class=${same ? 'quiet' : ''}><dt>${label}</dt><dd>${differs ? html`<mark>${shown}</mark><span class="unseen"> differs from the row</span>` : shown}</dd></div>`
+            })}
+            ${typeof created === 'string' && html`<div><dt>Created</dt><dd>${at(created)}</dd></div>`}
+          </dl>
+          ${!url && html`<span class="hint">Record <code>${candidate.id}</code></span>`}
+        </label>
+        ${url && html`<p class="hint"><a href=${url} target="_blank" rel="noopener noreferrer">Open in CRM<span class="unseen"> record ${candidate.id}, in a new tab</span></a></p>`}
+      </div>
     </div>
   `
 }

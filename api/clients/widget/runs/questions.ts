@@ -16,6 +16,7 @@ import {chooseRun} from './choose.ts'
 import {openCells} from './edit-question.ts'
 import {RunLine} from './live-sheet.ts'
 import {QuestionSheet} from './question.ts'
+import {useQuestionRows} from './question-rows.ts'
 import {Retry} from './retry.ts'
 import {Rules} from './rules.ts'
 import type {Run} from './run.ts'
@@ -52,6 +53,7 @@ const RunQuestions = ({id, run, known: loadedImport}: {id: string; run: Run; kno
     page.again()
   })
   const readCell = openCells(loadedImport, id)
+  const rows = useQuestionRows({importId: id, runId: run.id, flows: loadedImport.import.flows, questions: page.data?.questions ?? []})
   const answer = (key: string, choice: Choice) => setDrafts(before => ({...before, [key]: choice}))
   const goOn = goIfHere()
   const started = (next: string) => goOn(to('imports', id, 'run', {run: next}))
@@ -62,7 +64,7 @@ const RunQuestions = ({id, run, known: loadedImport}: {id: string; run: Run; kno
       ${({questions, rules, nextCursor}: QuestionPage) => html`
         ${questions.length === 0 && !cursor && html`<div class="empty"><p>This run has no questions.</p><a class="button" href=${to('imports', id, 'results', {run: run.id})}>View rows</a></div>`}
         ${questions.length > 0 && may('operator') && html`<${Rules} questions=${questions} rules=${rules} onRule=${(rule: Rule) => saving.run([rule])} />`}
-        ${questions.map(question => html`<${QuestionSheet} key=${question.key} question=${question} draft=${drafts[question.key]} readCell=${readCell} onChoose=${(choice: Choice) => answer(question.key, choice)} />`)}
+        ${questions.map(question => html`<${QuestionSheet} key=${question.key} question=${question} draft=${drafts[question.key]} row=${rows.data?.(question) ?? null} readCell=${readCell} onChoose=${(choice: Choice) => answer(question.key, choice)} />`)}
         <div class="run-pager">
           ${cursor && html`<${Button} onClick=${() => setQuery({cursor: undefined})}>First page<//>`}
           ${nextCursor !== null && html`<${Button} onClick=${() => setQuery({cursor: nextCursor})}>Next questions<//>`}

@@ -2,7 +2,7 @@ import {type Group, reasonsOf} from '../../run-reasons.ts'
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
 import {count, plural} from '../ui/format.ts'
-import {codeBeside} from './row.ts'
+import {withLabel} from '../ui/labels.ts'
 import type {Run} from './run.ts'
 import type {Tally} from './use-tally.ts'
 import {adviceOf} from './why.ts'
@@ -35,7 +35,7 @@ const Reason = ({
   isOneModule: boolean
   file: string | undefined
 }) => {
-  const {rows, message, code, outcome, firstRow, moduleLabel, module} = group
+  const {rows, message, code, outcome, firstRow, moduleLabel, module, field, fieldLabel} = group
   const filter = {
     run: run.id,
     code: code ?? undefined,
@@ -47,8 +47,9 @@ const Reason = ({
     <li>
       <span class="reason-rows"><a href=${to('imports', importId, run.dryRun ? 'review' : 'results', filter)} aria-label=${`${plural(rows, 'row')}, show rows`}>${count(rows)}</a></span>
       <div>
-        <p>${!isOneModule && `${moduleLabel}: `}${message ?? 'The CRM did not answer, so the row may or may not be written'} <span class="quiet">first in row ${count(firstRow)}${file && ` of ${file}`}</span> ${codeBeside(code, message) && html`<code class="code">${code}</code>`}</p>
+        <p>${!isOneModule && `${moduleLabel}: `}${(message && withLabel(message, field, fieldLabel)) ?? 'The CRM did not answer, so the row may or may not be written'} <span class="quiet">first in row ${count(firstRow)}${file && ` of ${file}`}</span></p>
         ${advice && html`<p class="hint">${advice}</p>`}
+        ${code && html`<details class="code-details"><summary>Details</summary><code class="code">${code}</code></details>`}
       </div>
     </li>
   `

@@ -12,10 +12,10 @@ export const Repeat = ({found}: {found: Imported}) => {
   const goOn = goIfHere()
   const repeat = useDoing(async () => {
     const template = found.templateId ?? (await saveTemplate(found))
-    goOn(to('templates', template, 'schedules', 'new'))
+    goOn(to('templates', template, 'schedules', 'new', {repeat: 'weekly'}))
   })
   if (!may('builder') || found.state === 'expired') return null
-  return html`<${Button} isBusy=${repeat.isBusy} onClick=${() => repeat.run()}>Repeat on a schedule<//><${Problem} error=${repeat.error} />`
+  return html`<${Button} isBusy=${repeat.isBusy} onClick=${() => repeat.run()}>Repeat weekly<//><${Problem} error=${repeat.error} />`
 }
 
 const saveTemplate = async ({id, name}: Imported): Promise<string> => {

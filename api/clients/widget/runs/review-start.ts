@@ -1,6 +1,7 @@
 import type {Json} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
+import {useFieldLabels} from '../imports/module-data.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -37,7 +38,11 @@ const StartSheet = ({
   isWaiting,
   onStarted,
 }: StartProps & {standing: StartState}) => {
-  const {flows} = loadedImport.import
+  const {flows, connectorId} = loadedImport.import
+  const sayField = useFieldLabels(
+    connectorId,
+    flows.map(({module}) => module),
+  )
   const reads = readByFlows(loadedImport)
   const rows = reads.reduce((sum, {rows, struck}) => sum + rows - struck, 0)
   const running = runsOf(loadedImport).find(run => isUnderWay(run) && !run.dryRun)
@@ -46,7 +51,7 @@ const StartSheet = ({
   return html`
     <${Hindrances} id=${id} connection=${connection} running=${running?.id} />
     ${warning && html`<${Notice} kind="warning" title="This run would create records a second time" actions=${html`<a class="button" href=${to('imports', id, 'match')}>Match existing records</a>`}>${warning}<//>`}
-    <p class="quiet">${sayMatches(flows as Json[])}${entitlements && html` · ${sayRoom(entitlements, rows)}`}</p>
+    <p class="quiet">${sayMatches(flows as Json[], sayField)}${entitlements && html` · ${sayRoom(entitlements, rows)}`}</p>
     <${StartForm} importId=${id} sources=${reads} isHindered=${isHindered || isWaiting} warning=${warning} expected=${expectRows(loadedImport, rows)} onStarted=${onStarted} />
   `
 }
@@ -77,11 +82,11 @@ const sayRepeats = (loadedImport: LoadedImport): string | null => {
 const ones: Record<string, string> = {update: 'update it', skip: 'skip the row', create: 'create another record'}
 const manys: Record<string, string> = {ask: 'ask', skip: 'skip the row', first: 'use the oldest'}
 
-const sayMatches = (flows: Json[]) => {
+const sayMatches = (flows: Json[], sayField: (module: string, field: string) => string) => {
   const said = new Set(
-    flows.map(({match}) =>
+    flows.map(({module, match}) =>
       match
-        ? `Matched by ${match.by.join(' and ')}: ${ones[match.onOne] ?? match.onOne}; if several match, ${manys[match.onMany] ?? match.onMany}`
+        ? `Matched by ${match.by.map((field: string) => sayField(module, field)).join(' and ')}: ${ones[match.onOne] ?? match.onOne}; if several match, ${manys[match.onMany] ?? match.onMany}`
         : 'Not matched: every row creates a record',
     ),
   )

@@ -4,7 +4,7 @@ import type {Filter} from './rows-query.ts'
 /** The tabs of a review with the filters of their rows. */
 export const REVIEW_TABS = {
   all: {label: 'All', filter: {}},
-  ready: {label: 'Ready', filter: {action: 'create,update,replace,patch'}},
+  ready: {label: 'Ready', filter: {action: 'create,update,delete,replace,patch'}},
   errors: {label: 'Errors', filter: {action: 'fail'}},
   updates: {label: 'Updates', filter: {action: 'update'}},
   questions: {label: 'Questions', filter: {action: 'ask'}},

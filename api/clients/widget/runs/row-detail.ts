@@ -2,9 +2,10 @@ import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {at} from '../ui/format.ts'
+import {sayName, withLabel} from '../ui/labels.ts'
 import {Shown} from '../ui/page.ts'
 import {type Cell, canFix, EditRow} from './edit-row.ts'
-import type {LogRecord, RunRow} from './row.ts'
+import type {Entry, LogRecord, RunRow} from './row.ts'
 import {sayOutcome} from './rows-query.ts'
 import type {Run} from './run.ts'
 import type {Source} from './use-tally.ts'
@@ -26,7 +27,7 @@ export const RowDetail = ({importId, run, row, source}: DetailProps) => {
           <section aria-label="Attempts">
             <h3>${run.dryRun ? 'What the dry run found' : 'Attempts'}</h3>
             ${log === null && html`<p class="quiet">The log of this run is too long to search for one row.</p>`}
-            <ol class="plain row-attempts">${log?.map(record => html`<${Attempt} key=${record.seq} record=${record} />`)}</ol>
+            <ol class="plain row-attempts">${log?.map(record => html`<${Attempt} key=${record.seq} record=${record} entries=${row.entries} />`)}</ol>
           </section>
         </div>
       `}
@@ -34,14 +35,21 @@ export const RowDetail = ({importId, run, row, source}: DetailProps) => {
   `
 }
 
-const Attempt = ({record: {phase, attempt, outcome, target, code, message, recordId, at: when, module}}: {record: LogRecord}) => html`
+const phases: Record<string, string> = {patch: 'filled in later', match: 'match', lookup: 'lookup', tag: 'tags', edit: 'edited value'}
+
+const Attempt = ({record, entries}: {record: LogRecord; entries: Entry[]}) => {
+  const {phase, attempt, outcome, target, code, message, recordId, at: when, module} = record
+  const moduleLabel = entries.find(entry => entry.module === module)?.moduleLabel ?? sayName(module)
+  const label = target && (entries.find(({field}) => field === target)?.fieldLabel ?? sayName(target))
+  return html`
   <li>
     <strong>${sayOutcome(outcome)}</strong>
-    <span class="quiet"> · ${module}${phase !== 'write' && ` · ${phase}`}${target && ` · ${target}`}${attempt > 0 ? ` · attempt ${attempt}` : ' · not sent'} · ${at(when)}</span>
-    ${message && html`<p>${message}</p>`}
-    ${(code || recordId) && html`<p class="hint">${code && html`<code class="code">${code}</code>`} ${recordId && html`record <code>${recordId}</code>`}</p>`}
+    <span class="quiet"> · ${moduleLabel}${phase !== 'write' && ` · ${phases[phase] ?? phase}`}${label && ` · ${label}`}${attempt > 0 ? ` · attempt ${attempt}` : ' · not sent'} · ${at(when)}</span>
+    ${message && html`<p>${withLabel(message, target || null, label || null)}</p>`}
+    ${(code || recordId) && html`<details class="code-details"><summary>Details</summary>${code && html`<code class="code">${code}</code>`} ${recordId && html`record <code>${recordId}</code>`}</details>`}
   </li>
 `
+}
 
 const readDetail = async ({importId, run, row, source}: DetailProps, signal: AbortSignal): Promise<Detail> => {
   const path = inOrg(`/imports/${importId}`)

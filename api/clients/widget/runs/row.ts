@@ -1,3 +1,5 @@
+import {withLabel} from '../ui/labels.ts'
+
 /** The outcome of a row in one module, or its plan in a dry run. */
 export type Entry = {
   module: string
@@ -42,17 +44,13 @@ export const linesOf = ({entries}: RunRow): {entry: Entry; links: Entry[]}[] => 
   }))
 }
 
-const steps = new Set(['create', 'update', 'replace'])
+const steps = new Set(['create', 'update', 'delete', 'replace'])
 
 /** Returns the reason of an outcome, or null if there is none. */
-export const whyOfEntry = ({message, outcome, phase, fieldLabel, mayExistTwice}: Entry): string | null => {
-  const said = message && steps.has(message) ? null : message
+export const whyOfEntry = ({message, outcome, phase, field, fieldLabel, mayExistTwice}: Entry): string | null => {
+  const said = message && steps.has(message) ? null : message && withLabel(message, field, fieldLabel)
   const words = said ?? (outcome === 'unanswered' ? 'The CRM did not answer, so the row may or may not be written' : null)
   const place = phase !== 'write' && fieldLabel && words && !words.includes(fieldLabel) ? `${fieldLabel}: ` : ''
   const twice = mayExistTwice ? 'A create got no answer, so the record may exist twice' : null
   return [words && place + words, twice].filter(Boolean).join('. ') || null
 }
-
-/** Returns the code to show beside a text, or null if the text already contains it. */
-export const codeBeside = (code: string | null, words: string | null): string | null =>
-  code !== null && words?.includes(code) ? null : code

@@ -1,12 +1,12 @@
-import {useEffect, useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {go, place, setQuery, to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
-import {Select, TextField} from '../ui/field.ts'
+import {Select} from '../ui/field.ts'
 import {count, plural} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
+import {TypedField} from '../ui/typed-field.ts'
 import type {RunRow} from './row.ts'
 import {choicesIn, type Filter, filterIn, filterKeys, type Option, sourceWith} from './rows-query.ts'
 import {type Cells, RowsTable} from './rows-table.ts'
@@ -17,7 +17,6 @@ type RowsPage = {sources: Source[]; source: string; rows: RunRow[]; reached: num
 type PanelProps = {importId: string; run: Run; tally: Tally}
 
 const perPage = 50
-const typedMs = 400
 
 /** Shows the rows of a run with filters and pages. The URL keeps both. */
 export const RowsPanel = ({importId, run, tally}: PanelProps) => {
@@ -96,31 +95,9 @@ const Filters = ({filter, run, tally}: {filter: Filter; run: Run; tally: Tally})
       ${run.dryRun ? select('action', 'Action', choices.action) : select('outcome', 'Outcome', choices.outcome)}
       ${select('module', 'Module', choices.module)}
       ${select('code', 'Reason', choices.code)}
-      <${Typed} label="Text" value=${filter.text ?? ''} placeholder=${run.dryRun ? 'Old, new or reason' : 'Reason or record'} onTyped=${(text: string) => set({text})} />
-      <${Typed} label="From row" value=${filter.from ?? ''} inputmode="numeric" isNumber onTyped=${(from: string) => set({from})} />
+      <${TypedField} label="Text" value=${filter.text ?? ''} placeholder=${run.dryRun ? 'Old, new or reason' : 'Reason or record'} onTyped=${(text: string) => set({text})} />
+      <${TypedField} label="From row" value=${filter.from ?? ''} inputmode="numeric" isNumber onTyped=${(from: string) => set({from})} />
       ${used.length > 0 && html`<${Button} kind="quiet" onClick=${() => set(Object.fromEntries(used.map(key => [key, ''])))}>Clear filters<//>`}
     </div>
   `
-}
-
-type TypedProps = {
-  label: string
-  value: string
-  placeholder?: string
-  inputmode?: string
-  isNumber?: boolean
-  onTyped: (text: string) => void
-}
-
-/** An input that applies its text after a pause in typing. */
-const Typed = ({value, onTyped, isNumber = false, ...rest}: TypedProps) => {
-  const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
-  const isWrong = isNumber && text !== '' && !/^[1-9]\d{0,9}$/.test(text.trim())
-  useEffect(() => {
-    if (text.trim() === value || isWrong) return
-    const timer = setTimeout(() => onTyped(text.trim()), typedMs)
-    return () => clearTimeout(timer)
-  }, [text])
-  return html`<${TextField} ...${rest} value=${text} onInput=${setText} error=${isWrong && 'Enter a whole number from 1'} />`
 }

@@ -2,7 +2,7 @@ import {useState} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
 import {count} from '../ui/format.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
-import {type Change, codeBeside, type Entry, linesOf, type RunRow, whyOfEntry} from './row.ts'
+import {type Change, type Entry, linesOf, type RunRow, whyOfEntry} from './row.ts'
 import {RowDetail} from './row-detail.ts'
 import {sayOutcome} from './rows-query.ts'
 import type {Run} from './run.ts'
@@ -68,7 +68,8 @@ const How = ({entry: {action, outcome, phase}}: {entry: Entry}) => {
   return html`<${Pill} tone=${tone}>${PHASE_WORDS[phase] ? `${PHASE_WORDS[phase]}: ${sayOutcome(outcome).toLowerCase()}` : sayOutcome(outcome)}<//>`
 }
 
-const cellOf = (cells: Cells | null, row: number, column: string): string =>
+/** Returns a cell of a row, or an empty text. */
+export const cellOf = (cells: Cells | null, row: number, column: string): string =>
   cells?.rows.find(({rowNumber}) => rowNumber === row)?.cells[cells.columns.indexOf(column)] ?? ''
 
 /** Shows the values by which a person knows the row. */
@@ -94,8 +95,7 @@ const Said = ({entry, value}: {entry: Entry; value: {column: string; value: stri
   const why = whyOfEntry(entry)
   const advice = adviceOf(entry)
   if (!why && !advice) return html`<span class="quiet">–</span>`
-  const code = entry.outcome === 'would_ask' ? null : codeBeside(entry.code, why)
-  return html`${why && html`<p>${why} ${code && html`<code class="code">${code}</code>`}</p>`}${value && html`<p class="row-value">${value.column}: ${value.value === '' ? html`<span class="quiet">empty</span>` : html`<mark>${value.value}</mark>`}</p>`}${advice && html`<p class="hint">${advice}</p>`}`
+  return html`${why && html`<p>${why}</p>`}${value && html`<p class="row-value">${value.column}: ${value.value === '' ? html`<span class="quiet">empty</span>` : html`<mark>${value.value}</mark>`}</p>`}${advice && html`<p class="hint">${advice}</p>`}`
 }
 
 const mostChanges = 6

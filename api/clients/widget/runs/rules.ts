@@ -1,6 +1,7 @@
 import {html} from '../html.ts'
 import {Select} from '../ui/field.ts'
 import {plural} from '../ui/format.ts'
+import {sayName} from '../ui/labels.ts'
 import {askersOf, type Question, type Rule} from './answering.ts'
 
 type RulesProps = {questions: Question[]; rules: Rule[]; onRule: (rule: Rule) => void}
@@ -11,12 +12,12 @@ type RulesProps = {questions: Question[]; rules: Rule[]; onRule: (rule: Rule) =>
 export const Rules = ({questions, rules, onRule}: RulesProps) => html`
   <section class="sheet run-rules" aria-labelledby="rules">
     <h2 id="rules">Answer all</h2>
-    ${askersOf(questions).map(({flowId, kind, field, module, questions: asked}) => {
+    ${askersOf(questions).map(({flowId, kind, field, module, label, questions: asked}) => {
       const rule = rules.find(one => one.flowId === flowId && one.kind === kind && (one.field ?? null) === field)
       return html`
         <${Select}
           key=${`${kind} ${flowId} ${field}`}
-          label=${labelOf(kind, module, field)}
+          label=${labelOf(kind, sayName(module), label)}
           hint=${`${plural(asked, 'question')} on this page. Individual answers take precedence.`}
           value=${rule?.choice ?? 'ask'}
           options=${optionsOf(kind)}
@@ -28,7 +29,7 @@ export const Rules = ({questions, rules, onRule}: RulesProps) => html`
 `
 
 const labelOf = (kind: Question['kind'], module: string, field: string | null) => {
-  if (kind === 'edit') return `If people changed ${field?.replaceAll('_', ' ')} in ${module}`
+  if (kind === 'edit') return `If people changed ${field} in ${module}`
   return kind === 'match' ? `If rows match several records in ${module}` : `If a lookup matches several records in ${module}`
 }
 

@@ -79,11 +79,13 @@ export const leftOf = (run: Pick<Run, 'counts' | 'progress' | 'unchanged' | 'kep
 /** Returns how many links of written rows are empty. */
 export const emptyLinksOf = ({linksEmpty = []}: Pick<Run, 'linksEmpty'>): number => linksEmpty.reduce((sum, {rows}) => sum + rows, 0)
 
-export const actionKeys = ['create', 'update', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
+export const actionKeys = ['create', 'update', 'delete', 'restore', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
 export type ActionKey = (typeof actionKeys)[number]
 export const actionWords: Record<ActionKey, OutcomeWords> = {
   create: {word: 'Create', means: 'a record would be created', tone: 'good'},
   update: {word: 'Update', means: 'a record would be updated', tone: 'info'},
+  delete: {word: 'Delete', means: 'the record would be deleted', tone: 'bad'},
+  restore: {word: 'Restore', means: 'the record would get its earlier values back', tone: 'info'},
   replace: {word: 'Replace', means: 'the rows of a subform would be replaced', tone: 'info'},
   patch: {word: 'Patch', means: 'some fields would be updated afterwards', tone: 'info'},
   ask: {word: 'Ask', means: 'several records match, so you would be asked', tone: 'warning'},

@@ -15,19 +15,28 @@ import type {Run} from './run.ts'
 type UndoStatus = {available: boolean; until: string | null; why: string | null; undoneBy: string | null}
 type OnStarted = (run: string) => void
 
-const startUndo = async (importId: string, run: string, body: {dryRun?: true}) => {
+/** Starts an undo of a run, or its preview. Returns the id of the started run. */
+export const startUndo = async (importId: string, run: string, body: {dryRun?: true}) => {
   const {run: begun} = await client.post<{run: Run}>(inOrg(`/imports/${importId}/runs/${run}/undo`), body)
   return begun.id
 }
 
+/** Asks whether a run can be undone. */
+export const readUndo = async (importId: string, run: string, signal?: AbortSignal): Promise<UndoStatus> =>
+  (await client.get<{undo: UndoStatus}>(inOrg(`/imports/${importId}/runs/${run}/undo`), {}, signal)).undo
+
+/** Whether a run is of the kind that can be undone. */
+export const canUndo = ({dryRun, state, engine, expiredAt}: Run): boolean =>
+  !dryRun && state === 'ended' && engine !== 'outside' && !expiredAt
+
 /** Offers to undo an ended run. The first step is a preview, which writes nothing. */
 export const Undo = ({importId, run, onStarted}: {importId: string; run: Run; onStarted: OnStarted}) => {
-  const canBe = !run.dryRun && run.state === 'ended' && run.engine !== 'outside' && !run.expiredAt
-  const {data, error, again} = useLoad<{undo: UndoStatus} | null>(
-    signal => (canBe ? client.get(inOrg(`/imports/${importId}/runs/${run.id}/undo`), {}, signal) : Promise.resolve(null)),
-    [run.id, canBe],
-  )
-  const undo = data?.undo
+  const canBe = canUndo(run)
+  const {
+    data: undo,
+    error,
+    again,
+  } = useLoad<UndoStatus | null>(async signal => (canBe ? readUndo(importId, run.id, signal) : null), [run.id, canBe])
   if (error) return html`<${Problem} error=${error} again=${again} />`
   if (undo?.undoneBy)
     return html`<p class="carried-on">This run was undone. <a href=${to('imports', importId, 'run', {run: undo.undoneBy})}>View the undo</a></p>`

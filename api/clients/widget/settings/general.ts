@@ -1,12 +1,13 @@
-import {useState} from 'preact/hooks'
+import {writeDay} from '../../date-text.ts'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
-import {client, inOrg, may} from '../state/session.ts'
-import {Button} from '../ui/button.ts'
-import {Check, Select, TextArea, TextField} from '../ui/field.ts'
+import {client, inOrg, may, readMe} from '../state/session.ts'
+import {SaveActions, useDraft} from '../ui/draft.ts'
+import {Check, Select, TextArea} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
+import {ZoneField} from '../ui/zone-field.ts'
 import {SettingsFrame} from './frame.ts'
 
 type Settings = {
@@ -43,15 +44,15 @@ export const General = () => {
 }
 
 const SettingsForm = ({read: {settings, registryVersion}, again}: {read: GeneralInput; again: () => void}) => {
-  const [draft, setDraft] = useState(settings)
-  const [context, setContext] = useState(JSON.stringify(settings.expressionContext, null, 2))
+  const form = useDraft({...settings, expressionContext: JSON.stringify(settings.expressionContext, null, 2)})
+  const {draft, set} = form
   const save = useDoing(async () => {
-    const changed = {...draft, expressionContext: readJson(context)}
+    const changed = {...draft, expressionContext: readJson(draft.expressionContext)}
     await client.patch(inOrg('/config/settings'), changed, {'if-match': `"${registryVersion}"`})
+    await readMe()
     say('Settings saved')
     again()
   })
-  const set = (change: Partial<Settings>) => setDraft({...draft, ...change})
   const submit = (event: Event) => {
     event.preventDefault()
     save.run()
@@ -75,7 +76,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
           options=${onEdited}
           onChange=${(value: string) => set({onEdited: value || null})}
         />
-        <${TextArea} label="Expression context" hint="JSON available to every expression as “context”, for example a rate or a list of codes" rows="4" value=${context} onInput=${setContext} />
+        <${TextArea} label="Expression context" hint="JSON available to every expression as “context”, for example a rate or a list of codes" rows="4" value=${draft.expressionContext} onInput=${(expressionContext: string) => set({expressionContext})} />
         <${Check}
           label="Roles follow the CRM"
           hint="Each sign-in and renewal reads a member’s profile in the CRM. Roles set by hand or by an invitation stay; people deactivated in the CRM lose access"
@@ -83,7 +84,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
           onChange=${(followsCrmRoles: boolean) => set({followsCrmRoles})}
         />
         <${Problem} error=${save.error} again=${isStale(save.error) ? again : undefined} />
-        ${mayChange ? html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>` : html`<${Notice}>Only admins can change these settings.<//>`}
+        ${mayChange ? html`<${SaveActions} of=${form} isBusy=${save.isBusy} />` : html`<${Notice}>Only admins can change these settings.<//>`}
       </fieldset>
     </form>
   `
@@ -92,19 +93,12 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
 const Formats = ({draft, set}: {draft: Settings; set: (change: Partial<Settings>) => void}) => html`
   <${Select}
     label="Date format"
+    hint="For dates on these pages and in the command line. Also for dates in files, where a column shows no other format"
     value=${draft.dateFormat}
-    options=${[...new Set([draft.dateFormat, ...dateFormats])].map(value => ({value, label: value}))}
+    options=${[...new Set([draft.dateFormat, ...dateFormats])].map(value => ({value, label: `${value} (${writeDay(new Date(), value)})`}))}
     onChange=${(dateFormat: string) => set({dateFormat})}
   />
-  <${TextField}
-    label="Time zone"
-    hint="IANA name. Used for dates and times in files that have no time zone"
-    list="time-zones"
-    required
-    value=${draft.timezone}
-    onInput=${(timezone: string) => set({timezone})}
-  />
-  <datalist id="time-zones">${Intl.supportedValuesOf('timeZone').map(zone => html`<option value=${zone}></option>`)}</datalist>
+  <${ZoneField} value=${draft.timezone} hint="Used for dates and times in files that have no time zone" onChange=${(timezone: string) => set({timezone})} />
 `
 
 const isStale = (error: Json) => error?.code === 'REGISTRY_CONFLICT'

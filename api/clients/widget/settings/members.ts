@@ -171,7 +171,7 @@ const Invitations = () => {
         list.length > 0 &&
         html`
           <${Table} caption="Invitations" columns=${columns} rows=${list} keyOf=${({id}: Invitation) => id} />
-          <p class="hint">Send invited people this link. They sign in with the invited address and accept. <${Copy} text=${signInLink()} label="link" /></p>
+          <p class="hint">Invited people can also open this link. They sign in with the invited address and accept. <${Copy} text=${signInLink()} label="link" /></p>
         `}
     <//>
     ${may('admin', 'access') && html`<${Invite} again=${invitations.again} />`}
@@ -183,8 +183,8 @@ const Invite = ({again}: {again: () => void}) => {
   const [email, setEmail] = useState('')
   const [role, setRole] = useState<string>('operator')
   const doing = useDoing(async () => {
-    await client.post(inOrg('/invitations'), {email, role})
-    say(`Invited ${email}. Send them the link below`)
+    const {isMailed} = await client.post(inOrg('/invitations'), {email, role})
+    say(isMailed ? `Invited ${email} by e-mail` : `Invited ${email}. Send them the link below`)
     setEmail('')
     again()
   })

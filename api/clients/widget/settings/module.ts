@@ -1,18 +1,21 @@
 import {useState} from 'preact/hooks'
+import {runDiscovery} from '../connections/discovery.ts'
 import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
-import {Select, TextArea, TextField} from '../ui/field.ts'
-import {Problem, say} from '../ui/notice.ts'
+import {SaveActions, useDraft} from '../ui/draft.ts'
+import {Select, TextField} from '../ui/field.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
 import {FieldDialog} from './field-dialog.ts'
+import {FieldPicker} from './field-picker.ts'
 import {SettingsFrame} from './frame.ts'
-import {type ConfiguredField, type ConfiguredModule, idempotencyOptions, linesOf, patchModule} from './registry.ts'
+import {type ConfiguredField, type ConfiguredModule, idempotencyOptions, patchModule} from './registry.ts'
 
 type ModuleInput = {module: ConfiguredModule; fields: ConfiguredField[]; registryVersion: number}
 type Part = {read: ModuleInput; again: () => void}
@@ -28,12 +31,30 @@ export const Module = ({params}: PageProps) => {
   return html`
     <${SettingsFrame} title=${loaded.data?.module.label ?? module} trail=${trail}>
       <${Shown} of=${loaded}>
-        ${(read: ModuleInput) => html`
-          <${Values} key=${read.registryVersion} read=${read} again=${loaded.again} />
-          <${Fields} read=${read} again=${loaded.again} />
-        `}
+        ${(read: ModuleInput) =>
+          read.fields.some(({removed}) => !removed)
+            ? html`
+                <${Values} key=${read.registryVersion} read=${read} again=${loaded.again} />
+                <${Fields} read=${read} again=${loaded.again} />
+              `
+            : html`<${NeedsDiscovery} connection=${connection} onRead=${loaded.again} />`}
       <//>
     <//>
+  `
+}
+
+/** Offers to read the CRM, because without its fields there is nothing to choose from. */
+const NeedsDiscovery = ({connection, onRead}: {connection: string; onRead: () => void}) => {
+  const read = useDoing(async () => {
+    await runDiscovery(connection)
+    onRead()
+  })
+  const actions = may('admin') && html`<${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>Read the fields now<//>`
+  return html`
+    <${Notice} title="The fields of this module are not known yet" actions=${actions}>
+      Reading them from the CRM takes about a minute. ${!may('admin') && 'Ask an admin to do it.'}
+    <//>
+    <${Problem} error=${read.error} again=${() => read.run()} />
   `
 }
 
@@ -58,29 +79,30 @@ const onEdited = [
 const idempotencyHint =
   'Imports fill this field, so that a record whose creation got no answer is found again. It must be unique, hold 26 characters, and be in no mapping.'
 
+const savedValues = (module: ConfiguredModule) => ({
+  singular: module.singular ?? '',
+  unique: module.uniqueFields,
+  by: module.match?.by ?? [],
+  onOne: module.match?.onOne ?? 'update',
+  onMany: module.match?.onMany ?? 'ask',
+  exclusions: module.exclusions,
+  onEdited: module.onEdited ?? '',
+  idempotencyField: module.idempotencyField ?? '',
+})
+
 const Values = ({read: {module, fields, registryVersion}, again}: Part) => {
-  const [draft, setDraft] = useState({
-    singular: module.singular ?? '',
-    unique: module.uniqueFields.join('\n'),
-    by: (module.match?.by ?? []).join('\n'),
-    onOne: module.match?.onOne ?? 'update',
-    onMany: module.match?.onMany ?? 'ask',
-    exclusions: module.exclusions.join('\n'),
-    onEdited: module.onEdited ?? '',
-    idempotencyField: module.idempotencyField ?? '',
-  })
-  const set = (change: Partial<typeof draft>) => setDraft({...draft, ...change})
+  const form = useDraft(savedValues(module))
+  const {draft, set} = form
   const save = useDoing(async () => {
-    const by = linesOf(draft.by)
+    const {by, onOne, onMany, unique: uniqueFields, exclusions} = draft
     await patchModule(module, registryVersion, {
+      ...{uniqueFields, exclusions},
       singular: draft.singular.trim() || null,
-      uniqueFields: linesOf(draft.unique),
-      match: by.length ? {by, onOne: draft.onOne, onMany: draft.onMany} : null,
-      exclusions: linesOf(draft.exclusions),
+      match: by.length ? {by, onOne, onMany} : null,
       onEdited: draft.onEdited || null,
       idempotencyField: draft.idempotencyField || null,
     })
-    say('Saved')
+    say('Module saved')
     again()
   })
   const submit = (event: Event) => {
@@ -89,19 +111,24 @@ const Values = ({read: {module, fields, registryVersion}, again}: Part) => {
   }
   return html`
     <form class="sheet" onSubmit=${submit}>
+      ${!may('admin') && html`<${Notice}>Only admins can change these settings.<//>`}
       <fieldset class="bare" disabled=${!may('admin')}>
         <div class="columns">
-          <${TextField} label="Singular name" hint="Leave empty to use the name from the CRM" value=${draft.singular} onInput=${(singular: string) => set({singular})} />
-          <${TextArea} label="Match fields" hint="API names of fields, one per line" value=${draft.by} onInput=${(by: string) => set({by})} />
-          <${Select} label="If one record matches" value=${draft.onOne} options=${onOne} onChange=${(value: string) => set({onOne: value})} />
-          <${Select} label="If several match" value=${draft.onMany} options=${onMany} onChange=${(value: string) => set({onMany: value})} />
-          <${Select} label="If people changed values in the CRM" value=${draft.onEdited} options=${onEdited} onChange=${(value: string) => set({onEdited: value as typeof draft.onEdited})} />
-          <${TextArea} label="Unique fields" hint="API names of fields, one per line" value=${draft.unique} onInput=${(unique: string) => set({unique})} />
-          <${TextArea} label="Hidden fields" hint="API names of fields, one per line" value=${draft.exclusions} onInput=${(exclusions: string) => set({exclusions})} />
-          <${Select} label="Idempotency field" hint=${idempotencyHint} value=${draft.idempotencyField} options=${idempotencyOptions(fields, module.idempotencyField)} onChange=${(idempotencyField: string) => set({idempotencyField})} />
+          <div>
+            <${FieldPicker} label="Match fields" hint="Imports find an existing record by these fields" fields=${fields} chosen=${draft.by} set=${(by: string[]) => set({by})} />
+            <${Select} label="If one record matches" value=${draft.onOne} options=${onOne} onChange=${(value: string) => set({onOne: value})} />
+            <${Select} label="If several match" value=${draft.onMany} options=${onMany} onChange=${(value: string) => set({onMany: value})} />
+            <${Select} label="If people changed values in the CRM" value=${draft.onEdited} options=${onEdited} onChange=${(value: string) => set({onEdited: value as typeof draft.onEdited})} />
+          </div>
+          <div>
+            <${FieldPicker} label="Unique fields" hint="Their values tell records apart" fields=${fields} chosen=${draft.unique} set=${(unique: string[]) => set({unique})} />
+            <${FieldPicker} label="Hidden fields" hint="Imports do not offer them" fields=${fields} chosen=${draft.exclusions} set=${(exclusions: string[]) => set({exclusions})} />
+            <${TextField} label="Singular name" hint="Leave empty to use the name from the CRM" value=${draft.singular} onInput=${(singular: string) => set({singular})} />
+            <${Select} label="Idempotency field" hint=${idempotencyHint} value=${draft.idempotencyField} options=${idempotencyOptions(fields, module.idempotencyField)} onChange=${(idempotencyField: string) => set({idempotencyField})} />
+          </div>
         </div>
         <${Problem} error=${save.error} again=${again} />
-        ${may('admin') && html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>`}
+        ${may('admin') && html`<${SaveActions} of=${form} isBusy=${save.isBusy} />`}
       </fieldset>
     </form>
   `

@@ -1,9 +1,8 @@
-import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
-import {Button} from '../ui/button.ts'
+import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Check} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
@@ -53,14 +52,15 @@ export const Notices = () => {
 }
 
 const RuleForm = ({read: {notices, mail, members, webhooks}, again}: {read: NoticesInput; again: () => void}) => {
-  const [draft, setDraft] = useState<Rule>(notices)
+  const form = useDraft<Rule>(notices)
+  const {draft} = form
   const save = useDoing(async () => {
     await client.put(inOrg('/notices'), draft)
     say('Notices saved')
     again()
   })
   const turn = (list: keyof Rule) => (value: string) => (isOn: boolean) =>
-    setDraft({...draft, [list]: isOn ? [...draft[list], value] : draft[list].filter(one => one !== value)})
+    form.set({[list]: isOn ? [...draft[list], value] : draft[list].filter(one => one !== value)})
   const submit = (event: Event) => {
     event.preventDefault()
     save.run()
@@ -86,7 +86,7 @@ const RuleForm = ({read: {notices, mail, members, webhooks}, again}: {read: Noti
         </div>
       </fieldset>
       <${Problem} error=${save.error} />
-      ${may('admin') && html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>`}
+      ${may('admin') && html`<${SaveActions} of=${form} isBusy=${save.isBusy} />`}
     </form>
   `
 }

@@ -12,6 +12,7 @@ import {Notice, Problem} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import {type AwaitedChange, queryOf} from './awaited-change.ts'
 import {describeLimits} from './plan-limits.ts'
+import {describeOffer} from './plan-prices.ts'
 
 type WantedPlan = {planKey: string; interval: string}
 type ChangeProps = {summary: Json; isWaiting: boolean; onChange: (awaited: AwaitedChange) => void}
@@ -42,7 +43,7 @@ export const ChangePlan = ({summary, isWaiting, onChange}: ChangeProps) => {
       <h2 id="plan-change">${isPaying ? 'Change plan' : 'Choose a plan'}</h2>
       <${Select} label="Billing interval" value=${interval} options=${intervals} onChange=${setInterval} />
       <ul class="plain">
-        ${offered.map((plan: Json) => html`<${Offer} key=${plan.key} plan=${plan} interval=${interval} isHere=${isPaying && plan.key === summary.plan.key && interval === summary.interval} isBusy=${begin.isBusy} isWaiting=${isWaiting} choose=${() => begin.run(plan.key)} />`)}
+        ${offered.map((plan: Json) => html`<${Offer} key=${plan.key} plan=${plan} interval=${interval} isCurrent=${isPaying && plan.key === summary.plan.key} isHere=${isPaying && plan.key === summary.plan.key && interval === summary.interval} isBusy=${begin.isBusy} isWaiting=${isWaiting} choose=${() => begin.run(plan.key)} />`)}
       </ul>
       <${Problem} error=${begin.error} />
       ${summary.pendingChange && !isWaiting && html`<${TakeBack} onChange=${onChange} />`}
@@ -57,31 +58,29 @@ export const returnUrls = (awaited: Parameters<typeof queryOf>[0]) => {
   return {successUrl: page + to('settings', 'plan', queryOf(awaited)), cancelUrl: page + to('settings', 'plan')}
 }
 
-type OfferProps = {plan: Json; interval: string; isHere: boolean; isBusy: boolean; isWaiting: boolean; choose: () => void}
-
-const Offer = ({plan, interval, isHere, isBusy, isWaiting, choose}: OfferProps) => html`
-  <li class="row settings-offer">
-    <div class="grow"><strong>${plan.name}</strong>${priceOf(plan, interval)}${plan.limits ? html`<br /><span class="quiet">${describeLimits(plan)}</span>` : html`<br /><span class="quiet">Your paid plan ends with this period</span>`}</div>
-    ${isHere ? html`<${Pill} tone="info">Current plan<//>` : html`<${Button} isBusy=${isBusy} disabled=${isWaiting} onClick=${choose}>Choose<span class="unseen"> ${plan.name}</span><//>`}
-  </li>
-`
-
-/** Returns a note on tax, or an empty text if the tax behaviour is not known. */
-export const taxNote = (behavior: string | null): string =>
-  behavior === null ? '' : behavior === 'inclusive' ? ', tax included' : ', plus tax'
-
-/** Formats the price, or returns an empty text if it is not known. The checkout page shows it in any case. */
-const priceOf = ({prices}: Json, interval: string): string => {
-  const amount = prices?.[interval] ?? null
-  if (amount === null) return ''
-  const saved = interval === 'year' ? yearlySaving(prices) : 0
-  const note = saved > 0 ? `, saves ${money(saved, prices.currency)} a year` : ''
-  return ` · ${money(amount, prices.currency)} per ${interval}${taxNote(prices.taxBehavior)}${note}`
+/** `isCurrent`: the plan that is paid. `isHere`: and in this interval. */
+type OfferProps = {
+  plan: Json
+  interval: string
+  isCurrent: boolean
+  isHere: boolean
+  isBusy: boolean
+  isWaiting: boolean
+  choose: () => void
 }
 
-/** Returns what a year costs less than twelve months, in the smallest unit of the currency. Zero if a price is not known. */
-const yearlySaving = ({month, year}: {month: number | null; year: number | null}): number =>
-  month === null || year === null ? 0 : Math.max(0, 12 * month - year)
+const Offer = ({plan, interval, isCurrent, isHere, isBusy, isWaiting, choose}: OfferProps) => {
+  const {price, note, isOffered} = describeOffer({prices: null, ...plan}, interval)
+  return html`
+    <li class="row settings-offer">
+      <div class="grow">
+        <strong>${plan.name}</strong>${isCurrent && !isHere && html` <${Pill} tone="info">Current plan<//>`}${price && ` · ${price}`}${note && html`<br />${note}`}
+        <br /><span class="quiet">${plan.limits ? describeLimits(plan) : 'Your paid plan ends with this period'}</span>
+      </div>
+      ${isHere ? html`<${Pill} tone="info">Current plan<//>` : isOffered && html`<${Button} isBusy=${isBusy} disabled=${isWaiting} onClick=${choose}>${isCurrent ? `Pay ${interval}ly` : 'Choose'}<span class="unseen"> ${isCurrent ? 'for ' : ''}${plan.name}</span><//>`}
+    </li>
+  `
+}
 
 type PreviewProps = {wanted: WantedPlan; preview: Json; onChange: ChangeProps['onChange']; onClose: () => void}
 

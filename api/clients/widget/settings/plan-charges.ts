@@ -1,18 +1,19 @@
-import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
+import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
 import {count, money} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
-import {returnUrls, taxNote} from './plan-change.ts'
+import {returnUrls} from './plan-change.ts'
+import {taxNote} from './plan-prices.ts'
 
 /** Purchases in addition to the plan: AI credits, automatic top-up and overage. */
 export const Charges = ({summary, isWaiting, again}: {summary: Json; isWaiting: boolean; again: () => void}) => html`
   <${Packs} packs=${summary.packs.filter(({purchasable}: Json) => purchasable)} purchased=${summary.balance.purchased} isWaiting=${isWaiting} />
-  <${Topup} summary=${summary} again=${again} />
+  <${Topup} key=${JSON.stringify(summary.autotopup)} summary=${summary} again=${again} />
   ${summary.overage.available && html`<${Overage} isOn=${summary.overage.enabled} again=${again} />`}
 `
 
@@ -42,18 +43,18 @@ const namePack = ({name, price}: Pick<Json, 'name' | 'price'>): string =>
 
 const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
   const {autotopup, packs} = summary
-  const [draft, setDraft] = useState({
+  const form = useDraft({
     enabled: autotopup.enabled as boolean,
     packKey: autotopup.packKey ?? packs.find(({purchasable}: Json) => purchasable)?.key ?? '',
     threshold: String(autotopup.threshold ?? 100),
     monthlyCap: String(autotopup.monthlyCap ?? 5000),
   })
+  const {draft, set} = form
   const save = useDoing(async () => {
     await client.post('/billing/autotopup', {...draft, threshold: Number(draft.threshold), monthlyCap: Number(draft.monthlyCap)})
     say('Automatic top-up saved')
     again()
   })
-  const set = (change: Partial<typeof draft>) => setDraft({...draft, ...change})
   const submit = (event: Event) => {
     event.preventDefault()
     save.run()
@@ -68,7 +69,7 @@ const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
       <${TextField} label="Maximum credits per month" type="number" min="1" required value=${draft.monthlyCap} onInput=${(monthlyCap: string) => set({monthlyCap})} />
       <p class="hint">Bought this month: ${count(autotopup.month.used)} credits.</p>
       <${Problem} error=${save.error} />
-      <${Button} type="submit" isBusy=${save.isBusy}>Save<//>
+      <${SaveActions} of=${form} isBusy=${save.isBusy} />
     </form>
   `
 }

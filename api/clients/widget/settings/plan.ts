@@ -16,6 +16,7 @@ import {type AwaitedChange, awaitChange, readAwaited} from './awaited-change.ts'
 import {SettingsFrame} from './frame.ts'
 import {ChangePlan} from './plan-change.ts'
 import {Charges} from './plan-charges.ts'
+import {describePayment} from './plan-prices.ts'
 
 const tones: Record<string, Tone> = {active: 'good', trialing: 'info', past_due: 'warning', suspended: 'bad'}
 
@@ -90,7 +91,7 @@ type StandingProps = {summary: Json; usage: Json; waiting: Waiting; again: () =>
 const Standing = ({summary, usage, waiting, again}: StandingProps) => html`
   <${Current} summary=${summary} again=${again} />
   <${Usage} usage=${usage} />
-  ${summary.configured && may('admin', 'money') && html`<${ChangePlan} summary=${summary} isWaiting=${waiting.awaited !== null} onChange=${waiting.start} /><${Charges} summary=${summary} isWaiting=${waiting.awaited !== null} again=${again} />`}
+  ${summary.configured && may('admin', 'money') && html`<${ChangePlan} key=${summary.interval} summary=${summary} isWaiting=${waiting.awaited !== null} onChange=${waiting.start} /><${Charges} summary=${summary} isWaiting=${waiting.awaited !== null} again=${again} />`}
   ${summary.configured && html`<${Closed} role="admin" change="money" />`}
 `
 
@@ -108,19 +109,23 @@ const Current = ({summary, again}: {summary: Json; again: () => void}) => {
   return html`
     <section class="sheet" aria-labelledby="plan-now">
       <h2 id="plan-now">${plan.name} <${Pill} tone=${tones[status] ?? 'neutral'}>${status.replace('_', ' ')}<//></h2>
-      <p>This period: ${onDay(period.start)} to ${onDay(period.end)}.</p>
-      ${summary.trial?.endsAt && html`<p>The trial ends ${at(summary.trial.endsAt)}.</p>`}
+      <p>${describePayment(summary)} This period: ${onDay(period.start)} to ${onDay(period.end)}.</p>
+      ${isOnTrial(summary) && html`<p>The trial ends ${at(summary.trial.endsAt)}. Nothing is charged for it. Choose a plan before it ends to keep its limits.</p>`}
+      ${mayStartTrial(summary) && html`<p>Try the larger limits for 14 days. No card is needed, and it ends by itself.</p>`}
       ${pastDue && html`<${Notice} kind="warning" title="A payment is overdue">Open “Invoices and card”, then pay the invoice or update the card. ${pastDue.graceEndsAt ? `New runs are refused from ${at(pastDue.graceEndsAt)} if the invoice stays unpaid.` : 'New runs are refused until the invoice is paid.'}<//>`}
       ${cancelsAt && html`<${Notice} kind="warning">The plan ends on ${onDay(cancelsAt)}.<//>`}
-      ${pendingChange && html`<${Notice}>The plan changes to ${pendingChange.planKey} on ${onDay(pendingChange.at)}.<//>`}
+      ${pendingChange && html`<${Notice}>The plan changes to ${summary.plans.find(({key}: Json) => key === pendingChange.planKey)?.name ?? pendingChange.planKey} on ${onDay(pendingChange.at)}.<//>`}
       <div class="actions">
-        ${plan.key === 'free' && !summary.trial && may('owner') && html`<${Button} isBusy=${trial.isBusy} onClick=${() => trial.run()}>Start trial<//>`}
+        ${mayStartTrial(summary) && html`<${Button} isBusy=${trial.isBusy} onClick=${() => trial.run()}>Start 14-day trial<//>`}
         ${summary.customer && may('admin', 'money') && html`<${Button} isBusy=${portal.isBusy} onClick=${() => portal.run()}>Invoices and card<//>`}
       </div>
       <${Problem} error=${trial.error ?? portal.error} />
     </section>
   `
 }
+
+const mayStartTrial = ({plan, trial}: Json) => plan.key === 'free' && !trial && may('owner')
+const isOnTrial = ({status, subscription}: Json) => status === 'trialing' && !subscription
 
 const Usage = ({usage}: {usage: Json}) => {
   const {rows, modules, schedules, credits} = usage

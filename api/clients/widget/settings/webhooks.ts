@@ -63,6 +63,7 @@ const EndpointTable = ({list, again, show, remove}: TableProps) => {
   })
   const turn = useDoing(async ({id, enabled}: Endpoint) => {
     await client.patch(inOrg(`/webhooks/${id}`), {enabled: !enabled})
+    say(enabled ? 'Webhook disabled' : 'Webhook enabled')
     again()
   })
   const columns = [

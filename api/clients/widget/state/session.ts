@@ -1,11 +1,12 @@
 import {signal} from '@preact/signals'
 import {ApiError, type Client, type Json, openClient} from '../../http.ts'
+import {dateFormat} from '../ui/format.ts'
 import {say} from '../ui/notice.ts'
 import {forgetKept} from './kept.ts'
 import {type Change, hasRank, mayChange, type Role, whyClosed} from './rights.ts'
 
 export type Me = {
-  org: {id: string; name: string} | null
+  org: {id: string; name: string; dateFormat: string} | null
   user: {id: string; email: string; name: string}
   role: Role | null
   via: string
@@ -105,6 +106,7 @@ export const readMe = async (): Promise<void> => {
     throw error
   })
   if (found && leaveFormer(found)) return
+  if (found?.org) dateFormat.value = found.org.dateFormat
   me.value = found
   ended.value = null
 }

@@ -2,58 +2,86 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {Button} from '../ui/button.ts'
+import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
+import {ZoneField} from '../ui/zone-field.ts'
+import {readCron, toCron} from './cron-times.ts'
 import {codeOf, FrequencyAdvice} from './frequency-advice.ts'
 import type {Schedule} from './schedules.ts'
 import {draftOf, type SourceDraft, toSourceRequest} from './source-draft.ts'
 import {SourceFields} from './source-fields.ts'
+import {isWhole, TimesFields} from './times-fields.ts'
 
-type FormProps = {schedule: Schedule | null; save: (body: object) => Promise<unknown>}
+type Connection = {id: string; name: string}
+/** `connections`: to choose from, if the template names none. `starts`: the values of a new schedule. */
+type FormProps = {
+  schedule: Schedule | null
+  starts?: {name?: string; cron?: string}
+  connections?: Connection[]
+  save: (body: object) => Promise<unknown>
+  saveForTest?: (body: object) => Promise<unknown>
+}
 
 const drifts = [
   {value: 'stop', label: 'Do not run, and notify'},
   {value: 'warn', label: 'Run the parts that still fit, and notify'},
 ]
 
-const fieldsOf = (schedule: Schedule | null) => ({
-  name: schedule?.name ?? '',
-  cron: schedule?.cron ?? '0 5 * * *',
+const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pick<FormProps, 'starts' | 'connections'>) => ({
+  name: schedule?.name ?? starts.name ?? '',
+  times: readCron(schedule?.cron ?? starts.cron ?? '0 5 * * *'),
   timezone: schedule?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+  connectorId: schedule?.connectorId ?? connections[0]?.id ?? null,
   declaredRows: schedule?.declaredRows ? String(schedule.declaredRows) : '',
   onDrift: schedule?.onDrift ?? 'stop',
+  source: draftOf(schedule?.source ?? null),
 })
 
-/** The form of a schedule: time, source file, and handling of changes. */
-export const ScheduleForm = ({schedule, save}: FormProps) => {
-  const [draft, setDraft] = useState(fieldsOf(schedule))
-  const [source, setSource] = useState<SourceDraft>(draftOf(schedule?.source ?? null))
+/** The form of a schedule: times, source file, and handling of changes. */
+export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps) => {
+  const {connections = []} = given
+  // The usual values of a new schedule depend on the time, so they are computed once.
+  const [saved] = useState(() => fieldsOf(schedule, given))
+  const form = useDraft(saved)
+  const {draft, set} = form
   const kept: readonly string[] = schedule?.source.credentials ?? []
-  const doing = useDoing(() =>
-    save({
-      ...draft,
+  const doing = useDoing((how: typeof save) => {
+    const {times, source, ...rest} = draft
+    return how({
+      ...rest,
+      cron: toCron(times),
       declaredRows: draft.declaredRows === '' ? null : Number(draft.declaredRows),
       source: toSourceRequest(source, kept),
-      ...(schedule && {connectorId: schedule.connectorId, notify: schedule.notify}),
-    }),
-  )
-  const set = (change: Partial<typeof draft>) => setDraft({...draft, ...change})
-  const submit = (event: Event) => {
+      ...(schedule && {notify: schedule.notify}),
+    })
+  })
+  const submit = (event: SubmitEvent) => {
     event.preventDefault()
-    doing.run()
+    const isTest = (event.submitter as HTMLButtonElement | null)?.value === 'test'
+    if (isWhole(draft.times)) doing.run(isTest ? saveForTest! : save)
   }
   return html`
     <form class="sheet settings-form" onSubmit=${submit}>
       <${TextField} label="Name" required maxlength="200" value=${draft.name} onInput=${(name: string) => set({name})} />
-      <${TextField} label="Schedule (cron)" hint="Minute, hour, day of month, month, day of week. For example “0 5 * * 1-5”: 5 a.m. on workdays" required value=${draft.cron} onInput=${(cron: string) => set({cron})} />
-      <${TextField} label="Time zone" hint="IANA name, for example Europe/Berlin" list="zones" required value=${draft.timezone} onInput=${(timezone: string) => set({timezone})} />
-      <datalist id="zones">${Intl.supportedValuesOf('timeZone').map(zone => html`<option value=${zone}></option>`)}</datalist>
-      <${SourceFields} draft=${source} kept=${kept} set=${(change: Partial<SourceDraft>) => setSource({...source, ...change})} />
+      <${TimesFields} times=${draft.times} set=${(times: typeof draft.times) => set({times})} />
+      <${ZoneField} value=${draft.timezone} onChange=${(timezone: string) => set({timezone})} />
+      ${connections.length > 1 && html`<${Select} label="Connection" value=${draft.connectorId} options=${connections.map(({id, name}) => ({value: id, label: name}))} onChange=${(connectorId: string) => set({connectorId})} />`}
+      <${SourceFields} draft=${draft.source} kept=${kept} set=${(change: Partial<SourceDraft>) => set({source: {...draft.source, ...change}})} />
       <${TextField} label="Maximum rows per run" hint="Leave empty for all rows" type="number" min="1" value=${draft.declaredRows} onInput=${(declaredRows: string) => set({declaredRows})} />
       <${Select} label="If the file or the CRM no longer matches the template" value=${draft.onDrift} options=${drifts} onChange=${(onDrift: string) => set({onDrift: onDrift as 'stop' | 'warn'})} />
       <${Problem} error=${doing.error} />
       <${FrequencyAdvice} code=${codeOf(doing.error)} />
-      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${schedule ? 'Save' : 'Create schedule'}<//>
+      ${
+        schedule
+          ? html`<${SaveActions} of=${form} isBusy=${doing.isBusy} />`
+          : html`
+              <div class="actions">
+                <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>Create schedule<//>
+                <${Button} type="submit" value="test" disabled=${doing.isBusy}>Create turned off, and test<//>
+              </div>
+            `
+      }
     </form>
   `
 }

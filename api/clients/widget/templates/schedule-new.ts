@@ -1,28 +1,49 @@
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
-import {goIfHere, to} from '../state/place.ts'
-import {client, inOrg} from '../state/session.ts'
-import {say} from '../ui/notice.ts'
-import {Page} from '../ui/page.ts'
+import {useLoad} from '../state/load.ts'
+import {goIfHere, place, to} from '../state/place.ts'
+import {client, inOrg, may} from '../state/session.ts'
+import {Notice, say} from '../ui/notice.ts'
+import {Page, Shown} from '../ui/page.ts'
+import {readConnections} from './schedule-connections.ts'
 import {ScheduleForm} from './schedule-form.ts'
+import type {Template} from './template.ts'
 
-/** The page that creates a schedule. A new schedule is on at once. */
+type Ground = {template: Template; connections: {id: string; name: string}[]}
+
+/** The page that creates a schedule. A new schedule is on at once, unless its file is tested first. `?repeat=weekly` begins with this weekday. */
 export const NewSchedule = ({params}: PageProps) => {
   const {id} = params as {id: string}
-  const save = async (body: object) => {
+  const loaded = useLoad<Ground>(
+    async signal => {
+      const {template}: Json = await client.get(inOrg(`/templates/${id}`), {}, signal)
+      return {template, connections: await readConnections(template.connectorId, signal)}
+    },
+    [id],
+  )
+  const create = async (body: object, isTest: boolean) => {
     const goOn = goIfHere()
-    const {schedule} = await client.post<Json>(inOrg(`/templates/${id}/schedules`), body)
-    say('Schedule created')
-    goOn(to('templates', id, 'schedules', schedule.id))
+    const {schedule} = await client.post<Json>(inOrg(`/templates/${id}/schedules`), {...body, enabled: !isTest})
+    say(isTest ? 'Schedule created, turned off' : 'Schedule created')
+    goOn(to('templates', id, 'schedules', schedule.id, isTest ? {test: '1'} : {}))
   }
   const trail = [
     {label: 'Templates', href: to('templates')},
-    {label: 'Template', href: to('templates', id)},
+    {label: loaded.data?.template.name ?? 'Template', href: to('templates', id)},
   ]
   return html`
     <${Page} title="New schedule" trail=${trail} lead="A schedule fetches a file, checks it against the template and imports it. It acts with your permissions.">
-      <${ScheduleForm} schedule=${null} save=${save} />
+      ${
+        may('builder')
+          ? html`<${Shown} of=${loaded}>${({template, connections}: Ground) => html`<${ScheduleForm} schedule=${null} starts=${startsOf(template)} connections=${connections} save=${(body: object) => create(body, false)} saveForTest=${(body: object) => create(body, true)} />`}<//>`
+          : html`<${Notice}>Only builders and admins can create schedules. Ask one of them.<//>`
+      }
     <//>
   `
 }
+
+const startsOf = ({name}: Template) => ({
+  name,
+  ...(place.value.query.get('repeat') === 'weekly' && {cron: `0 5 * * ${new Date().getDay()}`}),
+})

@@ -7,14 +7,17 @@ import {go, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
-import {at, count} from '../ui/format.ts'
+import {at, atIn, count} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
+import {describeCron} from './cron-times.ts'
 import {codeOf, FrequencyAdvice} from './frequency-advice.ts'
+import {readConnections} from './schedule-connections.ts'
 import {ScheduleForm} from './schedule-form.ts'
 import {type Firing, OutcomePill, type Schedule} from './schedules.ts'
+import {TestFetch} from './test-fetch.ts'
 
 type Part = {address: string; schedule: Schedule; again: () => void}
 
@@ -22,7 +25,14 @@ type Part = {address: string; schedule: Schedule; again: () => void}
 export const SchedulePage = ({params}: PageProps) => {
   const {id, schedule: scheduleId} = params as {id: string; schedule: string}
   const address = inOrg(`/templates/${id}/schedules/${scheduleId}`)
-  const loaded = useLoad<Schedule>(async signal => (await client.get<Json>(address, {}, signal)).schedule, [address])
+  const loaded = useLoad<Schedule & {connections: {id: string; name: string}[]}>(
+    async signal => {
+      const {schedule}: Json = await client.get(address, {}, signal)
+      // The template names the connection if the schedule names none.
+      return {...schedule, connections: await readConnections(schedule.connectorId === null ? 'its own' : null, signal)}
+    },
+    [address],
+  )
   const trail = [
     {label: 'Templates', href: to('templates')},
     {label: 'Template', href: to('templates', id)},
@@ -35,10 +45,11 @@ export const SchedulePage = ({params}: PageProps) => {
   return html`
     <${Page} title=${loaded.data?.name ?? 'Schedule'} trail=${trail}>
       <${Shown} of=${loaded}>
-        ${(schedule: Schedule) => html`
+        ${({connections, ...schedule}: Schedule & {connections: {id: string; name: string}[]}) => html`
           <${Standing} address=${address} schedule=${schedule} again=${loaded.again} />
+          <${TestFetch} address=${address} />
           <${Firings} address=${address} schedule=${schedule} />
-          ${may('builder') && html`<h2>Settings</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} save=${save} />`}
+          ${may('builder') && html`<h2>Settings</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} connections=${connections} save=${save} />`}
         `}
       <//>
     <//>
@@ -64,9 +75,9 @@ const Standing = ({address, schedule, again}: Part) => {
       <${Pill} tone=${enabled ? 'good' : 'neutral'}>${enabled ? 'on' : 'off'}<//>
       ${
         next.length > 0 &&
-        html` Next: ${next
+        html` ${describeCron(schedule.cron, navigator.language)}. Next: ${next
           .slice(0, 3)
-          .map(({local}) => local.slice(0, 16).replace('T', ' '))
+          .map(({at: moment}) => atIn(moment, schedule.timezone))
           .join(' · ')} <span class="quiet">(${schedule.timezone})</span>`
       }
     </p>

@@ -9,6 +9,7 @@ import {at, count} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
+import {describeCron} from './cron-times.ts'
 import type {Template} from './template.ts'
 
 export type Firing = {
@@ -81,7 +82,10 @@ const columns = [
     isName: true,
     cell: ({id, templateId, name}: Schedule) => html`<a href=${to('templates', templateId, 'schedules', id)}>${name}</a>`,
   },
-  {head: 'Schedule (cron)', cell: ({cron, timezone}: Schedule) => html`<code>${cron}</code><br /><span class="quiet">${timezone}</span>`},
+  {
+    head: 'Repeats',
+    cell: ({cron, timezone}: Schedule) => html`${describeCron(cron, navigator.language)}<br /><span class="quiet">${timezone}</span>`,
+  },
   {
     head: 'State',
     cell: ({enabled, stopped}: Schedule) =>

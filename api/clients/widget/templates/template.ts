@@ -35,7 +35,7 @@ export const TemplatePage = ({params}: PageProps) => {
           ${one.mayEdit && html`<${Deeds} template=${one} again=${loaded.again} />`}
           <${Check} template=${one} />
           <${Contents} template=${one} />
-          <${Schedules} template=${one} />
+          ${may('builder') && html`<${Schedules} template=${one} />`}
         `}
       <//>
     <//>

@@ -1,8 +1,13 @@
+import {signal} from '@preact/signals'
+import {usualDateFormat, writeDay} from '../../date-text.ts'
+
 const language = navigator.language
 
+/** The date format of the org. */
+export const dateFormat = signal(usualDateFormat)
+
 const whole = new Intl.NumberFormat(language, {maximumFractionDigits: 0})
-const moment = new Intl.DateTimeFormat(language, {dateStyle: 'medium', timeStyle: 'short'})
-const day = new Intl.DateTimeFormat(language, {dateStyle: 'medium'})
+const clock = new Intl.DateTimeFormat(language, {timeStyle: 'short'})
 
 export const count = (value: number | null | undefined): string => (value === null || value === undefined ? '–' : whole.format(value))
 
@@ -11,9 +16,13 @@ export const plural = (value: number, one: string, many = `${one}s`): string => 
 
 export const percent = (part: number): string => new Intl.NumberFormat(language, {style: 'percent', maximumFractionDigits: 0}).format(part)
 
-/** Formats an ISO 8601 time in local time and language. */
-export const at = (iso: string | null | undefined): string => (iso ? moment.format(new Date(iso)) : '–')
-export const onDay = (iso: string | null | undefined): string => (iso ? day.format(new Date(iso)) : '–')
+/** Formats an ISO 8601 time in local time, with the date format of the org. */
+export const at = (iso: string | null | undefined): string => (iso ? `${onDay(iso)}, ${clock.format(new Date(iso))}` : '–')
+export const onDay = (iso: string | null | undefined): string => (iso ? writeDay(new Date(iso), dateFormat.value) : '–')
+
+/** Formats an ISO 8601 time as the clocks of a time zone show it. */
+export const atIn = (iso: string, timeZone: string): string =>
+  `${writeDay(new Date(iso), dateFormat.value, timeZone)}, ${new Intl.DateTimeFormat(language, {timeStyle: 'short', timeZone}).format(new Date(iso))}`
 
 /** Formats a size in powers of 1000, as the command line does. */
 export const bytes = (value: number): string => {

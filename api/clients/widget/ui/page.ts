@@ -1,8 +1,9 @@
 import {useEffect, useRef} from 'preact/hooks'
+import {ApiError} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import type {Loaded} from '../state/load.ts'
 import {place} from '../state/place.ts'
-import {Problem} from './notice.ts'
+import {Notice, Problem} from './notice.ts'
 
 type PageProps = {title: string; trail?: {label: string; href: string}[]; lead?: Markup; actions?: Markup; children?: Markup}
 
@@ -36,9 +37,20 @@ const hasMoved = (path: string) => {
   return moved
 }
 
+const missing = ['NOT_FOUND', 'IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'MODULE_NOT_FOUND', 'CONNECTION_NOT_FOUND']
+
+/** Says why a page has no data. A missing right and a deleted object are no faults, and trying again does not help. */
+const LoadProblem = ({error, again}: {error: unknown; again: () => void}) => {
+  const code = error instanceof ApiError ? error.code : null
+  if (code === 'ROLE_REQUIRED') return html`<${Notice} title="Your role does not allow this">${(error as ApiError).message}.<//>`
+  if (code !== null && missing.includes(code))
+    return html`<${Notice} title="Not found">It was deleted, or it belongs to another organisation. <a href="#/">Go to imports</a><//>`
+  return html`<${Problem} error=${error} again=${again} />`
+}
+
 /** Renders loaded data, a loading message or an error. Old data stays visible during a reload. */
 export const Shown = <T>({of, children}: {of: Loaded<T>; children: (data: T) => Markup}) => {
-  if (of.error) return html`<${Problem} error=${of.error} again=${of.again} />`
+  if (of.error) return html`<${LoadProblem} error=${of.error} again=${of.again} />`
   if (of.data === undefined) return html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> Loading …</p>`
   return children(of.data)
 }

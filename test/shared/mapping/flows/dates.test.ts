@@ -8,6 +8,9 @@ import {convert, type FieldShape, type Rules} from '../../../../shared/mapping/f
 const field = (type: string): FieldShape => ({apiName: 'F', type, length: null, picklist: []})
 const refused = 'INVALID_VALUE'
 
+/** Pairs a spelling of 3 March 2026 with its value. */
+const day = (text: string): [string, unknown] => [text, '2026-03-03']
+
 const tables: [what: string, shape: FieldShape, rules: Rules, cells: [string, unknown][]][] = [
   [
     'days first',
@@ -41,6 +44,61 @@ const tables: [what: string, shape: FieldShape, rules: Rules, cells: [string, un
     [
       ['2026/1/2', '2026-01-02'],
       ['01/02/2026', refused],
+    ],
+  ],
+  [
+    'months by name, without an order',
+    field('date'),
+    {reading: {}},
+    [
+      ...['3 March 2026', '3rd March 2026', '3 Mar. 2026', '03-Mar-26', '03.Mar.2026', '3/mar/2026'].map(day),
+      ...['March 3, 2026', 'March 3rd, 2026', 'Mar 3 2026', 'MAR-03-2026', '2026 March 3', '2026-Mar-03', '3 of March 2026'].map(day),
+      ...['3. März 2026', '3. Mrz 2026', '3. Mär. 2026', '3 mars 2026', '3 de marzo de 2026', '3 marzo 2026'].map(day),
+      ...['3 de março de 2026', '3 maart 2026', '3 mrt 2026', '3 marca 2026', '3 March 2026 00:00', 'Mar 3, 2026, 0:00:00'].map(day),
+      ['Jun 12 1998', '1998-06-12'],
+      ['1er août 2026', '2026-08-01'],
+      ['15. Jänner 2026', '2026-01-15'],
+      ['29 Feb 2024', '2024-02-29'],
+      ['29 Feb 2025', refused],
+      ['31 June 2026', refused],
+      ['0 March 2026', refused],
+      ['3 Marsh 2026', refused],
+      ['March 2026', refused],
+      ['3 March', refused],
+      ['3 March 2026 10:30', refused],
+      ['03Mar2026', refused],
+      ['Mar 3 26', refused],
+      ['03-Mar-69', '2069-03-03'],
+      ['03-Mar-70', '1970-03-03'],
+    ],
+  ],
+  [
+    'months by name, in columns of any order, leave numbers as they are',
+    field('date'),
+    {reading: {dateOrder: 'mdy'}},
+    [
+      ['3 March 2026', '2026-03-03'],
+      ['3/4/2026', '2026-03-04'],
+    ],
+  ],
+  [
+    'months by name, beside a stated format',
+    field('date'),
+    {format: 'dd.MM.yyyy'},
+    [
+      ['03.04.2026', '2026-04-03'],
+      ['3 March 2026', refused],
+    ],
+  ],
+  [
+    'moments with months by name',
+    field('datetime'),
+    {reading: {}, zone: 'Europe/Berlin'},
+    [
+      ['3 March 2026 10:30', '2026-03-03T10:30:00+01:00'],
+      ['3. Juli 2026, 9:05:07', '2026-07-03T09:05:07+02:00'],
+      ['3 March 2026', refused],
+      ['3 March 2026 24:30', refused],
     ],
   ],
   [

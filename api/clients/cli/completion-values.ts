@@ -1,0 +1,35 @@
+import type {Json} from '../http.ts'
+import type {ValueKind} from './completion.ts'
+import {clean} from './phrases.ts'
+import type {Cli, Session} from './session.ts'
+
+/** A person waits at the prompt. After this time, nothing is completed. */
+const longestMs = 3_000
+const most = 200
+
+/** Reads the names that can be completed. Without a session or an answer there are none, because a shell cannot show an error here. */
+export const readValues = async (cli: Cli, kind: ValueKind): Promise<string[]> => {
+  try {
+    const names = await READERS[kind](await cli.open(), AbortSignal.timeout(longestMs))
+    return [...new Set(names.map(clean))].sort()
+  } catch {
+    return []
+  }
+}
+
+const namesOf = (list: Json[]): string[] => list.map(({name}) => name)
+
+const READERS: Record<ValueKind, (session: Session, signal: AbortSignal) => Promise<string[]>> = {
+  connections: async ({client, path}, signal) => namesOf((await client.get(path('connectors'), {}, signal)).connectors),
+  templates: async ({client, path}, signal) => namesOf((await client.get(path('templates'), {limit: most}, signal)).templates),
+  imports: async ({client, path}, signal) => namesOf((await client.get(path('imports'), {limit: most}, signal)).imports),
+  libraries: async ({client, path}, signal) =>
+    (await client.get(path('libraries'), {}, signal)).libraries.map(({namespace}: Json) => namespace),
+  modules: async ({client, path}, signal) =>
+    (await client.get(path('config/modules'), {}, signal)).modules.map(({apiName}: Json) => apiName),
+  schedules: async ({client, path}, signal) => {
+    const {templates} = await client.get(path('templates'), {limit: most}, signal)
+    const pages = await Promise.all(templates.map(({id}: Json) => client.get(path(`templates/${id}/schedules`), {limit: most}, signal)))
+    return pages.flatMap(({schedules}) => namesOf(schedules))
+  },
+}

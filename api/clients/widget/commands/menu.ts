@@ -1,0 +1,103 @@
+import {useEffect, useId, useRef, useState} from 'preact/hooks'
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import {useLoad} from '../state/load.ts'
+import {to} from '../state/place.ts'
+import {client, inOrg} from '../state/session.ts'
+import {findCommands, type MenuCommand} from './find-commands.ts'
+import {pageCommands} from './page-commands.ts'
+import {modifierName} from './shortcuts.ts'
+
+const newest = 200
+
+/** Reads the newest imports and templates. A failed load is not reported, because the pages are found without it. */
+const readObjects = async (signal: AbortSignal): Promise<MenuCommand[]> => {
+  const [{imports}, {templates}] = await Promise.all([
+    client.get<Json>(inOrg('/imports'), {limit: newest}, signal),
+    client.get<Json>(inOrg('/templates'), {limit: newest}, signal),
+  ])
+  const named =
+    (kind: string, path: string) =>
+    ({id, name}: Json) => ({id, label: name, kind, href: to(path, id)})
+  return [...imports.map(named('Import', 'imports')), ...templates.map(named('Template', 'templates'))]
+}
+
+/** The command menu: a text field with the matching pages, actions, imports and templates below it (ARIA combobox). */
+export const CommandMenu = ({onClose}: {onClose: () => void}) => {
+  const [text, setText] = useState('')
+  const [chosen, setChosen] = useState(0)
+  const objects = useLoad(readObjects, [])
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => openModally(dialog.current!), [])
+  const found = findCommands([...pageCommands(), ...(objects.data ?? [])], text)
+  const at = Math.min(chosen, found.length - 1)
+  const execute = (command: MenuCommand) => {
+    onClose()
+    if (command.href) location.assign(command.href)
+    else command.run?.()
+  }
+  const press = (event: KeyboardEvent) => {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
+    if (step === 0 && event.key !== 'Enter') return
+    event.preventDefault()
+    if (step !== 0) setChosen((at + step + found.length) % Math.max(found.length, 1))
+    else if (found[at]) execute(found[at])
+  }
+  const type = (event: Event) => {
+    setText((event.target as HTMLInputElement).value)
+    setChosen(0)
+  }
+  return html`
+    <dialog
+      ref=${dialog}
+      class="command-menu"
+      aria-label="Command menu"
+      onClick=${(event: Event) => event.target === dialog.current && onClose()}
+      onCancel=${(event: Event) => {
+        event.preventDefault()
+        onClose()
+      }}
+    >
+      <input
+        type="text"
+        role="combobox"
+        aria-label="Find a page, an import or an action"
+        placeholder="Find a page, an import or an action"
+        aria-expanded="true"
+        aria-autocomplete="list"
+        aria-controls=${`${id}-list`}
+        aria-activedescendant=${found.length ? `${id}-${at}` : undefined}
+        autocomplete="off"
+        spellcheck=${false}
+        value=${text}
+        onInput=${type}
+        onKeyDown=${press}
+      />
+      <${Found} id=${id} found=${found} at=${at} choose=${setChosen} execute=${execute} />
+      <p class="hint" role="status">${found.length === 0 ? (objects.data || objects.error ? 'Nothing found.' : 'Loading …') : ''}</p>
+      <p class="hint">
+        <kbd>↑</kbd> <kbd>↓</kbd> choose · <kbd>Enter</kbd> open · <kbd>Esc</kbd> close · <kbd>${modifierName} S</kbd> saves the form of a page
+      </p>
+    </dialog>
+  `
+}
+
+type FoundProps = {id: string; found: MenuCommand[]; at: number; choose: (index: number) => void; execute: (command: MenuCommand) => void}
+
+const Found = ({id, found, at, choose, execute}: FoundProps) => html`
+  <ul id=${`${id}-list`} role="listbox" aria-label="Commands">
+    ${found.map((command, index) => html`<li key=${command.id} id=${`${id}-${index}`} role="option" aria-selected=${index === at ? 'true' : 'false'} onClick=${() => execute(command)} onMouseMove=${() => choose(index)}><span>${command.label}</span><span class="quiet">${command.kind}</span></li>`)}
+  </ul>
+`
+
+/** Opens the dialog and returns what closes it. The focus then returns to where it was, unless that element has left the page. */
+const openModally = (dialog: HTMLDialogElement) => {
+  const before = document.activeElement
+  dialog.showModal()
+  return () => {
+    // While the dialog is open, nothing outside it can get the focus.
+    dialog.close()
+    if (before instanceof HTMLElement && before.isConnected) before.focus()
+  }
+}

@@ -1,0 +1,86 @@
+/** What an expression may name. `call`: how a function is called, such as `trim(text)`. */
+type KnownFunction = {name: string; call: string; description: string}
+export type KnownWords = {
+  columns: readonly string[]
+  hasValue: boolean
+  helpers: readonly KnownFunction[]
+  libraries: readonly {namespace: string; functions: readonly KnownFunction[]}[]
+}
+
+/** A text that can be inserted in place of the characters from `from` to `to`. */
+export type Suggestion = {text: string; label: string; detail: string}
+export type Completion = {from: number; to: number; suggestions: Suggestion[]}
+
+const mostSuggestions = 8
+
+/** Returns what can complete the expression at the caret. Without a word before the caret, there are no suggestions. */
+export const completeAt = (source: string, caret: number, known: KnownWords): Completion => {
+  const before = source.slice(0, caret)
+  const cell = cellBefore(before)
+  if (cell) return {from: cell.from, to: caret + closingAfter(source, caret), suggestions: pick(cellsOf(known), cell.typed)}
+  const from = wordStart(before)
+  const word = before.slice(from)
+  if (before[from - 1] === '.') {
+    const object = wordStart(before.slice(0, from - 1))
+    return {from: object, to: caret, suggestions: pick(membersOf(before.slice(object, from - 1), known), word)}
+  }
+  if (!/^[A-Za-z_$]/.test(word) || isInText(before)) return {from: caret, to: caret, suggestions: []}
+  const all = [...wordsOf(known), ...cellsOf(known), ...known.helpers.map(one => suggestCall('helpers', one))]
+  return {from, to: caret, suggestions: pick(all, word)}
+}
+
+/** Returns the begun cell at the end of the text, such as `row['Fir`, or null. */
+const cellBefore = (before: string): {from: number; typed: string} | null => {
+  const from = before.lastIndexOf('row[')
+  const typed = before
+    .slice(from + 'row['.length)
+    .trimStart()
+    .replace(/^['"]/, '')
+  return from < 0 || /['"[\]]/.test(typed) ? null : {from, typed}
+}
+
+/** Returns where the word at the end of the text begins. */
+const wordStart = (text: string): number => {
+  let at = text.length
+  while (at > 0 && /[\w$]/.test(text[at - 1]!)) at--
+  return at
+}
+
+/** Writes the cell of a column: `row['First name']`. */
+export const cellOf = (column: string): string => `row['${column.replaceAll(/['\\]/g, '\\$&')}']`
+
+const cellsOf = ({columns}: KnownWords): Suggestion[] => columns.map(name => ({text: cellOf(name), label: name, detail: 'column'}))
+
+const membersOf = (name: string, known: KnownWords): Suggestion[] => {
+  if (name === 'row') return cellsOf(known)
+  if (name === 'helpers') return known.helpers.map(one => suggestCall('helpers', one))
+  return known.libraries.find(({namespace}) => namespace === name)?.functions.map(one => suggestCall(name, one)) ?? []
+}
+
+const suggestCall = (namespace: string, {name, call, description}: KnownFunction): Suggestion => ({
+  text: `${namespace}.${name}(`,
+  label: call,
+  detail: description,
+})
+
+const wordsOf = ({hasValue, libraries}: KnownWords): Suggestion[] => [
+  ...(hasValue ? [{text: 'value', label: 'value', detail: 'the cell of the column'}] : []),
+  {text: 'row', label: 'row', detail: 'the cells of the row'},
+  {text: 'helpers.', label: 'helpers', detail: 'built-in functions'},
+  {text: 'context', label: 'context', detail: 'values from the settings'},
+  ...libraries.map(({namespace}) => ({text: `${namespace}.`, label: namespace, detail: 'library'})),
+]
+
+/** Takes the suggestions whose label has the typed text, those that begin with it first. One that is typed in full is left out. */
+const pick = (all: Suggestion[], typed: string): Suggestion[] => {
+  const wanted = typed.toLowerCase()
+  const fits = all.filter(({label, text}) => label.toLowerCase().includes(wanted) && text !== typed)
+  const starts = ({label}: Suggestion) => (label.toLowerCase().startsWith(wanted) ? 0 : 1)
+  return fits.toSorted((a, b) => starts(a) - starts(b)).slice(0, mostSuggestions)
+}
+
+/** Returns how many characters after the caret close a cell, such as `']`. They are replaced with it. */
+const closingAfter = (source: string, caret: number): number => /^['"]?\]?/.exec(source.slice(caret))![0].length
+
+/** Whether the caret is inside a text. An odd number of quotes stands before it. */
+const isInText = (before: string): boolean => ['"', "'"].some(quote => before.split(quote).length % 2 === 0)

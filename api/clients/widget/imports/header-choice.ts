@@ -1,0 +1,49 @@
+import {html} from '../html.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {Shown} from '../ui/page.ts'
+import {Pill} from '../ui/pill.ts'
+import type {Reader, Source} from './import.ts'
+
+type TopRow = {cells: string[]; header: boolean; reader: Partial<Reader>}
+type Props = {importId: string; source: Source; again: () => Promise<void>; onClose: () => void}
+
+const mostColumns = 30
+
+/** The first rows of a file. A click on a row makes it the header, and the file is read again. */
+export const HeaderChoice = ({importId, source, again, onClose}: Props) => {
+  const path = inOrg(`/imports/${importId}/sources/${source.id}`)
+  const loaded = useLoad<{rows: TopRow[]}>(signal => client.get(`${path}/top`, {}, signal), [path])
+  const choose = useDoing(async ({reader}: TopRow) => {
+    await client.patch(path, {reader})
+    await again()
+    say(`Changed the header of ${source.label}`)
+    onClose()
+  })
+  return html`
+    <p>Click the row that has the column names. Rows above it are not imported.</p>
+    <${Problem} error=${choose.error} title="Could not change the header" />
+    <${Shown} of=${loaded}>
+      ${({rows}: {rows: TopRow[]}) => html`
+        <div class="table-frame" tabindex="0" role="region" aria-label=${`First rows of ${source.label}`} aria-busy=${choose.isBusy ? 'true' : undefined}>
+          <table class="wide header-choice">
+            <caption class="unseen">First rows of ${source.label}</caption>
+            <tbody>
+              ${rows.map(
+                (row, at) => html`
+                <tr key=${at} class=${row.header ? 'is-header' : ''} onClick=${() => (row.header ? onClose() : choose.run(row))}>
+                  <th scope="row">${row.header ? html`<${Pill} tone="good">Header<//>` : html`<${Button} kind="quiet" disabled=${choose.isBusy} label=${`Use as header: ${row.cells.filter(Boolean).slice(0, 3).join(', ')}`}>Use as header<//>`}</th>
+                  ${row.cells.slice(0, mostColumns).map(cell => html`<td>${cell}</td>`)}
+                </tr>
+              `,
+              )}
+            </tbody>
+          </table>
+        </div>
+      `}
+    <//>
+    <p class="row"><${Button} onClick=${onClose}>Cancel<//></p>
+  `
+}

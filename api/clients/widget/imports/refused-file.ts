@@ -1,0 +1,65 @@
+import {useState} from 'preact/hooks'
+import {ApiError} from '../../http.ts'
+import {html} from '../html.ts'
+import {Button} from '../ui/button.ts'
+import {Notice, Problem} from '../ui/notice.ts'
+import type {CsvReader, Reader, WorkbookReader} from './import.ts'
+import {CsvFields, WorkbookFields} from './reader-form.ts'
+import {sheetsIn} from './reading.ts'
+
+/** For each refusal that reading options may prevent, which options to change. */
+const advice: Record<string, string> = {
+  FILE_EMPTY: 'Read another sheet, or another range.',
+  FILE_NO_ROWS: 'If the first row is data, clear “First row is the header”.',
+  FILE_HEADER: 'Set the number of lines above the header. If there is no header, clear “First row is the header”.',
+  FILE_ENCODING: 'Choose the encoding in which the file was saved.',
+  FILE_NUL: 'Choose the encoding in which the file was saved.',
+  FILE_QUOTE: 'If quotes mean nothing in this file, choose “none” as the quote character.',
+  SHEET_NOT_FOUND: 'Choose another sheet.',
+  UNREADABLE: 'Choose another delimiter or quote character.',
+}
+/** Refusals of the file itself. Sending the same file again changes nothing. */
+const ofFile = new Set([
+  ...Object.keys(advice),
+  ...['FILE_FORMAT', 'NOT_A_TABLE', 'FILE_ENCRYPTED', 'FILE_CORRUPT', 'FILE_TOO_LARGE', 'WORKBOOK_TOO_LARGE', 'FAILED_FILE'],
+])
+
+/** Whether sending the same file again may succeed. */
+export const mayRetry = (error: unknown): boolean => !(error instanceof ApiError && ofFile.has(error.code))
+
+type Props = {name: string; error: unknown; read: (reader: Partial<Reader>) => void}
+
+/** Shows why the server could not read a file, and offers reading options if they may help. Options that are not set are detected. */
+export const RefusedFile = ({name, error, read}: Props) => {
+  const [reader, setReader] = useState<Partial<CsvReader> & Partial<WorkbookReader>>({})
+  const code = error instanceof ApiError ? error.code : ''
+  const sheets = sheetsIn(error)
+  const isWorkbook = sheets.length > 0 || /\.xlsx$/i.test(name)
+  const hint = advice[code]
+  const title = `Could not import ${name}`
+  // A text file without any content has nothing to read.
+  if (!hint || (code === 'FILE_EMPTY' && !isWorkbook)) return html`<${Problem} error=${error} title=${title} />`
+  const change = (changes: Partial<CsvReader> & Partial<WorkbookReader>) =>
+    setReader({...reader, ...Object.fromEntries(Object.entries(changes).map(([key, value]) => [key, value === '' ? undefined : value]))})
+  return html`
+    <${Notice} kind="bad" title=${title}><p>${whatIsWrong(error as ApiError)} <code class="code">${code}</code></p><//>
+    <form
+      class="refused-file"
+      aria-label=${`Reading options of ${name}`}
+      onSubmit=${(event: Event) => {
+        event.preventDefault()
+        read(Object.fromEntries(Object.entries(reader).filter(([, value]) => value !== undefined)))
+      }}
+    >
+      <p><strong>${hint}</strong></p>
+      ${isWorkbook ? html`<${WorkbookFields} reader=${reader} change=${change} sheets=${sheets} />` : html`<${CsvFields} reader=${reader} change=${change} />`}
+      <${Button} type="submit" kind="main" disabled=${Object.keys(reader).length === 0}>Read again<//>
+    </form>
+  `
+}
+
+/** Returns the message without its last sentence, which names options of the API. */
+const whatIsWrong = ({message}: ApiError): string => {
+  const end = message.lastIndexOf('. ')
+  return end < 0 ? message : message.slice(0, end + 1)
+}

@@ -1,0 +1,19 @@
+import type {ConfiguredField} from './registry.ts'
+
+export type FieldChoice = {apiName: string; label: string}
+
+/** Returns the fields that can still be chosen, by label. Fields with the same label are told apart by their API names. */
+export const fieldChoices = (fields: ConfiguredField[], chosen: readonly string[]): FieldChoice[] =>
+  fields
+    .filter(({apiName, removed}) => !removed && !chosen.includes(apiName))
+    .map(({apiName}) => ({apiName, label: labelOfField(fields, apiName)}))
+    .toSorted((a, b) => a.label.localeCompare(b.label))
+
+/** Returns the label of a field. A field that the CRM no longer has is named by its API name. */
+export const labelOfField = (fields: ConfiguredField[], apiName: string): string => {
+  const field = fields.find(one => one.apiName === apiName)
+  if (!field || field.removed) return `${field?.label ?? apiName} (no longer in the CRM)`
+  const label = field.label ?? apiName
+  const isShared = fields.some(one => one.apiName !== apiName && !one.removed && one.label === label)
+  return isShared ? `${label} (${apiName})` : label
+}

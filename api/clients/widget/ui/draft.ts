@@ -1,0 +1,29 @@
+import {useEffect, useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {Button} from './button.ts'
+
+export type Draft<T> = {draft: T; set: (change: Partial<T>) => void; reset: () => void; isDirty: boolean}
+
+/** The edited values of a form that is saved by its button. While they differ from the saved ones, the browser asks before the page is left. */
+export const useDraft = <T extends object>(saved: T): Draft<T> => {
+  const [draft, setDraft] = useState(saved)
+  const isDirty = JSON.stringify(draft) !== JSON.stringify(saved)
+  useEffect(() => {
+    if (!isDirty) return
+    const gone = new AbortController()
+    addEventListener('beforeunload', event => event.preventDefault(), {signal: gone.signal})
+    return () => gone.abort()
+  }, [isDirty])
+  return {draft, set: change => setDraft({...draft, ...change}), reset: () => setDraft(saved), isDirty}
+}
+
+type SaveProps = {of: Draft<never>; isBusy: boolean}
+
+/** The buttons of such a form. Nothing can be saved before something is changed. */
+export const SaveActions = ({of: {isDirty, reset}, isBusy}: SaveProps) => html`
+  <div class="actions">
+    <${Button} kind="main" type="submit" isBusy=${isBusy} disabled=${!isDirty}>Save<//>
+    ${isDirty && html`<${Button} disabled=${isBusy} onClick=${reset}>Discard changes<//>`}
+    <span class="quiet" role="status">${isDirty && 'Unsaved changes'}</span>
+  </div>
+`

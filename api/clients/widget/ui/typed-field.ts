@@ -1,0 +1,27 @@
+import {useEffect, useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {TextField} from './field.ts'
+
+type TypedFieldProps = {
+  label: string
+  value: string
+  placeholder?: string
+  inputmode?: string
+  isNumber?: boolean
+  onTyped: (text: string) => void
+}
+
+const typedMs = 400
+
+/** An input that applies its text after a pause in typing. */
+export const TypedField = ({value, onTyped, isNumber = false, ...rest}: TypedFieldProps) => {
+  const [text, setText] = useState(value)
+  useEffect(() => setText(value), [value])
+  const isWrong = isNumber && text !== '' && !/^[1-9]\d{0,9}$/.test(text.trim())
+  useEffect(() => {
+    if (text.trim() === value || isWrong) return
+    const timer = setTimeout(() => onTyped(text.trim()), typedMs)
+    return () => clearTimeout(timer)
+  }, [text])
+  return html`<${TextField} ...${rest} value=${text} onInput=${setText} error=${isWrong && 'Enter a whole number from 1'} />`
+}

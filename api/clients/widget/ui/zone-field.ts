@@ -1,0 +1,30 @@
+import {html} from '../html.ts'
+import {Select} from './field.ts'
+
+type ZoneProps = {value: string; hint?: string; onChange: (zone: string) => void}
+
+/** A choice of a time zone, grouped by region, with the name and the current offset of the chosen one. */
+export const ZoneField = ({value, hint, onChange}: ZoneProps) => {
+  const zones = [...new Set([value, 'UTC', ...Intl.supportedValuesOf('timeZone')])].filter(Boolean)
+  const described = [describeZone(value), hint].filter(Boolean).join('. ')
+  return html`<${Select} label="Time zone" hint=${described} required value=${value} options=${zones.map(optionOf)} onChange=${onChange} />`
+}
+
+const optionOf = (zone: string) => {
+  const [region, ...place] = zone.split('/')
+  return place.length === 0
+    ? {value: zone, label: zone, group: 'General'}
+    : {value: zone, label: place.join(', ').replaceAll('_', ' '), group: region!}
+}
+
+const describeZone = (zone: string): string => {
+  try {
+    const partOf = (timeZoneName: 'longGeneric' | 'shortOffset') =>
+      new Intl.DateTimeFormat(navigator.language, {timeZone: zone, timeZoneName})
+        .formatToParts(new Date())
+        .find(({type}) => type === 'timeZoneName')?.value
+    return [partOf('longGeneric'), `now ${partOf('shortOffset')}`].filter(part => !part?.startsWith('GMT')).join(', ')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,19 @@
+import {settleAll} from '../concurrency/settle-all.ts'
+import type {CrmRecord} from './crm.ts'
+import {recordsAtOnce} from './record-calls.ts'
+
+/** The most fields of one read by ids. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
+const fieldsPerRead = 50
+
+type ById = {ids: string[]; fields: string[]}
+
+/** Reads records by ids in calls that the CRM accepts, and merges the parts of each record. Absent records are left out. */
+export const readInParts = async (query: ById, read: (part: ById) => Promise<CrmRecord[]>): Promise<Map<string, CrmRecord>> => {
+  const parts = inPieces(query.ids, recordsAtOnce).flatMap(ids => inPieces(query.fields, fieldsPerRead).map(fields => ({ids, fields})))
+  const records = new Map<string, CrmRecord>()
+  for (const record of (await settleAll(parts.map(read))).flat()) records.set(record.id, {...records.get(record.id), ...record})
+  return records
+}
+
+const inPieces = <T>(items: T[], size: number): T[][] =>
+  Array.from({length: Math.ceil(items.length / size)}, (_, n) => items.slice(n * size, (n + 1) * size))

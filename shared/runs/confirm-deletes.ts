@@ -1,0 +1,61 @@
+import {isDeepStrictEqual} from 'node:util'
+import type {Tx} from '../../sql/database.ts'
+import {isDeletedAt} from '../../sql/run-log.ts'
+import {findLastDryRun, type Run} from '../../sql/runs.ts'
+import {isAtLeast, type Role} from '../accounts/roles.ts'
+import {Refusal} from '../errors.ts'
+import {deletes} from '../mapping/flows/delete.ts'
+import type {Flow} from '../mapping/flows/flow.ts'
+import type {RowRange} from '../mapping/flows/snapshot.ts'
+import {readRun} from './names.ts'
+
+type DeletesToConfirm = {
+  importNo: number
+  flows: readonly Flow[]
+  retryOf: string | undefined
+  rows: RowRange | undefined
+  confirmDeletes?: number | undefined
+  role: Role | null
+}
+
+/** Refuses callers who may not delete records. `role`: null for a schedule. */
+export const assertMayDelete = (flows: readonly Pick<Flow, 'action'>[], role: Role | null): void => {
+  if (!flows.some(deletes)) return
+  if (role === null)
+    throw new Refusal('DELETES_UNCONFIRMED', 'A schedule cannot delete records, because a person must confirm their number each time', {
+      deletes: null,
+    })
+  if (!isAtLeast(role, 'builder'))
+    throw new Refusal('ROLE_REQUIRED', 'Flows that delete records require the builder role. Ask a member with that role')
+}
+
+/**
+ * Checks that the caller confirmed the number of records that the newest dry run would delete. Returns the most records that the run may
+ * delete; null if the run deletes none. The dry run must be of the same rows and inputs, and newer than each run that wrote.
+ */
+export const confirmDeletes = async (
+  tx: Tx,
+  {importNo, flows, retryOf, rows, confirmDeletes: confirmed, role}: DeletesToConfirm,
+): Promise<number | null> => {
+  if (!flows.some(deletes)) return null
+  assertMayDelete(flows, role)
+  const dry = await findLastDryRun(tx, importNo)
+  const isValid = dry !== null && isComplete(dry) && (dry.retryOf ?? undefined) === retryOf && (await readsSameRows(tx, dry, rows))
+  if (!isValid)
+    throw new Refusal('DELETES_UNCONFIRMED', 'Start a dry run of these rows first. It counts the records that the run would delete', {
+      deletes: null,
+    })
+  const count = dry.counts.reduce((sum, some, at) => sum + (isDeletedAt(at) ? some : 0), 0)
+  if (count === 0) throw unconfirmed(count, 'By the dry run, this import would delete no record, so there is nothing to run')
+  if (confirmed !== count) throw unconfirmed(count, `The run would delete ${count} records. To start it, send \`confirmDeletes\`: ${count}`)
+  return count
+}
+
+const unconfirmed = (count: number, message: string) => new Refusal('DELETES_UNCONFIRMED', message, {deletes: count})
+
+const isComplete = ({state, stop, stale, undoOf}: Run) => state === 'ended' && stop === null && stale === false && undoOf === null
+
+const readsSameRows = async (tx: Tx, dry: Run, rows: RowRange | undefined) => {
+  const {snapshot} = await readRun(tx, dry)
+  return isDeepStrictEqual(snapshot?.rows, rows)
+}

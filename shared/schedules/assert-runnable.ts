@@ -1,0 +1,64 @@
+import {findConnector} from '../../sql/connectors.ts'
+import type {Tx} from '../../sql/database.ts'
+import type {TemplateRow} from '../../sql/templates.ts'
+import type {Config} from '../config.ts'
+import {Refusal} from '../errors.ts'
+import {documentOf} from '../mapping/templates/template.ts'
+import type {FileSource} from './fetch/main.ts'
+import {fillPlaceholders} from './fetch/main.ts'
+import {OutboundFailure} from './outbound/failure.ts'
+import {fits, hostOf, readHost} from './outbound/hosts.ts'
+import {readUrl} from './outbound/outbound.ts'
+
+type Hosts = Pick<Config, 'PRIVATE_HOSTS' | 'SOURCE_HOSTS'>
+
+/** Refuses a source whose address every fetch would refuse: http to a public host, or a host that the operator does not list. */
+export const assertSourceAllowed = ({PRIVATE_HOSTS, SOURCE_HOSTS}: Hosts, org: string, source: FileSource): void => {
+  const {field, host, url} = addressOf(source)
+  try {
+    if (url !== null) readUrl({privateHosts: PRIVATE_HOSTS, org}, url)
+  } catch (error) {
+    if (!(error instanceof OutboundFailure)) throw error
+    throw refuseSource(field, error.message)
+  }
+  if (host !== null && !fits(host, SOURCE_HOSTS))
+    throw refuseSource(field, `Files cannot be fetched from ${host}. Ask the operator to add it to SOURCE_HOSTS`)
+}
+
+/** Refuses a template that needs more than the one file which a schedule fetches. Sheets of one workbook are one file. */
+export const assertOneFile = (template: TemplateRow): void => {
+  const {sources} = documentOf(template)
+  const others = sources.slice(1).filter(({reader}) => !('sheet' in reader && reader.sheet !== undefined))
+  const isSame = (columns: string[]) => JSON.stringify(columns) === JSON.stringify(sources[0]!.columns)
+  if (others.some(({columns}) => !isSame(columns)))
+    throw new Refusal(
+      'TEMPLATE_NEEDS_FILES',
+      `The template takes ${sources.length} files (${sources.map(({label}) => label).join(', ')}), and a schedule fetches one. Save a template for each file, and schedule each`,
+    )
+}
+
+/** Refuses a connection that has ended, because every firing would stop the schedule. */
+export const assertConnected = async (tx: Tx, {org, connector: id}: {org: string; connector: string | null}): Promise<void> => {
+  const connector = id === null ? null : await findConnector(tx, {org, id})
+  if (connector?.state !== 'connected')
+    throw new Refusal(
+      'CONNECTION_ENDED',
+      `The connection ${connector?.name ?? ''} has ended. Connect it again, or choose another connection`.replace('  ', ' '),
+    )
+}
+
+const addressOf = (source: FileSource): {field: string; host: string | null; url: string | null} => {
+  if (source.kind === 'sftp') return {field: 'host', host: readHost(source.host), url: null}
+  const url = source.kind === 'https' ? filledUrl(source) : (source.endpoint ?? null)
+  return {field: source.kind === 'https' ? 'url' : 'endpoint', host: url === null ? null : hostOf(new URL(url)), url}
+}
+
+const filledUrl = (source: Extract<FileSource, {kind: 'https'}>) => {
+  const filled = fillPlaceholders(source, {at: new Date(), timezone: 'UTC'})
+  return filled.kind === 'https' ? filled.url : source.url
+}
+
+const refuseSource = (field: string, message: string) =>
+  new Refusal('SOURCE_REFUSED', 'No schedule can fetch from this file source. Correct the listed field', {
+    issues: [{path: ['source', field], message}],
+  })

@@ -1,0 +1,21 @@
+import type {Reason} from '../../sql/schedules.ts'
+
+export const mostSampleRows = 5
+export const mostSampleCells = 50
+
+/**
+ * What a test fetch found in the file. `columns` and the cells of `sample` are the first ones, each cut after 200 characters. `drift`: how the file
+ * differs from the template.
+ */
+export type FetchedSample = {
+  name: string
+  bytes: number
+  rows: number
+  columnCount: number
+  columns: string[]
+  sample: string[][]
+  drift: {stops: boolean; message: string}[]
+}
+
+/** The result of a test fetch: the file, or the problem why there is none. */
+export type TestFetchResult = {file: FetchedSample; problem: null} | {file: null; problem: Reason}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import {openOrg} from '../support/importing.ts'
+import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
+import * as person from './steps.ts'
+
+let session = ''
+const here = stage('browser files', async world => {
+  session = (await openOrg(world)).session
+})
+
+const titled = `Leads of the fair,,\nexported by Ana,1 March,\nLast Name,Company,Email\n${Array.from({length: 8}, (_, n) => `Person ${n},Company ${n},p${n}@top.example`).join('\n')}\n`
+
+for (const [name, options] of Object.entries({
+  'light-1440': {viewport: {width: 1440, height: 900}},
+  'dark-360': {viewport: {width: 360, height: 740}, colorScheme: 'dark' as const},
+}))
+  test(`a click on a row makes it the header, and its columns are matched (${name})`, async () => {
+    const visitor = await here.open(options)
+    const {page} = visitor
+    await enter(visitor, session)
+    await person.dropFile(page, page.locator('header.top'), 'Leads.csv', titled)
+    const card = person.sourceCard(page, 'Leads.csv')
+    await card.getByText('10 rows, 3 columns').waitFor()
+    await page.getByText(/^\d of 3 columns matched/).waitFor()
+    await card.getByRole('button', {name: 'Change header row'}).click()
+    await card.getByRole('cell', {name: 'p0@top.example'}).waitFor()
+    await settled(page)
+    await assertAccessible(page, name)
+    await assertFits(page, name)
+    await card.scrollIntoViewIfNeeded()
+    await picture(page, `header-${name}`)
+    await card.getByRole('cell', {name: 'Company', exact: true}).click()
+    await card.getByText('8 rows, 3 columns').waitFor()
+    await page.getByText('3 of 3 columns matched').waitFor()
+    await person.chooseExisting(page, 'Always add')
+    await person.review(page)
+    await page.getByRole('heading', {name: '8 ready', exact: true}).waitFor()
+    assert.deepEqual(visitor.complaints, [])
+  })
+
+for (const [name, options] of Object.entries({
+  'light-1440': {viewport: {width: 1440, height: 900}},
+  'dark-360': {viewport: {width: 360, height: 740}, colorScheme: 'dark' as const},
+}))
+  test(`a file that could not be read offers its reading options, and is read with the chosen ones (${name})`, async () => {
+    const visitor = await here.open(options)
+    const {page} = visitor
+    await enter(visitor, session)
+    await person.makeImport(page, 'Refused')
+    const choose = person.csvFile('quoted.csv', 'Last Name,Company\n"Brandt,Nordlicht\nCosta,Ponte\n')
+    await person.chooseIn(page, page.getByRole('button', {name: 'Choose files'}), choose)
+    const refused = page.getByRole('region', {name: 'Uploading quoted.csv'})
+    await refused.getByText('A quote opened in row 1 (line 2) is never closed.').waitFor()
+    assert.equal(await refused.getByRole('button', {name: /^Try again/}).count(), 0, 'the same file would be refused again')
+    await assertAccessible(page, name)
+    await assertFits(page, name)
+    await picture(page, `refused-${name}`)
+    await refused.getByLabel('Quote character').selectOption('none')
+    await refused.getByRole('button', {name: 'Read again'}).click()
+    await person.sourceCard(page, 'quoted.csv').getByText('2 rows, 2 columns').waitFor()
+    await refused.waitFor({state: 'detached'})
+    assert.deepEqual(visitor.complaints, [])
+  })

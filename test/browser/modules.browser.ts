@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import {type Org, ok, openOrg} from '../support/importing.ts'
+import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
+
+let org: Org
+const here = stage('browser modules', async world => {
+  org = await openOrg(world)
+})
+const readModule = async () => (await ok(org.call('GET', `/orgs/${org.org}/config/fields/Leads?connector=${org.connector}`), 200)).module
+
+test('match, unique and hidden fields of a module are chosen by label, and nothing is saved before the button', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings/modules/${org.connector}/Leads`)
+  const group = (name: string) => page.getByRole('group', {name, exact: true})
+  await group('Match fields').waitFor()
+  const save = page.getByRole('button', {name: 'Save', exact: true})
+  assert.ok(await save.isDisabled())
+  await page.getByLabel('Add to match fields').selectOption({label: 'Email'})
+  await page.getByLabel('Add to hidden fields').selectOption({label: 'Last Name'})
+  await page.getByLabel('Add to hidden fields').selectOption({label: 'Company'})
+  await group('Hidden fields').getByRole('button', {name: 'Remove Company'}).click()
+  await page.getByText('Unsaved changes').waitFor()
+  assert.equal((await readModule()).match, null)
+  await picture(page, 'module', {height: 1300})
+  await save.click()
+  await page.locator('.toast').filter({hasText: 'Module saved'}).waitFor()
+  const {match, exclusions} = await readModule()
+  assert.deepEqual([match, exclusions], [{by: ['Email'], onOne: 'update', onMany: 'ask'}, ['Last_Name']])
+  assert.ok(await save.isDisabled())
+  await group('Match fields').getByRole('button', {name: 'Remove Email'}).click()
+  await page.getByRole('button', {name: 'Discard changes'}).click()
+  await group('Match fields').getByRole('button', {name: 'Remove Email'}).waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a module whose fields were never read offers to read them', async () => {
+  const other = await openOrg(here.world, 'zoe@other.example')
+  await ok(other.call('PATCH', `/orgs/${other.org}/config/modules/Leads?connector=${other.connector}`, {enabled: true}), 200)
+  await here.world.hot.query('delete from discoveries where connector_id = $1', [other.connector])
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, other.session)
+  await page.goto(`${here.world.url}/#/settings/modules/${other.connector}/Leads`)
+  await page.getByRole('button', {name: 'Read the fields now'}).click()
+  await page.getByRole('group', {name: 'Match fields'}).waitFor()
+})
+
+test('dates on pages follow the date format of the settings', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings`)
+  await page.getByLabel('Date format').selectOption('dd.MM.yyyy')
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.locator('.toast').filter({hasText: 'Settings saved'}).waitFor()
+  await page.goto(`${here.world.url}/#/settings/changes`)
+  const now = new Date().toISOString()
+  await page
+    .getByRole('cell', {name: new RegExp(`^${now.slice(8, 10)}\\.${now.slice(5, 7)}\\.${now.slice(0, 4)}, `)})
+    .first()
+    .waitFor()
+})
+
+for (const [look, options] of Object.entries({
+  light: {},
+  dark: {colorScheme: 'dark' as const},
+  phone: {viewport: {width: 360, height: 740}},
+}))
+  test(`the page of a module is usable in the look "${look}"`, async () => {
+    const visitor = await here.open(options)
+    const {page} = visitor
+    await enter(visitor, org.session)
+    await page.goto(`${here.world.url}/#/settings/modules/${org.connector}/Leads`)
+    await page.getByRole('group', {name: 'Match fields'}).waitFor()
+    await settled(page)
+    await assertAccessible(page, `a module, ${look}`)
+    await assertFits(page, `a module, ${look}`)
+    await picture(page, `module-${look}`, {height: 1300})
+  })

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import {ok} from '../support/importing.ts'
+import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
+
+const here = stage('browser plan', undefined, {sells: true, environment: {DEFAULT_PLAN: 'free'}})
+
+/** An owner whose plan page is open. Payments happen at the provider, whose page is not ours. */
+const openPlanPage = async (options: Parameters<typeof here.open>[0] = {}) => {
+  const owner = await here.world.makeOrg()
+  const visitor = await here.open(options)
+  await enter(visitor, owner.token)
+  await visitor.page.goto(`${here.world.url}/#/settings/plan`)
+  await visitor.page.getByRole('heading', {name: 'Choose a plan'}).waitFor()
+  return {...visitor, visitor, owner, call: here.world.as(owner.token)}
+}
+
+test('a payment is followed until the plan is active, and meanwhile nothing can be bought twice', async () => {
+  const {page, visitor, owner, call} = await openPlanPage()
+  await page.getByText('Nothing is charged for this plan.').waitFor()
+  await page.getByText('Try the larger limits for 14 days.').waitFor()
+  await page.getByText('Per year: €300.00, saves €60.00 a year (17%)').waitFor()
+  await page.getByLabel('Billing interval').selectOption('year')
+  await page.getByText('€300.00 per year').waitFor()
+  const {url} = await ok(call('POST', `/orgs/${owner.org}/billing/checkout`, {kind: 'plan', planKey: 'team', interval: 'year'}), 200)
+  await page.goto(`${here.world.url}/#/settings/plan?paid=plan&plan=team&interval=year`)
+  await page.reload()
+  await page.getByText('Payment received, activating your plan …').waitFor()
+  const offers = page.getByRole('button', {name: /^(Choose|Buy)/})
+  await offers.nth(3).waitFor()
+  for (const offer of await offers.all()) assert.ok(await offer.isDisabled(), 'nothing can be bought meanwhile')
+  await picture(page, 'plan-activating', {height: 1300})
+  await here.billing!.payment.payCheckout(new URL(url).pathname.split('/').at(-1)!)
+  await page.getByText(/^€300\.00 per year, renews on /).waitFor()
+  await page.getByRole('heading', {name: /^Team active/i}).waitFor()
+  assert.equal(await page.getByText('Nothing is charged').count(), 0)
+  await page.getByRole('listitem').filter({hasText: 'Team'}).getByText('Current plan').waitFor()
+  assert.equal(await page.getByLabel('Billing interval').inputValue(), 'year')
+  await page.getByLabel('Billing interval').selectOption('month')
+  await page.getByRole('button', {name: 'Pay monthly for Team'}).waitFor()
+  await picture(page, 'plan-paid', {height: 1300})
+  assert.deepEqual(visitor.complaints, [])
+})
+
+for (const [look, options] of Object.entries({
+  light: {},
+  dark: {colorScheme: 'dark' as const},
+  phone: {viewport: {width: 360, height: 740}},
+}))
+  test(`the plans for sale are usable in the look "${look}"`, async () => {
+    const {page} = await openPlanPage(options)
+    await settled(page)
+    await assertAccessible(page, `plans, ${look}`)
+    await assertFits(page, `plans, ${look}`)
+    await picture(page, `plans-${look}`, {height: 1300})
+  })

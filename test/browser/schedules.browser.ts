@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import {after, test} from 'node:test'
+import {ok, openOrg} from '../support/importing.ts'
+import {makeTemplate, startFileHost} from '../support/schedules.ts'
+import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
+
+const host = await startFileHost()
+after(() => host.stop())
+const made = {session: '', path: '', call: undefined as unknown as Awaited<ReturnType<typeof openOrg>>['call']}
+const here = stage(
+  'browser schedules',
+  async world => {
+    const org = await openOrg(world)
+    Object.assign(made, {session: org.session, call: org.call, path: await makeTemplate(org)})
+  },
+  {environment: {PRIVATE_HOSTS: host.place}},
+)
+
+test('a weekly schedule is made with pickers, and its file is fetched as a test before it is turned on', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, made.session)
+  const template = `#/templates/${made.path.split('/').at(-1)}`
+  await page.goto(`${here.world.url}/${template}/schedules/new?repeat=weekly`)
+  await page.getByLabel('Name').fill('Companies of the week')
+  for (const day of await page.getByRole('group', {name: 'On'}).getByRole('checkbox', {checked: true}).all()) await day.uncheck()
+  for (const day of ['Monday', 'Friday']) await page.getByLabel(day).check()
+  await page.getByLabel('Time', {exact: true}).fill('06:30')
+  await page.getByLabel('Time zone').selectOption('Europe/Berlin')
+  await page.getByLabel('URL').fill('http://files.example/companies.csv')
+  await page.getByRole('button', {name: 'Create turned off, and test'}).click()
+  await page.getByText('source › url: Only https is allowed').waitFor()
+  await page.getByLabel('URL').fill(host.source.url)
+  await picture(page, 'schedule-new', {height: 1400})
+  host.serve('name,number,city\nHarbour Foods,AC-1,Bilbao\nPetit Atelier,AC-2,Lyon\n')
+  await page.getByRole('button', {name: 'Create turned off, and test'}).click()
+  await page.getByText('The columns are those of the template.').waitFor()
+  await page.getByRole('cell', {name: 'Petit Atelier'}).waitFor()
+  await page.getByText('orders.csv · 67 B · 2 rows · 3 columns').waitFor()
+  const {schedules} = await ok(made.call('GET', `${made.path}/schedules`), 200)
+  const shape = ({cron, timezone, enabled}: any) => ({cron, timezone, enabled})
+  assert.deepEqual(schedules.map(shape), [{cron: '30 6 * * 1,5', timezone: 'Europe/Berlin', enabled: false}])
+  await page.getByRole('button', {name: 'Turn on'}).click()
+  await page.getByText('Mon, Fri at 06:30. Next:').waitFor()
+
+  host.fail(404)
+  await page.getByRole('button', {name: 'Fetch a test file now'}).click()
+  await page.getByText('Check the address or path.').waitFor()
+  host.serve('name,number\nHarbour Foods,AC-1\n')
+  await page.getByRole('button', {name: 'Fetch a test file now'}).click()
+  await page.getByText('This file does not fit the template').waitFor()
+  await picture(page, 'schedule', {height: 1900})
+  assert.deepEqual(visitor.complaints, [])
+})
+
+for (const [look, options] of Object.entries({
+  light: {},
+  dark: {colorScheme: 'dark' as const},
+  phone: {viewport: {width: 360, height: 740}},
+}))
+  test(`the pages of a schedule are usable in the look "${look}"`, async () => {
+    const visitor = await here.open(options)
+    const {page} = visitor
+    await enter(visitor, made.session)
+    const {schedules} = await ok(made.call('GET', `${made.path}/schedules`), 200)
+    const of = `${here.world.url}/#/templates/${made.path.split('/').at(-1)}`
+    for (const address of [of, `${of}/schedules/${schedules[0].id}`, `${of}/schedules/new?repeat=weekly`]) {
+      await page.goto(address)
+      await page.locator('main form, main table').first().waitFor()
+      await settled(page)
+      await assertAccessible(page, `${address}, ${look}`)
+      await assertFits(page, `${address}, ${look}`)
+    }
+    await picture(page, `schedule-new-${look}`, {height: 1300})
+    assert.deepEqual(visitor.complaints, [])
+  })

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import {type Org, ok, openOrg} from '../support/importing.ts'
+import {makeTemplate} from '../support/schedules.ts'
+import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
+
+let org: Org
+let template = ''
+const here = stage('browser states', async world => {
+  org = await openOrg(world)
+  template = (await makeTemplate(org)).split('/').at(-1)!
+  await ok(org.call('POST', `/orgs/${org.org}/templates/${template}/share`, {}), 200)
+})
+
+test('pages say what a role does not allow, what was deleted, and what is empty', async () => {
+  const operator = await here.world.makeOrg({org: org.org, role: 'operator'})
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, operator.token)
+  const show = async (address: string, text: string) => {
+    await page.goto(`${here.world.url}/#${address}`)
+    await page.getByText(text).first().waitFor()
+    await settled(page)
+    await assertAccessible(page, address)
+    await assertFits(page, address)
+  }
+  for (const address of ['/settings/tokens', '/settings/notices', `/templates/${template}/schedules/sch_unknown`])
+    await show(address, 'Your role does not allow this')
+  await picture(page, 'no-permission')
+  await show(`/templates/${template}/schedules/new`, 'Only builders and admins can create schedules')
+  await show(`/templates/${template}`, 'Flows')
+  assert.equal(await page.getByRole('heading', {name: 'Schedules'}).count(), 0)
+  await show('/settings', 'Only admins can change these settings')
+  await show(`/settings/modules/${org.connector}/Leads`, 'Only admins can change these settings')
+  for (const address of ['/templates/tpl_unknown', `/settings/modules/${org.connector}/Unknown`])
+    await show(address, 'It was deleted, or it belongs to another organisation.')
+  await picture(page, 'not-found')
+  await show('/runs', 'No runs yet')
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a page that cannot load its data says so, and loads it when it is tried again', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.route('**/templates?*', route => route.abort())
+  await page.goto(`${here.world.url}/#/templates`)
+  await page.getByText('Check your connection.').waitFor()
+  await page.unroute('**/templates?*')
+  await page.getByRole('button', {name: 'Try again'}).click()
+  await page.getByRole('rowheader', {name: 'Companies of the night'}).waitFor()
+})

@@ -1,0 +1,39 @@
+import anyTest, {type TestFn} from 'ava'
+import {describeOffer, describePayment} from '../../api/clients/widget/settings/plan-prices.ts'
+import {type Billing, openBilling, subscribe} from '../support/billing.ts'
+import {newBuyer} from '../support/checkouts.ts'
+import {ok} from '../support/importing.ts'
+
+const test = anyTest.serial as TestFn
+let billing: Billing
+test.before(async t => {
+  billing = await openBilling(t)
+})
+
+test('an offer shows its price in the interval and the saving of a year, and says if it is sold in one interval only', async t => {
+  const {house} = billing
+  await ok(house.as(house.adminToken)('PATCH', '/billing/admin/plans/enterprise.1/payment', {paymentPriceMonthlyId: null}), 200)
+  const {as} = await newBuyer(billing)
+  const {plans} = await ok(as('GET', '/billing/summary'), 200)
+  const offer = (planKey: string, interval: string) =>
+    describeOffer(
+      plans.find(({key}: any) => key === planKey),
+      interval,
+    )
+  t.deepEqual(offer('team', 'month'), {price: '€30.00 per month', note: 'Per year: €300.00, saves €60.00 a year (17%)', isOffered: true})
+  t.deepEqual(offer('team', 'year'), {price: '€300.00 per year', note: 'saves €60.00 a year (17%)', isOffered: true})
+  t.deepEqual(offer('enterprise', 'month'), {price: '€4,900.00 per year', note: 'Only billed per year', isOffered: false})
+  t.deepEqual(describeOffer({prices: null, intervals: ['month']}, 'month'), {price: '', note: '', isOffered: true})
+})
+
+test('a paid plan shows its price and its next payment, and a free plan that nothing is charged', async t => {
+  const buyer = await newBuyer(billing)
+  const read = () => ok(buyer.as('GET', '/billing/summary'), 200)
+  t.is(describePayment(await read()), 'Nothing is charged for this plan.')
+  await ok(buyer.as('POST', `/orgs/${buyer.org}/trial`, {}), 200)
+  t.is(describePayment(await read()), '')
+  await subscribe(billing, {...buyer, planKey: 'team'})
+  const paid = await read()
+  t.is(describePayment(paid), `€30.00 per month, renews on ${paid.subscription.period.end.slice(0, 10)}.`)
+  t.regex(describePayment({...paid, cancelsAt: paid.subscription.period.end}), /€30\.00 per month, ends on /)
+})

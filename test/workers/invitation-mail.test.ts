@@ -1,0 +1,78 @@
+import test from 'ava'
+import {type Smtp, startSmtp} from '../simulators/smtp.ts'
+import {ok} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+
+let house: TestDeployment
+let smtp: Smtp
+test.before(async t => {
+  smtp = await startSmtp()
+  const environment = {SMTP_URL: smtp.url, MAIL_FROM: 'Lading <notices@lading.example>'}
+  house = await startTestDeployment(t, {workers: ['notices'], environment})
+})
+test.after.always(() => smtp.stop())
+
+const lettersTo = (address: string) => smtp.letters.filter(({to}) => to.includes(address))
+const invitationJobs = async (states: string[]) =>
+  (await house.hot.query(`select count(*) from pgboss.job where name = 'invitation.mail' and state::text = any($1)`, [states])).rows[0]
+    .count
+
+test.serial('an invited person gets one e-mail with the place to sign in, although the invitation is renewed', async t => {
+  const {org, token} = await house.makeOrg()
+  const call = house.as(token)
+  const invite = (role: string) => ok(call('POST', `/orgs/${org}/invitations`, {email: 'zoe@other.example', role}), 201)
+  t.true((await invite('operator')).isMailed)
+  const [letter] = await until(
+    async () => lettersTo('zoe@other.example'),
+    ({length}) => length > 0,
+  )
+  const {org: own} = await ok(call('GET', `/orgs/${org}`), 200)
+  t.true(letter!.text.includes(`${own.name} invites you to import data with Lading, as operator.`))
+  t.true(letter!.text.replaceAll(/=\n/g, '').includes(house.config.PUBLIC_URL))
+  await until(
+    () => house.hot.query('select mailed_at from invitations where org_id = $1', [org]),
+    ({rows}) => rows[0].mailed_at !== null,
+  )
+  await invite('builder')
+  await until(
+    () => invitationJobs(['created', 'active', 'retry']),
+    count => Number(count) === 0,
+  )
+  t.is(lettersTo('zoe@other.example').length, 1)
+})
+
+/** Invites an address while the mail server refuses it for now, and waits until its job waits for the next try. */
+const inviteLate = async (email: string) => {
+  const {org, token} = await house.makeOrg()
+  const call = house.as(token)
+  smtp.refuse(email, '450 try again later')
+  const {invitation} = await ok(call('POST', `/orgs/${org}/invitations`, {email, role: 'operator'}), 201)
+  await until(
+    () => invitationJobs(['retry']),
+    count => Number(count) === 1,
+  )
+  smtp.refuse(email, null)
+  return {withdraw: () => ok(call('DELETE', `/orgs/${org}/invitations/${invitation.id}`), 200)}
+}
+
+const retryNow = async () => {
+  await house.hot.query(`update pgboss.job set start_after = now() where name = 'invitation.mail' and state = 'retry'`)
+  await until(
+    () => invitationJobs(['created', 'active', 'retry']),
+    count => Number(count) === 0,
+  )
+}
+
+test.serial('an invitation that the mail server refuses for now is sent later', async t => {
+  await inviteLate('late@other.example')
+  await retryNow()
+  t.is(lettersTo('late@other.example').length, 1)
+})
+
+test.serial('an invitation that was withdrawn meanwhile is not sent', async t => {
+  const {withdraw} = await inviteLate('gone@other.example')
+  await withdraw()
+  await retryNow()
+  t.deepEqual(lettersTo('gone@other.example'), [])
+})

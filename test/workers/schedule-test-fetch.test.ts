@@ -1,0 +1,100 @@
+import test from 'ava'
+import {deleteOldTestFetches} from '../../sql/test-fetches.ts'
+import {accountRows, type Org, ok, openOrg} from '../support/importing.ts'
+import {type FileHost, listFirings, makeSchedule, makeTemplate, seldom, startFileHost} from '../support/schedules.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+
+let house: TestDeployment
+let host: FileHost
+let org: Org
+
+test.before(async t => {
+  host = await startFileHost()
+  const environment = {PRIVATE_HOSTS: host.place, SOURCE_HOSTS: '127.0.0.1,*.example'}
+  house = await startTestDeployment(t, {workers: ['discovery', 'schedules'], environment})
+  org = await openOrg(house)
+})
+test.after.always(() => host.stop())
+
+const runTest = async (path: string) => {
+  await ok(org.call('POST', `${path}/test`, undefined, {prefer: 'wait=30'}), 200)
+  return (await ok(org.call('GET', `${path}/test`), 200)).test
+}
+const countOf = async (text: string) => Number((await house.hot.query(text)).rows[0].count)
+
+test.serial('a test fetch shows the file and its first rows, and makes neither an import nor a firing nor a stored file', async t => {
+  const {path, schedule} = await makeSchedule(org, host, {enabled: false})
+  t.is((await ok(org.call('GET', `${path}/test`), 200)).test, null)
+  const imports = await countOf('select count(*) from imports')
+  host.serve(accountRows(12, 'seen-'))
+  const {file, problem} = await runTest(path)
+  t.is(problem, null)
+  t.like(file, {name: 'orders.csv', rows: 12, columnCount: 3, columns: ['name', 'number', 'city'], drift: []})
+  t.is(file.bytes, Buffer.byteLength(accountRows(12, 'seen-')))
+  t.is(file.sample.length, 5)
+  t.is(file.sample[0][1], 'seen-1')
+  t.is(host.requests.at(-1)!.authorization, 'Bearer let-me-in')
+  t.is(await countOf('select count(*) from imports'), imports)
+  t.deepEqual(await listFirings(org, path), [])
+  for await (const {key} of house.storage.list()) t.false(key.includes('test-fetches'), key)
+
+  host.serve('name,number,fax\nA,1,2\n')
+  const other = await runTest(path)
+  t.deepEqual(
+    other.file.drift.map(({stops}: {stops: boolean}) => stops),
+    [true, false],
+    'the missing city stops the schedule, the new fax does not',
+  )
+  await house.hot.query(`update test_fetches set fetched_at = fetched_at - interval '25 hours' where schedule_id = $1`, [schedule.id])
+  t.is(await deleteOldTestFetches(house.db, {limit: 10}), 1)
+  t.is((await ok(org.call('GET', `${path}/test`), 200)).test, null)
+})
+
+test.serial('a test fetch that fails says why', async t => {
+  const {path} = await makeSchedule(org, host, {enabled: false})
+  host.fail(404)
+  t.like(await runTest(path), {file: null, problem: {code: 'NOT_FOUND'}})
+  host.serve('<!doctype html><html><body>Sign in</body></html>')
+  t.like(await runTest(path), {file: null, problem: {code: 'NOT_A_TABLE'}})
+  host.serve('')
+  t.like(await runTest(path), {file: null, problem: {code: 'FILE_EMPTY'}})
+})
+
+test.serial('a test fetch of another org cannot be read', async t => {
+  const {path} = await makeSchedule(org, host, {enabled: false})
+  const other = await house.makeOrg()
+  const call = house.as(other.token)
+  const foreign = path.replace(org.org, other.org)
+  for (const method of ['GET', 'POST'] as const) t.is((await call(method, `${foreign}/test`)).status, 404)
+})
+
+test.serial('a schedule that could never fetch its file, or would get one of several files, is refused when it is saved', async t => {
+  const of = await makeTemplate(org)
+  const body = {name: 'Nightly', ...seldom, source: host.source}
+  const post = (source: object) => org.call('POST', `${of}/schedules`, {...body, source})
+  const plain = await post({kind: 'https', url: 'http://files.example/{date:yyyy-MM-dd}.csv'})
+  t.like(plain, {status: 422, body: {code: 'SOURCE_REFUSED', issues: [{path: ['source', 'url']}]}})
+  const hostKey = `SHA256:${'A'.repeat(43)}`
+  const sftp = await post({kind: 'sftp', host: 'elsewhere.invalid', user: 'u', password: 'p', path: '/a.csv', hostKey})
+  t.like(sftp, {status: 422, body: {code: 'SOURCE_REFUSED', issues: [{path: ['source', 'host']}]}})
+  await ok(post({kind: 'https', url: 'https://files.example/a.csv'}), 201)
+
+  const [slot, second] = ['companies', 'people'].map(name => ({slot: name, label: name, columns: ['name', 'number', 'city', name]}))
+  const two = await makeTemplate(org, {name: 'Two files', sources: [slot, second]})
+  t.like(await org.call('POST', `${two}/schedules`, body), {status: 409, body: {code: 'TEMPLATE_NEEDS_FILES'}})
+  const sheets = [slot, second].map((one, at) => ({...one, reader: {format: 'xlsx', sheet: `Sheet${at + 1}`}}))
+  const workbook = await makeTemplate(org, {name: 'Two sheets', sources: sheets})
+  await ok(org.call('POST', `${workbook}/schedules`, body), 201)
+})
+
+test.serial('a schedule cannot be turned on while its connection has ended', async t => {
+  const {path, template, body} = await makeSchedule(org, host, {enabled: false})
+  await house.hot.query(`update connectors set state = 'ended' where id = $1`, [org.connector])
+  const refused = {status: 409, body: {code: 'CONNECTION_ENDED'}}
+  t.like(await org.call('PATCH', path, {enabled: true}), refused)
+  t.like(await org.call('PUT', path, {...body, enabled: true}), refused)
+  t.like(await org.call('POST', `${template}/schedules`, {...body, enabled: true}), refused)
+  await ok(org.call('PUT', path, {...body, enabled: false}), 200)
+  await house.hot.query(`update connectors set state = 'connected' where id = $1`, [org.connector])
+  await ok(org.call('PATCH', path, {enabled: true}), 200)
+})

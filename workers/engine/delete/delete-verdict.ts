@@ -1,0 +1,58 @@
+import type {RecordAnswer} from '../../../shared/crm/crm.ts'
+import {isGone} from '../../../shared/crm/deletes.ts'
+import {describeProblem} from '../../../shared/crm/error.ts'
+import {HOW} from '../../../sql/chain-rows.ts'
+import {type CompiledFlow, type ImportRow, STEP_CODES} from '../model.ts'
+import {countDeleted, logOutcome} from '../settle/log-entries.ts'
+import {sayRefusal} from '../settle/refusal-words.ts'
+import type {SettlementParts} from '../settle/settler.ts'
+import {countUnanswered, maySendAgain, type NextStep, type Op, questionOf} from '../settle/verdict.ts'
+
+type DeleteBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number}
+
+/**
+ * Settles the answer to the delete of one record. Before a delete is sent again, the record is read: if it is gone, the unanswered delete
+ * was executed. A refusal because the record is gone is read once more too, and not metered.
+ */
+export const judgeDelete = (
+  {flow, settled, patienceMs}: DeleteBatch,
+  {row, target}: Op,
+  answer: Exclude<RecordAnswer, {sent: false}>,
+): NextStep => {
+  row.attempt++
+  if (answer.ok) {
+    logDeleted(flow, settled, row, target!)
+    return 'end'
+  }
+  const {crm} = answer
+  if (crm.unanswered) {
+    countUnanswered(row)
+    row.decided = {kind: 'delete', target}
+    row.open = true
+    logOutcome({flow, settled}, row, 'unanswered', {attempt: row.attempt, recordId: target, code: crm.code, message: describeProblem(crm)})
+    settled.opened.push(questionOf(flow, row, {kind: STEP_CODES.delete, target, attempt: row.attempt}))
+    return maySendAgain(row, patienceMs) ? 'again' : 'end'
+  }
+  if (row.unansweredSends === 0) settled.released.push({module: flow.module.no, key: row.key})
+  if (isGone(crm, target!) && !row.isGone) {
+    row.isGone = true
+    return 'replan'
+  }
+  const code = crm.code ?? `HTTP_${crm.status}`
+  logOutcome({flow, settled}, row, 'refused', {attempt: row.attempt, recordId: target, code, message: sayRefusal(crm)})
+  closeQuestion(flow, settled, row)
+  return 'end'
+}
+
+/** Logs that the row's record was deleted, and stores it, so that no later row or retry deletes it again. */
+export const logDeleted = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, recordId: string) => {
+  logOutcome({flow, settled}, row, 'updated', {attempt: row.attempt, recordId, code: 'DELETED', message: 'The record was deleted'})
+  countDeleted(settled, flow)
+  settled.kept.push({module: flow.module.no, key: row.key, recordId, how: HOW.deleted, matchKey: row.matchKey})
+  closeQuestion(flow, settled, row)
+}
+
+const closeQuestion = ({module}: CompiledFlow, settled: SettlementParts, row: ImportRow) => {
+  if (row.open) settled.closed.push({module: module.no, key: row.key})
+  row.open = false
+}

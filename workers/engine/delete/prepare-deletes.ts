@@ -1,0 +1,99 @@
+import type {CrmRecord} from '../../../shared/crm/crm.ts'
+import {matchKeyOf} from '../../../shared/mapping/flows/match-key.ts'
+import {listDeleted} from '../../../sql/chain-rows.ts'
+import type {Context} from '../context.ts'
+import {rowNumberOf} from '../dry-run/planned-ids.ts'
+import {planKept, type SkipPlan} from '../match/plan-rows.ts'
+import {readById, readByIdUnlessRefused} from '../match/read-by-id.ts'
+import type {CompiledFlow, ImportRow} from '../model.ts'
+import type {RowWindow} from '../read/window.ts'
+import {emptySettlement} from '../settle/settler.ts'
+import {logSkipped} from '../settle/skipped-rows.ts'
+import {settleRows} from '../settle/unsent-rows.ts'
+import type {Op} from '../settle/verdict.ts'
+import {logDeleted} from './delete-verdict.ts'
+
+type Pass = {ctx: Context; flow: CompiledFlow; window: RowWindow}
+/** `ops`: the deletes to send; their before images are stored. `ended`: rows that were settled without a send. */
+type PreparedDeletes = {ops: Op[]; ended: ImportRow[]}
+
+/**
+ * Reads the records of deletes by id, because the query that matched them may be old. A record that is gone, or no longer holds the match
+ * values, is not deleted. The before images hold every value that the CRM shows.
+ */
+export const prepareDeletes = async (pass: Pass, ops: Op[]): Promise<PreparedDeletes> => {
+  const {ctx, flow} = pass
+  const records = await readWhole(
+    ctx,
+    flow,
+    ops.map(({target}) => target!),
+  )
+  const deleters = await findDeleters(ctx, flow, ops, records)
+  const settled = emptySettlement()
+  const [left, ended]: [Op[], ImportRow[]] = [[], []]
+  for (const op of ops) {
+    const {row, target} = op
+    const record = records.get(target!)
+    const why = explainKept(flow, op, record, deleters.get(target!))
+    if (!why) {
+      left.push(op)
+      continue
+    }
+    ended.push(row)
+    if (!record && row.decided) logDeleted(flow, settled, row, target!)
+    else logSkipped(ctx, flow, settled, row, why)
+  }
+  if (ended.length > 0) await settleRows(pass, settled, ended)
+  await keepWholeImages(ctx, flow, left, records)
+  return {ops: left, ended}
+}
+
+/** Reads all values of the records if the run stores before images, otherwise the match values. */
+const readWhole = async (ctx: Context, flow: CompiledFlow, ids: string[]): Promise<Map<string, CrmRecord>> => {
+  const query = {ids: [...new Set(ids)], fields: flow.matchFields.map(({apiName}) => apiName)}
+  if (!ctx.images) return readById(ctx, flow, query)
+  const whole = await readByIdUnlessRefused(ctx, flow, {...query, fields: flow.module.fields.map(({apiName}) => apiName)})
+  if (!whole) ctx.log.warn({module: flow.module.apiName}, 'the CRM refuses to show fields, so before images hold the match values only')
+  return whole ?? readById(ctx, flow, query)
+}
+
+/** Finds the rows of the chain that deleted records which are gone. A dry run finds the rows that would delete the same records before. */
+const findDeleters = async (ctx: Context, {module}: CompiledFlow, ops: Op[], records: Map<string, CrmRecord>) => {
+  const {chain, retried, db, run} = ctx
+  const gone = ops.flatMap(({target}) => (records.has(target!) ? [] : [target!]))
+  const there = run.dryRun ? ops.flatMap(({target}) => (records.has(target!) ? [target!] : [])) : []
+  const list = async (chains: number[], ids: string[]) => (ids.length > 0 ? listDeleted(db, {chains, module: module.no, records: ids}) : [])
+  const found = [...(await list([chain, retried ?? chain], gone)), ...(await list([chain], there))]
+  return new Map(found.map(({recordId, key}) => [recordId, key]))
+}
+
+/** Returns why the record is not deleted; null if it is. */
+const explainKept = (
+  flow: CompiledFlow,
+  {row, target}: Op,
+  record: CrmRecord | undefined,
+  deleter: string | undefined,
+): SkipPlan | null => {
+  if (deleter !== undefined) return planKept('GONE', `Row ${rowNumberOf(deleter)} of this import deletes the same record`, target)
+  if (!record) return planKept('GONE', 'The CRM no longer has this record', target)
+  const {matchFields} = flow
+  const key = matchKeyOf(
+    matchFields.map(({apiName}) => record[apiName]),
+    matchFields,
+  )
+  return row.matchKey && key?.equals(row.matchKey) ? null : planKept('MATCH_NONE', 'The record no longer holds the match value', target)
+}
+
+/** Stores every value of the records. A delete that is sent again has its image already. */
+const keepWholeImages = async ({images, run}: Context, flow: CompiledFlow, ops: Op[], records: Map<string, CrmRecord>) => {
+  if (run.dryRun) return
+  await images?.keep(
+    ops
+      .filter(({row}) => row.unansweredSends === 0)
+      .map(({row, target}) => {
+        const {id: _, ...before} = records.get(target!)!
+        const place = {row: row.number, key: row.key, flow: flow.no, module: flow.module.no, recordId: target!}
+        return {...place, phase: 'write' as const, before, sent: null}
+      }),
+  )
+}

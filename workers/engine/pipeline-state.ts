@@ -1,0 +1,34 @@
+import type {ChangeSignal} from './change-signal.ts'
+import type {Context} from './context.ts'
+import type {MatchFailure} from './match/match-rows.ts'
+import type {CompiledFlow, ImportRow, RowFailure, StepKind} from './model.ts'
+import type {RowWindow} from './read/window.ts'
+import type {InheritedRow} from './recover/inherited-rows.ts'
+import type {UnansweredCreates} from './recover/unanswered-creates.ts'
+import type {RowLocks} from './row-locks.ts'
+import type {Op} from './settle/verdict.ts'
+
+/** The rows of one pass in memory between parsing and settlement. */
+export type RowPipeline = {
+  ctx: Context
+  flow: CompiledFlow
+  window: RowWindow
+  locks: RowLocks
+  partBatches: Record<StepKind, Op[]>
+  underWay: Set<Promise<void>>
+  /** Rows that are already counted and wait to be sent again. */
+  resending: Set<ImportRow>
+  unanswered: UnansweredCreates
+  /** Batches that were sent, until each is settled. */
+  inFlight: Set<Promise<void>>
+  /** The number of small batches still to be sent after a lost batch. */
+  smallBatchesLeft: number
+  closing: AbortController
+  /** The number of consecutive batches without any answer of the CRM. */
+  silentBatches: number
+  change: ChangeSignal
+  failure: {error: unknown} | null
+}
+
+/** A chunk that is ready to be planned. `inherited`: rows that an earlier run of the chain resolved. */
+export type PreparedChunk = {rows: ImportRow[]; failures: RowFailure[]; unmatched: MatchFailure[]; inherited: InheritedRow[]}

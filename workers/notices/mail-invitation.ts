@@ -1,0 +1,29 @@
+import {writeInvitation} from '../../shared/accounts/invitation-letter.ts'
+import {type Mailer, MailFailure} from '../../shared/notifications/mail.ts'
+import {findMailable, markMailed} from '../../sql/invitations.ts'
+import type {Work} from '../worker.ts'
+
+/** The most invitations that an org sends by e-mail in a day, and the time between two to one address. */
+const mostPerDay = 100
+const againAfterSeconds = 3_600
+
+/**
+ * Mails an invitation that can still be accepted. After a crash it may be sent twice, with the same Message-ID. Returns whether it was sent. A temporary
+ * failure is thrown, so that the job is retried.
+ */
+export const mailInvitation = async ({db, config, log}: Work, mailer: Mailer, {org, id}: {org: string; id: string}): Promise<boolean> => {
+  const found = await findMailable(db, {org, id, mostPerDay, againAfterSeconds})
+  if (!found) return false
+  const {hostname} = new URL(config.PUBLIC_URL)
+  const letter = writeInvitation({...found, publicUrl: config.PUBLIC_URL})
+  try {
+    await mailer.send({to: found.email, ...letter, messageId: `<${id}.${Date.parse(found.expiresAt)}@${hostname}>`})
+  } catch (error) {
+    if (!(error instanceof MailFailure && error.isFinal)) throw error
+    log.info({org, invitation: id, failure: error.message}, 'invitation not mailed')
+    return false
+  }
+  await markMailed(db, {org, id})
+  log.info({org, invitation: id}, 'invitation mailed')
+  return true
+}

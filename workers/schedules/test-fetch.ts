@@ -1,0 +1,82 @@
+import {z} from 'zod'
+import {Refusal} from '../../shared/errors.ts'
+import {ingest} from '../../shared/files/ingest.ts'
+import {parseHere} from '../../shared/files/parser/pool.ts'
+import type {ReaderOptions} from '../../shared/files/reader.ts'
+import {type Drift, findDrift} from '../../shared/mapping/templates/drift.ts'
+import {documentOf} from '../../shared/mapping/templates/template.ts'
+import {SourceFailure} from '../../shared/schedules/fetch/main.ts'
+import {type FetchedSample, mostSampleCells, mostSampleRows, type TestFetchResult} from '../../shared/schedules/test-fetch.ts'
+import {readClock} from '../../sql/clock.ts'
+import {findFired, type Schedule} from '../../sql/schedules.ts'
+import {findTemplate, type TemplateRow} from '../../sql/templates.ts'
+import {keepTestFetch} from '../../sql/test-fetches.ts'
+import {type FetchDeps, type FetchedFile, fetchFile} from './fetch.ts'
+
+/**
+ * Fetches the file of a schedule as a firing that is due now would, and stores what it is. Makes no import, writes nothing to the CRM, and keeps no
+ * file. Returns whether the file could be fetched and read.
+ */
+export const testFetch = async (work: FetchDeps, {org, id}: {org: string; id: string}): Promise<boolean> => {
+  const schedule = await findFired(work.db, {org, id})
+  if (!schedule) throw new Refusal('NOT_FOUND', 'No such schedule')
+  const result = await fetchSample(work, schedule).catch(failureOf)
+  if (!(await keepTestFetch(work.db, {schedule: id, result}))) throw new Refusal('NOT_FOUND', 'The schedule was deleted')
+  return result.problem === null
+}
+
+const fetchSample = async (work: FetchDeps, schedule: Schedule): Promise<TestFetchResult> => {
+  const {org, templateId} = schedule
+  const template = await findTemplate(work.db, {org, id: templateId, person: '', admin: true})
+  if (!template) throw new Refusal('NOT_FOUND', 'No such template')
+  const fetched = await fetchFile(work, schedule, {dueAt: await readClock(work.db)})
+  try {
+    return {file: await readSample(work, schedule, {fetched, template}), problem: null}
+  } finally {
+    await fetched.file.close()
+  }
+}
+
+type SampleInput = {fetched: FetchedFile; template: TemplateRow}
+
+/** Reads the file with the options of the template's first slot. It is in storage only meanwhile. */
+const readSample = async (work: FetchDeps, {org, id}: Schedule, {fetched, template}: SampleInput): Promise<FetchedSample> => {
+  const {storage} = work
+  const parsing = parseHere(work)
+  const {slot, reader} = documentOf(template).sources[0]!
+  const key = `${org}/test-fetches/${id}`
+  const stated = reader as ReaderOptions
+  const upload = {body: fetched.file.open()!, maxBytes: Number.POSITIVE_INFINITY, storage, key}
+  const isStated = Object.keys(stated).length > 0
+  try {
+    const {bytes, found} = await ingest({...upload, ...(isStated && {reader: stated}), named: {charset: fetched.charset}}, file =>
+      parsing.run(org, 'readNew', file),
+    )
+    const source = {fileKey: key, reader: found.reader, cleaning: [], choices: {}, evidence: found.evidence}
+    const preview = await parsing.run(org, 'preview', {source, page: {from: 1, limit: mostSampleRows}})
+    const {fileColumns, rows} = Preview.parse(JSON.parse(new TextDecoder().decode(preview)))
+    const drift = findDrift(template, {sources: [{slot, columns: fileColumns}], modules: null})
+    return {name: fetched.name, bytes, rows: found.rows, ...cropped(fileColumns, rows), drift: drift.slice(0, mostDrift).map(shapeDrift)}
+  } finally {
+    await storage.remove(key)
+  }
+}
+
+const mostDrift = 20
+const mostCharacters = 200
+
+const Preview = z.object({fileColumns: z.array(z.string()), rows: z.array(z.object({raw: z.array(z.string())}))})
+
+/** Limits columns and cells, because a file may have thousands of columns and cells of a megabyte. */
+const cropped = (columns: string[], rows: {raw: string[]}[]) => {
+  const crop = (cells: string[]) => cells.slice(0, mostSampleCells).map(cell => cell.slice(0, mostCharacters))
+  return {columnCount: columns.length, columns: crop(columns), sample: rows.map(({raw}) => crop(raw))}
+}
+
+const shapeDrift = ({stops, message}: Drift) => ({stops, message})
+
+/** A refused or failed fetch is a result of the test. Other errors fail the job. */
+const failureOf = (error: unknown): TestFetchResult => {
+  if (!(error instanceof Refusal || error instanceof SourceFailure)) throw error
+  return {file: null, problem: {code: error.code, message: error.message}}
+}
