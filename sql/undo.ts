@@ -44,6 +44,15 @@ export const listMadeRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
     where chain_no = ${chain} and run_no = ${run} and how in (1, 2) and (module_no, row_key) > (${after.module}, ${after.key})
     order by module_no, row_key limit ${limit}`)
 
+/** Lists the subform rows of a run whose parent record the run created or claimed. `module`, `parent`: the modules of both. */
+export const listRowsOfMade = (db: Db, {chain, run, module, parent, after, limit}: RowsOfRun & {module: number; parent: number}) =>
+  db.any(sql.type(MadeRow)`
+    select c.module_no as module, c.row_key as key, c.record_id as "recordId" from chain_rows c
+    where c.chain_no = ${chain} and c.run_no = ${run} and c.module_no = ${module} and c.row_key > ${after.key} and exists (
+      select from chain_rows m
+      where m.chain_no = ${chain} and m.run_no = ${run} and m.module_no = ${parent} and m.record_id = c.record_id and m.how in (1, 2))
+    order by c.row_key limit ${limit}`)
+
 /** Lists the rows of a run that deleted a record, or whose delete was not answered, in the order of module and key. */
 export const listDeletedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
   db.any(sql.type(MadeRow)`
@@ -68,10 +77,18 @@ export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =
     order by module_no, row_key limit ${limit}`)
 
 /** Lists when the CRM last changed the records of these rows for them. */
-export const listWrittenAt = (db: Db, {chain, module, keys}: {chain: number; module: number; keys: readonly string[]}) =>
+export const listWrittenAt = (db: Db, {chain, rows}: {chain: number; rows: readonly {module: number; key: string}[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), writtenAt: z.string()}))`
-    select record_id as "recordId", max(written_at) as "writtenAt" from chain_rows
-    where chain_no = ${chain} and module_no = ${module} and row_key = any(${sql.array([...keys], 'text')}) and written_at is not null group by record_id`)
+    select record_id as "recordId", max(written_at) as "writtenAt"
+    from unnest(${sql.array(
+      rows.map(({module}) => module),
+      'int2',
+    )}, ${sql.array(
+      rows.map(({key}) => key),
+      'text',
+    )}) as r(module, key)
+    join chain_rows on chain_no = ${chain} and module_no = r.module and row_key = r.key
+    where written_at is not null group by record_id`)
 
 type QueuedUndo = {
   no: number

@@ -13,7 +13,7 @@ import {openGrants} from './grant.ts'
 import {openAdhocLimiter, unlimited} from './limits/adhoc-limiter.ts'
 import type {Budget} from './limits/budget.ts'
 import {openCrmQuotas} from './limits/quota.ts'
-import type {Replacement} from './subforms.ts'
+import type {ParentRows, Replacement, SubformFields} from './subforms.ts'
 import type {CrmAccess} from './visibility.ts'
 import {openZoho, type ZohoDeps} from './zoho.ts'
 
@@ -73,8 +73,8 @@ export type Connection = {
   unmodifiedSince: Capabilities['unmodifiedSince']
   /** Replaces the rows of one subform field, for each parent completely or not at all. At most 2,000 removed and added rows together. */
   replaceRows(module: string, parents: Replacement[], options: WriteOptions): Promise<WriteAnswer>
-  /** Returns the ids of the rows in a parent's subform field. `child` is the module of the rows. Null if the parent does not exist. */
-  readRowIds(module: string, id: string, subform: {field: string; child: string}, options?: ReadOptions): Promise<string[] | null>
+  /** Reads a parent with the rows of its subform field. Null if the parent does not exist. */
+  readRows(module: string, id: string, subform: SubformFields, options?: ReadOptions): Promise<ParentRows | null>
   /**
    * Finds records of `module` whose `field` equals one of `values`, each with id and `fields`. `unaskable` lists the values that the CRM cannot
    * query.

@@ -124,7 +124,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
       return null
     },
     replaceRows: async () => notOffered('subforms'),
-    readRowIds: async () => notOffered('subforms'),
+    readRows: async () => notOffered('subforms'),
     searchWord: async () => notOffered('search by word'),
     readLicence: async () => notOffered('licence to read'),
     readAccess: async () => null,

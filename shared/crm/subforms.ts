@@ -1,5 +1,5 @@
 import {findRecords, type QueryState} from './coql.ts'
-import type {ReadOptions, WriteAnswer, WriteOptions} from './crm.ts'
+import type {CrmRecord, ReadOptions, WriteAnswer, WriteOptions} from './crm.ts'
 import {asObject, CrmError} from './error.ts'
 import {unanswered204} from './outcome.ts'
 import {pathOf, updateRecords} from './record-calls.ts'
@@ -11,46 +11,55 @@ export const elementsAtOnce = 2_000
 /** The change of a parent's rows: ids to delete, and new rows. `field`: the parent's field that holds them. */
 export type Replacement = {id: string; field: string; deletes: string[]; adds: Record<string, unknown>[]}
 
+/** A parent's subform field. `child`: the module of its rows. `fields`: the row fields to read; a row may hold others too. */
+export type SubformFields = {field: string; child: string; fields: string[]}
+export type ParentRows = {parent: CrmRecord; rows: CrmRecord[]}
+
 /**
- * Returns the ids of all rows in one field of a parent; null if the parent does not exist. A read of the parent may omit rows and says so. The rows
+ * Reads a parent with all rows of one field; null if the parent does not exist. A read of the parent may omit rows and says so. The rows
  * are then queried in the subform's own module, at most 2,000.
  */
-export const readRowIds = async (
+export const readRows = async (
   sendCrmRequest: SendCrmRequest,
   module: string,
   id: string,
-  {field, child}: {field: string; child: string},
+  {field, child, fields}: SubformFields,
   options: QueryOptions,
-): Promise<string[] | null> => {
+): Promise<ParentRows | null> => {
   const outcome = await sendCrmRequest({
     operation: 'read',
     method: 'GET',
     path: `${pathOf(module)}/${encodeURIComponent(id)}`,
     signal: options.signal,
   })
-  const parent = asObject(listOf(outcome, 'data')[0])
-  if (!parent) return null
-  if (asObject(parent.$has_more)?.[field] === true) return readAllPages(sendCrmRequest, child, id, options)
-  const ids = idsIn(parent[field])
+  const found = asObject(listOf(outcome, 'data')[0])
+  if (!found) return null
+  const parent = {...found, id}
+  if (asObject(found.$has_more)?.[field] === true)
+    return {parent, rows: await readAllPages(sendCrmRequest, {child, parent: id, fields}, options)}
+  const rows = rowsIn(found[field])
   // An unreadable list must not count as empty. Otherwise the old rows would stay beside the new ones.
-  if (!ids) throw new CrmError(unanswered204(answerOf(outcome)))
-  return ids
+  if (!rows) throw new CrmError(unanswered204(answerOf(outcome)))
+  return {parent, rows}
 }
 
 type QueryOptions = ReadOptions & QueryState
 
-const readAllPages = async (sendCrmRequest: SendCrmRequest, child: string, parent: string, options: QueryOptions): Promise<string[]> => {
-  const {records, unaskable} = await findRecords(sendCrmRequest, {module: child, field: 'Parent_Id', values: [parent], fields: []}, options)
+const readAllPages = async (
+  sendCrmRequest: SendCrmRequest,
+  {child, parent, fields}: {child: string; parent: string; fields: string[]},
+  options: QueryOptions,
+): Promise<CrmRecord[]> => {
+  const {records, unaskable} = await findRecords(sendCrmRequest, {module: child, field: 'Parent_Id', values: [parent], fields}, options)
   if (unaskable[0]) throw new CrmError(unaskable[0].crm)
-  return records.map(({id}) => id)
+  return records.sort((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1))
 }
 
-/** Returns the ids of the rows. Undefined if the value is not a list of rows. */
-const idsIn = (rows: unknown): string[] | undefined => {
+/** Returns the rows. Undefined if the value is not a list of rows. */
+const rowsIn = (rows: unknown): CrmRecord[] | undefined => {
   if (rows === null) return []
   if (!Array.isArray(rows)) return undefined
-  const ids = rows.map(row => asObject(row)?.id)
-  return ids.every(id => typeof id === 'string') ? ids : undefined
+  return rows.every(row => typeof asObject(row)?.id === 'string') ? rows : undefined
 }
 
 /** Sends one request for all these parents. Each parent gets its new rows or keeps its old ones. */

@@ -19,7 +19,7 @@ import {readBin, restoreRecords} from './recycle-bin.ts'
 import {openCrmRequest, type SendCrmRequest} from './request.ts'
 import {openRefresh} from './sealed.ts'
 import {searchValue, searchWord} from './search.ts'
-import {readRowIds, replaceRows} from './subforms.ts'
+import {readRows, replaceRows} from './subforms.ts'
 import {addTags} from './tags.ts'
 import {readTimeline} from './timeline.ts'
 import {revokeToken} from './token.ts'
@@ -88,7 +88,7 @@ const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Omit<Verb
   updateRecords: (module, records, options) => updateRecords(sendCrmRequest, module, records, options),
   addTags: (module, tagged, options) => addTags(sendCrmRequest, module, tagged, options),
   replaceRows: (module, parents, options) => replaceRows(sendCrmRequest, module, parents, options),
-  readRowIds: (module, id, subform, options) => readRowIds(sendCrmRequest, module, id, subform, {...options, ...queries}),
+  readRows: (module, id, subform, options) => readRows(sendCrmRequest, module, id, subform, {...options, ...queries}),
   findRecords: (query, options) => findRecords(sendCrmRequest, query, {...options, ...queries}),
   findMade: (query, options) => searchMade(sendCrmRequest, query, {...options, ...queries}),
   readRecord: async (module, id, options) => (await readRecordWithClock(sendCrmRequest, module, id, options)).record,

@@ -1,4 +1,4 @@
-import {type Connection, CrmError} from '../../shared/crm/crm.ts'
+import {type Connection, CrmError, type CrmRecord} from '../../shared/crm/crm.ts'
 import {type CrmProblem, describeProblem} from '../../shared/crm/error.ts'
 import {elementsAtOnce} from '../../shared/crm/subforms.ts'
 import {Refusal} from '../../shared/errors.ts'
@@ -22,12 +22,12 @@ export type PackContext = {
 }
 
 /**
- * The parents of one request to the CRM. `rowIds`: the rows that each parent holds, by the parent's position. `readAt`: when the last
+ * The parents of one request to the CRM. `held`: the rows that each parent holds, by the parent's position. `readAt`: when the last
  * parent was read.
  */
 export type RowPack = {
   units: AdmissionUnit[]
-  rowIds: Map<number, string[]>
+  held: Map<number, CrmRecord[]>
   readAt: number
   /** Results of parents that end without being sent. */
   results: ItemResult[]
@@ -47,7 +47,7 @@ const readForMs = 2_000
  * no room, the parents are returned unread, and admission decides.
  */
 export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): Promise<RowPack> => {
-  const pack: RowPack = {units: [], rowIds: new Map(), readAt: performance.now(), results: [], shut: null}
+  const pack: RowPack = {units: [], held: new Map(), readAt: performance.now(), results: [], shut: null}
   const until = performance.now() + readForMs
   let room = await readRoom(pipeline)
   let elements = 0
@@ -66,7 +66,7 @@ export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): 
     if (elements > elementsAtOnce) break
     room -= fresh
     pack.units.push(unitOf(parent))
-    pack.rowIds.set(parent.at, read)
+    pack.held.set(parent.at, read)
     pack.readAt = performance.now()
   }
   return pack
@@ -97,16 +97,16 @@ const unitOf = ({at, parentId, rows}: ParentItem): AdmissionUnit => ({
 })
 
 /**
- * Returns the ids of the rows to remove, or why nothing can be sent. A parent that this run created holds no rows, unless rows for it were
+ * Returns the rows to remove, or why nothing can be sent. A parent that this run created holds no rows, unless rows for it were
  * sent before and may exist.
  */
-const readParent = async (pipeline: PackContext, parent: ParentItem, fresh: number): Promise<string[] | ItemResult | Refusal> => {
+const readParent = async (pipeline: PackContext, parent: ParentItem, fresh: number): Promise<CrmRecord[] | ItemResult | Refusal> => {
   const {at, parentId, made, rows} = parent
   if (made && fresh === rows.length) return []
   try {
-    const ids = await readIds(pipeline, parentId)
-    if (!ids) return notSent(at, noParent)
-    return ids.length + rows.length > elementsAtOnce ? notSent(at, tooMany(ids.length, rows.length)) : ids
+    const held = await readHeld(pipeline, parentId)
+    if (!held) return notSent(at, noParent)
+    return held.length + rows.length > elementsAtOnce ? notSent(at, tooMany(held.length, rows.length)) : held
   } catch (error) {
     if (error instanceof CrmError) return {at, result: unread(error), again: true}
     if (!(error instanceof Refusal)) throw error
@@ -114,8 +114,8 @@ const readParent = async (pipeline: PackContext, parent: ParentItem, fresh: numb
   }
 }
 
-const readIds = async ({connection, request: {module, field, child}, signal}: PackContext, id: string) =>
-  connection.isRecordId(id) ? connection.readRowIds(module, id, {field, child}, {signal}) : null
+const readHeld = async ({connection, request: {module, field, child}, signal}: PackContext, id: string) =>
+  connection.isRecordId(id) ? ((await connection.readRows(module, id, {field, child, fields: []}, {signal}))?.rows ?? null) : null
 
 const unread = ({crm}: CrmError) => ({ok: false, written: false, crm, error: sayUnread(crm)})
 

@@ -102,26 +102,26 @@ type PackResult = {answered: SentUnits; shut: Refusal | null}
 
 const sendPack = async (task: Task, pack: RowPack, units: AdmittedUnit[], options: Options): Promise<PackResult> => {
   const leave = () => joined(units.map(({rows}) => unsentEnds(rows)))
-  const isFresh = performance.now() - pack.readAt < freshMs && units.every(({at}) => pack.rowIds.has(at))
+  const isFresh = performance.now() - pack.readAt < freshMs && units.every(({at}) => pack.held.has(at))
   if (!isFresh) return {answered: leave(), shut: null}
   const {results, whole} = await ask(task, pack, units, options).catch(error => notAsked(units, error))
   const refused = results.flatMap(answer => (answer.ok || answer.sent ? [] : [answer.refusal]))
   const shut = refused.find(isStopping)
   if (shut) return {answered: leave(), shut}
   if (whole && isCrowded(whole.crm)) await task.slots.cut()
-  return {answered: joined(units.map((unit, n) => judgeParent(unit, results[n]!, pack.rowIds.get(unit.at)!.length))), shut: null}
+  return {answered: joined(units.map((unit, n) => judgeParent(unit, results[n]!, pack.held.get(unit.at)!.length))), shut: null}
 }
 
 /** Sends the request to the CRM. If the process is asked to stop, a write in progress is completed first. */
 const ask = (
   {own, request: {module, field, automations, items}}: Task,
-  {rowIds}: RowPack,
+  {held}: RowPack,
   units: AdmittedUnit[],
   {signal, mayLeave}: Options,
 ): Promise<WriteAnswer> => {
   const parents = units.map(({at, parent}) => {
     const adds = items.find(item => item.at === at)!.rows.map(({payload}) => payload)
-    return {id: parent!, field, deletes: rowIds.get(at)!, adds}
+    return {id: parent!, field, deletes: held.get(at)!.map(({id}) => id), adds}
   })
   return own.replaceRows(module, parents, {automations, mayLeave: () => !signal.aborted && mayLeave()})
 }

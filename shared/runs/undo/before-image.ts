@@ -8,7 +8,8 @@ export type FieldValues = Record<string, unknown>
 
 /**
  * The values of one record before a write, and the values that were sent. `key`: the row key. `module`: its number in the snapshot.
- * `sent`: null for a record that an undo deleted. `rows`: a subform field whose rows were replaced; both sides are lists of rows then.
+ * `sent`: null for a record that an undo deleted. `subform`: the field whose rows were replaced, and the rows of the file; both sides hold a
+ * list of rows under that field then.
  * `marks`: the stored marks of the record before the write.
  */
 export type BeforeImage = {
@@ -20,7 +21,7 @@ export type BeforeImage = {
   phase: 'write' | 'patch'
   before: FieldValues
   sent: FieldValues | null
-  rows?: string
+  subform?: {field: string; rows: {key: string; number: number}[]}
   marks?: string
 }
 

@@ -19,7 +19,9 @@ anyTest.beforeEach(async t => {
   await place.db.query(sql.unsafe`delete from crm_allowances`)
 })
 
-const lines = {field: 'Order_Lines', child: 'Order_Lines'}
+const lines = {field: 'Order_Lines', child: 'Order_Lines', fields: ['Product']}
+const readIds = async (connection: Connection, module: string, id: string, place: typeof lines) =>
+  (await connection.readRows(module, id, place))?.rows.map(row => row.id) ?? null
 const makeOrder = ({standIn}: CrmPlace, count: number) => {
   const rows = Array.from({length: count}, (_, n) => ({Product: `Old ${n + 1}`}))
   return standIn.create('example', 'Orders', [{Name: 'An order', Order_Lines: rows}])[0]!.details.id as string
@@ -29,26 +31,33 @@ const productsOf = (here: CrmPlace, id: string) => rowsOf(here, id).map(row => r
 const modifiedAt = (here: CrmPlace, id: string) => here.standIn.record('example', 'Orders', id)!.Modified_Time as string
 const adds = (...products: string[]) => products.map(Product => ({Product}))
 
-test('the row ids of a parent are read, and an absent parent gives null', async t => {
+test('the rows of a parent are read, and an absent parent gives null', async t => {
   const {place, connection} = t.context
   const id = makeOrder(place, 3)
   t.deepEqual(
-    await connection.readRowIds('Orders', id, lines),
+    await readIds(connection, 'Orders', id, lines),
     rowsOf(place, id).map(row => row.id),
   )
-  t.deepEqual(await connection.readRowIds('Orders', makeOrder(place, 0), lines), [])
-  t.is(await connection.readRowIds('Orders', '4400000000999999999', lines), null)
+  t.deepEqual(await readIds(connection, 'Orders', makeOrder(place, 0), lines), [])
+  t.is(await readIds(connection, 'Orders', '4400000000999999999', lines), null)
 })
 
 test('rows left out by a single read are paged through the subform module', async t => {
   const {place, connection} = t.context
   const [id, other] = [makeOrder(place, 450), makeOrder(place, 2)]
   const all = rowsOf(place, id).map(row => row.id)
+  const products = productsOf(place, id)
   place.standIn.setSwitches({subformRowsRead: 100})
-  t.deepEqual(new Set(await connection.readRowIds('Orders', id, lines)), new Set(all))
+  t.deepEqual(new Set(await readIds(connection, 'Orders', id, lines)), new Set(all))
   t.is(place.standIn.journal({path: '/crm/v8/coql'}).length, 3)
-  t.is((await connection.readRowIds('Orders', other, lines))!.length, 2, 'nothing is paged that was told whole')
-  t.is(place.standIn.journal({path: '/crm/v8/coql'}).length, 3)
+  const {rows} = (await connection.readRows('Orders', id, lines))!
+  t.deepEqual(
+    rows.map(row => row.Product),
+    products,
+    'in the order of the parent, with values',
+  )
+  t.is((await readIds(connection, 'Orders', other, lines))!.length, 2, 'nothing is paged that was told whole')
+  t.is(place.standIn.journal({path: '/crm/v8/coql'}).length, 6)
 })
 
 test('an answer without usable rows is unanswered', async t => {
@@ -56,14 +65,14 @@ test('an answer without usable rows is unanswered', async t => {
   const id = makeOrder(place, 1)
   for (const data of [[{id}], [{id, Order_Lines: [{Product: 'without an id'}]}], [{id, Order_Lines: 'all'}]]) {
     place.standIn.faults.add({match: {method: 'GET', module: 'Orders'}, action: {type: 'answer', status: 200, body: {data}}})
-    const error = await t.throwsAsync<CrmError>(connection.readRowIds('Orders', id, lines))
+    const error = await t.throwsAsync<CrmError>(connection.readRows('Orders', id, lines))
     t.true(error!.crm.unanswered)
   }
   place.standIn.faults.add({
     match: {method: 'GET', module: 'Orders'},
     action: {type: 'answer', status: 200, body: {data: [{id, Order_Lines: null}]}},
   })
-  t.deepEqual(await connection.readRowIds('Orders', id, lines), [])
+  t.deepEqual(await readIds(connection, 'Orders', id, lines), [])
 })
 
 test('rows are replaced in one request: the old ones are deleted by id, then the new ones added', async t => {
@@ -71,7 +80,7 @@ test('rows are replaced in one request: the old ones are deleted by id, then the
   const [one, other] = [makeOrder(place, 2), makeOrder(place, 1)]
   const parents = await Promise.all(
     [one, other].map(async (id, n) => {
-      const deletes = (await connection.readRowIds('Orders', id, lines))!
+      const deletes = (await readIds(connection, 'Orders', id, lines))!
       return {id, field: 'Order_Lines', deletes, adds: adds(`A${n}`, `B${n}`)}
     }),
   )
@@ -101,7 +110,7 @@ test('a refused row leaves its whole parent unchanged, and other parents are wri
   const [bad, good] = [makeOrder(place, 1), makeOrder(place, 1)]
   const replacement = async (id: string, rows: object[]) => ({
     ...{id, field: 'Order_Lines', adds: rows as Record<string, unknown>[]},
-    deletes: (await connection.readRowIds('Orders', id, lines))!,
+    deletes: (await readIds(connection, 'Orders', id, lines))!,
   })
   const parents = [await replacement(bad, [...adds('A'), {Product: 'B', Quantity: 'many'}]), await replacement(good, adds('C'))]
   const {results} = await connection.replaceRows('Orders', parents, {automations: true})

@@ -245,8 +245,8 @@ const settleAnswers = async (
     const answer = answers[at]!
     if (!answer.ok && !answer.sent) throw new Error('A batch came back partly unsent')
     const sent = {flow, settled, patienceMs: lagSecondsOf(ctx) * 1000, lateUpdates: ctx.lateUpdates}
-    if (kind === 'replace') next.set(op.row, judgeReplaced(sent, op, answer))
-    else if (flow.judge === 'undo') next.set(op.row, judgeUndo(sent, op, answer))
+    if (flow.judge === 'undo') next.set(op.row, judgeUndo(sent, op, answer))
+    else if (kind === 'replace') next.set(op.row, judgeReplaced(sent, op, answer))
     else if (kind === 'delete') next.set(op.row, judgeDelete(sent, op, answer))
     else if (flow.tags) next.set(op.row, judgeTag(sent, op, answer))
     else if (flow.patchPlan) next.set(op.row, judgePatch(sent, op, answer))

@@ -26,7 +26,7 @@ export type ReadyPack = {
 /** The CRM's limit on records in one request. Source: zoho.com/crm/developer/docs/api/v8/update-records.html. */
 const recordsAtOnce = 100
 /** The limit on concurrent reads. A request waits for all of its own. */
-const readsAtOnce = 30
+export const readsAtOnce = 30
 /**
  * The time in ms for which rows that were read count as current. Older rows may have changed and are read again. Each round without a
  * result allows as much time again, up to the second number.
@@ -35,7 +35,7 @@ const [freshMs, longestFreshMs] = [5_000, 30_000]
 const heldElsewhereMs = 1_000
 
 /** Returns how many seconds a record is reserved for the run: to be read, queued, written and settled. */
-const holdSecondsOf = ({config}: Pick<Context, 'config'>) => 2 * config.CRM_TIMEOUT_SECONDS + 60
+export const holdSecondsOf = ({config}: Pick<Context, 'config'>) => 2 * config.CRM_TIMEOUT_SECONDS + 60
 
 export const holderOf = ({run, lease}: Pick<Context, 'run' | 'lease'>) => ({run: run.no, fence: lease.fence})
 
@@ -59,15 +59,22 @@ const holdsRows = ({subform}: CompiledSubformFlow, {parent, rows}: ParentedGroup
 
 /**
  * Reserves as many records as one request takes and reads their rows. No other run of ours replaces their rows until the records are
- * released. `round`: 1 plus the number of rounds without a result.
+ * released. `round`: 1 plus the number of rounds without a result. `fields`: the row fields to read.
  */
-export const gatherPack = async (ctx: Context, flow: CompiledSubformFlow, groups: ParentedGroup[], round: number): Promise<ReadyPack> => {
+export const gatherPack = async (
+  ctx: Context,
+  flow: CompiledSubformFlow,
+  groups: ParentedGroup[],
+  {round, fields}: {round: number; fields: string[]},
+): Promise<ReadyPack> => {
   const chosen = selectFitting(flow, groups, Math.max(1, Math.floor(readsAtOnce / round)))
   const parents = chosen.map(({parent}) => parent.recordId)
   const holds = await holdParents(ctx.db, ctx.connection.connector, {holder: holderOf(ctx), parents, seconds: holdSecondsOf(ctx)})
   const free = new Set(holds.flatMap(({parent, isHeld}) => (isHeld ? [parent] : [])))
   const held = chosen.filter(({parent}) => free.has(parent.recordId))
-  const read = await settleAll(held.map(group => readReplaceUnit(ctx, flow, group, Math.min(longestFreshMs, freshMs * round))))
+  const read = await settleAll(
+    held.map(group => readReplaceUnit(ctx, flow, group, {fields, freshMs: Math.min(longestFreshMs, freshMs * round)})),
+  )
   const units = new Map<ParentedGroup, ReplaceUnit>()
   const over: ReadyPack['over'] = []
   let elements = 0
@@ -87,30 +94,30 @@ const readReplaceUnit = async (
   ctx: Context,
   flow: CompiledSubformFlow,
   group: ParentedGroup,
-  freshMs: number,
+  {fields, freshMs}: {fields: string[]; freshMs: number},
 ): Promise<ReplaceUnit | EndReason> => {
   const {parent, rows} = group
   const readAt = performance.now()
-  const deletes = holdsRows(flow, group) ? await readIds(ctx, flow, parent.recordId) : []
-  if (!Array.isArray(deletes)) return deletes
-  if (deletes.length + rows.length > elementsAtOnce) return failed(tooMany(deletes.length, rows.length))
+  const held = holdsRows(flow, group) ? await readHeld(ctx, flow, parent.recordId, fields) : []
+  if (!Array.isArray(held)) return held
+  if (held.length + rows.length > elementsAtOnce) return failed(tooMany(held.length, rows.length))
   return {
-    ...{at: 0, record: parent.recordId, parent: `${flow.subform.link.flow.id}.${parent.number}`, deletes, readAt, freshMs, isLost: false},
-    keys: rows.map(({key}) => key),
+    ...{at: 0, record: parent.recordId, parent: `${flow.subform.link.flow.id}.${parent.number}`, readAt, freshMs, isLost: false},
+    ...{held, deletes: held.map(({id}) => id), keys: rows.map(({key}) => key)},
   }
 }
 
 const failed = ({code, error}: {code: string; error: string}): EndReason => ({outcome: 'failed', code, message: error})
 
-/** Reads the ids of the record's rows. A permanent failure concerns this record only. Other failures are retried. */
-const readIds = async (ctx: Context, {module, subform}: CompiledSubformFlow, record: string): Promise<string[] | EndReason> => {
-  const place = {field: subform.field, child: module.apiName}
+/** Reads the record's rows. A permanent failure concerns this record only. Other failures are retried. */
+const readHeld = async (ctx: Context, {module, subform}: CompiledSubformFlow, record: string, fields: string[]) => {
+  const place = {field: subform.field, child: module.apiName, fields}
   const read = await readWithRetry(ctx, () =>
-    ctx.connection.readRowIds(subform.module, record, place, {signal: ctx.lease.lost}).catch(error => {
+    ctx.connection.readRows(subform.module, record, place, {signal: ctx.lease.lost}).catch(error => {
       if (error instanceof CrmError && !error.crm.retryable && !error.crm.quotaSpent && !isCallRefused(error.crm)) return error
       throw error
     }),
   )
   if (read instanceof CrmError) return failed({code: read.crm.code ?? `HTTP_${read.crm.status}`, error: sayUnread(read.crm)})
-  return read ?? failed(noParent)
+  return read?.rows ?? failed(noParent)
 }

@@ -22,7 +22,7 @@ export const replaceRows = async (
   const units = [...adds.keys()]
   const parents = units.map(unit => ({
     ...{id: unit.record, field, deletes: unit.deletes},
-    adds: adds.get(unit)!.map(({row}) => row.payload),
+    adds: unit.adds ?? adds.get(unit)!.map(({row}) => row.payload),
   }))
   const {results, ...answer} = await connection.replaceRows(module, parents, options)
   const ofUnit = new Map(units.map((unit, at) => [unit, results[at]!]))

@@ -4,6 +4,8 @@ import {filteredAt} from '../../../sql/run-log.ts'
 import type {UnmappedCells} from '../../../sql/unmapped-cells.ts'
 import {type ChangeSignal, openChangeSignal} from '../change-signal.ts'
 import type {Context} from '../context.ts'
+import {keepRowImages} from '../images/row-images.ts'
+import type {ComparedField} from '../match/compare-values.ts'
 import {openUnmappedCount} from '../read/pass-counts.ts'
 import {RunStopped} from '../run-endings.ts'
 import {answerSecondsOf} from '../send/admission.ts'
@@ -15,6 +17,7 @@ import type {Op} from '../settle/verdict.ts'
 import {gatherPack, holderOf, type ParentedGroup, selectFitting} from './pack.ts'
 import {readSubformGroups} from './read-groups.ts'
 import {type CompiledSubformFlow, openSubformRowSort, readByParent} from './record-order.ts'
+import {listRowFields} from './row-values.ts'
 import {planGroups} from './subform-dry-run.ts'
 import {endAll, type MemberEnd} from './subform-group.ts'
 import type {ReplaceUnit} from './subform-verdict.ts'
@@ -28,6 +31,8 @@ const longestSleepMs = 1_000
 type SubformPipeline = {
   ctx: Context
   flow: CompiledSubformFlow
+  /** The row fields that before images need. Empty for a run that stores none. */
+  rowFields: ComparedField[]
   underWay: Set<Promise<void>>
   change: ChangeSignal
   /** Groups that are already counted and wait to be sent again. */
@@ -47,7 +52,7 @@ export const runSubformPass = async (ctx: Context, flow: CompiledSubformFlow, lo
   const {rows} = flow.source
   if (lowWater >= rows) return
   await loseEarlier(ctx.db, {...holderOf(ctx), seconds: answerSecondsOf(ctx)})
-  const pipeline = openSubformPipeline(ctx, flow)
+  const pipeline = await openSubformPipeline(ctx, flow)
   const sorting = openSubformRowSort()
   ctx.settler.follow(() => ({flow: flow.no, lowWater: 0}))
   try {
@@ -66,7 +71,8 @@ export const runSubformPass = async (ctx: Context, flow: CompiledSubformFlow, lo
   if (pipeline.failure) throw pipeline.failure.error
 }
 
-const openSubformPipeline = (ctx: Context, flow: CompiledSubformFlow): SubformPipeline => ({
+const openSubformPipeline = async (ctx: Context, flow: CompiledSubformFlow): Promise<SubformPipeline> => ({
+  rowFields: ctx.images ? await listRowFields(ctx.db, {connector: ctx.connection.connector.id, module: flow.module.apiName}) : [],
   ...{
     ctx,
     flow,
@@ -148,7 +154,7 @@ const processGroup = async (pipeline: SubformPipeline, groups: ParentedGroup[]):
   try {
     for (let round = 1; left.length > 0; ) {
       assertRunning(pipeline)
-      const {units, over, waitMs} = await gatherPack(ctx, flow, left, round)
+      const {units, over, waitMs} = await gatherPack(ctx, flow, left, {round, fields: pipeline.rowFields.map(({apiName}) => apiName)})
       const gone = new Set(over.map(({group}) => group))
       if (gone.size) await endUnwritable(pipeline, over)
       const {done, again, ending} = units.size ? await sendGroups(pipeline, units) : emptySendResult
@@ -214,6 +220,7 @@ const sendGroups = async (pipeline: SubformPipeline, units: Map<ParentedGroup, R
     const unansweredSends = Math.max(...rows.map(row => row.unansweredSends))
     return rows.map(row => ({row: Object.assign(row, {unansweredSends}), target: unit.record, unit}))
   })
+  await keepRowImages(ctx, pipeline.flow, pipeline.rowFields, units)
   const {next, ending, leftAt} = await sendAndTime(pipeline, [...units.keys()], ops)
   const answered = [...units].filter(([{rows}]) => next.has(rows[0]!))
   const lost = answered.filter(([, unit]) => unit.isLost).map(([, {record}]) => record)

@@ -1,4 +1,4 @@
-import type {RecordAnswer} from '../../../shared/crm/crm.ts'
+import type {CrmRecord, RecordAnswer} from '../../../shared/crm/crm.ts'
 import {describeProblem} from '../../../shared/crm/error.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
 import {describeRefused, mayGoOn} from '../../writes/row-verdict.ts'
@@ -14,8 +14,11 @@ export type ReplaceUnit = {
   /** The row key of the parent, under which its rows are counted. */
   parent: string
   keys: string[]
-  /** The ids of the rows that the record holds, as read at `readAt` (monotonic ms). */
+  /** The rows that the record holds, and their ids, as read at `readAt` (monotonic ms). */
+  held: CrmRecord[]
   deletes: string[]
+  /** The rows that an undo writes. Otherwise, the rows of the batch are written. */
+  adds?: Record<string, unknown>[]
   readAt: number
   /** The time in ms after `readAt` for which the ids count as current. */
   freshMs: number

@@ -1,6 +1,7 @@
 import type {CrmRecord} from '../../../shared/crm/crm.ts'
 import type {FieldValues} from '../../../shared/runs/undo/before-image.ts'
-import {formOf, readFormOf} from '../match/compare-values.ts'
+import {type ComparedField, formOf, readFormOf} from '../match/compare-values.ts'
+import {holdRows} from '../subform/row-values.ts'
 import type {UndoRecord} from './undo-source.ts'
 
 /** A field that keeps its value. */
@@ -11,13 +12,22 @@ export type UndoPlan =
   | {do: 'skip'; code: 'UNCHANGED' | 'GONE' | 'CHANGED_SINCE' | 'UNDO_UNKNOWN'; message: string; kept: KeptField[]}
   | {do: 'done'; code: 'RESTORED' | 'DELETED'; kept: KeptField[]}
   | {do: 'restore'; payload: FieldValues; kept: KeptField[]}
+  | {do: 'replace'; field: string; rows: FieldValues[]; kept: KeptField[]}
   | {do: 'delete' | 'undelete'; kept: KeptField[]}
 
 /**
  * The facts for a decision. `writtenAt`: when the CRM last changed the record for the run, in ms; null if unknown. `wasSent`: this undo has
- * already sent its write, which was not answered. `isForced`: created records are deleted even if they were changed since.
+ * already sent its write, which was not answered. `isForced`: created records are deleted even if they were changed since. `rowFields`: the
+ * fields of subform rows.
  */
-export type UndoFacts = {record: CrmRecord | undefined; writtenAt: number | null; user: string; wasSent: boolean; isForced: boolean}
+export type UndoFacts = {
+  record: CrmRecord | undefined
+  writtenAt: number | null
+  user: string
+  wasSent: boolean
+  isForced: boolean
+  rowFields: readonly ComparedField[]
+}
 
 /** The fields that are read besides those to restore. */
 export const STAMPS = ['Modified_Time', 'Modified_By', 'Created_Time']
@@ -32,6 +42,7 @@ export const decideUndo = (undone: UndoRecord, facts: UndoFacts): UndoPlan => {
     return undone.effect === 'delete' && wasSent
       ? {do: 'done', code: 'DELETED', kept: []}
       : skip('GONE', 'The CRM no longer has this record')
+  if (undone.effect === 'rows') return decideRows(undone, record, facts)
   if (undone.effect === 'restore') return decideFields(undone, record, wasSent)
   if (facts.isForced || isUntouched(undone, record, facts)) return {do: 'delete', kept: []}
   return skip('CHANGED_SINCE', `The record was kept: ${describeChange(record)}`)
@@ -73,6 +84,24 @@ const decideFields = ({flow, before, sent}: UndoRecord, record: CrmRecord, wasSe
   if (kept.length > 0) return skip('UNDO_UNKNOWN', 'The values cannot be compared, so they were kept', kept)
   return ended(wasSent, 'RESTORED', 'The record already holds the values of before', kept)
 }
+
+/** The rows are restored as a whole, and only if they are those that were sent. An edited row was modified after it was created. */
+const decideRows = ({before, sent}: UndoRecord, record: CrmRecord, {rowFields, wasSent}: UndoFacts): UndoPlan => {
+  const [field] = Object.keys(before) as [string]
+  const [rows, was, ours] = [record[field] as CrmRecord[], before[field] as FieldValues[], sent[field] as FieldValues[]]
+  if (holdRows(rowFields, rows, was)) return ended(wasSent, 'RESTORED', 'The record already holds the rows of before')
+  const isOurs = rows.some(isEditedRow) ? false : holdRows(rowFields, rows, ours)
+  if (isOurs) return {do: 'replace', field, rows: was.map(values => mapValues(values, writable)), kept: []}
+  const code = isOurs === undefined ? ('UNDO_UNKNOWN' as const) : ('CHANGED_SINCE' as const)
+  const why = isOurs === undefined ? 'their values cannot be compared' : describeChange(record)
+  return skip(code, `The rows were kept: ${why}`, [{field, code, message: `The rows of ${field} were kept: ${why}`}])
+}
+
+const isEditedRow = ({Created_Time: created, Modified_Time: modified}: CrmRecord) =>
+  Date.parse(String(modified)) > Date.parse(String(created))
+
+const mapValues = (values: FieldValues, map: (value: unknown) => unknown): FieldValues =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]))
 
 const describeChange = ({Modified_By: by, Modified_Time: at}: CrmRecord) => `last changed by ${nameOf(by)} at ${String(at)}`
 

@@ -13,13 +13,14 @@ import {sendBatch} from '../send/send-batch.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import type {NextStep, Op} from '../settle/verdict.ts'
 import {decideUndo, STAMPS, type UndoPlan} from './decide-undo.ts'
+import {imageOfRows, readRowRecords, releaseRecords, reserveRecords, unitOf} from './undo-rows.ts'
 import type {UndoRecord, UndoSource} from './undo-source.ts'
 import {logDone, logKept, type UndoRow} from './undo-verdict.ts'
 
 export type UndoPass = {ctx: Context; source: UndoSource; window: RowWindow}
 
 /** The kind of the write of each plan. */
-const KINDS = {restore: 'update', delete: 'delete', undelete: 'undelete'} as const satisfies Record<string, BatchKind>
+const KINDS = {restore: 'update', replace: 'replace', delete: 'delete', undelete: 'undelete'} as const satisfies Record<string, BatchKind>
 
 /** Makes the row of a record for a batch. It counts no rows of the plan. */
 export const rowOf = (no: number, undone: UndoRecord): UndoRow => {
@@ -36,14 +37,31 @@ export const undoBatch = async (pass: UndoPass, rows: UndoRow[]): Promise<void> 
   for (let round = 1; open.length > 0; round++) {
     assertWritable(pass.ctx)
     await waitForLateUpdates(pass, open)
-    const [{undone}] = open as [UndoRow]
-    const records = undone.effect === 'unknown' ? new Map<string, CrmRecord>() : await readRecords(pass, open)
-    const plans = await decide(pass, open, records)
-    await settlePlans(pass, plans, records)
-    const writes = pass.ctx.run.dryRun ? [] : open.filter(row => isWrite(plans.get(row)!))
-    open = writes.length > 0 ? await write(pass, writes, plans, records) : []
+    open = open[0]!.undone.effect === 'rows' ? await undoReserved(pass, open) : await undoOnce(pass, open)
     if (open.length > 0) await sleep(backOffMs(round), undefined, {signal: pass.ctx.signal})
   }
+}
+
+/** Reads, decides, and writes once. Returns the rows to read again. */
+const undoOnce = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => {
+  const readAt = performance.now()
+  const records = await readRecords(pass, rows)
+  const plans = await decide(pass, rows, records)
+  await settlePlans(pass, plans, records)
+  const writes = pass.ctx.run.dryRun ? [] : rows.filter(row => isWrite(plans.get(row)!))
+  return writes.length > 0 ? write(pass, writes, {plans, records, readAt}) : []
+}
+
+/** Undoes subform rows while their records are reserved. Returns also the rows whose record another run has reserved. */
+const undoReserved = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => {
+  const reserved = await reserveRecords(pass.ctx, rows)
+  let again = new Set<UndoRow>()
+  try {
+    again = new Set(await undoOnce(pass, reserved))
+  } finally {
+    await releaseRecords(pass.ctx, reserved, new Set([...again].filter(({unansweredSends}) => unansweredSends > 0)))
+  }
+  return rows.filter(row => again.has(row) || !reserved.includes(row))
 }
 
 type Plans = ReadonlyMap<UndoRow, UndoPlan>
@@ -84,25 +102,28 @@ const waitForLateUpdates = async ({ctx}: UndoPass, rows: UndoRow[]) => {
   }
 }
 
-const readRecords = ({ctx}: UndoPass, rows: UndoRow[]): Promise<Map<string, CrmRecord>> => {
+const readRecords = async ({ctx, source}: UndoPass, rows: UndoRow[]): Promise<Map<string, CrmRecord>> => {
   const [{undone}] = rows as [UndoRow]
+  if (undone.effect === 'unknown') return new Map()
+  if (undone.effect === 'rows') return readRowRecords(ctx, rows, fieldsOf(source, undone))
   const fields = [...new Set([...STAMPS, ...rows.flatMap(({undone: {sent}}) => Object.keys(sent))])]
   return readById(ctx, undone.flow, {ids: rows.map(({undone: {recordId}}) => recordId), fields})
 }
+
+const fieldsOf = ({rowFields}: UndoSource, {flow}: UndoRecord) => rowFields.get(flow.no) ?? []
 
 const decide = async ({ctx, source}: UndoPass, rows: UndoRow[], records: Map<string, CrmRecord>): Promise<Plans> => {
   const [{undone}] = rows as [UndoRow]
   const written = new Map<string, number>()
   if (undone.effect === 'delete') {
-    const keys = rows.flatMap(row => row.undone.rows.map(({key}) => key))
-    const found = await listWrittenAt(ctx.db, {chain: source.chain, module: undone.flow.module.no, keys})
+    const found = await listWrittenAt(ctx.db, {chain: source.chain, rows: rows.flatMap(row => row.undone.rows)})
     for (const {recordId, writtenAt} of found) written.set(recordId, Date.parse(writtenAt))
   }
   const user = ctx.connection.connector.crmUserId
   return new Map(
     rows.map(row => {
       const {recordId} = row.undone
-      const facts = {record: records.get(recordId), writtenAt: written.get(recordId) ?? null, user}
+      const facts = {record: records.get(recordId), writtenAt: written.get(recordId) ?? null, user, rowFields: fieldsOf(source, row.undone)}
       return [row, decideUndo(row.undone, {...facts, wasSent: row.unansweredSends > 0, isForced: ctx.run.undoForce})]
     }),
   )
@@ -135,16 +156,21 @@ const settlePlans = async ({ctx, window}: UndoPass, plans: Plans, records: Map<s
 const planValues = ({undone}: UndoRow, payload: Record<string, unknown>, record: CrmRecord | undefined) =>
   undone.rows.slice(0, 1).map(({number}) => valuesOf(undone.flow, {number, payload} as ImportRow, record ?? null))
 
+type Decided = {plans: Plans; records: Map<string, CrmRecord>; readAt: number}
+
 /** Stores the images and sends one batch. Returns the rows to read again. */
-const write = async ({ctx, window}: UndoPass, rows: UndoRow[], plans: Plans, records: Map<string, CrmRecord>): Promise<UndoRow[]> => {
+const write = async ({ctx, source, window}: UndoPass, rows: UndoRow[], {plans, records, readAt}: Decided): Promise<UndoRow[]> => {
   const [first] = rows as [UndoRow]
   const kind = KINDS[(plans.get(first) as UndoPlan & {do: keyof typeof KINDS}).do]
-  const ops = rows.map((row): Op => {
+  const ops = rows.map((row, at): Op => {
     const plan = plans.get(row)!
-    row.payload = plan.do === 'restore' ? plan.payload : {}
-    return {row, target: row.undone.recordId}
+    const target = row.undone.recordId
+    row.payload = plan.do === 'restore' ? plan.payload : plan.do === 'replace' ? {[plan.field]: plan.rows} : {}
+    if (plan.do !== 'replace') return {row, target}
+    const held = records.get(target)![plan.field] as CrmRecord[]
+    return {row, target, unit: unitOf(row, {at, held, adds: plan.rows, readAt})}
   })
-  await keepImages(ctx, rows, records)
+  await keepImages(ctx, source, rows, records)
   const {nestedFlows: _, ...compiled} = first.undone.flow
   const unmodifiedSince = kind === 'update' && isStrict(ctx) ? findNewest(rows, records) : null
   const flow = {...compiled, judge: 'undo' as const, options: {}, unmodifiedSince}
@@ -167,18 +193,17 @@ const findNewest = (rows: UndoRow[], records: Map<string, CrmRecord>) =>
 const listAgain = (next: Map<ImportRow, NextStep>) => [...next].flatMap(([row, step]) => (step === 'again' ? [row as UndoRow] : []))
 
 /** Stores what the writes replace, so that the undo can be undone. A write that is sent again has its image already. */
-const keepImages = async ({images}: Context, rows: UndoRow[], records: Map<string, CrmRecord>) => {
+const keepImages = async ({images}: Context, source: UndoSource, rows: UndoRow[], records: Map<string, CrmRecord>) => {
   await images?.keep(
     rows
       .filter(({unansweredSends}) => unansweredSends === 0)
-      .map(({undone, key, number, payload}) => {
+      .map(row => {
+        const {undone, key, number, payload} = row
         const record = records.get(undone.recordId)
-        const isDelete = undone.effect === 'delete'
+        const place = {row: number, key, flow: undone.flow.no, module: undone.flow.module.no, recordId: undone.recordId}
         const before = Object.fromEntries(Object.keys(payload).map(name => [name, record?.[name] ?? null]))
-        return {
-          ...{row: number, key, flow: undone.flow.no, module: undone.flow.module.no, recordId: undone.recordId, phase: 'write' as const},
-          ...{before, sent: isDelete ? null : payload},
-        }
+        const values = undone.effect === 'rows' ? imageOfRows(fieldsOf(source, undone), row, record!) : {before, sent: payload}
+        return {...place, phase: 'write' as const, ...values, ...(undone.effect === 'delete' && {sent: null})}
       }),
   )
 }

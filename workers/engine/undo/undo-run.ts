@@ -1,14 +1,25 @@
+import {elementsAtOnce} from '../../../shared/crm/subforms.ts'
 import {UNDO_CURSOR} from '../../../shared/runs/undo/start-undo.ts'
+import {loseEarlier} from '../../../sql/replacements.ts'
 import {finishFlow, listCursors} from '../../../sql/run-cursors.ts'
 import {keepUndoStrict} from '../../../sql/undo.ts'
 import type {Context} from '../context.ts'
 import {openRowWindow} from '../read/window.ts'
+import {answerSecondsOf} from '../send/admission.ts'
 import {emptySettlement} from '../settle/settler.ts'
+import {holderOf, readsAtOnce} from '../subform/pack.ts'
 import {isStrict, rowOf, type UndoPass, undoBatch} from './undo-batch.ts'
-import {openUndoSource, readUndoRecords} from './undo-source.ts'
+import {openUndoSource, readUndoRecords, type UndoRecord} from './undo-source.ts'
 import type {UndoRow} from './undo-verdict.ts'
 
 const recordsAtOnce = 100
+
+/** Whether one request takes the rows of one more record. Rows are replaced only if they are those that were sent. */
+const fitsRows = (batch: UndoRow[], record: UndoRecord) =>
+  batch.length < readsAtOnce &&
+  [...batch.map(({undone}) => undone), record].reduce((sum, one) => sum + countElements(one), 0) <= elementsAtOnce
+
+const countElements = ({before, sent}: UndoRecord) => [...Object.values(before), ...Object.values(sent)].flat().length
 
 /**
  * Undoes the run that this run names, record by record. The records always come in the same order, so the cursor is the number of the last
@@ -18,6 +29,7 @@ export const runUndo = async (ctx: Context): Promise<void> => {
   const [cursor] = await listCursors(ctx.db, ctx.run.no)
   if (!cursor || cursor.done) return
   const source = await openUndoSource(ctx)
+  if (!ctx.run.dryRun) await loseEarlier(ctx.db, {...holderOf(ctx), seconds: answerSecondsOf(ctx)})
   await keepUndoStrict(ctx.db, {run: ctx.run.no, strict: isStrict(ctx)})
   const window = openRowWindow(cursor.lowWater)
   ctx.settler.follow(() => ({flow: UNDO_CURSOR, lowWater: window.lowWater()}))
@@ -52,8 +64,8 @@ const runEffects = async (pass: UndoPass, effects: Parameters<typeof readUndoRec
       const no = ++position.no
       if (no <= lowWater) continue
       const [first] = batch
-      if (first && (batch.length === recordsAtOnce || first.undone.flow !== undone.flow || first.undone.effect !== undone.effect))
-        await launch()
+      const isFull = undone.effect === 'rows' ? !fitsRows(batch, undone) : batch.length === recordsAtOnce
+      if (first && (isFull || first.undone.flow !== undone.flow || first.undone.effect !== undone.effect)) await launch()
       window.enter(no, 0)
       batch.push(rowOf(no, undone))
     }

@@ -3,22 +3,28 @@ import {openRowSort} from '../../../shared/runs/results/row-sort.ts'
 import {type BeforeImage, type FieldValues, readImages} from '../../../shared/runs/undo/before-image.ts'
 import {findImageSeal, type ImageSeal} from '../../../shared/runs/undo/image-key.ts'
 import {findRun, type Run} from '../../../sql/runs.ts'
-import {listDeletedRows, listMadeRows, listReturnedRows, listUnknownRows} from '../../../sql/undo.ts'
+import {listDeletedRows, listMadeRows, listReturnedRows, listRowsOfMade, listUnknownRows} from '../../../sql/undo.ts'
 import {compileFlows} from '../compose/compiled-flow.ts'
 import type {Context} from '../context.ts'
 import {openMarks} from '../edits/record-marks.ts'
+import type {ComparedField} from '../match/compare-values.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
 import {RunStopped} from '../run-endings.ts'
+import {isSubform} from '../subform/record-order.ts'
+import {listRowFields} from '../subform/row-values.ts'
 
 /** A row whose record is undone, with the outcome under which it is counted. */
-type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number}
+type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number; module: number}
 
-/** What an undo does with a record. `unknown`: its create was never answered, so nothing is done. */
-export type UndoEffect = 'restore' | 'delete' | 'undelete' | 'unknown'
+/**
+ * What an undo does with a record. `rows`: it restores the rows of a subform field. `unknown`: the record's create was never answered, so
+ * nothing is done.
+ */
+export type UndoEffect = 'restore' | 'rows' | 'delete' | 'undelete' | 'unknown'
 
 /**
  * One record to undo, folded from all rows of the run that wrote it. `before`: the first value of each field before the run. `sent`: the
- * last value that was sent. `marks`: the marks of the record before its first write.
+ * last value that was sent. `marks`: the marks of the record before its first write. With the effect `rows`, `flow` is the flow of the rows.
  */
 export type UndoRecord = {
   flow: CompiledFlow
@@ -33,7 +39,15 @@ export type UndoRecord = {
 }
 
 /** The undone run, with what it wrote. */
-export type UndoSource = {run: Run; chain: number; seal: ImageSeal; flows: CompiledFlow[]; passes: UndoEffect[][]}
+export type UndoSource = {
+  run: Run
+  chain: number
+  seal: ImageSeal
+  flows: CompiledFlow[]
+  passes: UndoEffect[][]
+  /** The row fields of each subform flow, by its number. */
+  rowFields: ReadonlyMap<number, ComparedField[]>
+}
 
 export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
   const {config, db} = ctx
@@ -47,13 +61,31 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
   const flows = compileFlows(await readSnapshot(db, run.snapshotNo!))
   await openMarks(ctx, flows)
   // Links are restored before the records that they name are deleted, and after these return.
-  const writes: UndoEffect[][] = run.undoOf === null ? [['restore'], ['delete', 'unknown']] : [['undelete'], ['restore']]
+  const writes: UndoEffect[][] =
+    run.undoOf === null
+      ? [
+          ['restore', 'rows'],
+          ['delete', 'unknown'],
+        ]
+      : [['undelete'], ['restore', 'rows']]
   const passes = flows.some(flow => flow.deletes) ? [[run.undoOf === null ? ('undelete' as const) : ('delete' as const)]] : writes
-  return {run, chain: run.chainNo ?? run.no, seal, flows, passes}
+  const rowFields = new Map<number, ComparedField[]>()
+  for (const {no, module} of flows.filter(isSubform))
+    rowFields.set(no, await listRowFields(db, {connector: run.connectorId!, module: module.apiName}))
+  return {run, chain: run.chainNo ?? run.no, seal, flows, passes, rowFields}
 }
 
-/** What one row did to one record. `returned`: it took the record out of the recycle bin. `at`: its position among all traces, in the order of the writes. */
-type Trace = {rank: number; recordId: string; at: number; kind: 'image' | 'made' | 'deleted' | 'returned' | 'unknown'; image: BeforeImage}
+/**
+ * What one row did to one record. `at`: its position among all traces, in the order of the writes. `nested`: it is a subform row of a record
+ * that the run created. `returned`: it took the record out of the recycle bin.
+ */
+type Trace = {
+  rank: number
+  recordId: string
+  at: number
+  kind: 'image' | 'made' | 'nested' | 'deleted' | 'returned' | 'unknown'
+  image: BeforeImage
+}
 
 /** Yields the records that one pass undoes: flow after flow in reverse, or in order if an undo is undone. The order is always the same. */
 export async function* readUndoRecords(ctx: Context, source: UndoSource, effects: UndoEffect[]): AsyncGenerator<UndoRecord> {
@@ -85,6 +117,10 @@ const rowsPerLook = 5_000
 async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGenerator<Trace[]> {
   const {run, chain, seal} = source
   const rankOf = rankModules(source)
+  const subforms = source.flows.filter(isSubform)
+  // The rows of a record are undone together with the record, which is in the module of their parents.
+  const moduleOf = (image: BeforeImage) =>
+    (image.subform && subforms.find(({no}) => no === image.flow)?.subform.link.flow.moduleNo) ?? image.module
   const named = async function* (kind: Trace['kind'], list: typeof listMadeRows): AsyncGenerator<Trace[]> {
     for await (const rows of pagesOf(after => list(db, {chain, run: run.no, after, limit: rowsPerLook})))
       yield rows.map(row => ({rank: rankOf(row.module), recordId: row.recordId, at: 0, kind, image: imageOf(source, row)}))
@@ -95,9 +131,19 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
     return
   }
   for await (const {at, images} of readImages({db, storage}, {run: run.no, seal}))
-    yield images.map((image, n) => ({rank: rankOf(image.module), recordId: image.recordId, at: at + n, kind: 'image', image}))
+    yield images.map((image, n) => ({rank: rankOf(moduleOf(image)), recordId: image.recordId, at: at + n, kind: 'image', image}))
   if (run.undoOf !== null) return
   yield* named('made', listMadeRows)
+  for (const {module, subform} of subforms) {
+    const parent = subform.link.flow.moduleNo
+    for await (const nested of pagesOf(after =>
+      listRowsOfMade(db, {chain, run: run.no, module: module.no, parent, after, limit: rowsPerLook}),
+    ))
+      yield nested.map(row => ({
+        ...{rank: rankOf(parent), recordId: row.recordId, at: Number.MAX_SAFE_INTEGER, kind: 'nested'},
+        image: imageOf(source, row),
+      }))
+  }
   for await (const rows of pagesOf(after => listUnknownRows(db, {chain, run: run.no, after, limit: rowsPerLook})))
     yield rows.map(({module, key}) => ({
       ...{rank: rankOf(module), recordId: `unknown ${key}`, at: 0, kind: 'unknown'},
@@ -129,9 +175,15 @@ const rankModules = ({run, flows}: UndoSource) => {
 }
 
 function* foldWanted(source: UndoSource, traces: Trace[], effects: UndoEffect[]): Generator<UndoRecord> {
-  const record = fold(source, traces)
-  if (effects.includes(record.effect)) yield record
+  for (const of of splitTraces(traces)) {
+    const record = fold(source, of)
+    if (effects.includes(record.effect)) yield record
+  }
 }
+
+/** Separates the subform rows of a record from its fields, unless the record is deleted with both. */
+const splitTraces = (traces: Trace[]): Trace[][] =>
+  traces.some(({kind}) => kind === 'made') ? [traces] : [...Map.groupBy(traces, ({image}) => image.subform?.field).values()]
 
 const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
   // An owner may have stored the image of a row that another owner stored again before it was sent.
@@ -144,13 +196,12 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
   }
   const kept = [...latest.values()]
   const images = kept.filter(({kind}) => kind === 'image').map(({image}) => image)
-  const rows = new Map(kept.map(({image: {key, row, flow}}) => [key, {key, number: row, flow, counted: null}]))
   const {image} = (kept.find(({kind}) => kind === 'made') ?? kept[0])!
   return {
     flow: flows.find(({no}) => no === image.flow)!,
     recordId: image.recordId,
     effect: effectOf(kept),
-    rows: [...rows.values()],
+    rows: listUndoneRows(kept),
     before: Object.assign({}, ...images.map(({before}) => before).reverse()),
     sent: Object.assign({}, ...images.map(({sent}) => sent ?? {})),
     marks: images[0]?.marks,
@@ -158,9 +209,18 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
   }
 }
 
+/** Lists each row once. The first row is one of the record's own flow. */
+const listUndoneRows = (traces: Trace[]): UndoneRow[] => {
+  const rows = traces.flatMap(({image: {key, row, flow, module, subform}}) =>
+    (subform?.rows ?? [{key, number: row}]).map(({key, number}): UndoneRow => ({key, number, flow, module, counted: null})),
+  )
+  return [...new Map(rows.map(row => [`${row.module} ${row.key}`, row])).values()]
+}
+
 const effectOf = (traces: Trace[]): UndoEffect => {
   if (traces.some(({kind}) => kind === 'made' || kind === 'returned')) return 'delete'
   if (traces.some(({kind}) => kind === 'deleted')) return 'undelete'
   if (traces.some(({kind}) => kind === 'unknown')) return 'unknown'
-  return traces.some(({image}) => image.sent === null) ? 'undelete' : 'restore'
+  if (traces.some(({image}) => image.sent === null)) return 'undelete'
+  return traces[0]!.image.subform ? 'rows' : 'restore'
 }

@@ -62,7 +62,7 @@ export const logDone = (
   const {undone, kept} = undo
   logUndone(settled, undo, outcome, {code, message: code === 'DELETED' ? 'The record was deleted' : 'The earlier values were restored'})
   const {no, apiName} = undone.flow.module
-  if (code === 'DELETED') add(settled.counts, deletedAt(no), undone.rows.length)
+  if (code === 'DELETED') for (const {module} of undone.rows) add(settled.counts, deletedAt(module), 1)
   const {marks} = undone.flow
   if (outcome === 'planned' || undone.effect !== 'restore' || !marks) return
   const fields = Object.keys(undone.sent).filter(name => !kept.some(({field}) => field === name))
@@ -80,7 +80,7 @@ const keepReturned = (settled: SettlementParts, {key, undone}: UndoRow, writtenA
 export const logKept = (settled: SettlementParts, undo: UndoRow, {code, message}: {code: string; message: string}) => {
   const {undone} = undo
   logUndone(settled, undo, 'skipped', {code, message})
-  if (code === 'CHANGED_SINCE') add(settled.counts, keptRowsAt(undone.flow.module.no), undone.rows.length)
+  if (code === 'CHANGED_SINCE') for (const {module} of undone.rows) add(settled.counts, keptRowsAt(module), 1)
 }
 
 /** Logs one entry for each row that wrote the record, and one for each kept field. */
@@ -95,7 +95,8 @@ const logUndone = (settled: SettlementParts, {undone, kept, attempt, number, key
     })
     add(settled.counts, keptEditsAt(module.no), 1)
   }
-  for (const row of undone.rows) logOutcome({flow: {no: row.flow, module}, settled}, row, outcome, {...details, recordId, attempt})
+  for (const row of undone.rows)
+    logOutcome({flow: {no: row.flow, module: {no: row.module}}, settled}, row, outcome, {...details, recordId, attempt})
 }
 
 const add = (counts: Map<number, number>, index: number, change: number) => counts.set(index, (counts.get(index) ?? 0) + change)

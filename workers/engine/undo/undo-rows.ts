@@ -1,0 +1,76 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {settleAll} from '../../../shared/concurrency/settle-all.ts'
+import type {CrmRecord} from '../../../shared/crm/crm.ts'
+import type {FieldValues} from '../../../shared/runs/undo/before-image.ts'
+import {holdParents, loseParents, releaseParents} from '../../../sql/replacements.ts'
+import type {Context} from '../context.ts'
+import type {ComparedField} from '../match/compare-values.ts'
+import {answerSecondsOf} from '../send/admission.ts'
+import {assertWritable, readWithRetry} from '../send/crm-retry.ts'
+import {holderOf, holdSecondsOf} from '../subform/pack.ts'
+import type {CompiledSubformFlow} from '../subform/record-order.ts'
+import {valuesOfRows} from '../subform/row-values.ts'
+import type {ReplaceUnit} from '../subform/subform-verdict.ts'
+import type {UndoRow} from './undo-verdict.ts'
+
+const longestWaitMs = 1_000
+/** The time in ms for which rows that were read count as current. */
+const freshMs = 10_000
+
+/** Reserves the records whose rows are undone, so that no other run of ours replaces the rows. Waits until at least one is reserved. */
+export const reserveRecords = async (ctx: Context, rows: UndoRow[]): Promise<UndoRow[]> => {
+  if (ctx.run.dryRun) return rows
+  const parents = rows.map(({undone}) => undone.recordId)
+  for (;;) {
+    assertWritable(ctx)
+    const holds = await holdParents(ctx.db, ctx.connection.connector, {holder: holderOf(ctx), parents, seconds: holdSecondsOf(ctx)})
+    const held = new Set(holds.flatMap(({parent, isHeld}) => (isHeld ? [parent] : [])))
+    if (held.size > 0) return rows.filter(({undone}) => held.has(undone.recordId))
+    await sleep(Math.min(longestWaitMs, ...holds.map(({leftMs}) => leftMs ?? longestWaitMs)), undefined, {signal: ctx.signal})
+  }
+}
+
+/** Releases the records, except those with a write that the CRM may still execute. If the release fails, the reservations expire. */
+export const releaseRecords = async (ctx: Context, rows: UndoRow[], unanswered: ReadonlySet<UndoRow>): Promise<void> => {
+  if (ctx.run.dryRun || ctx.lease.lost.aborted) return
+  const holder = holderOf(ctx)
+  const [lost, over] = [true, false].map(is => rows.filter(row => unanswered.has(row) === is).map(({undone}) => undone.recordId))
+  await Promise.all([
+    lost!.length > 0 && loseParents(ctx.db, {holder, parents: lost!, seconds: answerSecondsOf(ctx)}),
+    over!.length > 0 && releaseParents(ctx.db, {holder, parents: over!}),
+  ]).catch(err => ctx.log.warn({err}, 'could not release reserved records'))
+}
+
+/** Reads the records with the rows of their subform field. Absent records are left out. */
+export const readRowRecords = async (ctx: Context, rows: UndoRow[], fields: readonly ComparedField[]): Promise<Map<string, CrmRecord>> => {
+  const [{undone}] = rows as [UndoRow]
+  const {module, subform} = undone.flow as CompiledSubformFlow
+  const place = {field: subform.field, child: module.apiName, fields: fields.map(({apiName}) => apiName)}
+  const read = await settleAll(
+    rows.map(({undone: {recordId}}) =>
+      readWithRetry(ctx, () =>
+        ctx.connection.readRows(subform.module, recordId, {...place, fields: [...place.fields, ...stamps]}, {signal: ctx.lease.lost}),
+      ),
+    ),
+  )
+  return new Map(read.flatMap(found => (found ? [[found.parent.id, {...found.parent, [subform.field]: found.rows}] as const] : [])))
+}
+
+const stamps = ['Created_Time', 'Modified_Time']
+
+type UnitInput = {at: number; held: CrmRecord[]; adds: FieldValues[]; readAt: number}
+
+/** Makes the request part that replaces the rows of one record. */
+export const unitOf = ({undone: {recordId}, key}: UndoRow, {at, held, adds, readAt}: UnitInput): ReplaceUnit => ({
+  ...{at, record: recordId, parent: key, keys: [key], held, deletes: held.map(({id}) => id), adds, readAt, freshMs, isLost: false},
+})
+
+/** Returns both sides of the before image of a record whose rows an undo replaces. */
+export const imageOfRows = (fields: readonly ComparedField[], {undone, payload}: UndoRow, record: CrmRecord) => {
+  const {field} = (undone.flow as CompiledSubformFlow).subform
+  return {
+    before: {[field]: valuesOfRows(fields, record[field] as CrmRecord[])},
+    sent: payload,
+    subform: {field, rows: undone.rows.map(({key, number}) => ({key, number}))},
+  }
+}
