@@ -7,6 +7,7 @@ let org: Org
 
 test.before(async t => {
   here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment: {CRM_TIMEOUT_SECONDS: '5', CRM_LAG_SECONDS: '1'}})
+  here.crm.addField('example', 'Accounts', {name: 'Story', type: 'textarea', length: 50_000, rich: true})
   org = await openOrg(here)
 })
 
@@ -70,6 +71,28 @@ test.serial('an undo restores replaced values, keeps later edits, and says who m
     status: 409,
     body: {code: 'RUN_UNDONE', run: run.id},
   })
+})
+
+test.serial('long texts, which reads of several records cut, are restored whole', async t => {
+  const [long, longer] = ['long '.repeat(300).trim(), 'longer '.repeat(300).trim()]
+  const make = (number: string, Story: string) =>
+    here.crm.create('example', 'Accounts', [{Account_Name: number, Account_Number: number, Billing_City: 'Bern', Story}])
+  for (const [number, story] of [
+    ['S-1', long],
+    ['S-2', 'short'],
+    ['S-3', long],
+  ] as const)
+    make(number, story)
+  const flow = {...accounts, fields: [...accounts.fields, {field: 'Story', mode: 'column', source: 'story'}]}
+  const csv = `name,number,city,story\nS-1,S-1,Bern,short\nS-2,S-2,Bern,${longer}\nS-3,S-3,Bern,${longer}\n`
+  const imported = await runImport(org, {csv, flow})
+  t.is(recordOf('S-2')!.Story, longer)
+  edit('S-3', {Story: `${longer} edited`})
+  const {run} = await undo(imported)
+  t.like(run.undo, {restored: 2, changedSince: 1})
+  t.is(recordOf('S-1')!.Story, long)
+  t.is(recordOf('S-2')!.Story, 'short')
+  t.is(recordOf('S-3')!.Story, `${longer} edited`)
 })
 
 test.serial('rows of one record fold into its first values before and its last sent values', async t => {

@@ -4,7 +4,7 @@ import {makeImageSeal} from '../../../shared/runs/undo/image-key.ts'
 import {IMAGE_LIST} from '../../../sql/segments.ts'
 import type {Context, LedgerContext} from '../context.ts'
 import {readFormOf} from '../match/compare-values.ts'
-import {readById} from '../match/read-by-id.ts'
+import {readWholeById} from '../match/read-by-id.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
 import type {CompiledFlow} from '../model.ts'
 import {openSegmentWriter, type SegmentWriter} from '../segment-writer.ts'
@@ -66,7 +66,7 @@ const findRecords = async (ctx: Context, flow: CompiledFlow, updates: Update[]):
   }
   if (unread.length === 0) return known
   const fields = [...new Set(unread.flatMap(({row}) => Object.keys(row.payload)))]
-  const read = await readById(ctx, flow, {ids: [...new Set(unread.map(({target}) => target))], fields})
+  const read = await readWholeById(ctx, flow, {ids: [...new Set(unread.map(({target}) => target))], fields})
   return new Map([...known, ...read])
 }
 

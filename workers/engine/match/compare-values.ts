@@ -62,7 +62,15 @@ export const formOf = (field: ComparedField, value: unknown): string | undefined
  * Source: zoho.com/crm/developer/docs/api/v8/get-records.html.
  */
 export const readFormOf = (field: ComparedField, value: unknown): string | undefined =>
-  value === undefined || (field.type === 'textarea' && String(value).length >= richLength) ? undefined : formOf(field, value)
+  mayBeCut(field, value) ? undefined : wholeFormOf(field, value)
+
+/** Returns the form of a value that was read whole. Undefined for a value that the answer lacks. */
+export const wholeFormOf = (field: ComparedField, value: unknown): string | undefined =>
+  value === undefined ? undefined : formOf(field, value)
+
+/** Whether a read of several records may show only the beginning of the value. */
+export const mayBeCut = (field: Pick<ComparedField, 'type'>, value: unknown): boolean =>
+  field.type === 'textarea' && String(value ?? '').length >= richLength
 
 /** Returns the fields that were sent with a comparable value. */
 export const comparedOf = (fields: readonly ComparedField[], sent: Values): ComparedField[] =>

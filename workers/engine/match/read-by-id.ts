@@ -1,8 +1,10 @@
+import {settleAll} from '../../../shared/concurrency/settle-all.ts'
 import type {CrmRecord} from '../../../shared/crm/crm.ts'
 import {readInParts} from '../../../shared/crm/read-in-parts.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
 import {readUnlessRefused, readWithRetry} from '../send/crm-retry.ts'
+import {mayBeCut} from './compare-values.ts'
 
 type ById = {ids: string[]; fields: string[]}
 type OfModule = Pick<CompiledFlow, 'module'>
@@ -21,6 +23,28 @@ export const readByIdUnlessRefused = async (ctx: Context, {module}: OfModule, qu
   })
   return isRefused ? null : records
 }
+
+/**
+ * Reads like `readById`, with whole texts. A text that a read of several records may have cut is read again with its record alone, which costs
+ * one call per record. Source: zoho.com/crm/developer/docs/api/v8/get-records.html.
+ */
+export const readWholeById = async (ctx: Context, flow: OfModule, query: ById): Promise<Map<string, CrmRecord>> => {
+  const {module} = flow
+  const records = await readById(ctx, flow, query)
+  const fields = module.fields.filter(({apiName}) => query.fields.includes(apiName))
+  const cut = [...records.values()].filter(record => fields.some(field => mayBeCut(field, record[field.apiName])))
+  await settleAll(
+    cut.map(async ({id}) => {
+      const whole = await readWithRetry(ctx, () => readOne(ctx, module, id), ctx.slots.small)
+      if (whole) records.set(id, Object.fromEntries(['id', ...query.fields].map(name => [name, whole[name]])) as CrmRecord)
+      else records.delete(id)
+    }),
+  )
+  return records
+}
+
+const readOne = ({connection, lease}: Context, {apiName}: CompiledFlow['module'], id: string) =>
+  connection.readRecord(apiName, id, {signal: lease.lost})
 
 const readPart = ({connection, lease}: Context, {apiName}: CompiledFlow['module'], part: ById) =>
   connection.readRecords({module: apiName, ...part}, {signal: lease.lost})

@@ -1,6 +1,6 @@
 import type {CrmRecord} from '../../../shared/crm/crm.ts'
 import type {FieldValues} from '../../../shared/runs/undo/before-image.ts'
-import {type ComparedField, formOf, readFormOf} from '../match/compare-values.ts'
+import {type ComparedField, formOf, wholeFormOf} from '../match/compare-values.ts'
 import {holdRows} from '../subform/row-values.ts'
 import type {UndoRecord} from './undo-source.ts'
 
@@ -70,7 +70,7 @@ const decideFields = ({flow, before, sent}: UndoRecord, record: CrmRecord, wasSe
   const kept: KeptField[] = []
   for (const name of Object.keys(sent)) {
     const field = flow.module.fields.find(({apiName}) => apiName === name)
-    const now = field && readFormOf(field, record[name])
+    const now = field && wholeFormOf(field, record[name])
     const [was, ours] = [field && formOf(field, before[name]), field && formOf(field, sent[name])]
     if (now === undefined || was === undefined)
       kept.push({field: name, code: 'UNDO_UNKNOWN', message: `${name} was kept: its values cannot be compared`})

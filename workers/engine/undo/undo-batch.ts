@@ -5,7 +5,7 @@ import {listEnds, OUTCOMES} from '../../../sql/run-log.ts'
 import {listWrittenAt} from '../../../sql/undo.ts'
 import type {Context} from '../context.ts'
 import {valuesOf} from '../dry-run/plan-values.ts'
-import {readById} from '../match/read-by-id.ts'
+import {readWholeById} from '../match/read-by-id.ts'
 import type {BatchKind, ImportRow} from '../model.ts'
 import type {RowWindow} from '../read/window.ts'
 import {assertWritable, backOffMs} from '../send/crm-retry.ts'
@@ -107,7 +107,7 @@ const readRecords = async ({ctx, source}: UndoPass, rows: UndoRow[]): Promise<Ma
   if (undone.effect === 'unknown') return new Map()
   if (undone.effect === 'rows') return readRowRecords(ctx, rows, fieldsOf(source, undone))
   const fields = [...new Set([...STAMPS, ...rows.flatMap(({undone: {sent}}) => Object.keys(sent))])]
-  return readById(ctx, undone.flow, {ids: rows.map(({undone: {recordId}}) => recordId), fields})
+  return readWholeById(ctx, undone.flow, {ids: rows.map(({undone: {recordId}}) => recordId), fields})
 }
 
 const fieldsOf = ({rowFields}: UndoSource, {flow}: UndoRecord) => rowFields.get(flow.no) ?? []
