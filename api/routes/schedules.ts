@@ -80,7 +80,7 @@ export default [
       'FEATURE_FREQUENT_SCHEDULES',
       'CONNECTION_NOT_FOUND',
       'CONNECTION_REQUIRED',
-      ...(['NOT_CONFIGURED', 'SOURCE_REFUSED', 'TEMPLATE_NEEDS_FILES', 'CONNECTION_ENDED'] as const),
+      ...(['NOT_CONFIGURED', 'SOURCE_REFUSED', 'TEMPLATE_NEEDS_FILES', 'DELETES_UNCONFIRMED', 'CONNECTION_ENDED'] as const),
     ],
     example: {body: newScheduleExample, answer: {schedule: scheduleExample}},
     params: OfTemplate,
@@ -114,7 +114,7 @@ export default [
     refusals: [
       ...(['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES', 'FEATURE_FREQUENT_SCHEDULES'] as const),
       ...(['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NOT_CONFIGURED'] as const),
-      ...(['SOURCE_REFUSED', 'TEMPLATE_NEEDS_FILES', 'CONNECTION_ENDED'] as const),
+      ...(['SOURCE_REFUSED', 'TEMPLATE_NEEDS_FILES', 'DELETES_UNCONFIRMED', 'CONNECTION_ENDED'] as const),
     ],
     example: {
       body: {...newScheduleExample, source: {kind: 'https', url: 'https://files.example.org/leads.csv'}},

@@ -4,6 +4,7 @@ import type {TemplateRow} from '../../sql/templates.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import {documentOf} from '../mapping/templates/template.ts'
+import {assertMayDelete} from '../runs/confirm-deletes.ts'
 import type {FileSource} from './fetch/main.ts'
 import {fillPlaceholders} from './fetch/main.ts'
 import {OutboundFailure} from './outbound/failure.ts'
@@ -25,9 +26,13 @@ export const assertSourceAllowed = ({PRIVATE_HOSTS, SOURCE_HOSTS}: Hosts, org: s
     throw refuseSource(field, `Files cannot be fetched from ${host}. Ask the operator to add it to SOURCE_HOSTS`)
 }
 
-/** Refuses a template that needs more than the one file which a schedule fetches. Sheets of one workbook are one file. */
-export const assertOneFile = (template: TemplateRow): void => {
-  const {sources} = documentOf(template)
+/**
+ * Refuses a template that deletes records, and one that needs more than the one file which a schedule fetches. Sheets of one workbook are one
+ * file.
+ */
+export const assertSchedulable = (template: TemplateRow): void => {
+  const {flows, sources} = documentOf(template)
+  assertMayDelete(flows, null)
   const others = sources.slice(1).filter(({reader}) => !('sheet' in reader && reader.sheet !== undefined))
   const isSame = (columns: string[]) => JSON.stringify(columns) === JSON.stringify(sources[0]!.columns)
   if (others.some(({columns}) => !isSame(columns)))

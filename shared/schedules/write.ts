@@ -24,7 +24,7 @@ import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {findVisible, lockVisible} from '../mapping/templates/find.ts'
 import {keepNotify} from '../notifications/notify.ts'
-import {assertConnected, assertOneFile, assertSourceAllowed} from './assert-runnable.ts'
+import {assertConnected, assertSchedulable, assertSourceAllowed} from './assert-runnable.ts'
 import {contentOf, recordSchedule} from './change.ts'
 import {assertTimes, isFrequent, nextAfter, type Times} from './cron.ts'
 import {type Described, type FileSource, mergeCredentials, replaceLost, sealSource} from './fetch/main.ts'
@@ -47,7 +47,7 @@ export const createSchedule = ({db, config}: ScheduleDeps, asker: NamedSchedule,
         'A schedule acts as its creator, and staff who view an org are not its members. Ask a member to create it',
       )
     const id = newId('sch')
-    assertOneFile(template)
+    assertSchedulable(template)
     assertSourceAllowed(config, org, body.source)
     const {enabled, ...written} = {...(await shape(tx, {org, template}, body)), enabled: body.enabled ?? true}
     if (enabled) await assertMayRun(tx, {org, connector: template.connectorId ?? written.connectorId})
@@ -71,7 +71,7 @@ export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, 
     await assertInterval(tx, org, body)
     const {id} = schedule
     const enabled = body.enabled ?? schedule.enabled
-    assertOneFile(template)
+    assertSchedulable(template)
     const nextDueAt = enabled ? nextOf(schedule, body) : null
     const source = merge(config, schedule, body.source)
     assertSourceAllowed(config, org, source)

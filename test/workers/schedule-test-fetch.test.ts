@@ -68,24 +68,38 @@ test.serial('a test fetch of another org cannot be read', async t => {
   for (const method of ['GET', 'POST'] as const) t.is((await call(method, `${foreign}/test`)).status, 404)
 })
 
-test.serial('a schedule that could never fetch its file, or would get one of several files, is refused when it is saved', async t => {
-  const of = await makeTemplate(org)
-  const body = {name: 'Nightly', ...seldom, source: host.source}
-  const post = (source: object) => org.call('POST', `${of}/schedules`, {...body, source})
-  const plain = await post({kind: 'https', url: 'http://files.example/{date:yyyy-MM-dd}.csv'})
-  t.like(plain, {status: 422, body: {code: 'SOURCE_REFUSED', issues: [{path: ['source', 'url']}]}})
-  const hostKey = `SHA256:${'A'.repeat(43)}`
-  const sftp = await post({kind: 'sftp', host: 'elsewhere.invalid', user: 'u', password: 'p', path: '/a.csv', hostKey})
-  t.like(sftp, {status: 422, body: {code: 'SOURCE_REFUSED', issues: [{path: ['source', 'host']}]}})
-  await ok(post({kind: 'https', url: 'https://files.example/a.csv'}), 201)
+test.serial(
+  'a schedule that could never fetch its file, would get one of several, or would delete records is refused when it is saved',
+  async t => {
+    const of = await makeTemplate(org)
+    const body = {name: 'Nightly', ...seldom, source: host.source}
+    const post = (source: object) => org.call('POST', `${of}/schedules`, {...body, source})
+    const plain = await post({kind: 'https', url: 'http://files.example/{date:yyyy-MM-dd}.csv'})
+    t.like(plain, {status: 422, body: {code: 'SOURCE_REFUSED', issues: [{path: ['source', 'url']}]}})
+    const hostKey = `SHA256:${'A'.repeat(43)}`
+    const sftp = await post({kind: 'sftp', host: 'elsewhere.invalid', user: 'u', password: 'p', path: '/a.csv', hostKey})
+    t.like(sftp, {status: 422, body: {code: 'SOURCE_REFUSED', issues: [{path: ['source', 'host']}]}})
+    await ok(post({kind: 'https', url: 'https://files.example/a.csv'}), 201)
 
-  const [slot, second] = ['companies', 'people'].map(name => ({slot: name, label: name, columns: ['name', 'number', 'city', name]}))
-  const two = await makeTemplate(org, {name: 'Two files', sources: [slot, second]})
-  t.like(await org.call('POST', `${two}/schedules`, body), {status: 409, body: {code: 'TEMPLATE_NEEDS_FILES'}})
-  const sheets = [slot, second].map((one, at) => ({...one, reader: {format: 'xlsx', sheet: `Sheet${at + 1}`}}))
-  const workbook = await makeTemplate(org, {name: 'Two sheets', sources: sheets})
-  await ok(org.call('POST', `${workbook}/schedules`, body), 201)
-})
+    const [slot, second] = ['companies', 'people'].map(name => ({slot: name, label: name, columns: ['name', 'number', 'city', name]}))
+    const two = await makeTemplate(org, {name: 'Two files', sources: [slot, second]})
+    t.like(await org.call('POST', `${two}/schedules`, body), {status: 409, body: {code: 'TEMPLATE_NEEDS_FILES'}})
+    const sheets = [slot, second].map((one, at) => ({...one, reader: {format: 'xlsx', sheet: `Sheet${at + 1}`}}))
+    const workbook = await makeTemplate(org, {name: 'Two sheets', sources: sheets})
+    await ok(org.call('POST', `${workbook}/schedules`, body), 201)
+
+    const flow = {
+      id: 'f',
+      sourceId: 'companies',
+      module: 'Accounts',
+      action: 'delete',
+      match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip'},
+    }
+    const fields = [{field: 'Account_Number', mode: 'column', source: 'number'}]
+    const deleting = await makeTemplate(org, {name: 'Deletes', sources: [slot], flows: [{...flow, fields}]})
+    t.like(await org.call('POST', `${deleting}/schedules`, body), {status: 409, body: {code: 'DELETES_UNCONFIRMED'}})
+  },
+)
 
 test.serial('a schedule cannot be turned on while its connection has ended', async t => {
   const {path, template, body} = await makeSchedule(org, host, {enabled: false})

@@ -107,8 +107,8 @@ test.serial('plan.csv and results.csv of an undo show each row with what is done
   t.deepEqual(
     rows.map(cells => [cells[1], cells[at]]),
     [
-      ['P-1', 'Written'],
-      ['P-2', 'Written'],
+      ['P-1', 'Restored'],
+      ['P-2', 'Deleted'],
       ['P-3', 'Skipped'],
     ],
   )
@@ -120,14 +120,15 @@ test.serial('the end of an undo is announced with its counts and the undone run'
   const imported = await runImport(org, {csv: accountRows(2, 'N-'), flow: accounts})
   await undo(imported, {dryRun: true})
   const {run} = await undo(imported)
-  const [notice] = await until(
-    () => receiver.at('/undone'),
-    all => all.length > 0,
-  )
-  const {type, data} = JSON.parse(String(notice!.body))
-  t.is(type, 'run.undone')
-  t.like(data, {run: run.id, undoOf: imported.run.id, undo: {restored: 0, deleted: 2, changedSince: 0}})
-  t.is(receiver.at('/undone').length, 1)
+  // Undos of earlier tests may be announced too.
+  const listOwn = () =>
+    receiver
+      .at('/undone')
+      .map(({body}) => JSON.parse(String(body)))
+      .filter(({data}) => data.undoOf === imported.run.id)
+  const [notice] = await until(listOwn, own => own.length > 0)
+  t.like(notice, {type: 'run.undone', data: {run: run.id, undo: {restored: 0, deleted: 2, changedSince: 0}}})
+  t.is(listOwn().length, 1)
 })
 
 test.serial('after the days of the plan, a run can no longer be undone', async t => {

@@ -23,7 +23,7 @@ export default (cli: Cli, program: Command) => {
   )
     .addHelpText(
       'after',
-      '\nExamples:\n  lading run imp_01k9… --rows 1-100 --watch   # the first 100 rows\n  lading run imp_01k9… --watch\n  lading run imp_01k9… --dry-run --watch && lading run imp_01k9… --confirm-deletes 418 --watch   # flows that delete',
+      '\nExamples:\n  lading run imp_01k9… --rows 1-100 --watch   # the first 100 rows\n  lading run imp_01k9… --watch\n  lading run imp_01k9… --confirm-deletes 418 --watch   # flows that delete, after a dry run',
     )
     .action(async (importId: string, {watch, failOn, ...start}: Options) => {
       const session = await cli.open()

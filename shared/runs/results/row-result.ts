@@ -90,7 +90,15 @@ export const resultOf = ({excluded, entries}: RowOutcome, modules: ResultModule[
   let worst = results.length - 1
   for (const {phase = 'write', outcome} of entries) if (phase === 'write') worst = Math.min(worst, ranks[outcome])
   const records = modules.map(({apiName}) => recordsOf(entries, apiName))
-  return {result: excluded ? 'Excluded' : results[worst]!, records, error: errorOf(entries, modules)}
+  const result = worst === ranks.updated ? wordOf(entries) : results[worst]!
+  return {result: excluded ? 'Excluded' : result, records, error: errorOf(entries, modules)}
+}
+
+/** Returns what was done to the records of a written row. */
+const wordOf = (entries: OutcomeEntry[]) => {
+  const codes = entries.flatMap(({phase = 'write', outcome, code}) => (phase === 'write' && isWritten.has(outcome) ? [code] : []))
+  if (codes.every(code => code === 'DELETED')) return 'Deleted'
+  return codes.every(code => code === 'DELETED' || code === 'RESTORED') ? 'Restored' : 'Written'
 }
 
 const recordsOf = (entries: OutcomeEntry[], apiName: string) => {

@@ -14,7 +14,8 @@ export const Repeat = ({found}: {found: Imported}) => {
     const template = found.templateId ?? (await saveTemplate(found))
     goOn(to('templates', template, 'schedules', 'new', {repeat: 'weekly'}))
   })
-  if (!may('builder') || found.state === 'expired') return null
+  // A schedule cannot delete, because a person confirms the number of records.
+  if (!may('builder') || found.state === 'expired' || found.flows.some(({action}) => action === 'delete')) return null
   return html`<${Button} isBusy=${repeat.isBusy} onClick=${() => repeat.run()}>Repeat weekly<//><${Problem} error=${repeat.error} />`
 }
 

@@ -8,6 +8,9 @@ import {type Entry, linesOf, type RunRow, whyOfEntry} from './row.ts'
 import {Changes} from './rows-table.ts'
 import {type ActionKey, actionWords} from './tally.ts'
 
+/** Actions of rows that write no value. */
+const WITHOUT_VALUES = new Set(['fail', 'delete'])
+
 export type EditCell = (row: number, column: string, value: string | null) => Promise<void>
 type Props = {
   row: RunRow
@@ -39,7 +42,7 @@ export const ReviewRow = ({row, cells, columns, keys, flows, edited, edit}: Prop
       ${keys.map(key => html`<td data-label=${key}>${cell(key)}</td>`)}
       <td data-label="Result">${lines.map(({entry}) => html`<${Action} entry=${entry} />`)}</td>
       <td data-label="" class="why-cell">
-        ${lines.map(({entry}) => (entry.changes && entry.action !== 'fail' ? html`<${Changes} changes=${entry.changes} isNew=${entry.recordId === null} />` : html`<p>${whyOfEntry(entry) ?? ''}</p>`))}
+        ${lines.map(({entry}) => (entry.changes && !WITHOUT_VALUES.has(entry.action ?? '') ? html`<${Changes} changes=${entry.changes} isNew=${entry.recordId === null} />` : html`<p>${whyOfEntry(entry) ?? ''}</p>`))}
         ${[...new Set(offending)].map(column => html`<p class="offending"><span class="quiet">${column}:</span> ${cell(column)}</p>`)}
       </td>
     </tr>

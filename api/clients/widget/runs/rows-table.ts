@@ -62,10 +62,13 @@ export const RowsTable = ({importId, run, rows, cells, source, isNew, empty}: Ta
 
 const PHASE_WORDS: Partial<Record<Entry['phase'], string>> = {patch: 'Patch', tag: 'Tags'}
 
-const How = ({entry: {action, outcome, phase}}: {entry: Entry}) => {
+/** Words of codes that say what was done to a record. */
+const DONE_WORDS: Record<string, string> = {DELETED: 'Deleted', RESTORED: 'Restored'}
+
+const How = ({entry: {action, outcome, phase, code}}: {entry: Entry}) => {
   if (action !== null) return html`<${Pill} tone=${actionWords[action as ActionKey].tone}>${actionWords[action as ActionKey].word}<//>`
   const tone: Tone = outcomeWords[outcome as OutcomeKey]?.tone ?? 'neutral'
-  return html`<${Pill} tone=${tone}>${PHASE_WORDS[phase] ? `${PHASE_WORDS[phase]}: ${sayOutcome(outcome).toLowerCase()}` : sayOutcome(outcome)}<//>`
+  return html`<${Pill} tone=${tone}>${PHASE_WORDS[phase] ? `${PHASE_WORDS[phase]}: ${sayOutcome(outcome).toLowerCase()}` : (DONE_WORDS[code ?? ''] ?? sayOutcome(outcome))}<//>`
 }
 
 /** Returns a cell of a row, or an empty text. */

@@ -4,7 +4,7 @@ import {at, count, duration, plural} from '../ui/format.ts'
 import {Pill} from '../ui/pill.ts'
 import type {Column} from '../ui/table.ts'
 import {kindOf, type Run, sayRange, sayState} from './run.ts'
-import {type OutcomeKey, outcomeKeys, outcomeWords, sumCounts} from './tally.ts'
+import {type OutcomeKey, outcomeKeys, sumCounts, wordsOf} from './tally.ts'
 
 /** Returns the URL of a run's page, or null for a run without an import. */
 export const addressOf = ({id, importId, dryRun, undoOf}: Run): string | null =>
@@ -18,11 +18,11 @@ const short: Partial<Record<OutcomeKey, string>> = {
 }
 
 /** Formats the outcomes of a run in short, without zeros. */
-export const sayCounts = (run: Pick<Run, 'counts'>): string => {
+export const sayCounts = (run: Pick<Run, 'counts' | 'undoOf' | 'deleted'>): string => {
   const sum = sumCounts(run.counts)
   const parts = outcomeKeys
     .filter(key => sum[key] > 0)
-    .map(key => `${count(sum[key])} ${short[key] ?? outcomeWords[key].word.toLowerCase()}`)
+    .map(key => `${count(sum[key])} ${short[key] ?? wordsOf(run, key).word.toLowerCase()}`)
   return parts.join(', ') || 'no rows yet'
 }
 

@@ -27,9 +27,16 @@ const undoWords: Partial<Record<OutcomeKey, OutcomeWords>> = {
   refused: {word: 'Refused', means: 'refused by the CRM, so the record is as the run left it', tone: 'bad'},
 }
 
-/** Returns the words of an outcome. The outcomes of an undo have their own. */
-export const wordsOf = ({undoOf}: Pick<Run, 'undoOf'>, key: OutcomeKey): OutcomeWords =>
-  (undoOf ? undoWords[key] : undefined) ?? outcomeWords[key]
+/** An import that deletes writes nothing else. */
+const deleteWords: Partial<Record<OutcomeKey, OutcomeWords>> = {
+  updated: {word: 'Deleted', means: 'the record was deleted', tone: 'info'},
+  planned: {word: 'Would be deleted', means: 'the record would be deleted', tone: 'info'},
+  skipped: {word: 'Skipped', means: 'no record matched, or several', tone: 'neutral'},
+}
+
+/** Returns the words of an outcome. The outcomes of an undo, and of a run that deletes, have their own. */
+export const wordsOf = ({undoOf, deleted = 0}: Pick<Run, 'undoOf' | 'deleted'>, key: OutcomeKey): OutcomeWords =>
+  (undoOf ? undoWords[key] : deleted > 0 ? deleteWords[key] : undefined) ?? outcomeWords[key]
 
 /** Sums the rows of each outcome, of all modules or of one. */
 export const sumCounts = (counts: Counts, module?: string): Record<OutcomeKey, number> => {
