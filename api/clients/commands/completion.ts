@@ -45,7 +45,8 @@ const describe = (command: Command): Node => ({
 })
 
 const COMPLETION_HELP = `
-It completes commands, options, and the names of connections, templates, modules, imports and schedules of the server that you are signed in to.
+It completes commands and options. If you are signed in, it also completes the names of
+connections, templates, modules, imports and schedules.
 
 Examples:
   source <(lading completion bash)               # this shell only; add it to ~/.bashrc for all
