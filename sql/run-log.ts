@@ -75,13 +75,13 @@ export const listRowLog = (db: Db, {run, flows, row}: {run: number; flows: numbe
 
 const LateUpdate = z.object({recordId: z.string(), rowKey: z.string(), leftMs: z.number()})
 
-/** Lists unanswered updates and patches of the last `seconds`, oldest first. Covers this run and all runs of its chain. */
-export const listLateUpdates = (db: Db, {run, chain, seconds}: {run: number; chain: number; seconds: number}) =>
+/** Lists unanswered updates and patches of the last `seconds`, oldest first, of this run and of all runs of the chains. */
+export const listLateUpdates = (db: Db, {run, chains, seconds}: {run: number; chains: number[]; seconds: number}) =>
   db.any(sql.type(LateUpdate)`
     with since as materialized (select lading_now() - make_interval(secs => ${seconds}) as moment)
     select record_id as "recordId", row_key as "rowKey", (extract(epoch from at - moment) * 1000)::float8 as "leftMs"
     from since cross join runs join run_log using (run_no)
-    where (run_no = ${run} or run_no = ${chain} or chain_no = ${chain}) and (ended_at is null or ended_at > moment)
+    where (run_no = any(${sql.array([run, ...chains], 'int8')}) or chain_no = any(${sql.array(chains, 'int8')})) and (ended_at is null or ended_at > moment)
       and run_log.outcome = ${outcomeNo('unanswered')} and record_id is not null and phase in (0, 1) and at > moment
     order by at`)
 

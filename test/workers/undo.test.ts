@@ -1,6 +1,7 @@
 import test from 'ava'
 import {accountRows, accounts, type Org, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let here: TestDeployment
 let org: Org
@@ -107,6 +108,20 @@ test.serial('rows of one record fold into its first values before and its last s
     log.map(({code}) => code),
     ['RESTORED', 'RESTORED', 'RESTORED'],
   )
+})
+
+test.serial('an undo waits for updates of the run that the CRM may still execute', async t => {
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'W-1', Billing_City: 'Old Town'}])
+  here.crm.clearJournal()
+  here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'late', ms: 3_000}})
+  const imported = await runImport(org, {csv: 'name,number,city\nNew,W-1,Bern\n', flow: accounts})
+  here.crm.faults.clear()
+  t.like((await undo(imported)).run.undo, {restored: 1, changedSince: 0})
+  await until(
+    () => here.crm.journal({method: 'PUT'}).filter(({outcome}) => outcome === 'late'),
+    all => all.length > 0,
+  )
+  t.like(recordOf('W-1'), {Account_Name: 'Old', Billing_City: 'Old Town'})
 })
 
 test.serial('created records are deleted, unless they were changed or deleted since', async t => {

@@ -202,9 +202,17 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   }
 }
 
-/** Lists unanswered updates of earlier owners. Makes no query for the first owner of a run that is not a retry, because nothing was sent before. */
-const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead) =>
-  fence === 1 && ctx.retried === null ? [] : listLateUpdates(ctx.db, {run: ctx.run.no, chain: ctx.chain, seconds: overSecondsOf(ctx)})
+/**
+ * Lists unanswered updates of earlier owners, earlier runs and the run to undo. Makes no query for the first owner of any other run, because
+ * nothing was sent before.
+ */
+const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead) => {
+  const {db, run, chain} = ctx
+  const undone = run.undoOf === null ? null : await findRun(db, {org: run.org, id: run.undoOf})
+  if (fence === 1 && ctx.retried === null && !undone) return []
+  const chains = [chain, ...(undone ? [undone.chainNo ?? undone.no] : [])]
+  return listLateUpdates(db, {run: run.no, chains, seconds: overSecondsOf(ctx)})
+}
 
 /** Runs the patch passes. They come last, because they need the records of all flows. */
 const patchRows = async (ctx: Context) => {
