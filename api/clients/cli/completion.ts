@@ -28,7 +28,7 @@ const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 type NamedKind = {kind: ValueKind; names: string[]}
 
-/** Returns the options whose values the server names, by kind. */
+/** Returns the options whose values are read from the server, such as modules, with the kind of their values. */
 const kindsOf = (all: CommandPosition[]): NamedKind[] =>
   VALUE_KINDS.map(kind => ({
     kind,

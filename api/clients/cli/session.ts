@@ -66,7 +66,7 @@ export const openSession = async (settings: Settings, named: string | undefined)
   return {client, server, org, path: rest => `/orgs/${org}/${rest}`, keepFresh}
 }
 
-/** Reads the date format of the session's org. If that fails, the command reports the reason with its own request. */
+/** Reads the org's date format, and ignores errors: the command's own request fails for the same reason and reports it. */
 export const readDateFormat = async ({client}: Session): Promise<string | undefined> => {
   const me = await client.get('/auth/me').catch(() => null)
   return me?.org?.dateFormat

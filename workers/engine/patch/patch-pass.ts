@@ -23,7 +23,7 @@ type CompiledPatchFlow = CompiledFlow & {patchPlan: PatchPlan}
 /** A row to patch. `emptyLinks`: the links that an earlier run left empty. `isPatched`: only these links are left to be written. */
 type PatchableRow = {recordId: string; how: number; isPatched: boolean; emptyLinks: string[]}
 
-/** Writes the fields that need every record, after all flows. Counts only rows that were not written before. */
+/** Writes, after all flows, the fields that may link to any imported record. Counts only rows that no earlier pass wrote. */
 export const runPatchPass = (ctx: Context, flow: CompiledPatchFlow): Promise<void> =>
   runLatePass(ctx, flow, {
     ...{pass: PASS.patch, phase: 'patch'},

@@ -14,7 +14,7 @@ import type {UndoRow} from './undo-verdict.ts'
 
 const recordsAtOnce = 100
 
-/** Whether one request takes the rows of one more record. Rows are replaced only if they are those that were sent. */
+/** Whether one request has room for the subform rows of another record. Only rows that still are as the run sent them are replaced. */
 const fitsRows = (batch: UndoRow[], record: UndoRecord) =>
   batch.length < readsAtOnce &&
   [...batch.map(({undone}) => undone), record].reduce((sum, one) => sum + countElements(one), 0) <= elementsAtOnce

@@ -79,7 +79,7 @@ export const ExpressionEditor = ({label, hint, error, value, columns, source, ha
   `
 }
 
-/** The place of the caret behind an inserted text. It moves there as the text is rendered, before a further key is handled. */
+/** The caret's position after an inserted text. The caret moves there when the text is rendered, before the next key is handled. */
 const useCaretAfter = (area: {current: HTMLTextAreaElement | null}, value: string) => {
   const caretAfter = useRef<number | null>(null)
   useLayoutEffect(() => {

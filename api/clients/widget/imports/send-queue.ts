@@ -94,7 +94,7 @@ export const resumeSending = async (one: QueuedFile): Promise<void> => {
   beginNext()
 }
 
-/** Reads a refused file with other options. A small file is uploaded again; parts of a large one are still stored. */
+/** Retries a file that the server could not read, with other options. Uploads a small file again; the parts of a large one are reused. */
 export const sendAs = ({key}: QueuedFile, reader: Partial<Reader>): void => {
   change(key, {reader, state: 'waiting', error: null})
   beginNext()

@@ -15,7 +15,7 @@ import type {Run} from './run.ts'
 type UndoStatus = {available: boolean; until: string | null; why: string | null; undoneBy: string | null}
 type OnStarted = (run: string) => void
 
-/** Starts an undo of a run, or its preview. Returns the id of the started run. */
+/** Starts an undo of a run, or a dry run of that undo. Returns the id of the new run. */
 export const startUndo = async (importId: string, run: string, body: {dryRun?: true}) => {
   const {run: begun} = await client.post<{run: Run}>(inOrg(`/imports/${importId}/runs/${run}/undo`), body)
   return begun.id
