@@ -15,7 +15,7 @@ import type {UndoRecord} from './undo-source.ts'
 /** A record to undo, as the row of a batch. `no`: its position in the undo. `conflicts`: how often the CRM refused its batch for an edit. */
 export type UndoRow = ImportRow & {no: number; undone: UndoRecord; kept: KeptField[]; conflicts?: number}
 
-/** The most times that a batch is read again because somebody changed one of its records in the meantime. */
+/** The most times that a batch is read again because one of its records changed in the meantime. */
 const mostConflicts = 10
 
 type UndoBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
