@@ -14,7 +14,7 @@ import {
 import type {CrmRecord, ReadOptions, RecordQuery} from './crm.ts'
 import {CrmError, type CrmProblem, isRefusedForGood} from './error.ts'
 import {unanswered} from './outcome.ts'
-import {readInParts} from './read-in-parts.ts'
+import {splitRead} from './read-in-parts.ts'
 import {readRecords} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
@@ -71,8 +71,9 @@ export const findRecords = async (
 type IncompleteRecords = {module: string; records: Map<string, CrmRecord>; fields: string[]}
 
 const addFields = async (sendCrmRequest: SendCrmRequest, {module, records, fields}: IncompleteRecords, options: ReadOptions = {}) => {
-  const read = await readInParts({ids: [...records.keys()], fields}, part => readRecords(sendCrmRequest, {module, ...part}, options))
-  for (const [id, record] of read) Object.assign(records.get(id) ?? {}, record)
+  // One call after another, because the whole query holds one slot.
+  for (const part of splitRead({ids: [...records.keys()], fields}))
+    for (const record of await readRecords(sendCrmRequest, {module, ...part}, options)) Object.assign(records.get(record.id) ?? {}, record)
 }
 
 const inLists = <T>(items: T[], size: number): T[][] =>

@@ -7,13 +7,19 @@ const fieldsPerRead = 50
 
 type ById = {ids: string[]; fields: string[]}
 
-/** Reads records by ids in calls that the CRM accepts, and merges the parts of each record. Absent records are left out. */
+/**
+ * Reads records by ids in calls that the CRM accepts, all at once, and merges the parts of each record. Absent records are left out. `read`
+ * takes a slot for each call.
+ */
 export const readInParts = async (query: ById, read: (part: ById) => Promise<CrmRecord[]>): Promise<Map<string, CrmRecord>> => {
-  const parts = inPieces(query.ids, recordsAtOnce).flatMap(ids => inPieces(query.fields, fieldsPerRead).map(fields => ({ids, fields})))
   const records = new Map<string, CrmRecord>()
-  for (const record of (await settleAll(parts.map(read))).flat()) records.set(record.id, {...records.get(record.id), ...record})
+  for (const record of (await settleAll(splitRead(query).map(read))).flat()) records.set(record.id, {...records.get(record.id), ...record})
   return records
 }
+
+/** Splits a read by ids into calls that the CRM accepts. */
+export const splitRead = ({ids, fields}: ById): ById[] =>
+  inPieces(ids, recordsAtOnce).flatMap(some => inPieces(fields, fieldsPerRead).map(names => ({ids: some, fields: names})))
 
 const inPieces = <T>(items: T[], size: number): T[][] =>
   Array.from({length: Math.ceil(items.length / size)}, (_, n) => items.slice(n * size, (n + 1) * size))

@@ -56,7 +56,7 @@ export const StartBody = z
       .max(1_000_000_000)
       .optional()
       .describe(
-        'The number of records that the newest dry run would delete. Required if a flow has `action: delete`; the run deletes no more records than that',
+        'The number of records that the newest dry run would delete. Required if a flow has `action: delete`. The run deletes at most this many records',
       ),
     rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })

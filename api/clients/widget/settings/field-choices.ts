@@ -2,7 +2,7 @@ import type {ConfiguredField} from './registry.ts'
 
 export type FieldChoice = {apiName: string; label: string}
 
-/** Returns the fields that can still be chosen, by label. Fields with the same label are told apart by their API names. */
+/** Returns the fields that can still be chosen, by label. If fields share a label, their API names follow it. */
 export const fieldChoices = (fields: ConfiguredField[], chosen: readonly string[]): FieldChoice[] =>
   fields
     .filter(({apiName, removed}) => !removed && !chosen.includes(apiName))

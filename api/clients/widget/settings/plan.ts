@@ -111,7 +111,7 @@ const Current = ({summary, again}: {summary: Json; again: () => void}) => {
       <h2 id="plan-now">${plan.name} <${Pill} tone=${tones[status] ?? 'neutral'}>${status.replace('_', ' ')}<//></h2>
       <p>${describePayment(summary)} This period: ${onDay(period.start)} to ${onDay(period.end)}.</p>
       ${isOnTrial(summary) && html`<p>The trial ends ${at(summary.trial.endsAt)}. Nothing is charged for it. Choose a plan before it ends to keep its limits.</p>`}
-      ${mayStartTrial(summary) && html`<p>Try the larger limits for 14 days. No card is needed, and it ends by itself.</p>`}
+      ${mayStartTrial(summary) && html`<p>Try the larger limits for 14 days. You need no card, and the trial ends by itself.</p>`}
       ${pastDue && html`<${Notice} kind="warning" title="A payment is overdue">Open “Invoices and card”, then pay the invoice or update the card. ${pastDue.graceEndsAt ? `New runs are refused from ${at(pastDue.graceEndsAt)} if the invoice stays unpaid.` : 'New runs are refused until the invoice is paid.'}<//>`}
       ${cancelsAt && html`<${Notice} kind="warning">The plan ends on ${onDay(cancelsAt)}.<//>`}
       ${pendingChange && html`<${Notice}>The plan changes to ${summary.plans.find(({key}: Json) => key === pendingChange.planKey)?.name ?? pendingChange.planKey} on ${onDay(pendingChange.at)}.<//>`}

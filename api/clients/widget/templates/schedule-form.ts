@@ -14,7 +14,7 @@ import {SourceFields} from './source-fields.ts'
 import {isWhole, TimesFields} from './times-fields.ts'
 
 type Connection = {id: string; name: string}
-/** `connections`: the choices, if the template has no connection of its own. `starts`: the initial values of a new schedule. */
+/** `connections`: the choices if the template names no connection. `starts`: the initial values of a new schedule. */
 type FormProps = {
   schedule: Schedule | null
   starts?: {name?: string; cron?: string}
