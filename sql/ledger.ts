@@ -164,6 +164,8 @@ export type Settlement = {
   /** Empty links besides those of `kept`. */
   emptyLinks?: EmptyLink[]
   tagged?: (RowName & {writtenAt?: string | null})[]
+  /** Records that rows of another chain created, and that an undo wrote. `writtenAt`: their `Modified_Time` after it. */
+  rewritten?: {chain: number; module: number; recordId: string; writtenAt: string}[]
   /** Numbers to add to the run's counts of unmapped cells, at most one per flow and field. */
   unmapped?: UnmappedCells[]
   /** At most one entry per record. */
@@ -210,6 +212,7 @@ const valuesOf = (s: Settlement) =>
     'patched.filled': (s.patched ?? []).map(({filled}) => joinFields(filled)),
     ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
     'tagged.writtenAt': (s.tagged ?? []).map(({writtenAt = null}) => writtenAt),
+    ...columnsOf('rewritten', s.rewritten ?? [], ['chain', 'module', 'recordId', 'writtenAt']),
     ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
     ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
   })
@@ -279,6 +282,10 @@ const settleNamed =
      update chain_rows set tagged = true, written_at = coalesce(written, written_at)
      from head, unnest(@tagged.module::smallint[], @tagged.key::text[], @tagged.writtenAt::timestamptz[]) as p(module, key, written)
      where chain_no = @chain and module_no = p.module and row_key = p.key),
+   rewritten as (
+     update chain_rows c set written_at = greatest(c.written_at, w.written)
+     from head, unnest(@rewritten.chain::bigint[], @rewritten.module::smallint[], @rewritten.recordId::text[], @rewritten.writtenAt::timestamptz[]) as w(chain, module, record, written)
+     where c.chain_no = w.chain and c.module_no = w.module and c.record_id = w.record and c.how in (1, 2)),
    unmapped as (
      insert into unmapped_cells (run_no, flow_no, field, cells)
      select @run, flow, field, cells from head, unnest(@unmapped.flow::smallint[], @unmapped.field::text[], @unmapped.cells::bigint[]) as u(flow, field, cells)

@@ -18,9 +18,9 @@ type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number; 
 
 /**
  * What an undo does with a record. `rows`: it restores the rows of a subform field. `unknown`: the record's create was never answered, so
- * nothing is done.
+ * nothing is done. `unkept`: neither is anything done, because the CRM did not show the values before a write.
  */
-export type UndoEffect = 'restore' | 'rows' | 'delete' | 'undelete' | 'unknown'
+export type UndoEffect = 'restore' | 'rows' | 'delete' | 'undelete' | 'unknown' | 'unkept'
 
 /**
  * One record to undo, folded from all rows of the run that wrote it. `before`: the first value of each field before the run. `sent`: the
@@ -42,6 +42,10 @@ export type UndoRecord = {
 export type UndoSource = {
   run: Run
   chain: number
+  /**
+   * The chain whose earlier runs may have created the records that this undo writes. Null: the run is the first of its chain.
+   */
+  firstChain: number | null
   seal: ImageSeal
   flows: CompiledFlow[]
   passes: UndoEffect[][]
@@ -64,7 +68,7 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
   const writes: UndoEffect[][] =
     run.undoOf === null
       ? [
-          ['restore', 'rows'],
+          ['restore', 'rows', 'unkept'],
           ['delete', 'unknown'],
         ]
       : [['undelete'], ['restore', 'rows']]
@@ -72,7 +76,14 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
   const rowFields = new Map<number, ComparedField[]>()
   for (const {no, module} of flows.filter(isSubform))
     rowFields.set(no, await listRowFields(db, {connector: run.connectorId!, module: module.apiName}))
-  return {run, chain: run.chainNo ?? run.no, seal, flows, passes, rowFields}
+  return {run, chain: run.chainNo ?? run.no, firstChain: await findFirstChain(ctx, run), seal, flows, passes, rowFields}
+}
+
+/** Follows undos of undos to the run that wrote first. */
+const findFirstChain = async (ctx: Pick<Context, 'db'>, run: Run): Promise<number | null> => {
+  if (run.undoOf === null) return run.retryOf === null ? null : run.chainNo
+  const undone = await findRun(ctx.db, {org: run.org, id: run.undoOf})
+  return undone && findFirstChain(ctx, undone)
 }
 
 /**
@@ -222,5 +233,6 @@ const effectOf = (traces: Trace[]): UndoEffect => {
   if (traces.some(({kind}) => kind === 'deleted')) return 'undelete'
   if (traces.some(({kind}) => kind === 'unknown')) return 'unknown'
   if (traces.some(({image}) => image.sent === null)) return 'undelete'
+  if (traces.some(({image}) => image.isUnread)) return 'unkept'
   return traces[0]!.image.subform ? 'rows' : 'restore'
 }
