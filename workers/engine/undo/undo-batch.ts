@@ -130,7 +130,7 @@ const decide = async ({ctx, source}: UndoPass, rows: UndoRow[], records: Map<str
   )
 }
 
-/** Fills `row.creator` for records that nobody changed since the last write of their chain. */
+/** Fills `row.creator` for records that did not change since the last write of their chain. */
 const findCreators = async ({db, connection}: Context, {firstChain: chain, flows}: UndoSource, rows: UndoRow[], records: Records) => {
   const first = rows.filter(({creator, undone: {effect}}) => creator === undefined && (effect === 'restore' || effect === 'rows'))
   if (chain === null || first.length === 0) return
