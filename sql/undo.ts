@@ -106,7 +106,8 @@ type QueuedUndo = {
   of: number
   connector: string
   importNo: number
-  snapshotNo: number
+  /** Null: the undone run is external. */
+  snapshotNo: number | null
   dryRun: boolean
   force: boolean
   undoDays: number | null

@@ -11,9 +11,10 @@ import {openSegmentWriter, type SegmentWriter} from '../segment-writer.ts'
 import type {Op} from '../settle/verdict.ts'
 
 export type ImageStore = SegmentWriter<BeforeImage>
+type ImageContext = Pick<LedgerContext, 'config' | 'db' | 'storage' | 'run' | 'log'>
 
 /** Opens the store of before images. Null for a run that stores none: a dry run, or one whose org or plan has no undo. */
-export const openImageStore = async (ctx: LedgerContext): Promise<ImageStore | null> => {
+export const openImageStore = async (ctx: ImageContext): Promise<ImageStore | null> => {
   const {config, db, run} = ctx
   if (run.dryRun || run.undoDays === null) return null
   const {seal} = await makeImageSeal({db, ring: config.SECRETS_KEYS}, run)

@@ -1,7 +1,7 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {CrmRecord} from '../../../shared/crm/crm.ts'
 import type {PlannedValues} from '../../../shared/runs/results/planned-values.ts'
-import {listEnds, OUTCOMES} from '../../../sql/run-log.ts'
+import {listEnds, listEndsOfKeys, OUTCOMES} from '../../../sql/run-log.ts'
 import {listLastWrites, listWrittenAt} from '../../../sql/undo.ts'
 import type {Context} from '../context.ts'
 import {valuesOf} from '../dry-run/plan-values.ts'
@@ -68,28 +68,45 @@ type Plans = ReadonlyMap<UndoRow, UndoPlan>
 const isWrite = (plan: UndoPlan): plan is UndoPlan & {do: keyof typeof KINDS} => plan.do in KINDS
 
 /** Continues rows of an earlier owner. Rows that it settled leave the window; of the others, it may have sent some without an answer. */
-const resumeRows = async ({ctx, window}: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => {
-  if (ctx.lease.fence === 1) return rows
-  const ends = new Map<string, {outcome: number; attempt: number}>()
-  for (const [flow, undone] of Map.groupBy(
+const resumeRows = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => {
+  if (pass.ctx.lease.fence === 1) return rows
+  const ends = await findEnds(
+    pass,
     rows.flatMap(row => row.undone.rows),
-    row => row.flow,
-  )) {
-    const found = await listEnds(ctx.db, {run: ctx.run.no, flow, numbers: undone.map(({number}) => number)})
-    for (const {number, outcome, attempt} of found) ends.set(`${flow} ${number}`, {outcome, attempt})
-  }
+  )
   return rows.filter(row => {
     for (const one of row.undone.rows) {
-      const end = ends.get(`${one.flow} ${one.number}`)
+      const end = ends.get(nameOf(one))
       if (!end) continue
       one.counted = OUTCOMES[end.outcome]!
       row.attempt = Math.max(row.attempt, end.attempt)
       if (one.counted === 'unanswered') row.unansweredSends = 1
     }
     const isDone = row.undone.rows.some(({counted}) => counted !== null && counted !== 'unanswered')
-    if (isDone) window.leave(row.no)
+    if (isDone) pass.window.leave(row.no)
     return !isDone
   })
+}
+
+type UndoneRow = UndoRecord['rows'][number]
+const nameOf = ({module, key}: Pick<UndoneRow, 'module' | 'key'>) => `${module} ${key}`
+
+/** Finds how an earlier owner settled these rows. Only rows of the service's own engine have numbers in each flow. */
+const findEnds = async ({ctx: {db, run}, source}: UndoPass, rows: UndoneRow[]) => {
+  const isExternal = source.run.snapshotNo === null
+  const ends = new Map<string, {outcome: number; attempt: number}>()
+  for (const some of Map.groupBy(rows, ({flow, module}) => (isExternal ? module : flow)).values()) {
+    const [{flow, module}] = some as [UndoneRow]
+    if (isExternal)
+      for (const end of await listEndsOfKeys(db, {run: run.no, module, keys: some.map(({key}) => key)}))
+        ends.set(nameOf({module, key: end.key}), end)
+    else {
+      const found = await listEnds(db, {run: run.no, flow, numbers: some.map(({number}) => number)})
+      const outcomes = new Map(found.map(end => [end.number, end]))
+      for (const row of some) if (outcomes.has(row.number)) ends.set(nameOf(row), outcomes.get(row.number)!)
+    }
+  }
+  return ends
 }
 
 /** Waits until the CRM can no longer execute earlier writes of these records, so that a read shows their result. */
@@ -110,7 +127,7 @@ const readRecords = async ({ctx, source}: UndoPass, rows: UndoRow[]): Promise<Ma
   return readWholeById(ctx, undone.flow, {ids: rows.map(({undone: {recordId}}) => recordId), fields})
 }
 
-const fieldsOf = ({rowFields}: UndoSource, {flow}: UndoRecord) => rowFields.get(flow.no) ?? []
+const fieldsOf = ({rowFields}: UndoSource, {flow}: UndoRecord) => rowFields.get(flow.module.no) ?? []
 
 const decide = async ({ctx, source}: UndoPass, rows: UndoRow[], records: Map<string, CrmRecord>): Promise<Plans> => {
   const [{undone}] = rows as [UndoRow]

@@ -12,6 +12,7 @@ import type {CompiledFlow, ImportRow} from '../model.ts'
 import {RunStopped} from '../run-endings.ts'
 import {isSubform} from '../subform/record-order.ts'
 import {listRowFields} from '../subform/row-values.ts'
+import {listExternalFlows} from './external-flows.ts'
 
 /** A row whose record is undone, with the outcome under which it is counted. */
 type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number; module: number}
@@ -49,7 +50,7 @@ export type UndoSource = {
   seal: ImageSeal
   flows: CompiledFlow[]
   passes: UndoEffect[][]
-  /** The row fields of each subform flow, by its number. */
+  /** The row fields of each subform flow, by the number of its module. */
   rowFields: ReadonlyMap<number, ComparedField[]>
 }
 
@@ -62,7 +63,7 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
       stopped: 'UNDO_EXPIRED',
       message: 'The values that this run would restore were deleted, so nothing more can be undone',
     })
-  const flows = compileFlows(await readSnapshot(db, run.snapshotNo!))
+  const flows = run.snapshotNo === null ? await listExternalFlows(db, run) : compileFlows(await readSnapshot(db, run.snapshotNo))
   await openMarks(ctx, flows)
   // Links are restored before the records that they name are deleted, and after these return.
   const writes: UndoEffect[][] =
@@ -74,8 +75,8 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
       : [['undelete'], ['restore', 'rows']]
   const passes = flows.some(flow => flow.deletes) ? [[run.undoOf === null ? ('undelete' as const) : ('delete' as const)]] : writes
   const rowFields = new Map<number, ComparedField[]>()
-  for (const {no, module} of flows.filter(isSubform))
-    rowFields.set(no, await listRowFields(db, {connector: run.connectorId!, module: module.apiName}))
+  for (const {module} of flows.filter(isSubform))
+    rowFields.set(module.no, await listRowFields(db, {connector: run.connectorId!, module: module.apiName}))
   return {run, chain: run.chainNo ?? run.no, firstChain: await findFirstChain(ctx, run), seal, flows, passes, rowFields}
 }
 
@@ -131,7 +132,7 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
   const subforms = source.flows.filter(isSubform)
   // The rows of a record are undone together with the record, which is in the module of their parents.
   const moduleOf = (image: BeforeImage) =>
-    (image.subform && subforms.find(({no}) => no === image.flow)?.subform.link.flow.moduleNo) ?? image.module
+    (image.subform && subforms.find(({module}) => module.no === image.module)?.subform.link.flow.moduleNo) ?? image.module
   const named = async function* (kind: Trace['kind'], list: typeof listMadeRows): AsyncGenerator<Trace[]> {
     for await (const rows of pagesOf(after => list(db, {chain, run: run.no, after, limit: rowsPerLook})))
       yield rows.map(row => ({rank: rankOf(row.module), recordId: row.recordId, at: 0, kind, image: imageOf(source, row)}))
@@ -167,7 +168,8 @@ type NamedRow = {module: number; key: string; recordId: string}
 const imageOf = ({flows}: UndoSource, {module, key, recordId}: NamedRow): BeforeImage => {
   const end = key.lastIndexOf('.')
   const flow = flows.find(({id}) => id === key.slice(0, end)) ?? flows.find(one => one.module.no === module)!
-  return {row: Number(key.slice(end + 1)), key, flow: flow.no, module, recordId, phase: 'write', before: {}, sent: {}}
+  // The key of an external row has any form.
+  return {row: flow.no === 0 ? 0 : Number(key.slice(end + 1)), key, flow: flow.no, module, recordId, phase: 'write', before: {}, sent: {}}
 }
 
 async function* pagesOf<T extends {module: number; key: string}>(list: (after: {module: number; key: string}) => Promise<readonly T[]>) {
@@ -200,8 +202,8 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
   // An owner may have stored the image of a row that another owner stored again before it was sent.
   const latest = new Map<string, Trace>()
   for (const trace of traces) {
-    const {flow, row, phase} = trace.image
-    const name = `${trace.kind} ${flow} ${row} ${phase}`
+    const {module, key, phase, attempt = ''} = trace.image
+    const name = `${trace.kind} ${module} ${key} ${phase} ${attempt}`
     latest.delete(name)
     latest.set(name, trace)
   }
@@ -209,7 +211,8 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
   const images = kept.filter(({kind}) => kind === 'image').map(({image}) => image)
   const {image} = (kept.find(({kind}) => kind === 'made') ?? kept[0])!
   return {
-    flow: flows.find(({no}) => no === image.flow)!,
+    flow: (flows.find(({no, module}) => no === image.flow && module.no === image.module) ??
+      flows.find(({module}) => module.no === image.module))!,
     recordId: image.recordId,
     effect: effectOf(kept),
     rows: listUndoneRows(kept),

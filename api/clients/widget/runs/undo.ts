@@ -30,8 +30,7 @@ export const readUndo = async (importId: string, run: string, signal?: AbortSign
   (await client.get<{undo: UndoStatus}>(inOrg(`/imports/${importId}/runs/${run}/undo`), {}, signal)).undo
 
 /** Whether a run is of the kind that can be undone. */
-export const canUndo = ({dryRun, state, engine, expiredAt}: Run): boolean =>
-  !dryRun && state === 'ended' && engine !== 'outside' && !expiredAt
+export const canUndo = ({dryRun, state, expiredAt}: Run): boolean => !dryRun && state === 'ended' && !expiredAt
 
 /** Asks, once `isAsked`, whether the run can be undone. `preview` starts a dry run of the undo and shows it. */
 export const useUndo = (importId: string, run: Run | undefined, isAsked: boolean) => {
