@@ -1,0 +1,5 @@
+/** All German messages, by area. They are loaded together, because pages share parts of several areas. */
+export {errors} from './errors.ts'
+export {files} from './files.ts'
+export {reading} from './reading.ts'
+export {shell} from './shell.ts'
