@@ -6,15 +6,15 @@ type Ask = 'columns' | 'someColumns' | 'replace' | 'split' | 'rows' | 'expressio
 export type StepKind = {step: string; label: string; group: string; asks: Ask[]}
 
 export const stepKinds: StepKind[] = [
-  {step: 'trim', label: t.trimSpaces, group: 'Change cells', asks: ['columns']},
-  {step: 'collapseSpaces', label: t.collapseMultipleSpaces, group: 'Change cells', asks: ['columns']},
-  {step: 'replace', label: t.replaceTextStep, group: 'Change cells', asks: ['replace', 'columns']},
-  {step: 'fillDown', label: t.fillEmptyCellsFromAbove, group: 'Change cells', asks: ['someColumns']},
-  {step: 'split', label: t.splitAColumn, group: 'Change cells', asks: ['split']},
-  {step: 'strikeEmpty', label: t.excludeEmptyRows, group: 'Exclude rows', asks: ['columns']},
-  {step: 'strikeDuplicates', label: t.excludeDuplicateRows, group: 'Exclude rows', asks: ['someColumns', 'ignoreCase']},
-  {step: 'strikeRows', label: t.excludeRowsByNumber, group: 'Exclude rows', asks: ['rows']},
-  {step: 'strikeWhere', label: t.excludeRowsByExpression, group: 'Exclude rows', asks: ['expression']},
+  {step: 'trim', label: t.trimSpaces, group: t.changeCells, asks: ['columns']},
+  {step: 'collapseSpaces', label: t.collapseMultipleSpaces, group: t.changeCells, asks: ['columns']},
+  {step: 'replace', label: t.replaceTextStep, group: t.changeCells, asks: ['replace', 'columns']},
+  {step: 'fillDown', label: t.fillEmptyCellsFromAbove, group: t.changeCells, asks: ['someColumns']},
+  {step: 'split', label: t.splitAColumn, group: t.changeCells, asks: ['split']},
+  {step: 'strikeEmpty', label: t.excludeEmptyRows, group: t.excludeRowsGroup, asks: ['columns']},
+  {step: 'strikeDuplicates', label: t.excludeDuplicateRows, group: t.excludeRowsGroup, asks: ['someColumns', 'ignoreCase']},
+  {step: 'strikeRows', label: t.excludeRowsByNumber, group: t.excludeRowsGroup, asks: ['rows']},
+  {step: 'strikeWhere', label: t.excludeRowsByExpression, group: t.excludeRowsGroup, asks: ['expression']},
 ]
 
 export const kindOf = (step: string): StepKind => stepKinds.find(kind => kind.step === step) ?? {step, label: step, group: '', asks: []}

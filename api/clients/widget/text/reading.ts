@@ -48,6 +48,8 @@ export const t = translate('reading', {
   numbersAndRangesWithoutTheHeader3: 'Numbers and ranges, without the header: 3, 10-20',
   excludeRowsForWhichThisIsTrue: 'Exclude rows for which this is true',
   aJavascriptExpressionSuchAsRow: "A JavaScript expression, such as row['Status'] === 'closed'",
+  changeCells: 'Change cells',
+  excludeRowsGroup: 'Exclude rows',
   trimSpaces: 'Trim spaces',
   collapseMultipleSpaces: 'Collapse multiple spaces',
   replaceTextStep: 'Replace text',

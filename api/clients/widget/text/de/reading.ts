@@ -49,6 +49,8 @@ export const reading: typeof t = {
   numbersAndRangesWithoutTheHeader3: 'Nummern und Bereiche, ohne Kopfzeile: 3, 10-20',
   excludeRowsForWhichThisIsTrue: 'Zeilen ausschließen, für die das zutrifft',
   aJavascriptExpressionSuchAsRow: "Ein JavaScript-Ausdruck, zum Beispiel row['Status'] === 'closed'",
+  changeCells: 'Zellen ändern',
+  excludeRowsGroup: 'Zeilen ausschließen',
   trimSpaces: 'Leerzeichen am Rand entfernen',
   collapseMultipleSpaces: 'Mehrfache Leerzeichen zusammenfassen',
   replaceTextStep: 'Text ersetzen',
