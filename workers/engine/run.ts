@@ -31,6 +31,7 @@ import {openIdempotency} from './recover/idempotency-value.ts'
 import {openLateUpdates} from './recover/late-updates.ts'
 import {handoverSecondsOf, holdLease, type Lease} from './recover/lease.ts'
 import {settleOpenSends} from './recover/settle-open-sends.ts'
+import {openRunCost, type RunCost} from './run-cost.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './run-endings.ts'
 import {answerSecondsOf, overSecondsOf} from './send/admission.ts'
 import {classifyRefusal, findWriteBlock} from './send/crm-retry.ts'
@@ -167,7 +168,8 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   if (shut) throw shut
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   const idempotencyValueOf = await openIdempotency(offline)
-  const connection = await openConnection(offline, crm)
+  const cost = openRunCost(offline)
+  const connection = await openConnection(offline, crm, cost.note)
   const config = {...offline.config, CRM_LAG_SECONDS: Math.max(offline.config.CRM_LAG_SECONDS, connection.lagSeconds)}
   const slots = budget.open(connection.connector, run.no)
   const expressions = openExpressions(run)
@@ -199,7 +201,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     await patchRows(ctx)
     await tagRecords(ctx)
   } finally {
-    await Promise.all([slots.close(), expressions.close()])
+    await Promise.all([slots.close(), expressions.close(), cost.close()])
   }
 }
 
@@ -250,9 +252,9 @@ const tooManyCrashes = () =>
   })
 
 /** Opens the run's connection. An ended or disconnected connection stops the run. A connection that is unavailable for now pauses it. */
-const openConnection = async (ctx: LedgerContext, crm: Crm) => {
+const openConnection = async (ctx: LedgerContext, crm: Crm, onCall: RunCost['note']) => {
   try {
-    return await crm.open(ctx.run.connectorId!, {slots: 'own'})
+    return await crm.open(ctx.run.connectorId!, {slots: 'own', onCall})
   } catch (error) {
     throw error instanceof Refusal ? await classifyRefusal(ctx, error) : error
   }
