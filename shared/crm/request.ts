@@ -8,7 +8,10 @@ import {callCancelled, type RateLimiter} from './limits/adhoc-limiter.ts'
 import type {CrmQuotas, QuotaPass} from './limits/quota.ts'
 import {type CrmCallOutcome, listIn, readProblem, type ThrottledRenewal, unanswered204, waitOf} from './outcome.ts'
 
-type CrmRequest = Pick<Call, 'operation' | 'method' | 'path' | 'query' | 'headers' | 'signal' | 'mayLeave'> & {
+type CrmRequest = Pick<
+  Call,
+  'operation' | 'method' | 'path' | 'query' | 'headers' | 'signal' | 'mayLeave' | 'receive' | 'timeoutSeconds'
+> & {
   json?: string
   /** Marks a large call: a query, or a write of more than ten records. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
   large?: boolean

@@ -1,6 +1,7 @@
 import type {Capabilities} from '../../sql/doctor-reports.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
+import {openBulkRead} from './bulk/bulk-read.ts'
 import type {Client} from './client.ts'
 import {openControls} from './controls.ts'
 import {findRecords, openQueryLimits, type QueryState} from './coql.ts'
@@ -94,6 +95,7 @@ const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Omit<Verb
   readRecord: async (module, id, options) => (await readRecordWithClock(sendCrmRequest, module, id, options)).record,
   readRecordWithClock: (module, id, options) => readRecordWithClock(sendCrmRequest, module, id, options),
   readNewest: (module, options) => readNewest(sendCrmRequest, module, options),
+  bulkRead: openBulkRead(sendCrmRequest),
   readRecords: (query, options) => readRecords(sendCrmRequest, query, options),
   searchWord: (query, options) => searchWord(sendCrmRequest, query, options),
   searchValue: (query, options) => searchValue(sendCrmRequest, query, options),
