@@ -11,7 +11,10 @@ type CrmRequest = Pick<
   Call,
   'operation' | 'method' | 'path' | 'query' | 'headers' | 'signal' | 'mayLeave' | 'receive' | 'timeoutSeconds'
 > & {
+  /** Another host of the CRM than its API host. It gets the access token. */
+  origin?: string
   json?: string
+  body?: Call['body']
   /** Marks a large call: a query, or a write of more than ten records. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
   large?: boolean
   /** Stores the remaining credits that the answer names immediately. */
@@ -39,7 +42,7 @@ export const openCrmRequest = (
   requestContext: RequestContext,
 ): SendCrmRequest => {
   const send = async (
-    {json, exact: _, onlyAsProbe: __, large: ___, mayLeave, ...crmRequest}: CrmRequest,
+    {json, origin, body, exact: _, onlyAsProbe: __, large: ___, mayLeave, ...crmRequest}: CrmRequest,
     token: string,
     pass: QuotaPass,
   ) => {
@@ -47,8 +50,9 @@ export const openCrmRequest = (
     const answer = await client.call({
       ...crmRequest,
       ...(mayLeave && {mayLeave: () => !(isTooLate = !mayLeave())}),
-      origin: requestContext.apiDomain,
+      origin: origin ?? requestContext.apiDomain,
       authorization: `Zoho-oauthtoken ${token}`,
+      ...(body && {body}),
       ...(json !== undefined && {body: {type: 'application/json', text: json}}),
     })
     if (isTooLate) throw callCancelled()
