@@ -39,7 +39,7 @@ const revokeSeconds = 8
 
 /** The adapter of Zoho CRM. */
 export const openZoho = (deps: ZohoDeps): Adapter => ({
-  async open({id, dc, crmOrgId, crmUserId, apiDomain, capabilities}, {upkeep = false, slots}) {
+  async open({id, dc, crmOrgId, crmUserId, apiDomain, capabilities}, {upkeep = false, slots, onCall}) {
     const hosts = findHosts(deps.config, dc)
     if (!hosts || !isApiDomain(hosts, apiDomain)) {
       throw new Refusal('CONNECTION_UNAVAILABLE', 'The API host of this connection does not belong to its data centre. Connect it again')
@@ -48,7 +48,7 @@ export const openZoho = (deps: ZohoDeps): Adapter => ({
     await deps.allowances.look(crmOrg)
     return verbs(
       {capabilities, user: crmUserId, hosts: {...hosts, apiDomain}},
-      openCrmRequest(deps, {connector: id, hosts, apiDomain, crmOrg, upkeep, limiter: deps.limiterOf(crmOrg, slots)}),
+      openCrmRequest(deps, {connector: id, hosts, apiDomain, crmOrg, upkeep, limiter: deps.limiterOf(crmOrg, slots), onCall}),
     )
   },
   async revoke({id, dc}, refreshSealed) {

@@ -42,6 +42,8 @@ export type BulkWriteStatus = {state: 'running'} | {state: 'done'; resultUrl: st
 type BulkHosts = Pick<Hosts, 'content' | 'results'> & {apiDomain: string}
 
 const path = '/crm/bulk/v8/write'
+/** Source: the vendor's page of API limits. */
+const creditsPerJob = 500
 const transferSeconds = 600
 
 /** Null if no host for uploads is known. Source: the vendor's OpenAPI of uploads and of bulk writes. */
@@ -50,7 +52,7 @@ export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts):
   if (content === undefined) return null
   let zgid: string | null = null
   return {
-    creditsPerJob: 500,
+    creditsPerJob,
     rowsPerJob: 10_000,
     async upload(zip, {signal} = {}) {
       zgid ??= await readZgid(sendCrmRequest, signal)
@@ -61,7 +63,14 @@ export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts):
     },
     async start(job, options = {}) {
       const json = JSON.stringify(bodyOf(job))
-      const outcome = await sendCrmRequest({operation: 'bulk_write', method: 'POST', path, json, ...sendOptions(options)})
+      const outcome = await sendCrmRequest({
+        operation: 'bulk_write',
+        method: 'POST',
+        path,
+        json,
+        credits: creditsPerJob,
+        ...sendOptions(options),
+      })
       return idIn(answerOf(outcome), 'id')
     },
     async check(job, {signal} = {}) {

@@ -9,6 +9,7 @@ import {readBulkResults} from '../../../shared/crm/bulk/bulk-results.ts'
 import type {BulkWriteRequest} from '../../../shared/crm/bulk/bulk-write.ts'
 import {CrmError} from '../../../shared/crm/crm.ts'
 import {findHosts} from '../../../shared/crm/hosts.ts'
+import type {PricedCall} from '../../../shared/crm/request.ts'
 import {openStorage} from '../../../shared/storage/storage.ts'
 import {readCsv} from '../../simulators/crm/csv-text.ts'
 import {readZip} from '../../simulators/crm/zip-file.ts'
@@ -18,7 +19,9 @@ const openPlace = async (t: ExecutionContext) => {
   const directory = mkdtempSync(join(tmpdir(), 'bulk-write-'))
   t.teardown(() => rmSync(directory, {recursive: true}))
   const {standIn, crm, connect} = await place(t, {environment: {CRM_TIMEOUT_SECONDS: '2'}, crm: {switches: {bulkSeconds: 0, bulkRowMs: 0}}})
-  const {bulkWrite} = await crm.open(await connect())
+  const priced: PricedCall[] = []
+  const {bulkWrite} = await crm.open(await connect(), {onCall: call => void priced.push(call)})
+  const spent = () => priced.reduce((sum, {credits}) => sum + credits, 0)
   const bulk = bulkWrite!
   const object = {storage: openStorage({directory}), key: 'bulk/result.zip'}
   const start = async (
@@ -37,7 +40,7 @@ const openPlace = async (t: ExecutionContext) => {
     await bulk.download(await urlOf(job), bytes => object.storage.put(object.key, bytes))
     return readBulkResults(object, keys)
   }
-  return {standIn, bulk, start, urlOf, results}
+  return {standIn, bulk, start, urlOf, results, spent}
 }
 
 const code = findBulkColumn({apiName: 'Code', type: 'text'})!
@@ -46,7 +49,7 @@ const crmOf = (error: unknown) => (error instanceof CrmError ? error.crm : null)
 const path = '/crm/bulk/v8/write'
 
 test('an insert stores each value as a create does, and a second send skips every row', async t => {
-  const {standIn, bulk, start, results} = await openPlace(t)
+  const {standIn, bulk, start, results, spent} = await openPlace(t)
   const [account] = standIn.create('example', 'Accounts', [{Account_Name: 'Acme'}])
   const types = {
     Channels: 'multiselectpicklist',
@@ -78,6 +81,7 @@ test('an insert stores each value as a create does, and a second send skips ever
   t.deepEqual(shown(standIn.record('example', 'Orders', id)), shown(standIn.record('example', 'Orders', String(asRecord!.details.id))))
   const again = await results(await start(columns, records, {operation: 'insert', findBy: 'Code'}), ['k1', 'k2'])
   t.deepEqual(again.get('k1'), {status: 'skipped', recordId: null, errors: [{code: 'DUPLICATE_DATA', fields: ['Code']}]})
+  t.is(spent(), standIn.credits('example').used - used, 'every call reports its credits')
   t.is(standIn.count('example', 'Orders'), 3)
 })
 
