@@ -38,7 +38,8 @@ export const downloadWriteResult = (call: Call): Answer => {
   const change = actionOf(call.fault, 'bulkResult')?.change
   const isGone = !job?.done?.results || call.org.clock.now() - job.done.at > keptMs || change === 'gone'
   if (!isOwn || isGone) throw noSuchJob(call)
-  return {status: 200, bytes: writeResult(job!, change), type: 'application/octet-stream'}
+  const headers = {'content-disposition': `attachment; filename="${job!.id}.zip"`}
+  return {status: 200, bytes: writeResult(job!, change), type: 'application/octet-stream', headers}
 }
 
 /** Executes the jobs whose time has come. */
