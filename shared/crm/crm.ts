@@ -6,6 +6,7 @@ import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import type {Log} from '../telemetry/log.ts'
 import type {BulkRead} from './bulk/bulk-read.ts'
+import type {BulkWrite} from './bulk/bulk-write.ts'
 import {openClient} from './client.ts'
 import type {DiscoveredModule} from './discovered.ts'
 import type {CrmError, CrmProblem} from './error.ts'
@@ -96,6 +97,8 @@ export type Connection = {
   readNewest: ((module: string, options?: ReadOptions) => Promise<NewestRecord>) | null
   /** Reads all records of a module by jobs of the CRM. Null if the destination has none. */
   bulkRead: BulkRead | null
+  /** Writes records by jobs of the CRM. Null if the destination has none. */
+  bulkWrite: BulkWrite | null
   /** Reads records by id, with these fields. Absent ids are left out; the order is the CRM's. */
   readRecords(query: {module: string; ids: string[]; fields: string[]}, options?: ReadOptions): Promise<CrmRecord[]>
   /** One page of the CRM's free-text search, which lags behind writes. */
