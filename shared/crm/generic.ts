@@ -74,6 +74,8 @@ const undescribed = {
   ...{findMade: null, readNewest: null, addTags: null, deleteRecords: null, restoreRecords: null, readBin: null, readTimeline: null},
   unmodifiedSince: 'ignored' as const,
   bulkRead: null,
+  readChanges: null,
+  countRecords: null,
 }
 
 const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: GenericEndpoint): Verbs => {
