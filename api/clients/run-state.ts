@@ -9,6 +9,8 @@ type StatedRun = {
   unchanged?: number
   /** The run that it undoes. Earlier servers do not send it. */
   undoOf?: string | null
+  /** Rows whose record was deleted. Earlier servers do not send it. */
+  deleted?: number
 }
 
 /** What became of an ended run, with the number of rows or questions that need a person. */
@@ -48,14 +50,22 @@ const activeWords: Record<string, string> = {
   closing: 'Finishing',
 }
 
-const describeEnd = ({key, rows}: RunEnd, {dryRun, undoOf}: StatedRun, count: (rows: number) => string): {word: string; tone: Tone} => {
-  const done = dryRun ? 'Previewed' : undoOf ? 'Undone' : 'Imported'
+const describeEnd = ({key, rows}: RunEnd, run: StatedRun, count: (rows: number) => string): {word: string; tone: Tone} => {
+  const {dryRun, undoOf} = run
+  const done = doneWord(run)
   if (key === 'imported') return {word: done, tone: 'good'}
   if (key === 'attention') return {word: `${done}, ${count(rows)} ${rows === 1 ? 'needs' : 'need'} attention`, tone: 'warning'}
   if (key === 'questions') return {word: `Needs your answer (${count(rows)})`, tone: 'warning'}
   if (key === 'nothing') return {word: nothingWords(dryRun, Boolean(undoOf)), tone: 'neutral'}
   if (key === 'failed') return {word: dryRun ? 'All rows would fail' : 'Failed', tone: 'bad'}
   return key === 'stopped' ? {word: 'Stopped', tone: 'bad'} : {word: 'Cancelled', tone: 'neutral'}
+}
+
+/** A run that deletes records writes nothing else. */
+const doneWord = ({dryRun, undoOf, deleted = 0}: StatedRun): string => {
+  if (dryRun) return 'Previewed'
+  if (undoOf) return 'Undone'
+  return deleted > 0 ? 'Deleted' : 'Imported'
 }
 
 const nothingWords = (dryRun: boolean, isUndo: boolean): string => {

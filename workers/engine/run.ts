@@ -1,6 +1,7 @@
 import {hostname} from 'node:os'
 import type {Crm} from '../../shared/crm/crm.ts'
 import {Refusal} from '../../shared/errors.ts'
+import {emptySnapshot} from '../../shared/mapping/flows/snapshot.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import {runEnded} from '../../shared/telemetry/metrics/rows.ts'
@@ -232,7 +233,8 @@ const tagRecords = async (ctx: Context) => {
 
 const readOfflineContext = async (ledgerContext: LedgerContext): Promise<OfflineContext> => {
   const {db, run} = ledgerContext
-  const snapshot = await readSnapshot(db, run.snapshotNo!).catch(pauseForNewerVersion)
+  // The undo of an external run has no snapshot.
+  const snapshot = run.snapshotNo === null ? emptySnapshot(run) : await readSnapshot(db, run.snapshotNo).catch(pauseForNewerVersion)
   return {...ledgerContext, snapshot}
 }
 

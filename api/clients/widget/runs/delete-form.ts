@@ -8,6 +8,7 @@ import {TextField} from '../ui/field.ts'
 import {count, plural} from '../ui/format.ts'
 import type {Run} from './run.ts'
 import {sayRange} from './run.ts'
+import {binDays} from './undo.ts'
 
 type Props = {importId: string; runs: readonly Run[]; isHindered: boolean; onStarted: (run: string) => void}
 
@@ -31,7 +32,7 @@ export const DeleteForm = ({importId, runs, isHindered, onStarted}: Props) => {
       isAsking &&
       html`
         <${Confirm} title=${`Delete ${plural(deletes, 'record')} in the CRM?`} action="Delete" isDangerous work=${start} onClose=${() => setAsking(false)}>
-          <p>Rows that match no record or several delete none. Deleted records stay in the recycle bin of the CRM for 60 days.</p>
+          <p>Rows that match no record or several delete none. Deleted records stay in the recycle bin of the CRM for ${binDays} days.</p>
           <${TextField} label=${`Type ${deletes} to confirm`} value=${typed} onInput=${setTyped} inputmode="numeric" autocomplete="off" />
         <//>
       `
