@@ -7,3 +7,11 @@ create table run_routes (
   why text not null,
   primary key (run_no, flow_no)
 );
+-- How many records the modules of a connection have, as last counted.
+create table crm_module_sizes (
+  connector_id text not null references connectors on delete cascade,
+  module text not null,
+  records bigint not null,
+  counted_at timestamptz not null default lading_now(),
+  primary key (connector_id, module)
+);

@@ -195,3 +195,50 @@ test.serial('stored files of an export are sealed, and are deleted with the run'
   const loose = await here.db.anyFirst(sql.unsafe`select key from loose_objects where key = ${String(key)} and doomed`)
   t.deepEqual(loose, [key])
 })
+
+test.serial('values for edits of people and for an undo are read by id before a record of the export is updated', async t => {
+  const keeping = {...skipping, match: {...skipping.match, onEdited: 'keep'}}
+  create(4, 'Mm-')
+  await finish(accountRows(4, 'Mm-'), {}, keeping)
+  edit('Mm-3', {Billing_City: 'Mine'})
+  const before = valuesOf('Mm-')
+  await here.ahead(`${++minutes} minutes`)
+  const csv = accountRows(4, 'Mm-').replaceAll('Town', 'City')
+  const {path, end} = await begin(csv, {match: 'snapshot'}, keeping)
+  t.like(await end(), {routes: [{match: 'snapshot'}], keptEdits: 1, counts: {Accounts: {updated: 3, skipped: 1}}})
+  t.is(recordOf('Mm-3').Billing_City, 'Mine')
+  t.is(recordOf('Mm-2').Billing_City, 'City 1')
+  const {run: undo} = await ok(org.call('POST', `${path}/undo`, {}), 202)
+  t.like(await untilEnded(org.call, `${path.slice(0, path.lastIndexOf('/'))}/${undo.id}`), {undo: {restored: 3, changedSince: 0}})
+  t.deepEqual(valuesOf('Mm-'), before)
+})
+
+test.serial('a dry run matches against an export too, and plans what the run does', async t => {
+  create(30, 'Mn-')
+  const {path} = await prepareImport(org, {csv: accountRows(40, 'Mn-'), flow: skipping})
+  const dry = (await ok(org.call('POST', `${path}/runs`, {dryRun: true, match: 'snapshot'}), 202)).run
+  const planned = await untilEnded(org.call, `${path}/runs/${dry.id}`)
+  t.like(planned, {routes: [{match: 'snapshot'}], counts: {Accounts: {planned: 20, skipped: 20}}})
+  const real = (await ok(org.call('POST', `${path}/runs`, {match: 'snapshot'}), 202)).run
+  t.like(await untilEnded(org.call, `${path}/runs/${real.id}`), {counts: {Accounts: {created: 10, updated: 10, skipped: 20}}})
+})
+
+const refusal = (status: number, code: string) => ({
+  type: 'answer' as const,
+  status,
+  body: {code, details: {}, message: code, status: 'error'},
+})
+
+test.serial('a connection without the scope for exports, and a CRM that refuses to list changes, are queried instead', async t => {
+  create(3, 'Mo-')
+  here.crm.faults.add({match: jobs, times: 1, action: refusal(401, 'OAUTH_SCOPE_MISMATCH')})
+  const {run} = await finish(accountRows(3, 'Mo-'))
+  t.like(run, {stop: null, routes: [{match: 'query', why: 'The CRM refuses to export this module'}]})
+  t.like(run.counts.Accounts, {created: 0, updated: 1, skipped: 2})
+  await here.ahead(`${++minutes} minutes`)
+  create(3, 'Mp-')
+  here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/coql'}, times: 1, action: refusal(400, 'INVALID_QUERY')})
+  const {run: unlisted} = await finish(accountRows(3, 'Mp-'))
+  t.like(unlisted, {stop: null, routes: [{match: 'query', why: 'The changes of the module could not be read'}]})
+  t.like(unlisted.counts.Accounts, {created: 0, updated: 1, skipped: 2})
+})

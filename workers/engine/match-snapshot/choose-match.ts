@@ -1,4 +1,5 @@
 import {creditsOfQuery} from '../../../shared/crm/call-credits.ts'
+import {keepModuleSize} from '../../../sql/module-sizes.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
 import {readUnlessRefused} from '../send/crm-retry.ts'
@@ -30,7 +31,7 @@ export const findSnapshotBlock = (flow: RouteFlow, {hasExports, flowsOfModule}: 
 const callsPerJob = 4
 
 /** Returns the credits of an export of so many records. */
-export const creditsOfExport = (records: number, {creditsPerJob, recordsPerJob}: {creditsPerJob: number; recordsPerJob: number}): number =>
+const creditsOfExport = (records: number, {creditsPerJob, recordsPerJob}: {creditsPerJob: number; recordsPerJob: number}): number =>
   Math.max(1, Math.ceil(records / recordsPerJob)) * (creditsPerJob + callsPerJob)
 
 /** Chooses the route that the run asked for, or the cheaper one. */
@@ -58,6 +59,7 @@ const chooseCheaper = async (ctx: Context, flow: CompiledFlow): Promise<MatchRou
     ctx.slots.small,
   )
   if (records === null) return {match: 'query', why: 'The CRM does not say how many records the module has'}
+  await keepModuleSize(ctx.db, {connector: connection.connector.id, module: flow.module.apiName, records})
   const credits = creditsOfExport(records, bulkRead)
   const compared = `an export costs about ${credits} credits, and queries about ${queries}`
   return credits < queries ? {match: 'snapshot', why: compared} : {match: 'query', why: compared}

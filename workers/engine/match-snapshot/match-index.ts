@@ -1,15 +1,12 @@
 import {hash} from 'node:crypto'
-import {DatabaseSync} from 'node:sqlite'
 import type {CrmRecord} from '../../../shared/crm/crm.ts'
 import {matchKeyOf} from '../../../shared/mapping/flows/match-key.ts'
+import {type IndexedRecord, openIndexTable} from '../../../sql/match-index.ts'
 import {formOf, readFormOf} from '../match/compare-values.ts'
 import type {FlowField} from '../model.ts'
 
-/** A record as the index holds it: digests of the compared values, without the values. */
-type IndexedRecord = {id: string; digests: Buffer}
-
 export type MatchIndex = {
-  /** Adds records of an export, or replaces them by their id. */
+  /** Adds records, or replaces them by their id. */
   put(records: readonly CrmRecord[]): void
   remove(ids: readonly string[]): void
   find(matchKey: Buffer): IndexedRecord[]
@@ -20,44 +17,29 @@ export type MatchIndex = {
 
 const digestBytes = 6
 const unknownDigest = Buffer.alloc(digestBytes)
-/** The memory of the index, in KiB. Other pages are in a temporary file, which SQLite deletes. */
-const cacheKib = 8_192
 
-/** Opens an index of a module's records by match key. Memory is bounded for any number of records. */
-export const openRecordIndex = (matchFields: FlowField[], comparedFields: FlowField[]): MatchIndex => {
-  const db = new DatabaseSync('')
-  db.exec(`
-    pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -${cacheKib};
-    create table records (id text primary key, match_key blob, digests blob not null) without rowid;
-    create index by_key on records (match_key)`)
-  const insert = db.prepare('insert or replace into records (id, match_key, digests) values (?, ?, ?)')
-  const remove = db.prepare('delete from records where id = ?')
-  const find = db.prepare('select id, digests from records where match_key = ?')
-  const together = (work: () => void) => {
-    db.exec('begin')
-    work()
-    db.exec('commit')
-  }
+/** Opens an index of a module's records by match key, with digests of the compared values. Memory is bounded for any number of records. */
+export const openMatchIndex = (matchFields: FlowField[], comparedFields: FlowField[]): MatchIndex => {
+  const {put, remove, find, close} = openIndexTable()
   return {
+    ...{remove, find, close},
     put: records =>
-      together(() => {
-        for (const record of records) {
-          const key = matchKeyOf(
+      put(
+        records.map(record => ({
+          id: record.id,
+          key: matchKeyOf(
             matchFields.map(({apiName}) => record[apiName]),
             matchFields,
-          )
-          insert.run(record.id, key, Buffer.concat(comparedFields.map(field => digestOf(readFormOf(field, record[field.apiName])))))
-        }
-      }),
-    remove: ids => together(() => ids.forEach(id => void remove.run(id))),
-    find: key => (find.all(key) as {id: string; digests: Uint8Array}[]).map(({id, digests}) => ({id, digests: Buffer.from(digests)})),
+          ),
+          digests: Buffer.concat(comparedFields.map(field => digestOf(readFormOf(field, record[field.apiName])))),
+        })),
+      ),
     holds: ({digests}, payload) =>
       Object.entries(payload).every(([name, value]) => {
         const at = comparedFields.findIndex(({apiName}) => apiName === name)
         const form = at < 0 ? undefined : formOf(comparedFields[at]!, value)
         return form !== undefined && digestOf(form).equals(digests.subarray(at * digestBytes, (at + 1) * digestBytes))
       }),
-    close: () => db.close(),
   }
 }
 

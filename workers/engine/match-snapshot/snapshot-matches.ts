@@ -2,6 +2,7 @@ import {setImmediate as yieldNow} from 'node:timers/promises'
 import {readExportedRecords} from '../../../shared/crm/bulk/exported-records.ts'
 import {CrmError, type CrmRecord} from '../../../shared/crm/crm.ts'
 import {deleteExports, listExportParts} from '../../../sql/match-exports.ts'
+import {keepModuleSize} from '../../../sql/module-sizes.ts'
 import {keepRoute} from '../../../sql/run-routes.ts'
 import type {Context} from '../context.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
@@ -10,7 +11,7 @@ import {lagSecondsOf} from '../send/admission.ts'
 import {readUnlessRefused} from '../send/crm-retry.ts'
 import {chooseMatchRoute} from './choose-match.ts'
 import {ExportUnusable, exportModule} from './export-module.ts'
-import {type MatchIndex, openRecordIndex, valueOfText} from './match-index.ts'
+import {type MatchIndex, openMatchIndex, valueOfText} from './match-index.ts'
 
 /** Matches the rows of one flow against an export of its module. */
 export type SnapshotMatches = {
@@ -39,7 +40,7 @@ export const openSnapshotMatches = async (ctx: Context, flow: CompiledFlow): Pro
   if (route) await keepRoute(db, {...place, ...route})
   if (route?.match === 'query') return null
   for (let tried = 1; ; tried++) {
-    const index = openRecordIndex(flow.matchFields, flow.comparedFields ?? [])
+    const index = openMatchIndex(flow.matchFields, flow.comparedFields ?? [])
     try {
       const askedMs = await fillIndex(ctx, flow, index)
       return openMatches(ctx, flow, index, askedMs)
@@ -59,7 +60,7 @@ export const openSnapshotMatches = async (ctx: Context, flow: CompiledFlow): Pro
 /** Fills the index from all pages. Returns when the first page was requested. */
 const fillIndex = async (ctx: Context, flow: CompiledFlow, index: MatchIndex): Promise<number> => {
   const fields = fieldsOf(flow)
-  let askedMs = Number.POSITIVE_INFINITY
+  let [askedMs, records] = [Number.POSITIVE_INFINITY, 0]
   for await (const page of exportModule(
     ctx,
     flow,
@@ -70,12 +71,14 @@ const fillIndex = async (ctx: Context, flow: CompiledFlow, index: MatchIndex): P
       for await (const piece of readExportedRecords(page.file.object, ['id', ...fields.map(({apiName}) => apiName)])) {
         ctx.signal.throwIfAborted()
         index.put(piece.map(texts => recordOf(fields, texts)))
+        records += piece.length
         await yieldNow()
       }
     } finally {
       await page.file.close()
     }
   }
+  await keepModuleSize(ctx.db, {connector: ctx.connection.connector.id, module: flow.module.apiName, records})
   return askedMs
 }
 
