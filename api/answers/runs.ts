@@ -114,6 +114,15 @@ export const Run = Answer({
     .describe(
       'Cells whose value has no entry in the value map of the field, up to the last row that is done. Inherited rows are not counted',
     ),
+  routes: z
+    .array(
+      Answer({
+        flowId: z.string().describe('The flow. Empty: no longer known'),
+        match: z.enum(['query', 'snapshot']).describe('`query`: by queries. `snapshot`: in an export of the module'),
+        why: z.string().describe('Why, in words'),
+      }),
+    )
+    .describe('How each flow that matches finds records. A flow is listed once it has begun'),
   forecast: Answer({
     credits: CountSpan.describe('CRM credits'),
     seconds: Answer({p50: z.number().describe('Likely time'), p95: z.number().describe('Time if the CRM is slow')}).describe(
