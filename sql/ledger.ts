@@ -2,7 +2,7 @@ import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 import {countEmptyLinks, type EmptyLink, joinFields} from './empty-links.ts'
 import {nameStatement} from './named-statement.ts'
-import type {Held} from './run-heads.ts'
+import type {RunHold} from './run-heads.ts'
 import {settleNamed} from './settle-statement.ts'
 import type {UnmappedCells} from './unmapped-cells.ts'
 
@@ -183,11 +183,11 @@ export type Settlement = {
  * Commits the settlement (T2) of some batches, and of rows that needed none, in one statement: log, row count, record ids, unsettled
  * entries, marks of records and cursor. Returns why the run's guard holds it now, or null.
  */
-export const settle = async (hot: Hot, s: Settlement): Promise<Held | null> => (await settleStatement(hot, valuesOf(s)))[0]?.held ?? null
+export const settle = async (hot: Hot, s: Settlement): Promise<RunHold | null> => (await settleStatement(hot, valuesOf(s)))[0]?.held ?? null
 
 /** Commits the same settlement inside the caller's transaction. */
-export const settleIn = async (tx: Tx, s: Settlement): Promise<Held | null> =>
-  ((await statementsIn(tx).executeSql(settleNamed.text, valuesOf(s))).rows[0] as {held: Held | null} | undefined)?.held ?? null
+export const settleIn = async (tx: Tx, s: Settlement): Promise<RunHold | null> =>
+  ((await statementsIn(tx).executeSql(settleNamed.text, valuesOf(s))).rows[0] as {held: RunHold | null} | undefined)?.held ?? null
 
 const valuesOf = (s: Settlement) =>
   settleNamed.listValues({
@@ -216,4 +216,4 @@ const valuesOf = (s: Settlement) =>
     ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
   })
 
-const settleStatement = prepare<{held: Held | null}>('settle', settleNamed.text)
+const settleStatement = prepare<{held: RunHold | null}>('settle', settleNamed.text)

@@ -12,13 +12,13 @@ export const RunStop = z.object({
 export type RunStop = z.infer<typeof RunStop>
 
 /** Why a guard holds a run: `rows` of `settled` rows have the outcome, more than the share `limit`. */
-export const Held = z.object({
+export const RunHold = z.object({
   outcome: z.enum(['refused', 'unanswered', 'failed']),
   rows: z.number(),
   settled: z.number(),
   limit: z.number(),
 })
-export type Held = z.infer<typeof Held>
+export type RunHold = z.infer<typeof RunHold>
 
 const RunHead = z.object({
   fence: z.number(),
@@ -32,7 +32,7 @@ const RunHead = z.object({
   limitBy: z.enum(['plan', 'declaration']),
   counts: z.array(z.number()),
   stop: RunStop.nullable(),
-  held: Held.nullable(),
+  held: RunHold.nullable(),
 })
 export type RunHead = z.infer<typeof RunHead>
 

@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 import {groundOfDryRun} from './ground.ts'
-import {Held, RunStop} from './run-heads.ts'
+import {RunHold, RunStop} from './run-heads.ts'
 import {UnmappedCells} from './unmapped-cells.ts'
 
 export const RunState = z.enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
@@ -58,7 +58,7 @@ export const Run = z.object({
   counts: z.array(z.number()),
   stop: RunStop.nullable(),
   /** Why its guard holds the run. */
-  held: Held.nullable(),
+  held: RunHold.nullable(),
   /** Rows beyond the plan, each paid for. */
   overageRows: z.number(),
   /** The CRM calls that the run made so far, by kind, and their credits. */

@@ -1,5 +1,5 @@
 import type {Tx} from '../../sql/database.ts'
-import type {Held} from '../../sql/run-heads.ts'
+import type {RunHold} from '../../sql/run-heads.ts'
 import type {Run} from '../../sql/runs.ts'
 import {announce} from './announce.ts'
 
@@ -16,5 +16,5 @@ export const announceEnd = (
 }
 
 /** Announces that its guard holds a run, in the transaction that pauses the run. */
-export const announceHeld = (tx: Tx, {org, id}: Pick<Run, 'org' | 'id'>, held: Held): Promise<string> =>
+export const announceHeld = (tx: Tx, {org, id}: Pick<Run, 'org' | 'id'>, held: RunHold): Promise<string> =>
   announce(tx, {org, kind: 'run.held', schedule: null, about: {run: id, held}})

@@ -35,7 +35,7 @@ import {authorise} from './authorise.ts'
 import {confirmDeletes} from './confirm-deletes.ts'
 import {freeImport} from './external/run.ts'
 import {chooseGuard} from './guard/choose-guard.ts'
-import {Guard} from './guard/guard.ts'
+import {RunGuard} from './guard/guard.ts'
 import {findRetried} from './retry.ts'
 import {findUndoDays} from './undo/window.ts'
 
@@ -67,7 +67,7 @@ export const StartBody = z
       .describe(
         'How rows find their records. `query`: by queries. `snapshot`: in an export of the module, which is cheaper for large files; flows that cannot use one take queries. `auto`: the cheaper way',
       ),
-    guard: Guard.optional().describe('Holds the run if more rows than these shares end badly. Default: the guard of the org'),
+    guard: RunGuard.optional().describe('Holds the run if more rows than these shares end badly. Default: the guard of the org'),
     rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')

@@ -22,7 +22,10 @@ test.before(async t => {
   })
   org = await openOrg(here)
 })
-test.afterEach.always(() => here.crm.faults.clear())
+test.afterEach.always(() => {
+  here.crm.faults.clear()
+  here.crm.setSwitches({latencyMs: 0})
+})
 
 /** Lets the CRM refuse every tenth row of each batch. */
 const refuseSome = () => {
@@ -42,6 +45,8 @@ const noticesOf = async (run: string) =>
 
 test.serial('a run is held within the batches in flight once too many rows are refused, and goes on when it is resumed', async t => {
   refuseSome()
+  // Slower than a settlement, so that no batch is sent between an answer and its settlement.
+  here.crm.setSwitches({latencyMs: 500})
   here.crm.clearJournal()
   const {path, runPath, id} = await begin('G-', 5_000, {guard})
   const held = await untilHeld(runPath)
@@ -64,6 +69,7 @@ test.serial('a run is held within the batches in flight once too many rows are r
   t.false(orphans.some(({id: orphan}) => orphan === id))
 
   here.crm.faults.clear()
+  here.crm.setSwitches({latencyMs: 0})
   const resumed = await ok(org.call('POST', `${runPath}/resume`), 200)
   t.like(resumed.run, {state: 'queued', pause: null, held: null})
   const ended = await untilEnded(org.call, runPath)

@@ -32,8 +32,8 @@ export const nouns: Noun[] = [
   {name: 'map', summary: 'match the columns of a file with a module', group: rows, load: () => import('./map.ts')},
   {
     name: 'run',
-    names: ['run', 'watch', 'retry', 'cancel'],
-    summary: ['run an uploaded import', 'follow a run to its end', 'retry an ended run', 'cancel a run'],
+    names: ['run', 'watch', 'retry', 'resume', 'cancel'],
+    summary: ['run an uploaded import', 'follow a run to its end', 'retry an ended run', 'resume a held run', 'cancel a run'],
     group: rows,
     load: () => import('./run.ts'),
   },

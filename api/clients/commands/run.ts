@@ -82,6 +82,19 @@ const addFollowing = (cli: Cli, program: Command) => {
     })
 
   program
+    .command('resume')
+    .summary('resume a run that its guard holds')
+    .description('Continues the run. Its guard counts anew from here.')
+    .argument('<run>', 'id of a run, or id or name of an import (its active run)')
+    .addHelpText('after', '\nExample:\n  lading resume run_01k9…\n\nNext: lading watch RUN')
+    .action(async (given: string) => {
+      const {client, path, ...session} = await cli.open()
+      const found = await findRun({client, path, ...session}, given, ({state}: Json) => state !== 'ended')
+      const {run} = await client.post(path(`imports/${found.importId}/runs/${encodeURIComponent(found.id)}/resume`))
+      cli.out.answer({run}, [`Resumed ${run.id}`, `Next: lading watch ${run.id}`])
+    })
+
+  program
     .command('cancel')
     .summary('cancel a run')
     .description('Stops the run. Batches in flight are settled first, and written rows stay.')

@@ -2,7 +2,7 @@ import type {Config} from '../../../shared/config.ts'
 import type {Log} from '../../../shared/telemetry/log.ts'
 import type {WriteStatus} from '../../../sql/connectors.ts'
 import type {Hot, Pool} from '../../../sql/database.ts'
-import {type Held, type RunHead, type RunStop, releaseLease, renewLease} from '../../../sql/run-heads.ts'
+import {type RunHead, type RunHold, type RunStop, releaseLease, renewLease} from '../../../sql/run-heads.ts'
 import {LeaseLost} from '../run-endings.ts'
 
 /** Returns the longest time in seconds between the storing of an intent and the send of its request. The next owner relies on this limit. */
@@ -20,8 +20,8 @@ export type Lease = {
   stopSeen(): RunStop | null
   orgClosedSeen(): boolean
   /** Notes why the run's guard holds it, as a settlement returned it. */
-  noteHeld(held: Held | null): void
-  heldSeen(): Held | null
+  noteHeld(held: RunHold | null): void
+  heldSeen(): RunHold | null
   /** Returns the write status of the connection, as of the last heartbeat. The intent statement checks it again. */
   standingSeen(): WriteStatus
   /** Releases the lease. `crashed`: the run's own work failed. */

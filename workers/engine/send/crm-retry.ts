@@ -5,7 +5,7 @@ import {Refusal} from '../../../shared/errors.ts'
 import {explainHeld} from '../../../shared/runs/guard/guard.ts'
 import {canContinue} from '../../../shared/runs/stop.ts'
 import {findWriteStatus, type WriteStatus} from '../../../sql/connectors.ts'
-import type {Held} from '../../../sql/run-heads.ts'
+import type {RunHold} from '../../../sql/run-heads.ts'
 import type {Run} from '../../../sql/runs.ts'
 import type {Context, LedgerContext} from '../context.ts'
 import {RunPaused, RunStopped} from '../run-endings.ts'
@@ -87,7 +87,7 @@ export const assertWritable = ({signal, lease, run}: Pick<Context, 'signal' | 'l
 }
 
 /** Returns the pause of a run that its guard holds. Only a person ends the hold. */
-export const runHeld = (held: Held) => new RunPaused('GUARD', explainHeld(held), 1)
+export const runHeld = (held: RunHold) => new RunPaused('GUARD', explainHeld(held), 1)
 
 export const crmUnavailable = () => new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer. The run tries again in 30 seconds', 30)
 
