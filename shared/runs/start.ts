@@ -4,6 +4,7 @@ import type {Tx} from '../../sql/database.ts'
 import {findLastDecision} from '../../sql/decisions.ts'
 import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
 import {listEditSettings} from '../../sql/edit-settings.ts'
+import {keepRunForecast} from '../../sql/forecasts.ts'
 import {type Import, lockImport, setImportState} from '../../sql/imports.ts'
 import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings} from '../../sql/registry.ts'
@@ -33,6 +34,8 @@ import {admitModules, listWrittenModules} from './admit-modules.ts'
 import {authorise} from './authorise.ts'
 import {confirmDeletes} from './confirm-deletes.ts'
 import {freeImport} from './external/run.ts'
+import {chooseGuard} from './guard/choose-guard.ts'
+import {Guard} from './guard/guard.ts'
 import {findRetried} from './retry.ts'
 import {findUndoDays} from './undo/window.ts'
 
@@ -58,6 +61,13 @@ export const StartBody = z
       .describe(
         'The number of records that the newest dry run would delete. Required if a flow has `action: delete`. The run deletes at most this many records',
       ),
+    match: z
+      .enum(['query', 'snapshot', 'auto'])
+      .default('query')
+      .describe(
+        'How rows find their records. `query`: by queries. `snapshot`: in an export of the module, which is cheaper for large files; flows that cannot use one take queries. `auto`: the cheaper way',
+      ),
+    guard: Guard.optional().describe('Holds the run if more rows than these shares end badly. Default: the guard of the org'),
     rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
@@ -65,7 +75,8 @@ export const StartBody = z
 /** `role`: null for a schedule. */
 type StartCaller = {org: string; person: string; role: Role | null}
 /** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
-type Start = StartCaller & z.output<typeof StartBody> & {importId: string; isScheduled?: boolean}
+type Start = StartCaller &
+  Omit<z.output<typeof StartBody>, 'match'> & {match?: z.output<typeof StartBody>['match']} & {importId: string; isScheduled?: boolean}
 
 /**
  * Freezes the import into a snapshot, assigns the import to the run and enqueues the run, all in the caller's transaction. If there is no
@@ -74,7 +85,7 @@ type Start = StartCaller & z.output<typeof StartBody> & {importId: string; isSch
 export const startRun = async (
   tx: Tx,
   queue: Queue,
-  {importId, runId, retryOf, dryRun, rows, isScheduled = false, ...asker}: Start,
+  {importId, runId, retryOf, dryRun, rows, guard, match = 'query', isScheduled = false, ...asker}: Start,
 ): Promise<{runId: string; job: string | null}> => {
   const {org, person} = asker
   const found = await openImport(tx, {org, importId, dryRun})
@@ -93,8 +104,8 @@ export const startRun = async (
   const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
   if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})
 
-  const snapshotNo = await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
-  await queueRun(tx, {no: run.no, connector, importNo, snapshotNo, dryRun, retry, undoDays: dryRun ? null : await findUndoDays(tx, org)})
+  const snapshotNo = await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})importId, runId, retryOf, dryRun, rows, guard, match = 'query', isScheduled = false, ...asker: Start,
+  if (!dryRun) await keepRunForecast(tx, {run: run.no, importNo})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})
   const job = await enqueue(queue, runImport, {org, run: id}, {tx})
@@ -142,7 +153,8 @@ const lockOwnRun = async (tx: Tx, {org, person, role}: StartCaller, {id, connect
 
 type SnapshotOptions = Pick<Parameters<typeof takeSnapshot>[0], 'before' | 'rows' | 'idempotencyFields'> & Pick<Start, 'isScheduled'>
 
-const freezeImport = async (tx: Tx, {org, found}: {org: string; found: Import}, more: SnapshotOptions): Promise<Snapshot> => {
+/** Takes the snapshot that a run of the import would get now. Throws NOT_READY if the flows no longer fit. */
+export const freezeImport = async (tx: Tx, {org, found}: {org: string; found: Import}, more: SnapshotOptions): Promise<Snapshot> => {
   const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
   const flows = Flows.parse(found.flows)
   const issues = findIssues(flows, known)

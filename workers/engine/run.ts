@@ -2,6 +2,7 @@ import {hostname} from 'node:os'
 import type {Crm} from '../../shared/crm/crm.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {emptySnapshot} from '../../shared/mapping/flows/snapshot.ts'
+import {announceHeld} from '../../shared/notifications/run-ended.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import {runEnded} from '../../shared/telemetry/metrics/rows.ts'
@@ -31,9 +32,10 @@ import {openIdempotency} from './recover/idempotency-value.ts'
 import {openLateUpdates} from './recover/late-updates.ts'
 import {handoverSecondsOf, holdLease, type Lease} from './recover/lease.ts'
 import {settleOpenSends} from './recover/settle-open-sends.ts'
+import {openRunCost, type RunCost} from './run-cost.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './run-endings.ts'
 import {answerSecondsOf, overSecondsOf} from './send/admission.ts'
-import {classifyRefusal, findWriteBlock} from './send/crm-retry.ts'
+import {classifyRefusal, findWriteBlock, runHeld} from './send/crm-retry.ts'
 import {openIntents} from './send/intents.ts'
 import {closeRun} from './settle/close-run.ts'
 import {openSettler} from './settle/settler.ts'
@@ -161,13 +163,15 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   const {db, run, lease} = ledgerContext
   if (run.state === 'closing') return
   if (head.stop) throw new RunStopped(head.stop)
+  if (head.held) throw runHeld(head.held)
   const offline = await readOfflineContext(ledgerContext)
   const compiledFlows = compileFlows(offline.snapshot)
   const shut = findWriteBlock(await findWriteStatus(db, run.no), run)
   if (shut) throw shut
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   const idempotencyValueOf = await openIdempotency(offline)
-  const connection = await openConnection(offline, crm)
+  const cost = openRunCost(offline)
+  const connection = await openConnection(offline, crm, cost.note)
   const config = {...offline.config, CRM_LAG_SECONDS: Math.max(offline.config.CRM_LAG_SECONDS, connection.lagSeconds)}
   const slots = budget.open(connection.connector, run.no)
   const expressions = openExpressions(run)
@@ -199,7 +203,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     await patchRows(ctx)
     await tagRecords(ctx)
   } finally {
-    await Promise.all([slots.close(), expressions.close()])
+    await Promise.all([slots.close(), expressions.close(), cost.close()])
   }
 }
 
@@ -250,9 +254,9 @@ const tooManyCrashes = () =>
   })
 
 /** Opens the run's connection. An ended or disconnected connection stops the run. A connection that is unavailable for now pauses it. */
-const openConnection = async (ctx: LedgerContext, crm: Crm) => {
+const openConnection = async (ctx: LedgerContext, crm: Crm, onCall: RunCost['note']) => {
   try {
-    return await crm.open(ctx.run.connectorId!, {slots: 'own'})
+    return await crm.open(ctx.run.connectorId!, {slots: 'own', onCall})
   } catch (error) {
     throw error instanceof Refusal ? await classifyRefusal(ctx, error) : error
   }
@@ -272,7 +276,12 @@ const pauseOrRelease = async ({db, run, lease, log}: LedgerContext, ending: unkn
   }
   if (ending instanceof RunPaused) {
     const {code, message, seconds} = ending
-    await pauseRun(db, {no: run.no, fence: lease.fence, pause: {code, message}, seconds})
+    const pause = {no: run.no, fence: lease.fence, pause: {code, message}, seconds}
+    const held = code === 'GUARD' ? lease.heldSeen() : null
+    await db.transaction(async tx => {
+      const isPaused = await pauseRun(tx, pause)
+      if (isPaused && held && run.pause?.code !== 'GUARD') await announceHeld(tx, run, held)
+    })
     log.warn({code, seconds}, 'run paused')
     return 'released'
   }

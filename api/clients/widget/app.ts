@@ -8,6 +8,7 @@ import {useLoad} from './state/load.ts'
 import {place} from './state/place.ts'
 import {me, readMe, signOut} from './state/session.ts'
 import {isOutdated, lookForUpdate} from './state/update-check.ts'
+import {t} from './text/shell.ts'
 import {Problem, Toasts} from './ui/notice.ts'
 import {Page} from './ui/page.ts'
 
@@ -24,7 +25,7 @@ export const App = () => {
   }, [])
   return html`
     <${Toasts} />
-    ${known === undefined && (error ? html`<main class="alone"><${Problem} error=${error} again=${readAgain} /></main>` : html`<p class="loading" role="status">Loading …</p>`)}
+    ${known === undefined && (error ? html`<main class="alone"><${Problem} error=${error} again=${readAgain} /></main>` : html`<p class="loading" role="status">${t.loading}</p>`)}
     ${known === null && html`<${SignIn} />`}
     ${known && !known.org && html`<${NoOrg} onLeave=${() => signOut()} />`}
     ${known?.org && html`<${Shell}><${Here} key=${known.org.id} /><//>`}
@@ -44,9 +45,9 @@ const Here = () => {
   if (error)
     return isOutdated.value
       ? null
-      : html`<${Problem} error=${error} again=${() => location.reload()} title="This page could not be loaded" />`
-  if (!found) return html`<${Page} title="Page not found"><p><a href="#/">Go to imports</a></p><//>`
+      : html`<${Problem} error=${error} again=${() => location.reload()} title=${t.thisPageCouldNotBeLoaded} />`
+  if (!found) return html`<${Page} title=${t.pageNotFound}><p><a href="#/">${t.goToImports}</a></p><//>`
   // Until the new page has loaded, `data` still holds the previous one.
-  if (data?.pattern !== found.pattern) return html`<p class="loading" role="status">Loading …</p>`
+  if (data?.pattern !== found.pattern) return html`<p class="loading" role="status">${t.loading}</p>`
   return html`<${data.Shown} key=${found.pattern} params=${found.params} />`
 }

@@ -1,9 +1,12 @@
 import {render} from 'preact'
-import {App} from './app.ts'
 import {html} from './html.ts'
+import {startLanguage} from './state/language.ts'
 import {applyTheme} from './state/theme.ts'
 
 applyTheme()
+await startLanguage()
+// Modules read their messages when they are evaluated, so they are imported after the language is known.
+const {App} = await import('./app.ts')
 const app = document.getElementById('app')!
 // The page contains a loading message, which is removed here.
 app.replaceChildren()

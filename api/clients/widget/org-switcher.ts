@@ -1,7 +1,9 @@
 import {html} from './html.ts'
 import {useDoing, useLoad} from './state/load.ts'
 import {client, me, openSession} from './state/session.ts'
+import {t} from './text/shell.ts'
 import {Select} from './ui/field.ts'
+import {sayRole} from './ui/labels.ts'
 import {Problem} from './ui/notice.ts'
 
 type ReachableOrg = {id: string; name: string; role: string}
@@ -16,7 +18,7 @@ export const OrgSwitcher = () => {
   })
   if (me.value?.staffView || (orgs.data?.length ?? 0) < 2) return null
   return html`
-    <${Select} label="Organisation" value=${current} onChange=${(org: string) => change.run(org)} options=${orgs.data!.map(({id, name, role}) => ({value: id, label: `${name} (${role})`}))} />
-    <${Problem} error=${change.error} title="Could not switch" />
+    <${Select} label=${t.organisation} value=${current} onChange=${(org: string) => change.run(org)} options=${orgs.data!.map(({id, name, role}) => ({value: id, label: `${name} (${sayRole(role)})`}))} />
+    <${Problem} error=${change.error} title=${t.couldNotSwitch} />
   `
 }

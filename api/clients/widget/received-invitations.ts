@@ -1,7 +1,9 @@
 import {html} from './html.ts'
 import {useDoing, useLoad} from './state/load.ts'
 import {client, me, renewSession} from './state/session.ts'
+import {t} from './text/shell.ts'
 import {Button} from './ui/button.ts'
+import {sayRole} from './ui/labels.ts'
 import {Notice, Problem, say} from './ui/notice.ts'
 
 type ReceivedInvitation = {id: string; org: {id: string; name: string}; role: string}
@@ -15,7 +17,7 @@ export const useReceivedInvitations = () => {
   const accept = useDoing(async ({id, org, role}: ReceivedInvitation) => {
     await client.post(`/auth/invitations/${id}/accept`)
     await renewSession()
-    say(`You are ${role} of ${org.name}`)
+    say(t.youAreOf(sayRole(role), org.name))
     received.again()
   })
   return {received, accept}
@@ -25,9 +27,9 @@ type ListProps = {invitations: ReceivedInvitation[]; accept: ReturnType<typeof u
 
 export const ReceivedInvitations = ({invitations, accept}: ListProps) => html`
   <ul class="plain">
-    ${invitations.map(one => html`<li key=${one.id} class="row"><span class="grow"><strong>${one.org.name}</strong> invites you as ${one.role}</span> <${Button} kind="main" isBusy=${accept.isBusy} onClick=${() => accept.run(one)}>Accept<span class="unseen"> the invitation of ${one.org.name}</span><//></li>`)}
+    ${invitations.map(one => html`<li key=${one.id} class="row"><span class="grow"><strong>${one.org.name}</strong> ${t.invitesYouAs(sayRole(one.role))}</span> <${Button} kind="main" isBusy=${accept.isBusy} onClick=${() => accept.run(one)}>${t.acceptAction}<span class="unseen"> ${t.acceptWhat(one.org.name)}</span><//></li>`)}
   </ul>
-  <${Problem} error=${accept.error} title="Could not accept the invitation" />
+  <${Problem} error=${accept.error} title=${t.couldNotAcceptTheInvitation} />
 `
 
 /** Shows received invitations above the page. A failed load is not reported, because the page works without it. */
@@ -36,8 +38,8 @@ export const InvitationBanner = () => {
   if (!received.data?.length || me.value?.staffView) return null
   const isHere = received.data.every(({org}) => org.id === me.value?.org?.id)
   return html`
-    <${Notice} title="You are invited">
-      ${!isHere && html`<p>If you accept, this window changes to that organisation. Your work here stays.</p>`}
+    <${Notice} title=${t.youAreInvited}>
+      ${!isHere && html`<p>${t.acceptingChangesOrg}</p>`}
       <${ReceivedInvitations} invitations=${received.data} accept=${accept} />
     <//>
   `

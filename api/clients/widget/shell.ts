@@ -3,22 +3,26 @@ import {closeMenu, modifierName, openMenu, showMenu, useShortcuts} from './comma
 import {html, type Markup} from './html.ts'
 import {OrgSwitcher} from './org-switcher.ts'
 import {InvitationBanner} from './received-invitations.ts'
+import {chooseLanguage, chosenLanguage, languageNames} from './state/language.ts'
 import {place, to} from './state/place.ts'
 import {me, signOut} from './state/session.ts'
 import {applyTheme, type Theme, theme} from './state/theme.ts'
 import {isOutdated} from './state/update-check.ts'
+import type {Language} from './text/language.ts'
+import {t} from './text/shell.ts'
 import {Button} from './ui/button.ts'
 import {Select} from './ui/field.ts'
+import {sayRole} from './ui/labels.ts'
 import {useLostFocus} from './ui/lost-focus.ts'
 import {Notice} from './ui/notice.ts'
 import {Tabs} from './ui/tabs.ts'
 
 const sections = [
-  {key: 'imports', label: 'Imports'},
-  {key: 'runs', label: 'Runs'},
-  {key: 'templates', label: 'Templates'},
-  {key: 'connections', label: 'Connections'},
-  {key: 'settings', label: 'Settings'},
+  {key: 'imports', label: t.imports},
+  {key: 'runs', label: t.runs},
+  {key: 'templates', label: t.templates},
+  {key: 'connections', label: t.connections},
+  {key: 'settings', label: t.settings},
 ]
 
 /** The frame of every page: navigation, account menu and notices. */
@@ -27,19 +31,19 @@ export const Shell = ({children}: {children?: Markup}) => {
   useEffect(keepDroppedFiles, [])
   useShortcuts()
   return html`
-  <a class="skip" href="#main" onClick=${skip}>Skip to content</a>
+  <a class="skip" href="#main" onClick=${skip}>${t.skipToContent}</a>
   <header class="top">
     <a class="brand" href="#/imports">Lading</a>
-    <${Tabs} class="sections" label="Sections" tabs=${sections.map(({key, label}) => ({label, href: to(key), isHere: place.value.path[0] === key}))} />
-    <${Button} kind="quiet" class="find" title=${`${modifierName} K`} aria-keyshortcuts="Control+K Meta+K" onClick=${() => showMenu()}>Find<span class="unseen"> a page or an import</span> <kbd aria-hidden="true">${modifierName} K</kbd><//>
+    <${Tabs} class="sections" label=${t.sections} tabs=${sections.map(({key, label}) => ({label, href: to(key), isHere: place.value.path[0] === key}))} />
+    <${Button} kind="quiet" class="find" title=${`${modifierName} K`} aria-keyshortcuts="Control+K Meta+K" onClick=${() => showMenu()}>${t.find}<span class="unseen"> ${t.findWhat}</span> <kbd aria-hidden="true">${modifierName} K</kbd><//>
     <${Account} />
   </header>
   ${openMenu.value && html`<${openMenu.value} onClose=${closeMenu} />`}
   <main id="main" tabindex="-1">
     <div role="status">
-      ${isOutdated.value && html`<${Notice} title="Lading was updated" actions=${html`<${Button} onClick=${() => location.reload()}>Reload<//>`}>Reload to use the new version. Your drafts and uploaded parts are kept.<//>`}
+      ${isOutdated.value && html`<${Notice} title=${t.ladingWasUpdated} actions=${html`<${Button} onClick=${() => location.reload()}>${t.reload}<//>`}>${t.reloadToUpdate}<//>`}
     </div>
-    ${me.value?.staffView && html`<${Notice} kind="warning">You are viewing this organisation as staff${me.value.staffView.write ? '' : '. This view is read-only'}.<//>`}
+    ${me.value?.staffView && html`<${Notice} kind="warning">${me.value.staffView.write ? t.viewingAsStaff : t.viewingAsStaffReadOnly}<//>`}
     <${InvitationBanner} />
     ${children}
   </main>
@@ -62,17 +66,23 @@ const Account = () => html`
   <details class="account" onFocusOut=${closeOutside}>
     <summary>${me.value!.user.name || me.value!.user.email}</summary>
     <div class="menu">
-      <p><strong>${me.value!.org!.name}</strong><br />${me.value!.user.email}<br />${me.value!.role}</p>
+      <p><strong>${me.value!.org!.name}</strong><br />${me.value!.user.email}<br />${sayRole(me.value!.role)}</p>
       <${OrgSwitcher} />
       <${Select}
-        label="Appearance"
+        label=${t.appearance}
         value=${theme.value}
         onChange=${(value: string) => applyTheme(value as Theme)}
-        options=${[{value: 'system', label: 'System'}, {value: 'light', label: 'Light'}, {value: 'dark', label: 'Dark'}]}
+        options=${[{value: 'system', label: t.system}, {value: 'light', label: t.light}, {value: 'dark', label: t.dark}]}
       />
-      <p><a href="/reference">API reference</a></p>
-      <p><a href=${to('settings', 'members')}>Members</a></p>
-      <${Button} onClick=${() => signOut()}>Sign out<//>
+      <${Select}
+        label=${t.language}
+        value=${chosenLanguage() ?? ''}
+        onChange=${(value: string) => chooseLanguage(value === '' ? null : (value as Language))}
+        options=${[{value: '', label: t.languageOfBrowser}, ...Object.entries(languageNames).map(([value, label]) => ({value, label}))]}
+      />
+      <p><a href="/reference">${t.apiReference}</a></p>
+      <p><a href=${to('settings', 'members')}>${t.members}</a></p>
+      <${Button} onClick=${() => signOut()}>${t.signOut}<//>
     </div>
   </details>
 `

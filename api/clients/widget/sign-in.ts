@@ -6,6 +6,7 @@ import {missingScopes} from './state/missing-scopes.ts'
 import {askForSession} from './state/pop-up.ts'
 import {ended, openSession} from './state/session.ts'
 import {settings} from './state/settings.ts'
+import {t} from './text/shell.ts'
 import {Button} from './ui/button.ts'
 import {Select} from './ui/field.ts'
 import {Notice, Problem} from './ui/notice.ts'
@@ -13,18 +14,18 @@ import {Shown} from './ui/page.ts'
 
 const key = 'lading.dc'
 const names: Record<string, string> = {
-  us: 'United States (zoho.com)',
-  eu: 'Europe (zoho.eu)',
-  in: 'India (zoho.in)',
-  au: 'Australia (zoho.com.au)',
-  jp: 'Japan (zoho.jp)',
-  ca: 'Canada (zohocloud.ca)',
-  cn: 'China (zoho.com.cn)',
-  sa: 'Saudi Arabia (zoho.sa)',
-  uk: 'United Kingdom (zoho.uk)',
-  ae: 'United Arab Emirates (zoho.ae)',
-  local: 'Local test CRM',
-  'local-eu': 'Local test CRM, second data centre',
+  us: t.unitedStatesZohoCom,
+  eu: t.europeZohoEu,
+  in: t.indiaZohoIn,
+  au: t.australiaZohoComAu,
+  jp: t.japanZohoJp,
+  ca: t.canadaZohocloudCa,
+  cn: t.chinaZohoComCn,
+  sa: t.saudiArabiaZohoSa,
+  uk: t.unitedKingdomZohoUk,
+  ae: t.unitedArabEmiratesZohoAe,
+  local: t.localTestCrm,
+  'local-eu': t.localTestCrmSecondDataCentre,
 }
 
 export const dataCentreOptions = settings.dataCentres.map(dc => ({value: dc, label: names[dc] ?? dc}))
@@ -57,7 +58,7 @@ export const rememberDataCentre = (dc: string) => localStorage.setItem(key, dc)
 export const SignIn = () => {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = 'Sign in · Lading'
+    document.title = t.signInTitle
     // If a session ended, the sign-in replaced the page without an action of the person, so the focus is moved here.
     if (ended.value) heading.current?.focus()
   }, [])
@@ -70,19 +71,19 @@ export const SignIn = () => {
   return html`
     <main class="alone">
       <h1 ref=${heading} tabindex="-1">Lading</h1>
-      <p class="lead">Import spreadsheets into your CRM and see what happened to every row.</p>
-      ${ended.value && html`<${Notice} kind="warning" title="Sign in again">${ended.value}. Your drafts are kept.<//>`}
+      <p class="lead">${t.purpose}</p>
+      ${ended.value && html`<${Notice} kind="warning" title=${t.signInAgain}>${t.draftsKept(ended.value)}<//>`}
       <form
         onSubmit=${(event: Event) => {
           event.preventDefault()
           doing.run(true)
         }}
       >
-        <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${doing.isBusy ? 'Continue in the sign-in window …' : 'Continue with your CRM'}<//>
+        <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${doing.isBusy ? t.continueInTheSignInWindow : t.continueWithYourCrm}<//>
         <${Region} dc=${dc} onChange=${setDc} />
       </form>
       <${Problem} error=${doing.error} />
-      ${doing.error && html`<p class="hint">You can also <${Button} kind="quiet" onClick=${() => doing.run(false)}>sign in without connecting<//>. An admin can connect the CRM later.</p>`}
+      ${doing.error && html`<p class="hint">${t.youCanAlso} <${Button} kind="quiet" onClick=${() => doing.run(false)}>${t.signInWithoutConnecting}<//>${t.adminConnectsLater}</p>`}
     </main>
   `
 }
@@ -92,8 +93,8 @@ const Region = ({dc, onChange}: {dc: string; onChange: (dc: string) => void}) =>
   const [isOpen, setOpen] = useState(false)
   if (settings.dataCentres.length < 2) return null
   if (isOpen)
-    return html`<div class="gap-above"><${Select} label="Region of your CRM" hint="The ending of your CRM’s web address" value=${dc} onChange=${onChange} options=${dataCentreOptions} /></div>`
-  return html`<p class="hint">Region: ${names[dc] ?? dc} <${Button} kind="quiet" onClick=${() => setOpen(true)}>Other region<//></p>`
+    return html`<div class="gap-above"><${Select} label=${t.regionOfYourCrm} hint=${t.regionHint} value=${dc} onChange=${onChange} options=${dataCentreOptions} /></div>`
+  return html`<p class="hint">${t.region} ${names[dc] ?? dc} <${Button} kind="quiet" onClick=${() => setOpen(true)}>${t.otherRegion}<//></p>`
 }
 
 /** The page of a signed-in person without an org, with their invitations. */
@@ -101,15 +102,15 @@ export const NoOrg = ({onLeave}: {onLeave: () => void}) => {
   const {received, accept} = useReceivedInvitations()
   return html`
     <main class="alone">
-      <h1>No organisation yet</h1>
-      <p class="lead">You are signed in but do not belong to an organisation.</p>
+      <h1>${t.noOrganisationYet}</h1>
+      <p class="lead">${t.signedInWithoutOrg}</p>
       <${Shown} of=${received}>
         ${(invitations: NonNullable<typeof received.data>) =>
           invitations.length === 0
-            ? html`<p>Ask an admin of your organisation to invite you, or sign in with your CRM account.</p>`
+            ? html`<p>${t.askForInvitation}</p>`
             : html`<${ReceivedInvitations} invitations=${invitations} accept=${accept} />`}
       <//>
-      <${Button} onClick=${onLeave}>Sign out<//>
+      <${Button} onClick=${onLeave}>${t.signOut}<//>
     </main>
   `
 }

@@ -1,13 +1,17 @@
 import type {Answer} from './answers.ts'
 import {listAssignmentRules} from './assignment-rules.ts'
+import {createReadJob, downloadReadResult, readReadJob} from './bulk-read.ts'
+import {uploadFile} from './bulk-upload.ts'
+import {createWriteJob, downloadWriteResult, readWriteJob} from './bulk-write.ts'
 import type {Call} from './call.ts'
 import {costOfQuery, queryRecords} from './coql.ts'
-import {writeCost} from './credits.ts'
+import {costs, writeCost} from './credits.ts'
 import {listFields, listLayouts, listModules, readField, readLayout, readModule} from './metadata.ts'
 import {countUsers, listUsers, readOrg, readUser} from './people.ts'
 import {listProfiles, listSharing, readProfile} from './profiles.ts'
 import {countAll, listDeleted, listRecords, readRecord} from './reads.ts'
 import {listBin, restoreRecords} from './recycle-bin.ts'
+import type {Request} from './request.ts'
 import type {Verb} from './scopes.ts'
 import {searchRecords} from './search.ts'
 import {addTags, removeTags, tagsCost} from './tags.ts'
@@ -24,11 +28,17 @@ export type Route = {
   also?: string
   cost?: (call: Call) => number
   isHeavy?: (call: Call) => boolean
+  hosts?: Request['host'][]
 }
 
 const recordArea = 'ZohoCRM.modules.{module}'
 const tagArea = 'ZohoCRM.settings.tags'
 const binArea = 'ZohoCRM.settings.recycle_bin'
+/** The root of the bulk API. No other path has a part like it. */
+export const bulkRoot = '/crm/bulk/v8'
+/** Stands for the path of a bulk write's result, on any host. */
+export const resultRoot = '/bulk-write'
+const bulkArea = 'ZohoCRM.bulk'
 const manyRecords = 10
 const isBigWrite = (call: Call) => countRecords(call) > manyRecords
 const isSortedRead = (call: Call) => call.query.has('cvid') || !['id', null].includes(call.query.get('sort_by'))
@@ -42,6 +52,11 @@ const at = (method: string, path: string, area: string, verb: Verb, run: Route['
   run,
   ...more,
 })
+
+const atBulk = (method: string, path: string, verb: Verb, run: Route['run'], more: Partial<Route> = {}): Route => {
+  const route = at(method, path, bulkArea, verb, run, more)
+  return {...route, path: [bulkRoot, ...route.path]}
+}
 
 /** Fixed paths come before those with a module. */
 export const routes: Route[] = [
@@ -64,6 +79,13 @@ export const routes: Route[] = [
   at('POST', 'settings/recycle_bin/actions/restore', binArea, 'UPDATE', restoreRecords),
   at('POST', 'settings/recycle_bin/{id}/actions/restore', binArea, 'UPDATE', restoreRecords),
   at('POST', 'coql', 'ZohoCRM.coql', 'READ', queryRecords, {cost: costOfQuery, isHeavy: () => true}),
+  atBulk('POST', 'read', 'READ', createReadJob, {cost: () => costs.bulkRead}),
+  atBulk('GET', 'read/{id}', 'READ', readReadJob),
+  atBulk('POST', 'write', 'CREATE', createWriteJob, {cost: () => costs.bulkWrite}),
+  atBulk('GET', 'write/{id}', 'CREATE', readWriteJob),
+  {...at('GET', '{id}/{id}', bulkArea, 'CREATE', downloadWriteResult), path: [resultRoot, '{id}', '{id}'], hosts: ['api', 'download']},
+  at('POST', 'upload', 'ZohoFiles.files', 'CREATE', uploadFile, {hosts: ['content']}),
+  atBulk('GET', 'read/{id}/result', 'READ', downloadReadResult),
   at('GET', '{module}/search', recordArea, 'READ', searchRecords, {also: 'ZohoSearch.securesearch'}),
   at('GET', '{module}/deleted', recordArea, 'READ', listDeleted),
   at('GET', '{module}/actions/count', recordArea, 'READ', countAll),
@@ -92,10 +114,13 @@ export const findRoute = (method: string, segments: string[]): Route | 'no path'
   return onPath.filter(route => !isFixed || route.path[0] !== '{module}').find(route => route.method === method) ?? 'no method'
 }
 
+export const isOnHost = ({hosts = ['api']}: Route, host: Request['host']) => hosts.includes(host)
+
 /** The module of a call, as in faults and the journal. */
 export const moduleNamed = (segments: string[]): string | undefined => (isReserved(segments[0]) ? undefined : segments[0])
 
-const isReserved = (segment: string | undefined) => ['org', 'users', 'settings', 'coql'].includes(segment ?? '')
+const isReserved = (segment: string | undefined) =>
+  ['org', 'users', 'settings', 'coql', 'upload', bulkRoot, resultRoot].includes(segment ?? '')
 
 const isPath = (path: string[], segments: string[]) =>
   path.length === segments.length &&

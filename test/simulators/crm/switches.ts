@@ -71,6 +71,29 @@ export type Switches = {
   timelineLagSeconds: number
   /** The entries of one page of the timeline without `per_page`. The vendor's pages say 200; the sample of its OpenAPI has 25. */
   timelinePageSize: number
+  /** The duration of a bulk job: a fixed time, and one for each row. */
+  bulkSeconds: number
+  bulkRowMs: number
+  /** No bulk job makes progress. */
+  bulkHold: boolean
+  /** The records of one page of a bulk read. */
+  bulkReadPage: number
+  /** The most fields of a bulk read. The vendor's OpenAPI says 1,000, a public note 200. */
+  bulkReadFields: number
+  /** Whether bulk reads have converted leads. */
+  bulkReadConverted: boolean
+  /** The most rows of a bulk write's file. Two pages of the vendor say 25,000 and 10,000. */
+  bulkRows: number
+  /** Whether bulk writes run automations. No document tells. */
+  bulkAutomations: boolean
+  /** Where `ignore_empty` has an effect. */
+  bulkIgnoreEmpty: 'either' | 'resource' | 'top'
+  /** The address of a bulk write's result. */
+  bulkResultUrl: 'relative' | 'absolute'
+  /** How a running bulk write is spelled. */
+  bulkInProgress: 'INPROGRESS' | 'IN PROGRESS'
+  /** Whether an insert names the record for which it skipped a row. */
+  bulkNamesSkipped: boolean
   displayField: 'object' | 'string' | 'null'
   /** Drops the fields outside the layout that a record names; otherwise stores them. */
   layoutDrops: boolean
@@ -120,6 +143,18 @@ export const defaultSwitches: Switches = {
   restoreSeconds: 5,
   timelineLagSeconds: 0,
   timelinePageSize: 200,
+  bulkSeconds: 60,
+  bulkRowMs: 1,
+  bulkHold: false,
+  bulkReadPage: 200_000,
+  bulkReadFields: 200,
+  bulkReadConverted: true,
+  bulkRows: 10_000,
+  bulkAutomations: false,
+  bulkIgnoreEmpty: 'either',
+  bulkResultUrl: 'absolute',
+  bulkInProgress: 'INPROGRESS',
+  bulkNamesSkipped: false,
   displayField: 'object',
   layoutDrops: true,
   clockOffsetSeconds: 0,

@@ -4,6 +4,7 @@ import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/shell.ts'
 import {findCommands, type MenuCommand} from './find-commands.ts'
 import {pageCommands} from './page-commands.ts'
 import {modifierName} from './shortcuts.ts'
@@ -19,7 +20,7 @@ const readObjects = async (signal: AbortSignal): Promise<MenuCommand[]> => {
   const named =
     (kind: string, path: string) =>
     ({id, name}: Json) => ({id, label: name, kind, href: to(path, id)})
-  return [...imports.map(named('Import', 'imports')), ...templates.map(named('Template', 'templates'))]
+  return [...imports.map(named(t.kindImport, 'imports')), ...templates.map(named(t.kindTemplate, 'templates'))]
 }
 
 /** The command menu: a text field with the matching pages, actions, imports and templates below it (ARIA combobox). */
@@ -52,7 +53,7 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
     <dialog
       ref=${dialog}
       class="command-menu"
-      aria-label="Command menu"
+      aria-label=${t.commandMenu}
       onClick=${(event: Event) => event.target === dialog.current && onClose()}
       onCancel=${(event: Event) => {
         event.preventDefault()
@@ -62,8 +63,8 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
       <input
         type="text"
         role="combobox"
-        aria-label="Find a page, an import or an action"
-        placeholder="Find a page, an import or an action"
+        aria-label=${t.findHint}
+        placeholder=${t.findHint}
         aria-expanded="true"
         aria-autocomplete="list"
         aria-controls=${`${id}-list`}
@@ -75,9 +76,9 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
         onKeyDown=${press}
       />
       <${Found} id=${id} found=${found} at=${at} choose=${setChosen} execute=${execute} />
-      <p class="hint" role="status">${found.length === 0 ? (objects.data || objects.error ? 'Nothing found.' : 'Loading …') : ''}</p>
+      <p class="hint" role="status">${found.length === 0 ? (objects.data || objects.error ? t.nothingFound : t.loading) : ''}</p>
       <p class="hint">
-        <kbd>↑</kbd> <kbd>↓</kbd> choose · <kbd>Enter</kbd> open · <kbd>Esc</kbd> close · <kbd>${modifierName} S</kbd> saves the form of a page
+        <kbd>↑</kbd> <kbd>↓</kbd> ${t.keysChoose} <kbd>Enter</kbd> ${t.keysOpen} <kbd>Esc</kbd> ${t.keysClose} <kbd>${modifierName} S</kbd> ${t.keysSave}
       </p>
     </dialog>
   `
@@ -86,7 +87,7 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
 type FoundProps = {id: string; found: MenuCommand[]; at: number; choose: (index: number) => void; execute: (command: MenuCommand) => void}
 
 const Found = ({id, found, at, choose, execute}: FoundProps) => html`
-  <ul id=${`${id}-list`} role="listbox" aria-label="Commands">
+  <ul id=${`${id}-list`} role="listbox" aria-label=${t.commands}>
     ${found.map((command, index) => html`<li key=${command.id} id=${`${id}-${index}`} role="option" aria-selected=${index === at ? 'true' : 'false'} onClick=${() => execute(command)} onMouseMove=${() => choose(index)}><span>${command.label}</span><span class="quiet">${command.kind}</span></li>`)}
   </ul>
 `

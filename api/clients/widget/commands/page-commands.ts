@@ -1,35 +1,36 @@
 import {to} from '../state/place.ts'
 import {may, type Role, signOut} from '../state/session.ts'
 import {applyTheme} from '../state/theme.ts'
+import {t} from '../text/shell.ts'
 import type {MenuCommand} from './find-commands.ts'
 
 type PageCommand = {label: string; path: string[]; also?: string; role?: Role; kind?: string}
 
 const pages: PageCommand[] = [
-  {label: 'New import', path: ['imports', 'new'], also: 'create upload file', role: 'operator', kind: 'Action'},
-  {label: 'Imports', path: ['imports']},
-  {label: 'Runs', path: ['runs'], also: 'history'},
-  {label: 'Templates', path: ['templates'], also: 'schedules'},
-  {label: 'Connections', path: ['connections'], also: 'crm connect quota discovery'},
-  {label: 'Settings', path: ['settings'], also: 'general date format time zone'},
-  {label: 'Modules', path: ['settings', 'modules'], also: 'settings match fields'},
-  {label: 'Libraries', path: ['settings', 'libraries'], also: 'settings helpers functions'},
-  {label: 'Notices', path: ['settings', 'notices'], also: 'settings e-mail webhooks', role: 'admin'},
-  {label: 'Members', path: ['settings', 'members'], also: 'settings invite people roles'},
-  {label: 'API tokens', path: ['settings', 'tokens'], also: 'settings programs', role: 'admin'},
-  {label: 'Your sessions', path: ['settings', 'sessions'], also: 'settings devices'},
-  {label: 'Plan & usage', path: ['settings', 'plan'], also: 'settings billing price invoices credits'},
-  {label: 'Changes', path: ['settings', 'changes'], also: 'settings history audit'},
+  {label: t.newImport, path: ['imports', 'new'], also: t.alsoNewImport, role: 'operator', kind: t.kindAction},
+  {label: t.imports, path: ['imports']},
+  {label: t.runs, path: ['runs'], also: t.alsoRuns},
+  {label: t.templates, path: ['templates'], also: t.alsoTemplates},
+  {label: t.connections, path: ['connections'], also: t.alsoConnections},
+  {label: t.settings, path: ['settings'], also: t.alsoSettings},
+  {label: t.modules, path: ['settings', 'modules'], also: t.alsoModules},
+  {label: t.libraries, path: ['settings', 'libraries'], also: t.alsoLibraries},
+  {label: t.notices, path: ['settings', 'notices'], also: t.alsoNotices, role: 'admin'},
+  {label: t.members, path: ['settings', 'members'], also: t.alsoMembers},
+  {label: t.apiTokens, path: ['settings', 'tokens'], also: t.alsoTokens, role: 'admin'},
+  {label: t.yourSessions, path: ['settings', 'sessions'], also: t.alsoSessions},
+  {label: t.planUsage, path: ['settings', 'plan'], also: t.alsoPlan},
+  {label: t.changes, path: ['settings', 'changes'], also: t.alsoChanges},
 ]
 
 /** The pages that the person may open, and actions that work on every page. */
 export const pageCommands = (): MenuCommand[] => [
   ...pages
     .filter(({role}) => !role || may(role))
-    .map(({label, path, also, kind = 'Page'}) => ({id: path.join('/'), label, kind, href: to(...path), ...(also && {also})})),
-  {id: 'light', label: 'Use the light theme', kind: 'Action', also: 'appearance', run: () => applyTheme('light')},
-  {id: 'dark', label: 'Use the dark theme', kind: 'Action', also: 'appearance', run: () => applyTheme('dark')},
-  {id: 'system', label: 'Use the theme of the system', kind: 'Action', also: 'appearance', run: () => applyTheme('system')},
-  {id: 'reference', label: 'API reference', kind: 'Page', href: '/reference'},
-  {id: 'sign-out', label: 'Sign out', kind: 'Action', also: 'log out', run: signOut},
+    .map(({label, path, also, kind = t.kindPage}) => ({id: path.join('/'), label, kind, href: to(...path), ...(also && {also})})),
+  {id: 'light', label: t.useTheLightTheme, kind: t.kindAction, also: t.alsoTheme, run: () => applyTheme('light')},
+  {id: 'dark', label: t.useTheDarkTheme, kind: t.kindAction, also: t.alsoTheme, run: () => applyTheme('dark')},
+  {id: 'system', label: t.useTheThemeOfTheSystem, kind: t.kindAction, also: t.alsoTheme, run: () => applyTheme('system')},
+  {id: 'reference', label: t.apiReference, kind: t.kindPage, href: '/reference'},
+  {id: 'sign-out', label: t.signOut, kind: t.kindAction, also: t.alsoSignOut, run: signOut},
 ]

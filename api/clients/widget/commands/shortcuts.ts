@@ -1,12 +1,13 @@
 import {signal} from '@preact/signals'
 import type {ComponentType} from 'preact'
 import {useEffect} from 'preact/hooks'
+import {t} from '../text/shell.ts'
 
 /** The component of the open command menu. Null while it is closed. */
 export const openMenu = signal<ComponentType<{onClose: () => void}> | null>(null)
 
 const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent)
-export const modifierName = isApple ? '⌘' : 'Ctrl'
+export const modifierName = isApple ? '⌘' : t.controlKey
 
 /** Opens the command menu. Its code is loaded on first use. */
 export const showMenu = async (): Promise<void> => {

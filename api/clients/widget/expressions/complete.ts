@@ -1,3 +1,5 @@
+import {t} from '../text/shell.ts'
+
 /** What an expression may name. `call`: how a function is called, such as `trim(text)`. */
 type KnownFunction = {name: string; call: string; description: string}
 export type KnownWords = {
@@ -64,10 +66,10 @@ const suggestCall = (namespace: string, {name, call, description}: KnownFunction
 })
 
 const wordsOf = ({hasValue, libraries}: KnownWords): Suggestion[] => [
-  ...(hasValue ? [{text: 'value', label: 'value', detail: 'the cell of the column'}] : []),
-  {text: 'row', label: 'row', detail: 'the cells of the row'},
-  {text: 'helpers.', label: 'helpers', detail: 'built-in functions'},
-  {text: 'context', label: 'context', detail: 'values from the settings'},
+  ...(hasValue ? [{text: 'value', label: 'value', detail: t.theCellOfTheColumn}] : []),
+  {text: 'row', label: 'row', detail: t.theCellsOfTheRow},
+  {text: 'helpers.', label: 'helpers', detail: t.builtInFunctions},
+  {text: 'context', label: 'context', detail: t.valuesFromTheSettings},
   ...libraries.map(({namespace}) => ({text: `${namespace}.`, label: namespace, detail: 'library'})),
 ]
 

@@ -1,5 +1,6 @@
 import {useEffect, useId, useLayoutEffect, useRef, useState} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
+import {t} from '../text/shell.ts'
 import {Select, TextArea} from '../ui/field.ts'
 import {type Completion, completeAt, type KnownWords, type Suggestion} from './complete.ts'
 import {examplesFor} from './examples.ts'
@@ -73,7 +74,7 @@ export const ExpressionEditor = ({label, hint, error, value, columns, source, ha
         maxlength="10000"
       />
       ${open && html`<${Completions} id=${id} suggestions=${open.suggestions} chosen=${chosen} insert=${insert} />`}
-      <span class="unseen" role="status">${open ? `${open.suggestions.length} completions. Choose with the arrow keys` : ''}</span>
+      <span class="unseen" role="status">${open ? t.completionsChooseWithTheArrowKeys(open.suggestions.length) : ''}</span>
       ${hasExamples && value.trim() === '' && columns.length > 0 && html`<${Examples} columns=${columns} source=${source} insert=${onInput} />`}
     </div>
   `
@@ -95,7 +96,7 @@ type CompletionsProps = {id: string; suggestions: Suggestion[]; chosen: number; 
 
 /** The list of completions. A press on it does not take the focus from the editor. */
 const Completions = ({id, suggestions, chosen, insert}: CompletionsProps) => html`
-  <ul class="completions" id=${id} role="listbox" aria-label="Completions">
+  <ul class="completions" id=${id} role="listbox" aria-label=${t.completions}>
     ${suggestions.map((one, index) => html`<li key=${one.text} id=${`${id}-${index}`} role="option" aria-selected=${index === chosen ? 'true' : 'false'} onMouseDown=${(event: Event) => event.preventDefault()} onClick=${() => insert(one)}><code>${one.label}</code> <span class="quiet">${one.detail}</span></li>`)}
   </ul>
 `
@@ -108,5 +109,5 @@ const useKnown = (columns: readonly string[], source: string | null): KnownWords
 
 const Examples = ({columns, source, insert}: {columns: readonly string[]; source: string | null; insert: (expression: string) => void}) => {
   const options = examplesFor(columns, source).map(({label, expression}) => ({value: expression, label}))
-  return html`<${Select} label="Start from an example" value="" options=${[{value: '', label: 'Choose …'}, ...options]} onChange=${(expression: string) => expression && insert(expression)} />`
+  return html`<${Select} label=${t.startFromAnExample} value="" options=${[{value: '', label: t.chooseExample}, ...options]} onChange=${(expression: string) => expression && insert(expression)} />`
 }

@@ -3,6 +3,7 @@ import {usualMappings} from '../../column-mapping.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/mapping.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
@@ -40,7 +41,7 @@ export const AddFlow = ({found, source, flows, modules, allFields, add, onCancel
     if (isFirst && suggested.data) make.run()
   }, [suggested.data])
   if (isFirst && (suggested.isLoading || suggested.data) && !make.error)
-    return html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> Matching the columns …</p>`
+    return html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> ${t.matchingTheColumns}</p>`
   return html`
     <form
       class="sheet add-flow"
@@ -49,12 +50,12 @@ export const AddFlow = ({found, source, flows, modules, allFields, add, onCancel
         make.run()
       }}
     >
-      <h2>${flows.length === 0 ? 'Where should the rows go?' : `Import ${source.label} into`}</h2>
-      <${Select} label="Import into" value=${target} options=${[{value: '', label: 'Choose a module …'}, ...targets]} onChange=${setTarget} />
+      <h2>${flows.length === 0 ? t.whereShouldTheRowsGo : t.importFileInto(source.label)}</h2>
+      <${Select} label=${t.importInto} value=${target} options=${[{value: '', label: t.chooseAModule}, ...targets]} onChange=${setTarget} />
       <${Problem} error=${make.error} />
       <div class="actions">
-        <${Button} kind="main" type="submit" isBusy=${make.isBusy} disabled=${!target}>Add destination<//>
-        ${onCancel && html`<${Button} onClick=${onCancel}>Cancel<//>`}
+        <${Button} kind="main" type="submit" isBusy=${make.isBusy} disabled=${!target}>${t.addDestination}<//>
+        ${onCancel && html`<${Button} onClick=${onCancel}>${t.cancel}<//>`}
       </div>
     </form>
   `
@@ -87,7 +88,7 @@ const targetsFor = (modules: Module[], flows: Flow[], allFields: FieldsOf): Targ
     value: module.apiName,
     label: nameOfModule(module),
     module: module.apiName,
-    group: !own.some(({enabled}) => enabled) ? 'Modules' : module.enabled ? 'Enabled modules' : 'Other modules',
+    group: !own.some(({enabled}) => enabled) ? t.modules : module.enabled ? t.enabledModules : t.otherModules,
   })
   const lines = flows
     .filter(({subform}) => !subform)
@@ -98,8 +99,8 @@ const targetsFor = (modules: Module[], flows: Flow[], allFields: FieldsOf): Targ
         return [
           {
             value: `${flow.id} ${field.apiName}`,
-            label: `${field.label} of ${flow.id}`,
-            group: 'Subforms',
+            label: t.fileInFlow(field.label, flow.id),
+            group: t.subforms,
             module: field.subform.module,
             subform,
           },

@@ -1,3 +1,4 @@
+import {t} from '../text/reading.ts'
 import {sayName} from '../ui/labels.ts'
 import type {CheckProblem} from './import.ts'
 
@@ -5,10 +6,8 @@ const severities = ['error', 'warning', 'info'] as const
 type Severity = (typeof severities)[number]
 
 export const describeProblemGroup = (severity: Severity, count: number): string => {
-  const one = count === 1
-  if (severity === 'error') return one ? '1 error: rows will fail' : `${count} errors: rows will fail`
-  if (severity === 'warning') return one ? '1 warning' : `${count} warnings`
-  return one ? '1 note' : `${count} notes`
+  if (severity === 'error') return t.errorCount(count)
+  return severity === 'warning' ? t.warningCount(count) : t.noteCount(count)
 }
 
 /** Groups problems by severity. Groups without problems are omitted. */
@@ -23,11 +22,11 @@ type PlaceLabels = {sources: ReadonlyMap<string, string>; field: (module: string
 /** Formats the place of a problem: "leads.csv › column Mail › Leads › Email". */
 export const sayPlace = ({source, column, module, field, place}: CheckProblem, labels: PlaceLabels): string =>
   [
-    source && (labels.sources.get(source) ?? 'a deleted file'),
-    column && `column ${column}`,
+    source && (labels.sources.get(source) ?? t.aDeletedFile),
+    column && t.column(column),
     module && sayName(module),
     module && field && labels.field(module, field),
-    place && `line ${place.line}, column ${place.column} of the expression`,
+    place && t.lineColumnOfTheExpression(place.line, place.column),
   ]
     .filter(Boolean)
     .join(' › ')
@@ -35,12 +34,12 @@ export const sayPlace = ({source, column, module, field, place}: CheckProblem, l
 const ofFiles = ['file_gone', 'source_missing', 'sheet', 'encoding', 'undecodable']
 
 const fixes: Record<string, string> = {
-  ambiguous: 'Choose how to read the column.',
-  ambiguous_value: 'Choose how to read the column.',
-  encoding: 'Choose the encoding.',
-  undecodable: 'Accept these bytes, choose another encoding, or upload a corrected file.',
-  not_in_picklist: 'Match the words to options, correct them, or allow other values.',
-  value_unmapped: 'Add these values to the value map, or choose what happens to other values.',
+  ambiguous: t.chooseHowToReadTheColumn,
+  ambiguous_value: t.chooseHowToReadTheColumn,
+  encoding: t.chooseTheEncoding,
+  undecodable: t.acceptTheseBytesChooseAnother,
+  not_in_picklist: t.matchTheWordsToOptionsCorrectThem,
+  value_unmapped: t.addTheseValuesToTheValueMap,
 }
 
 /** Describes how to fix a problem. The API's texts name options of the API, so some kinds have a text of their own here. */

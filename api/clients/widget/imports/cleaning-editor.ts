@@ -2,9 +2,9 @@ import {useEffect, useRef, useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
-import {plural} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import {kindOf, makeStep, moved, newDraft, type StepDraft, sayStep, stepKinds} from './cleaning.ts'
@@ -24,22 +24,22 @@ export const CleaningEditor = ({importId, source, again}: Props) => {
   const {list, keep} = useMovedFocus(JSON.stringify(steps))
   const move = async (at: number, by: 1 | -1) => {
     keep(at + by, by)
-    await save.run(moved(steps, at, by), 'Step moved')
+    await save.run(moved(steps, at, by), t.stepMoved)
   }
   const struck = source.struck?.count ?? 0
   return html`
-    <section class="sheet" aria-label=${`Cleaning of ${source.label}`}>
+    <section class="sheet" aria-label=${t.cleaningOf(source.label)}>
       <div class="row">
-        <h2 class="grow">Cleaning</h2>
-        ${save.isBusy && html`<span class="quiet"><span class="spinner" aria-hidden="true"></span>Reading the file again …</span>`}
-        ${struck > 0 && html`<${Pill} tone="warning">${plural(struck, 'row')} excluded<//>`}
+        <h2 class="grow">${t.cleaning}</h2>
+        ${save.isBusy && html`<span class="quiet"><span class="spinner" aria-hidden="true"></span>${t.readingTheFileAgain}</span>`}
+        ${struck > 0 && html`<${Pill} tone="warning">${t.rowsExcluded(struck)}<//>`}
       </div>
-      ${steps.length === 0 && html`<p class="quiet">Cells are imported as they are in the file. Add steps to trim, replace, split or fill cells, or to exclude rows. Excluded rows stay in the file but are not imported.</p>`}
+      ${steps.length === 0 && html`<p class="quiet">${t.cellsAreImportedAsTheyAreIn}</p>`}
       <ol class="plain steps-list" ref=${list}>
-        ${steps.map((step, at) => html`<li key=${at}><${OneStep} step=${step} at=${at} last=${steps.length - 1} move=${(by: 1 | -1) => move(at, by)} remove=${() => save.run(steps.toSpliced(at, 1), 'Step removed')} /></li>`)}
+        ${steps.map((step, at) => html`<li key=${at}><${OneStep} step=${step} at=${at} last=${steps.length - 1} move=${(by: 1 | -1) => move(at, by)} remove=${() => save.run(steps.toSpliced(at, 1), t.stepRemoved)} /></li>`)}
       </ol>
-      <${Problem} error=${save.error} title="Could not save the cleaning" />
-      <${AddStep} columns=${source.columns.map(({name}) => name)} known=${steps.length} isBusy=${save.isBusy} add=${(step: CleaningStep) => save.run([...steps, step], 'Step added')} />
+      <${Problem} error=${save.error} title=${t.couldNotSaveTheCleaning} />
+      <${AddStep} columns=${source.columns.map(({name}) => name)} known=${steps.length} isBusy=${save.isBusy} add=${(step: CleaningStep) => save.run([...steps, step], t.stepAdded)} />
     </section>
   `
 }
@@ -66,9 +66,9 @@ const OneStep = ({step, at, last, move, remove}: StepProps) => {
     <div class="row">
       <span class="quiet number">${at + 1}.</span>
       <span class="grow">${said}</span>
-      <${Button} disabled=${at === 0} onClick=${() => move(-1)} label=${`Move up: ${said}`}>↑<//>
-      <${Button} disabled=${at === last} onClick=${() => move(1)} label=${`Move down: ${said}`}>↓<//>
-      <${Button} onClick=${remove} label=${`Remove: ${said}`}>Remove<//>
+      <${Button} disabled=${at === 0} onClick=${() => move(-1)} label=${t.moveUp(said)}>↑<//>
+      <${Button} disabled=${at === last} onClick=${() => move(1)} label=${t.moveDown(said)}>↓<//>
+      <${Button} onClick=${remove} label=${t.removeNamed(said)}>${t.remove}<//>
     </div>
   `
 }
@@ -98,18 +98,18 @@ const AddStep = ({columns, known, isBusy, add}: AddProps) => {
     setMissing(null)
     setDraft(step ? newDraft(step) : null)
   }
-  const options = [{value: '', label: 'Choose a step …'}, ...stepKinds.map(({step, label, group}) => ({value: step, label, group}))]
+  const options = [{value: '', label: t.chooseAStep}, ...stepKinds.map(({step, label, group}) => ({value: step, label, group}))]
   return html`
     <form class="add-step" ref=${form} onSubmit=${submit}>
-      <${Select} label="Add a step" value=${draft?.step ?? ''} options=${options} onChange=${choose} />
+      <${Select} label=${t.addAStep} value=${draft?.step ?? ''} options=${options} onChange=${choose} />
       ${
         draft &&
         html`
         <${StepFields} draft=${draft} asks=${kindOf(draft.step).asks} columns=${columns} change=${(changes: Partial<StepDraft>) => setDraft({...draft, ...changes})} />
         ${missing && html`<p class="wrong" role="alert">${missing}</p>`}
         <div class="actions">
-          <${Button} kind="main" type="submit" isBusy=${isBusy}>Add step<//>
-          <${Button} onClick=${() => choose('')}>Cancel<//>
+          <${Button} kind="main" type="submit" isBusy=${isBusy}>${t.addStep}<//>
+          <${Button} onClick=${() => choose('')}>${t.cancel}<//>
         </div>
       `
       }

@@ -1,3 +1,4 @@
+import {t} from '../text/reading.ts'
 import type {CleaningStep} from './import.ts'
 
 /** An input of a cleaning step. The `asks` of a step list its inputs. */
@@ -5,15 +6,15 @@ type Ask = 'columns' | 'someColumns' | 'replace' | 'split' | 'rows' | 'expressio
 export type StepKind = {step: string; label: string; group: string; asks: Ask[]}
 
 export const stepKinds: StepKind[] = [
-  {step: 'trim', label: 'Trim spaces', group: 'Change cells', asks: ['columns']},
-  {step: 'collapseSpaces', label: 'Collapse multiple spaces', group: 'Change cells', asks: ['columns']},
-  {step: 'replace', label: 'Replace text', group: 'Change cells', asks: ['replace', 'columns']},
-  {step: 'fillDown', label: 'Fill empty cells from above', group: 'Change cells', asks: ['someColumns']},
-  {step: 'split', label: 'Split a column', group: 'Change cells', asks: ['split']},
-  {step: 'strikeEmpty', label: 'Exclude empty rows', group: 'Exclude rows', asks: ['columns']},
-  {step: 'strikeDuplicates', label: 'Exclude duplicate rows', group: 'Exclude rows', asks: ['someColumns', 'ignoreCase']},
-  {step: 'strikeRows', label: 'Exclude rows by number', group: 'Exclude rows', asks: ['rows']},
-  {step: 'strikeWhere', label: 'Exclude rows by expression', group: 'Exclude rows', asks: ['expression']},
+  {step: 'trim', label: t.trimSpaces, group: t.changeCells, asks: ['columns']},
+  {step: 'collapseSpaces', label: t.collapseMultipleSpaces, group: t.changeCells, asks: ['columns']},
+  {step: 'replace', label: t.replaceTextStep, group: t.changeCells, asks: ['replace', 'columns']},
+  {step: 'fillDown', label: t.fillEmptyCellsFromAbove, group: t.changeCells, asks: ['someColumns']},
+  {step: 'split', label: t.splitAColumn, group: t.changeCells, asks: ['split']},
+  {step: 'strikeEmpty', label: t.excludeEmptyRows, group: t.excludeRowsGroup, asks: ['columns']},
+  {step: 'strikeDuplicates', label: t.excludeDuplicateRows, group: t.excludeRowsGroup, asks: ['someColumns', 'ignoreCase']},
+  {step: 'strikeRows', label: t.excludeRowsByNumber, group: t.excludeRowsGroup, asks: ['rows']},
+  {step: 'strikeWhere', label: t.excludeRowsByExpression, group: t.excludeRowsGroup, asks: ['expression']},
 ]
 
 export const kindOf = (step: string): StepKind => stepKinds.find(kind => kind.step === step) ?? {step, label: step, group: '', asks: []}
@@ -52,20 +53,20 @@ export const makeStep = (draft: StepDraft): {step: CleaningStep} | {missing: str
   switch (step) {
     case 'replace': {
       const {find, regex, ignoreCase} = draft
-      return find ? {step: {step, ...over, find, with: draft.with, regex, ignoreCase}} : {missing: 'Enter the text to find'}
+      return find ? {step: {step, ...over, find, with: draft.with, regex, ignoreCase}} : {missing: t.enterTheTextToFind}
     }
     case 'fillDown':
-      return columns.length > 0 ? {step: {step, columns}} : {missing: 'Choose the columns'}
+      return columns.length > 0 ? {step: {step, columns}} : {missing: t.chooseTheColumns}
     case 'strikeDuplicates':
-      return columns.length > 0 ? {step: {step, columns, ignoreCase: draft.ignoreCase}} : {missing: 'Choose the columns to compare'}
+      return columns.length > 0 ? {step: {step, columns, ignoreCase: draft.ignoreCase}} : {missing: t.chooseTheColumnsToCompare}
     case 'split':
       return makeSplit(draft)
     case 'strikeRows': {
       const rows = readRanges(draft.rows)
-      return rows ? {step: {step, rows}} : {missing: 'Enter row numbers or ranges, such as 3, 10-20'}
+      return rows ? {step: {step, rows}} : {missing: t.enterRowNumbersOrRangesSuchAs}
     }
     case 'strikeWhere':
-      return draft.expression.trim() ? {step: {step, expression: draft.expression}} : {missing: 'Enter an expression'}
+      return draft.expression.trim() ? {step: {step, expression: draft.expression}} : {missing: t.enterAnExpression}
     default:
       return {step: {step, ...over}}
   }
@@ -73,9 +74,9 @@ export const makeStep = (draft: StepDraft): {step: CleaningStep} | {missing: str
 
 const makeSplit = ({step, column, separator, into}: StepDraft): {step: CleaningStep} | {missing: string} => {
   const names = into.split(',').map(name => name.trim())
-  if (!column) return {missing: 'Choose the column to split'}
-  if (!separator) return {missing: 'Enter the separator'}
-  if (names.length < 2 || names.some(name => !name)) return {missing: 'Enter at least two column names, separated by commas'}
+  if (!column) return {missing: t.chooseTheColumnToSplit}
+  if (!separator) return {missing: t.enterTheSeparator}
+  if (names.length < 2 || names.some(name => !name)) return {missing: t.enterAtLeastTwoColumnNames}
   return {step: {step, column, separator, into: names}}
 }
 
@@ -90,8 +91,8 @@ export const readRanges = (text: string): {from: number; to: number}[] | null =>
 
 const listed = (columns: unknown): string => {
   const names = (columns ?? []) as string[]
-  if (names.length === 0) return 'all columns'
-  return names.length > 4 ? `${names.slice(0, 4).join(', ')} and ${names.length - 4} more` : names.join(', ')
+  if (names.length === 0) return t.allColumns
+  return names.length > 4 ? t.andMore(names.slice(0, 4).join(', '), names.length - 4) : names.join(', ')
 }
 
 /** Describes a step in words: "Replace “;” with “,” in Notes". */
@@ -99,23 +100,23 @@ export const sayStep = (step: CleaningStep): string => {
   const {label} = kindOf(step.step)
   switch (step.step) {
     case 'replace':
-      return `Replace ${step.regex ? 'matches of ' : ''}“${step.find}” with “${step.with}” in ${listed(step.columns)}`
+      return (step.regex ? t.replaceMatches : t.replaceText)(step.find as string, step.with as string, listed(step.columns))
     case 'split':
-      return `Split ${step.column} at “${step.separator}” into ${(step.into as string[]).join(', ')}`
+      return t.splitAtInto(step.column as string, step.separator as string, (step.into as string[]).join(', '))
     case 'strikeRows': {
       const rows = (step.rows as {from: number; to: number}[]).map(({from, to}) => (from === to ? String(from) : `${from}–${to}`))
-      return `Exclude row${rows.length === 1 && !rows[0]!.includes('–') ? '' : 's'} ${rows.join(', ')}`
+      return (rows.length === 1 && !rows[0]!.includes('–') ? t.excludeRow : t.excludeRows)(rows.join(', '))
     }
     case 'editCells':
-      return `Cells edited by hand: ${(step.cells as unknown[]).length}`
+      return t.cellsEditedByHand((step.cells as unknown[]).length)
     case 'strikeWhere':
-      return `Exclude rows where ${step.expression}`
+      return t.excludeRowsWhere(step.expression as string)
     case 'strikeDuplicates':
-      return `Exclude rows that repeat an earlier one in ${listed(step.columns)}`
+      return t.excludeRowsThatRepeatAnEarlierOne(listed(step.columns))
     case 'strikeEmpty':
-      return step.columns ? `Exclude rows that are empty in ${listed(step.columns)}` : 'Exclude empty rows'
+      return step.columns ? t.excludeRowsThatAreEmptyIn(listed(step.columns)) : t.excludeEmptyRows
     default:
-      return `${label} in ${listed(step.columns)}`
+      return t.stepInColumns(label, listed(step.columns))
   }
 }
 

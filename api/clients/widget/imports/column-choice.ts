@@ -1,5 +1,6 @@
 import {html} from '../html.ts'
 import {may} from '../state/session.ts'
+import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
 import type {Choice, NumberMode, SourceColumn} from './import.ts'
 
@@ -8,7 +9,7 @@ type Props = {column: SourceColumn; choice: Choice | undefined; decide: Decide}
 
 /** Shows how a person chose to read a column, with a button to choose again. */
 export const ChosenReading = ({column, choice, decide}: Props) => html`
-  ${choice && html`<span class="decided">${sayChoice(choice)} ${may('operator') && html`<${Button} kind="quiet" onClick=${() => decide(column.name, null)} label=${`Change: ${column.name}`}>Change<//>`}</span>`}
+  ${choice && html`<span class="decided">${sayChoice(choice)} ${may('operator') && html`<${Button} kind="quiet" onClick=${() => decide(column.name, null)} label=${t.changeNamed(column.name)}>${t.change}<//>`}</span>`}
   ${column.numbers && html`<${FormattedNumbers} column=${column} numbers=${column.numbers} decide=${decide} />`}
 `
 
@@ -17,18 +18,23 @@ type NumbersProps = {column: SourceColumn; numbers: NumberMode; decide: Decide}
 /** Shows whether the displayed or the stored numbers are read, with a button to switch. */
 const FormattedNumbers = ({column: {name, formatted}, numbers, decide}: NumbersProps) => {
   const other = numbers === 'displayed' ? 'stored' : 'displayed'
-  const example = formatted && ` (${formatted[numbers]}, ${other}: ${formatted[other]})`
+  const example = formatted ? ` (${formatted[numbers]}, ${t.numberModes[other]}: ${formatted[other]})` : ''
   return html`
     <span class="decided">
-      Numbers as ${numbers}${example}
-      ${may('operator') && html` <${Button} kind="quiet" onClick=${() => decide(name, {numbers: other})} label=${`Use ${other} numbers: ${name}`}>Use ${other} numbers<//>`}
+      ${t.numbersAs(t.numberModes[numbers], example)}
+      ${may('operator') && html` <${Button} kind="quiet" onClick=${() => decide(name, {numbers: other})} label=${t.useNumbersNamed(t.numberModes[other], name)}>${t.useNumbers(t.numberModes[other])}<//>`}
     </span>
   `
 }
 
-const orderNames = {dmy: 'day, month, year', mdy: 'month, day, year', ymd: 'year, month, day'}
+const orderNames = {dmy: t.dayMonthYear, mdy: t.monthDayYear, ymd: t.yearMonthDay}
 
 const sayChoice = ({dateOrder, decimalMark, as, numbers}: Choice) =>
-  [dateOrder && `${orderNames[dateOrder]}`, decimalMark && `decimal ${decimalMark}`, as && `as ${as}`, numbers && `numbers as ${numbers}`]
+  [
+    dateOrder && orderNames[dateOrder],
+    decimalMark && t.decimalMarks[decimalMark],
+    as && t.readAs[as],
+    numbers && t.numbersAs(t.numberModes[numbers], ''),
+  ]
     .filter(Boolean)
     .join('; ')

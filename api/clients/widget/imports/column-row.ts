@@ -3,9 +3,10 @@ import type {Sample} from '../../sample.ts'
 import {html, type Markup} from '../html.ts'
 import {type Doing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/mapping.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
-import {percent, plural} from '../ui/format.ts'
+import {percent} from '../ui/format.ts'
 import {Pill} from '../ui/pill.ts'
 import {ChosenReading} from './column-choice.ts'
 import type {Target} from './expression-field.ts'
@@ -58,8 +59,8 @@ export const ColumnRow = (props: Props) => {
         ${
           mapping && field
             ? html`<${State} ...${props} mapping=${mapping} field=${field} issues=${own} questions=${questions.length} open=${() => setOpen(true)} />
-              <${Button} kind="quiet" onClick=${() => setOpen(!isOpen)} label=${`Options of ${field.label}`} aria-expanded=${isOpen || own.length > 0 ? 'true' : 'false'}>Options<//>`
-            : html`<span class="quiet">${isBusy ? 'Matching …' : 'Not imported'}</span>`
+              <${Button} kind="quiet" onClick=${() => setOpen(!isOpen)} label=${t.optionsOf(field.label)} aria-expanded=${isOpen || own.length > 0 ? 'true' : 'false'}>${t.options}<//>`
+            : html`<span class="quiet">${isBusy ? t.matching : t.notImported}</span>`
         }
       </div>
       ${
@@ -67,7 +68,7 @@ export const ColumnRow = (props: Props) => {
         may('operator') &&
         html`<ul class="plain questions match-wide">${questions.map(problem => html`<${Question} key=${problem.fix} problem=${problem} column=${column} isBusy=${decide.isBusy} decide=${(choice: Choice) => decide.run(column.name, choice)} />`)}</ul>`
       }
-      ${mapping && field && (isOpen || own.length > 0) && html`<div class="match-wide mapping-options" role="group" aria-label=${`Options of ${field.label}`}><${MappingOptions} ...${props} mapping=${mapping} field=${field} issues=${own} /></div>`}
+      ${mapping && field && (isOpen || own.length > 0) && html`<div class="match-wide mapping-options" role="group" aria-label=${t.optionsOf(field.label)}><${MappingOptions} ...${props} mapping=${mapping} field=${field} issues=${own} /></div>`}
     </div>
   `
 }
@@ -90,22 +91,22 @@ const FieldSelect = ({flow, column, writable, proposal, mapping, change}: Props 
     apiName === mapping?.field ||
     (flow.parent?.field !== apiName && !flow.fields.some(({field, mode}) => field === apiName && mode !== 'skip'))
   const likely = choicesFor(flow, proposal, writable).map(({known, confidence}) => ({
-    ...{value: known.apiName, label: `${known.label} (${percent(confidence)})`, group: 'Suggestions'},
+    ...{value: known.apiName, label: `${known.label} (${percent(confidence)})`, group: t.suggestions},
   }))
   const free = writable.filter(isFree).map(({apiName, label, required}) => ({
-    ...{value: apiName, label: `${label}${required ? ' *' : ''}`, group: 'Fields'},
+    ...{value: apiName, label: `${label}${required ? ' *' : ''}`, group: t.fields},
   }))
   const listed =
     free.some(({value}) => value === mapping?.field) || !mapping
       ? free
-      : [{value: mapping.field, label: mapping.field, group: 'Fields'}, ...free]
+      : [{value: mapping.field, label: mapping.field, group: t.fields}, ...free]
   const choose = (name: string) => {
     const field = writable.find(({apiName}) => apiName === name)
     if (field) change(takeColumn(flow, column.name, field))
     else if (mapping) change(dropMapping(flow, mapping.field))
   }
-  const options = [{value: '', label: 'Don’t import'}, ...likely.filter(({value}) => value !== mapping?.field), ...listed]
-  return html`<${Select} label=${`Field for ${column.name}`} isHidden=${true} value=${mapping?.field ?? ''} options=${options} onChange=${choose} />`
+  const options = [{value: '', label: t.dontImport}, ...likely.filter(({value}) => value !== mapping?.field), ...listed]
+  return html`<${Select} label=${t.fieldFor(column.name)} isHidden=${true} value=${mapping?.field ?? ''} options=${options} onChange=${choose} />`
 }
 
 type StateProps = Props & {mapping: Mapping; field: Field; questions: number; open: () => void}
@@ -120,14 +121,14 @@ const State = ({mapping, field, target, proposal, issues, questions, open}: Stat
     },
     [target.sourceId, target.module, field.apiName, checksValues, mapping.source],
   )
-  if (issues.length > 0) return html`<${Pill} tone="bad">${plural(issues.length, 'problem')}<//>`
-  if (questions > 0) return html`<${Pill} tone="warning">${plural(questions, 'question')}<//>`
+  if (issues.length > 0) return html`<${Pill} tone="bad">${t.problemCount(issues.length)}<//>`
+  if (questions > 0) return html`<${Pill} tone="warning">${t.questionCount(questions)}<//>`
   const entries = entriesOf(mapping)
   const unknown = checksValues
     ? (loaded.data?.values ?? []).filter(({value, option}) => option === false && positionOf(entries ?? [], value) < 0)
     : []
   if (unknown.length > 0 && !(entries && mapping.otherwise))
-    return html`<${Button} class="warning" onClick=${open} label=${`${plural(unknown.length, 'value')} unknown in ${field.label}: map`}>${plural(unknown.length, 'value')} unknown<//>`
+    return html`<${Button} class="warning" onClick=${open} label=${t.valuesUnknownInMap(unknown.length, field.label)}>${t.valuesUnknown(unknown.length)}<//>`
   const isProposed = proposal?.field === mapping.field
-  return html`<span class="match-ok" title=${isProposed ? sayWhy(proposal) : undefined}><span class="tick" aria-hidden="true">✓</span><span class="unseen">matched</span>${isProposed && proposal.confidence < 0.8 && html` <span class="quiet">likely</span>`}</span>`
+  return html`<span class="match-ok" title=${isProposed ? sayWhy(proposal) : undefined}><span class="tick" aria-hidden="true">✓</span><span class="unseen">${t.matched}</span>${isProposed && proposal.confidence < 0.8 && html` <span class="quiet">${t.likely}</span>`}</span>`
 }

@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
+import {t} from '../text/reading.ts'
 import {Check, TextField} from '../ui/field.ts'
 
 type Props = {label: string; hint?: string; columns: string[]; chosen: string[]; onChange: (columns: string[]) => void}
@@ -15,11 +16,11 @@ export const ColumnsField = ({label, hint, columns, chosen, onChange}: Props) =>
     <fieldset class="columns-field">
       <legend>${label}</legend>
       ${hint && html`<p class="hint">${hint}</p>`}
-      ${isMany && html`<${TextField} label="Find a column" value=${part} onInput=${setPart} />`}
+      ${isMany && html`<${TextField} label=${t.findAColumn} value=${part} onInput=${setPart} />`}
       <div class="choices">
         ${shown.map(name => html`<${Check} key=${name} label=${name} checked=${chosen.includes(name)} onChange=${(on: boolean) => onChange(on ? [...chosen, name] : chosen.filter(one => one !== name))} />`)}
       </div>
-      ${fitting.length > mostShown && html`<p class="hint">${fitting.length - mostShown} more. Search by name.</p>`}
+      ${fitting.length > mostShown && html`<p class="hint">${t.moreSearchByName(fitting.length - mostShown)}</p>`}
     </fieldset>
   `
 }

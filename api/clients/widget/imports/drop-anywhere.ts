@@ -4,6 +4,7 @@ import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/files.ts'
 import {Button} from '../ui/button.ts'
 import {Dialog} from '../ui/dialog.ts'
 import {Select} from '../ui/field.ts'
@@ -23,7 +24,7 @@ export const DropAnywhere = ({connections}: {connections: readonly Connection[] 
     const goOn = goIfHere()
     const {import: made} = await client.post(inOrg('/imports'), {connectorId, name: nameImport(files)})
     for (const file of files) addFile({importId: made.id, file}, () => reloadImport(made.id))
-    say(`Created ${made.name}`)
+    say(t.created(made.name))
     goOn(to('imports', made.id, 'match'))
   })
   const connected = connections?.filter(({state}) => state === 'connected')
@@ -34,11 +35,11 @@ export const DropAnywhere = ({connections}: {connections: readonly Connection[] 
     create.run(dropped, only)
   }, [dropped, only])
   const isOver = useDroppedFiles(setDropped)
-  const progress = create.isBusy ? 'Creating the import …' : dropped && !connected ? 'Loading your connections …' : null
+  const progress = create.isBusy ? t.creatingTheImport : dropped && !connected ? t.loadingYourConnections : null
   return html`
     ${connected && connected.length > 0 && html`<${Zone} isOver=${isOver} onFiles=${setDropped} />`}
-    ${(isOver || progress) && html`<p class="drop-anywhere" role="status">${progress ?? 'Drop to create an import'}</p>`}
-    <${Problem} error=${create.error} title="Could not create the import" />
+    ${(isOver || progress) && html`<p class="drop-anywhere" role="status">${progress ?? t.dropToCreateAnImport}</p>`}
+    <${Problem} error=${create.error} title=${t.couldNotCreateTheImport} />
     ${dropped && connected && only === null && html`<${ChooseConnection} connections=${connected} files=${dropped} onChoose=${create.run} onClose=${() => setDropped(null)} />`}
   `
 }
@@ -47,12 +48,12 @@ const Zone = ({isOver, onFiles}: {isOver: boolean; onFiles: (files: File[]) => v
   const sample = useDoing(async () => onFiles([(await import('./sample-file.ts')).makeSampleFile()]))
   return html`
     <div class=${`drop-zone above-list ${isOver ? 'over' : ''}`}>
-      <p>Drop a spreadsheet anywhere on this page</p>
+      <p>${t.dropASpreadsheetAnywhereOnThisPage}</p>
       <div class="row">
-        <${ChooseFile} kind="main" label="Choose file" isMany onFiles=${(list: FileList | null) => list?.length && onFiles([...list])} />
-        <${Button} isBusy=${sample.isBusy} onClick=${() => sample.run()}>Try sample data<//>
+        <${ChooseFile} kind="main" label=${t.chooseFile} isMany onFiles=${(list: FileList | null) => list?.length && onFiles([...list])} />
+        <${Button} isBusy=${sample.isBusy} onClick=${() => sample.run()}>${t.trySampleData}<//>
       </div>
-      <${Problem} error=${sample.error} title="Could not load the sample data" />
+      <${Problem} error=${sample.error} title=${t.couldNotLoadTheSampleData} />
     </div>
   `
 }
@@ -93,15 +94,15 @@ type ChooseProps = {
 const ChooseConnection = ({connections, files, onChoose, onClose}: ChooseProps) => {
   const [chosen, setChosen] = useState(connections[0]?.id ?? '')
   if (connections.length === 0)
-    return html`<${Dialog} title="Connect your CRM first" onClose=${onClose}><p>An import needs a connection. <a href=${to('imports', 'new')}>Connect your CRM</a>, then drop the file again.</p><//>`
+    return html`<${Dialog} title=${t.connectYourCrmFirst} onClose=${onClose}><p>${t.anImportNeedsAConnection} <a href=${to('imports', 'new')}>${t.connectYourCrm}</a>${t.thenDropTheFileAgain}</p><//>`
   const choose = () => {
     onClose()
     onChoose(files, chosen)
   }
-  const actions = html`<${Button} onClick=${onClose}>Cancel<//><${Button} kind="main" onClick=${choose}>Create import<//>`
+  const actions = html`<${Button} onClick=${onClose}>${t.cancel}<//><${Button} kind="main" onClick=${choose}>${t.createImport}<//>`
   return html`
-    <${Dialog} title=${`Import ${nameImport(files)}`} onClose=${onClose} actions=${actions}>
-      <${Select} label="Connection" hint="The CRM to write to" value=${chosen} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: `${name} (as ${crmUserName})`}))} onChange=${setChosen} />
+    <${Dialog} title=${t.importFiles(nameImport(files))} onClose=${onClose} actions=${actions}>
+      <${Select} label=${t.connection} hint=${t.theCrmToWriteTo} value=${chosen} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: t.nameWithUser(name, crmUserName)}))} onChange=${setChosen} />
     <//>
   `
 }

@@ -2,6 +2,7 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
 import {Problem, say} from '../ui/notice.ts'
 import type {Source, SourceProblem} from './import.ts'
@@ -20,11 +21,7 @@ export const EncodingQuestion = ({importId, source, again}: Props) => {
   const decide = useDoing(async (reader: {encoding: string} | {badBytes: 'replace'}) => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader})
     await again()
-    say(
-      'encoding' in reader
-        ? `Reading ${source.label} as ${nameOfEncoding(reader.encoding)}`
-        : `Unreadable characters in ${source.label} will be imported as �`,
-    )
+    say('encoding' in reader ? t.readingAs(source.label, nameOfEncoding(reader.encoding)) : t.unreadableCharactersInWillBe(source.label))
   })
   const open = source.problems.filter(isOfText)
   if (open.length === 0) return null
@@ -32,14 +29,14 @@ export const EncodingQuestion = ({importId, source, again}: Props) => {
   const current = source.reader.format === 'csv' ? source.reader.encoding : ''
   const candidates = (source.text?.candidates ?? []).filter(({encoding}) => isQuestion || encoding !== current)
   return html`
-    <section class="sheet questions" aria-label=${`Encoding of ${source.label}`}>
-      <h3>${isQuestion ? 'Choose the text encoding' : 'Some characters cannot be read'}</h3>
+    <section class="sheet questions" aria-label=${t.encodingOf(source.label)}>
+      <h3>${isQuestion ? t.chooseTheTextEncoding : t.someCharactersCannotBeRead}</h3>
       ${open.map(({message}) => html`<p>${message}.</p>`)}
       ${
         may('operator')
           ? html`
-        ${candidates.length > 0 && html`<p>${isQuestion ? 'Choose the encoding in which the text looks right. The import cannot start until you choose one.' : 'If the file was saved in another encoding, choose it:'}</p>`}
-        <div class="answers" role="group" aria-label="Encodings">
+        ${candidates.length > 0 && html`<p>${isQuestion ? t.chooseTheEncodingInWhichTheText : t.ifTheFileWasSavedInAnother}</p>`}
+        <div class="answers" role="group" aria-label=${t.encodings}>
           ${candidates.slice(0, isAll ? candidates.length : mostShown).map(
             ({encoding, samples}) => html`
               <${Button} key=${encoding} class="answer" isBusy=${decide.isBusy} onClick=${() => decide.run({encoding})}>
@@ -48,12 +45,12 @@ export const EncodingQuestion = ({importId, source, again}: Props) => {
             `,
           )}
         </div>
-        ${candidates.length > mostShown && !isAll && html`<p class="more-answers"><${Button} onClick=${() => setAll(true)}>Show ${candidates.length - mostShown} more encodings<//></p>`}
-        ${!isQuestion && html`<p class="more-answers"><${Button} isBusy=${decide.isBusy} onClick=${() => decide.run({badBytes: 'replace'})}>Import them as �<//></p>`}
+        ${candidates.length > mostShown && !isAll && html`<p class="more-answers"><${Button} onClick=${() => setAll(true)}>${t.showMoreEncodings(candidates.length - mostShown)}<//></p>`}
+        ${!isQuestion && html`<p class="more-answers"><${Button} isBusy=${decide.isBusy} onClick=${() => decide.run({badBytes: 'replace'})}>${t.importThemAs}<//></p>`}
       `
-          : html`<p class="quiet">You need permission to edit imports to choose.</p>`
+          : html`<p class="quiet">${t.youNeedPermissionToEditImportsTo}</p>`
       }
-      <${Problem} error=${decide.error} title="Could not change the encoding" />
+      <${Problem} error=${decide.error} title=${t.couldNotChangeTheEncoding} />
     </section>
   `
 }

@@ -1,5 +1,7 @@
 import {html} from '../html.ts'
 import {may} from '../state/session.ts'
+import {listWords} from '../text/language.ts'
+import {t} from '../text/mapping.ts'
 import {Select} from '../ui/field.ts'
 import {type Field, isFillable, type Module, nameOfModule} from './fields.ts'
 import type {Flow, Source} from './import.ts'
@@ -36,24 +38,23 @@ export const ExistingRecords = ({flow: given, fields, source, module, change}: P
     const onMany = way === 'skip' ? 'skip' : 'ask'
     change({...flow, match: {...(match as Match | null), by, onOne: way, onMany}})
   }
-  const label = by.map(name => fields.find(({apiName}) => apiName === name)?.label ?? name).join(' and ')
-  const noun = module ? nameOfModule(module).toLowerCase() : 'records'
+  const label = listWords(by.map(name => fields.find(({apiName}) => apiName === name)?.label ?? name))
   const option = (way: Way, title: string, hint: string) => html`
     <label class=${`choice ${chosen === way ? 'chosen' : ''}`}>
       <input type="radio" name=${`existing ${flow.id}`} value=${way} checked=${chosen === way} required disabled=${way !== 'add' && by.length === 0} onChange=${() => choose(way)} />
-      <span><strong>${title}</strong>${way === 'update' && recommended && html` <span class="quiet">(recommended)</span>`}<span class="hint">${hint}</span></span>
+      <span><strong>${title}</strong>${way === 'update' && recommended && html` <span class="quiet">${t.recommended}</span>`}<span class="hint">${hint}</span></span>
     </label>
   `
   return html`
     <fieldset class="existing-records">
-      <legend>Existing ${noun}</legend>
+      <legend>${module ? t.existing(nameOfModule(module)) : t.existingRecords}</legend>
       <div class="choices-row">
-        ${option('update', 'Update existing, add new', by.length > 0 ? `Rows with the same ${label} update the record` : 'Map a field to match by first')}
-        ${option('skip', 'Add new only', by.length > 0 ? `Rows whose ${label} exists are skipped` : 'Map a field to match by first')}
-        ${option('add', 'Always add', 'Every row creates a record, even if it exists already')}
+        ${option('update', t.updateExistingAddNew, by.length > 0 ? t.rowsWithTheSameUpdateTheRecord(label) : t.mapAFieldToMatchByFirst)}
+        ${option('skip', t.addNewOnly, by.length > 0 ? t.rowsWhoseExistsAreSkipped(label) : t.mapAFieldToMatchByFirst)}
+        ${option('add', t.alwaysAdd, t.everyRowCreatesARecordEvenIf)}
       </div>
-      ${(may('builder') || chosen === 'delete') && html`<details open=${chosen === 'delete'}><summary>Delete instead of import</summary><div class="choices-row">${option('delete', 'Delete matching records', by.length > 0 ? `Each record whose ${label} is in the file is deleted. You confirm the number first. Removes the other mappings` : 'Map a field to match by first')}</div></details>`}
-      ${(chosen === 'update' || chosen === 'skip') && by.length === 1 && own.length > 1 && html`<div class="match-by"><${Select} label="Matched by" value=${by[0]} options=${matchOptions(own, recommended, by[0]!)} onChange=${(name: string) => change({...flow, match: {...(match as Match), by: [name]}})} /></div>`}
+      ${(may('builder') || chosen === 'delete') && html`<details open=${chosen === 'delete'}><summary>${t.deleteInsteadOfImport}</summary><div class="choices-row">${option('delete', t.deleteMatchingRecords, by.length > 0 ? t.eachRecordWhoseIsInTheFile(label) : t.mapAFieldToMatchByFirst)}</div></details>`}
+      ${(chosen === 'update' || chosen === 'skip') && by.length === 1 && own.length > 1 && html`<div class="match-by"><${Select} label=${t.matchedBy} value=${by[0]} options=${matchOptions(own, recommended, by[0]!)} onChange=${(name: string) => change({...flow, match: {...(match as Match), by: [name]}})} /></div>`}
     </fieldset>
   `
 }
@@ -70,7 +71,7 @@ const deleting = ({id, sourceId, module, filter, guard, fields, automations}: Fl
 const matchOptions = (own: Field[], recommended: Field | null, chosen: string) => {
   const listed = own.map(field => ({
     value: field.apiName,
-    label: `${field.label}${field.unique ? ' (unique)' : field === recommended ? ' (recommended)' : ''}`,
+    label: `${field.label}${field.unique ? ` ${t.unique}` : field === recommended ? ` ${t.recommended}` : ''}`,
   }))
   return listed.some(({value}) => value === chosen) ? listed : [...listed, {value: chosen, label: chosen}]
 }

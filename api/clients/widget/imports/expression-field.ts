@@ -6,6 +6,7 @@ import {ExpressionEditor} from '../expressions/editor.ts'
 import {html, type Markup} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, may} from '../state/session.ts'
+import {t} from '../text/options.ts'
 import {Button} from '../ui/button.ts'
 import {TextField} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
@@ -43,7 +44,7 @@ export const ExpressionField = ({label, hint, error, value, onInput, sample, sou
 }
 
 const usualHint = (source: string | null | undefined) => html`
-  JavaScript. <code>row['Column']</code> is a cell of the row${source ? html`, <code>value</code> the cell of ${source}` : ''}. You can use <code>helpers</code> and your libraries.
+  ${t.javaScript} <code>row['Column']</code> ${t.isACellOfTheRow}${source ? html`, <code>value</code> ${t.theCellOf(source)}` : ''}${t.youCanUse} <code>helpers</code> ${t.andYourLibraries}
 `
 const shownRows = 5
 
@@ -51,12 +52,12 @@ const Preview = ({trying: {tested, error, isBusy}}: {trying: ExpressionTest}) =>
   const said = tested && sayTested(tested)
   return html`
     <div class="preview" aria-busy=${isBusy ? 'true' : 'false'}>
-      <p role="status" class=${said?.isWrong ? 'wrong' : 'quiet'}>${said ? said.text : isBusy ? 'Testing on sample rows …' : ''}</p>
+      <p role="status" class=${said?.isWrong ? 'wrong' : 'quiet'}>${said ? said.text : isBusy ? t.testingOnSampleRows : ''}</p>
       ${
         tested &&
         tested.results.length > 0 &&
         html`
-        <ol class="results" aria-label="Results on sample rows">
+        <ol class="results" aria-label=${t.resultsOnSampleRows}>
           ${tested.results.slice(0, shownRows).map(one => html`<li class=${'error' in one || one.problem ? 'wrong' : ''}>${sayTried(one).slice(0, 200)}</li>`)}
         </ol>
       `
@@ -88,10 +89,10 @@ const InWords = ({target, sample, source, onAnswer}: WordsProps) => {
   })
   return html`
     <details class="in-words">
-      <summary>Describe it in words</summary>
+      <summary>${t.describeItInWords}</summary>
       <div class="opened">
-        <${TextField} label="Describe the value" hint="For example: the first name in capitals, or “Unknown” if it is empty" maxlength="4000" value=${question} onInput=${setQuestion} />
-        <${Button} isBusy=${ask.isBusy} disabled=${!question.trim() || sample.columns.length === 0} onClick=${() => ask.run()}>Write expression<//>
+        <${TextField} label=${t.describeTheValue} hint=${t.forExampleTheFirstNameInCapitals} maxlength="4000" value=${question} onInput=${setQuestion} />
+        <${Button} isBusy=${ask.isBusy} disabled=${!question.trim() || sample.columns.length === 0} onClick=${() => ask.run()}>${t.writeExpression}<//>
         ${explanation && html`<p class="quiet" role="status">${explanation}</p>`}
         <${Problem} error=${ask.error} />
       </div>

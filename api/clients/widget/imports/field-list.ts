@@ -2,9 +2,9 @@ import {useEffect, useRef, useState} from 'preact/hooks'
 import type {Sample} from '../../sample.ts'
 import {html} from '../html.ts'
 import {place} from '../state/place.ts'
+import {t} from '../text/mapping.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
-import {plural} from '../ui/format.ts'
 import {Notice} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import type {Target} from './expression-field.ts'
@@ -43,21 +43,21 @@ export const FieldList = (props: FlowProps) => {
     field => isFillable(field) && !field.excluded && !taken.has(field.apiName) && flow.parent?.field !== field.apiName,
   )
   return html`
-    <section class="gap-above" aria-label="Other fields">
-      <h2>${others.length > 0 ? plural(others.length, 'other field') : 'Other fields'}</h2>
+    <section class="gap-above" aria-label=${t.otherFields}>
+      <h2>${others.length > 0 ? t.otherFieldCount(others.length) : t.otherFields}</h2>
       ${
         missing.length > 0 &&
         html`
-        <${Notice} kind="warning" title=${missing.length === 1 ? 'A required field is not mapped' : 'Required fields are not mapped'}>
-          <div class="actions">${missing.map(({apiName, label}) => html`<${Button} onClick=${() => add(apiName)}>Map ${label}<//>`)}</div>
+        <${Notice} kind="warning" title=${missing.length === 1 ? t.aRequiredFieldIsNotMapped : t.requiredFieldsAreNotMapped}>
+          <div class="actions">${missing.map(({apiName, label}) => html`<${Button} onClick=${() => add(apiName)}>${t.map(label)}<//>`)}</div>
         <//>
       `
       }
-      ${issues.filter(({path}) => path[0] === 'fields' && path.length === 1).map(({message}) => html`<p class="wrong">${flow.fields.length === 0 ? 'Map at least one field, or remove the flow' : message}</p>`)}
+      ${issues.filter(({path}) => path[0] === 'fields' && path.length === 1).map(({message}) => html`<p class="wrong">${flow.fields.length === 0 ? t.mapAtLeastOneFieldOrRemove : message}</p>`)}
       <ul class="plain mappings">
         ${others.map(mapping => html`<li key=${mapping.field}><${OneMapping} ...${props} mapping=${mapping} issues=${issuesAt(issues, 'fields', flow.fields.indexOf(mapping))} isOpened=${opened === mapping.field} /></li>`)}
       </ul>
-      ${free.length > 0 && html`<div class="add-field"><${Select} label="Add a field" value="" options=${[{value: '', label: 'Choose a field …'}, ...free.map(fieldOption)]} onChange=${add} /></div>`}
+      ${free.length > 0 && html`<div class="add-field"><${Select} label=${t.addAField} value="" options=${[{value: '', label: t.chooseAField}, ...free.map(fieldOption)]} onChange=${add} /></div>`}
     </section>
   `
 }
@@ -70,7 +70,7 @@ const hasRow = ({fields}: Flow, {field, source, mode}: Mapping, {columns}: Sourc
 
 const fieldOption = ({apiName, label, required}: Field) => ({
   value: apiName,
-  label: `${label}${label === apiName ? '' : ` (${apiName})`}${required ? ', required' : ''}`,
+  label: `${label}${label === apiName ? '' : ` (${apiName})`}${required ? t.requiredSuffix : ''}`,
 })
 
 type OneProps = FlowProps & {mapping: Mapping; isOpened: boolean}
@@ -91,16 +91,16 @@ const OneMapping = ({mapping, isOpened, issues, ...props}: OneProps) => {
       <summary ref=${summary}>
         <span class="mapping-field">${label}<span class="unseen">: </span></span>
         <span class="mapping-from">${sayMapping(mapping)}</span>
-        ${field?.required && html`<${Pill}>required<//>`}
-        ${mapping.patch && html`<${Pill} tone="info">after all rows<//>`}
-        ${issues.length > 0 && html`<${Pill} tone="bad">${plural(issues.length, 'problem')}<//>`}
+        ${field?.required && html`<${Pill}>${t.required}<//>`}
+        ${mapping.patch && html`<${Pill} tone="info">${t.afterAllRows}<//>`}
+        ${issues.length > 0 && html`<${Pill} tone="bad">${t.problemCount(issues.length)}<//>`}
       </summary>
       ${
         (isOpen || issues.length > 0) &&
         html`
         <div class="opened">
-          ${field ? html`<${MappingOptions} ...${props} mapping=${mapping} field=${field} issues=${issues} />` : html`<p class="wrong">The field ${mapping.field} no longer exists in this module.</p>`}
-          <${Button} onClick=${() => change(dropMapping(flow, mapping.field))} label=${`Remove ${label}`}>Remove<//>
+          ${field ? html`<${MappingOptions} ...${props} mapping=${mapping} field=${field} issues=${issues} />` : html`<p class="wrong">${t.theFieldNoLongerExistsInThis(mapping.field)}</p>`}
+          <${Button} onClick=${() => change(dropMapping(flow, mapping.field))} label=${t.removeNamed(label)}>${t.remove}<//>
         </div>
       `
       }

@@ -1,3 +1,4 @@
+import {t} from '../text/mapping.ts'
 import type {Mapping} from './import.ts'
 
 /** A module of the connection. */
@@ -23,7 +24,7 @@ export type Option = {display: string; actual: string; unused?: true}
 export const choicesOf = ({picklist}: {picklist: Option[]}) =>
   [...picklist]
     .sort((one, other) => Number(one.unused ?? false) - Number(other.unused ?? false))
-    .map(({display, unused}) => ({value: display, label: unused ? `${display} (no longer offered)` : display}))
+    .map(({display, unused}) => ({value: display, label: unused ? t.noLongerOffered(display) : display}))
 
 /** Returns the display value for a stored value of a picklist. Earlier versions of Lading stored the actual value. */
 export const chosenOf = ({picklist}: {picklist: Option[]}, value: string) =>

@@ -2,9 +2,10 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/mapping.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
-import {plural} from '../ui/format.ts'
+import {count as number} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {choicesOf, type Field} from './fields.ts'
 import {putMapping} from './flows.ts'
@@ -45,16 +46,16 @@ export const FixValues = ({found, problem, again}: Props) => {
     const flows = found.flows.map(one => (one.id === flow.id ? putMapping(flow, next) : one))
     await client.put(inOrg(`/imports/${found.id}/flows`), flows, {'if-match': `"${found.version}"`})
     await again()
-    say(`Replaced ${value} by ${to}`)
+    say(t.replacedBy(value, to))
   })
   const field = loaded.data?.field
   const open = (loaded.data?.values ?? []).filter(({value, option}) => option === false && positionOf(entriesOf(mapping) ?? [], value) < 0)
   if (!may('operator') || !field || open.length === 0) return null
   return html`
-    <section class="sheet fix-values" aria-label=${`Values of ${field.label}`}>
-      <h3>${plural(open.length, 'value')} of ${field.label} ${open.length === 1 ? 'is' : 'are'} unknown to the CRM</h3>
+    <section class="sheet fix-values" aria-label=${t.valuesOf(field.label)}>
+      <h3>${t.valuesUnknownToCrm(open.length, field.label)}</h3>
       <ul class="plain">${open.slice(0, mostShown).map(value => html`<li key=${value.value}><${OneValue} value=${value} field=${field} isBusy=${fix.isBusy} fix=${fix.run} /></li>`)}</ul>
-      <${Problem} error=${fix.error} title="Could not save the value" />
+      <${Problem} error=${fix.error} title=${t.couldNotSaveTheValue} />
     </section>
   `
 }
@@ -66,8 +67,8 @@ const OneValue = ({value: {value, count, suggestion}, field, isBusy, fix}: OnePr
   return html`
     <div class="row">
       <span class="sample grow">${value}</span>
-      <${Select} label=${`Option for ${value}`} isHidden=${true} value=${to} options=${[{value: '', label: 'Choose an option …'}, ...choicesOf(field)]} onChange=${setTo} />
-      <${Button} isBusy=${isBusy} disabled=${to === ''} onClick=${() => fix(value, to)} label=${`Fix all ${count}: ${value} → ${to}`}>Fix all ${count.toLocaleString()}<//>
+      <${Select} label=${t.optionFor(value)} isHidden=${true} value=${to} options=${[{value: '', label: t.chooseAnOption}, ...choicesOf(field)]} onChange=${setTo} />
+      <${Button} isBusy=${isBusy} disabled=${to === ''} onClick=${() => fix(value, to)} label=${t.fixAllNamed(number(count), value, to)}>${t.fixAll(number(count))}<//>
     </div>
   `
 }

@@ -1,6 +1,7 @@
 import type {Sample} from '../../sample.ts'
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
+import {t} from '../text/mapping.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
 import {Notice, Problem} from '../ui/notice.ts'
@@ -34,7 +35,7 @@ export const FlowEditor = ({found, draft, at, modules, allFields, again}: Props)
     ${
       source
         ? html`<${OverSource} key=${source.id} found=${found} draft=${draft} flow=${flow} source=${source} module=${module} allFields=${allFields} issues=${issues} change=${change} again=${again} />`
-        : html`<p class="wrong">The file of this flow was deleted. Choose another one above.</p>`
+        : html`<p class="wrong">${t.theFileOfThisFlowWasDeleted}</p>`
     }
   `
 }
@@ -60,20 +61,20 @@ const OverSource = ({found, draft, flow, source, module, allFields, issues, chan
   const fields = allFields.get(flow.module) ?? []
   const target = {importId: found.id, sourceId: source.id, connectorId: found.connectorId, module: flow.module}
   return html`
-    <${Problem} error=${loaded.error} again=${loaded.again} title="Could not read the rows of the file" />
+    <${Problem} error=${loaded.error} again=${loaded.again} title=${t.couldNotReadTheRowsOfThe} />
     ${!flow.subform && html`<${ExistingRecords} flow=${flow} fields=${fields} source=${source} module=${module} change=${change} />`}
     <${MappingTable} found=${found} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} again=${again} />
     ${findMissingSubforms(flow, draft.flows, fields).map(
       ({apiName, label}) => html`
-        <div key=${apiName} class="gap-above"><${Notice} kind="warning" title=${`A new record needs a row in ${label}`}>
-          <p>Add a flow from the file with these rows into “${label} of ${flow.id}”. Each new record is created together with its rows.</p>
-          <div class="actions"><a class="button" href=${to('imports', found.id, 'match', {flow: ' new'})}>Add flow for ${label}</a></div>
+        <div key=${apiName} class="gap-above"><${Notice} kind="warning" title=${t.aNewRecordNeedsARowIn(label)}>
+          <p>${t.addAFlowFromTheFileWith(label, flow.id)}</p>
+          <div class="actions"><a class="button" href=${to('imports', found.id, 'match', {flow: ' new'})}>${t.addFlowFor(label)}</a></div>
         <//></div>`,
     )}
     <${FieldList} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} />
     <${FlowLinks} flow=${flow} flows=${draft.flows} sources=${found.sources} fields=${fields} issues=${issues} change=${change} />
     <details class="sheet gap-above" open=${issues.some(({path}) => ['match', 'filter', 'guard', 'layout', 'assignmentRule', 'tags'].includes(String(path[0])))}>
-      <summary>Advanced</summary>
+      <summary>${t.advanced}</summary>
       <div class="opened">
         ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} usual=${module?.match ?? null} issues=${issues} change=${change} />`}
         <${WriteOptions} flow=${flow} module=${module} issues=${issues} change=${change} />
@@ -96,15 +97,15 @@ const FlowHead = ({found, draft, at, modules}: Omit<Props, 'allFields' | 'again'
     set(flows.with(at, {id: newFlowId(flows.toSpliced(at, 1), module), sourceId: flow.sourceId, module, fields: []}))
   return html`
     <div class="row flow-head">
-      ${isMissing && html`<${Select} label="File" value=${flow.sourceId} options=${[{value: flow.sourceId, label: 'Deleted file'}, ...found.sources.map(({id, label}) => ({value: id, label}))]} onChange=${(sourceId: string) => set(flows.with(at, {...flow, sourceId}))} />`}
+      ${isMissing && html`<${Select} label=${t.file} value=${flow.sourceId} options=${[{value: flow.sourceId, label: t.deletedFile}, ...found.sources.map(({id, label}) => ({value: id, label}))]} onChange=${(sourceId: string) => set(flows.with(at, {...flow, sourceId}))} />`}
       <div class="grow">${
         flow.subform
-          ? html`<p>Rows of <strong>${flow.subform.field}</strong> in ${flow.subform.parentFlow}</p>`
-          : html`<${Select} label="Import into" value=${flow.module} options=${listed} onChange=${into} />`
+          ? html`<p>${t.rowsOf} <strong>${flow.subform.field}</strong> ${t.inFlow(flow.subform.parentFlow)}</p>`
+          : html`<${Select} label=${t.importInto} value=${flow.module} options=${listed} onChange=${into} />`
       }</div>
       <div class="actions">
-        ${flows.length > 1 && html`<${Button} disabled=${at === 0} onClick=${() => move(-1)}>Move up<//><${Button} disabled=${at === flows.length - 1} onClick=${() => move(1)}>Move down<//>`}
-        ${(flows.length > 1 || isMissing) && html`<${Button} onClick=${() => set(flows.toSpliced(at, 1))} label=${`Remove flow ${flow.id}`}>Remove<//>`}
+        ${flows.length > 1 && html`<${Button} disabled=${at === 0} onClick=${() => move(-1)}>${t.moveUp}<//><${Button} disabled=${at === flows.length - 1} onClick=${() => move(1)}>${t.moveDown}<//>`}
+        ${(flows.length > 1 || isMissing) && html`<${Button} onClick=${() => set(flows.toSpliced(at, 1))} label=${t.removeFlow(flow.id)}>${t.remove}<//>`}
       </div>
     </div>
   `

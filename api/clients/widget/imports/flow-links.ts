@@ -1,4 +1,5 @@
 import {html} from '../html.ts'
+import {t} from '../text/options.ts'
 import {Select} from '../ui/field.ts'
 import type {Field} from './fields.ts'
 import {type Issue, issuesAt, sayIssue} from './flows.ts'
@@ -7,7 +8,7 @@ import type {Flow, RowKey, Source} from './import.ts'
 type Props = {flow: Flow; flows: Flow[]; sources: Source[]; fields: Field[]; issues: Issue[]; change: (flow: Flow) => void}
 
 const columnsOf = (sources: Source[], id: string) => sources.find(one => one.id === id)?.columns.map(({name}) => name) ?? []
-const asOptions = (names: string[]) => [{value: '', label: 'Choose a column …'}, ...names.map(name => ({value: name, label: name}))]
+const asOptions = (names: string[]) => [{value: '', label: t.chooseAColumn}, ...names.map(name => ({value: name, label: name}))]
 
 type KeyProps = {value: RowKey | null | undefined; parent: Flow; flow: Flow; sources: Source[]; set: (key: RowKey | null) => void}
 
@@ -16,16 +17,16 @@ const KeyFields = ({value, parent, flow, sources, set}: KeyProps) => {
   const canBeSame = parent.sourceId === flow.sourceId && parent.id !== flow.id
   const key = value ?? {parentColumn: '', childColumn: ''}
   const ways = [
-    {value: 'same', label: 'the same row of the file'},
-    {value: 'key', label: 'the row with the same value in two columns'},
+    {value: 'same', label: t.theSameRowOfTheFile},
+    {value: 'key', label: t.theRowWithTheSameValueIn},
   ]
   return html`
-    ${canBeSame && html`<${Select} label="Parent row" value=${value ? 'key' : 'same'} options=${ways} onChange=${(way: string) => set(way === 'key' ? key : null)} />`}
+    ${canBeSame && html`<${Select} label=${t.parentRow} value=${value ? 'key' : 'same'} options=${ways} onChange=${(way: string) => set(way === 'key' ? key : null)} />`}
     ${
       (value || !canBeSame) &&
       html`
-      <${Select} label="Column of the parent’s file" value=${key.parentColumn} options=${asOptions(columnsOf(sources, parent.sourceId))} onChange=${(parentColumn: string) => set({...key, parentColumn})} />
-      <${Select} label="Column of this file" value=${key.childColumn} options=${asOptions(columnsOf(sources, flow.sourceId))} onChange=${(childColumn: string) => set({...key, childColumn})} />
+      <${Select} label=${t.columnOfTheParentsFile} value=${key.parentColumn} options=${asOptions(columnsOf(sources, parent.sourceId))} onChange=${(parentColumn: string) => set({...key, parentColumn})} />
+      <${Select} label=${t.columnOfThisFile} value=${key.childColumn} options=${asOptions(columnsOf(sources, flow.sourceId))} onChange=${(childColumn: string) => set({...key, childColumn})} />
     `
     }
   `
@@ -35,9 +36,9 @@ const KeyFields = ({value, parent, flow, sources, set}: KeyProps) => {
 export const FlowLinks = (props: Props) => (props.flow.subform ? html`<${SubformLink} ...${props} />` : html`<${ParentLink} ...${props} />`)
 
 const whenMissing = [
-  {value: 'fail', label: 'fail the row'},
-  {value: 'leave', label: 'leave the field empty'},
-  {value: 'skip', label: 'skip the row'},
+  {value: 'fail', label: t.failTheRow},
+  {value: 'leave', label: t.leaveTheFieldEmpty},
+  {value: 'skip', label: t.skipTheRow},
 ]
 
 const ParentLink = ({flow, flows, sources, fields, issues, change}: Props) => {
@@ -61,15 +62,15 @@ const ParentLink = ({flow, flows, sources, fields, issues, change}: Props) => {
   const chosen = links.findIndex(({other, field}) => other.id === parent?.flow && field.apiName === parent.field)
   return html`
     <fieldset>
-      <legend>Linked to another flow</legend>
+      <legend>${t.linkedToAnotherFlow}</legend>
       <div class="columns">
-        <${Select} label="Link rows" value=${chosen < 0 ? '' : String(chosen)} options=${[{value: '', label: 'not to another flow'}, ...links.map(({other, field}, at) => ({value: String(at), label: `to ${other.id}, by ${field.label}`}))]} onChange=${choose} />
+        <${Select} label=${t.linkRows} value=${chosen < 0 ? '' : String(chosen)} options=${[{value: '', label: t.notToAnotherFlow}, ...links.map(({other, field}, at) => ({value: String(at), label: t.toBy(other.id, field.label)}))]} onChange=${choose} />
         ${
           parent &&
           of &&
           html`
           <${KeyFields} value=${parent.key} parent=${of} flow=${flow} sources=${sources} set=${(key: RowKey | null) => change({...flow, parent: {...parent, key}})} />
-          <${Select} label="If the parent has no record" value=${parent.onMissing} options=${whenMissing} onChange=${(onMissing: string) => change({...flow, parent: {...parent, onMissing: onMissing as typeof parent.onMissing}})} />
+          <${Select} label=${t.ifTheParentHasNoRecord} value=${parent.onMissing} options=${whenMissing} onChange=${(onMissing: string) => change({...flow, parent: {...parent, onMissing: onMissing as typeof parent.onMissing}})} />
         `
         }
       </div>
@@ -86,8 +87,8 @@ const SubformLink = ({flow, flows, sources, issues, change}: Props) => {
   const of = flows.find(({id}) => id === subform.parentFlow)
   return html`
     <fieldset>
-      <legend>Subform</legend>
-      <p class="hint">The rows replace the contents of ${subform.field} in the records of ${subform.parentFlow}. Rows whose parent has no record are skipped.</p>
+      <legend>${t.subform}</legend>
+      <p class="hint">${t.theRowsReplaceTheContentsOfIn(subform.field, subform.parentFlow)}</p>
       ${of && html`<div class="columns"><${KeyFields} value=${subform.key} parent=${of} flow=${flow} sources=${sources} set=${(key: RowKey | null) => change({...flow, subform: {...subform, key}})} /></div>`}
       ${issuesAt(issues, 'subform').map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
     </fieldset>

@@ -1,5 +1,6 @@
 import type {Sample} from '../../sample.ts'
 import {html} from '../html.ts'
+import {t} from '../text/options.ts'
 import {Check, Select} from '../ui/field.ts'
 import {ExpressionField} from './expression-field.ts'
 import type {Field, Module} from './fields.ts'
@@ -28,20 +29,20 @@ export const MatchFields = ({flow, fields, issues, change, usual}: MatchProps) =
   const wrong = issuesAt(issues, 'match')
   return html`
     <fieldset>
-      <legend>Existing records</legend>
-      <p class="hint">A row matches a record if all selected fields are equal. If you select none, every row creates a record.${flow.match === undefined && usual && ' The selection is the default of the module.'}</p>
+      <legend>${t.existingRecords}</legend>
+      <p class="hint">${t.aRowMatchesARecordIfAll} ${flow.match === undefined && usual && t.theSelectionIsTheDefaultOfThe}</p>
       <div class="choices-row">
-        ${known.map(({apiName, label, unique}) => html`<${Check} key=${apiName} label=${`${label}${unique ? ' (unique)' : ''}`} checked=${match.by.includes(apiName)} disabled=${isFull && !match.by.includes(apiName)} onChange=${(on: boolean) => toggle(apiName, on)} />`)}
+        ${known.map(({apiName, label, unique}) => html`<${Check} key=${apiName} label=${`${label}${unique ? ` ${t.unique}` : ''}`} checked=${match.by.includes(apiName)} disabled=${isFull && !match.by.includes(apiName)} onChange=${(on: boolean) => toggle(apiName, on)} />`)}
       </div>
       ${wrong.map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
       ${
         match.by.length > 0 &&
         html`
         <div class="columns">
-          <${Select} label="If one record matches" value=${match.onOne} options=${whenOne} onChange=${(value: string) => set({...match, onOne: value as Match['onOne']})} />
-          <${Select} label="If several match" value=${match.onMany} options=${whenMany} onChange=${(value: string) => set({...match, onMany: value as Match['onMany']})} />
+          <${Select} label=${t.ifOneRecordMatches} value=${match.onOne} options=${whenOne} onChange=${(value: string) => set({...match, onOne: value as Match['onOne']})} />
+          <${Select} label=${t.ifSeveralMatch} value=${match.onMany} options=${whenMany} onChange=${(value: string) => set({...match, onMany: value as Match['onMany']})} />
         </div>
-        ${match.onOne === 'update' && html`<${Check} label="Skip rows that change nothing" hint="A row is skipped if its record already holds every value. Otherwise it is updated all the same" checked=${skipsUnchanged({...flow, match})} onChange=${(on: boolean) => set({...match, unchanged: on ? 'skip' : 'write'})} /><${EditedValues} match=${match} set=${set} />`}
+        ${match.onOne === 'update' && html`<${Check} label=${t.skipRowsThatChangeNothing} hint=${t.aRowIsSkippedIfItsRecord} checked=${skipsUnchanged({...flow, match})} onChange=${(on: boolean) => set({...match, unchanged: on ? 'skip' : 'write'})} /><${EditedValues} match=${match} set=${set} />`}
       `
       }
     </fieldset>
@@ -54,41 +55,41 @@ const EditedValues = ({match, set}: {match: Match; set: (match: Match) => void})
   const choose = (value: string) => set(value === '' ? rest : {...match, onEdited: value as NonNullable<Match['onEdited']>})
   return html`
     <div class="columns">
-      <${Select} label="If people changed values in the CRM" hint="By default, schedules keep them and other imports overwrite them" value=${match.onEdited ?? ''} options=${whenEdited} onChange=${choose} />
-      ${(match.onEdited === 'keep' || match.onEdited === 'ask') && html`<${Select} label="If Lading never wrote the record" value=${match.onUnknown ?? 'write'} options=${whenUnknown} onChange=${(value: string) => set({...match, onUnknown: value as NonNullable<Match['onUnknown']>})} />`}
+      <${Select} label=${t.ifPeopleChangedValuesInTheCrm} hint=${t.byDefaultSchedulesKeepThemAndOther} value=${match.onEdited ?? ''} options=${whenEdited} onChange=${choose} />
+      ${(match.onEdited === 'keep' || match.onEdited === 'ask') && html`<${Select} label=${t.ifLadingNeverWroteTheRecord} value=${match.onUnknown ?? 'write'} options=${whenUnknown} onChange=${(value: string) => set({...match, onUnknown: value as NonNullable<Match['onUnknown']>})} />`}
     </div>
   `
 }
 
 const whenEdited = [
-  {value: '', label: 'as set for the module'},
-  {value: 'overwrite', label: 'overwrite them'},
-  {value: 'keep', label: 'keep them'},
-  {value: 'ask', label: 'ask me'},
+  {value: '', label: t.asSetForTheModule},
+  {value: 'overwrite', label: t.overwriteThem},
+  {value: 'keep', label: t.keepThem},
+  {value: 'ask', label: t.askMe},
 ]
 const whenUnknown = [
-  {value: 'write', label: 'write the file’s values'},
-  {value: 'keep', label: 'keep the CRM’s values'},
+  {value: 'write', label: t.writeTheFilesValues},
+  {value: 'keep', label: t.keepTheCrmsValues},
 ]
 
 const whenOne = [
-  {value: 'update', label: 'update it'},
-  {value: 'skip', label: 'skip the row'},
-  {value: 'create', label: 'create another record'},
+  {value: 'update', label: t.updateIt},
+  {value: 'skip', label: t.skipTheRow},
+  {value: 'create', label: t.createAnotherRecord},
 ]
 const whenMany = [
-  {value: 'ask', label: 'ask me'},
-  {value: 'first', label: 'use the oldest'},
-  {value: 'skip', label: 'skip the row'},
+  {value: 'ask', label: t.askMe},
+  {value: 'first', label: t.useTheOldest},
+  {value: 'skip', label: t.skipTheRow},
 ]
 
 /** The conditions that limit the flow to some rows of the file. */
 export const RowConditions = ({flow, sample, issues, change}: Props) => html`
   <details open=${Boolean(flow.filter || flow.guard)}>
-    <summary>Import only some rows</summary>
+    <summary>${t.importOnlySomeRows}</summary>
     <div class="opened">
-      <${ExpressionField} label="Filter" hint="Rows for which this is not true are ignored and only counted" error=${errorAt(issues, 'filter')} value=${flow.filter ?? ''} sample=${sample} onInput=${(filter: string) => change({...flow, filter})} />
-      <${ExpressionField} label="Guard" hint="Rows for which this is not true are skipped and listed in the results" error=${errorAt(issues, 'guard')} value=${flow.guard ?? ''} sample=${sample} onInput=${(guard: string) => change({...flow, guard})} />
+      <${ExpressionField} label=${t.filter} hint=${t.rowsForWhichThisIsNotTrue} error=${errorAt(issues, 'filter')} value=${flow.filter ?? ''} sample=${sample} onInput=${(filter: string) => change({...flow, filter})} />
+      <${ExpressionField} label=${t.guard} hint=${t.guardHint} error=${errorAt(issues, 'guard')} value=${flow.guard ?? ''} sample=${sample} onInput=${(guard: string) => change({...flow, guard})} />
     </div>
   </details>
 `

@@ -1,3 +1,4 @@
+import {t} from '../text/mapping.ts'
 import {type Field, isFillable, type Module} from './fields.ts'
 import type {Flow, Mapping, Source} from './import.ts'
 import {entriesOf} from './value-entries.ts'
@@ -98,7 +99,7 @@ export const issuesAt = (issues: readonly Issue[], ...place: (string | number)[]
 
 /** Formats an issue. If it is in an expression, its position comes first: "Line 2, column 5: …". */
 export const sayIssue = ({message, line, column}: Pick<Issue, 'message' | 'line' | 'column'>): string =>
-  line === undefined ? message : `Line ${line}, column ${column}: ${message}`
+  line === undefined ? message : t.lineColumn(line, column, message)
 
 /** Returns the values of a column that are not options of the picklist. */
 export const strangeWords = (cells: readonly string[], {picklist}: Pick<Field, 'picklist'>): string[] => {
@@ -112,15 +113,15 @@ const fold = (text: string) => text.trim().toLowerCase()
 export const sayMapping = ({mode, source, staticValue, transform, searchField}: Mapping): string => {
   switch (mode) {
     case 'column':
-      return source ? `column ${source}${transform ? ', changed by an expression' : ''}` : 'no column yet'
+      return source ? (transform ? t.changedColumn : t.ofColumn)(source) : t.noColumnYet
     case 'static':
-      return staticValue ? `always “${staticValue}”` : 'no value yet'
+      return staticValue ? t.always(staticValue) : t.noValueYet
     case 'expression':
-      return transform ? 'an expression' : 'no expression yet'
+      return transform ? t.anExpression : t.noExpressionYet
     case 'search':
-      return source ? `a record found by column ${source}${searchField ? ` in ${searchField}` : ''}` : 'a record found by a search'
+      return source ? (searchField ? t.aRecordFoundIn(source, searchField) : t.aRecordFoundByColumn(source)) : t.aRecordFoundByASearch
     default:
-      return 'not written'
+      return t.notWritten
   }
 }
 

@@ -1,6 +1,7 @@
 import {useEffect, useRef} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
 import {to} from '../state/place.ts'
+import {t} from '../text/files.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Page} from '../ui/page.ts'
 import {type LoadedImport, useImport} from './known.ts'
@@ -14,13 +15,13 @@ type FrameProps = {id: string; step: StepKey; title?: string; lead?: Markup; act
  */
 export const ImportFrame = ({id, step, title = stepLabels[step], lead, actions, children}: FrameProps) => {
   const {known, error, again} = useImport(id)
-  const trail = [{label: 'Imports', href: to('imports')}, ...(known ? [{label: known.import.name, href: to('imports', id)}] : [])]
+  const trail = [{label: t.imports, href: to('imports')}, ...(known ? [{label: known.import.name, href: to('imports', id)}] : [])]
   return html`
     <${Page} title=${title} trail=${trail} lead=${lead} actions=${known && actions}>
       <${Steps} id=${id} here=${step} steps=${known ? stepsOf(known) : null} />
       <${Problem} error=${error} again=${again} />
-      ${known?.import.state === 'expired' && html`<${Notice} kind="warning" title="This import has expired">Its files and mappings were deleted. The results of its runs remain. Create a new import to upload the file again.<//>`}
-      ${known ? children(known) : !error && html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> Loading …</p>`}
+      ${known?.import.state === 'expired' && html`<${Notice} kind="warning" title=${t.thisImportHasExpired}>${t.itsFilesAndMappingsWereDeletedThe}<//>`}
+      ${known ? children(known) : !error && html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> ${t.loading}</p>`}
     <//>
   `
 }
@@ -35,7 +36,7 @@ const Steps = ({id, here, steps}: StepsProps) => {
     ol.scrollLeft = li.offsetLeft - (ol.clientWidth - li.offsetWidth) / 2
   }, [here])
   return html`
-    <nav class="steps" aria-label="Steps of this import">
+    <nav class="steps" aria-label=${t.stepsOfThisImport}>
       <ol ref=${list}>
         ${stepKeys.map(key => html`<${OneStep} key=${key} id=${id} name=${key} isHere=${key === here} step=${steps?.find(one => one.key === key)} />`)}
       </ol>

@@ -1,6 +1,7 @@
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
@@ -19,22 +20,22 @@ export const HeaderChoice = ({importId, source, again, onClose}: Props) => {
   const choose = useDoing(async ({reader}: TopRow) => {
     await client.patch(path, {reader})
     await again()
-    say(`Changed the header of ${source.label}`)
+    say(t.changedTheHeaderOf(source.label))
     onClose()
   })
   return html`
-    <p>Click the row that has the column names. Rows above it are not imported.</p>
-    <${Problem} error=${choose.error} title="Could not change the header" />
+    <p>${t.clickTheRowThatHasTheColumn}</p>
+    <${Problem} error=${choose.error} title=${t.couldNotChangeTheHeader} />
     <${Shown} of=${loaded}>
       ${({rows}: {rows: TopRow[]}) => html`
-        <div class="table-frame" tabindex="0" role="region" aria-label=${`First rows of ${source.label}`} aria-busy=${choose.isBusy ? 'true' : undefined}>
+        <div class="table-frame" tabindex="0" role="region" aria-label=${t.firstRowsOf(source.label)} aria-busy=${choose.isBusy ? 'true' : undefined}>
           <table class="wide header-choice">
-            <caption class="unseen">First rows of ${source.label}</caption>
+            <caption class="unseen">${t.firstRowsOf(source.label)}</caption>
             <tbody>
               ${rows.map(
                 (row, at) => html`
                 <tr key=${at} class=${row.header ? 'is-header' : ''} onClick=${() => (row.header ? onClose() : choose.run(row))}>
-                  <th scope="row">${row.header ? html`<${Pill} tone="good">Header<//>` : html`<${Button} kind="quiet" disabled=${choose.isBusy} label=${`Use as header: ${row.cells.filter(Boolean).slice(0, 3).join(', ')}`}>Use as header<//>`}</th>
+                  <th scope="row">${row.header ? html`<${Pill} tone="good">${t.header}<//>` : html`<${Button} kind="quiet" disabled=${choose.isBusy} label=${t.useAsHeaderNamed(row.cells.filter(Boolean).slice(0, 3).join(', '))}>${t.useAsHeader}<//>`}</th>
                   ${row.cells.slice(0, mostColumns).map(cell => html`<td>${cell}</td>`)}
                 </tr>
               `,
@@ -44,6 +45,6 @@ export const HeaderChoice = ({importId, source, again, onClose}: Props) => {
         </div>
       `}
     <//>
-    <p class="row"><${Button} onClick=${onClose}>Cancel<//></p>
+    <p class="row"><${Button} onClick=${onClose}>${t.cancel}<//></p>
   `
 }

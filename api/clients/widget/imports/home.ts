@@ -2,6 +2,7 @@ import {useEffect} from 'preact/hooks'
 import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {go, to} from '../state/place.ts'
+import {t} from '../text/files.ts'
 import {Problem} from '../ui/notice.ts'
 import {useImport} from './known.ts'
 import {stepsOf} from './steps.ts'
@@ -15,5 +16,5 @@ export const ImportHome = ({params: {id}}: PageProps) => {
     const next = hasRun ? 'results' : stepsOf(known)[0]!.state === 'done' ? 'review' : 'match'
     go(to('imports', id!, next), {replace: true})
   }, [known !== null])
-  return html`<${Problem} error=${error} again=${again} />${!error && html`<p class="loading" role="status">Loading …</p>`}`
+  return html`<${Problem} error=${error} again=${again} />${!error && html`<p class="loading" role="status">${t.loading}</p>`}`
 }

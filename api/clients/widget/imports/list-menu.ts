@@ -4,6 +4,7 @@ import type {Run} from '../runs/run.ts'
 import {useUndo} from '../runs/undo.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg, may, me} from '../state/session.ts'
+import {t} from '../text/files.ts'
 import {Button} from '../ui/button.ts'
 import {Menu} from '../ui/menu.ts'
 import {Problem, say} from '../ui/notice.ts'
@@ -21,20 +22,20 @@ export const ListMenu = ({found, run, again}: ListMenuProps) => {
   const isArchived = Boolean(archivedAt)
   const archive = useDoing(async () => {
     await client.patch(inOrg(`/imports/${id}`), {archived: !isArchived})
-    say(isArchived ? `${name} is listed again` : `Archived ${name}`)
+    say(isArchived ? t.isListedAgain(name) : t.archived(name))
     again()
   })
   // Without an answer, the results page still offers the undo.
   const {preview: undo, offer} = useUndo(id, run, hasOpened)
   return html`
-    <${Menu} label=${`Actions for ${name}`} onOpen=${() => setOpened(true)}>
-      <${Button} kind="quiet" onClick=${() => setAsked('rename')}>Rename<//>
-      ${offer.data?.available && html`<${Button} kind="quiet" onClick=${() => undo.run()}>Preview undo of last run<//>`}
-      <${Button} kind="quiet" onClick=${() => archive.run()}>${isArchived ? 'Unarchive' : 'Archive'}<//>
-      ${mayDelete(found) && html`<${Button} kind="quiet" onClick=${() => setAsked('delete')}>Delete<//>`}
+    <${Menu} label=${t.actionsFor(name)} onOpen=${() => setOpened(true)}>
+      <${Button} kind="quiet" onClick=${() => setAsked('rename')}>${t.rename}<//>
+      ${offer.data?.available && html`<${Button} kind="quiet" onClick=${() => undo.run()}>${t.previewUndoOfLastRun}<//>`}
+      <${Button} kind="quiet" onClick=${() => archive.run()}>${isArchived ? t.unarchive : t.archive}<//>
+      ${mayDelete(found) && html`<${Button} kind="quiet" onClick=${() => setAsked('delete')}>${t.deleteWord}<//>`}
     <//>
-    <${Problem} error=${archive.error} title="Could not archive the import" />
-    <${Problem} error=${undo.error} title="Could not preview the undo" />
+    <${Problem} error=${archive.error} title=${t.couldNotArchiveTheImport} />
+    <${Problem} error=${undo.error} title=${t.couldNotPreviewTheUndo} />
     ${asked === 'rename' && html`<${RenameImport} found=${found} onClose=${() => setAsked(null)} onDone=${again} />`}
     ${asked === 'delete' && html`<${DeleteImport} found=${found} onClose=${() => setAsked(null)} onDone=${again} />`}
   `

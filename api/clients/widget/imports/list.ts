@@ -7,6 +7,7 @@ import {addressOf, sayCounts} from '../runs/run-list.ts'
 import {useLoad} from '../state/load.ts'
 import {place, setQuery, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/files.ts'
 import {Select} from '../ui/field.ts'
 import {at} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
@@ -41,35 +42,35 @@ export const Imports = () => {
   const beside = useLoad<ListContext>(readBeside, [])
   const isFiltered = name !== '' || archived
   return html`
-    <${Page} title="Imports" lead="An import writes the rows of one or more files to your CRM." actions=${may('operator') && html`<a class="button" href=${to('imports', 'new')}>New import</a>`}>
+    <${Page} title=${t.imports} lead=${t.anImportWritesTheRowsOfOne} actions=${may('operator') && html`<a class="button" href=${to('imports', 'new')}>${t.newImport}</a>`}>
       ${beside.data && html`<${ConnectionState} connections=${beside.data.connections} again=${beside.again} />`}
       ${may('operator') && html`<${DropAnywhere} connections=${beside.data?.connections} />`}
       ${
         (isFiltered || (imports.first.data?.rows.length ?? 0) > 0) &&
         html`
-        <div class="run-filters" role="search" aria-label="Find imports">
-          <${TypedField} label="Search by name" value=${name} onTyped=${(text: string) => setQuery({name: text})} />
-          <${Select} label="Show" value=${archived ? 'archived' : 'listed'} options=${[{value: 'listed', label: 'Not archived'}, {value: 'archived', label: 'Archived'}]} onChange=${(value: string) => setQuery({archived: value === 'archived' ? 'true' : undefined})} />
+        <div class="run-filters" role="search" aria-label=${t.findImports}>
+          <${TypedField} label=${t.searchByName} value=${name} onTyped=${(text: string) => setQuery({name: text})} />
+          <${Select} label=${t.show} value=${archived ? 'archived' : 'listed'} options=${[{value: 'listed', label: t.notArchived}, {value: 'archived', label: t.archivedOnes}]} onChange=${(value: string) => setQuery({archived: value === 'archived' ? 'true' : undefined})} />
         </div>
       `
       }
-      <${PagedTable} of=${imports} caption="Imports, newest first" columns=${columnsFor(beside.data, imports.again)} empty=${isFiltered ? html`<p>${name ? `No ${archived ? 'archived ' : ''}import has “${name}” in its name.` : 'No archived imports.'}</p>` : html`<${Empty} />`} />
-      <${Problem} error=${beside.error} title="Could not load connections and last runs" again=${beside.again} />
+      <${PagedTable} of=${imports} caption=${t.importsNewestFirst} columns=${columnsFor(beside.data, imports.again)} empty=${isFiltered ? html`<p>${name ? (archived ? t.noArchivedImportHas : t.noImportHas)(name) : t.noArchivedImports}</p>` : html`<${Empty} />`} />
+      <${Problem} error=${beside.error} title=${t.couldNotLoadConnectionsAndLastRuns} again=${beside.again} />
     <//>
   `
 }
 
 const Empty = () => html`
-  <p><strong>No imports yet</strong></p>
-  <p>${may('operator') && 'Drop a file, or choose one. '}Then map its columns, preview the result with a dry run, and start the import. You get a result for every row.</p>
+  <p><strong>${t.noImportsYet}</strong></p>
+  <p>${may('operator') && `${t.dropAFileOrChooseOne} `}${t.thenMapItsColumnsPreviewTheResult}</p>
 `
 
 const states: Record<ListedImport['state'], {word: string; tone: Tone}> = {
-  draft: {word: 'Draft', tone: 'neutral'},
-  ready: {word: 'Ready', tone: 'info'},
-  running: {word: 'Running', tone: 'info'},
-  done: {word: 'Ended', tone: 'neutral'},
-  expired: {word: 'Expired', tone: 'warning'},
+  draft: {word: t.draft, tone: 'neutral'},
+  ready: {word: t.ready, tone: 'info'},
+  running: {word: t.running, tone: 'info'},
+  done: {word: t.ended, tone: 'neutral'},
+  expired: {word: t.expired, tone: 'warning'},
 }
 
 /** Shows what became of the last run, where the import has one, instead of the state of the import. */
@@ -79,15 +80,18 @@ const State = ({state, run}: {state: ListedImport['state']; run: Run | undefined
 }
 
 const columnsFor = (beside: ListContext | undefined, again: () => void): Column<ListedImport>[] => [
-  {head: 'Name', isName: true, cell: ({id, name}) => html`<a href=${to('imports', id)}>${name}</a>`},
-  {head: 'Connection', cell: ({connectorId}) => (beside ? (beside.connections.find(({id}) => id === connectorId)?.name ?? 'deleted') : '')},
-  {head: 'State', cell: ({id, state}) => html`<${State} state=${state} run=${beside?.runs.get(id)} />`},
-  {head: 'Last run', cell: ({id, state}) => html`<${LastRun} run=${beside?.runs.get(id)} hasRun=${state === 'done'} id=${id} />`},
-  {head: 'Owner', cell: ({createdBy}) => (createdBy ? (beside?.owners.get(createdBy) ?? '–') : '–')},
-  {head: 'Created', cell: ({createdAt}) => at(createdAt)},
+  {head: t.name, isName: true, cell: ({id, name}) => html`<a href=${to('imports', id)}>${name}</a>`},
+  {
+    head: t.connection,
+    cell: ({connectorId}) => (beside ? (beside.connections.find(({id}) => id === connectorId)?.name ?? t.deletedConnection) : ''),
+  },
+  {head: t.state, cell: ({id, state}) => html`<${State} state=${state} run=${beside?.runs.get(id)} />`},
+  {head: t.lastRun, cell: ({id, state}) => html`<${LastRun} run=${beside?.runs.get(id)} hasRun=${state === 'done'} id=${id} />`},
+  {head: t.owner, cell: ({createdBy}) => (createdBy ? (beside?.owners.get(createdBy) ?? '–') : '–')},
+  {head: t.createdHead, cell: ({createdAt}) => at(createdAt)},
   {
     head: '',
-    label: 'Actions',
+    label: t.actions,
     cell: found => may('operator') && html`<${ListMenu} key=${found.id} found=${found} run=${beside?.runs.get(found.id)} again=${again} />`,
   },
 ]
@@ -95,5 +99,5 @@ const columnsFor = (beside: ListContext | undefined, again: () => void): Column<
 const LastRun = ({run, hasRun, id}: {run: Run | undefined; hasRun: boolean; id: string}) => {
   const address = run && addressOf(run)
   if (run) return html`${address ? html`<a href=${address}>${sayCounts(run)}</a>` : sayCounts(run)}`
-  return hasRun ? html`<a href=${to('imports', id, 'results')}>View results</a>` : '–'
+  return hasRun ? html`<a href=${to('imports', id, 'results')}>${t.viewResults}</a>` : '–'
 }

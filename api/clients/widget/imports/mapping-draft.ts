@@ -2,7 +2,7 @@ import {useState} from 'preact/hooks'
 import {ApiError} from '../../http.ts'
 import {useKept} from '../state/kept.ts'
 import {client, inOrg} from '../state/session.ts'
-import {plural} from '../ui/format.ts'
+import {t} from '../text/mapping.ts'
 import {say} from '../ui/notice.ts'
 import {type Issue, sayIssue, tidyFlow} from './flows.ts'
 import type {Flow, Imported} from './import.ts'
@@ -34,17 +34,17 @@ export const useDraft = ({import: found, again}: LoadedImport): Draft => {
     // Another member or window changed the import. The person sees its new state before the draft can replace it.
     if (refused === 'stale') {
       await again()
-      say('Not saved: the import has changed. Check it, then save again')
+      say(t.notSavedTheImportHasChangedCheck)
       return false
     }
     setIssues(refused)
     if (refused.length > 0) {
-      say(`Not saved: ${plural(refused.length, 'problem')}`)
+      say(t.notSavedProblems(refused.length))
       return false
     }
     await again()
     forget()
-    say(['Mapping saved', ...warnings.map(sayIssue)].join('. '))
+    say([t.mappingSaved, ...warnings.map(sayIssue)].join('. '))
     return true
   }
   return {

@@ -1,5 +1,6 @@
 import type {Sample} from '../../sample.ts'
 import {html, type Markup} from '../html.ts'
+import {t} from '../text/options.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
 import {ExpressionField, type Target} from './expression-field.ts'
 import {choicesOf, chosenOf, type Field, isLink, isPicklist, isUserLink} from './fields.ts'
@@ -34,8 +35,8 @@ const SourceField = ({
   columns,
   issues,
   change,
-  none = 'Choose a column …',
-  label = 'Column',
+  none = t.chooseAColumn,
+  label = t.columnHead,
 }: ModeProps & {none?: string; label?: string}) => html`
   <${Select} label=${label} error=${errorAt(issues, 'source')} value=${mapping.source ?? ''} options=${columnOptions(withOwn(columns, mapping.source), none)} onChange=${(source: string) => change({source: source || null})} />
 `
@@ -46,9 +47,9 @@ const FromColumn = (props: ModeProps) => {
   return html`
     <${SourceField} ...${props} />
     <details open=${Boolean(mapping.transform)}>
-      <summary>Change the value with an expression</summary>
+      <summary>${t.changeTheValueWithAnExpression}</summary>
       <div class="opened">
-        <${ExpressionField} label="Expression" error=${errorAt(issues, 'transform')} value=${mapping.transform ?? ''} source=${mapping.source} sample=${sample} target=${target} onInput=${(transform: string) => change({transform: transform || null})} />
+        <${ExpressionField} label=${t.expression} error=${errorAt(issues, 'transform')} value=${mapping.transform ?? ''} source=${mapping.source} sample=${sample} target=${target} onInput=${(transform: string) => change({transform: transform || null})} />
       </div>
     </details>
     <${Conversion} ...${props} />
@@ -61,18 +62,18 @@ const Static = (props: ModeProps) => {
   const options = field.type === 'boolean' ? booleans : field.type === 'picklist' ? choicesOf(field) : null
   const set = (staticValue: string) => change({staticValue})
   return options
-    ? html`<${Select} label="Value" error=${errorAt(issues, 'staticValue')} value=${chosenOf(field, value)} options=${[{value: '', label: 'Choose a value …'}, ...options]} onChange=${set} />`
-    : html`<${TextField} label="Value" hint="Written to every row" error=${errorAt(issues, 'staticValue')} value=${value} onInput=${set} />`
+    ? html`<${Select} label=${t.valueLabel} error=${errorAt(issues, 'staticValue')} value=${chosenOf(field, value)} options=${[{value: '', label: t.chooseAValue}, ...options]} onChange=${set} />`
+    : html`<${TextField} label=${t.valueLabel} hint=${t.writtenToEveryRow} error=${errorAt(issues, 'staticValue')} value=${value} onInput=${set} />`
 }
 const booleans = [
-  {value: 'true', label: 'Yes (true)'},
-  {value: 'false', label: 'No (false)'},
+  {value: 'true', label: t.yesTrue},
+  {value: 'false', label: t.noFalse},
 ]
 
 const Expression = (props: ModeProps) => {
   const {mapping, sample, target, issues, change} = props
   return html`
-    <${ExpressionField} label="Expression" error=${errorAt(issues, 'transform')} value=${mapping.transform ?? ''} source=${mapping.source} sample=${sample} target=${target} onInput=${(transform: string) => change({transform})} />
+    <${ExpressionField} label=${t.expression} error=${errorAt(issues, 'transform')} value=${mapping.transform ?? ''} source=${mapping.source} sample=${sample} target=${target} onInput=${(transform: string) => change({transform})} />
     <${Conversion} ...${props} />
   `
 }
@@ -84,39 +85,39 @@ const Search = (props: ModeProps) => {
   const isMany = (value: string) => change({onMany: value as NonNullable<Mapping['onMany']>})
   return html`
     <div class="columns">
-      <${SourceField} ...${props} label="Search for the value of" />
-      <${Select} label=${`In field of ${isUser ? 'users' : (field.lookup?.module ?? 'the module')}`} error=${errorAt(issues, 'searchField')} value=${mapping.searchField ?? ''} options=${[{value: '', label: isUser ? 'E-mail address' : 'Name of the record'}, ...fields]} onChange=${(searchField: string) => change({searchField: searchField || null})} />
-      ${!isUser && html`<${Select} label="Method" error=${errorAt(issues, 'searchMethod')} value=${mapping.searchMethod ?? 'equals'} options=${methods} onChange=${(value: string) => change({searchMethod: value === 'word' ? 'word' : null})} />`}
-      <${Select} label="If none is found" value=${mapping.onNone ?? 'leave'} options=${whenNone} onChange=${(value: string) => change({onNone: value as NonNullable<Mapping['onNone']>})} />
-      <${Select} label="If several are found" error=${errorAt(issues, 'onMany')} value=${mapping.onMany ?? (isUser ? 'leave' : 'ask')} options=${isUser ? whenMany.filter(({value}) => value !== 'ask') : whenMany} onChange=${isMany} />
+      <${SourceField} ...${props} label=${t.searchForTheValueOf} />
+      <${Select} label=${isUser ? t.inFieldOfUsers : t.inFieldOf(field.lookup?.module ?? '')} error=${errorAt(issues, 'searchField')} value=${mapping.searchField ?? ''} options=${[{value: '', label: isUser ? t.eMailAddress : t.nameOfTheRecord}, ...fields]} onChange=${(searchField: string) => change({searchField: searchField || null})} />
+      ${!isUser && html`<${Select} label=${t.method} error=${errorAt(issues, 'searchMethod')} value=${mapping.searchMethod ?? 'equals'} options=${methods} onChange=${(value: string) => change({searchMethod: value === 'word' ? 'word' : null})} />`}
+      <${Select} label=${t.ifNoneIsFound} value=${mapping.onNone ?? 'leave'} options=${whenNone} onChange=${(value: string) => change({onNone: value as NonNullable<Mapping['onNone']>})} />
+      <${Select} label=${t.ifSeveralAreFound} error=${errorAt(issues, 'onMany')} value=${mapping.onMany ?? (isUser ? 'leave' : 'ask')} options=${isUser ? whenMany.filter(({value}) => value !== 'ask') : whenMany} onChange=${isMany} />
     </div>
     <${SearchExpression} ...${props} />
     <${ValueMapFields} ...${props} />
     <${EmptyCell} mapping=${mapping} change=${change} />
   `
 }
-const userFields = [{value: 'full_name', label: 'Full name'}]
+const userFields = [{value: 'full_name', label: t.fullName}]
 const methods = [
-  {value: 'equals', label: 'is equal'},
-  {value: 'word', label: 'contains the word'},
+  {value: 'equals', label: t.isEqual},
+  {value: 'word', label: t.containsTheWord},
 ]
 const whenNone = [
-  {value: 'leave', label: 'leave the lookup empty'},
-  {value: 'fail', label: 'fail the row'},
-  {value: 'skip', label: 'skip the row'},
+  {value: 'leave', label: t.leaveTheLookupEmpty},
+  {value: 'fail', label: t.failTheRow},
+  {value: 'skip', label: t.skipTheRow},
 ]
 const whenMany = [
-  {value: 'ask', label: 'ask me'},
-  {value: 'leave', label: 'leave the lookup empty'},
-  {value: 'first', label: 'use the oldest'},
-  {value: 'skip', label: 'skip the row'},
+  {value: 'ask', label: t.askMe},
+  {value: 'leave', label: t.leaveTheLookupEmpty},
+  {value: 'first', label: t.useTheOldest},
+  {value: 'skip', label: t.skipTheRow},
 ]
 
 const SearchExpression = ({mapping, sample, issues, change}: ModeProps) => html`
   <details open=${Boolean(mapping.searchExpression)}>
-    <summary>Search with an expression</summary>
+    <summary>${t.searchWithAnExpression}</summary>
     <div class="opened">
-      <${ExpressionField} label="Expression" error=${errorAt(issues, 'searchExpression')} value=${mapping.searchExpression ?? ''} source=${mapping.source} sample=${sample} onInput=${(text: string) => change({searchExpression: text || null})} />
+      <${ExpressionField} label=${t.expression} error=${errorAt(issues, 'searchExpression')} value=${mapping.searchExpression ?? ''} source=${mapping.source} sample=${sample} onInput=${(text: string) => change({searchExpression: text || null})} />
     </div>
   </details>
 `
@@ -130,8 +131,8 @@ const Conversion = (props: ModeProps) => {
       isDate &&
       html`
       <div class="columns">
-        <${TextField} label="Date format" hint="For example dd/MM/yyyy. Leave empty for ISO 8601 or the order chosen for the column" error=${errorAt(issues, 'format')} maxlength="60" value=${mapping.format ?? ''} onInput=${(format: string) => change({format: format || null})} />
-        ${field.type === 'datetime' && html`<${TextField} label="Time zone" hint="For times without an offset, for example Europe/Berlin" error=${errorAt(issues, 'zone')} maxlength="100" value=${mapping.zone ?? ''} onInput=${(zone: string) => change({zone: zone || null})} />`}
+        <${TextField} label=${t.dateFormat} hint=${t.forExampleDdMmYyyyLeaveEmpty} error=${errorAt(issues, 'format')} maxlength="60" value=${mapping.format ?? ''} onInput=${(format: string) => change({format: format || null})} />
+        ${field.type === 'datetime' && html`<${TextField} label=${t.timeZone} hint=${t.forTimesWithoutAnOffsetForExample} error=${errorAt(issues, 'zone')} maxlength="100" value=${mapping.zone ?? ''} onInput=${(zone: string) => change({zone: zone || null})} />`}
       </div>
     `
     }
@@ -141,16 +142,16 @@ const Conversion = (props: ModeProps) => {
 }
 
 const EmptyCell = ({mapping, change}: Pick<ModeProps, 'mapping' | 'change'>) => html`
-  <${Check} label="Empty cells clear the field" hint="Otherwise the field stays unchanged. A cell with \\N always clears it" checked=${mapping.empty === 'clear'} onChange=${(on: boolean) => change({empty: on ? 'clear' : 'leave'})} />
+  <${Check} label=${t.emptyCellsClearTheField} hint=${t.otherwiseTheFieldStaysUnchangedA} checked=${mapping.empty === 'clear'} onChange=${(on: boolean) => change({empty: on ? 'clear' : 'leave'})} />
 `
 
 export const modeFields = {column: FromColumn, static: Static, expression: Expression, search: Search, skip: () => null}
 
 const allModes = [
-  {value: 'column', label: 'Column'},
-  {value: 'static', label: 'Fixed value'},
-  {value: 'expression', label: 'Expression'},
-  {value: 'search', label: 'Search for a record'},
-  {value: 'skip', label: 'Do not write'},
+  {value: 'column', label: t.columnHead},
+  {value: 'static', label: t.fixedValue},
+  {value: 'expression', label: t.expression},
+  {value: 'search', label: t.searchForARecord},
+  {value: 'skip', label: t.doNotWrite},
 ]
 export const modesFor = (field: Field) => allModes.filter(({value}) => value !== 'search' || isLink(field))

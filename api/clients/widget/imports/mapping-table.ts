@@ -2,10 +2,10 @@ import {useEffect, useRef, useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/mapping.ts'
 import {Button} from '../ui/button.ts'
 import {Closed} from '../ui/closed.ts'
 import {TextField} from '../ui/field.ts'
-import {plural} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {ColumnRow} from './column-row.ts'
 import type {FlowProps} from './field-list.ts'
@@ -39,7 +39,7 @@ export const MappingTable = (props: Props) => {
     }
     const sure = sureProposals(now, {proposals, fields: open, unused: unusedColumns(now, source), least: leastConfidence})
     if (sure.length > 0 || now.fields.length < latest.current.flow.fields.length) change(acceptAll(now, sure))
-    say(`${plural(sure.length, 'column')} matched`)
+    say(t.columnsMatched(sure.length))
   }
   const {proposed, ask} = useProposals({found, flow, source, sample}, fill)
   const isReady = sample.columns.length > 0 && sample.columns.every(isColumn) && writable.length > 0
@@ -51,26 +51,26 @@ export const MappingTable = (props: Props) => {
     const merged = choice && {...source.choices[column], ...choice}
     await client.patch(inOrg(`/imports/${found.id}/sources/${source.id}`), {choices: {[column]: merged}})
     await again()
-    say(choice ? `Saved the choice for ${column}` : `Removed the choice for ${column}`)
+    say(choice ? t.savedTheChoiceFor(column) : t.removedTheChoiceFor(column))
   })
   const unused = unusedColumns(flow, source)
   const fitting = source.columns.filter(({name}) => name.toLowerCase().includes(part.toLowerCase()))
   return html`
-    <section class="sheet column-mapping" aria-label="Columns">
+    <section class="sheet column-mapping" aria-label=${t.columns}>
       <div class="row">
-        <h2 class="grow" tabindex="-1">${source.columns.length - unused.length} of ${plural(source.columns.length, 'column')} matched</h2>
-        ${may('operator', 'money') && html`<${Button} isBusy=${ask.isBusy} disabled=${!isReady} onClick=${() => ask.run()}>${proposed ? 'Suggest again' : 'Suggest fields'}<//>`}
+        <h2 class="grow" tabindex="-1">${t.ofColumnsMatched(source.columns.length - unused.length, source.columns.length)}</h2>
+        ${may('operator', 'money') && html`<${Button} isBusy=${ask.isBusy} disabled=${!isReady} onClick=${() => ask.run()}>${proposed ? t.suggestAgain : t.suggestFields}<//>`}
       </div>
       <${Closed} role="operator" change="money" />
-      <${Problem} error=${ask.error} title="Could not get suggestions" />
-      <${Problem} error=${decide.error} title="Could not save the choice" />
+      <${Problem} error=${ask.error} title=${t.couldNotGetSuggestions} />
+      <${Problem} error=${decide.error} title=${t.couldNotSaveTheChoice} />
       ${proposed && sayModel(proposed.model) && html`<p class="quiet">${sayModel(proposed.model)}</p>`}
-      ${source.columns.length > 20 && html`<${TextField} label="Find a column" value=${part} onInput=${setPart} />`}
-      <div class="match-heads" aria-hidden="true"><span>Column</span><span>Field</span><span>State</span></div>
+      ${source.columns.length > 20 && html`<${TextField} label=${t.findAColumn} value=${part} onInput=${setPart} />`}
+      <div class="match-heads" aria-hidden="true"><span>${t.columnHead}</span><span>${t.field}</span><span>${t.state}</span></div>
       <ul class="plain match-columns">
         ${fitting.slice(0, most).map(column => html`<li key=${column.name}><${ColumnRow} ...${props} column=${column} writable=${writable} proposal=${proposed?.proposals.find(one => one.column === column.name)} isBusy=${ask.isBusy} decide=${decide} /></li>`)}
       </ul>
-      ${fitting.length > most && html`<p><${Button} onClick=${() => setMost(most + pageColumns)}>Show ${Math.min(pageColumns, fitting.length - most)} more<//></p>`}
+      ${fitting.length > most && html`<p><${Button} onClick=${() => setMost(most + pageColumns)}>${t.showMore(Math.min(pageColumns, fitting.length - most))}<//></p>`}
     </section>
   `
 }

@@ -3,8 +3,9 @@ import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
+import {listWords} from '../text/language.ts'
+import {t} from '../text/mapping.ts'
 import {Button} from '../ui/button.ts'
-import {plural} from '../ui/format.ts'
 import {sayName} from '../ui/labels.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import type {Module} from './fields.ts'
@@ -33,14 +34,14 @@ export const MatchBar = ({found, draft, modules}: Props) => {
   }
   return html`
     <div class="save-bar">
-      ${isBehind && html`<${Notice} kind="warning" title="The import has changed">You see your own draft. Saving it replaces the current mapping.<//>`}
+      ${isBehind && html`<${Notice} kind="warning" title=${t.theImportHasChanged}>${t.youSeeYourOwnDraftSavingIt}<//>`}
       <p role="status" class="grow">${sayState({issues: issues.length, open: open.map(({module}) => module), isChanged, isSaved})}</p>
       <div class="actions">
-        ${isChanged && found.flows.length > 0 && html`<${Button} onClick=${draft.forget}>${isBehind ? 'Load saved mapping' : 'Discard changes'}<//>`}
-        ${isSaved && may('builder') && html`<${Button} onClick=${() => setTemplate(true)}>Save as template<//>`}
-        ${may('operator') && html`<${Button} kind="main" isBusy=${review.isBusy} disabled=${found.state === 'running'} onClick=${submit}>Review<//>`}
+        ${isChanged && found.flows.length > 0 && html`<${Button} onClick=${draft.forget}>${isBehind ? t.loadSavedMapping : t.discardChanges}<//>`}
+        ${isSaved && may('builder') && html`<${Button} onClick=${() => setTemplate(true)}>${t.saveAsTemplate}<//>`}
+        ${may('operator') && html`<${Button} kind="main" isBusy=${review.isBusy} disabled=${found.state === 'running'} onClick=${submit}>${t.review}<//>`}
       </div>
-      <${Problem} error=${review.error} title="Could not save the mapping" />
+      <${Problem} error=${review.error} title=${t.couldNotSaveTheMapping} />
       ${isTemplate && html`<${SaveTemplate} found=${found} onClose=${() => setTemplate(false)} />`}
     </div>
   `
@@ -49,7 +50,7 @@ export const MatchBar = ({found, draft, modules}: Props) => {
 type BarState = {issues: number; open: string[]; isChanged: boolean; isSaved: boolean}
 
 const sayState = ({issues, open, isChanged, isSaved}: BarState): string => {
-  if (issues > 0) return `Not saved: fix ${plural(issues, 'problem')}`
-  if (open.length > 0) return `Choose what happens to existing records in ${open.map(name => sayName(name)).join(' and ')}`
-  return isChanged ? 'Unsaved changes' : isSaved ? 'Saved' : ''
+  if (issues > 0) return t.notSavedFixProblems(issues)
+  if (open.length > 0) return t.chooseForExisting(listWords(open.map(name => sayName(name))))
+  return isChanged ? t.unsavedChanges : isSaved ? t.saved : ''
 }

@@ -1,6 +1,7 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {may} from '../state/session.ts'
+import {t} from '../text/files.ts'
 import {Notice, say} from '../ui/notice.ts'
 import {ChooseFile, DropZone} from './drop-zone.ts'
 import type {LoadedImport} from './known.ts'
@@ -16,7 +17,7 @@ export const MatchFiles = ({known: {import: found, again}}: {known: LoadedImport
   const [unfit, setUnfit] = useState<{name: string; issues: Issue[]} | null>(null)
   const onTaken = ({source, filled}: TakenFile) => {
     setUnfit(filled && filled.issues.length > 0 ? {name: source.name, issues: filled.issues} : null)
-    say(`Uploaded ${source.name}`)
+    say(t.uploaded(source.name))
     again()
   }
   const send = (file: File, slot?: string) => addFile({importId: found.id, file, slot}, answer => onTaken(answer as TakenFile))
@@ -31,16 +32,16 @@ export const MatchFiles = ({known: {import: found, again}}: {known: LoadedImport
         isOpen &&
         found.sources.length === 0 &&
         html`
-        <${DropZone} label="Choose files" onFiles=${sendAll}>
-          <p><strong>Drop one or more files here</strong></p>
-          <p class="quiet">CSV or Excel (.xlsx). Interrupted uploads of large files can be resumed.</p>
+        <${DropZone} label=${t.chooseFiles} onFiles=${sendAll}>
+          <p><strong>${t.dropOneOrMoreFilesHere}</strong></p>
+          <p class="quiet">${t.csvOrExcelXlsxInterruptedUploadsOf}</p>
         <//>
       `
       }
-      ${unfit && html`<${Notice} kind="warning" title=${`${unfit.name} does not fit the template`}><ul>${unfit.issues.slice(0, 20).map(({message}) => html`<li>${message}</li>`)}</ul><//>`}
+      ${unfit && html`<${Notice} kind="warning" title=${t.doesNotFitTheTemplate(unfit.name)}><ul>${unfit.issues.slice(0, 20).map(({message}) => html`<li>${message}</li>`)}</ul><//>`}
       <${Sendings} importId=${found.id} onTaken=${onTaken} />
       ${found.slots.length > 0 && isOpen && html`<${Slots} found=${found} again=${again} onFile=${send} />`}
-      ${isOpen && found.sources.length > 0 && html`<p class="row"><${ChooseFile} label="Add another file" onFiles=${sendAll} /></p>`}
+      ${isOpen && found.sources.length > 0 && html`<p class="row"><${ChooseFile} label=${t.addAnotherFile} onFiles=${sendAll} /></p>`}
     </div>
   `
 }

@@ -3,7 +3,7 @@ import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {go, place, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
-import {plural} from '../ui/format.ts'
+import {t} from '../text/mapping.ts'
 import {Notice} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Tabs} from '../ui/tabs.ts'
@@ -22,7 +22,7 @@ import {SourceCard} from './source-card.ts'
 
 /** The match step: the files of an import, and the field for each of their columns. */
 export const Match = ({params: {id}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="match" lead="Choose where each column goes. Nothing is written to the CRM yet.">
+  <${ImportFrame} id=${id} step="match" lead=${t.chooseWhereEachColumnGoesNothingIs}>
     ${(loadedImport: LoadedImport) => html`<${MatchOf} key=${id} known=${loadedImport} />`}
   <//>
 `
@@ -39,7 +39,7 @@ const MatchOf = ({known: loadedImport}: {known: LoadedImport}) => {
   const fields = useFields(found.connectorId, [...draft.flows.map(({module}) => module), ...linked])
   const source = chooseSource(found, draft.flows)
   return html`
-    ${found.state === 'running' && html`<${Notice}>A run is using this import. You can change it when the run has ended.<//>`}
+    ${found.state === 'running' && html`<${Notice}>${t.aRunIsUsingThisImportYou}<//>`}
     <${MatchFiles} known=${loadedImport} />
     ${
       source &&
@@ -65,10 +65,10 @@ const SourceTabs = ({found, flows, here}: {found: Imported; flows: Flow[]; here:
   if (found.sources.length < 2) return null
   const tabs = found.sources.map(({id, label, rows}) => ({
     href: to('imports', found.id, 'match', {source: id}),
-    label: html`${label} <span class="quiet">${plural(rows, 'row')}${flows.some(({sourceId}) => sourceId === id) ? '' : ', not imported'}</span>`,
+    label: html`${label} <span class="quiet">${t.rowCount(rows)}${flows.some(({sourceId}) => sourceId === id) ? '' : t.notImportedSuffix}</span>`,
     isHere: id === here.id,
   }))
-  return html`<${Tabs} label="Files" tabs=${tabs} />`
+  return html`<${Tabs} label=${t.files} tabs=${tabs} />`
 }
 
 type DestinationsProps = {known: LoadedImport; draft: Draft; modules: Module[]; allFields: FieldsOf; source: Source}
@@ -98,10 +98,10 @@ const Destinations = ({known: {import: found, again}, draft, modules, allFields,
   }
   const tabs = [
     ...listed.map(flow => ({href: address(flow.id), label: label(flow), isHere: !isAdding && flow === here})),
-    {href: address(' new'), label: '+ Add destination', isHere: isAdding},
+    {href: address(' new'), label: t.plusAddDestination, isHere: isAdding},
   ]
   return html`
-    <div ref=${heading}>${listed.length > 0 && html`<${Tabs} label="Destinations" tabs=${tabs} />`}</div>
+    <div ref=${heading}>${listed.length > 0 && html`<${Tabs} label=${t.destinations} tabs=${tabs} />`}</div>
     <fieldset class="bare" disabled=${!may('operator')}>${
       isAdding
         ? html`<${AddFlow} key=${source.id} found=${found} source=${source} flows=${flows} modules=${modules} allFields=${allFields} add=${add} ...${listed.length > 0 ? {onCancel: () => go(address(listed[0]!.id))} : {}} />`

@@ -2,6 +2,7 @@ import {useEffect} from 'preact/hooks'
 import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {go, place, to} from '../state/place.ts'
+import {t} from '../text/files.ts'
 import {Page} from '../ui/page.ts'
 import type {StepKey} from './steps.ts'
 
@@ -15,6 +16,6 @@ export const MovedStep = ({params: {id, old}}: PageProps) => {
     if (step) go(to('imports', id!, step, Object.fromEntries(place.value.query)), {replace: true})
   }, [step])
   return step
-    ? html`<p class="loading" role="status">Loading …</p>`
-    : html`<${Page} title="Page not found"><p><a href="#/">Go to imports</a></p><//>`
+    ? html`<p class="loading" role="status">${t.loading}</p>`
+    : html`<${Page} title=${t.pageNotFound}><p><a href="#/">${t.goToImports}</a></p><//>`
 }

@@ -10,6 +10,7 @@ import {useDoing, useLoad} from '../state/load.ts'
 import {go, goIfHere, place, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import type {TemplateOutline} from '../templates/list.ts'
+import {t} from '../text/files.ts'
 import {Button} from '../ui/button.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {onDay} from '../ui/format.ts'
@@ -28,11 +29,11 @@ export const NewImport = () => {
     return {connections: (connectors as Connection[]).filter(({state}) => state === 'connected'), templates}
   }, [])
   return html`
-    <${Page} title="New import" trail=${[{label: 'Imports', href: to('imports')}]} lead="Next, upload files and map their columns. Nothing is written to the CRM until you start a run.">
+    <${Page} title=${t.newImport} trail=${[{label: t.imports, href: to('imports')}]} lead=${t.nextUploadFilesAndMapTheirColumns}>
       <${Shown} of=${loaded}>
         ${({connections, templates}: Ground) =>
           !may('operator')
-            ? html`<${Notice}>You have read-only access, so you cannot create imports.<//>`
+            ? html`<${Notice}>${t.youHaveReadOnlyAccessSoYou}<//>`
             : connections.length === 0
               ? html`<${NoConnection} again=${loaded.again} />`
               : html`<${ImportForm} connections=${connections} templates=${templates} />`}
@@ -44,14 +45,14 @@ export const NewImport = () => {
 const NoConnection = ({again}: {again: () => void}) => {
   const [connected, setConnected] = useState<string | null>(null)
   if (connected) return html`<${AwaitDiscovery} connection=${connected} onRead=${again} />`
-  if (!may('admin', 'access')) return html`<p class="empty">No CRM is connected yet. Ask an admin of your organisation to connect it.</p>`
+  if (!may('admin', 'access')) return html`<p class="empty">${t.noCrmIsConnectedYetAskAn}</p>`
   return html`
-    <${Notice} title="Connect your CRM first">A new window opens, where you sign in and give consent.<//>
+    <${Notice} title=${t.connectYourCrmFirst}>${t.aNewWindowOpensWhereYouSign}<//>
     <${Connect} isFirst=${true} again=${setConnected} />
   `
 }
 
-const usualName = () => `Import of ${onDay(new Date().toISOString())}`
+const usualName = () => t.importOf(onDay(new Date().toISOString()))
 
 type StoredForm = {name: string; connectorId: string; templateId: string}
 
@@ -66,7 +67,7 @@ const ImportForm = ({connections, templates}: Ground) => {
     const name = draft.name.trim() || (template ? '' : usualName())
     const {import: made} = await client.post(inOrg('/imports'), {connectorId, ...(name && {name}), ...(template && {templateId})})
     forget()
-    say(`Created ${made.name}`)
+    say(t.created(made.name))
     goOn(to('imports', made.id, 'match'), {replace: true})
   })
   const change = (changes: Partial<StoredForm>) => setDraft({...draft, templateId, ...changes})
@@ -80,13 +81,13 @@ const ImportForm = ({connections, templates}: Ground) => {
   }
   return html`
     <form class="sheet new-import" onSubmit=${submit}>
-      <${TextField} label="Name" hint=${`Default: ${template ? 'the name of the template' : usualName()}`} maxlength="200" value=${draft.name} onInput=${(name: string) => change({name})} />
-      ${(templates.length > 0 || wanted) && html`<${Select} label="Template" hint="For files like those of an earlier import, with columns already mapped" value=${template?.id ?? ''} options=${[{value: '', label: 'None'}, ...templates.map(({id, name}) => ({value: id, label: name}))]} onChange=${chooseTemplate} />`}
-      ${wanted && !template && html`<${Notice} kind="warning">This template was deleted or is not shared with you. Choose another one, or none.<//>`}
-      <${Select} label="Connection" hint="The CRM to write to" value=${connectorId} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: `${name} (as ${crmUserName})`}))} onChange=${(id: string) => change({connectorId: id})} />
+      <${TextField} label=${t.name} hint=${t.defaultName(template ? t.theNameOfTheTemplate : usualName())} maxlength="200" value=${draft.name} onInput=${(name: string) => change({name})} />
+      ${(templates.length > 0 || wanted) && html`<${Select} label=${t.template} hint=${t.forFilesLikeThoseOfAnEarlier} value=${template?.id ?? ''} options=${[{value: '', label: t.none}, ...templates.map(({id, name}) => ({value: id, label: name}))]} onChange=${chooseTemplate} />`}
+      ${wanted && !template && html`<${Notice} kind="warning">${t.thisTemplateWasDeletedOrIsNot}<//>`}
+      <${Select} label=${t.connection} hint=${t.theCrmToWriteTo} value=${connectorId} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: t.nameWithUser(name, crmUserName)}))} onChange=${(id: string) => change({connectorId: id})} />
       <${Undiscovered} key=${connectorId} connection=${connectorId} />
-      <${Problem} error=${make.error} title="Could not create the import" />
-      <${Button} kind="main" type="submit" isBusy=${make.isBusy}>Create import<//>
+      <${Problem} error=${make.error} title=${t.couldNotCreateTheImport} />
+      <${Button} kind="main" type="submit" isBusy=${make.isBusy}>${t.createImport}<//>
     </form>
   `
 }
@@ -103,7 +104,7 @@ const Undiscovered = ({connection}: {connection: string}) => {
   })
   if (data === undefined || data > 0) return null
   return html`
-    <${Notice} kind="warning" title="The modules and fields of this connection are not read yet">${may('admin') ? html`<${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>Read now<//>` : 'Ask an admin to read them.'}<//>
+    <${Notice} kind="warning" title=${t.theModulesAndFieldsOfThis}>${may('admin') ? html`<${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>${t.readNow}<//>` : t.askAnAdminToReadThem}<//>
     <${Problem} error=${read.error} />
   `
 }

@@ -1,3 +1,4 @@
+import {t} from '../text/options.ts'
 import type {Flow} from './import.ts'
 
 type KnownOption = {id: string; name: string}
@@ -6,7 +7,7 @@ type KnownOption = {id: string; name: string}
 export const optionsOf = (known: KnownOption[] = [], chosen: string | null, none: string) => [
   {value: '', label: none},
   ...known.map(({id, name}) => ({value: id, label: name})),
-  ...(chosen !== null && !known.some(({id}) => id === chosen) ? [{value: chosen, label: `${chosen} (not found)`}] : []),
+  ...(chosen !== null && !known.some(({id}) => id === chosen) ? [{value: chosen, label: t.notFound(chosen)}] : []),
 ]
 
 /** Splits tags at commas. A tag that is named twice is kept once. */

@@ -1,4 +1,5 @@
 import {html} from '../html.ts'
+import {t} from '../text/options.ts'
 import {Select} from '../ui/field.ts'
 import {strangeWords} from './flows.ts'
 import type {ModeProps} from './mapping-modes.ts'
@@ -6,9 +7,9 @@ import {entriesOf, withEntries} from './value-entries.ts'
 import {ValueMapEditor} from './value-map-fields.ts'
 
 const strangers = [
-  {value: 'reject', label: 'fail the row'},
-  {value: 'map', label: 'map it to an option'},
-  {value: 'pass', label: 'send it to the CRM unchanged'},
+  {value: 'reject', label: t.failTheRow},
+  {value: 'map', label: t.mapItToAnOption},
+  {value: 'pass', label: t.sendItToTheCrmUnchanged},
 ]
 
 /** The options for values that the picklist does not have. */
@@ -26,7 +27,7 @@ export const PicklistFields = (props: ModeProps) => {
         : {...withEntries(mapping, null), picklist: value as 'reject' | 'pass'},
     )
   return html`
-    <${Select} label="Values that are not options" hint=${open.length > 0 && mode === 'reject' ? `In the file, for example: ${open.slice(0, 5).join(', ')}` : null} value=${mode} options=${strangers} onChange=${choose} />
+    <${Select} label=${t.valuesThatAreNotOptions} hint=${open.length > 0 && mode === 'reject' ? t.inTheFileForExample(open.slice(0, 5).join(', ')) : null} value=${mode} options=${strangers} onChange=${choose} />
     ${entries && html`<${ValueMapEditor} ...${props} entries=${entries} />`}
   `
 }

@@ -1,4 +1,5 @@
 import {mapColumn} from '../../column-mapping.ts'
+import {t} from '../text/mapping.ts'
 import type {Field} from './fields.ts'
 import {dropMapping, putMapping} from './flows.ts'
 import type {Flow} from './import.ts'
@@ -15,25 +16,25 @@ export type Proposal = Omit<Candidate, 'field'> & {
 export type Proposals = {proposals: Proposal[]; model: string; samples: string; credits: number}
 
 const reasons: Record<string, string> = {
-  accepted: 'accepted before',
-  label: 'same as the label',
-  apiName: 'same as the API name',
-  localLabel: 'a local name of the field',
-  alias: 'a known alias',
-  similar: 'a similar name',
-  fingerprint: 'values look alike',
-  options: 'values match its options',
-  model: 'chosen by AI',
+  accepted: t.acceptedBefore,
+  label: t.sameAsTheLabel,
+  apiName: t.sameAsTheApiName,
+  localLabel: t.aLocalNameOfTheField,
+  alias: t.aKnownAlias,
+  similar: t.aSimilarName,
+  fingerprint: t.valuesLookAlike,
+  options: t.valuesMatchItsOptions,
+  model: t.chosenByAi,
 }
 
 /** Formats the reasons for a proposal in words. */
 export const sayWhy = ({why, note}: {why: readonly string[]; note?: string | null}): string =>
-  note?.trim() || why.map(one => reasons[one] ?? one).join(', ') || 'no reason given'
+  note?.trim() || why.map(one => reasons[one] ?? one).join(', ') || t.noReasonGiven
 
 /** Explains to people why the AI model was not used. Returns null if it was. */
 export const sayModel = (model: string): string | null => {
-  if (model === 'no_credits') return 'The AI credits of this period are used up. These proposals use only names and values.'
-  return model === 'unavailable' ? 'The AI model is unavailable, and nothing was charged. These proposals use only names and values.' : null
+  if (model === 'no_credits') return t.theAiCreditsOfThisPeriodAre
+  return model === 'unavailable' ? t.theAiModelIsUnavailableAndNothing : null
 }
 
 /** Whether nothing fills the field yet: no mapping and no link to a parent. */

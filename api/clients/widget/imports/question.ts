@@ -1,4 +1,6 @@
 import {html} from '../html.ts'
+import {currentLocale} from '../text/language.ts'
+import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
 import type {Choice, SourceColumn, SourceProblem} from './import.ts'
 import {readDay} from './reading.ts'
@@ -10,7 +12,7 @@ type Props = {problem: SourceProblem; column: SourceColumn; isBusy: boolean; dec
 export const Question = ({problem, column, isBusy, decide}: Props) => html`
   <li class="question">
     <p><strong>${column.name}</strong>: ${problem.message}.</p>
-    <div class="answers" role="group" aria-label=${`How to read ${column.name}`}>
+    <div class="answers" role="group" aria-label=${t.howToRead(column.name)}>
       ${answersTo(problem, column).map(
         ({choice, label, example}) => html`
           <${Button} class="answer" isBusy=${isBusy} onClick=${() => decide(choice)}>
@@ -22,7 +24,7 @@ export const Question = ({problem, column, isBusy, decide}: Props) => html`
   </li>
 `
 
-const day = new Intl.DateTimeFormat(navigator.language, {dateStyle: 'long', timeZone: 'UTC'})
+const day = new Intl.DateTimeFormat(currentLocale(), {dateStyle: 'long', timeZone: 'UTC'})
 
 /** Returns the possible answers. The text of the fix names the choice that the question is about. */
 const answersTo = ({fix}: SourceProblem, column: SourceColumn): Answer[] => {
@@ -30,8 +32,8 @@ const answersTo = ({fix}: SourceProblem, column: SourceColumn): Answer[] => {
   if (fix.includes('decimalMark')) return markAnswers(column)
   if (fix.includes('"numbers"')) return numbersAnswers(column)
   return [
-    {choice: {as: 'text'}, label: 'As text', example: 'Cells stay as displayed, with zeros and long digits'},
-    {choice: {as: 'number'}, label: 'As a number', example: 'Zeros, signs and long digits may be lost'},
+    {choice: {as: 'text'}, label: t.asText, example: t.cellsStayAsDisplayedWithZerosAnd},
+    {choice: {as: 'number'}, label: t.asANumber, example: t.zerosSignsAndLongDigitsMayBe},
   ]
 }
 
@@ -42,12 +44,12 @@ const dateAnswers = ({samples}: SourceColumn): Answer[] => {
   const [sample = null] = samples.filter(cell => tells(cell) > 0).toSorted((a, b) => tells(b) - tells(a))
   const example = (order: (typeof orders)[number]) => {
     const read = sample && readDay(sample, order)
-    return read ? `${sample} is ${day.format(new Date(read))}` : sample && `${sample} is not a date`
+    return read ? t.sampleIs(sample, day.format(new Date(read))) : sample && t.isNotADate(sample)
   }
   return [
-    {choice: {dateOrder: 'dmy'}, label: 'Day, month, year', example: example('dmy')},
-    {choice: {dateOrder: 'mdy'}, label: 'Month, day, year', example: example('mdy')},
-    {choice: {dateOrder: 'ymd'}, label: 'Year, month, day', example: example('ymd')},
+    {choice: {dateOrder: 'dmy'}, label: t.dayMonthYearLabel, example: example('dmy')},
+    {choice: {dateOrder: 'mdy'}, label: t.monthDayYearLabel, example: example('mdy')},
+    {choice: {dateOrder: 'ymd'}, label: t.yearMonthDayLabel, example: example('ymd')},
   ]
 }
 
@@ -56,19 +58,19 @@ const markAnswers = ({samples}: SourceColumn): Answer[] => {
   const read = (mark: '.' | ',') => {
     if (sample === null) return null
     const number = Number(sample.replaceAll(mark === '.' ? /[^\d.-]/g : /[^\d,-]/g, '').replace(',', '.'))
-    return Number.isNaN(number) ? null : `${sample} is ${number.toLocaleString(navigator.language)}`
+    return Number.isNaN(number) ? null : t.sampleIs(sample, number.toLocaleString(currentLocale()))
   }
   return [
-    {choice: {decimalMark: 'point'}, label: 'Decimal point', example: read('.')},
-    {choice: {decimalMark: 'comma'}, label: 'Decimal comma', example: read(',')},
+    {choice: {decimalMark: 'point'}, label: t.decimalPoint, example: read('.')},
+    {choice: {decimalMark: 'comma'}, label: t.decimalComma, example: read(',')},
   ]
 }
 
 const numbersAnswers = ({formatted}: SourceColumn): Answer[] => [
-  {choice: {numbers: 'stored'}, label: 'Stored numbers', example: formatted ? `${formatted.stored}, as the file holds it` : null},
+  {choice: {numbers: 'stored'}, label: t.storedNumbers, example: formatted ? t.asTheFileHoldsIt(formatted.stored) : null},
   {
     choice: {numbers: 'displayed'},
-    label: 'Displayed numbers',
-    example: formatted ? `${formatted.displayed}, as the sheet displays it` : null,
+    label: t.displayedNumbers,
+    example: formatted ? t.asTheSheetDisplaysIt(formatted.displayed) : null,
   },
 ]

@@ -2,6 +2,7 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
 import {Problem, say} from '../ui/notice.ts'
@@ -17,7 +18,7 @@ export const ReaderForm = ({importId, source, onRead}: Props) => {
   const save = useDoing(async () => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader: changesOf(source.reader, reader)})
     await onRead()
-    say(`Updated ${source.label}`)
+    say(t.updated(source.label))
   })
   const isChanged = JSON.stringify(reader) !== JSON.stringify(source.reader)
   return html`
@@ -32,8 +33,8 @@ export const ReaderForm = ({importId, source, onRead}: Props) => {
           ? html`<${CsvFields} reader=${reader} change=${change} />`
           : html`<${WorkbookFields} reader=${reader} change=${change} sheets=${sheetsOf(source.sniffed)} />`
       }
-      <${Problem} error=${save.error} title="Could not change the options" />
-      <${Button} type="submit" isBusy=${save.isBusy} disabled=${!isChanged}>Apply<//>
+      <${Problem} error=${save.error} title=${t.couldNotChangeTheOptions} />
+      <${Button} type="submit" isBusy=${save.isBusy} disabled=${!isChanged}>${t.apply}<//>
     </form>
   `
 }
@@ -61,32 +62,32 @@ const encodings = [
 ]
 const delimiters = [',', ';', '\t', '|']
 const withOwn = (known: string[], own: string | undefined, label: (value: string) => string) => [
-  ...(own === undefined ? [{value: '', label: 'Detect'}] : []),
+  ...(own === undefined ? [{value: '', label: t.detect}] : []),
   ...(own === undefined || known.includes(own) ? known : [own, ...known]).map(value => ({value, label: label(value)})),
 ]
 
 /** The options of a text file. An option that is not set is detected, or has its usual value. */
 export const CsvFields = ({reader, change}: {reader: Partial<CsvReader>; change: Change<CsvReader>}) => html`
   <div class="columns">
-    <${Select} label="Encoding" value=${reader.encoding ?? ''} options=${withOwn(encodings, reader.encoding, value => value)} onChange=${(encoding: string) => change({encoding})} />
-    <${Select} label="Delimiter" value=${reader.delimiter ?? ''} options=${withOwn(delimiters, reader.delimiter, nameOfDelimiter)} onChange=${(delimiter: string) => change({delimiter})} />
+    <${Select} label=${t.encoding} value=${reader.encoding ?? ''} options=${withOwn(encodings, reader.encoding, value => value)} onChange=${(encoding: string) => change({encoding})} />
+    <${Select} label=${t.delimiter} value=${reader.delimiter ?? ''} options=${withOwn(delimiters, reader.delimiter, nameOfDelimiter)} onChange=${(delimiter: string) => change({delimiter})} />
     <${Select}
-      label="Quote character"
+      label=${t.quoteCharacter}
       value=${(reader.quote === undefined ? '"' : reader.quote) ?? ''}
-      options=${[{value: '"', label: 'double quote'}, {value: "'", label: 'single quote'}, {value: '', label: 'none'}]}
+      options=${[{value: '"', label: t.doubleQuote}, {value: "'", label: t.singleQuote}, {value: '', label: t.noneWord}]}
       onChange=${(quote: string) => change({quote: quote || null})}
     />
-    <${TextField} label="Lines to skip above the header" type="number" min="0" max="1000" value=${String(reader.skipRows ?? 0)} onInput=${(text: string) => change({skipRows: Math.max(0, Math.min(1000, Math.trunc(Number(text)) || 0))})} />
-    <${TextField} label="Comment lines start with" maxlength="8" placeholder="None" value=${reader.comment ?? ''} onInput=${(comment: string) => change({comment: comment || null})} />
+    <${TextField} label=${t.linesToSkipAboveTheHeader} type="number" min="0" max="1000" value=${String(reader.skipRows ?? 0)} onInput=${(text: string) => change({skipRows: Math.max(0, Math.min(1000, Math.trunc(Number(text)) || 0))})} />
+    <${TextField} label=${t.commentLinesStartWith} maxlength="8" placeholder=${t.none} value=${reader.comment ?? ''} onInput=${(comment: string) => change({comment: comment || null})} />
     <${Select}
-      label="Rows with too few cells"
+      label=${t.rowsWithTooFewCells}
       value=${reader.shortRows ?? 'refuse'}
-      options=${[{value: 'refuse', label: 'reject them'}, {value: 'fill', label: 'fill them with empty cells'}]}
+      options=${[{value: 'refuse', label: t.rejectThem}, {value: 'fill', label: t.fillThemWithEmptyCells}]}
       onChange=${(shortRows: string) => change({shortRows: shortRows as CsvReader['shortRows']})}
     />
   </div>
-  <${Check} label="First row is the header" checked=${reader.headerRow ?? true} onChange=${(headerRow: boolean) => change({headerRow})} />
-  <${Check} label="Reject misplaced quotes" hint="Otherwise they are read as characters" checked=${reader.strictQuotes ?? false} onChange=${(strictQuotes: boolean) => change({strictQuotes})} />
+  <${Check} label=${t.firstRowIsTheHeader} checked=${reader.headerRow ?? true} onChange=${(headerRow: boolean) => change({headerRow})} />
+  <${Check} label=${t.rejectMisplacedQuotes} hint=${t.otherwiseTheyAreReadAsCharacters} checked=${reader.strictQuotes ?? false} onChange=${(strictQuotes: boolean) => change({strictQuotes})} />
 `
 
 type WorkbookProps = {reader: Partial<WorkbookReader>; change: Change<WorkbookReader>; sheets: {name: string; state: string}[]}
@@ -95,19 +96,19 @@ type WorkbookProps = {reader: Partial<WorkbookReader>; change: Change<WorkbookRe
 export const WorkbookFields = ({reader, change, sheets}: WorkbookProps) => html`
   <div class="columns">
     <${Select}
-      label="Sheet"
+      label=${t.sheet}
       value=${reader.sheet ?? ''}
       options=${[
         ...(reader.sheet === undefined
-          ? [{value: '', label: 'First sheet with rows'}]
+          ? [{value: '', label: t.firstSheetWithRows}]
           : sheets.length === 0
             ? [{value: reader.sheet, label: reader.sheet}]
             : []),
-        ...sheets.map(({name, state}) => ({value: name, label: state === 'visible' ? name : `${name} (${state})`})),
+        ...sheets.map(({name, state}) => ({value: name, label: state === 'visible' ? name : `${name} (${t.hiddenSheet})`})),
       ]}
       onChange=${(sheet: string) => change({sheet})}
     />
-    <${TextField} label="Range" hint="For example B3:F200 or B:F. Leave empty for the whole sheet" value=${reader.range ?? ''} onInput=${(range: string) => change({range: range.trim() || null})} />
+    <${TextField} label=${t.range} hint=${t.forExampleB3F200OrBF} value=${reader.range ?? ''} onInput=${(range: string) => change({range: range.trim() || null})} />
   </div>
-  <${Check} label="First row is the header" checked=${reader.headerRow ?? true} onChange=${(headerRow: boolean) => change({headerRow})} />
+  <${Check} label=${t.firstRowIsTheHeader} checked=${reader.headerRow ?? true} onChange=${(headerRow: boolean) => change({headerRow})} />
 `

@@ -1,74 +1,75 @@
 import {ApiError} from '../../http.ts'
+import {t} from '../text/reading.ts'
 import type {Reader, SheetOutline, SniffedReader} from './import.ts'
 
-const delimiters: Record<string, string> = {',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'vertical bar', ' ': 'space'}
-export const nameOfDelimiter = (delimiter: string): string => delimiters[delimiter] ?? `“${delimiter}”`
+const delimiters: Record<string, string> = {',': t.comma, ';': t.semicolon, '\t': t.tab, '|': t.verticalBar, ' ': t.space}
+export const nameOfDelimiter = (delimiter: string): string => delimiters[delimiter] ?? t.quoted(delimiter)
 
 /** Formats the reader options in one line: "CSV, utf-8, semicolon-delimited, header in first row". */
 export const sayReader = (reader: Reader): string => {
-  const header = reader.headerRow ? 'header in first row' : 'no header row'
-  if (reader.format === 'xlsx') return `Workbook, sheet “${reader.sheet}”${reader.range ? `, range ${reader.range}` : ''}, ${header}`
-  const skipped = reader.skipRows > 0 ? `, ${reader.skipRows} line${reader.skipRows === 1 ? '' : 's'} skipped above` : ''
-  return `CSV, ${reader.encoding}, ${nameOfDelimiter(reader.delimiter)}-delimited, ${header}${skipped}`
+  const header = reader.headerRow ? t.headerInFirstRow : t.noHeaderRow
+  if (reader.format === 'xlsx') return t.workbookSheet(reader.sheet, reader.range ? t.ofRange(reader.range) : '', header)
+  const skipped = reader.skipRows > 0 ? t.linesSkippedAbove(reader.skipRows) : ''
+  return t.csvDelimited(reader.encoding, nameOfDelimiter(reader.delimiter), header, skipped)
 }
 
 const encodingReasons: Record<string, string> = {
-  stated: 'chosen by you',
-  'content type': 'from the content type of the upload',
-  template: 'from the template',
-  'byte order mark': 'from the byte order mark of the file',
-  'utf-8': 'the file is valid UTF-8',
-  ascii: 'the file is plain ASCII',
-  'zero bytes': 'the file has two bytes per character',
-  fallback: 'a guess, because the encoding could not be detected',
+  stated: t.chosenByYou,
+  'content type': t.fromTheContentTypeOfTheUpload,
+  template: t.fromTheTemplate,
+  'byte order mark': t.fromTheByteOrderMarkOfThe,
+  'utf-8': t.validUtf8,
+  ascii: t.theFileIsPlainAscii,
+  'zero bytes': t.theFileHasTwoBytesPerCharacter,
+  fallback: t.aGuessBecauseTheEncodingCouldNot,
 }
 const encodingNames: Record<string, string> = {
-  'utf-8': 'Unicode (UTF-8)',
-  'windows-1252': 'Western European (Windows-1252)',
-  'iso-8859-15': 'Western European (ISO-8859-15)',
-  macintosh: 'Western European (Macintosh)',
-  'windows-1250': 'Central European (Windows-1250)',
-  'iso-8859-2': 'Central European (ISO-8859-2)',
-  'windows-1251': 'Cyrillic (Windows-1251)',
-  'iso-8859-5': 'Cyrillic (ISO-8859-5)',
-  'koi8-r': 'Cyrillic (KOI8-R)',
-  ibm866: 'Cyrillic (DOS 866)',
-  'windows-1253': 'Greek (Windows-1253)',
-  'iso-8859-7': 'Greek (ISO-8859-7)',
-  'windows-1254': 'Turkish (Windows-1254)',
-  'windows-1255': 'Hebrew (Windows-1255)',
-  'windows-1256': 'Arabic (Windows-1256)',
-  'windows-1257': 'Baltic (Windows-1257)',
-  'windows-1258': 'Vietnamese (Windows-1258)',
-  'windows-874': 'Thai (Windows-874)',
-  shift_jis: 'Japanese (Shift JIS)',
-  'euc-jp': 'Japanese (EUC-JP)',
-  gb18030: 'Chinese, simplified (GBK, GB18030)',
-  big5: 'Chinese, traditional (Big5)',
-  'euc-kr': 'Korean (EUC-KR)',
+  'utf-8': t.encodingUtf8,
+  'windows-1252': t.encodingWindows1252,
+  'iso-8859-15': t.encodingIso885915,
+  macintosh: t.encodingMacintosh,
+  'windows-1250': t.encodingWindows1250,
+  'iso-8859-2': t.encodingIso88592,
+  'windows-1251': t.encodingWindows1251,
+  'iso-8859-5': t.encodingIso88595,
+  'koi8-r': t.encodingKoi8R,
+  ibm866: t.encodingIbm866,
+  'windows-1253': t.encodingWindows1253,
+  'iso-8859-7': t.encodingIso88597,
+  'windows-1254': t.encodingWindows1254,
+  'windows-1255': t.encodingWindows1255,
+  'windows-1256': t.encodingWindows1256,
+  'windows-1257': t.encodingWindows1257,
+  'windows-1258': t.encodingWindows1258,
+  'windows-874': t.encodingWindows874,
+  shift_jis: t.encodingShiftJis,
+  'euc-jp': t.encodingEucJp,
+  gb18030: t.encodingGb18030,
+  big5: t.encodingBig5,
+  'euc-kr': t.encodingEucKr,
 }
 export const nameOfEncoding = (encoding: string): string => encodingNames[encoding] ?? encoding
 
 const delimiterReasons: Record<string, string> = {
-  stated: 'chosen by you',
-  'sep line': 'from the sep= line of the file',
-  counted: 'it splits most rows into the same number of cells',
-  'single column': 'no character splits the rows evenly',
+  stated: t.chosenByYou,
+  'sep line': t.fromTheSepLineOfTheFile,
+  counted: t.itSplitsMostRowsIntoTheSame,
+  'single column': t.noCharacterSplitsTheRowsEvenly,
 }
 const sheetReasons: Record<string, string> = {
-  stated: 'chosen by you',
-  only: 'the only sheet of the workbook',
-  'first visible': 'the first visible sheet',
-  'first with rows': 'the first visible sheet with rows',
+  stated: t.chosenByYou,
+  only: t.theOnlySheetOfTheWorkbook,
+  'first visible': t.theFirstVisibleSheet,
+  'first with rows': t.theFirstVisibleSheetWithRows,
 }
 
 /** Returns the reasons for each detected reader option. */
 export const sayReasons = (sniffed: SniffedReader | undefined): string[] => {
   if (!sniffed) return []
-  if ('sheets' in sniffed) return [`Sheet “${sniffed.sheet}”: ${sheetReasons[sniffed.how] ?? sniffed.how}`]
+  if ('sheets' in sniffed) return [t.sheetBecause(sniffed.sheet, sheetReasons[sniffed.how] ?? sniffed.how)]
   return [
-    `Encoding ${sniffed.encoding}: ${encodingReasons[sniffed.how] ?? sniffed.how}`,
-    `Delimiter ${nameOfDelimiter(sniffed.delimiter)}: ${delimiterReasons[sniffed.delimiterHow] ?? sniffed.delimiterHow}`,
+    t.encodingBecause(sniffed.encoding, encodingReasons[sniffed.how] ?? sniffed.how),
+    t.delimiterBecause(nameOfDelimiter(sniffed.delimiter), delimiterReasons[sniffed.delimiterHow] ?? sniffed.delimiterHow),
   ]
 }
 

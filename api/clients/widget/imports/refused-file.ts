@@ -1,6 +1,7 @@
 import {useState} from 'preact/hooks'
 import {ApiError} from '../../http.ts'
 import {html} from '../html.ts'
+import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import type {CsvReader, Reader, WorkbookReader} from './import.ts'
@@ -9,14 +10,14 @@ import {sheetsIn} from './reading.ts'
 
 /** For each refusal that reading options may prevent, which options to change. */
 const advice: Record<string, string> = {
-  FILE_EMPTY: 'Read another sheet, or another range.',
-  FILE_NO_ROWS: 'If the first row is data, clear “First row is the header”.',
-  FILE_HEADER: 'Set the number of lines above the header. If there is no header, clear “First row is the header”.',
-  FILE_ENCODING: 'Choose the encoding in which the file was saved.',
-  FILE_NUL: 'Choose the encoding in which the file was saved.',
-  FILE_QUOTE: 'If quotes mean nothing in this file, choose “none” as the quote character.',
-  SHEET_NOT_FOUND: 'Choose another sheet.',
-  UNREADABLE: 'Choose another delimiter or quote character.',
+  FILE_EMPTY: t.readAnotherSheetOrAnotherRange,
+  FILE_NO_ROWS: t.ifTheFirstRowIsDataClear,
+  FILE_HEADER: t.setTheNumberOfLinesAboveThe,
+  FILE_ENCODING: t.chooseTheEncodingInWhichTheFile,
+  FILE_NUL: t.chooseTheEncodingInWhichTheFile,
+  FILE_QUOTE: t.ifQuotesMeanNothingInThisFile,
+  SHEET_NOT_FOUND: t.chooseAnotherSheet,
+  UNREADABLE: t.chooseAnotherDelimiterOrQuote,
 }
 /** Refusals of the file itself. Sending the same file again changes nothing. */
 const ofFile = new Set([
@@ -36,7 +37,7 @@ export const RefusedFile = ({name, error, read}: Props) => {
   const sheets = sheetsIn(error)
   const isWorkbook = sheets.length > 0 || /\.xlsx$/i.test(name)
   const hint = advice[code]
-  const title = `Could not import ${name}`
+  const title = t.couldNotImport(name)
   // A text file without any content has nothing to read.
   if (!hint || (code === 'FILE_EMPTY' && !isWorkbook)) return html`<${Problem} error=${error} title=${title} />`
   const change = (changes: Partial<CsvReader> & Partial<WorkbookReader>) =>
@@ -45,7 +46,7 @@ export const RefusedFile = ({name, error, read}: Props) => {
     <${Notice} kind="bad" title=${title}><p>${whatIsWrong(error as ApiError)} <code class="code">${code}</code></p><//>
     <form
       class="refused-file"
-      aria-label=${`Reading options of ${name}`}
+      aria-label=${t.readingOptionsOf(name)}
       onSubmit=${(event: Event) => {
         event.preventDefault()
         read(Object.fromEntries(Object.entries(reader).filter(([, value]) => value !== undefined)))
@@ -53,7 +54,7 @@ export const RefusedFile = ({name, error, read}: Props) => {
     >
       <p><strong>${hint}</strong></p>
       ${isWorkbook ? html`<${WorkbookFields} reader=${reader} change=${change} sheets=${sheets} />` : html`<${CsvFields} reader=${reader} change=${change} />`}
-      <${Button} type="submit" kind="main" disabled=${Object.keys(reader).length === 0}>Read again<//>
+      <${Button} type="submit" kind="main" disabled=${Object.keys(reader).length === 0}>${t.readAgain}<//>
     </form>
   `
 }

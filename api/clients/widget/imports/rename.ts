@@ -2,6 +2,7 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/files.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm, Dialog} from '../ui/dialog.ts'
 import {TextField} from '../ui/field.ts'
@@ -16,7 +17,7 @@ export const RenameImport = ({found, onClose, onDone}: Props) => {
   const save = useDoing(async () => {
     await client.patch(inOrg(`/imports/${found.id}`), {name: name.trim()}, {'if-match': `"${found.version}"`})
     await onDone()
-    say(`Renamed to ${name.trim()}`)
+    say(t.renamedTo(name.trim()))
     onClose()
   })
   const submit = (event: Event) => {
@@ -24,12 +25,12 @@ export const RenameImport = ({found, onClose, onDone}: Props) => {
     if (name.trim()) save.run()
   }
   const actions = html`
-    <${Button} onClick=${onClose}>Cancel<//>
-    <${Button} kind="main" isBusy=${save.isBusy} disabled=${!name.trim()} onClick=${() => save.run()}>Rename<//>
+    <${Button} onClick=${onClose}>${t.cancel}<//>
+    <${Button} kind="main" isBusy=${save.isBusy} disabled=${!name.trim()} onClick=${() => save.run()}>${t.rename}<//>
   `
   return html`
-    <${Dialog} title="Rename import" onClose=${onClose} actions=${actions}>
-      <form onSubmit=${submit}><${TextField} label="Name" maxlength="200" value=${name} onInput=${setName} /></form>
+    <${Dialog} title=${t.renameImport} onClose=${onClose} actions=${actions}>
+      <form onSubmit=${submit}><${TextField} label=${t.name} maxlength="200" value=${name} onInput=${setName} /></form>
       <${Problem} error=${save.error} />
     <//>
   `
@@ -39,11 +40,11 @@ export const DeleteImport = ({found, onClose, onDone}: Props) => {
   const remove = async () => {
     await client.delete(inOrg(`/imports/${found.id}`))
     await onDone()
-    say(`Deleted ${found.name}`)
+    say(t.deleted(found.name))
   }
   return html`
-    <${Confirm} title=${`Delete ${found.name}?`} action="Delete" isDangerous=${true} work=${remove} onClose=${onClose}>
-      <p>Its files, mappings and results are deleted permanently. Records written to the CRM stay there.</p>
+    <${Confirm} title=${t.deleteQuestion(found.name)} action=${t.deleteWord} isDangerous=${true} work=${remove} onClose=${onClose}>
+      <p>${t.itsFilesMappingsAndResultsAre}</p>
     <//>
   `
 }

@@ -3,8 +3,9 @@ import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/mapping.ts'
 import {Button} from '../ui/button.ts'
-import {count, plural} from '../ui/format.ts'
+import {count} from '../ui/format.ts'
 import {withLabel} from '../ui/labels.ts'
 import {Problem} from '../ui/notice.ts'
 import {describeProblemGroup, groupsOf, mendAt, sayFix, sayPlace} from './check-words.ts'
@@ -49,7 +50,7 @@ const Problems = ({found, first}: {found: Imported; first: ListedProblem}) => {
         </details>
       `,
     )}
-    ${last.nextCursor && html`<p><${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>Show more problems<//></p>`}
+    ${last.nextCursor && html`<p><${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>${t.showMoreProblems}<//></p>`}
     <${Problem} error=${read.error} />
   `
 }
@@ -61,9 +62,9 @@ const OneProblem = ({id, problem, labels}: OneProps) => {
   const where = sayPlace(problem, labels)
   const name = problem.column ?? (module && field ? labels.field(module, field) : module)
   return html`
-    <p class="found-head"><strong>${withLabel(message, field, module && field && labels.field(module, field))}</strong> ${rows.length > 0 && html`<span class="quiet">${plural(total, 'row')}</span>`}</p>
+    <p class="found-head"><strong>${withLabel(message, field, module && field && labels.field(module, field))}</strong> ${rows.length > 0 && html`<span class="quiet">${t.rowCount(total)}</span>`}</p>
     ${where && html`<p class="quiet">${where}</p>`}
-    ${rows.length > 0 && html`<p><span class="quiet">${total === 1 ? 'Row' : 'Rows'}</span> ${rows.slice(0, 8).map(count).join(', ')}${total > Math.min(8, rows.length) ? ' …' : ''} ${samples.length > 0 && html`<span class="samples">${samples.map(sample => html`<span class="sample">${sample === '' ? 'empty' : sample.slice(0, 60)}</span>`)}</span>`}</p>`}
-    <p>${sayFix(problem)} <a href=${to('imports', id, 'match', mendAt(problem))}>Go to the column${name && html`<span class="unseen">: ${name}</span>`}</a></p>
+    ${rows.length > 0 && html`<p><span class="quiet">${total === 1 ? t.row : t.rows}</span> ${rows.slice(0, 8).map(count).join(', ')}${total > Math.min(8, rows.length) ? ' …' : ''} ${samples.length > 0 && html`<span class="samples">${samples.map(sample => html`<span class="sample">${sample === '' ? t.empty : sample.slice(0, 60)}</span>`)}</span>`}</p>`}
+    <p>${sayFix(problem)} <a href=${to('imports', id, 'match', mendAt(problem))}>${t.goToTheColumn}${name && html`<span class="unseen">: ${name}</span>`}</a></p>
   `
 }

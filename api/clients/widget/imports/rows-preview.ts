@@ -2,8 +2,9 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
-import {count, plural} from '../ui/format.ts'
+import {count} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
 import {type Column, Table} from '../ui/table.ts'
@@ -32,10 +33,10 @@ export const RowsPreview = ({importId, source, again}: PreviewProps) => {
     <div class="rows-preview">
       <${Shown} of=${loaded}>${(page: Rows) => html`<${OnePage} page=${page} label=${source.label} />`}<//>
       <div class="row">
-        <span class="quiet grow">Rows ${count(from)} to ${count(Math.min(from + pageRows - 1, source.rows))} of ${count(source.rows)}</span>
-        ${again && html`<${Button} onClick=${() => setChoosing(true)}>Change header row<//>`}
-        <${Button} disabled=${from === 1} onClick=${() => setFrom(Math.max(1, from - pageRows))} label="Previous rows">Previous<//>
-        <${Button} disabled=${!loaded.data?.nextFrom} onClick=${() => setFrom(loaded.data!.nextFrom!)} label="Next rows">Next<//>
+        <span class="quiet grow">${t.rowsToOf(count(from), count(Math.min(from + pageRows - 1, source.rows)), count(source.rows))}</span>
+        ${again && html`<${Button} onClick=${() => setChoosing(true)}>${t.changeHeaderRow}<//>`}
+        <${Button} disabled=${from === 1} onClick=${() => setFrom(Math.max(1, from - pageRows))} label=${t.previousRows}>${t.previous}<//>
+        <${Button} disabled=${!loaded.data?.nextFrom} onClick=${() => setFrom(loaded.data!.nextFrom!)} label=${t.nextRows}>${t.next}<//>
       </div>
     </div>
   `
@@ -45,25 +46,31 @@ const OnePage = ({page, label}: {page: Rows; label: string}) => {
   const [most, setMost] = useState(shownColumns)
   const columns: Column<Row>[] = [
     {
-      head: 'Row',
+      head: t.row,
       isName: true,
       cell: ({rowNumber, ragged, struck}) =>
-        html`${count(rowNumber)} ${struck !== null && html`<${Pill} tone="warning">${struck.replace(/^The row was /, '')}<//>`} ${ragged && html`<${Pill} tone="bad">ragged<//>`}`,
+        html`${count(rowNumber)} ${struck !== null && html`<${Pill} tone="warning">${sayExclusion(struck)}<//>`} ${ragged && html`<${Pill} tone="bad">${t.ragged}<//>`}`,
     },
     ...page.columns
       .slice(0, most)
       .map((name, at) => ({head: name, cell: (row: Row) => html`<${Cell} value=${row.values[at] ?? ''} raw=${row.raw[at]} />`})),
   ]
   return html`
-    <${Table} isWide=${true} caption=${`Rows of ${label}`} columns=${columns} rows=${page.rows} keyOf=${(row: Row) => String(row.rowNumber)} empty="No rows." />
-    ${page.columns.length > most && html`<p class="row"><span class="quiet">${plural(page.columns.length - most, 'more column')}</span> <${Button} onClick=${() => setMost(most + shownColumns)}>Show more columns<//></p>`}
+    <${Table} isWide=${true} caption=${t.rowsOf(label)} columns=${columns} rows=${page.rows} keyOf=${(row: Row) => String(row.rowNumber)} empty=${t.noRows} />
+    ${page.columns.length > most && html`<p class="row"><span class="quiet">${t.moreColumnCount(page.columns.length - most)}</span> <${Button} onClick=${() => setMost(most + shownColumns)}>${t.showMoreColumns}<//></p>`}
   `
+}
+
+/** Returns why cleaning excluded a row. The API's own sentence stays for a reason that is not listed. */
+const sayExclusion = (reason: string) => {
+  const before = /^The row repeats row (\d+)$/.exec(reason)?.[1]
+  return before ? t.repeatsRow(before) : (t.exclusions[reason] ?? reason)
 }
 
 /** A cell of the preview. `raw` is undefined for columns that cleaning added. */
 const Cell = ({value, raw}: {value: string; raw: string | undefined}) => html`
-  <span title=${value.length > 60 ? value : undefined}>${value === '' ? html`<span class="quiet">empty</span>` : cut(value)}</span>
-  ${raw !== undefined && raw !== value && html`<br /><span class="was"><span class="unseen">in the file: </span>${raw === '' ? 'empty' : cut(raw)}</span>`}
+  <span title=${value.length > 60 ? value : undefined}>${value === '' ? html`<span class="quiet">${t.empty}</span>` : cut(value)}</span>
+  ${raw !== undefined && raw !== value && html`<br /><span class="was"><span class="unseen">${t.inTheFile} </span>${raw === '' ? t.empty : cut(raw)}</span>`}
 `
 
 const cut = (text: string) => (text.length > 200 ? `${text.slice(0, 200)} …` : text)

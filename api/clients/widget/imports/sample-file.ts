@@ -1,3 +1,5 @@
+import {t} from '../text/files.ts'
+
 const columns = 'First Name,Last Name,Company,Email,Phone,Lead Source,No. of Employees'
 
 /** Three rows have an error, so that the review shows how errors are reported and fixed: rows 5, 9 and 14. */
@@ -25,4 +27,4 @@ const rows = [
 ]
 
 /** Returns a file of invented leads, to try an import without a file of one's own. */
-export const makeSampleFile = (): File => new File([[columns, ...rows, ''].join('\r\n')], 'Sample leads.csv', {type: 'text/csv'})
+export const makeSampleFile = (): File => new File([[columns, ...rows, ''].join('\r\n')], t.sampleLeadsCsv, {type: 'text/csv'})

@@ -4,6 +4,7 @@ import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/files.ts'
 import {Button} from '../ui/button.ts'
 import {Dialog} from '../ui/dialog.ts'
 import {TextArea, TextField} from '../ui/field.ts'
@@ -22,20 +23,20 @@ export const SaveTemplate = ({found, onClose}: {found: Imported; onClose: () => 
   })
   if (made)
     return html`
-      <${Dialog} title="Template saved" onClose=${onClose}>
-        <p>Only you and admins can see ${made.name} until you share it. <a href=${to('templates')}>Go to templates</a></p>
-        ${made.leftOut.length > 0 && html`<${Notice} kind="warning" title="Not included"><ul>${made.leftOut.map(one => html`<li>${one}</li>`)}</ul><//>`}
+      <${Dialog} title=${t.templateSaved} onClose=${onClose}>
+        <p>${t.onlyYouAndAdminsCanSeeUntil(made.name)} <a href=${to('templates')}>${t.goToTemplates}</a></p>
+        ${made.leftOut.length > 0 && html`<${Notice} kind="warning" title=${t.notIncluded}><ul>${made.leftOut.map(one => html`<li>${one}</li>`)}</ul><//>`}
       <//>
     `
   const actions = html`
-    <${Button} onClick=${onClose}>Cancel<//>
-    <${Button} kind="main" isBusy=${save.isBusy} disabled=${!name.trim()} onClick=${() => save.run()}>Save template<//>
+    <${Button} onClick=${onClose}>${t.cancel}<//>
+    <${Button} kind="main" isBusy=${save.isBusy} disabled=${!name.trim()} onClick=${() => save.run()}>${t.saveTemplate}<//>
   `
   return html`
-    <${Dialog} title="Save as template" onClose=${onClose} actions=${actions}>
-      <p class="quiet">Import similar files later without mapping them again, manually or on a schedule.</p>
-      <${TextField} label="Name" maxlength="200" value=${name} onInput=${setName} />
-      <${TextArea} label="Description" maxlength="2000" value=${description} onInput=${setDescription} />
+    <${Dialog} title=${t.saveAsTemplate} onClose=${onClose} actions=${actions}>
+      <p class="quiet">${t.importSimilarFilesLaterWithout}</p>
+      <${TextField} label=${t.name} maxlength="200" value=${name} onInput=${setName} />
+      <${TextArea} label=${t.description} maxlength="2000" value=${description} onInput=${setDescription} />
       <${Problem} error=${save.error} />
     <//>
   `

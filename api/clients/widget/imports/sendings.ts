@@ -2,6 +2,7 @@ import type {Upload} from '../../send-file.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/files.ts'
 import {Button} from '../ui/button.ts'
 import {at, bytes, percent} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
@@ -35,26 +36,26 @@ const OneSending = ({one, onTaken}: {one: QueuedFile; onTaken: Props['onTaken']}
     addFile({importId: one.importId, file: other, slot: one.slot}, answer => onTaken(answer as never))
   }
   return html`
-    <section class="sheet sending" aria-label=${`Uploading ${file.name}`}>
+    <section class="sheet sending" aria-label=${t.uploading(file.name)}>
       <div class="row">
         <strong class="grow">${file.name}</strong>
-        ${state === 'sending' && canPause && html`<${Button} onClick=${() => pauseSending(key)} label=${`Pause ${file.name}`}>Pause<//>`}
-        ${(state === 'paused' || (state === 'failed' && mayRetry(error))) && html`<${Button} kind="main" isBusy=${resume.isBusy} onClick=${() => resume.run()} label=${`${state === 'failed' ? 'Try again' : 'Resume'}: ${file.name}`}>${state === 'failed' ? 'Try again' : 'Resume'}<//>`}
-        ${state === 'failed' && html`<${ChooseFile} label="Choose another file" onFiles=${replace} />`}
-        ${state !== 'reading' && html`<${Button} onClick=${() => cancel.run()} label=${`Cancel ${file.name}`}>Cancel<//>`}
+        ${state === 'sending' && canPause && html`<${Button} onClick=${() => pauseSending(key)} label=${t.pauseNamed(file.name)}>${t.pause}<//>`}
+        ${(state === 'paused' || (state === 'failed' && mayRetry(error))) && html`<${Button} kind="main" isBusy=${resume.isBusy} onClick=${() => resume.run()} label=${`${state === 'failed' ? t.tryAgain : t.resume}: ${file.name}`}>${state === 'failed' ? t.tryAgain : t.resume}<//>`}
+        ${state === 'failed' && html`<${ChooseFile} label=${t.chooseAnotherFile} onFiles=${replace} />`}
+        ${state !== 'reading' && html`<${Button} onClick=${() => cancel.run()} label=${t.cancelNamed(file.name)}>${t.cancel}<//>`}
       </div>
-      ${(state !== 'failed' || mayRetry(error)) && html`<${Progress} label=${`${file.name}, uploaded`} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />`}
-      <${Problem} error=${resume.error ?? cancel.error} title=${`Could not import ${file.name}`} />
+      ${(state !== 'failed' || mayRetry(error)) && html`<${Progress} label=${t.uploadedNamed(file.name)} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />`}
+      <${Problem} error=${resume.error ?? cancel.error} title=${t.couldNotImport(file.name)} />
       ${state === 'failed' && html`<${RefusedFile} name=${file.name} error=${error} read=${(reader: Partial<Reader>) => sendAs(one, reader)} />`}
     </section>
   `
 }
 
 const sayState = ({state, sent, file}: QueuedFile) => {
-  const far = `${bytes(sent)} of ${bytes(file.size)} (${percent(file.size ? sent / file.size : 1)})`
-  if (state === 'waiting') return 'Waiting for other uploads'
-  if (state === 'reading') return 'Uploaded. The server is reading the file …'
-  return state === 'sending' ? far : `${state === 'paused' ? 'Paused at' : 'Stopped at'} ${far}`
+  const far = t.sentOf(bytes(sent), bytes(file.size), percent(file.size ? sent / file.size : 1))
+  if (state === 'waiting') return t.waitingForOtherUploads
+  if (state === 'reading') return t.uploadedTheServerIsReadingTheFile
+  return state === 'sending' ? far : state === 'paused' ? t.pausedAt(far) : t.stoppedAt(far)
 }
 
 /** Lists uploads that a reload interrupted. The browser no longer has the file, so the person chooses it again. Stored parts are not uploaded again. */
@@ -65,7 +66,7 @@ const Unfinished = ({importId, onTaken, mine}: Props & {mine: QueuedFile[]}) => 
   const goOn = (upload: Upload) => (files: FileList | null) => {
     const file = files?.[0]
     if (!file) return
-    if (!isSameFile(upload, file)) return say(`This is a different file. Choose ${upload.name} (${bytes(upload.size)})`)
+    if (!isSameFile(upload, file)) return say(t.thisIsADifferentFileChoose(upload.name, bytes(upload.size)))
     addFile({importId, file, slot: upload.slot ?? undefined, upload}, answer => {
       again()
       onTaken(answer as never)
@@ -83,13 +84,13 @@ const OneUnfinished = ({path, upload, goOn, again}: OneProps) => {
     again()
   })
   return html`
-    <section class="sheet sending" aria-label=${`Unfinished: ${upload.name}`}>
+    <section class="sheet sending" aria-label=${t.unfinished(upload.name)}>
       <div class="row">
         <strong class="grow">${upload.name}</strong>
-        <${ChooseFile} kind="main" label="Choose the same file to resume" onFiles=${goOn} />
-        <${Button} isBusy=${remove.isBusy} onClick=${() => remove.run()} label=${`Discard ${upload.name}`}>Discard<//>
+        <${ChooseFile} kind="main" label=${t.chooseTheSameFileToResume} onFiles=${goOn} />
+        <${Button} isBusy=${remove.isBusy} onClick=${() => remove.run()} label=${t.discardNamed(upload.name)}>${t.discard}<//>
       </div>
-      <${Progress} label=${`${upload.name}, uploaded`} done=${upload.offset} total=${upload.size} text=${`Stopped at ${bytes(upload.offset)} of ${bytes(upload.size)}. Kept until ${at(upload.expiresAt)}`} />
+      <${Progress} label=${t.uploadedNamed(upload.name)} done=${upload.offset} total=${upload.size} text=${t.stoppedAtOfKeptUntil(bytes(upload.offset), bytes(upload.size), at(upload.expiresAt))} />
       <${Problem} error=${remove.error} />
     </section>
   `

@@ -1,6 +1,7 @@
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/files.ts'
 import {Select} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
@@ -16,12 +17,12 @@ export const Slots = ({found, again, onFile}: Props) => {
     await again()
   })
   return html`
-    <section class="sheet" aria-label="Files for the template">
-      <h2>Files for the template</h2>
+    <section class="sheet" aria-label=${t.filesForTheTemplate}>
+      <h2>${t.filesForTheTemplate}</h2>
       <ul class="plain slots">
         ${found.slots.map(slot => html`<li key=${slot.slot}><${OneSlot} slot=${slot} found=${found} fill=${(id: string) => fill.run(slot.slot, id)} onFile=${(file: File) => onFile(file, slot.slot)} /></li>`)}
       </ul>
-      <${Problem} error=${fill.error} title="This file does not fit this slot" />
+      <${Problem} error=${fill.error} title=${t.thisFileDoesNotFitThisSlot} />
     </section>
   `
 }
@@ -36,22 +37,29 @@ const OneSlot = ({slot, found, fill, onFile}: OneProps) => {
   return html`
     <div class="row">
       <div class="grow">
-        <strong>${slot.label}</strong> <${Pill} tone=${slot.sourceId ? 'good' : 'warning'}>${slot.sourceId ? 'filled' : 'file needed'}<//>
-        <p class="hint">${slot.columns.length > 0 ? `Columns: ${slot.columns.slice(0, 8).join(', ')}${slot.columns.length > 8 ? ` and ${slot.columns.length - 8} more` : ''}` : 'Any columns'}</p>
+        <strong>${slot.label}</strong> <${Pill} tone=${slot.sourceId ? 'good' : 'warning'}>${slot.sourceId ? t.filled : t.fileNeeded}<//>
+        <p class="hint">${slot.columns.length > 0 ? sayColumns(slot.columns) : t.anyColumns}</p>
       </div>
       ${
         found.sources.length > 0 &&
         html`
         <${Select}
-          label=${`File for ${slot.label}`}
+          label=${t.fileFor(slot.label)}
           isHidden=${true}
           value=${slot.sourceId ?? ''}
-          options=${[{value: '', label: 'Choose an uploaded file …', disabled: true}, ...found.sources.map(({id, label}) => ({value: id, label}))]}
+          options=${[{value: '', label: t.chooseAnUploadedFile, disabled: true}, ...found.sources.map(({id, label}) => ({value: id, label}))]}
           onChange=${fill}
         />
       `
       }
-      <${ChooseFile} label=${slot.sourceId ? 'Upload another file' : 'Upload file'} onFiles=${choose} />
+      <${ChooseFile} label=${slot.sourceId ? t.uploadAnotherFile : t.uploadFile} onFiles=${choose} />
     </div>
   `
+}
+
+const mostNamed = 8
+
+const sayColumns = (columns: string[]) => {
+  const named = columns.slice(0, mostNamed).join(', ')
+  return t.columnsNamed(columns.length > mostNamed ? t.andMore(named, columns.length - mostNamed) : named)
 }

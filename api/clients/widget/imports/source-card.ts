@@ -3,9 +3,10 @@ import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
-import {bytes, plural} from '../ui/format.ts'
+import {bytes} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import {EncodingQuestion} from './encoding-question.ts'
@@ -24,17 +25,17 @@ export const SourceCard = ({found, source, again}: Props) => {
     <section class="sheet source" aria-label=${source.label}>
       <div class="row">
         <h2 class="grow">${source.label}</h2>
-        ${may('operator') && html`<${Button} onClick=${() => setRemoving(true)} label=${`Remove ${source.label}`}>Remove<//>`}
+        ${may('operator') && html`<${Button} onClick=${() => setRemoving(true)} label=${t.removeFile(source.label)}>${t.remove}<//>`}
       </div>
-      <p>${plural(source.rows, 'row')}, ${plural(source.columns.length, 'column')}, ${bytes(source.bytes)}. <span class="quiet">${sayReader(source.reader)}.</span></p>
+      <p>${t.rowCount(source.rows)}, ${t.columnCount(source.columns.length)}, ${bytes(source.bytes)}. <span class="quiet">${sayReader(source.reader)}.</span></p>
       ${may('operator') && html`<${OtherSheets} found=${found} source=${source} again=${again} />`}
-      ${source.ragged.count > 0 && html`<p><${Pill} tone="bad">${plural(source.ragged.count, 'uneven row')}<//> <span class="quiet">with more or fewer cells than the header, first in row ${source.ragged.firstRow}. Another delimiter may fix this.</span></p>`}
+      ${source.ragged.count > 0 && html`<p><${Pill} tone="bad">${t.unevenRowCount(source.ragged.count)}<//> <span class="quiet">${t.withMoreOrFewerCellsThanThe(source.ragged.firstRow)}</span></p>`}
       <${EncodingQuestion} importId=${found.id} source=${source} again=${again} />
       <${HeaderProposal} importId=${found.id} source=${source} again=${again} />
-      ${source.problems.filter(({kind}) => kind === 'sheet').map(({message}) => html`<p class="wrong">${message}. You can add the other sheets above.</p>`)}
+      ${source.problems.filter(({kind}) => kind === 'sheet').map(({message}) => html`<p class="wrong">${t.youCanAddTheOtherSheetsAbove(message)}</p>`)}
       <${RowsPreview} importId=${found.id} source=${source} again=${may('operator') && found.state !== 'running' ? again : null} />
       <details>
-        <summary>File options</summary>
+        <summary>${t.fileOptions}</summary>
         <div class="opened">
           <ul>${sayReasons(source.sniffed).map(reason => html`<li>${reason}</li>`)}</ul>
           ${may('operator') && html`<${ReaderForm} key=${JSON.stringify(source.reader)} importId=${found.id} source=${source} onRead=${again} />`}
@@ -54,7 +55,7 @@ const OtherSheets = ({found, source, again}: Props) => {
       label: `${source.name}: ${sheet}`.slice(0, 255),
     })
     await again()
-    say(`Added sheet ${sheet}`)
+    say(t.addedSheet(sheet))
     goOn(to('imports', found.id, 'match', {source: added.id}))
   })
   const here = found.sources.flatMap(({sha256, reader}) => (sha256 === source.sha256 && reader.format === 'xlsx' ? [reader.sheet] : []))
@@ -63,8 +64,8 @@ const OtherSheets = ({found, source, again}: Props) => {
   if (others.length === 0 || !isFirst) return null
   return html`
     <div class="row other-sheets">
-      <span class="quiet">Other sheets of the workbook:</span>
-      ${others.map(({name, state, rows}) => html`<${Button} isBusy=${add.isBusy} onClick=${() => add.run(name)}>Add ${name}${state === 'visible' ? '' : ` (${state})`}${rows !== undefined && html` <span class="quiet">${plural(rows, 'row')}</span>`}<//>`)}
+      <span class="quiet">${t.otherSheetsOfTheWorkbook}</span>
+      ${others.map(({name, state, rows}) => html`<${Button} isBusy=${add.isBusy} onClick=${() => add.run(name)}>${t.add(name)}${state === 'visible' ? '' : ` (${t.hiddenSheet})`}${rows !== undefined && html` <span class="quiet">${t.rowCount(rows)}</span>`}<//>`)}
     </div>
     <${Problem} error=${add.error} />
   `
@@ -74,12 +75,12 @@ const RemoveSource = ({found, source, again, onClose}: Props & {onClose: () => v
   const remove = async () => {
     await client.delete(inOrg(`/imports/${found.id}/sources/${source.id}`))
     await again()
-    say(`Removed ${source.label}`)
+    say(t.removed(source.label))
   }
   const used = found.flows.some(({sourceId}) => sourceId === source.id)
   return html`
-    <${Confirm} title=${`Remove ${source.label}?`} action="Remove" isDangerous=${true} work=${remove} onClose=${onClose}>
-      <p>${used ? 'Its mappings stay. Choose another file for them before you run the import.' : 'It has no mappings yet.'} Results of earlier runs stay.</p>
+    <${Confirm} title=${t.removeQuestion(source.label)} action=${t.remove} isDangerous=${true} work=${remove} onClose=${onClose}>
+      <p>${used ? t.itsMappingsStayChooseAnotherFile : t.itHasNoMappingsYet} ${t.resultsOfEarlierRunsStay}</p>
     <//>
   `
 }

@@ -1,3 +1,4 @@
+import {t} from '../text/files.ts'
 import type {CheckProblem, Checks, Imported, RunOutline} from './import.ts'
 
 /** The steps of an import in order. Each is a path below the import. */
@@ -5,10 +6,10 @@ export const stepKeys = ['match', 'review', 'run', 'results'] as const
 export type StepKey = (typeof stepKeys)[number]
 
 export const stepLabels: Record<StepKey, string> = {
-  match: 'Match',
-  review: 'Review',
-  run: 'Run',
-  results: 'Results',
+  match: t.match,
+  review: t.review,
+  run: t.run,
+  results: t.results,
 }
 
 /** A step of an import. `problems` counts what a person must decide or fix. `said` is the state in words, also for screen readers. */
@@ -29,21 +30,17 @@ export const stepsOf = (importProgress: ImportProgress): Step[] =>
 
 type StepState = Pick<Step, 'state' | 'said'> & {problems?: number}
 
-const todo: StepState = {state: 'todo', said: 'to do'}
-const done: StepState = {state: 'done', said: 'done'}
-const busy: StepState = {state: 'busy', said: 'in progress'}
-const withProblems = (problems: number, what: string): StepState => ({
-  state: 'problems',
-  problems,
-  said: `${problems} ${what}${problems === 1 ? '' : 's'}`,
-})
+const todo: StepState = {state: 'todo', said: t.toDo}
+const done: StepState = {state: 'done', said: t.doneStep}
+const busy: StepState = {state: 'busy', said: t.inProgress}
+const withProblems = (problems: number, say: (count: number) => string): StepState => ({state: 'problems', problems, said: say(problems)})
 
 const judgeMatch = ({import: {state, flows, sources, slots}}: ImportProgress): StepState => {
   if (sources.length === 0) return todo
   const open = slots.filter(({sourceId}) => sourceId === null).length
-  if (open > 0) return withProblems(open, 'missing file')
+  if (open > 0) return withProblems(open, t.missingFileCount)
   const questions = sources.flatMap(({problems}) => problems.filter(({kind}) => kind === 'encoding' || kind === 'undecodable')).length
-  if (questions > 0) return withProblems(questions, 'question')
+  if (questions > 0) return withProblems(questions, t.questionCount)
   return state === 'draft' || flows.length === 0 ? todo : done
 }
 
@@ -51,17 +48,17 @@ const judgeReview = ({checks, runs}: ImportProgress): StepState => {
   const tried = runs?.find(({dryRun}) => dryRun)
   const state = checks?.checks.state ?? 'none'
   if (state === 'queued' || state === 'running' || (tried && tried.endedAt === null)) return busy
-  if (!checks || checks.checks.endedAt === null) return state === 'none' ? todo : {state: 'todo', said: 'failed'}
-  if (checks.checks.stale) return {state: 'todo', said: 'out of date'}
+  if (!checks || checks.checks.endedAt === null) return state === 'none' ? todo : {state: 'todo', said: t.failedStep}
+  if (checks.checks.stale) return {state: 'todo', said: t.outOfDate}
   const errors = checks.problems.filter(({severity}) => severity === 'error').length
-  return errors > 0 ? withProblems(errors, 'problem') : done
+  return errors > 0 ? withProblems(errors, t.problemCount) : done
 }
 
 const judgeRun = (run: RunOutline | undefined): StepState => {
   if (!run) return todo
-  if (run.endedAt === null) return run.state === 'paused' ? {state: 'busy', said: 'paused'} : busy
-  if (run.stop) return {state: 'todo', said: 'stopped'}
-  return run.stale ? {state: 'todo', said: 'out of date'} : done
+  if (run.endedAt === null) return run.state === 'paused' ? {state: 'busy', said: t.pausedStep} : busy
+  if (run.stop) return {state: 'todo', said: t.stoppedStep}
+  return run.stale ? {state: 'todo', said: t.outOfDate} : done
 }
 
 const judges: Record<StepKey, (importProgress: ImportProgress) => StepState> = {

@@ -1,3 +1,5 @@
+import {t} from '../text/options.ts'
+
 type TriedInput = {line: number | null; column: number | null}
 /** The result of an expression on one row: a value, with a problem if the field does not accept it, or an error. */
 export type TriedRow =
@@ -7,25 +9,25 @@ export type TestedExpression = {compiles: boolean; issue: ({message: string} & T
 
 /** Formats a value for display: text unchanged, anything else as JSON. */
 const sayValue = (value: unknown): string => {
-  if (value === undefined || value === null) return 'no value'
-  if (typeof value === 'string') return value === '' ? 'empty text' : value
+  if (value === undefined || value === null) return t.noValue
+  if (typeof value === 'string') return value === '' ? t.emptyText : value
   return JSON.stringify(value)
 }
 
 const place = (line: number | null, column: number | null) =>
-  line === null ? '' : `Line ${line}${column === null ? '' : `, column ${column}`}: `
+  line === null ? '' : `${column === null ? t.inLine(line) : t.inLineAndColumn(line, column)}: `
 
 /** Describes the result of a test in one sentence. `isWrong` means that the expression needs a fix. */
 export const sayTested = ({compiles, issue, results}: TestedExpression): {isWrong: boolean; text: string} => {
   if (!compiles)
     return {
       isWrong: true,
-      text: `${place(issue?.line ?? null, issue?.column ?? null)}${issue?.message ?? 'The expression does not compile'}`,
+      text: `${place(issue?.line ?? null, issue?.column ?? null)}${issue?.message ?? t.theExpressionDoesNotCompile}`,
     }
   const failed = results.filter(one => 'error' in one || one.problem !== null)
   const [first] = failed
-  if (!first) return {isWrong: false, text: `Works on ${results.length === 1 ? 'the sample row' : `all ${results.length} sample rows`}`}
-  return {isWrong: true, text: `${failed.length} of ${results.length} sample rows fail. Row ${first.row}: ${sayTried(first)}`}
+  if (!first) return {isWrong: false, text: t.worksOnSamples(results.length)}
+  return {isWrong: true, text: t.ofSampleRowsFailRow(failed.length, results.length, first.row, sayTried(first))}
 }
 
 export const sayTried = (one: TriedRow): string => {

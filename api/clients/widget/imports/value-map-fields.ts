@@ -2,9 +2,10 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/options.ts'
 import {Button} from '../ui/button.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
-import {count, plural} from '../ui/format.ts'
+import {count} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
 import {choicesOf, chosenOf} from './fields.ts'
 import {issuesAt, sayIssue} from './flows.ts'
@@ -27,9 +28,9 @@ import {
 const mostOpen = 200
 
 const whenOther = [
-  {value: 'keep', label: 'use the value as it is'},
-  {value: 'empty', label: 'treat it as an empty cell'},
-  {value: 'fail', label: 'fail the row'},
+  {value: 'keep', label: t.useTheValueAsItIs},
+  {value: 'empty', label: t.treatItAsAnEmptyCell},
+  {value: 'fail', label: t.failTheRow},
 ]
 
 /** An option that opens the value map of a field without a picklist. */
@@ -37,7 +38,7 @@ export const ValueMapFields = (props: ModeProps) => {
   const {mapping, change} = props
   const entries = entriesOf(mapping)
   return html`
-    <${Check} label="Map values" hint="Replace values of the file before they are used" checked=${entries !== null} onChange=${(on: boolean) => change(withEntries(mapping, on ? [] : null))} />
+    <${Check} label=${t.mapValues} hint=${t.replaceValuesOfTheFileBeforeThey} checked=${entries !== null} onChange=${(on: boolean) => change(withEntries(mapping, on ? [] : null))} />
     ${entries && html`<${ValueMapEditor} ...${props} entries=${entries} />`}
   `
 }
@@ -63,19 +64,19 @@ export const ValueMapEditor = (props: EditorProps) => {
   const wrong = issuesAt(issues, 'values').filter(({path}) => path.length === 0)
   return html`
     <fieldset>
-      <legend>Values</legend>
+      <legend>${t.values}</legend>
       ${wrong.map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
-      <${Problem} error=${loaded.error} again=${loaded.again} title="Could not read the values of the column" />
-      ${isColumn && loaded.isLoading && html`<p class="hint">Reading the values of the column …</p>`}
-      ${proposed.length > entries.length && html`<${Button} onClick=${() => set(proposed)}>Use ${plural(proposed.length - entries.length, 'suggestion')}<//>`}
+      <${Problem} error=${loaded.error} again=${loaded.again} title=${t.couldNotReadTheValuesOfThe} />
+      ${isColumn && loaded.isLoading && html`<p class="hint">${t.readingTheValuesOfTheColumn}</p>`}
+      ${proposed.length > entries.length && html`<${Button} onClick=${() => set(proposed)}>${t.useSuggestions(proposed.length - entries.length)}<//>`}
       ${shown.map(
         one =>
           html`<${OneValue} key=${one.from} ...${props} one=${one} set=${(to: string | null) => set(putEntry(entries, one.from, to))} />`,
       )}
-      ${(isCut || loaded.data?.more) && html`<p class="hint">Only the ${isCut ? `${count(mostOpen)} most frequent values without an entry` : 'most frequent values'} are shown. Add others by name.</p>`}
+      ${(isCut || loaded.data?.more) && html`<p class="hint">${isCut ? t.onlyFrequentWithoutEntry(count(mostOpen)) : t.onlyFrequent}</p>`}
       <${AddValue} add=${(from: string) => set(addEntry(entries, from))} />
     </fieldset>
-    <${Select} label="Other values" error=${issuesAt(issues, 'otherwise').map(sayIssue).join('. ') || null} value=${mapping.otherwise ?? 'keep'} options=${whenOther} onChange=${(value: string) => change({otherwise: value as NonNullable<Mapping['otherwise']>})} />
+    <${Select} label=${t.otherValues} error=${issuesAt(issues, 'otherwise').map(sayIssue).join('. ') || null} value=${mapping.otherwise ?? 'keep'} options=${whenOther} onChange=${(value: string) => change({otherwise: value as NonNullable<Mapping['otherwise']>})} />
   `
 }
 
@@ -84,8 +85,8 @@ type OneProps = EditorProps & {one: ShownValue; set: (to: string | null) => void
 /** The option for an empty target. It is a blank, because the empty value already means "No entry". */
 const blank = ' '
 const booleans = [
-  {value: 'true', label: 'Yes (true)'},
-  {value: 'false', label: 'No (false)'},
+  {value: 'true', label: t.yesTrue},
+  {value: 'false', label: t.noFalse},
 ]
 
 const OneValue = ({field, issues, entries, one, set}: OneProps) => {
@@ -94,14 +95,14 @@ const OneValue = ({field, issues, entries, one, set}: OneProps) => {
   const options =
     field.type === 'boolean' ? booleans : field.type === 'picklist' || field.type === 'multiselectpicklist' ? choicesOf(field) : null
   const hint = [
-    one.count === null ? 'not in the file' : plural(one.count, 'cell'),
-    to === '' && 'left empty',
-    suggestion && to === null && `suggestion: ${suggestion}`,
+    one.count === null ? t.notInTheFile : t.cellCount(one.count),
+    to === '' && t.leftEmpty,
+    suggestion && to === null && t.suggestion(suggestion),
   ]
   const said = hint.filter(Boolean).join(' · ')
   if (!options)
-    return html`<${TextField} label=${from} hint=${said} error=${error} maxlength="300" placeholder="No entry" value=${to ?? ''} onInput=${(text: string) => set(text === '' ? null : text)} />`
-  const choices = [{value: '', label: 'No entry'}, {value: blank, label: 'Leave empty'}, ...options]
+    return html`<${TextField} label=${from} hint=${said} error=${error} maxlength="300" placeholder=${t.noEntry} value=${to ?? ''} onInput=${(text: string) => set(text === '' ? null : text)} />`
+  const choices = [{value: '', label: t.noEntry}, {value: blank, label: t.leaveEmpty}, ...options]
   const chosen = to === null ? '' : to === '' ? blank : chosenOf(field, to)
   const listed = choices.some(({value}) => value === chosen) ? choices : [...choices, {value: chosen, label: chosen}]
   return html`<${Select} label=${from} hint=${said} error=${error} value=${chosen} options=${listed} onChange=${(value: string) => set(value === '' ? null : value.trim())} />`
@@ -111,7 +112,7 @@ const AddValue = ({add}: {add: (value: string) => void}) => {
   const [value, setValue] = useState('')
   return html`
     <div class="row add-word">
-      <${TextField} label="Another value" maxlength="300" value=${value} onInput=${setValue} />
+      <${TextField} label=${t.anotherValue} maxlength="300" value=${value} onInput=${setValue} />
       <${Button}
         disabled=${!value.trim()}
         onClick=${() => {
@@ -119,7 +120,7 @@ const AddValue = ({add}: {add: (value: string) => void}) => {
           setValue('')
         }}
       >
-        Add
+        ${t.add}
       <//>
     </div>
   `

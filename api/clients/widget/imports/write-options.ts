@@ -1,4 +1,5 @@
 import {html} from '../html.ts'
+import {t} from '../text/options.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
 import type {Module} from './fields.ts'
 import {type Issue, issuesAt, sayIssue} from './flows.ts'
@@ -15,11 +16,11 @@ export const WriteOptions = ({flow, module, issues, change}: Props) => {
   const isSet = automations || layout !== null || assignmentRule !== null || tags.length > 0
   return html`
     <details open=${isSet}>
-      <summary>Options</summary>
+      <summary>${t.options}</summary>
       <div class="opened">
         <${Check}
-          label="Run the CRM’s automations"
-          hint="Workflows, approvals and blueprints run for every written record. They can send mail to your customers"
+          label=${t.runTheCrmsAutomations}
+          hint=${t.workflowsApprovalsAndBlueprintsRun}
           checked=${automations}
           onChange=${(on: boolean) => change({...flow, automations: on})}
         />
@@ -27,24 +28,24 @@ export const WriteOptions = ({flow, module, issues, change}: Props) => {
           !flow.subform &&
           html`
             <${Select}
-              label="Layout"
-              hint="Fields that are not on the layout are not written"
+              label=${t.layout}
+              hint=${t.fieldsThatAreNotOnTheLayout}
               error=${errorAt(issues, 'layout')}
               value=${layout ?? ''}
-              options=${optionsOf(module?.layouts, layout, 'The CRM’s default')}
+              options=${optionsOf(module?.layouts, layout, t.theCrmsDefault)}
               onChange=${(id: string) => change({...flow, layout: id || null})}
             />
             <${Select}
-              label="Assignment rule"
-              hint="Chooses the owner of new records"
+              label=${t.assignmentRule}
+              hint=${t.choosesTheOwnerOfNewRecords}
               error=${errorAt(issues, 'assignmentRule')}
               value=${assignmentRule ?? ''}
-              options=${optionsOf(module?.assignmentRules, assignmentRule, 'None')}
+              options=${optionsOf(module?.assignmentRules, assignmentRule, t.none)}
               onChange=${(id: string) => change({...flow, assignmentRule: id || null})}
             />
             <${TextField}
-              label="Tags"
-              hint="Separate tags with commas. Written records get them after the import"
+              label=${t.tags}
+              hint=${t.separateTagsWithCommasWritten}
               error=${issuesAt(issues, 'tags').map(sayIssue)[0]}
               value=${tags.join(', ')}
               onChange=${(event: Event) => change({...flow, tags: splitTags((event.target as HTMLInputElement).value)})}

@@ -1,5 +1,6 @@
 import {ApiError, Unreachable} from '../../http.ts'
 import {csrfHeaders, leave} from '../state/session.ts'
+import {t} from '../text/files.ts'
 import type {Send} from './send.ts'
 
 /** Time without progress after which a request is aborted. The server takes a minute or two for a large workbook. */
@@ -23,8 +24,8 @@ export const sendByXhr: Send = (method, path, body, {signal, onSent}) =>
       onSent(Math.min(loaded, body.size))
     }
     request.onload = () => answer(request, resolve, reject)
-    request.onerror = () => reject(new Unreachable('The connection was lost'))
-    request.onabort = () => reject(signal.aborted ? signal.reason : new Unreachable('The server did not respond in time'))
+    request.onerror = () => reject(new Unreachable(t.theConnectionWasLost))
+    request.onabort = () => reject(signal.aborted ? signal.reason : new Unreachable(t.theServerDidNotRespondInTime))
     request.onloadend = () => {
       clearTimeout(timer)
       signal.removeEventListener('abort', stop)

@@ -1,3 +1,4 @@
+import {t} from '../text/shell.ts'
 import {client} from './session.ts'
 
 type PopUpMessage = {connectorId?: string; missingScopes?: string[]}
@@ -13,14 +14,14 @@ const askInPopUp = (address: string | Promise<string>, type: 'lading:signed-in' 
     location.assign(address)
     return new Promise(() => {})
   }
-  if (!popUp) return Promise.reject(new Error('The browser blocked the sign-in window. Allow pop-ups for this site, then try again'))
+  if (!popUp) return Promise.reject(new Error(t.popUpBlocked))
   const {promise, resolve, reject} = Promise.withResolvers<PopUpMessage>()
   const hear = (event: MessageEvent) => {
     if (event.source === popUp && event.origin === location.origin && event.data?.type === type) resolve(event.data)
   }
   const look = setInterval(() => {
     // The message may arrive shortly after the window closes.
-    if (popUp.closed) setTimeout(() => reject(new Error('The sign-in window was closed too early. Try again')), 500)
+    if (popUp.closed) setTimeout(() => reject(new Error(t.popUpClosed)), 500)
   }, 300)
   addEventListener('message', hear)
   Promise.resolve(address).then(url => popUp.location.replace(url), reject)

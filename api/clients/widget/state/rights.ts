@@ -1,3 +1,4 @@
+import {t} from '../text/shell.ts'
 export type Role = 'operator' | 'builder' | 'admin' | 'owner'
 /**
  * The kind of a change: data of the org, money, access to the org or its CRM, or the person's own data. Staff views can only change data.
@@ -17,6 +18,4 @@ export const mayChange = (somebody: Somebody, role: Role, change: Change): boole
 
 /** Returns why a staff view with write access may not make this change, or null. A read-only view has a notice on every page instead. */
 export const whyClosed = (somebody: Somebody, role: Role, change: Change): string | null =>
-  somebody?.staffView?.write && hasRank(somebody, role) && !mayChange(somebody, role, change)
-    ? 'A staff view cannot do this. Ask a member of the organisation to do it.'
-    : null
+  somebody?.staffView?.write && hasRank(somebody, role) && !mayChange(somebody, role, change) ? t.staffViewCannot : null

@@ -1,5 +1,7 @@
 import {signal} from '@preact/signals'
 import {ApiError, type Client, type Json, openClient} from '../../http.ts'
+import {messageOf} from '../text/errors.ts'
+import {t} from '../text/shell.ts'
 import {dateFormat} from '../ui/format.ts'
 import {say} from '../ui/notice.ts'
 import {forgetKept} from './kept.ts'
@@ -91,8 +93,7 @@ export const leave = (reason: string | null): void => {
 /** Signs out at once, in every tab, and ends the session on the server. */
 export const signOut = (): void => {
   bare.delete('/auth/session').catch(error => {
-    if (!(error instanceof ApiError && error.status === 401))
-      say('Not signed out: the server could not be reached. Reload the page and sign out again')
+    if (!(error instanceof ApiError && error.status === 401)) say(t.notSignedOut)
   })
   tabs.postMessage('ended')
   leave(null)
@@ -133,7 +134,7 @@ function wrap(inner: Client): Client {
         return await call(...sent)
       } catch (error) {
         // A late response to the previous session does not end this one.
-        if (error instanceof ApiError && error.status === 401 && round === before) leave(error.message)
+        if (error instanceof ApiError && error.status === 401 && round === before) leave(messageOf(error))
         throw error
       }
     }

@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
+import {t} from '../text/shell.ts'
 import {Button} from './button.ts'
 import {say} from './notice.ts'
 
@@ -12,9 +13,9 @@ export const Copy = ({text, label}: {text: string; label: string}) => {
       () => true,
       () => false,
     )
-    if (!isTaken) return say('The browser blocked copying. Select the text and copy it manually')
+    if (!isTaken) return say(t.copyingBlocked)
     setDone(true)
-    say(`${label} copied`)
+    say(t.labelCopied(label))
   }
-  return html`<span class="copy"><code tabindex="0">${text}</code> <${Button} onClick=${copy} label=${`Copy ${label}`}>${isDone ? 'Copied' : 'Copy'}<//></span>`
+  return html`<span class="copy"><code tabindex="0">${text}</code> <${Button} onClick=${copy} label=${t.copyLabel(label)}>${isDone ? t.copied : t.copy}<//></span>`
 }

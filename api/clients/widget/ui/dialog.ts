@@ -1,6 +1,7 @@
 import {useEffect, useId, useRef} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
 import {useDoing} from '../state/load.ts'
+import {t} from '../text/shell.ts'
 import {Button} from './button.ts'
 import {Problem} from './notice.ts'
 
@@ -29,7 +30,7 @@ export const Dialog = ({title, onClose, children, actions}: DialogProps) => {
     >
       <h2 id=${id}>${title}</h2>
       <div class="dialog-content">${children}</div>
-      <div class="actions end">${actions ?? html`<${Button} onClick=${onClose}>Close<//>`}</div>
+      <div class="actions end">${actions ?? html`<${Button} onClick=${onClose}>${t.close}<//>`}</div>
     </dialog>
   `
 }
@@ -48,7 +49,7 @@ type ConfirmProps = {
 }
 
 /** Asks for confirmation, runs the action, and shows its error if it fails. */
-export const Confirm = ({title, children, action, back = 'Cancel', isDangerous = false, problem, work, onClose}: ConfirmProps) => {
+export const Confirm = ({title, children, action, back = t.cancel, isDangerous = false, problem, work, onClose}: ConfirmProps) => {
   const doing = useDoing(async () => {
     await work()
     onClose()

@@ -1,5 +1,6 @@
 import {useEffect, useState} from 'preact/hooks'
 import {html} from '../html.ts'
+import {t} from '../text/shell.ts'
 import {Button} from './button.ts'
 
 export type Draft<T> = {draft: T; set: (change: Partial<T>) => void; reset: () => void; isDirty: boolean}
@@ -22,8 +23,8 @@ type SaveProps = {of: Draft<never>; isBusy: boolean}
 /** The buttons of such a form. Nothing can be saved before something is changed. */
 export const SaveActions = ({of: {isDirty, reset}, isBusy}: SaveProps) => html`
   <div class="actions">
-    <${Button} kind="main" type="submit" isBusy=${isBusy} disabled=${!isDirty}>Save<//>
-    ${isDirty && html`<${Button} disabled=${isBusy} onClick=${reset}>Discard changes<//>`}
-    <span class="quiet" role="status">${isDirty && 'Unsaved changes'}</span>
+    <${Button} kind="main" type="submit" isBusy=${isBusy} disabled=${!isDirty}>${t.save}<//>
+    ${isDirty && html`<${Button} disabled=${isBusy} onClick=${reset}>${t.discardChanges}<//>`}
+    <span class="quiet" role="status">${isDirty && t.unsavedChanges}</span>
   </div>
 `

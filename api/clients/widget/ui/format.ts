@@ -1,7 +1,8 @@
 import {signal} from '@preact/signals'
 import {usualDateFormat, writeDay} from '../../date-text.ts'
+import {currentLocale} from '../text/language.ts'
 
-const language = navigator.language
+const language = currentLocale()
 
 /** The date format of the org. */
 export const dateFormat = signal(usualDateFormat)

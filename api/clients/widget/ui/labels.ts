@@ -1,3 +1,9 @@
+import type {Role} from '../state/rights.ts'
+import {t} from '../text/shell.ts'
+
+/** Returns the name of a role. */
+export const sayRole = (role: string | null): string => (role === null ? '' : (t.roles[role as Role] ?? role))
+
 /** Returns an API name in words, for a field or module whose label is not known. */
 export const sayName = (apiName: string): string => apiName.replaceAll('_', ' ')
 

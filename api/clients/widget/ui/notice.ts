@@ -4,6 +4,8 @@ import {ApiError, Unreachable} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import {to} from '../state/place.ts'
 import {signInAgain} from '../state/sign-in-again.ts'
+import {messageOf} from '../text/errors.ts'
+import {t} from '../text/shell.ts'
 import {duration} from './format.ts'
 
 type Kind = 'info' | 'good' | 'warning' | 'bad'
@@ -34,11 +36,11 @@ export const Problem = ({error, again, title}: {error: unknown; again?: () => vo
   if (!error) return null
   const {message, code, wait, issues} = describe(error)
   if (code === 'RECENT_SIGN_IN_REQUIRED') return html`<${SignInAgain} message=${message} code=${code} again=${again} />`
-  const actions = again && html`<button type="button" class="button" onClick=${again}>Try again</button>`
+  const actions = again && html`<button type="button" class="button" onClick=${again}>${t.tryAgain}</button>`
   return html`
     <${Notice} kind="bad" title=${title ?? null} actions=${actions}>
       <p>${message}${wait}${code && html` <code class="code">${code}</code>`}</p>
-      ${code === 'FAILED_FILE' && html`<p><a href=${correctionsOf(error as ApiError)}>Go to the results of that run</a></p>`}
+      ${code === 'FAILED_FILE' && html`<p><a href=${correctionsOf(error as ApiError)}>${t.goToTheResultsOfThatRun}</a></p>`}
       ${issues.length > 0 && html`<ul>${issues.map(issue => html`<li>${issue}</li>`)}</ul>`}
     <//>
   `
@@ -61,12 +63,12 @@ const SignInAgain = ({message, code, again}: {message: string; code: string; aga
       setFailure(error)
     }
   }
-  if (isDone) return html`<${Notice} kind="good">You are signed in again.${!again && ' Submit the form again.'}<//>`
+  if (isDone) return html`<${Notice} kind="good">${t.youAreSignedInAgain}${!again && ` ${t.submitAgain}`}<//>`
   return html`
     <${Notice}
       kind="warning"
-      title="Sign in again to continue"
-      actions=${html`<button type="button" class="button" onClick=${act}>Sign in again</button>`}
+      title=${t.signInAgainToContinue}
+      actions=${html`<button type="button" class="button" onClick=${act}>${t.signInAgain}</button>`}
     >
       <p>${message} <code class="code">${code}</code></p>
     <//>
@@ -76,11 +78,11 @@ const SignInAgain = ({message, code, again}: {message: string; code: string; aga
 
 const describe = (error: unknown): {message: string; code: string | null; wait: string; issues: string[]} => {
   if (error instanceof ApiError) {
-    const wait = error.retryAfterMs === null ? '' : `. Try again in ${duration(error.retryAfterMs)}.`
+    const wait = error.retryAfterMs === null ? '' : `. ${t.tryAgainIn(duration(error.retryAfterMs))}`
     const issues = Array.isArray(error.body?.issues) ? error.body.issues.slice(0, 10).map(sayIssue) : []
-    return {message: error.message, code: error.code, wait, issues}
+    return {message: messageOf(error), code: error.code, wait, issues}
   }
-  if (error instanceof Unreachable) return {message: `${error.message}. Check your connection.`, code: null, wait: '', issues: []}
+  if (error instanceof Unreachable) return {message: t.serverUnreachable, code: null, wait: '', issues: []}
   return {message: error instanceof Error ? error.message : String(error), code: null, wait: '', issues: []}
 }
 

@@ -3,6 +3,8 @@ import {ApiError} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import type {Loaded} from '../state/load.ts'
 import {place} from '../state/place.ts'
+import {messageOf} from '../text/errors.ts'
+import {t} from '../text/shell.ts'
 import {Notice, Problem} from './notice.ts'
 
 type PageProps = {title: string; trail?: {label: string; href: string}[]; lead?: Markup; actions?: Markup; children?: Markup}
@@ -19,7 +21,7 @@ export const Page = ({title, trail = [], lead, actions, children}: PageProps) =>
   }, [path])
   return html`
     <header class="page-head">
-      ${trail.length > 0 && html`<nav aria-label="Breadcrumbs"><ol class="trail">${trail.map(({label, href}) => html`<li><a href=${href}>${label}</a></li>`)}</ol></nav>`}
+      ${trail.length > 0 && html`<nav aria-label=${t.breadcrumbs}><ol class="trail">${trail.map(({label, href}) => html`<li><a href=${href}>${label}</a></li>`)}</ol></nav>`}
       <div class="page-title">
         <h1 ref=${heading} tabindex="-1">${title}</h1>
         ${actions && html`<div class="actions">${actions}</div>`}
@@ -42,15 +44,15 @@ const missing = ['NOT_FOUND', 'IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'MODULE_NOT_F
 /** Says why a page has no data. A missing right and a deleted object are no faults, and trying again does not help. */
 const LoadProblem = ({error, again}: {error: unknown; again: () => void}) => {
   const code = error instanceof ApiError ? error.code : null
-  if (code === 'ROLE_REQUIRED') return html`<${Notice} title="Your role does not allow this">${(error as ApiError).message}.<//>`
+  if (code === 'ROLE_REQUIRED') return html`<${Notice} title=${t.yourRoleDoesNotAllowThis}>${messageOf(error as ApiError)}.<//>`
   if (code !== null && missing.includes(code))
-    return html`<${Notice} title="Not found">It was deleted, or it belongs to another organisation. <a href="#/">Go to imports</a><//>`
+    return html`<${Notice} title=${t.notFound}>${t.deletedOrElsewhere} <a href="#/">${t.goToImports}</a><//>`
   return html`<${Problem} error=${error} again=${again} />`
 }
 
 /** Renders loaded data, a loading message or an error. Old data stays visible during a reload. */
 export const Shown = <T>({of, children}: {of: Loaded<T>; children: (data: T) => Markup}) => {
   if (of.error) return html`<${LoadProblem} error=${of.error} again=${of.again} />`
-  if (of.data === undefined) return html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> Loading …</p>`
+  if (of.data === undefined) return html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> ${t.loading}</p>`
   return children(of.data)
 }

@@ -3,6 +3,7 @@ import type {Json, Query} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import {type Loaded, useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/shell.ts'
 import {Button} from './button.ts'
 import {Problem} from './notice.ts'
 import {Shown} from './page.ts'
@@ -41,6 +42,6 @@ export const PagedTable = <T extends {id: string}>({of: {first, older, readOlder
       ${({rows}: PageOf<T>) => html`<${Table} ...${table} rows=${[...rows, ...(older?.rows ?? [])]} keyOf=${({id}: T) => id} />`}
     <//>
     <${Problem} error=${more.error} />
-    ${(older ?? first.data)?.nextCursor && html`<p class="gap-above"><${Button} isBusy=${more.isBusy} onClick=${() => more.run()}>Show older<//></p>`}
+    ${(older ?? first.data)?.nextCursor && html`<p class="gap-above"><${Button} isBusy=${more.isBusy} onClick=${() => more.run()}>${t.showOlder}<//></p>`}
   `
 }

@@ -1,5 +1,6 @@
 import {useEffect, useState} from 'preact/hooks'
 import {html} from '../html.ts'
+import {t} from '../text/shell.ts'
 import {TextField} from './field.ts'
 
 type TypedFieldProps = {
@@ -23,5 +24,5 @@ export const TypedField = ({value, onTyped, isNumber = false, ...rest}: TypedFie
     const timer = setTimeout(() => onTyped(text.trim()), typedMs)
     return () => clearTimeout(timer)
   }, [text])
-  return html`<${TextField} ...${rest} value=${text} onInput=${setText} error=${isWrong && 'Enter a whole number from 1'} />`
+  return html`<${TextField} ...${rest} value=${text} onInput=${setText} error=${isWrong && t.enterAWholeNumberFrom1} />`
 }
