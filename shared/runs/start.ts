@@ -104,7 +104,18 @@ export const startRun = async (
   const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
   if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})
 
-  const snapshotNo = await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})importId, runId, retryOf, dryRun, rows, guard, match = 'query', isScheduled = false, ...asker: Start,
+  const snapshotNo = await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
+  await queueRun(tx, {
+    no: run.no,
+    connector,
+    importNo,
+    snapshotNo,
+    dryRun,
+    retry,
+    matchBy: match,
+    undoDays: dryRun ? null : await findUndoDays(tx, org),
+  })
+  if (!dryRun) await chooseGuard(tx, {org, run: run.no, guard, isScheduled})
   if (!dryRun) await keepRunForecast(tx, {run: run.no, importNo})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})

@@ -4,8 +4,8 @@ import {medianOf} from './median.ts'
 import {fileOf, plain} from './rows.ts'
 
 const [slots, latencyMs] = [10, 400]
-const [rounds, rowsWithImages] = [2, 10_000]
-const rowsToUndo = 20_000
+const [rounds, rowsWithImages] = [3, 20_000]
+const rowsToUndo = 100_000
 
 const flow = {...plain, match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'}}
 /** A file of the same records with other values in one field. */
