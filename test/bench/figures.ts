@@ -14,6 +14,7 @@ import {measureResultsSpeed} from './results-speed.ts'
 import {measureRowCost} from './row-cost.ts'
 import {measureSlotUse} from './slot-use.ts'
 import {measureSmallRuns} from './small-runs.ts'
+import {measureUndo} from './undo.ts'
 
 /** A measured ratio. `about` says what is divided by what. `atLeast` and `atMost` are its limits, if any. */
 export type Figure = {about: string; atLeast?: number; atMost?: number}
@@ -91,6 +92,18 @@ const reimport: Measure = {
   figures: {
     reimportUnchangedCredits: {about: 'CRM credits', atMost: 0.2},
     reimportUnchangedTime: {about: 'seconds, at 400 ms a call', atMost: 0.4},
+  },
+}
+
+const undo: Measure = {
+  subject: 'Undo, at 400 ms a call',
+  measure: measureUndo,
+  figures: {
+    undoImagesCost: {about: 'updating 20,000 records with before images ÷ without (s)', atMost: 1.1},
+    undoSlots: {
+      about: 'undoing 100,000 updates: time in flight at the stand-in ÷ (10 slots × wall), from the first restore to the last',
+      atLeast: 0.95,
+    },
   },
 }
 
@@ -208,5 +221,5 @@ const rowCost: Measure = {
 
 export const MEASURES: Measure[] = [
   ...[requests, parallelRuns, queue, expressions, autoMap],
-  ...[slotUse, reimport, matchedImport, importSpeed, engineParts, memory, importWorkers, smallRuns, logDepth, resultsSpeed, rowCost],
+  ...[slotUse, reimport, matchedImport, undo, importSpeed, engineParts, memory, importWorkers, smallRuns, logDepth, resultsSpeed, rowCost],
 ]

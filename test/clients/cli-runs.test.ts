@@ -97,3 +97,22 @@ test('an undo is previewed, deletes what the run created, and keeps what a colle
   )
   t.regex((await home.run(['undo', run])).err, /UNDO_DONE/)
 })
+
+test('a run that deletes starts only with the number of deletes that its dry run shows', async t => {
+  const made = await home.run(['import', home.put('delete-me.csv', accountRows(2, 'Z-')), '-t', 'Companies', '--watch'])
+  t.is(made.code, 0, made.err)
+  const [field] = companies.flows[0]!.fields.filter(({field}: any) => field === 'Account_Number')
+  const flow = {module: 'Accounts', action: 'delete', match: {by: ['Account_Number']}, fields: [field]}
+  home.put('delete.json', JSON.stringify(flow))
+  const left = () => (house.crm.records('example', 'Accounts') as any[]).filter(({Account_Number: number}) => /^Z-/.test(number)).length
+  const path = home.put('deletes.csv', accountRows(1, 'Z-'))
+  const prepared = await home.run(['import', path, '--flow', 'delete.json', '--no-run', '--name', 'Deletes'])
+  t.is(prepared.code, 0, prepared.err)
+  t.regex((await home.run(['run', 'Deletes'])).err, /DELETES_UNCONFIRMED/)
+  t.is((await home.run(['run', 'Deletes', '--dry-run', '--watch'])).code, 0)
+  t.regex((await home.run(['run', 'Deletes', '--confirm-deletes', '2'])).err, /would delete 1 record/)
+  t.is(left(), 2)
+  const ran = await home.run(['run', 'Deletes', '--confirm-deletes', '1', '--watch'])
+  t.is(ran.code, 0, ran.err)
+  t.is(left(), 1)
+})

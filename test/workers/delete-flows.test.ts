@@ -166,6 +166,30 @@ test.serial('a lost answer to a delete is settled by reading the record', async 
   t.is(list('L-').length, 2)
 })
 
+test.serial('a retry deletes what the first run could not, after its own dry run, and deletes nothing twice', async t => {
+  create('R-1', 'R-2', 'R-3')
+  const {path} = await prepareImport(org, {csv: rowsOf('R-1', 'R-2', 'R-3'), flow: deletion})
+  await start(path, {dryRun: true})
+  here.crm.faults.add({
+    match: {method: 'DELETE', path: '/crm/v8/Accounts'},
+    times: 1,
+    action: {type: 'refuse', index: 1, code: 'RECORD_LOCKED'},
+  })
+  const {run} = await start(path, {confirmDeletes: 3})
+  here.crm.faults.clear()
+  t.like(run, {deleted: 2, counts: {Accounts: {updated: 2, refused: 1}}})
+  t.deepEqual(numbersOf('R-'), ['R-2'])
+  create('R-1')
+  t.like(await org.call('POST', `${path}/runs`, {retryOf: run.id, confirmDeletes: 3}), {status: 409, body: {code: 'DELETES_UNCONFIRMED'}})
+  const dry = await start(path, {retryOf: run.id, dryRun: true})
+  t.is(dry.run.deleted, 1)
+  const {run: retry} = await start(path, {retryOf: run.id, confirmDeletes: 1})
+  t.like(retry, {stop: null, deleted: 1})
+  t.deepEqual(numbersOf('R-'), ['R-1'], 'a new record of a row that was deleted is left alone')
+  t.like(await undo(path, retry.id), {undo: {restored: 1, deleted: 0}})
+  t.like(await undo(path, run.id), {undo: {restored: 1}})
+})
+
 test.serial('flows that delete are refused with what they must not have', async t => {
   const {path, source} = await prepareImport(org, {csv: 'number,name\nX-1,Firm\n', flow: deletion})
   const put = (...flows: object[]) =>

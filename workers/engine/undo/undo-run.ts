@@ -13,6 +13,8 @@ import {openUndoSource, readUndoRecords, type UndoRecord} from './undo-source.ts
 import type {UndoRow} from './undo-verdict.ts'
 
 const recordsAtOnce = 100
+/** The number of batches in progress for each slot. A batch needs no slot while its images, its intent and its end are stored. */
+const batchesPerSlot = 2
 
 /** Whether one request has room for the subform rows of another record. Only rows that still are as the run sent them are replaced. */
 const fitsRows = (batch: UndoRow[], record: UndoRecord) =>
@@ -42,7 +44,7 @@ export const runUndo = async (ctx: Context): Promise<void> => {
 
 type Position = {position: {no: number}; lowWater: number}
 
-/** Undoes the records of one pass in batches, as many at once as the CRM has slots. Ends when all are settled. */
+/** Undoes the records of one pass in batches, several at once for each slot of the CRM. Ends when all are settled. */
 const runEffects = async (pass: UndoPass, effects: Parameters<typeof readUndoRecords>[2], {position, lowWater}: Position) => {
   const {ctx, source, window} = pass
   const underWay = new Set<Promise<void>>()
@@ -56,7 +58,7 @@ const runEffects = async (pass: UndoPass, effects: Parameters<typeof readUndoRec
       .finally(() => underWay.delete(work))
     batch = []
     underWay.add(work)
-    while (underWay.size >= ctx.config.CRM_SLOTS && !failure) await Promise.race(underWay)
+    while (underWay.size >= batchesPerSlot * ctx.config.CRM_SLOTS && !failure) await Promise.race(underWay)
   }
   try {
     for await (const undone of readUndoRecords(ctx, source, effects)) {

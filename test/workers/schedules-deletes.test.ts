@@ -1,0 +1,22 @@
+import test from 'ava'
+import {accountRows, accounts, ok, openOrg} from '../support/importing.ts'
+import {fire, makeSchedule, startFileHost, template} from '../support/schedules.ts'
+import {startTestDeployment} from '../support/test-deployment.ts'
+
+test('a firing whose template deletes records by now starts no run, and deletes nothing', async t => {
+  const host = await startFileHost()
+  t.teardown(() => host.stop())
+  const workers = ['imports', 'discovery', 'schedules', 'clock']
+  const here = await startTestDeployment(t, {workers, environment: {PRIVATE_HOSTS: host.place, CRM_LAG_SECONDS: '1'}})
+  const org = await openOrg(here)
+  const {template: path, path: schedule} = await makeSchedule(org, host)
+  host.serve(accountRows(2, 'D-'))
+  t.like(await fire(org, schedule), {outcome: 'done', counts: {rowsWritten: 2}})
+  const match = {by: ['Account_Number']}
+  const flows = [{id: 'f', sourceId: 'companies', module: 'Accounts', action: 'delete', match, fields: [accounts.fields[1]]}]
+  await ok(org.call('PUT', path, template(org.connector, {flows})), 200)
+  const firing = await fire(org, schedule)
+  t.like(firing, {outcome: 'failed', runId: null, reason: {code: 'DELETES_UNCONFIRMED'}})
+  t.is(here.crm.count('example', 'Accounts'), 2)
+  t.deepEqual(here.crm.journal({method: 'DELETE', path: '/crm/v8/Accounts'}), [])
+})
