@@ -26,7 +26,10 @@ export type BulkRead = {
 /** The first page of a module with these fields, or the page of a token. */
 export type BulkReadPage = {module: string; fields: string[]} | {pageToken: string}
 /** `nextPageToken`: of the job for the records that follow; null if there are none. `crm`: why the job failed. */
-export type BulkReadStatus = {state: 'running'} | {state: 'done'; count: number; nextPageToken: string | null} | {state: 'failed'; crm: CrmProblem}
+export type BulkReadStatus =
+  | {state: 'running'}
+  | {state: 'done'; count: number; nextPageToken: string | null}
+  | {state: 'failed'; crm: CrmProblem}
 
 const path = '/crm/bulk/v8/read'
 const creditsPerJob = 50
