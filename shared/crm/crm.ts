@@ -16,6 +16,7 @@ import {openAdhocLimiter, unlimited} from './limits/adhoc-limiter.ts'
 import type {Budget} from './limits/budget.ts'
 import {openPaces} from './limits/paces.ts'
 import {openCrmQuotas} from './limits/quota.ts'
+import type {ChangesQuery, ModuleChanges} from './record-changes.ts'
 import type {PricedCall} from './request.ts'
 import type {ParentRows, Replacement, SubformFields} from './subforms.ts'
 import type {CrmAccess} from './visibility.ts'
@@ -99,6 +100,10 @@ export type Connection = {
   bulkRead: BulkRead | null
   /** Writes records by jobs of the CRM. Null if the destination has none. */
   bulkWrite: BulkWrite | null
+  /** Reads the records of a module that changed or were deleted since a time. Null for too many; the function is null if the destination has none. */
+  readChanges: ((query: ChangesQuery, options?: ReadOptions) => Promise<ModuleChanges | null>) | null
+  /** Counts the records of a module. The function is null if the destination has none. */
+  countRecords: ((module: string, options?: ReadOptions) => Promise<number>) | null
   /** Reads records by id, with these fields. Absent ids are left out; the order is the CRM's. */
   readRecords(query: {module: string; ids: string[]; fields: string[]}, options?: ReadOptions): Promise<CrmRecord[]>
   /** One page of the CRM's free-text search, which lags behind writes. */

@@ -17,6 +17,7 @@ import {readLicence} from './limits/licence.ts'
 import type {CrmQuotas} from './limits/quota.ts'
 import {readModules} from './modules.ts'
 import {createRecords, readNewest, readRecords, readRecordWithClock, updateRecords} from './record-calls.ts'
+import {countRecords, readChanges} from './record-changes.ts'
 import {readBin, restoreRecords} from './recycle-bin.ts'
 import {openCrmRequest, type SendCrmRequest} from './request.ts'
 import {openRefresh} from './sealed.ts'
@@ -103,6 +104,8 @@ const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Omit<Verb
   readRecord: async (module, id, options) => (await readRecordWithClock(sendCrmRequest, module, id, options)).record,
   readRecordWithClock: (module, id, options) => readRecordWithClock(sendCrmRequest, module, id, options),
   readNewest: (module, options) => readNewest(sendCrmRequest, module, options),
+  readChanges: (query, options) => readChanges(sendCrmRequest, query, {...options, capabilities: queries.capabilities}),
+  countRecords: (module, options) => countRecords(sendCrmRequest, module, options),
   readRecords: (query, options) => readRecords(sendCrmRequest, query, options),
   searchWord: (query, options) => searchWord(sendCrmRequest, query, options),
   searchValue: (query, options) => searchValue(sendCrmRequest, query, options),

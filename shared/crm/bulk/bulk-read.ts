@@ -32,13 +32,14 @@ export type BulkReadStatus =
   | {state: 'failed'; crm: CrmProblem}
 
 const path = '/crm/bulk/v8/read'
-const creditsPerJob = 50
 const downloadSeconds = 600
+/** The credits and the most records of one job. Source: three public programs that use it. */
+export const [creditsPerJob, recordsPerJob] = [50, 200_000]
 
 /** Source: the vendor's OpenAPI of bulk reads (2026), operations createBulkReadJob, getBulkReadJobDetails and downloadBulkReadResult. */
 export const openBulkRead = (sendCrmRequest: SendCrmRequest): BulkRead => ({
   creditsPerJob,
-  recordsPerJob: 200_000,
+  recordsPerJob,
   async start(wanted, {signal} = {}) {
     const json = JSON.stringify({query: queryOf(wanted), ...('module' in wanted && {file_type: 'csv'})})
     const outcome = await sendCrmRequest({operation: 'bulk_read', method: 'POST', path, json, credits: creditsPerJob, signal})
