@@ -149,6 +149,12 @@ export const ofCallers: Record<string, Threat> = {
         ['test/shared/files/xlsx-refused.test.ts', 'a shared string counts towards the unpack limit for every cell that names it'],
       ],
       'by what it hides': [['test/shared/files/xlsx-refused.test.ts', 'a workbook with a false size is measured while it is unpacked']],
+      "the CRM's own files": [
+        [
+          'test/shared/crm/bulk-read.test.ts',
+          'a file that is no ZIP, is corrupt, unpacks to more than the limit, or lacks a column is unreadable',
+        ],
+      ],
       'entries over one another': [['test/security/s07-archives.test.ts', 'overlapping entries each count with their full unpacked size']],
       'archives in archives': [['test/security/s07-archives.test.ts', 'archives inside a workbook are not unpacked']],
       'names that are paths': [['test/security/s07-archives.test.ts', 'entry names that are paths write no file']],

@@ -21,6 +21,7 @@ export const ofSurroundings: Record<string, Threat> = {
         ['test/shared/people.test.ts', 'only listed hosts are sign-in hosts, and only hosts of the data centre are its API'],
         ['test/api/sign-in-faults.test.ts', 'an unlisted API host in a token answer is refused'],
         ['test/shared/crm/grant.test.ts', 'row 33: a host outside the data centre is never called'],
+        ['test/shared/crm/bulk-write.test.ts', 'the result is downloaded from hosts of the CRM only, and the token goes to no other'],
         ['test/api/sign-in.test.ts', 'an unknown data centre is refused with issues'],
       ],
       'destinations that an org describes': [

@@ -37,7 +37,7 @@ export type BulkWriteRequest = {
 }
 
 /** A job that is done says nothing about its rows. `resultUrl`: null if the CRM names no result. */
-export type BulkWriteStatus = {state: 'running'} | {state: 'done'; resultUrl: string | null} | {state: 'failed'; crm: CrmProblem}
+type BulkWriteStatus = {state: 'running'} | {state: 'done'; resultUrl: string | null} | {state: 'failed'; crm: CrmProblem}
 
 type BulkHosts = Pick<Hosts, 'content' | 'results'> & {apiDomain: string}
 
