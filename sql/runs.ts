@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 import {groundOfDryRun} from './ground.ts'
-import {RunStop} from './run-heads.ts'
+import {Held, RunStop} from './run-heads.ts'
 import {UnmappedCells} from './unmapped-cells.ts'
 
 export const RunState = z.enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
@@ -57,6 +57,8 @@ export const Run = z.object({
   counted: z.number(),
   counts: z.array(z.number()),
   stop: RunStop.nullable(),
+  /** Why its guard holds the run. */
+  held: Held.nullable(),
   /** Rows beyond the plan, each paid for. */
   overageRows: z.number(),
   /** The CRM calls that the run made so far, by kind, and their credits. */
@@ -91,7 +93,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     case when dry_run and state = 'ended' and ground is not null then (select ground <> ${groundOfDryRun} from imports i where i.import_no = runs.import_no) end as stale,
     (select coalesce(jsonb_object_agg(operation, jsonb_build_object('calls', calls, 'credits', credits)), '{}') from run_costs c where c.run_no = runs.run_no) as cost,
     (select forecast from run_forecasts f where f.run_no = runs.run_no) as forecast,
-    rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop,
+    rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop, held,
     case when isfinite(lease_until) then lease_until end as "leaseUntil", lease_until > lading_now() as "leaseLive"`
 const select = sql.fragment`select ${runColumns} from runs join run_heads using (run_no)`
 
@@ -232,12 +234,13 @@ export const noteQuota = (db: Db, {org, connector, id, isWrite = false}: QuotaNo
 
 /**
  * Lists runs without an owner that should execute: queued, left by a dead owner, paused long enough, or stopped while paused. Runs of a
- * closed org wait until it is reopened, and runs on a connection with paused writes wait until the pause is lifted.
+ * closed org wait until it is reopened, runs on a connection with paused writes wait until the pause is lifted, and runs that their guard holds
+ * wait until a person resumes them.
  */
 export const listOrphans = (db: Db, {limit}: {limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`
     select runs.id, org_id as org from runs join run_heads using (run_no) join orgs on orgs.id = org_id and closed_at is null
-    where engine = 'worker' and (state in ('queued', 'writing', 'closing') or (state = 'paused' and (stop is not null or (resume_at < lading_now()
+    where engine = 'worker' and (state in ('queued', 'writing', 'closing') or (state = 'paused' and (stop is not null or (resume_at < lading_now() and held is null
         and not exists (select from connectors where connectors.id = connector_id and writes_paused and not dry_run)))))
       and lease_until < lading_now()
     order by run_no limit ${limit}`)

@@ -66,7 +66,7 @@ export const run = {
   questions: 1,
   stale: null,
   progress: {done: 400, total: 1_200, unit: 'rows', rowsPerSecond: 80.5, etaSeconds: 9.9},
-  ...{stop: null, pause: null, stoppedBy: null, outcome: null},
+  ...{stop: null, pause: null, held: null, stoppedBy: null, outcome: null},
   ...{authorisedAt: at, startedAt: '2026-03-01T08:30:01.000Z', endedAt: null, expiredAt: null},
 }
 

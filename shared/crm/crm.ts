@@ -6,6 +6,7 @@ import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import type {Log} from '../telemetry/log.ts'
 import type {BulkRead} from './bulk/bulk-read.ts'
+import type {BulkWrite} from './bulk/bulk-write.ts'
 import {openClient} from './client.ts'
 import type {DiscoveredModule} from './discovered.ts'
 import type {CrmError, CrmProblem} from './error.ts'
@@ -97,6 +98,8 @@ export type Connection = {
   readNewest: ((module: string, options?: ReadOptions) => Promise<NewestRecord>) | null
   /** Reads all records of a module by jobs of the CRM. Null if the destination has none. */
   bulkRead: BulkRead | null
+  /** Writes records by jobs of the CRM. Null if the destination has none. */
+  bulkWrite: BulkWrite | null
   /** Reads the records of a module that changed or were deleted since a time. Null for too many; the function is null if the destination has none. */
   readChanges: ((query: ChangesQuery, options?: ReadOptions) => Promise<ModuleChanges | null>) | null
   /** Counts the records of a module. The function is null if the destination has none. */

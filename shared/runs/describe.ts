@@ -56,6 +56,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,
     pause: run.pause,
+    held: run.pause?.code === 'GUARD' ? run.held : null,
     stoppedBy: run.stoppedBy,
     outcome: run.outcome,
     authorisedAt: run.authorisedAt,

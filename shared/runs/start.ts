@@ -34,6 +34,8 @@ import {admitModules, listWrittenModules} from './admit-modules.ts'
 import {authorise} from './authorise.ts'
 import {confirmDeletes} from './confirm-deletes.ts'
 import {freeImport} from './external/run.ts'
+import {chooseGuard} from './guard/choose-guard.ts'
+import {Guard} from './guard/guard.ts'
 import {findRetried} from './retry.ts'
 import {findUndoDays} from './undo/window.ts'
 
@@ -65,6 +67,7 @@ export const StartBody = z
       .describe(
         'How rows find their records. `query`: by queries. `snapshot`: in an export of the module, which is cheaper for large files; flows that cannot use one take queries. `auto`: the cheaper way',
       ),
+    guard: Guard.optional().describe('Holds the run if more rows than these shares end badly. Default: the guard of the org'),
     rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
@@ -82,7 +85,7 @@ type Start = StartCaller &
 export const startRun = async (
   tx: Tx,
   queue: Queue,
-  {importId, runId, retryOf, dryRun, rows, match = 'query', isScheduled = false, ...asker}: Start,
+  {importId, runId, retryOf, dryRun, rows, guard, match = 'query', isScheduled = false, ...asker}: Start,
 ): Promise<{runId: string; job: string | null}> => {
   const {org, person} = asker
   const found = await openImport(tx, {org, importId, dryRun})
@@ -112,6 +115,7 @@ export const startRun = async (
     matchBy: match,
     undoDays: dryRun ? null : await findUndoDays(tx, org),
   })
+  if (!dryRun) await chooseGuard(tx, {org, run: run.no, guard, isScheduled})
   if (!dryRun) await keepRunForecast(tx, {run: run.no, importNo})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})

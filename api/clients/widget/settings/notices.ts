@@ -16,6 +16,7 @@ type NoticesInput = {notices: Rule; mail: {configured: boolean}; members: {email
 export const kinds: Record<string, string> = {
   'run.ended': 'A run ended',
   'run.undone': 'A run was undone',
+  'run.held': 'A run is held by its guard',
   'schedule.stopped': 'A schedule was turned off',
   'schedule.skipped': 'A schedule skipped a run',
   'schedule.failed': 'A schedule failed',
