@@ -35,7 +35,7 @@ export type Crm = {
  * 'own'`: the caller holds a share of the CRM org's concurrency budget and takes a slot for each call. Without it, each call takes a slot of the
  * ad-hoc limiter. `onCall`: called after each call that may have cost credits.
  */
-export type OpenOptions = {upkeep?: boolean; slots?: 'own'; onCall?: (call: PricedCall) => void}
+type OpenOptions = {upkeep?: boolean; slots?: 'own'; onCall?: (call: PricedCall) => void}
 
 /** The adapter of one kind of CRM. Operations that the CRM does not support throw NOT_OFFERED. */
 export type Adapter = {

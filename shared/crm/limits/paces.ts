@@ -7,7 +7,7 @@ const everyMs = 30_000
 /** The most connections and kinds of calls, and the newest durations of each, that a process keeps between two writes. */
 const [mostKeys, mostDurations] = [500, 200] as const
 
-export type CallPace = {connector: string; operation: CrmOperation; ms: number}
+type CallPace = {connector: string; operation: CrmOperation; ms: number}
 /** What this process measured of the durations of calls. `close` stores the rest. */
 export type Paces = {note(pace: CallPace): void; close(): Promise<void>}
 

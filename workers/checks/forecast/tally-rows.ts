@@ -26,7 +26,7 @@ export type FlowTally = {
   parents: number
   lookups: Map<number, LookupTally>
 }
-export type LookupTally = {values: number; queries: number; credits: number}
+type LookupTally = {values: number; queries: number; credits: number}
 
 /** The most distinct values that are remembered of one flow. Beyond it, values count as new. */
 const mostDistinct = 500_000

@@ -4,7 +4,7 @@ import {spanOf} from './call-plan.ts'
 import type {FlowTally} from './tally-rows.ts'
 
 /** How many rows of a module an earlier run wrote, and how many it only compared. */
-export type ModuleShare = {written: number; skipped: number}
+type ModuleShare = {written: number; skipped: number}
 /** `module`: the counts of the dry run or last run. Null: unknown. `isDryRun`: the counts are those of this very import. */
 type WrittenBasis = {share: ModuleShare | null; isDryRun: boolean; isOnlyFlow: boolean}
 
