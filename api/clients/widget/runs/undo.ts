@@ -5,9 +5,10 @@ import type {LoadedImport} from '../imports/known.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
-import {at, count, plural} from '../ui/format.ts'
+import {at, count} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {runsOf} from './choose.ts'
 import type {Run} from './run.ts'
@@ -39,22 +40,19 @@ export const Undo = ({importId, run, onStarted}: {importId: string; run: Run; on
   } = useLoad<UndoStatus | null>(async signal => (canBe ? readUndo(importId, run.id, signal) : null), [run.id, canBe])
   if (error) return html`<${Problem} error=${error} again=${again} />`
   if (undo?.undoneBy)
-    return html`<p class="carried-on">This run was undone. <a href=${to('imports', importId, 'run', {run: undo.undoneBy})}>View the undo</a></p>`
-  if (undo?.why === 'UNDO_EXPIRED' && undo.until) return html`<p class="quiet">This run could be undone until ${at(undo.until)}.</p>`
+    return html`<p class="carried-on">${t.thisRunWasUndone} <a href=${to('imports', importId, 'run', {run: undo.undoneBy})}>${t.viewTheUndo}</a></p>`
+  if (undo?.why === 'UNDO_EXPIRED' && undo.until) return html`<p class="quiet">${t.thisRunCouldBeUndoneUntil(at(undo.until))}</p>`
   if (!undo?.available || !may('builder')) return null
   return html`
     <section class="sheet" aria-labelledby="undo">
-      <h2 id="undo">${run.undoOf ? 'Take the undo back' : 'Undo'}</h2>
-      <p>${whatUndoDoes(run)} Values and records that were changed since are kept.${undo.until && ` Possible until ${at(undo.until)}.`}</p>
+      <h2 id="undo">${run.undoOf ? t.takeTheUndoBack : t.undo}</h2>
+      <p>${t.valuesAndRecordsThatWereChanged(whatUndoDoes(run))}${undo.until && t.possibleUntil(at(undo.until))}</p>
       <${Preview} importId=${importId} run=${run.id} onStarted=${onStarted} />
     </section>
   `
 }
 
-const whatUndoDoes = ({undoOf}: Run): string =>
-  undoOf
-    ? 'Writes the values of the import again, and restores deleted records from the recycle bin of the CRM.'
-    : 'Restores the values that this run replaced, and deletes the records that it created.'
+const whatUndoDoes = ({undoOf}: Run): string => (undoOf ? t.writesTheValuesOfTheImportAgain : t.restoresTheValuesThatThisRun)
 
 const Preview = ({importId, run, onStarted}: {importId: string; run: string; onStarted: OnStarted}) => {
   const [problem, setProblem] = useState<unknown>(null)
@@ -66,7 +64,7 @@ const Preview = ({importId, run, onStarted}: {importId: string; run: string; onS
       setProblem(error)
     }
   }
-  return html`<${Problem} error=${problem} /><${Button} onClick=${preview}>Preview the undo<//>`
+  return html`<${Problem} error=${problem} /><${Button} onClick=${preview}>${t.previewTheUndo}<//>`
 }
 
 type ResultProps = {run: Run; importId: string; known: LoadedImport; onStarted: OnStarted}
@@ -74,26 +72,25 @@ type ResultProps = {run: Run; importId: string; known: LoadedImport; onStarted: 
 /** Says what an undo did. For a preview: what it would do, with the button that does it. */
 export const UndoResult = ({run, importId, known, onStarted}: ResultProps) => {
   const [isAsking, setAsking] = useState(false)
-  const said = describeUndone(run, count)
+  const said = describeUndone(run, count, t.undoStates)
   if (!run.undoOf || said === null) return null
-  const link = html`<a href=${to('imports', importId, 'run', {run: run.undoOf})}>View the undone run</a>`
-  if (!run.dryRun) return html`<${Notice} title=${`Rows: ${said}`}>${link}<//>`
+  const link = html`<a href=${to('imports', importId, 'run', {run: run.undoOf})}>${t.viewTheUndoneRun}</a>`
+  if (!run.dryRun) return html`<${Notice} title=${t.rowsSaid(said)}>${link}<//>`
   const {restored, deleted} = run.undo!
   const isDone = runsOf(known).some(one => one.undoOf === run.undoOf && !one.dryRun)
   const canStart = restored + deleted > 0 && !run.stop && !isDone && may('builder')
-  const actions: Markup =
-    canStart && html`<${Button} kind="main" onClick=${() => setAsking(true)}>Undo ${plural(restored + deleted, 'row')}<//>`
+  const actions: Markup = canStart && html`<${Button} kind="main" onClick=${() => setAsking(true)}>${t.undoRows(restored + deleted)}<//>`
   return html`
-    <${Notice} title=${`Preview: ${said}`} actions=${actions}>Nothing was written yet. <a href=${to('imports', importId, 'results', {run: run.id})}>View rows</a><//>
+    <${Notice} title=${t.preview(said)} actions=${actions}>${t.nothingWasWrittenYet} <a href=${to('imports', importId, 'results', {run: run.id})}>${t.viewRows}</a><//>
     ${
       isAsking &&
       html`
         <${Confirm}
-          title=${`Undo ${plural(restored + deleted, 'row')}?`} action="Undo" isDangerous
+          title=${t.undoQuestion(restored + deleted)} action=${t.undo} isDangerous
           work=${async () => onStarted(await startUndo(importId, run.undoOf!, {}))} onClose=${() => setAsking(false)}
         >
-          <p>${said}. The preview counts what the CRM held then. What people change in the meantime is kept too.</p>
-          ${deleted > 0 && html`<p>Deleted records stay in the recycle bin of the CRM for 60 days.</p>`}
+          <p>${t.thePreviewCountsWhatTheCrmHeld(said)}</p>
+          ${deleted > 0 && html`<p>${t.deletedRecordsStayInTheRecycleBin}</p>`}
         <//>
       `
     }

@@ -1,7 +1,11 @@
 /** All German messages, by area. They are loaded together, because pages share parts of several areas. */
+export {decide} from './decide.ts'
 export {errors} from './errors.ts'
 export {files} from './files.ts'
 export {mapping} from './mapping.ts'
 export {options} from './options.ts'
 export {reading} from './reading.ts'
+export {reasons} from './reasons.ts'
+export {rowReasons} from './row-reasons.ts'
+export {runs} from './runs.ts'
 export {shell} from './shell.ts'
