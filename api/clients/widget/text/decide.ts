@@ -1,5 +1,4 @@
 import {undoWords} from '../../run-state.ts'
-import {html, type Markup} from '../html.ts'
 import {count, plural} from '../ui/format.ts'
 import {inSentence, type Part, translate} from './language.ts'
 
@@ -8,7 +7,7 @@ export const t = translate('decide', {
   rowsAndMore: (rows: Part, more: Part) => `rows ${rows} and ${more} more`,
   rowsAnd: (rows: Part, last: Part) => `rows ${rows} and ${last}`,
   files: 'Files',
-  aRetryNeedsTheSameFileAnd: (files: Markup) => html`A retry needs the same file and file options as the run. Restore them under ${files}.`,
+  aRetryNeedsTheSameFileAnd: <T>(files: T) => ['A retry needs the same file and file options as the run. Restore them under ', files, '.'],
   or: 'Or',
   startANewRun: 'start a new run',
   itFindsTheWrittenRecordsAndCreates: ': it finds the written records and creates none twice.',
@@ -16,8 +15,13 @@ export const t = translate('decide', {
   orRestoreTheFileAndUploadThe: 'Or restore the file, and upload the corrected rows on the',
   results: 'Results',
   pageTheyAreMatchedToTheirRows: 'page. They are matched to their rows, and no row is written twice.',
-  toRunTheWholeCorrectedFileFirst: (mapping: Markup, repeating: Part) =>
-    html`To run the whole corrected file, first match existing records under ${mapping}: ${repeating}.`,
+  toRunTheWholeCorrectedFileFirst: <T>(mapping: T, repeating: Part) => [
+    'To run the whole corrected file, first match existing records under ',
+    mapping,
+    ': ',
+    repeating,
+    '.',
+  ],
   aNewRunWouldCreateWrittenRecords: (repeating: Part) => `A new run would create written records of ${repeating} again.`,
   by: (module: Part, label: Part) => `${module} by ${label}`,
   thisImportDeletesRecordsAskA: 'This import deletes records. Ask a builder or an admin to start it.',

@@ -1,4 +1,3 @@
-import {html} from '../../html.ts'
 import {count, plural} from '../../ui/format.ts'
 import type {t} from '../decide.ts'
 
@@ -10,8 +9,11 @@ export const decide: typeof t = {
   rowsAndMore: (rows, more) => `Zeilen ${rows} und ${more} weitere`,
   rowsAnd: (rows, last) => `Zeilen ${rows} und ${last}`,
   files: 'Dateien',
-  aRetryNeedsTheSameFileAnd: files =>
-    html`Eine Wiederholung braucht dieselbe Datei und dieselben Dateioptionen wie der Lauf. Stellen Sie sie unter ${files} wieder her.`,
+  aRetryNeedsTheSameFileAnd: files => [
+    'Eine Wiederholung braucht dieselbe Datei und dieselben Dateioptionen wie der Lauf. Stellen Sie sie unter ',
+    files,
+    ' wieder her.',
+  ],
   or: 'Oder',
   startANewRun: 'starten Sie einen neuen Lauf',
   itFindsTheWrittenRecordsAndCreates: ': Er findet die geschriebenen Datensätze und legt keinen doppelt an.',
@@ -19,8 +21,13 @@ export const decide: typeof t = {
   orRestoreTheFileAndUploadThe: 'Oder stellen Sie die Datei wieder her, und laden Sie die korrigierten Zeilen auf der Seite',
   results: 'Ergebnisse',
   pageTheyAreMatchedToTheirRows: 'hoch. Sie werden ihren Zeilen zugeordnet, und keine Zeile wird doppelt geschrieben.',
-  toRunTheWholeCorrectedFileFirst: (mapping, repeating) =>
-    html`Um die ganze korrigierte Datei zu importieren, gleichen Sie zuerst vorhandene Datensätze unter ${mapping} ab: ${repeating}.`,
+  toRunTheWholeCorrectedFileFirst: (mapping, repeating) => [
+    'Um die ganze korrigierte Datei zu importieren, gleichen Sie zuerst vorhandene Datensätze unter ',
+    mapping,
+    ' ab: ',
+    repeating,
+    '.',
+  ],
   aNewRunWouldCreateWrittenRecords: repeating => `Ein neuer Lauf würde geschriebene Datensätze von ${repeating} noch einmal anlegen.`,
   by: (module, label) => `${module} über ${label}`,
   thisImportDeletesRecordsAskA: 'Dieser Import löscht Datensätze. Bitten Sie einen Gestalter oder Admin, ihn zu starten.',
