@@ -46,7 +46,7 @@ const columns = [
   {
     head: t.who,
     cell: ({userName, via, tokenName}: Change) =>
-      html`${userName ?? t.noSignedInUser}<br /><span class="quiet">${tokenName ? t.token(tokenName) : via}</span>`,
+      html`${userName ?? t.noSignedInUser}<br /><span class="quiet unbroken">${tokenName ? t.token(tokenName) : (t.via[via] ?? via)}</span>`,
   },
   {
     head: t.what,

@@ -104,7 +104,7 @@ export const decide: typeof t = {
   viewRows: 'Zeilen ansehen',
   firstPage: 'Erste Seite',
   nextQuestions: 'Nächste Fragen',
-  noUnsavedAnswers: 'Alle Antworten sind gespeichert',
+  noUnsavedAnswers: 'Keine ungespeicherten Antworten',
   unsavedAnswerCount: waiting => plural(waiting, 'nicht gespeicherte Antwort', 'nicht gespeicherte Antworten'),
   saveAnswerCount: waiting => `${plural(waiting, 'Antwort', 'Antworten')} speichern`,
   saveAnswers: 'Antworten speichern',
