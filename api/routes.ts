@@ -21,6 +21,7 @@ import entitlements from './routes/entitlements.ts'
 import expressions from './routes/expressions.ts'
 import outsideRuns from './routes/external-runs.ts'
 import fields from './routes/fields.ts'
+import forecasts from './routes/forecasts.ts'
 import grants from './routes/grants.ts'
 import health from './routes/health.ts'
 import imports from './routes/imports.ts'
@@ -110,6 +111,7 @@ export const routes: Route[] = [
   ...columnValues,
   ...uploads,
   ...checks,
+  ...forecasts,
   ...entitlements,
   ...runs,
   ...undo,

@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import {QuotaCheck} from './crm/limits/quota-report.ts'
 import {type Job, job} from './queue.ts'
+import {Forecast} from './runs/forecast/forecast.ts'
 
 /**
  * Reads a connection's modules and fields from the CRM, and stores them as a snapshot with its diff. One such job runs at a time per connection.
@@ -50,6 +51,23 @@ export const checkImport = job({
   name: 'import.check',
   payload: z.object({org: z.string(), import: z.string()}),
   answer: z.object({rows: z.number(), errors: z.number(), warnings: z.number()}),
+  policy: {
+    policy: 'exclusive',
+    retryLimit: 3,
+    retryDelay: 2,
+    retryBackoff: true,
+    expireInSeconds: 43_200,
+    heartbeatSeconds: 60,
+    deleteAfterSeconds: 86_400,
+  },
+  key: payload => payload.import,
+})
+
+/** Reads every row of an import as a run would, and stores what the run would cost at the CRM. One such job runs at a time per import. */
+export const forecastImport = job({
+  name: 'import.forecast',
+  payload: z.object({org: z.string(), import: z.string()}),
+  answer: Forecast,
   policy: {
     policy: 'exclusive',
     retryLimit: 3,
@@ -197,6 +215,7 @@ export const jobs: Job[] = [
   runDoctor,
   runImport,
   checkImport,
+  forecastImport,
   eraseOrg,
   fireSchedule,
   testSchedule,

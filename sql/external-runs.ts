@@ -24,10 +24,11 @@ export const findHolder = (tx: Tx, {importNo}: {importNo: number}) =>
 export const lockImportNo = (tx: Tx, importNo: number) =>
   tx.query(sql.type(Empty)`select from imports where import_no = ${importNo} for no key update`)
 
-/** Gives the run to an external engine at the engine's first request, in state `writing`. */
-export const beginExternalRun = (tx: Tx, no: number) =>
+/** Gives the run to an external engine at the engine's first request, in state `writing`. `undoDays`: null if it stores no before images. */
+export const beginExternalRun = (tx: Tx, {no, undoDays}: {no: number; undoDays: number | null}) =>
   tx.query(sql.type(Empty)`
-    update runs set state = 'writing', engine = 'outside', started_at = coalesce(started_at, lading_now()) where run_no = ${no}`)
+    update runs set state = 'writing', engine = 'outside', started_at = coalesce(started_at, lading_now()), undo_days = ${undoDays}
+    where run_no = ${no}`)
 
 const ChainEnd = z.object({no: z.number(), id: z.string(), chain: z.number()})
 

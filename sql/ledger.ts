@@ -2,6 +2,7 @@ import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 import {countEmptyLinks, type EmptyLink, joinFields} from './empty-links.ts'
 import {nameStatement} from './named-statement.ts'
+import {settleNamed} from './settle-statement.ts'
 import type {UnmappedCells} from './unmapped-cells.ts'
 
 /**
@@ -164,6 +165,8 @@ export type Settlement = {
   /** Empty links besides those of `kept`. */
   emptyLinks?: EmptyLink[]
   tagged?: (RowName & {writtenAt?: string | null})[]
+  /** Records that rows of another chain created, and that an undo wrote. `writtenAt`: their `Modified_Time` after it. */
+  rewritten?: {chain: number; module: number; recordId: string; writtenAt: string}[]
   /** Numbers to add to the run's counts of unmapped cells, at most one per flow and field. */
   unmapped?: UnmappedCells[]
   /** At most one entry per record. */
@@ -210,91 +213,9 @@ const valuesOf = (s: Settlement) =>
     'patched.filled': (s.patched ?? []).map(({filled}) => joinFields(filled)),
     ...columnsOf('tagged', s.tagged ?? [], ['module', 'key']),
     'tagged.writtenAt': (s.tagged ?? []).map(({writtenAt = null}) => writtenAt),
+    ...columnsOf('rewritten', s.rewritten ?? [], ['chain', 'module', 'recordId', 'writtenAt']),
     ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
     ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
   })
-
-const settleNamed =
-  nameStatement(`with gone as (delete from sends where run_no = @run::bigint and batch_no = any(@batches::bigint[]) and fence <= @fence::bigint returning 1),
-   freed as (
-     delete from admissions a using unnest(@released.module::smallint[], @released.key::text[]) as r(module_no, row_key)
-     where a.run_no = @run and a.module_no = r.module_no and a.row_key = r.row_key returning 1),
-   head as (
-     update run_heads set settle_no = @settleNo::bigint, takeovers = case when @isProgress::boolean then 0 else takeovers end, next_seq = next_seq + @logLength::int, counted = counted - (select count(*) from freed),
-       counts = add_counts(counts, @counts::bigint[]), lease_until = lading_now() + make_interval(secs => @leaseSeconds::float8)
-     where run_no = @run and fence = @fence and lease_until > lading_now() and settle_no = @settleNo - 1
-       and (select count(*) from gone) = cardinality(@batches)
-     returning next_seq - @logLength as base, lading_now() as at),
-   logged as (
-     insert into run_log (run_no, seq, row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message, at)
-     select @run, base + ord - 1, key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, at
-     from head, unnest(@log.key::text[], @log.flow::smallint[], @log.number::bigint[], @log.module::smallint[], @log.phase::smallint[], @log.target::text[], @log.attempt::smallint[], @log.recordId::text[],
-       @log.outcome::smallint[], @log.code::text[], @log.message::text[])
-       with ordinality as l(key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, ord)),
-   kept as (
-     insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice, empty_links, written_at)
-     select @chain::bigint, module, key, record_id, how, match_key, @run, twice, links, written
-     from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[], @kept.emptyLinks::text[], @kept.writtenAt::timestamptz[]) as k(module, key, record_id, how, match_key, twice, links, written)
-     on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
-       empty_links = excluded.empty_links, written_at = coalesce(excluded.written_at, chain_rows.written_at),
-       may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
-       tagged = chain_rows.tagged and chain_rows.record_id = excluded.record_id,
-       how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
-   opened as (
-     insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, ended, creates,
-       match_key, sent_at, deadline_at)
-     select @chain, module, key, @run, flow, number, o.kind, o.target, o.witness, o.digest, attempt, o.ended, o.creates, o.match_key,
-       coalesce(s.sent_at, u.sent_at, lading_now()),
-       least(coalesce(s.deadline_at, u.deadline_at, lading_now() + make_interval(secs => @answerSeconds::float8)),
-         coalesce(s.sent_at, lading_now()) + make_interval(secs => done_seconds))
-     from head, unnest(@opened.module::smallint[], @opened.key::text[], @opened.flow::smallint[], @opened.number::bigint[], @opened.kind::smallint[], @opened.target::text[], @opened.witness::boolean[], @opened.attempt::smallint[],
-       @opened.digest::bytea[], @opened.ended::boolean[], @opened.doneSeconds::float8[], @opened.creates::smallint[], @opened.matchKey::bytea[]) as o(module, key, flow, number, kind, target, witness, attempt, digest, ended,
-       done_seconds, creates, match_key)
-     left join lateral (
-       select min(sent_at) as sent_at, max(deadline_at) as deadline_at from sends
-       where run_no = @run and module_no = o.module and o.key = any(row_keys)) s on true
-     left join unsettled u on u.chain_no = @chain and u.module_no = o.module and u.row_key = o.key
-     on conflict (chain_no, module_no, row_key) do update set run_no = excluded.run_no, kind = excluded.kind, target = excluded.target,
-       witness = excluded.witness, digest = excluded.digest, flow_no = excluded.flow_no, last_attempt = excluded.last_attempt,
-       ended = excluded.ended, deadline_at = excluded.deadline_at, creates = unsettled.creates + excluded.creates,
-       match_key = coalesce(excluded.match_key, unsettled.match_key),
-       sent_at = case when unsettled.kind = 0 and excluded.kind = 0 then least(unsettled.sent_at, excluded.sent_at) else excluded.sent_at end),
-   closed as (
-     delete from unsettled u using head, unnest(@closed.module::smallint[], @closed.key::text[]) as c(module_no, row_key)
-     where u.chain_no = @chain and u.module_no = c.module_no and u.row_key = c.row_key),
-   moved as (
-     update run_cursors set low_water = greatest(low_water, @cursor.lowWater::bigint) from head
-     where run_cursors.run_no = @run and flow_no = @cursor.flow::smallint and pass = @cursor.pass::smallint),
-   patched as (
-     update chain_rows set patched = patched or whole, written_at = coalesce(written, written_at),
-       empty_links = nullif(array_to_string(array(
-         select name from unnest(string_to_array(empty_links, ',')) as name where name <> all(coalesce(string_to_array(filled, ','), '{}'))), ','), '')
-     from head, unnest(@patched.module::smallint[], @patched.key::text[], @patched.isWhole::boolean[], @patched.filled::text[], @patched.writtenAt::timestamptz[]) as p(module, key, whole, filled, written)
-     where chain_no = @chain and module_no = p.module and row_key = p.key),
-   linked as (
-     insert into run_empty_links (run_no, flow_no, field, rows)
-     select @run, flow, field, rows from head, unnest(@link.flow::smallint[], @link.field::text[], @link.rows::bigint[]) as l(flow, field, rows)
-     on conflict (run_no, flow_no, field) do update set rows = run_empty_links.rows + excluded.rows),
-   tagged as (
-     update chain_rows set tagged = true, written_at = coalesce(written, written_at)
-     from head, unnest(@tagged.module::smallint[], @tagged.key::text[], @tagged.writtenAt::timestamptz[]) as p(module, key, written)
-     where chain_no = @chain and module_no = p.module and row_key = p.key),
-   unmapped as (
-     insert into unmapped_cells (run_no, flow_no, field, cells)
-     select @run, flow, field, cells from head, unnest(@unmapped.flow::smallint[], @unmapped.field::text[], @unmapped.cells::bigint[]) as u(flow, field, cells)
-     on conflict (run_no, flow_no, field) do update set cells = unmapped_cells.cells + excluded.cells),
-   marks as (
-     select r.org_id, r.connector_id, m.module, m.record_id, m.marks, m.is_sure
-     from head, runs r, unnest(@marked.module::text[], @marked.recordId::text[], @marked.marks::bytea[], @marked.isSure::boolean[]) as m(module, record_id, marks, is_sure)
-     where r.run_no = @run order by m.module, m.record_id),
-   marked as (
-     insert into written_records (org_id, connector_id, module, record_id, marks)
-     select org_id, connector_id, module, record_id, marks from marks where is_sure
-     on conflict (org_id, connector_id, module, record_id) do update set marks = merge_marks(written_records.marks, excluded.marks),
-       touched_at = excluded.touched_at),
-   widened as (
-     update written_records w set marks = widen_marks(w.marks, m.marks) from marks m
-     where not is_sure and w.org_id = m.org_id and w.connector_id = m.connector_id and w.module = m.module and w.record_id = m.record_id)
-   select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`)
 
 const settleStatement = prepare('settle', settleNamed.text)

@@ -97,6 +97,16 @@ export const listEnds = (db: Db, {run, flow, numbers}: {run: number; flow: numbe
     where run_no = ${run} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')}) and phase = 0 and outcome < 8
     order by row_number, attempt desc, (outcome = 3), seq desc`)
 
+/**
+ * Returns the final outcomes of rows by their keys. The rows of an external engine may have no numbers. Reads the whole log of the run, so it
+ * is for the takeover of a run only.
+ */
+export const listEndsOfKeys = (db: Db, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
+  db.any(sql.type(z.object({key: z.string(), outcome: z.number(), attempt: z.number()}))`
+    select distinct on (row_key) row_key as key, outcome, attempt from run_log
+    where run_no = ${run} and module_no = ${module} and row_key = any(${sql.array(keys, 'text')}) and phase = 0 and outcome < 8
+    order by row_key, attempt desc, (outcome = 3), seq desc`)
+
 /** Finds what the run logged in a phase about rows above the low-water mark. `isOver`: at least one entry is not an unanswered send. */
 export const listSentBefore = (
   db: Db,

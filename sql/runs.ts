@@ -56,6 +56,10 @@ export const Run = z.object({
   stop: RunStop.nullable(),
   /** Rows beyond the plan, each paid for. */
   overageRows: z.number(),
+  /** The CRM calls that the run made so far, by kind, and their credits. */
+  cost: z.record(z.string(), z.object({calls: z.number(), credits: z.number()})),
+  /** The forecast that the import had when the run started. */
+  forecast: z.record(z.string(), z.json()).nullable(),
   /** The number of questions that a user must answer. */
   questions: z.number(),
   /** How many rows were written without the link in a field, by the number of the flow. */
@@ -81,6 +85,8 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'cells', cells) order by flow_no, field), '[]')
       from unmapped_cells u where u.run_no = runs.run_no) as unmapped,
     case when dry_run and state = 'ended' and ground is not null then (select ground <> ${groundOfDryRun} from imports i where i.import_no = runs.import_no) end as stale,
+    (select coalesce(jsonb_object_agg(operation, jsonb_build_object('calls', calls, 'credits', credits)), '{}') from run_costs c where c.run_no = runs.run_no) as cost,
+    (select forecast from run_forecasts f where f.run_no = runs.run_no) as forecast,
     rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop,
     case when isfinite(lease_until) then lease_until end as "leaseUntil", lease_until > lading_now() as "leaseLive"`
 const select = sql.fragment`select ${runColumns} from runs join run_heads using (run_no)`

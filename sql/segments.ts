@@ -36,6 +36,10 @@ export const findLastLine = (db: Db, {run, list}: {run: number; list: number}) =
     sql.type(z.object({last: z.number()}))`select coalesce(max(last), 0) as last from segments where run_no = ${run} and list = ${list}`,
   )
 
+/** Waits for other writers of this list of segments, so that each continues after the last line. */
+export const lockSegments = (tx: Tx, {run, list}: {run: number; list: number}) =>
+  tx.query(sql.type(z.object({}))`select pg_advisory_xact_lock(hashtextextended('segments ' || ${run}::text || ' ' || ${list}::text, 0))`)
+
 export const insertSegments = (tx: Tx, {run, segments}: {run: number; segments: readonly Segment[]}) =>
   tx.query(sql.type(Empty)`
     insert into segments (run_no, list, first, last, rows, bytes, sha256, format, storage, key)

@@ -8,8 +8,8 @@ export const findSend = async (hot: Hot, {run, batch}: {run: number; batch: numb
 const findSendStatement = prepare('find-send', 'select 1 from sends where run_no = $1::bigint and batch_no = $2::bigint')
 
 /**
- * Moves the deadline of batches whose request is repeated after the CRM asked to wait. Returns false if the run or its connection no longer
- * allows the send.
+ * Moves the deadline of batches whose request waited for its slot, or is repeated after the CRM asked to wait. Returns false if the run or its
+ * connection no longer allows the send, or a deadline has passed: others may then rely on it that the CRM executes nothing more.
  */
 export const moveDeadline = async (
   hot: Hot,
@@ -19,7 +19,7 @@ export const moveDeadline = async (
 const moveDeadlineStatement = prepare(
   'move-deadline',
   `update sends set deadline_at = lading_now() + make_interval(secs => $4::float8)
-   where run_no = $1::bigint and batch_no = any($2::bigint[]) and fence = $3::bigint and run_standing($1) = 'open' returning 1`,
+   where run_no = $1::bigint and batch_no = any($2::bigint[]) and fence = $3::bigint and deadline_at > lading_now() and run_standing($1) = 'open' returning 1`,
 )
 
 /** Marks batches as answered, so that other runs no longer wait for them. Claim the records they created first. */

@@ -90,12 +90,24 @@ export const listWrittenAt = (db: Db, {chain, rows}: {chain: number; rows: reado
     join chain_rows on chain_no = ${chain} and module_no = r.module and row_key = r.key
     where written_at is not null group by record_id`)
 
+/** Lists when the rows of a chain last changed these records. `modules`: those of the records, and of their subform rows. */
+export const listLastWrites = (db: Db, {chain, modules, records}: {chain: number; modules: number[]; records: string[]}) =>
+  db.any(sql.type(z.object({recordId: z.string(), writtenAt: z.string()}))`
+    select record_id as "recordId", max(written_at) as "writtenAt" from (
+      select record_id, written_at from chain_rows
+      where chain_no = ${chain} and module_no = any(${sql.array(modules, 'int2')}) and record_id = any(${sql.array(records, 'text')}) and how in (1, 2)
+      union all
+      select record_id, written_at from chain_rows
+      where chain_no = ${chain} and module_no = any(${sql.array(modules, 'int2')}) and record_id = any(${sql.array(records, 'text')}) and how in (3, 4)) written
+    where written_at is not null group by record_id`)
+
 type QueuedUndo = {
   no: number
   of: number
   connector: string
   importNo: number
-  snapshotNo: number
+  /** Null: the undone run is external. */
+  snapshotNo: number | null
   dryRun: boolean
   force: boolean
   undoDays: number | null

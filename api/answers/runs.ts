@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {RowRange} from '../../shared/mapping/flows/snapshot.ts'
+import {CountSpan} from '../../shared/runs/forecast/forecast.ts'
 import {OUTCOMES, PHASES} from '../../sql/run-log.ts'
 import {Answer, ByName, Count, Id, JobWith, Moment, NextCursor, Seconds} from './common.ts'
 
@@ -113,6 +114,23 @@ export const Run = Answer({
     .describe(
       'Cells whose value has no entry in the value map of the field, up to the last row that is done. Inherited rows are not counted',
     ),
+  forecast: Answer({
+    credits: CountSpan.describe('CRM credits'),
+    seconds: Answer({p50: z.number().describe('Likely time'), p95: z.number().describe('Time if the CRM is slow')}).describe(
+      'Time in seconds',
+    ),
+  })
+    .nullable()
+    .describe('What the forecast of the import said when the run started. Null: there was no current forecast'),
+  cost: Answer({
+    calls: Count('Calls to the CRM'),
+    credits: z
+      .int()
+      .nonnegative()
+      .nullable()
+      .describe('Their CRM credits, by the price list of the CRM. Null: the destination counts none'),
+    byKind: ByName(Count('Credits'), 'Credits by kind of call'),
+  }).describe('What the run cost at the CRM so far. Counts are stored every 2 seconds'),
   questions: Count('Questions for people. Rows wait for the answers'),
   stale: z
     .boolean()

@@ -9,6 +9,8 @@ type StatedRun = {
   unchanged?: number
   /** The run that it undoes. Earlier servers do not send it. */
   undoOf?: string | null
+  /** Rows whose record was deleted. Earlier servers do not send it. */
+  deleted?: number
 }
 
 /** What became of an ended run, with the number of rows or questions that need a person. */
@@ -40,7 +42,7 @@ export const runWords = {
     string,
     string
   >,
-  done: {imported: 'Imported', previewed: 'Previewed', undone: 'Undone'},
+  done: {deleted: 'Deleted', imported: 'Imported', previewed: 'Previewed', undone: 'Undone'},
   attention: (done: string, count: string, rows: number) => `${done}, ${count} ${rows === 1 ? 'needs' : 'need'} attention`,
   questions: (count: string) => `Needs your answer (${count})`,
   nothing: {imported: 'Nothing imported', previewed: 'Nothing to import', undone: 'Nothing undone', undoPreviewed: 'Nothing to undo'},
@@ -65,17 +67,25 @@ export const describeRunState = (run: StatedRun, count: (rows: number) => string
 
 const describeEnd = (
   {key, rows}: RunEnd,
-  {dryRun, undoOf}: StatedRun,
+  run: StatedRun,
   count: (rows: number) => string,
   words: typeof runWords,
 ): {word: string; tone: Tone} => {
-  const done = dryRun ? words.done.previewed : undoOf ? words.done.undone : words.done.imported
+  const {dryRun, undoOf} = run
+  const done = doneWord(run, words)
   if (key === 'imported') return {word: done, tone: 'good'}
   if (key === 'attention') return {word: words.attention(done, count(rows), rows), tone: 'warning'}
   if (key === 'questions') return {word: words.questions(count(rows)), tone: 'warning'}
   if (key === 'nothing') return {word: words.nothing[kindOfNothing(dryRun, Boolean(undoOf))], tone: 'neutral'}
   if (key === 'failed') return {word: dryRun ? words.allWouldFail : words.failed, tone: 'bad'}
   return key === 'stopped' ? {word: words.stopped, tone: 'bad'} : {word: words.cancelled, tone: 'neutral'}
+}
+
+/** A run that deletes records writes nothing else. */
+const doneWord = ({dryRun, undoOf, deleted = 0}: StatedRun, {done}: typeof runWords): string => {
+  if (dryRun) return done.previewed
+  if (undoOf) return done.undone
+  return deleted > 0 ? done.deleted : done.imported
 }
 
 const kindOfNothing = (dryRun: boolean, isUndo: boolean) => {

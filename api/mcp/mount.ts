@@ -35,7 +35,7 @@ export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'
     effect: 'read',
     summary: 'Send a Model Context Protocol message',
     description:
-      'Stateless Streamable HTTP. Five read-only tools let an assistant read modules and fields of the org, test expressions, propose mappings and validate templates. Accepts an API token, a session, or the token of an authorised MCP client.',
+      'Stateless Streamable HTTP. Six read-only tools let an assistant read modules and fields of the org, test expressions, propose mappings, validate templates and forecast imports. Accepts an API token, a session, or the token of an authorised MCP client.',
     sends: {type: 'application/json', what: 'A JSON-RPC message, or a batch of at most 20', schema: McpRequest},
     answers: {
       200: [McpAnswer, {type: 'text/event-stream', what: 'The same as server-sent events, if the client requests them'}],

@@ -87,6 +87,8 @@ export const orgNouns: Noun[] = [
     operations: {
       checkImport: 'POST /orgs/:org/imports/:id/checks',
       readChecks: 'GET /orgs/:org/imports/:id/checks',
+      forecastImport: 'POST /orgs/:org/imports/:id/forecast',
+      readForecast: 'GET /orgs/:org/imports/:id/forecast',
     },
   },
   {

@@ -44,6 +44,7 @@ const SCOPES = {
     'ZohoCRM.org.READ',
     'ZohoSearch.securesearch.READ',
     'ZohoCRM.coql.READ',
+    'ZohoCRM.bulk.READ',
   ],
 }
 /** The scopes that a connection must be granted. With fewer scopes, its runs would fail. */

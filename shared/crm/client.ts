@@ -17,6 +17,11 @@ export type Call = {
   body?: {type: 'application/json' | 'application/x-www-form-urlencoded'; text: string}
   timeoutSeconds?: number
   signal?: AbortSignal | undefined
+  /**
+   * Takes the bytes of a file that the CRM answers. A refusal, or any JSON, is read as an answer instead. The call ends when the receiver ends, and
+   * throws the receiver's own errors.
+   */
+  receive?: ((bytes: AsyncIterable<Uint8Array>) => Promise<unknown>) | undefined
   /** Returns whether the request may still be sent. Called just before the request is written to its socket; if false, nothing is sent. */
   mayLeave?: (() => boolean) | undefined
 }
@@ -29,6 +34,8 @@ export type CrmResponse = {
   /** The rest of the CRM's daily quota, from `X-API-CREDITS-REMAINING`. The CRM sends the header once half of the quota is used. */
   creditsRemaining: number | null
   clockOffsetMs: number | null
+  /** The answer was a file, and `receive` took it. */
+  isReceived?: true
 }
 /**
  * A call without a complete answer: DNS, the connection or TLS failed, the socket was reset, or the time ran out. `status` is set if headers arrived.
@@ -44,6 +51,9 @@ const connectSeconds = 5
  */
 const idleSeconds = 4
 const longestAnswerBytes = 64 * 1024 ** 2
+const longestFileBytes = 1024 ** 3
+/** The longest pause within a file. */
+const fileIdleSeconds = 60
 
 /**
  * Opens a client that sends each call over HTTP/1.1 exactly once: undici's `request` follows no redirect, and this agent never retries. One time-out
@@ -60,10 +70,17 @@ export const openClient = ({config, log}: {config: Pick<Config, 'CRM_TIMEOUT_SEC
     keepAliveMaxTimeout: idleSeconds * 1000,
     maxResponseSize: longestAnswerBytes,
   })
+  const files = new Agent({
+    pipelining: 1,
+    allowH2: false,
+    connectTimeout: connectSeconds * 1000,
+    headersTimeout: 0,
+    bodyTimeout: fileIdleSeconds * 1000,
+  })
   const call = (call: Call) =>
     traced(`crm ${call.operation}`, {kind: 'client'}, async mark => {
       const startedAt = performance.now()
-      const answer = await send(agent, call, call.timeoutSeconds ?? config.CRM_TIMEOUT_SECONDS)
+      const answer = await send(call.receive ? files : agent, call, call.timeoutSeconds ?? config.CRM_TIMEOUT_SECONDS)
       const ms = performance.now() - startedAt
       const {method, path, operation} = call
       const outcome = classifyResponse(answer, call)
@@ -73,7 +90,7 @@ export const openClient = ({config, log}: {config: Pick<Config, 'CRM_TIMEOUT_SEC
       log.debug({method, path, status: answer.status, ...('lost' in answer && {lost: answer.lost}), ms: Math.round(ms)}, 'crm')
       return answer
     })
-  return {call, close: () => agent.destroy()}
+  return {call, close: async () => void (await Promise.all([agent.destroy(), files.destroy()]))}
 }
 
 const classifyResponse = (answer: CrmResponse | NoResponse, {signal}: Call): CallOutcome => {
@@ -88,7 +105,7 @@ const CANCELLED = 'AbortError'
 
 const send = async (
   agent: Agent,
-  {origin, method, path, query, authorization, headers: given, body, signal, mayLeave}: Call,
+  {origin, method, path, query, authorization, headers: given, body, signal, mayLeave, receive}: Call,
   seconds: number,
 ): Promise<CrmResponse | NoResponse> => {
   const clock = startClock(seconds, signal)
@@ -105,11 +122,45 @@ const send = async (
     status = response.statusCode
     // The headers are read before the body, because reading the body takes time and would distort the comparison of the clocks.
     const told = readHeaders(response.headers, sentAt)
-    return {status, json: parse(await response.body.text()), ...told}
+    if (!receive || status !== 200 || isJson(response.headers)) return {status, json: parse(await response.body.text()), ...told}
+    await receiveFile(response.body, receive)
+    return {status, json: undefined, isReceived: true, ...told}
   } catch (error) {
+    if (error instanceof ReceiverFailed) throw error.cause
     return {lost: nameOf(error), status}
   } finally {
     clock.stop()
+  }
+}
+
+const isJson = (headers: Headers) => /\bjson\b/.test(first(headers['content-type']) ?? '')
+
+/** The receiver of a file failed, not the network. */
+class ReceiverFailed extends Error {}
+
+const receiveFile = async (body: Dispatcher.ResponseData['body'], receive: NonNullable<Call['receive']>) => {
+  let broken: {error: unknown} | null = null
+  // If the receiver leaves the body unread, destroying it emits an error that nothing else handles.
+  body.on('error', () => {})
+  const watched = async function* () {
+    let bytes = 0
+    try {
+      for await (const chunk of body as AsyncIterable<Uint8Array>) {
+        bytes += chunk.length
+        if (bytes > longestFileBytes) throw new DOMException('The file is too large', 'QuotaExceededError')
+        yield chunk
+      }
+    } catch (error) {
+      broken = {error}
+      throw error
+    }
+  }
+  try {
+    await receive(watched())
+  } catch (error) {
+    throw broken ? (broken as {error: unknown}).error : new ReceiverFailed('receiver', {cause: error})
+  } finally {
+    body.destroy()
   }
 }
 

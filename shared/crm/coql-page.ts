@@ -1,4 +1,5 @@
 import type {Capabilities} from '../../sql/doctor-reports.ts'
+import {creditsOfQuery} from './call-credits.ts'
 import {quoteName} from './coql-names.ts'
 import type {CrmRecord} from './crm.ts'
 import {asObject, CrmError} from './error.ts'
@@ -24,6 +25,7 @@ export const readPage = async (
     path: '/crm/v8/coql',
     json: JSON.stringify({select_query}),
     large: true,
+    credits: creditsOfQuery(Number(/limit \d+, (\d+)$/.exec(where)?.[1] ?? recordsPerPage)),
     signal,
   })
   const rows = listOf(outcome, 'data') as CrmRecord[]

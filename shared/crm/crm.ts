@@ -5,6 +5,7 @@ import type {Capabilities, DoctorReport} from '../../sql/doctor-reports.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import type {Log} from '../telemetry/log.ts'
+import type {BulkRead} from './bulk/bulk-read.ts'
 import {openClient} from './client.ts'
 import type {DiscoveredModule} from './discovered.ts'
 import type {CrmError, CrmProblem} from './error.ts'
@@ -12,7 +13,9 @@ import {openGeneric} from './generic.ts'
 import {openGrants} from './grant.ts'
 import {openAdhocLimiter, unlimited} from './limits/adhoc-limiter.ts'
 import type {Budget} from './limits/budget.ts'
+import {openPaces} from './limits/paces.ts'
 import {openCrmQuotas} from './limits/quota.ts'
+import type {PricedCall} from './request.ts'
 import type {ParentRows, Replacement, SubformFields} from './subforms.ts'
 import type {CrmAccess} from './visibility.ts'
 import {openZoho, type ZohoDeps} from './zoho.ts'
@@ -28,13 +31,13 @@ export type Crm = {
 /**
  * Options of a connection. `upkeep`: background calls, which never use the one probe call a minute that an exhausted daily quota allows. `slots:
  * 'own'`: the caller holds a share of the CRM org's concurrency budget and takes a slot for each call. Without it, each call takes a slot of the
- * ad-hoc limiter.
+ * ad-hoc limiter. `onCall`: called after each call that may have cost credits.
  */
-type OpenOptions = {upkeep?: boolean; slots?: 'own'}
+export type OpenOptions = {upkeep?: boolean; slots?: 'own'; onCall?: (call: PricedCall) => void}
 
 /** The adapter of one kind of CRM. Operations that the CRM does not support throw NOT_OFFERED. */
 export type Adapter = {
-  open(connector: ConnectorRow, options: OpenOptions): Promise<Verbs>
+  open(connector: ConnectorRow, options: OpenOptions & Required<Pick<OpenOptions, 'onCall'>>): Promise<Verbs>
   /** Revokes the grant. Returns the reason of a failure; null on success. */
   revoke(connector: ConnectorRow, refreshSealed: string): Promise<string | null>
 }
@@ -91,6 +94,8 @@ export type Connection = {
   readRecordWithClock(module: string, id: string, options?: ReadOptions): Promise<TimedRecord>
   /** Reads the record with the highest id. The function is null if the ids of the destination do not grow. */
   readNewest: ((module: string, options?: ReadOptions) => Promise<NewestRecord>) | null
+  /** Reads all records of a module by jobs of the CRM. Null if the destination has none. */
+  bulkRead: BulkRead | null
   /** Reads records by id, with these fields. Absent ids are left out; the order is the CRM's. */
   readRecords(query: {module: string; ids: string[]; fields: string[]}, options?: ReadOptions): Promise<CrmRecord[]>
   /** One page of the CRM's free-text search, which lags behind writes. */
@@ -184,6 +189,7 @@ export const openCrm = ({db, config, log, budget}: CrmDeps & {budget: Budget}): 
   const client = openClient({config, log})
   const adhocLimiter = openAdhocLimiter(budget)
   const limiterOf: ZohoDeps['limiterOf'] = (crmOrg, slots) => (slots === 'own' ? unlimited : adhocLimiter.limiterOf(crmOrg))
+  const paces = openPaces({db, log})
   const adapters: Record<string, Adapter> = {
     zoho: openZoho({config, client, limiterOf, grants: openGrants({db, config, log, client}), allowances: openCrmQuotas({db, log})}),
     generic: openGeneric({db, config, client, limiterOf}),
@@ -200,6 +206,7 @@ export const openCrm = ({db, config, log, budget}: CrmDeps & {budget: Budget}): 
   return {
     async close() {
       await client.close()
+      await paces.close()
       await adhocLimiter.close()
     },
     async open(id, options = {}) {
@@ -207,7 +214,11 @@ export const openCrm = ({db, config, log, budget}: CrmDeps & {budget: Budget}): 
       if (!row) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
       if (row.state !== 'connected') throw new Refusal('CONNECTION_UNAVAILABLE', describeState(row.state), {connection: row.state})
       const {org, kind, dc, crmOrgId, crmUserId} = row
-      return Object.assign(await adapterOf(row).open(row, options), {connector: {id, org, kind, dc, crmOrgId, crmUserId}})
+      const onCall = (call: PricedCall) => {
+        paces.note({connector: id, ...call})
+        options.onCall?.(call)
+      }
+      return Object.assign(await adapterOf(row).open(row, {...options, onCall}), {connector: {id, org, kind, dc, crmOrgId, crmUserId}})
     },
     async revoke(row, refreshSealed) {
       const why = await adapterOf(row)

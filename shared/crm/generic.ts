@@ -13,6 +13,7 @@ import {openRenewals, type Renewals} from './generic-renewal.ts'
 import {callCancelled, type RateLimiter} from './limits/adhoc-limiter.ts'
 import type {CrmCallOutcome, SentRecords} from './outcome.ts'
 import {mostOfSmall, recordsAtOnce} from './record-calls.ts'
+import type {PricedCall} from './request.ts'
 import {openSecret} from './sealed.ts'
 
 /**
@@ -31,16 +32,17 @@ type GenericEndpoint = {
   crmOrg: {dc: string; crmOrgId: string}
   headers: Record<string, string>
   limiter: RateLimiter
+  onCall(call: PricedCall): void
 }
 
 export const openGeneric = (deps: GenericDeps): Adapter => {
   const renewals = openRenewals(deps.db)
   return {
-    async open({id, dc, crmOrgId}, {slots}) {
+    async open({id, dc, crmOrgId}, {slots, onCall}) {
       const crmOrg = {dc, crmOrgId}
       const document = readAllowed(deps.config, await readDocument(deps.db, id))
       const headers = document.auth ? await readHeaders(deps, id, document.auth) : {}
-      return verbs({...deps, renewals}, {document, crmOrg, headers, limiter: deps.limiterOf(crmOrg, slots)})
+      return verbs({...deps, renewals}, {document, crmOrg, headers, limiter: deps.limiterOf(crmOrg, slots), onCall})
     },
     /** Does nothing. A user typed the secret in, and revokes it at its issuer. */
     revoke: async () => null,
@@ -71,6 +73,7 @@ const valuesAtOnce = 3
 const undescribed = {
   ...{findMade: null, readNewest: null, addTags: null, deleteRecords: null, restoreRecords: null, readBin: null, readTimeline: null},
   unmodifiedSince: 'ignored' as const,
+  bulkRead: null,
 }
 
 const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: GenericEndpoint): Verbs => {
@@ -200,12 +203,13 @@ const errorIn = ({problem}: Extract<GenericResult, {problem: CrmProblem}>) => ne
 /** Returns the function that sends every call of the destination: it takes a slot, checks the quota, then sends the request. */
 const openGenericRequest = (
   {client, renewals}: GenericDeps & {renewals: Renewals},
-  {document, crmOrg, headers, limiter}: GenericEndpoint,
+  {document, crmOrg, headers, limiter, onCall}: GenericEndpoint,
 ): SendGeneric => {
   const at = dailyAt(document)
   const base = new URL(document.baseUrl)
   const send = async ({operation, method, module, query, json, signal, mayLeave}: GenericCall) => {
     let isTooLate = false
+    const since = performance.now()
     const outcome = await client.call({
       ...{operation, origin: base.origin, method, path: base.pathname.replace(/\/$/, '') + module.path, headers, signal},
       ...(query && {query}),
@@ -213,6 +217,7 @@ const openGenericRequest = (
       ...(json !== undefined && {body: {type: 'application/json', text: json} as const}),
     })
     if (isTooLate) throw callCancelled()
+    onCall({operation, credits: 0, ms: performance.now() - since})
     return outcome
   }
   return async asked => {

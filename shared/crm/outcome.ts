@@ -36,7 +36,7 @@ export const readProblem = (outcome: CrmCallOutcome): CrmProblem | null => {
   if (status === 204 || status === 304) return null
   if (status >= 400 || isRefusal(json)) return declined(outcome, envelopeOf(json))
   if (status >= 300) return unanswered({status, response: json, retryable: false})
-  return json === undefined ? unanswered({status}) : null
+  return json === undefined && !outcome.isReceived ? unanswered({status}) : null
 }
 
 /** Returns the wait that this service knows of, for the envelope around the `crm` object. */

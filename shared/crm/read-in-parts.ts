@@ -3,7 +3,7 @@ import type {CrmRecord} from './crm.ts'
 import {recordsAtOnce} from './record-calls.ts'
 
 /** The most fields of one read by ids. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
-const fieldsPerRead = 50
+export const fieldsPerRead = 50
 
 type ById = {ids: string[]; fields: string[]}
 

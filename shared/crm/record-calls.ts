@@ -1,4 +1,5 @@
 import {Refusal} from '../errors.ts'
+import {creditsOfWrite} from './call-credits.ts'
 import type {Automation, CrmRecord, NewestRecord, ReadOptions, TimedRecord, WriteAnswer, WriteOptions} from './crm.ts'
 import {asObject, CrmError} from './error.ts'
 import {type CrmCallOutcome, listAt, readWrite, type SentRecords, waitOf, wholeProblem} from './outcome.ts'
@@ -78,7 +79,11 @@ const write = async (sendCrmRequest: SendCrmRequest, method: 'POST' | 'PUT', {mo
   const operation = method === 'POST' ? 'create' : 'update'
   const json = JSON.stringify(bodyOf(method, records, options))
   const headers = method === 'PUT' && options.unmodifiedSince != null ? unmodifiedSince(options.unmodifiedSince) : {}
-  return sendWrite(sendCrmRequest, {operation, method, path: pathOf(module), json, headers, ...sendOptions(options)}, sent)
+  return sendWrite(
+    sendCrmRequest,
+    {operation, method, path: pathOf(module), json, headers, credits: creditsOfWrite(sent.count), ...sendOptions(options)},
+    sent,
+  )
 }
 
 /** The form of the vendor's pages of update and upsert (v7): ISO 8601 with an offset. The CRM's times have whole seconds. */

@@ -1,5 +1,6 @@
 import type {CrmOrg} from '../../sql/crm-quota.ts'
 import {Refusal} from '../errors.ts'
+import type {CrmOperation} from '../telemetry/metrics/crm.ts'
 import type {Call, Client, CrmResponse} from './client.ts'
 import {CrmError, type CrmProblem, isCrowded} from './error.ts'
 import type {AccessToken, GrantHolder, Grants} from './grant.ts'
@@ -7,10 +8,15 @@ import {callCancelled, type RateLimiter} from './limits/adhoc-limiter.ts'
 import type {CrmQuotas, QuotaPass} from './limits/quota.ts'
 import {type CrmCallOutcome, listIn, readProblem, type ThrottledRenewal, unanswered204, waitOf} from './outcome.ts'
 
-type CrmRequest = Pick<Call, 'operation' | 'method' | 'path' | 'query' | 'headers' | 'signal' | 'mayLeave'> & {
+type CrmRequest = Pick<
+  Call,
+  'operation' | 'method' | 'path' | 'query' | 'headers' | 'signal' | 'mayLeave' | 'receive' | 'timeoutSeconds'
+> & {
   json?: string
   /** Marks a large call: a query, or a write of more than ten records. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
   large?: boolean
+  /** The API credits that the call costs. Default 1. */
+  credits?: number
   /** Stores the remaining credits that the answer names immediately. */
   exact?: boolean
   /** While the quota is exhausted, the call is sent only if it is the probe call. */
@@ -19,7 +25,19 @@ type CrmRequest = Pick<Call, 'operation' | 'method' | 'path' | 'query' | 'header
 /** Sends one call with the connection's access token. Throws Refusal if the call cannot be sent. */
 export type SendCrmRequest = (crmRequest: CrmRequest) => Promise<CrmCallOutcome>
 
-type RequestContext = GrantHolder & {apiDomain: string; crmOrg: CrmOrg; upkeep: boolean; limiter: RateLimiter}
+/** A call that the CRM answered, or may have executed. `credits`: what it cost, by the vendor's price list. */
+export type PricedCall = {operation: CrmOperation; credits: number; ms: number}
+
+type RequestContext = GrantHolder & {
+  apiDomain: string
+  crmOrg: CrmOrg
+  upkeep: boolean
+  limiter: RateLimiter
+  onCall(call: PricedCall): void
+}
+
+/** Answers that cost no credits: the CRM did not execute the call. */
+const unpriced = new Set([401, 429])
 
 /** Errors that a new access token cures. A missing scope (`OAUTH_SCOPE_MISMATCH`) is no such error. */
 const deadTokenCodes = ['INVALID_TOKEN', 'AUTHENTICATION_FAILURE']
@@ -36,11 +54,12 @@ export const openCrmRequest = (
   requestContext: RequestContext,
 ): SendCrmRequest => {
   const send = async (
-    {json, exact: _, onlyAsProbe: __, large: ___, mayLeave, ...crmRequest}: CrmRequest,
+    {json, exact: _, onlyAsProbe: __, large: ___, credits = 1, mayLeave, ...crmRequest}: CrmRequest,
     token: string,
     pass: QuotaPass,
   ) => {
     let isTooLate = false
+    const since = performance.now()
     const answer = await client.call({
       ...crmRequest,
       ...(mayLeave && {mayLeave: () => !(isTooLate = !mayLeave())}),
@@ -49,6 +68,7 @@ export const openCrmRequest = (
       ...(json !== undefined && {body: {type: 'application/json', text: json}}),
     })
     if (isTooLate) throw callCancelled()
+    if (!unpriced.has(answer.status ?? 0)) requestContext.onCall({operation: crmRequest.operation, credits, ms: performance.now() - since})
     await pass.note(answer)
     return answer
   }

@@ -1,3 +1,4 @@
+import {creditsOfTags} from './call-credits.ts'
 import type {WriteAnswer, WriteOptions} from './crm.ts'
 import {pathOf, sendOptions, sendWrite, sortAnswers} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
@@ -14,7 +15,8 @@ export const addTags = async (
 ): Promise<WriteAnswer> => {
   const path = `${pathOf(module)}/actions/add_tags`
   const json = JSON.stringify({tags: tags.map(name => ({name})), ids, over_write: false})
-  const request = {operation: 'tag' as const, method: 'POST' as const, path, json, ...sendOptions(options)}
+  const credits = creditsOfTags(ids.length)
+  const request = {operation: 'tag' as const, method: 'POST' as const, path, json, credits, ...sendOptions(options)}
   const answer = await sendWrite(sendCrmRequest, request, {count: ids.length, ids}, sortAnswers(ids))
   if (answer.clockOffsetMs === null) return answer
   const modifiedAt = new Date(Date.now() + answer.clockOffsetMs + clockStepMs).toISOString()

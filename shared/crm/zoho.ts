@@ -1,6 +1,7 @@
 import type {Capabilities} from '../../sql/doctor-reports.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
+import {openBulkRead} from './bulk/bulk-read.ts'
 import type {Client} from './client.ts'
 import {openControls} from './controls.ts'
 import {findRecords, openQueryLimits, type QueryState} from './coql.ts'
@@ -37,7 +38,7 @@ const revokeSeconds = 8
 
 /** The adapter of Zoho CRM. */
 export const openZoho = (deps: ZohoDeps): Adapter => ({
-  async open({id, dc, crmOrgId, crmUserId, apiDomain, capabilities}, {upkeep = false, slots}) {
+  async open({id, dc, crmOrgId, crmUserId, apiDomain, capabilities}, {upkeep = false, slots, onCall}) {
     const hosts = findHosts(deps.config, dc)
     if (!hosts || !isApiDomain(hosts, apiDomain)) {
       throw new Refusal('CONNECTION_UNAVAILABLE', 'The API host of this connection does not belong to its data centre. Connect it again')
@@ -46,7 +47,7 @@ export const openZoho = (deps: ZohoDeps): Adapter => ({
     await deps.allowances.look(crmOrg)
     return verbs(
       {capabilities, user: crmUserId},
-      openCrmRequest(deps, {connector: id, hosts, apiDomain, crmOrg, upkeep, limiter: deps.limiterOf(crmOrg, slots)}),
+      openCrmRequest(deps, {connector: id, hosts, apiDomain, crmOrg, upkeep, limiter: deps.limiterOf(crmOrg, slots), onCall}),
     )
   },
   async revoke({id, dc}, refreshSealed) {
@@ -94,6 +95,7 @@ const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Omit<Verb
   readRecord: async (module, id, options) => (await readRecordWithClock(sendCrmRequest, module, id, options)).record,
   readRecordWithClock: (module, id, options) => readRecordWithClock(sendCrmRequest, module, id, options),
   readNewest: (module, options) => readNewest(sendCrmRequest, module, options),
+  bulkRead: openBulkRead(sendCrmRequest),
   readRecords: (query, options) => readRecords(sendCrmRequest, query, options),
   searchWord: (query, options) => searchWord(sendCrmRequest, query, options),
   searchValue: (query, options) => searchValue(sendCrmRequest, query, options),

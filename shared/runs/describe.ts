@@ -13,6 +13,7 @@ import type {Run} from '../../sql/runs.ts'
 import {countsCredits} from '../crm/limits/quota-report.ts'
 import {rowsToRead, type Snapshot} from '../mapping/flows/snapshot.ts'
 import type {FoundRun} from './find.ts'
+import {Forecast} from './forecast/forecast.ts'
 
 const FINAL: OutcomeName[] = ['created', 'updated', 'refused', 'unanswered', 'inherited', 'failed', 'skipped', 'planned']
 
@@ -47,6 +48,8 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     keptEdits: sumOf(run, isKeptEditsAt),
     keptRows: sumOf(run, isKeptRowsAt),
     creditsSaved: countsCredits(run.connectorKind) ? Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit) : null,
+    forecast: forecastOf(run),
+    cost: costOf(run),
     questions: run.questions,
     stale: run.stale,
     progress: snapshot && progressOf(run, snapshot),
@@ -77,6 +80,21 @@ const undoOf = (run: Run) => {
   const deleted = sumOf(run, isDeletedAt)
   const written = sumOf(run, place => [outcomeNo('updated'), outcomeNo('planned')].includes(outcomeNoAt(place)))
   return {restored: written - deleted, deleted, changedSince: sumOf(run, isKeptRowsAt), strict: run.undoStrict}
+}
+
+/** Returns what the import's forecast said when the run started, to compare it with `cost`. */
+const forecastOf = ({forecast}: Run) => {
+  const {data} = Forecast.safeParse(forecast)
+  return data ? {credits: {min: data.credits.min, max: data.credits.max}, seconds: data.seconds} : null
+}
+
+const costOf = ({cost, connectorKind}: Run) => {
+  const byKind = Object.fromEntries(Object.entries(cost).map(([kind, {credits}]) => [kind, credits]))
+  return {
+    calls: Object.values(cost).reduce((sum, {calls}) => sum + calls, 0),
+    credits: countsCredits(connectorKind) ? Object.values(byKind).reduce((sum, credits) => sum + credits, 0) : null,
+    byKind,
+  }
 }
 
 /** Number of records that one CRM credit updates. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */

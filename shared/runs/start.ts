@@ -4,6 +4,7 @@ import type {Tx} from '../../sql/database.ts'
 import {findLastDecision} from '../../sql/decisions.ts'
 import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
 import {listEditSettings} from '../../sql/edit-settings.ts'
+import {keepRunForecast} from '../../sql/forecasts.ts'
 import {type Import, lockImport, setImportState} from '../../sql/imports.ts'
 import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings} from '../../sql/registry.ts'
@@ -95,6 +96,7 @@ export const startRun = async (
 
   const snapshotNo = await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
   await queueRun(tx, {no: run.no, connector, importNo, snapshotNo, dryRun, retry, undoDays: dryRun ? null : await findUndoDays(tx, org)})
+  if (!dryRun) await keepRunForecast(tx, {run: run.no, importNo})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})
   const job = await enqueue(queue, runImport, {org, run: id}, {tx})
@@ -142,7 +144,8 @@ const lockOwnRun = async (tx: Tx, {org, person, role}: StartCaller, {id, connect
 
 type SnapshotOptions = Pick<Parameters<typeof takeSnapshot>[0], 'before' | 'rows' | 'idempotencyFields'> & Pick<Start, 'isScheduled'>
 
-const freezeImport = async (tx: Tx, {org, found}: {org: string; found: Import}, more: SnapshotOptions): Promise<Snapshot> => {
+/** Takes the snapshot that a run of the import would get now. Throws NOT_READY if the flows no longer fit. */
+export const freezeImport = async (tx: Tx, {org, found}: {org: string; found: Import}, more: SnapshotOptions): Promise<Snapshot> => {
   const known = await findFlowData(tx, {org, importNo: found.no, connector: found.connectorId})
   const flows = Flows.parse(found.flows)
   const issues = findIssues(flows, known)

@@ -5,7 +5,7 @@ import {guardMcp} from '../../api/mcp/guard.ts'
 import type {Refusal} from '../../shared/errors.ts'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg} from '../support/importing.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
 import {letIn} from '../support/oauth-client.ts'
 import {leadsTemplate} from '../support/templates.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -15,7 +15,7 @@ type McpHome = Awaited<ReturnType<typeof openOrg>>
 let home: McpHome
 let other: McpHome
 test.before(async t => {
-  house = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment: {RETURN_ORIGINS: 'https://widget.example'}})
+  house = await startTestDeployment(t, {workers: ['discovery', 'imports', 'checks'], environment: {RETURN_ORIGINS: 'https://widget.example'}})
   home = await discovered('ana@example.org')
   other = await discovered('zoe@other.example')
 })
@@ -30,7 +30,7 @@ const both = {'content-type': 'application/json', accept: 'application/json, tex
 const older = {...both, 'mcp-protocol-version': '2025-11-25'}
 const NEWER = '2026-07-28'
 const meta = {'io.modelcontextprotocol/protocolVersion': NEWER, 'io.modelcontextprotocol/clientCapabilities': {}}
-const TOOLS = ['list_modules', 'get_fields', 'propose_mapping', 'test_expression', 'validate_template']
+const TOOLS = ['list_modules', 'get_fields', 'propose_mapping', 'test_expression', 'validate_template', 'forecast_import']
 
 const post = (bearer: string | null, message: unknown, headers: Record<string, string> = older) =>
   house.as(bearer)('POST', '/mcp', typeof message === 'string' ? message : JSON.stringify(message), headers)
@@ -54,13 +54,10 @@ for (const [era, mode] of [
   ['older', 'legacy'],
   ['newer', {pin: NEWER}],
 ] as const)
-  test(`a client of the ${era} era finds five read-only tools in a fixed order and can call each`, async t => {
+  test(`a client of the ${era} era finds six read-only tools in a fixed order and can call each`, async t => {
     const client = await connect(home.session, mode)
     const {tools} = await client.listTools()
-    t.deepEqual(
-      tools.map(({name}) => name),
-      TOOLS,
-    )
+    t.is(String(tools.map(({name}) => name)), String(TOOLS))
     for (const {annotations, inputSchema, outputSchema} of tools) {
       t.like(annotations, {readOnlyHint: true, destructiveHint: false})
       t.is(inputSchema.type, 'object')
@@ -95,6 +92,8 @@ for (const [era, mode] of [
     const tried = await call('test_expression', {expression: 'row.a.trim() + value', rows: [{a: ' x ', b: 1}], value: 'b'})
     t.deepEqual(tried, {compiles: true, issue: null, results: [{row: 1, value: 'x1', problem: null}]})
     t.like(await call('validate_template', {template: leadsTemplate()}), {valid: true, issues: []})
+    const {path} = await prepareImport(home, {csv: accountRows(20), flow: {...accounts, match: undefined}})
+    t.like(await call('forecast_import', {import: path.split('/').at(-1)}), {isReady: true, forecast: {credits: {max: 3}}})
     await t.throwsAsync(client.callTool({name: 'drop_tables', arguments: {}}), {message: /not found/})
     await client.close()
   })

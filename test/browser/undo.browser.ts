@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
-import {accountRows, accounts, openOrg, runImport} from '../support/importing.ts'
+import {accountRows, accounts, ok, openOrg, runImport} from '../support/importing.ts'
 import {enter, picture, stage} from './stage.ts'
 
 const here = stage('browser undo')
 
 test('a person previews the undo of a run, undoes it, and finds the way to take it back', async () => {
   const org = await openOrg(here.world)
-  const {crm} = here.world
+  const {crm, hot} = here.world
+  await hot.query(`update plan_versions set limits = limits || '{"undoDays": 90}'`)
   crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'A-1', Billing_City: 'Old Town'}])
   const {path, run} = await runImport(org, {csv: accountRows(4), flow: accounts})
   const edited = crm.records('example', 'Accounts').find(({Account_Number: number}) => number === 'A-4')!
@@ -29,7 +30,29 @@ test('a person previews the undo of a run, undoes it, and finds the way to take 
   await picture(page, 'undo-done')
   const left = crm.records('example', 'Accounts').map(({Account_Number, Billing_City}) => `${Account_Number} ${Billing_City}`)
   assert.deepEqual(left.toSorted(), ['A-1 Old Town', 'A-4 Mine'])
+  await page.getByText('Deleted records can return until').waitFor()
   await page.getByRole('link', {name: 'View the undone run'}).click()
   await page.getByText('This run was undone.').waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a person previews an undo from the list of runs, which leads to the undo once it is done', async () => {
+  const org = await openOrg(here.world)
+  const {path, run} = await runImport(org, {csv: accountRows(2, 'B-'), flow: accounts})
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  const actions = () => page.getByRole('button', {name: /^Actions for the run of/})
+  await page.goto(`${here.world.url}/#/runs`)
+  await actions().first().click()
+  await page.getByRole('button', {name: 'Preview the undo'}).waitFor()
+  await picture(page, 'undo-run-list')
+  await page.getByRole('button', {name: 'Preview the undo'}).click()
+  await page.getByText('Preview: 0 restored, 2 deleted, 0 kept').waitFor()
+  await ok(org.call('POST', `${path}/runs/${run.id}/undo`, {}), 202)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/runs`)
+  await actions().last().click()
+  await page.getByRole('link', {name: 'View the undo'}).click()
+  await page.getByText('Rows: 0 restored, 2 deleted, 0 kept').waitFor()
   assert.deepEqual(visitor.complaints, [])
 })

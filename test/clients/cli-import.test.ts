@@ -52,6 +52,19 @@ test('a piped import command goes from upload to results, and every row exists o
   t.is(eventsOf(log.out).filter(({outcome}) => outcome === 'created').length, 40)
 })
 
+test('a forecast shows credits and time before anything is written', async t => {
+  const path = home.put('forecast.csv', accountRows(40, 'Pf-'))
+  const {code, out, err} = await home.run(['import', path, '--template', 'Companies', '--forecast'])
+  t.is(code, 0, err)
+  t.regex(
+    out,
+    /^Time: 0:0\d, at most about 0:\d\d\nCRM credits: \d+ to \d+\nFor a closer forecast, make a dry run first: --dry-run\nNext: lading run imp_\w+ --watch\n$/,
+  )
+  t.false(house.crm.records('example', 'Accounts').some(({Account_Number}: any) => String(Account_Number).startsWith('Pf-')))
+  const json = await home.run(['import', path, '--template', 'Companies', '--forecast', '--fresh', '--json'])
+  t.true(JSON.parse(json.out).forecast.credits.max >= 4)
+})
+
 test('an import with unwritten rows exits with 2 and names the next steps, without terminal codes in a pipe', async t => {
   const TMPDIR = join(home.here, 'tmp')
   mkdirSync(TMPDIR)

@@ -41,6 +41,14 @@ test('an ended run says what became of its rows, and is green only if every row 
   t.is(endOfRun({...runOf({}), counts: {Leads: {failed: 1}, Deals: {created: 1}}}).key, 'attention', 'over all modules')
 })
 
+test('a run that deleted records says so, also in part', t => {
+  const run = {...runOf({counts: {updated: 3}}), deleted: 3}
+  t.like(describeRunState(run, count), {word: 'Deleted', tone: 'good'})
+  t.is(describeRunState({...run, counts: {Leads: {updated: 2, refused: 1}}}, count).word, 'Deleted, 1 needs attention')
+  t.is(describeRunState({...run, dryRun: true}, count).word, 'Previewed')
+  t.is(describeRunState({...run, undoOf: 'run_1'}, count).word, 'Undone')
+})
+
 test('the e-mail about an ended run agrees with the widget and the command line', t => {
   for (const [ended, , , letter] of cases) {
     const {dryRun, stop, counts, questions, unchanged} = runOf(ended)

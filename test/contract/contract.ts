@@ -19,7 +19,7 @@ import {probeRequests} from './probe-requests.ts'
  */
 const traffic = [
   'test/simulators/crm-*.test.ts',
-  ...['capabilities', 'coql', 'dead-token', 'deletes', 'doctor', 'made', 'metadata', 'records', 'subforms'].map(
+  ...['bulk-read', 'capabilities', 'coql', 'dead-token', 'deletes', 'doctor', 'made', 'metadata', 'records', 'subforms'].map(
     name => `test/shared/crm/${name}.test.ts`,
   ),
   ...['sign-in', 'connection', 'members', 'by-ids', 'records', 'record-writes-crm', 'takes', 'visibility'].map(

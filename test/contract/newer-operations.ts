@@ -54,4 +54,9 @@ export const newerOperations: NewerOperation[] = [
     reason: 'The snapshots of 2025 have no document of timelines.',
     source,
   },
+  ...[
+    {operation: 'POST /crm/bulk/v8/read', method: 'POST', path: /^\/crm\/bulk\/v8\/read$/},
+    {operation: 'GET /crm/bulk/v8/read/{jobId}', method: 'GET', path: /^\/crm\/bulk\/v8\/read\/\d+$/},
+    {operation: 'GET /crm/bulk/v8/read/{jobId}/result', method: 'GET', path: /^\/crm\/bulk\/v8\/read\/\d+\/result$/},
+  ].map(one => ({...one, reason: 'The snapshots of 2025 have no document of bulk reads.', source})),
 ]

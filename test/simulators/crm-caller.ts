@@ -17,10 +17,11 @@ export const openCrm = async (t: ExecutionContext, options: CrmOptions = {}): Pr
 export const callAs = (crm: CrmSimulator, email: string, scopes?: string[]): Call =>
   callWith(crm.url, crm.grant({email, ...(scopes ? {scopes} : {})}).accessToken)
 
+/** Calls a path of the record API, or any path that begins with a slash. */
 export const callWith =
   (url: string, token: string): Call =>
   (method, path, body, headers = {}) =>
-    request(`${url}/crm/v8/${path}`, {
+    request(`${url}${path.startsWith('/') ? path : `/crm/v8/${path}`}`, {
       method,
       headers: {authorization: `Zoho-oauthtoken ${token}`, ...headers},
       ...(body === undefined ? {} : {body: typeof body === 'string' ? body : JSON.stringify(body)}),

@@ -156,6 +156,8 @@ export const rows: Record<string, Row> = {
   'POST /orgs/:org/flows/check': read('operator'),
   'POST /orgs/:org/imports/:id/checks': write('operator'),
   'GET /orgs/:org/imports/:id/checks': read('operator'),
+  'POST /orgs/:org/imports/:id/forecast': write('operator'),
+  'GET /orgs/:org/imports/:id/forecast': read('operator'),
   'GET /entitlements/me': read('operator'),
   'GET /entitlements/usage': read('operator'),
   'POST /orgs/:org/trial': write('owner'),

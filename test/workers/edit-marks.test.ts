@@ -2,7 +2,7 @@ import {randomBytes} from 'node:crypto'
 import test from 'ava'
 import {resealMarkKeys} from '../../shared/mapping/edit-marks/reseal.ts'
 import {accountRows, openOrg, runImport, accounts as writing} from '../support/importing.ts'
-import {openRetaining} from '../support/retention.ts'
+import {openRetaining, setWindow} from '../support/retention.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
 const keeping = {...writing, match: {...writing.match, unchanged: 'skip', onEdited: 'keep'}}
@@ -121,6 +121,21 @@ test('marks contain no value, are stored weekly, and are deleted two history win
   await here.ahead('69 days')
   await night()
   t.deepEqual(await marks(), [])
+})
+
+test('marks stay for two weeks even if the history window is shorter, because they are stored weekly', async t => {
+  const {here, org, night} = await openRetaining(t)
+  await setWindow(here, org, 2)
+  await runImport(org, {csv: accountRows(3, 'W-'), flow: keeping})
+  const marks = async () => (await here.hot.query('select record_id from written_records')).rows.length
+  for (const [days, left] of [
+    [13, 3],
+    [15, 0],
+  ]) {
+    await here.ahead(`${days} days`)
+    await night()
+    t.is(await marks(), left!, `after ${days} days`)
+  }
 })
 
 test('marks belong to one org, and go with it', async t => {

@@ -210,3 +210,21 @@ test.serial('a question asks about each edited value, and a retry applies the an
     ['City 0', 'City 1', 'City 2'],
   )
 })
+
+test.serial('if the CRM refuses to show the records, every value counts as unknown, and the choice for unknown values decides', async t => {
+  await runImport(org, {csv: csvOf('Z-1', 'Bern'), flow: keeping})
+  edit('Z-1', {Billing_City: 'Basel'})
+  const denied = {code: 'NO_PERMISSION', details: {}, message: 'permission denied', status: 'error'}
+  here.crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts'}, times: 50, action: {type: 'answer', status: 403, body: denied}})
+  // A second flow lets the run read the records by id.
+  const second = {...keeping, id: 'second', match: {...keeping.match, onUnknown: 'write'}}
+  const kept = await runImport(org, {
+    csv: csvOf('Z-1', 'Genf'),
+    flow: [flowWith({onUnknown: 'keep'}), {...second, fields: second.fields.slice(0, 2)}],
+  })
+  t.is(recordOf('Z-1').Billing_City, 'Basel')
+  t.is(kept.run.state, 'ended')
+  await runImport(org, {csv: csvOf('Z-1', 'Chur'), flow: [flowWith({onUnknown: 'write'}), second]})
+  t.is(recordOf('Z-1').Billing_City, 'Chur')
+  here.crm.faults.clear()
+})

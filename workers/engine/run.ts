@@ -1,6 +1,7 @@
 import {hostname} from 'node:os'
 import type {Crm} from '../../shared/crm/crm.ts'
 import {Refusal} from '../../shared/errors.ts'
+import {emptySnapshot} from '../../shared/mapping/flows/snapshot.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import {runEnded} from '../../shared/telemetry/metrics/rows.ts'
@@ -30,6 +31,7 @@ import {openIdempotency} from './recover/idempotency-value.ts'
 import {openLateUpdates} from './recover/late-updates.ts'
 import {handoverSecondsOf, holdLease, type Lease} from './recover/lease.ts'
 import {settleOpenSends} from './recover/settle-open-sends.ts'
+import {openRunCost, type RunCost} from './run-cost.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './run-endings.ts'
 import {answerSecondsOf, overSecondsOf} from './send/admission.ts'
 import {classifyRefusal, findWriteBlock} from './send/crm-retry.ts'
@@ -166,7 +168,8 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   if (shut) throw shut
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   const idempotencyValueOf = await openIdempotency(offline)
-  const connection = await openConnection(offline, crm)
+  const cost = openRunCost(offline)
+  const connection = await openConnection(offline, crm, cost.note)
   const config = {...offline.config, CRM_LAG_SECONDS: Math.max(offline.config.CRM_LAG_SECONDS, connection.lagSeconds)}
   const slots = budget.open(connection.connector, run.no)
   const expressions = openExpressions(run)
@@ -198,7 +201,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     await patchRows(ctx)
     await tagRecords(ctx)
   } finally {
-    await Promise.all([slots.close(), expressions.close()])
+    await Promise.all([slots.close(), expressions.close(), cost.close()])
   }
 }
 
@@ -230,7 +233,8 @@ const tagRecords = async (ctx: Context) => {
 
 const readOfflineContext = async (ledgerContext: LedgerContext): Promise<OfflineContext> => {
   const {db, run} = ledgerContext
-  const snapshot = await readSnapshot(db, run.snapshotNo!).catch(pauseForNewerVersion)
+  // The undo of an external run has no snapshot.
+  const snapshot = run.snapshotNo === null ? emptySnapshot(run) : await readSnapshot(db, run.snapshotNo).catch(pauseForNewerVersion)
   return {...ledgerContext, snapshot}
 }
 
@@ -248,9 +252,9 @@ const tooManyCrashes = () =>
   })
 
 /** Opens the run's connection. An ended or disconnected connection stops the run. A connection that is unavailable for now pauses it. */
-const openConnection = async (ctx: LedgerContext, crm: Crm) => {
+const openConnection = async (ctx: LedgerContext, crm: Crm, onCall: RunCost['note']) => {
   try {
-    return await crm.open(ctx.run.connectorId!, {slots: 'own'})
+    return await crm.open(ctx.run.connectorId!, {slots: 'own', onCall})
   } catch (error) {
     throw error instanceof Refusal ? await classifyRefusal(ctx, error) : error
   }

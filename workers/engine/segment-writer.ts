@@ -3,7 +3,7 @@ import {Readable} from 'node:stream'
 import {setTimeout as sleep} from 'node:timers/promises'
 import {packLines, SEGMENT_FORMAT} from '../../shared/runs/segment.ts'
 import {sqlStateOf} from '../../sql/database.ts'
-import {findLastLine, insertLoose, insertSegments, nameLoose} from '../../sql/segments.ts'
+import {findLastLine, insertLoose, insertSegments, lockSegments, nameLoose} from '../../sql/segments.ts'
 import type {LedgerContext} from './context.ts'
 import {RunPaused} from './run-endings.ts'
 
@@ -27,8 +27,10 @@ type SegmentWriterOptions = {
 
 const tries = 3
 
+type SegmentContext = Pick<LedgerContext, 'db' | 'storage' | 'run' | 'log'>
+
 /** Opens a writer that stores the items of concurrent callers together. */
-export const openSegmentWriter = <T extends object>(ctx: LedgerContext, options: SegmentWriterOptions): SegmentWriter<T> => {
+export const openSegmentWriter = <T extends object>(ctx: SegmentContext, options: SegmentWriterOptions): SegmentWriter<T> => {
   let waiting: T[] = []
   let next: Promise<void> | null = null
   let last: Promise<unknown> = Promise.resolve()
@@ -51,7 +53,7 @@ export const openSegmentWriter = <T extends object>(ctx: LedgerContext, options:
 }
 
 const store = async (
-  {db, storage, run, log}: LedgerContext,
+  {db, storage, run, log}: SegmentContext,
   {list, what, nameObject, seal = same}: SegmentWriterOptions,
   items: readonly object[],
 ) => {
@@ -61,9 +63,10 @@ const store = async (
     try {
       await insertLoose(db, key)
       await storage.put(key, Readable.from([seal(packed)]))
-      const first = (await findLastLine(db, {run: run.no, list})) + 1
-      const segment = {list, first, last: first + lines.rows - 1, ...lines, format: SEGMENT_FORMAT, storage: storage.kind, key}
       return await db.transaction(async tx => {
+        await lockSegments(tx, {run: run.no, list})
+        const first = (await findLastLine(tx, {run: run.no, list})) + 1
+        const segment = {list, first, last: first + lines.rows - 1, ...lines, format: SEGMENT_FORMAT, storage: storage.kind, key}
         await insertSegments(tx, {run: run.no, segments: [segment]})
         await nameLoose(tx, [key])
       })

@@ -19,6 +19,7 @@ import {finishWrite} from './finish.ts'
 import {notAsked, notNow, notSent, refusedUnsent, type SendInput, type SentUnits, sendUnits} from './send.ts'
 import {skipUnchangedItems} from './skip-unchanged.ts'
 import {openShare} from './slot-shares.ts'
+import {openUndoValues} from './undo-values.ts'
 
 /** The number of writes at once. Each is one call, which may hang until its timeout. */
 const atOnce = 8
@@ -49,12 +50,18 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
     const call = callOf(connection, write, request, idempotency)
     const isCompared = request.unchanged === 'skip' && kindOf(write) === 'update'
     const sent = isCompared ? await skipUnchangedItems(work, {write, request, fields, connection, slots}) : items
+    const undo = await openUndoValues(work, {write, request, fields, connection, slots})
+    await undo.keep(sent)
     const isLarge = sent.length > mostOfSmall
+    const itemOf = new Map(items.map(item => [item.at, item]))
     const units = sent.map(item => unitOf(item, {unique, isIdempotent: idempotency !== null}))
     await sendUnits(work, {
       ...{write, module: moduleNo, flow: flowNo, kind: kindOf(write), units, slots, isLarge},
-      transmit: (admitted, options) =>
-        transmit(slots, {kind: kindOf(write), field: idempotency?.field ?? null}, admitted, () => call(admitted, options)),
+      transmit: async (admitted, options) => {
+        const shape = {kind: kindOf(write), field: idempotency?.field ?? null}
+        const sent = await transmit(slots, shape, admitted, () => call(admitted, options))
+        return {...sent, ends: sent.ends.map((end, n) => undo.mark(end, itemOf.get(admitted[n]!.at)!))}
+      },
     })
   } finally {
     await slots.close()
@@ -136,9 +143,9 @@ const transmit = async (
  */
 const judge = ({kind, field}: WriteShape, at: number, answer: RecordAnswer): {end: WriteEnd; result: ItemResult} => {
   if (answer.ok) {
-    const {recordId} = answer
+    const {recordId, modifiedAt: writtenAt = null} = answer
     const outcome = kind === 'create' ? 'created' : 'updated'
-    return {end: {outcome, recordId}, result: {at, result: {ok: true, recordId, outcome}, again: false}}
+    return {end: {outcome, recordId, writtenAt}, result: {at, result: {ok: true, recordId, outcome}, again: false}}
   }
   if (!answer.sent) return {end: {outcome: 'unsent'}, result: refusedUnsent(at, answer.refusal)}
   const {crm, duplicateOf} = answer

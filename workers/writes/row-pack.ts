@@ -8,7 +8,11 @@ import type {Pool} from '../../sql/database.ts'
 import {holdParents} from '../../sql/replacements.ts'
 import {findHead, listFreshKeys} from '../../sql/run-heads.ts'
 import type {ItemResult, Write} from '../../sql/writes.ts'
+import type {ImageStore} from '../engine/images/before-images.ts'
+import type {ComparedField} from '../engine/match/compare-values.ts'
+import {valuesOfRows} from '../engine/subform/row-values.ts'
 import {notSent, refusedUnsent, soonMs, underWay} from './send.ts'
+import {keepOrRefuse} from './undo-values.ts'
 
 export type PackContext = {
   db: Pool
@@ -17,6 +21,9 @@ export type PackContext = {
   request: RowsRequest
   /** The connection for reads. They take slots like all other calls. */
   connection: Connection
+  /** Stores the rows that are replaced. Null: the run stores none. `rowFields`: the fields of the rows that are stored; none without it. */
+  images: ImageStore | null
+  rowFields: ComparedField[]
   /** The seconds for which a parent is reserved for this request: to be read, queued, written and settled. */
   holdSeconds: number
 }
@@ -72,6 +79,29 @@ export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): 
   return pack
 }
 
+/** Stores the rows that the pack replaces, one image per parent. Call it before their intents. */
+export const keepPackImages = async ({images, request, rowFields}: PackContext, {units, held}: RowPack): Promise<void> => {
+  const {field, childNo: module, flowNo, items} = request
+  if (!images) return
+  await keepOrRefuse(
+    images,
+    units.flatMap(({at, parent}) => {
+      const rows = items.find(item => item.at === at)!.rows
+      const before = held.get(at)
+      const [first] = rows
+      if (!before || !first) return []
+      return [
+        {
+          ...{row: first.rowNumber ?? 0, key: first.rowKey, flow: flowNo ?? 0, module, recordId: parent!, phase: 'write' as const},
+          before: {[field]: valuesOfRows(rowFields, before)},
+          sent: {[field]: rows.map(({payload}) => payload)},
+          subform: {field, rows: rows.map(({rowKey: key, rowNumber: number = 0}) => ({key, number}))},
+        },
+      ]
+    }),
+  )
+}
+
 /**
  * Reserves a parent before its rows are read, so that they cannot change between read and write. Returns null if the reservation succeeded,
  * else the item's result.
@@ -114,8 +144,10 @@ const readParent = async (pipeline: PackContext, parent: ParentItem, fresh: numb
   }
 }
 
-const readHeld = async ({connection, request: {module, field, child}, signal}: PackContext, id: string) =>
-  connection.isRecordId(id) ? ((await connection.readRows(module, id, {field, child, fields: []}, {signal}))?.rows ?? null) : null
+const readHeld = async ({connection, request: {module, field, child}, rowFields, signal}: PackContext, id: string) => {
+  const fields = rowFields.map(({apiName}) => apiName)
+  return connection.isRecordId(id) ? ((await connection.readRows(module, id, {field, child, fields}, {signal}))?.rows ?? null) : null
+}
 
 const unread = ({crm}: CrmError) => ({ok: false, written: false, crm, error: sayUnread(crm)})
 

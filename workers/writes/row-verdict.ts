@@ -8,7 +8,11 @@ import {refusedUnsent, type SentUnits} from './send.ts'
 /** Turns the CRM's answer for a parent into the outcomes of its rows. `deleted`: how many rows the parent held. */
 export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnswer, deleted: number): SentUnits => {
   if (answer.ok)
-    return endEvery(rows, {outcome: 'updated', recordId: parent!}, {at, result: {ok: true, deleted, added: rows.length}, again: false})
+    return endEvery(
+      rows,
+      {outcome: 'updated', recordId: parent!, writtenAt: answer.modifiedAt ?? null},
+      {at, result: {ok: true, deleted, added: rows.length}, again: false},
+    )
   if (!answer.sent) return unsentEnds(rows, refusedUnsent(at, answer.refusal))
   const {crm} = answer
   const failed: ItemResult = {at, result: {ok: false, error: describeProblem(crm), crm}, again: crm.rateLimited === true}

@@ -8,10 +8,13 @@ import type {AdmittedUnit} from '../../shared/runs/external/admit.ts'
 import {type ParentItem, RowsRequest} from '../../shared/runs/external/rows.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {releaseAll} from '../../sql/replacements.ts'
+import {findRun} from '../../sql/runs.ts'
 import {findWrite, keepResults, keepUnsent, listResults, type Write} from '../../sql/writes.ts'
+import {openImageStore} from '../engine/images/before-images.ts'
+import {listRowFields} from '../engine/subform/row-values.ts'
 import {type Work, worker} from '../worker.ts'
 import {finishWrite} from './finish.ts'
-import {gatherPack, isStopping, type PackContext, type RowPack} from './row-pack.ts'
+import {gatherPack, isStopping, keepPackImages, type PackContext, type RowPack} from './row-pack.ts'
 import {judgeParent, unsentEnds} from './row-verdict.ts'
 import {notAsked, notNow, refusedUnsent, type SendInput, type SentUnits, sendUnits} from './send.ts'
 import {openShare} from './slot-shares.ts'
@@ -74,7 +77,11 @@ const holdSecondsOf = ({config}: Work) => 2 * config.CRM_TIMEOUT_SECONDS + 60
 const openTask = async (work: Work, write: Write, request: RowsRequest): Promise<Task> => {
   const {db, crm, signal} = work
   const [connection, own] = await Promise.all([crm.open(write.connectorId), crm.open(write.connectorId, {slots: 'own'})])
-  return {db, signal, write, request, connection, work, own, slots: openShare(work, own.connector), holdSeconds: holdSecondsOf(work)}
+  const run = (await findRun(db, {org: write.org, id: write.runId}))!
+  const images = await openImageStore({...work, run})
+  const rowFields = images ? await listRowFields(db, {connector: write.connectorId, module: request.child}) : []
+  const slots = openShare(work, own.connector)
+  return {db, signal, write, request, connection, work, own, slots, images, rowFields, holdSeconds: holdSecondsOf(work)}
 }
 
 /** Sends one request for as many parents as it takes. */
@@ -83,6 +90,7 @@ const replacePack = async (task: Task, left: ParentItem[]) => {
   await assertWritable(db, {org: write.org, connector: write.connectorId})
   const pack = await gatherPack(task, left)
   await keepResults(db, {write: write.id, results: pack.results})
+  await keepPackImages(task, pack)
   let {shut} = pack
   const transmit: SendInput['transmit'] = async (units, options) => {
     const sent = await sendPack(task, pack, units, options)

@@ -1,6 +1,7 @@
 import {type Command, Option} from 'commander'
 import {DATE_ORDERS} from '../cli/date-orders.ts'
 import {FAIL_ON} from '../cli/ending.ts'
+import {forecastRun} from '../cli/forecast.ts'
 import {rowRange, wholeNumber} from '../cli/options.ts'
 import {clean, plural} from '../cli/phrases.ts'
 import {type PrepareInput, prepareImport} from '../cli/prepare-import.ts'
@@ -8,7 +9,7 @@ import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
 import {type Following, isWatched, watchToEnd} from '../cli/watch.ts'
 
-type Options = Omit<PrepareInput, 'files'> & Following & {run: boolean}
+type Options = Omit<PrepareInput, 'files'> & Following & {run: boolean; forecast?: boolean}
 
 export default (cli: Cli, program: Command) => {
   const command = program
@@ -30,6 +31,7 @@ export default (cli: Cli, program: Command) => {
     .option('--encoding <name>', 'the encoding of the CSV files, such as windows-1252, shift_jis or gb18030')
     .option('--accept-bad-bytes', 'import bytes that are not in the encoding as \ufffd')
     .option('--dry-run', 'write nothing; show what would be written for each row')
+    .option('--forecast', 'start nothing; show the CRM credits and the time that a run would take')
     .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
     .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange)
     .option('--no-run', 'only upload the files; start later with lading run')
@@ -41,6 +43,11 @@ export default (cli: Cli, program: Command) => {
       const session = await cli.open()
       const {importId, sources, run: begun, forget} = await prepareImport(cli, session, {...options, files, streams: isWatched(options)})
       const sent = {import: importId, sources: sources.map(({id, name, rows}) => ({id, name, rows}))}
+      if (options.forecast && !begun) {
+        await forget()
+        const {forecast, lines} = await forecastRun(cli, session, importId)
+        return cli.out.answer({...sent, forecast}, [...lines, `Next: lading run ${importId} --watch`])
+      }
       if (!options.run && !begun) {
         await forget()
         return cli.out.answer(sent, [`${importId} is ready`, `Next: lading checks ${importId}, lading run ${importId} --watch`])

@@ -13,7 +13,7 @@ export type SlotAllocation = {held: SlotCounts; limit: SlotCounts; target: SlotC
  * The most large calls at once in any edition: queries, and writes of more than ten records. Source:
  * zoho.com/crm/developer/docs/api/v8/api-limits.html.
  */
-const mostLarge = 10
+export const mostLarge = 10
 
 /**
  * Allocates the budget's slots to the shares in `mine`. Every share has a target, and a share below its target takes free slots. A slot is free only

@@ -1,8 +1,11 @@
 import {slotAwaited, slotGiven, slotTaken} from '../../telemetry/metrics/crm.ts'
 import type {SlotCounts, SlotDemand} from './fair-share.ts'
 
-/** A bound on calls in flight at the CRM. Waiters are served in order. A waiter whose signal aborts leaves the queue. */
-export type Slots = {take(signal: AbortSignal): Promise<void>; give(): void}
+/**
+ * A bound on calls in flight at the CRM. Waiters are served in order. A waiter whose signal aborts leaves the queue. `onNear` is called once the
+ * waiter is one of the first two in the queue, so that it can prepare its call. It may be called several times.
+ */
+export type Slots = {take(signal: AbortSignal, onNear?: () => void): Promise<void>; give(): void}
 
 /** Slots whose number changes during use. A large call takes a large slot and one of the total. */
 export type LiveSlots = {
@@ -44,8 +47,9 @@ export const openSlots = ({isOpen, onChange, first}: OpenSlotsOptions): LiveSlot
         enter()
       }
     }
+    notifyNear(line)
   }
-  const take = (large: boolean, signal: AbortSignal) => {
+  const take = (large: boolean, signal: AbortSignal, onNear?: () => void) => {
     signal.throwIfAborted()
     const isMore = demand.add(large)
     if (isRoom(large)) {
@@ -53,7 +57,7 @@ export const openSlots = ({isOpen, onChange, first}: OpenSlotsOptions): LiveSlot
       return Promise.resolve()
     }
     if (isMore) onChange()
-    return waitInQueue(line, large, signal).catch(reason => {
+    return waitInQueue(line, {large, onNear}, signal).catch(reason => {
       demand.drop(large)
       throw reason
     })
@@ -70,8 +74,8 @@ export const openSlots = ({isOpen, onChange, first}: OpenSlotsOptions): LiveSlot
 
   return {
     held,
-    large: {take: signal => take(true, signal), give: () => give(true)},
-    small: {take: signal => take(false, signal), give: () => give(false)},
+    large: {take: (signal, onNear) => take(true, signal, onNear), give: () => give(true)},
+    small: {take: (signal, onNear) => take(false, signal, onNear), give: () => give(false)},
     resize(to) {
       limit = to
       admit()
@@ -80,18 +84,26 @@ export const openSlots = ({isOpen, onChange, first}: OpenSlotsOptions): LiveSlot
   }
 }
 
-type Waiter = {large: boolean; enter(): void}
+type Call = {large: boolean; onNear: (() => void) | undefined}
+type Waiter = Call & {enter(): void}
 
-const waitInQueue = (line: Waiter[], large: boolean, signal: AbortSignal) =>
+const nearest = 2
+
+const notifyNear = (line: Waiter[]) => {
+  for (const {onNear} of line.slice(0, nearest)) onNear?.()
+}
+
+const waitInQueue = (line: Waiter[], call: Call, signal: AbortSignal) =>
   new Promise<void>((resolve, reject) => {
     const waited = slotAwaited()
     const leave = () => {
       waited(false)
       line.splice(line.indexOf(waiter), 1)
+      notifyNear(line)
       reject(signal.reason)
     }
     const waiter = {
-      large,
+      ...call,
       enter() {
         signal.removeEventListener('abort', leave)
         waited(true)
@@ -100,6 +112,7 @@ const waitInQueue = (line: Waiter[], large: boolean, signal: AbortSignal) =>
     }
     signal.addEventListener('abort', leave, {once: true})
     line.push(waiter)
+    notifyNear(line)
   })
 
 /** The most demand that is reported: the highest limit of any edition. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */

@@ -11,6 +11,8 @@ export type StoredObject = {storage: Pick<Storage, 'readRange' | 'size'>; key: s
 
 export type Zip = {
   has(path: string): boolean
+  /** The names of the entries, in the file's order. */
+  paths: string[]
   /** Yields the entry's bytes, unpacked on demand. Names of entries are case-insensitive. */
   open(path: string): AsyncGenerator<Buffer, void, undefined>
   /** Counts expanded bytes towards the unpack limit, for example a shared string once for each cell that refers to it. */
@@ -37,6 +39,7 @@ export const openZip = async (object: StoredObject, limit: number): Promise<Zip>
     const unpack = openUnpacking(file, count)
     return {
       has: path => entries.has(path.toLowerCase()),
+      paths: [...entries.values()].map(({fileName}) => fileName),
       async *open(path) {
         const entry = entries.get(path.toLowerCase())
         if (!entry) throw corrupt(`it has no ${path}`)

@@ -145,6 +145,10 @@ export const Snapshot = z.object({
 })
 export type Snapshot = z.infer<typeof Snapshot>
 
+/** The snapshot of a run that executes no flow. */
+export const emptySnapshot = ({connectorId}: {connectorId: string | null}): Snapshot =>
+  Snapshot.parse({connector: connectorId ?? '', discovery: '', takenAt: '', sources: [], modules: [], flows: []})
+
 type SnapshotInput = {
   connector: string
   discovery: string
@@ -261,7 +265,7 @@ const shapeModule = ({apiName, label, namingField, fields}: DiscoveredModule, no
 /** Whether a read of several records by id shows the field. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
 const isReadable = ({subform, visible}: DiscoveredField) => visible && subform === null
 
-const shapeField = (field: DiscoveredField): SnapshotModule['fields'][number] => {
+export const shapeField = (field: DiscoveredField): SnapshotModule['fields'][number] => {
   const {apiName, label, length, decimalPlaces, unique, required, hasDefault, picklist} = field
   return {
     ...{apiName, label, type: conversionTypeOf(field), length, decimalPlaces, unique: unique !== null},

@@ -1,6 +1,7 @@
 import type {Tx} from '../../../sql/database.ts'
 import {type ExternalRun, findLastExternalRun, insertNames, joinChain, leaveChain, listNames} from '../../../sql/external-runs.ts'
 import {findRun, type Run} from '../../../sql/runs.ts'
+import {findUndoState} from '../../../sql/undo.ts'
 import {Refusal} from '../../errors.ts'
 import {assertKept} from '../kept.ts'
 import {readRun} from '../names.ts'
@@ -41,7 +42,10 @@ export const enterChain = async (tx: Tx, run: ExternalRun): Promise<void> => {
 }
 
 const findChainEnd = async (tx: Tx, {org, no, importNo, retryOf}: ExternalRun) => {
-  if (retryOf === null) return importNo === null ? null : findLastExternalRun(tx, {importNo, run: no})
+  if (retryOf === null) {
+    const last = importNo === null ? null : await findLastExternalRun(tx, {importNo, run: no})
+    return last && (await findUndoState(tx, last.no)).begunBy === null ? last : null
+  }
   const run = await findRun(tx, {org, id: retryOf})
   return run && {no: run.no, id: run.id, chain: run.chainNo ?? run.no}
 }

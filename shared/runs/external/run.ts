@@ -20,6 +20,7 @@ import {Refusal} from '../../errors.ts'
 import {announceEnd} from '../../notifications/run-ended.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
 import {canContinue} from '../stop.ts'
+import {findUndoDays} from '../undo/window.ts'
 import {enterChain} from './chain.ts'
 import {logUnsent, refusePending} from './pending.ts'
 import {settleAbandonedSend} from './settle.ts'
@@ -123,7 +124,9 @@ const beginWriting = async (tx: Tx, run: ExternalRun) => {
     await setImportState(tx, {no: run.importNo, state: 'running'})
   }
   await enterChain(tx, run)
-  await beginExternalRun(tx, run.no)
+  // Only a run of an import can be undone.
+  const undoDays = run.importNo === null ? null : await findUndoDays(tx, run.org)
+  await beginExternalRun(tx, {no: run.no, undoDays})
   Object.assign(run, {state: 'writing', engine: 'outside'})
   await setLease(tx, run, {taken: true})
 }

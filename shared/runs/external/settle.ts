@@ -1,5 +1,5 @@
 import {isDeepStrictEqual} from 'node:util'
-import {HOW, listHolders} from '../../../sql/chain-rows.ts'
+import {HOW} from '../../../sql/chain-rows.ts'
 import type {Tx} from '../../../sql/database.ts'
 import {
   EXTERNAL_STEP_CODES,
@@ -12,20 +12,32 @@ import {
   type ReleasedRow,
 } from '../../../sql/external-ledger.ts'
 import {clearQuotaNote, type ExternalRun, renewExternalRunLease, restoreLease} from '../../../sql/external-runs.ts'
-import {type ChainRow, type LogRow, type OpenQuestion, type Settlement, settleIn} from '../../../sql/ledger.ts'
-import {listClaimedElsewhere, listMadeElsewhereIn} from '../../../sql/record-claims.ts'
+import {
+  type ChainRow,
+  type LogRow,
+  type OpenQuestion,
+  type PatchedRow,
+  type RecordMarks,
+  type Settlement,
+  settleIn,
+} from '../../../sql/ledger.ts'
+import {listClaimedElsewhere} from '../../../sql/record-claims.ts'
 import {loseParents, releaseParents} from '../../../sql/replacements.ts'
 import {OUTCOMES, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import {type ItemResult, keepProblem, keepResults, listResults} from '../../../sql/writes.ts'
 import {rowsSettled} from '../../telemetry/metrics/rows.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
 import {type Counts, openCounts} from './counts.ts'
+import {findRecordHolders, type HeldEnd} from './held-ends.ts'
 
-/** How one row of a batch ended. `mayGoOn`: the CRM may still be processing the request. `unsent`: the row was not sent to the CRM. */
+/**
+ * How one row of a batch ended. `writtenAt`: the `Modified_Time` of its record after the write. `marked`: what the record holds now.
+ * `mayGoOn`: the CRM may still be processing the request. `unsent`: the row was not sent to the CRM.
+ */
 export type WriteEnd =
-  | {outcome: 'created' | 'updated'; recordId: string; code?: string; message?: string}
+  | {outcome: 'created' | 'updated'; recordId: string; code?: string; message?: string; writtenAt?: string | null; marked?: RecordMarks}
   | {outcome: 'refused'; code: string; message: string}
-  | {outcome: 'unanswered'; message: string; code?: string; mayGoOn?: boolean}
+  | {outcome: 'unanswered'; message: string; code?: string; mayGoOn?: boolean; marked?: RecordMarks}
   | {outcome: 'unsent'}
 
 type Batch = Pick<
@@ -96,8 +108,8 @@ const isGuess = ({fresh, attempts}: Batch, {outcome, kind, lastAttempt, sending}
   fresh[at]! && lastAttempt === attempts[at] && outcome === outcomeNo('unanswered') && kind !== null && !sending
 
 const writeSheet = async (tx: Tx, run: ExternalRun, sheet: Sheet, batches: number[]) => {
-  const {released, attempts, outcomes, lowered, log, kept, opened, closed, counts} = sheet
-  await writeSettlement(tx, run, {batches, log, released, kept, opened, closed, counts: counts.list()})
+  const {released, attempts, outcomes, lowered, log, kept, opened, closed, patched, marked, counts} = sheet
+  await writeSettlement(tx, run, {batches, log, released, kept, opened, closed, patched, marked, counts: counts.list()})
   if (outcomes.length) await putOutcomes(tx, {run: run.no, rows: outcomes})
   if (attempts.length) await putReleased(tx, {run: run.no, rows: attempts})
   if (lowered.length) await lowerAttempts(tx, {run: run.no, rows: lowered})
@@ -127,7 +139,7 @@ const withHeldEnds = (results: ItemResult[], {ats}: Batch, held: Map<number, Hel
   })
 }
 
-type SettledSheet = Pick<Settlement, 'batches' | 'log' | 'released' | 'kept' | 'opened' | 'closed' | 'counts'>
+type SettledSheet = Pick<Settlement, 'batches' | 'log' | 'released' | 'kept' | 'opened' | 'closed' | 'patched' | 'marked' | 'counts'>
 
 /**
  * Writes the settlement (T2) under the run's lock, even if the run's lease has expired. The lease is extended for the statement and
@@ -162,39 +174,6 @@ export const noAnswer = {
   ...{unanswered: true, retryAfterMs: null, quotaSpent: false},
 }
 
-/**
- * The end of a row for which the CRM named a record that another row made. `named` is that record. Source: the specification's CRM error
- * object, `unanswered`.
- */
-type HeldEnd = Extract<WriteEnd, {outcome: 'unanswered'}> & {named: string}
-
-const recordHeldEnd = (recordId: string, holder: string): HeldEnd => ({
-  outcome: 'unanswered',
-  code: 'RECORD_HELD',
-  message: `The CRM named record ${recordId}, which ${holder} made. Look for this row's record in the CRM`,
-  named: recordId,
-})
-
-type HeldQuery = {run: number; chain: number; module: number; keys: string[]; ends: WriteEnd[]}
-
-/** Finds answers that name a record which another row of the CRM org created. Returns the end of each such row by the row's index. */
-const findRecordHolders = async (tx: Tx, {run, chain, module, keys, ends}: HeldQuery) => {
-  const made = ends.flatMap((end, at) => (end.outcome === 'created' ? [{at, recordId: end.recordId}] : []))
-  if (made.length === 0) return new Map<number, HeldEnd>()
-  const holders = await listHolders(tx, {chain, module, records: made.map(({recordId}) => recordId)})
-  const keyOf = new Map(holders.map(({recordId, key}) => [recordId, key]))
-  const rows = made.map(({recordId}) => ({module, recordId}))
-  const elsewhere = new Set((await listMadeElsewhereIn(tx, {run, chain, rows})).map(({recordId}) => recordId))
-  const held = new Map<number, HeldEnd>()
-  for (const {at, recordId} of made) {
-    const key = keys[at]!
-    if ((keyOf.get(recordId) ?? key) !== key) held.set(at, recordHeldEnd(recordId, 'another row of this run'))
-    else if (elsewhere.has(recordId)) held.set(at, recordHeldEnd(recordId, 'a row of another run'))
-    else keyOf.set(recordId, key)
-  }
-  return held
-}
-
 type Sheet = {
   batch: Batch
   log: LogRow[]
@@ -206,11 +185,26 @@ type Sheet = {
   kept: ChainRow[]
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
+  patched: PatchedRow[]
+  marked: RecordMarks[]
   counts: Counts
 }
 
 const openSheet = (batch: Batch): Sheet => ({
-  ...{batch, log: [], released: [], attempts: [], outcomes: [], lowered: [], kept: [], opened: [], closed: [], counts: openCounts()},
+  ...{
+    batch,
+    log: [],
+    released: [],
+    attempts: [],
+    outcomes: [],
+    lowered: [],
+    kept: [],
+    opened: [],
+    closed: [],
+    patched: [],
+    marked: [],
+    counts: openCounts(),
+  },
 })
 
 type SheetEntry = {standing: ExternalRowState; attempt: number; at: number}
@@ -227,6 +221,9 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
     else lowered.push({...name, patch: isPatch})
     return
   }
+  if ('marked' in end && end.marked) sheet.marked.push(end.marked)
+  const writtenAt = ('writtenAt' in end ? end.writtenAt : null) ?? null
+  if (isPatch && isWritten(end)) sheet.patched.push({...name, filled: [], isWhole: false, writtenAt})
   if (isPatch) return logOutcome(sheet, sheetEntry, {recordId: batch.targets[at] ?? null, ...end, attempt, phase: PATCH})
   noteOutcome(sheet, sheetEntry, end)
   if (end.outcome === 'unanswered') return openQuestion(sheet, sheetEntry, batch.kind)
@@ -237,7 +234,7 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
     if (isFirst) attempts.push({...name, attempt, outcome: outcomeNo('refused')})
     return
   }
-  kept.push({...name, recordId: end.recordId, how: end.outcome === 'created' ? HOW.made : HOW.updated, matchKey: null})
+  kept.push({...name, recordId: end.recordId, how: end.outcome === 'created' ? HOW.made : HOW.updated, matchKey: null, writtenAt})
   if (isOpen) closed.push(name)
   // The payload had no unique value, so the unanswered create may have made a second record.
   if (end.outcome === 'created' && isOpen && standing.kind !== EXTERNAL_STEP_CODES.update && !batch.witness[at])

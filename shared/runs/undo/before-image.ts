@@ -10,7 +10,7 @@ export type FieldValues = Record<string, unknown>
  * The values of one record before a write, and the values that were sent. `key`: the row key. `module`: its number in the snapshot.
  * `sent`: null for a record that an undo deleted. `subform`: the field whose rows were replaced, and the rows of the file; both sides hold a
  * list of rows under that field then.
- * `marks`: the stored marks of the record before the write.
+ * `marks`: the stored marks of the record before the write. `attempt`: only of an external engine, which may write a row several times: the attempt that was next. `isUnread`: the CRM refused to show the values, so `before` is empty.
  */
 export type BeforeImage = {
   row: number
@@ -23,6 +23,8 @@ export type BeforeImage = {
   sent: FieldValues | null
   subform?: {field: string; rows: {key: string; number: number}[]}
   marks?: string
+  attempt?: number
+  isUnread?: true
 }
 
 const segmentsPerLook = 100

@@ -1,4 +1,5 @@
 import type {Tx} from '../../../sql/database.ts'
+import {insertNames, listNames} from '../../../sql/external-runs.ts'
 import {lockImport, setImportState} from '../../../sql/imports.ts'
 import {findRunTies} from '../../../sql/notices.ts'
 import {insertCursors} from '../../../sql/run-cursors.ts'
@@ -47,7 +48,9 @@ export const startUndo = async (tx: Tx, queue: Queue, {org, person, admin, impor
   const id = newId('run')
   const no = await insertRun(tx, {id, org, person, connector, importNo: found.no, declaredRows: run.declaredRows})
   await insertHead(tx, {run: no, rowsLimit: run.rowsLimit, limitBy: run.limitBy})
-  const snapshotNo = await copySnapshot(tx, run.snapshotNo!)
+  // A run of an external engine has names instead of a snapshot.
+  const snapshotNo = run.snapshotNo === null ? null : await copySnapshot(tx, run.snapshotNo)
+  if (snapshotNo === null) await insertNames(tx, {run: no, names: await listNames(tx, run.no)})
   const undoDays = dryRun || run.undoOf !== null ? null : run.undoDays
   await queueUndo(tx, {no, of: run.no, connector, importNo: found.no, snapshotNo, dryRun, force: force === 'created', undoDays})
   await insertCursors(tx, {run: no, flows: [UNDO_CURSOR]})

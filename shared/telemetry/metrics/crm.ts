@@ -4,6 +4,7 @@ import {BRIEF, counter, gauge, histogram} from './registry.ts'
 const OPERATIONS = [
   ...['create', 'update', 'replace_rows', 'tag', 'read', 'search', 'query'],
   ...['metadata', 'delete', 'restore', 'users', 'licence', 'token', 'revoke'],
+  ...['bulk_read'],
 ] as const
 export type CrmOperation = (typeof OPERATIONS)[number]
 

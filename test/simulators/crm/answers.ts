@@ -1,8 +1,9 @@
-/** The answer to a call: `body` is sent as JSON, `text` unchanged. */
+/** The answer to a call: `body` is sent as JSON, `text` and `bytes` unchanged. */
 export type Answer = {
   status: number
   body?: any
   text?: string
+  bytes?: Buffer
   type?: string
   headers?: Record<string, string>
   committed?: boolean
@@ -33,6 +34,8 @@ export const messages: Record<string, string> = {
   LIMIT_REACHED: 'maximum response iteration limit reached',
   MANDATORY_NOT_FOUND: 'required field not found',
   MULTIPLE_OR_MULTI_ERRORS: 'Multiple errors in the request',
+  MEDIA_TYPE_NOT_SUPPORTED: 'Media type is not supported.',
+  MODULE_NOT_AVAILABLE: 'Requested module is not available.',
   NO_PERMISSION: 'permission denied',
   NOT_APPROVED: 'record not approved',
   NOT_SUPPORTED: 'the module is not supported for this operation',
@@ -40,6 +43,7 @@ export const messages: Record<string, string> = {
   PAGINATION_LIMIT_EXCEEDED: 'maximum number of records reached',
   PATTERN_NOT_MATCHED: 'Please check whether the input values are correct',
   RECORD_LOCKED: 'The record is locked',
+  REQUEST_BODY_NOT_SUPPORTED: 'Request body not supported.',
   REQUIRED_PARAM_MISSING: 'One of the expected parameter is missing',
   SYNTAX_ERROR: 'error occurred while parsing the query',
   TOKEN_BOUND_DATA_MISMATCH: 'the page_token does not belong to this request',

@@ -1,5 +1,6 @@
 import type {IncomingHttpHeaders} from 'node:http'
 import {CallRefused, type Refusal, refuse} from './answers.ts'
+import type {Fault} from './faults.ts'
 import type {Module} from './modules.ts'
 import type {Org, User} from './org.ts'
 import type {SimulatorState} from './simulator-state.ts'
@@ -20,6 +21,7 @@ export type Call = {
   clientId: string
   /** Changes that a fault makes to a write: records refused by index, and clock skew. */
   refusals: Map<number, Refusal> | null
+  fault: Fault | null
   skewMs: number
   /** Set by writes: the request changed data. */
   committed: boolean

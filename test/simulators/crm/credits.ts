@@ -7,6 +7,7 @@ const dayMs = 24 * 3600_000
 export const costs = {
   call: 1,
   recordsPerCredit: 10,
+  bulkRead: 50,
   coql: [
     {limit: 200, credits: 1},
     {limit: 1000, credits: 2},

@@ -1,23 +1,26 @@
 import {setTimeout as wait} from 'node:timers/promises'
 import {type Answer, CallRefused, refusal, refuse} from './answers.ts'
+import {runDueReads} from './bulk-read.ts'
 import type {Call} from './call.ts'
 import {linger} from './fault-course.ts'
 import {actionOf, type Fault} from './faults.ts'
 import {refuseByProfile} from './profiles.ts'
 import {runDueRestores} from './recycle-bin.ts'
 import {bearerOf, type Request} from './request.ts'
-import {findRoute, isRecordRoute, type Route} from './routes.ts'
+import {bulkRoot, findRoute, isRecordRoute, type Route} from './routes.ts'
 import {hasModuleScope, hasScope} from './scopes.ts'
 import type {SimulatorState} from './simulator-state.ts'
 import type {AccessToken} from './tokens.ts'
 import {refusalOf} from './write-calls.ts'
 
-export const segmentsOf = (path: string): string[] =>
-  path
-    .replace(/^\/crm\/v8\//, '')
-    .replace(/\/$/, '')
-    .split('/')
-    .map(decode)
+/** The parts of a path. Those of the bulk API begin with its root. */
+export const segmentsOf = (path: string): string[] => {
+  const isBulk = path.startsWith(`${bulkRoot}/`)
+  const rest = path.slice((isBulk ? bulkRoot : recordRoot).length + 1).replace(/\/$/, '')
+  return [...(isBulk ? [bulkRoot] : []), ...rest.split('/').map(decode)]
+}
+
+const recordRoot = '/crm/v8'
 
 /** Checks token, route, permission and limits, in this order, before the call itself. */
 export const answerCall = async (world: SimulatorState, request: Request, fault: Fault | null): Promise<Answer> => {
@@ -40,7 +43,7 @@ const authenticate = (world: SimulatorState, request: Request): AccessToken | An
 }
 
 const answerKnown = async (world: SimulatorState, request: Request, token: AccessToken, fault: Fault | null): Promise<Answer> => {
-  if (!request.path.startsWith('/crm/v8/')) return refuse(404, 'INVALID_URL_PATTERN')
+  if (![recordRoot, bulkRoot].some(root => request.path.startsWith(`${root}/`))) return refuse(404, 'INVALID_URL_PATTERN')
   const segments = segmentsOf(request.path)
   const route = findRoute(request.method, segments)
   if (route === 'no path') return refuse(404, 'INVALID_URL_PATTERN')
@@ -70,6 +73,7 @@ const answerInFlight = async (world: SimulatorState, route: Route, call: Call, f
   if (latencyMs > 0) await wait(latencyMs)
   if (fault) await linger(world, fault, 'before')
   runDueRestores(call.org)
+  runDueReads(call.org)
   const answer = run(route, call)
   if (fault) await linger(world, fault, 'after')
   return {...answer, committed: call.committed}
@@ -96,6 +100,7 @@ const createCall = (world: SimulatorState, request: Request, token: AccessToken,
   user: token.user,
   clientId: token.clientId,
   refusals: readRefusals(fault),
+  fault,
   skewMs: (actionOf(fault, 'clockSkew')?.seconds ?? 0) * 1000,
   committed: false,
 })
@@ -110,7 +115,7 @@ const readRefusals = (fault: Fault | null): Call['refusals'] => {
 
 const isAllowed = (route: Route, token: AccessToken, segments: string[]): boolean => {
   if (route.also !== undefined && !hasScope(token, route.also, route.verb)) return false
-  if (route.path[0] === 'coql')
+  if (route.path[0] === 'coql' || route.path[0] === bulkRoot)
     return hasScope(token, route.area, 'READ') && token.scopes.some(scope => scope.startsWith('ZohoCRM.modules.'))
   if (!route.area.includes('{module}')) return hasScope(token, route.area, route.verb)
   const module = token.org.modules.get(segments[0]!)

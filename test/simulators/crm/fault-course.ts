@@ -88,6 +88,8 @@ const spoiled = (world: SimulatorState, action: FaultAction, answer: Answer): An
       return withEntries(answer, entries => withWrongId(entries, action))
     case 'shuffleData':
       return withEntries(answer, entries => entries.toReversed())
+    case 'brokenZip':
+      return answer.bytes ? {...answer, bytes: broken(answer.bytes, action.how)} : answer
     case 'redirect':
       return action.when === 'after' ? redirected(world, action.to) : answer
     case 'answer':
@@ -95,6 +97,16 @@ const spoiled = (world: SimulatorState, action: FaultAction, answer: Answer): An
     default:
       return answer
   }
+}
+
+/** A file without its end, with wrong content, or another file. */
+const broken = (zip: Buffer, how: 'truncated' | 'checksum' | 'text' = 'truncated'): Buffer => {
+  if (how === 'text') return Buffer.from('Last_Name\r\nOno\r\n')
+  if (how === 'truncated') return zip.subarray(0, Math.floor(zip.length / 2))
+  const [local, central] = [14, zip.lastIndexOf(Buffer.from('PK\u0001\u0002')) + 16]
+  const changed = Buffer.from(zip)
+  for (const at of [local, central]) changed.writeUInt32LE((changed.readUInt32LE(at) ^ 1) >>> 0, at)
+  return changed
 }
 
 /** Omits the last entries by default. */

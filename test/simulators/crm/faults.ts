@@ -4,7 +4,8 @@ import type {Instant} from './clock.ts'
  * The effect of a fault. `before`: the call has no effect; `after`: the call takes effect and only its answer is changed. `late`:
  * the connection is cut or silent, and the call takes effect so many ms later. `twice`: the request is delivered twice, with one
  * of the answers. `wrongId`: an entry names the record of another entry, or `id`. `clockSkew` is for one call, `clockJump` for
- * the org from then on.
+ * the org from then on. `bulkFailure`, `bulkStuck`: the created job fails, or never ends. `brokenZip`: the downloaded file is
+ * unreadable.
  */
 export type FaultAction =
   | {type: 'dropBefore'}
@@ -33,6 +34,9 @@ export type FaultAction =
   | {type: 'twice'; answer?: 'first' | 'second'}
   | {type: 'clockSkew'; seconds: number}
   | {type: 'clockJump'; seconds: number}
+  | {type: 'bulkFailure'}
+  | {type: 'bulkStuck'}
+  | {type: 'brokenZip'; how?: 'truncated' | 'checksum' | 'text'}
   | {type: 'answer'; status: number; body?: unknown; text?: string; headers?: Record<string, string>; when?: 'before' | 'after'}
 
 export type FaultType = FaultAction['type']
@@ -139,6 +143,9 @@ const known: Record<FaultType, true> = {
   twice: true,
   clockSkew: true,
   clockJump: true,
+  bulkFailure: true,
+  bulkStuck: true,
+  brokenZip: true,
   answer: true,
 }
 

@@ -1,3 +1,4 @@
+import type {BulkState} from './bulk-state.ts'
 import type {Clock} from './clock.ts'
 import type {Gate} from './concurrency.ts'
 import type {CreditLedger} from './credits.ts'
@@ -36,6 +37,8 @@ export type Org = {
   names: Map<string, string>
   /** Scheduled restores from the recycle bin. */
   restores: {at: number; ids: string[]; user: User; zone: string}[]
+  /** Bulk jobs. A snapshot does not keep them. */
+  bulk: BulkState
 }
 
 /** The time shown by the org in ms: its clock plus the offset of the switch. */

@@ -1,8 +1,9 @@
 import type {Answer} from './answers.ts'
 import {listAssignmentRules} from './assignment-rules.ts'
+import {createReadJob, downloadReadResult, readReadJob} from './bulk-read.ts'
 import type {Call} from './call.ts'
 import {costOfQuery, queryRecords} from './coql.ts'
-import {writeCost} from './credits.ts'
+import {costs, writeCost} from './credits.ts'
 import {listFields, listLayouts, listModules, readField, readLayout, readModule} from './metadata.ts'
 import {countUsers, listUsers, readOrg, readUser} from './people.ts'
 import {listProfiles, listSharing, readProfile} from './profiles.ts'
@@ -29,6 +30,9 @@ export type Route = {
 const recordArea = 'ZohoCRM.modules.{module}'
 const tagArea = 'ZohoCRM.settings.tags'
 const binArea = 'ZohoCRM.settings.recycle_bin'
+/** The root of the bulk API. No other path has a part like it. */
+export const bulkRoot = '/crm/bulk/v8'
+const bulkArea = 'ZohoCRM.bulk'
 const manyRecords = 10
 const isBigWrite = (call: Call) => countRecords(call) > manyRecords
 const isSortedRead = (call: Call) => call.query.has('cvid') || !['id', null].includes(call.query.get('sort_by'))
@@ -42,6 +46,11 @@ const at = (method: string, path: string, area: string, verb: Verb, run: Route['
   run,
   ...more,
 })
+
+const atBulk = (method: string, path: string, verb: Verb, run: Route['run'], more: Partial<Route> = {}): Route => {
+  const route = at(method, path, bulkArea, verb, run, more)
+  return {...route, path: [bulkRoot, ...route.path]}
+}
 
 /** Fixed paths come before those with a module. */
 export const routes: Route[] = [
@@ -64,6 +73,9 @@ export const routes: Route[] = [
   at('POST', 'settings/recycle_bin/actions/restore', binArea, 'UPDATE', restoreRecords),
   at('POST', 'settings/recycle_bin/{id}/actions/restore', binArea, 'UPDATE', restoreRecords),
   at('POST', 'coql', 'ZohoCRM.coql', 'READ', queryRecords, {cost: costOfQuery, isHeavy: () => true}),
+  atBulk('POST', 'read', 'READ', createReadJob, {cost: () => costs.bulkRead}),
+  atBulk('GET', 'read/{id}', 'READ', readReadJob),
+  atBulk('GET', 'read/{id}/result', 'READ', downloadReadResult),
   at('GET', '{module}/search', recordArea, 'READ', searchRecords, {also: 'ZohoSearch.securesearch'}),
   at('GET', '{module}/deleted', recordArea, 'READ', listDeleted),
   at('GET', '{module}/actions/count', recordArea, 'READ', countAll),
@@ -95,7 +107,7 @@ export const findRoute = (method: string, segments: string[]): Route | 'no path'
 /** The module of a call, as in faults and the journal. */
 export const moduleNamed = (segments: string[]): string | undefined => (isReserved(segments[0]) ? undefined : segments[0])
 
-const isReserved = (segment: string | undefined) => ['org', 'users', 'settings', 'coql'].includes(segment ?? '')
+const isReserved = (segment: string | undefined) => ['org', 'users', 'settings', 'coql', bulkRoot].includes(segment ?? '')
 
 const isPath = (path: string[], segments: string[]) =>
   path.length === segments.length &&

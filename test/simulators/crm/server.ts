@@ -130,23 +130,27 @@ const deliver = (world: SimulatorState, outgoing: ServerResponse, {answer, end}:
     outgoing.socket?.destroy()
     return ''
   }
-  const text = textOf(answer)
-  const half = text.slice(0, Math.floor(text.length / 2))
-  outgoing.writeHead(answer.status, {...headersOf(answer, toldMs), 'content-length': Buffer.byteLength(text)})
+  const content = contentOf(answer)
+  const half = content.slice(0, Math.floor(content.length / 2))
+  outgoing.writeHead(answer.status, {...headersOf(answer, toldMs), 'content-length': Buffer.byteLength(content)})
   outgoing.write(half, () => outgoing.socket?.destroy())
-  return half
+  return typeof half === 'string' ? half : textOf(answer)
 }
 
 const send = (outgoing: ServerResponse, answer: Answer, toldMs: number): string => {
-  const text = textOf(answer)
+  const content = contentOf(answer)
   const length: Record<string, string> =
-    answer.status === 204 || answer.status === 304 ? {} : {'content-length': String(Buffer.byteLength(text))}
+    answer.status === 204 || answer.status === 304 ? {} : {'content-length': String(Buffer.byteLength(content))}
   outgoing.writeHead(answer.status, {...headersOf(answer, toldMs), ...length})
-  outgoing.end(text)
-  return text
+  outgoing.end(content)
+  return typeof content === 'string' ? content : textOf(answer)
 }
 
-const textOf = (answer: Answer): string => answer.text ?? (answer.body === undefined ? '' : JSON.stringify(answer.body))
+const contentOf = (answer: Answer): string | Buffer => answer.bytes ?? textOf(answer)
+
+/** The answer as the journal shows it. */
+const textOf = ({text, bytes, body}: Answer): string =>
+  text ?? (bytes ? `(${bytes.length} bytes)` : body === undefined ? '' : JSON.stringify(body))
 
 let lastDate = {second: 0, text: ''}
 

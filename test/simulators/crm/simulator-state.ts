@@ -1,4 +1,5 @@
 import type {AutomationNote} from './automations.ts'
+import {createBulkState} from './bulk-state.ts'
 import {type Client, type ClientSpec, defaultClient} from './clients.ts'
 import {type Clock, createClock, type Instant} from './clock.ts'
 import {createGate} from './concurrency.ts'
@@ -87,6 +88,7 @@ export const addOrg = (world: SimulatorState, spec: OrgSpec): Org => {
     switches: Object.create(world.switches) as Switches,
     counters: {meta: 2000, user: 201_000, record: 900_000},
     restores: [],
+    bulk: createBulkState(),
     names: new Map(),
   }
   org.id = namedId(org, 'org')

@@ -1,6 +1,7 @@
 import {allow} from './accounts.ts'
 import {ruleId} from './assignment-rules.ts'
 import type {AutomationNote} from './automations.ts'
+import {createBulkState} from './bulk-state.ts'
 import type {ClientSpec} from './clients.ts'
 import type {Clock} from './clock.ts'
 import {findPerson} from './consent.ts'
@@ -90,6 +91,7 @@ const offlineScopes = [
   'ZohoCRM.org.READ',
   'ZohoSearch.securesearch.READ',
   'ZohoCRM.coql.READ',
+  'ZohoCRM.bulk.READ',
 ]
 
 export const createSimulator = (options: SimulatorStateOptions, changed: () => void): Simulator => {
@@ -265,6 +267,7 @@ const clearRecords = (world: SimulatorState) => {
     org.credits.exhaustUntil(null)
     org.gate.forget()
     org.restores = []
+    org.bulk = createBulkState()
     for (const module of org.modules.values()) {
       module.store = createStore()
       for (const field of module.uniques) addUnique(module.store, field.name, {fold: field.spec.unique !== 'case-sensitive'})

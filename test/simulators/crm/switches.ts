@@ -71,6 +71,17 @@ export type Switches = {
   timelineLagSeconds: number
   /** The entries of one page of the timeline without `per_page`. The vendor's pages say 200; the sample of its OpenAPI has 25. */
   timelinePageSize: number
+  /** The duration of a bulk job: a fixed time, and one for each row. */
+  bulkSeconds: number
+  bulkRowMs: number
+  /** No bulk job makes progress. */
+  bulkHold: boolean
+  /** The records of one page of a bulk read. */
+  bulkReadPage: number
+  /** The most fields of a bulk read. The vendor's OpenAPI says 1,000, a public note 200. */
+  bulkReadFields: number
+  /** Whether bulk reads have converted leads. */
+  bulkReadConverted: boolean
   displayField: 'object' | 'string' | 'null'
   /** Drops the fields outside the layout that a record names; otherwise stores them. */
   layoutDrops: boolean
@@ -120,6 +131,12 @@ export const defaultSwitches: Switches = {
   restoreSeconds: 5,
   timelineLagSeconds: 0,
   timelinePageSize: 200,
+  bulkSeconds: 60,
+  bulkRowMs: 1,
+  bulkHold: false,
+  bulkReadPage: 200_000,
+  bulkReadFields: 200,
+  bulkReadConverted: true,
   displayField: 'object',
   layoutDrops: true,
   clockOffsetSeconds: 0,

@@ -4,16 +4,17 @@ import {makeImageSeal} from '../../../shared/runs/undo/image-key.ts'
 import {IMAGE_LIST} from '../../../sql/segments.ts'
 import type {Context, LedgerContext} from '../context.ts'
 import {readFormOf} from '../match/compare-values.ts'
-import {readWholeById} from '../match/read-by-id.ts'
+import {readWholeUnlessRefused} from '../match/read-by-id.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
 import type {CompiledFlow} from '../model.ts'
 import {openSegmentWriter, type SegmentWriter} from '../segment-writer.ts'
 import type {Op} from '../settle/verdict.ts'
 
 export type ImageStore = SegmentWriter<BeforeImage>
+type ImageContext = Pick<LedgerContext, 'config' | 'db' | 'storage' | 'run' | 'log'>
 
 /** Opens the store of before images. Null for a run that stores none: a dry run, or one whose org or plan has no undo. */
-export const openImageStore = async (ctx: LedgerContext): Promise<ImageStore | null> => {
+export const openImageStore = async (ctx: ImageContext): Promise<ImageStore | null> => {
   const {config, db, run} = ctx
   if (run.dryRun || run.undoDays === null) return null
   const {seal} = await makeImageSeal({db, ring: config.SECRETS_KEYS}, run)
@@ -27,34 +28,41 @@ type Update = Op & {target: string}
 
 /**
  * Stores the values that these updates replace. Call it before their intents. An update that is sent again has its image already. Values
- * that were not read with the match, or may be old, are read by id.
+ * that were not read with the match, or may be old, are read by id. If the CRM refuses that, the rows are written all the same, with a remark,
+ * and an undo leaves their records as they are.
  */
 export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<void> => {
   const {images} = ctx
   const updates = ops.filter((op): op is Update => op.target !== null && op.row.unansweredSends === 0)
   if (!images || flow.tags || updates.length === 0) return
-  const records = await findRecords(ctx, flow, updates)
+  const {records, isRefused} = await findRecords(ctx, flow, updates)
   const written = await flow.marks?.list(updates.map(({target}) => target))
   await images.keep(
     updates.flatMap(({row, target}): BeforeImage[] => {
       const record = records.get(target)
-      // The CRM will say that the record is gone.
-      if (!record) return []
+      const place = {row: row.number, key: row.key, flow: flow.no, module: flow.module.no, recordId: target}
+      const sent = {...place, phase: flow.patchPlan ? ('patch' as const) : ('write' as const), sent: row.payload}
+      if (!record) {
+        // Otherwise, the CRM will say that the record is gone.
+        if (isRefused) row.remarks = [...new Set([...(row.remarks ?? []), notKept])]
+        return isRefused ? [{...sent, before: {}, isUnread: true}] : []
+      }
       const marks = written?.get(target)?.packed.toString('base64')
-      return [
-        {
-          ...{row: row.number, key: row.key, flow: flow.no, module: flow.module.no, recordId: target},
-          ...{phase: flow.patchPlan ? 'patch' : 'write', before: pick(record, Object.keys(row.payload)), sent: row.payload},
-          ...(marks !== undefined && {marks}),
-        },
-      ]
+      return [{...sent, before: pick(record, Object.keys(row.payload)), ...(marks !== undefined && {marks})}]
     }),
   )
 }
 
-const pick = (record: CrmRecord, names: string[]): FieldValues => Object.fromEntries(names.map(name => [name, record[name] ?? null]))
+const notKept = 'The CRM did not show the earlier values, so an undo leaves this record as it is'
 
-const findRecords = async (ctx: Context, flow: CompiledFlow, updates: Update[]): Promise<Map<string, CrmRecord>> => {
+/** Returns the values that the CRM shows. */
+const pick = (record: CrmRecord, names: string[]): FieldValues =>
+  Object.fromEntries(names.flatMap(name => (record[name] === undefined ? [] : [[name, record[name]]])))
+
+/** `isRefused`: the CRM refused to show the records that are left out. */
+type FoundRecords = {records: Map<string, CrmRecord>; isRefused: boolean}
+
+const findRecords = async (ctx: Context, flow: CompiledFlow, updates: Update[]): Promise<FoundRecords> => {
   const isStale = updates.some(({row}) => row.known && !row.isKnownById) && (await mayBeStale(ctx, flow))
   const known = new Map<string, CrmRecord>()
   const unread: Update[] = []
@@ -64,10 +72,12 @@ const findRecords = async (ctx: Context, flow: CompiledFlow, updates: Update[]):
     if (record && Object.keys(row.payload).every(name => isShown(flow, record, name))) known.set(target, record)
     else unread.push(update)
   }
-  if (unread.length === 0) return known
+  if (unread.length === 0) return {records: known, isRefused: false}
   const fields = [...new Set(unread.flatMap(({row}) => Object.keys(row.payload)))]
-  const read = await readWholeById(ctx, flow, {ids: [...new Set(unread.map(({target}) => target))], fields})
-  return new Map([...known, ...read])
+  const read = await readWholeUnlessRefused(ctx, flow, {ids: [...new Set(unread.map(({target}) => target))], fields})
+  if (!read)
+    ctx.log.warn({module: flow.module.apiName, records: unread.length}, 'the CRM refuses to show values that an undo would restore')
+  return {records: new Map([...known, ...(read ?? [])]), isRefused: read === null}
 }
 
 /** Whether the record shows the whole value of the field. */

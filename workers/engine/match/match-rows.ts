@@ -19,7 +19,7 @@ export const matchRows = async (ctx: Context, flow: CompiledFlow, rows: ImportRo
   const [first] = flow.matchFields
   const asking = rows.filter(row => row.matchKey && !row.decided && !isSupposedLink(row.payload[first?.apiName ?? '']))
   if (!first || asking.length === 0) return []
-  const spellings = [...new Set(asking.flatMap(row => spellingsOf(rawOf(row, first.apiName))))]
+  const spellings = [...new Set(asking.flatMap(row => listSpellings(row, first.apiName)))]
   const queries: (string | number)[][] = []
   const {valuesPerQuery} = ctx.connection
   for (let from = 0; from < spellings.length; from += valuesPerQuery) queries.push(spellings.slice(from, from + valuesPerQuery))
@@ -35,8 +35,11 @@ export const matchRows = async (ctx: Context, flow: CompiledFlow, rows: ImportRo
 /** Whether the value links to the placeholder id of a record that a dry run would create. The CRM cannot be searched by it. */
 const isSupposedLink = (value: unknown) => typeof value === 'object' && value !== null && 'id' in value && isPlannedId(String(value.id))
 
-const spellingsOf = (raw: string | number): (string | number)[] =>
-  typeof raw === 'number' ? [raw] : [raw, raw.normalize('NFC').trim().replace(/\s+/g, ' ')]
+/** Returns the spellings by which the CRM is queried for the row's value. */
+export const listSpellings = (row: ImportRow, field: string): (string | number)[] => {
+  const raw = rawOf(row, field)
+  return typeof raw === 'number' ? [raw] : [raw, raw.normalize('NFC').trim().replace(/\s+/g, ' ')]
+}
 
 const rawOf = (row: ImportRow, field: string) => {
   const value = row.payload[field]

@@ -29,18 +29,37 @@ export const readByIdUnlessRefused = async (ctx: Context, {module}: OfModule, qu
  * one call per record. Source: zoho.com/crm/developer/docs/api/v8/get-records.html.
  */
 export const readWholeById = async (ctx: Context, flow: OfModule, query: ById): Promise<Map<string, CrmRecord>> => {
-  const {module} = flow
   const records = await readById(ctx, flow, query)
+  await addWholeTexts(flow, query, records, async id => ({
+    whole: await readWithRetry(ctx, () => readOne(ctx, flow.module, id), ctx.slots.small),
+  }))
+  return records
+}
+
+/** Reads like `readWholeById`. Returns null if the CRM refuses a read permanently. */
+export const readWholeUnlessRefused = async (ctx: Context, flow: OfModule, query: ById): Promise<Map<string, CrmRecord> | null> => {
+  const records = await readByIdUnlessRefused(ctx, flow, query)
+  if (!records) return null
+  const isWhole = await addWholeTexts(flow, query, records, id =>
+    readUnlessRefused(ctx, async () => ({whole: await readOne(ctx, flow.module, id)}), ctx.slots.small),
+  )
+  return isWhole ? records : null
+}
+
+/** Reads one record, null if it is absent. Null instead of an object: the CRM refuses the read. */
+type ReadWhole = (id: string) => Promise<{whole: CrmRecord | null} | null>
+
+/** Replaces the records whose texts may be cut. Returns whether all of them could be read. */
+const addWholeTexts = async ({module}: OfModule, query: ById, records: Map<string, CrmRecord>, read: ReadWhole): Promise<boolean> => {
   const fields = module.fields.filter(({apiName}) => query.fields.includes(apiName))
   const cut = [...records.values()].filter(record => fields.some(field => mayBeCut(field, record[field.apiName])))
-  await settleAll(
-    cut.map(async ({id}) => {
-      const whole = await readWithRetry(ctx, () => readOne(ctx, module, id), ctx.slots.small)
-      if (whole) records.set(id, Object.fromEntries(['id', ...query.fields].map(name => [name, whole[name]])) as CrmRecord)
-      else records.delete(id)
-    }),
-  )
-  return records
+  const found = await settleAll(cut.map(async ({id}) => ({id, answer: await read(id)})))
+  for (const {id, answer} of found) {
+    const whole = answer?.whole
+    if (whole) records.set(id, Object.fromEntries(['id', ...query.fields].map(name => [name, whole[name]])) as CrmRecord)
+    else records.delete(id)
+  }
+  return found.every(({answer}) => answer !== null)
 }
 
 const readOne = ({connection, lease}: Context, {apiName}: CompiledFlow['module'], id: string) =>

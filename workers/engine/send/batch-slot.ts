@@ -1,19 +1,37 @@
 import type {Slots} from '../../../shared/crm/limits/slots.ts'
 
-/** The slot of one batch. The batch may give it up during a wait and take it again. Giving it up twice has no further effect. */
-export type BatchSlot = {give(): void; again(): Promise<void>}
+/**
+ * The slot of one batch, which waits for it in a queue. `granted` resolves when it has the slot. The batch may give it up and queue again.
+ * Giving it up twice has no further effect.
+ */
+export type BatchSlot = {granted(): Promise<void>; give(): void; again(): Promise<void>}
 
-export const acquireBatchSlot = async (slots: Slots, signal: AbortSignal): Promise<BatchSlot> => {
-  await slots.take(signal)
-  let held = true
-  return {
-    give() {
-      if (held) slots.give()
-      held = false
-    },
-    async again() {
-      await slots.take(signal)
-      held = true
-    },
+/** Queues for a slot. Resolves when the batch is near the front of the queue, so that its intent is stored before the slot is free. */
+export const queueForSlot = async (slots: Slots, signal: AbortSignal): Promise<BatchSlot> => {
+  let slot: Promise<void> | null = null
+  const again = async () => {
+    const {promise: near, resolve} = Promise.withResolvers<void>()
+    slot = slots.take(signal, resolve)
+    await Promise.race([near, slot])
   }
+  await again()
+  return {
+    granted: () => slot!,
+    give() {
+      const given = slot
+      slot = null
+      given?.then(
+        () => slots.give(),
+        () => undefined,
+      )
+    },
+    again,
+  }
+}
+
+/** Queues for a slot. Resolves when the batch has it. */
+export const acquireBatchSlot = async (slots: Slots, signal: AbortSignal): Promise<BatchSlot> => {
+  const slot = await queueForSlot(slots, signal)
+  await slot.granted()
+  return slot
 }

@@ -6,7 +6,6 @@ import {atPoint} from '../../../shared/fault-point.ts'
 import {batchSent} from '../../../shared/telemetry/metrics/rows.ts'
 import {traced} from '../../../shared/telemetry/tracing.ts'
 import {isFateUnknown, isPassing} from '../../../sql/database.ts'
-import {moveDeadline} from '../../../sql/sends.ts'
 import type {Context} from '../context.ts'
 import {judgeDelete} from '../delete/delete-verdict.ts'
 import type {BatchKind, CompiledFlow, ImportRow, StepKind} from '../model.ts'
@@ -20,9 +19,10 @@ import {countRecords} from '../subform/send.ts'
 import {isFresh, judgeReplaced} from '../subform/subform-verdict.ts'
 import {judgeTag} from '../tag/tag-verdict.ts'
 import {judgeUndo} from '../undo/undo-verdict.ts'
-import {type AdmissionHooks, type AdmittedBatches, admitOps, answerSecondsOf, lagSecondsOf} from './admission.ts'
-import {acquireBatchSlot, type BatchSlot} from './batch-slot.ts'
+import {type AdmissionHooks, type AdmittedBatches, admitOps, lagSecondsOf} from './admission.ts'
+import {type BatchSlot, queueForSlot} from './batch-slot.ts'
 import {backOffMs, classifyRefusal, quotaExhausted} from './crm-retry.ts'
+import {enterSlot} from './enter-slot.ts'
 import {endByRefusal, isCallRefused} from './request-refusal.ts'
 import {writeOps} from './write-ops.ts'
 
@@ -47,7 +47,7 @@ const mostTries = 10
  */
 type BatchHooks = {leave(row: ImportRow): void; heard(anything: boolean): void; leaving(): void}
 
-/** Sends and settles one batch: slot, intent, request, slot back, settlement. */
+/** Sends and settles one batch: intent while the slot is near, slot, request, slot back, settlement. */
 export const sendBatch = (
   ctx: Context,
   flow: CompiledFlow,
@@ -66,7 +66,7 @@ const sendUnderSlot = async (
   ops: Op[],
   on: AdmissionHooks & BatchHooks,
 ): Promise<BatchResult> => {
-  const slot = await acquireBatchSlot(countRecords(ops) > mostOfSmall ? ctx.slots.large : ctx.slots.small, ctx.signal)
+  const slot = await queueForSlot(countRecords(ops) > mostOfSmall ? ctx.slots.large : ctx.slots.small, ctx.signal)
   try {
     const admitted = await admitOps(ctx, flow, kind, ops, slot, on)
     atPoint('after_intent')
@@ -100,11 +100,13 @@ const transmit = async (
   ctx: Context,
   flow: CompiledFlow,
   kind: BatchKind,
-  {batches, ops, since}: AdmittedBatches,
+  admitted: AdmittedBatches,
   {slot, leaving}: TransmitOptions,
 ): Promise<TransmitResult> => {
-  let intendedAt = since
+  const {ops} = admitted
   for (let tried = 1; ; tried++) {
+    const intendedAt = await enterSlot(ctx, admitted, slot, tried)
+    if (intendedAt === null) return {unsent: null}
     const last = lastCheck(ctx, intendedAt, ops)
     if (!last.mayLeave()) return {unsent: null}
     leaving()
@@ -117,16 +119,18 @@ const transmit = async (
     if (!declined) return readRefusal(ctx, flow, ops, whole?.crm) ?? {answers: results, clockOffsetMs}
     if (declined instanceof Error) return {unsent: declined}
     slot.give()
-    try {
-      await sleep(declined.waitMs, undefined, {signal: ctx.signal})
-      await slot.again()
-      intendedAt = performance.now()
-      const mayGo = await moveDeadline(ctx.hot, {run: ctx.run.no, batches, fence: ctx.lease.fence, answerSeconds: answerSecondsOf(ctx)})
-      if (!mayGo) return {unsent: null}
-    } catch (error) {
-      if (!ctx.signal.aborted) ctx.log.warn({err: error}, 'batch not resent')
-      return {unsent: null}
-    }
+    const waited = await waitForRetry(ctx, slot, declined.waitMs)
+    if (!waited) return {unsent: null}
+  }
+}
+
+const waitForRetry = async ({signal}: Context, slot: BatchSlot, ms: number): Promise<boolean> => {
+  try {
+    await sleep(ms, undefined, {signal})
+    await slot.again()
+    return true
+  } catch {
+    return false
   }
 }
 

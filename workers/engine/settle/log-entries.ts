@@ -33,7 +33,8 @@ export const logOutcome = (
   settled.log.push({
     key: row.key,
     flow: flow.no,
-    number: row.number,
+    // A row of an external engine may have no number.
+    number: row.number || null,
     module,
     phase: PHASES.indexOf(flow.tags ? 'tag' : flow.patchPlan ? 'patch' : 'write'),
     target,

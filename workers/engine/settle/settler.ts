@@ -39,6 +39,7 @@ export type SettlementParts = {
   /** Empty links of rows whose record is not in `kept`. */
   emptyLinks: EmptyLink[]
   tagged: {module: number; key: string; writtenAt: string | null}[]
+  rewritten: NonNullable<Settlement['rewritten']>
   asked: NewQuestion[]
   marked: MarkedRow[]
   counts: Map<number, number>
@@ -68,6 +69,7 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   patched: [],
   emptyLinks: [],
   tagged: [],
+  rewritten: [],
   asked: [],
   marked: [],
   counts: new Map(),
@@ -166,6 +168,7 @@ const merge = (
     patched: parts.flatMap(({patched}) => patched),
     emptyLinks: parts.flatMap(({emptyLinks}) => emptyLinks),
     tagged: parts.flatMap(({tagged}) => tagged),
+    rewritten: parts.flatMap(({rewritten}) => rewritten),
     unmapped: parts.flatMap(({unmapped}) => unmapped),
     marked: [...new Map(parts.flatMap(({marked}) => marked).map(one => [`${one.module} ${one.recordId}`, one])).values()],
     counts,

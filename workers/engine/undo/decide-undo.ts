@@ -9,7 +9,7 @@ export type KeptField = {field: string; code: 'CHANGED_SINCE' | 'UNDO_UNKNOWN'; 
 
 /** What is done with a record. `payload`: the values to restore. `kept`: fields that keep their values. */
 export type UndoPlan =
-  | {do: 'skip'; code: 'UNCHANGED' | 'GONE' | 'CHANGED_SINCE' | 'UNDO_UNKNOWN'; message: string; kept: KeptField[]}
+  | {do: 'skip'; code: 'UNCHANGED' | 'GONE' | 'CHANGED_SINCE' | 'UNDO_UNKNOWN' | 'UNDO_NOT_KEPT'; message: string; kept: KeptField[]}
   | {do: 'done'; code: 'RESTORED' | 'DELETED'; kept: KeptField[]}
   | {do: 'restore'; payload: FieldValues; kept: KeptField[]}
   | {do: 'replace'; field: string; rows: FieldValues[]; kept: KeptField[]}
@@ -37,6 +37,8 @@ export const decideUndo = (undone: UndoRecord, facts: UndoFacts): UndoPlan => {
   const {record, wasSent} = facts
   if (undone.effect === 'unknown')
     return skip('UNDO_UNKNOWN', 'The CRM never answered the create of this row. Look for its record in the CRM and delete it there')
+  if (undone.effect === 'unkept')
+    return skip('UNDO_NOT_KEPT', 'The CRM did not show the earlier values when this row was written, so there is nothing to restore')
   if (undone.effect === 'undelete') return record ? ended(wasSent, 'RESTORED', 'The record is there') : {do: 'undelete', kept: []}
   if (!record)
     return undone.effect === 'delete' && wasSent
@@ -62,8 +64,12 @@ const ended = (wasSent: boolean, code: 'RESTORED' | 'DELETED', message: string, 
 const isUntouched = ({isReturned}: UndoRecord, record: CrmRecord, {writtenAt, user}: UndoFacts): boolean => {
   if (isReturned) return writtenAt !== null && Date.parse(String(record.Modified_Time)) <= writtenAt
   const last = writtenAt ?? Date.parse(String(record.Created_Time))
-  return idOf(record.Modified_By) === user && Date.parse(String(record.Modified_Time)) <= last
+  return isLastChangedBy(record, user, last)
 }
+
+/** Whether the user changed the record last, not after `until` (ms). */
+export const isLastChangedBy = ({Modified_By: by, Modified_Time: at}: CrmRecord, user: string, until = Number.POSITIVE_INFINITY) =>
+  idOf(by) === user && Date.parse(String(at)) <= until
 
 const decideFields = ({flow, before, sent}: UndoRecord, record: CrmRecord, wasSent: boolean): UndoPlan => {
   const payload: FieldValues = {}
@@ -71,7 +77,7 @@ const decideFields = ({flow, before, sent}: UndoRecord, record: CrmRecord, wasSe
   for (const name of Object.keys(sent)) {
     const field = flow.module.fields.find(({apiName}) => apiName === name)
     const now = field && wholeFormOf(field, record[name])
-    const [was, ours] = [field && formOf(field, before[name]), field && formOf(field, sent[name])]
+    const [was, ours] = [field && wholeFormOf(field, before[name]), field && formOf(field, sent[name])]
     if (now === undefined || was === undefined)
       kept.push({field: name, code: 'UNDO_UNKNOWN', message: `${name} was kept: its values cannot be compared`})
     else if (now === was) continue

@@ -1,8 +1,8 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {CrmRecord} from '../../../shared/crm/crm.ts'
 import type {PlannedValues} from '../../../shared/runs/results/planned-values.ts'
-import {listEnds, OUTCOMES} from '../../../sql/run-log.ts'
-import {listWrittenAt} from '../../../sql/undo.ts'
+import {listEnds, listEndsOfKeys, OUTCOMES} from '../../../sql/run-log.ts'
+import {listLastWrites, listWrittenAt} from '../../../sql/undo.ts'
 import type {Context} from '../context.ts'
 import {valuesOf} from '../dry-run/plan-values.ts'
 import {readWholeById} from '../match/read-by-id.ts'
@@ -12,10 +12,10 @@ import {assertWritable, backOffMs} from '../send/crm-retry.ts'
 import {sendBatch} from '../send/send-batch.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import type {NextStep, Op} from '../settle/verdict.ts'
-import {decideUndo, STAMPS, type UndoPlan} from './decide-undo.ts'
+import {decideUndo, isLastChangedBy, STAMPS, type UndoPlan} from './decide-undo.ts'
 import {imageOfRows, readRowRecords, releaseRecords, reserveRecords, unitOf} from './undo-rows.ts'
 import type {UndoRecord, UndoSource} from './undo-source.ts'
-import {logDone, logKept, type UndoRow} from './undo-verdict.ts'
+import {keepWrittenAt, logDone, logKept, type UndoRow} from './undo-verdict.ts'
 
 export type UndoPass = {ctx: Context; source: UndoSource; window: RowWindow}
 
@@ -68,28 +68,45 @@ type Plans = ReadonlyMap<UndoRow, UndoPlan>
 const isWrite = (plan: UndoPlan): plan is UndoPlan & {do: keyof typeof KINDS} => plan.do in KINDS
 
 /** Continues rows of an earlier owner. Rows that it settled leave the window; of the others, it may have sent some without an answer. */
-const resumeRows = async ({ctx, window}: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => {
-  if (ctx.lease.fence === 1) return rows
-  const ends = new Map<string, {outcome: number; attempt: number}>()
-  for (const [flow, undone] of Map.groupBy(
+const resumeRows = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => {
+  if (pass.ctx.lease.fence === 1) return rows
+  const ends = await findEnds(
+    pass,
     rows.flatMap(row => row.undone.rows),
-    row => row.flow,
-  )) {
-    const found = await listEnds(ctx.db, {run: ctx.run.no, flow, numbers: undone.map(({number}) => number)})
-    for (const {number, outcome, attempt} of found) ends.set(`${flow} ${number}`, {outcome, attempt})
-  }
+  )
   return rows.filter(row => {
     for (const one of row.undone.rows) {
-      const end = ends.get(`${one.flow} ${one.number}`)
+      const end = ends.get(nameOf(one))
       if (!end) continue
       one.counted = OUTCOMES[end.outcome]!
       row.attempt = Math.max(row.attempt, end.attempt)
       if (one.counted === 'unanswered') row.unansweredSends = 1
     }
     const isDone = row.undone.rows.some(({counted}) => counted !== null && counted !== 'unanswered')
-    if (isDone) window.leave(row.no)
+    if (isDone) pass.window.leave(row.no)
     return !isDone
   })
+}
+
+type UndoneRow = UndoRecord['rows'][number]
+const nameOf = ({module, key}: Pick<UndoneRow, 'module' | 'key'>) => `${module} ${key}`
+
+/** Finds how an earlier owner settled these rows. Only rows of the service's own engine have numbers in each flow. */
+const findEnds = async ({ctx: {db, run}, source}: UndoPass, rows: UndoneRow[]) => {
+  const isExternal = source.run.snapshotNo === null
+  const ends = new Map<string, {outcome: number; attempt: number}>()
+  for (const some of Map.groupBy(rows, ({flow, module}) => (isExternal ? module : flow)).values()) {
+    const [{flow, module}] = some as [UndoneRow]
+    if (isExternal)
+      for (const end of await listEndsOfKeys(db, {run: run.no, module, keys: some.map(({key}) => key)}))
+        ends.set(nameOf({module, key: end.key}), end)
+    else {
+      const found = await listEnds(db, {run: run.no, flow, numbers: some.map(({number}) => number)})
+      const outcomes = new Map(found.map(end => [end.number, end]))
+      for (const row of some) if (outcomes.has(row.number)) ends.set(nameOf(row), outcomes.get(row.number)!)
+    }
+  }
+  return ends
 }
 
 /** Waits until the CRM can no longer execute earlier writes of these records, so that a read shows their result. */
@@ -104,13 +121,13 @@ const waitForLateUpdates = async ({ctx}: UndoPass, rows: UndoRow[]) => {
 
 const readRecords = async ({ctx, source}: UndoPass, rows: UndoRow[]): Promise<Map<string, CrmRecord>> => {
   const [{undone}] = rows as [UndoRow]
-  if (undone.effect === 'unknown') return new Map()
+  if (undone.effect === 'unknown' || undone.effect === 'unkept') return new Map()
   if (undone.effect === 'rows') return readRowRecords(ctx, rows, fieldsOf(source, undone))
   const fields = [...new Set([...STAMPS, ...rows.flatMap(({undone: {sent}}) => Object.keys(sent))])]
   return readWholeById(ctx, undone.flow, {ids: rows.map(({undone: {recordId}}) => recordId), fields})
 }
 
-const fieldsOf = ({rowFields}: UndoSource, {flow}: UndoRecord) => rowFields.get(flow.no) ?? []
+const fieldsOf = ({rowFields}: UndoSource, {flow}: UndoRecord) => rowFields.get(flow.module.no) ?? []
 
 const decide = async ({ctx, source}: UndoPass, rows: UndoRow[], records: Map<string, CrmRecord>): Promise<Plans> => {
   const [{undone}] = rows as [UndoRow]
@@ -120,6 +137,7 @@ const decide = async ({ctx, source}: UndoPass, rows: UndoRow[], records: Map<str
     for (const {recordId, writtenAt} of found) written.set(recordId, Date.parse(writtenAt))
   }
   const user = ctx.connection.connector.crmUserId
+  await findCreators(ctx, source, rows, records)
   return new Map(
     rows.map(row => {
       const {recordId} = row.undone
@@ -129,6 +147,23 @@ const decide = async ({ctx, source}: UndoPass, rows: UndoRow[], records: Map<str
   )
 }
 
+/** Fills `row.creator` for records that did not change since the last write of their chain. */
+const findCreators = async ({db, connection}: Context, {firstChain: chain, flows}: UndoSource, rows: UndoRow[], records: Records) => {
+  const first = rows.filter(({creator, undone: {effect}}) => creator === undefined && (effect === 'restore' || effect === 'rows'))
+  if (chain === null || first.length === 0) return
+  const modules = [...new Set(flows.map(({module}) => module.no))]
+  const found = await listLastWrites(db, {chain, modules, records: first.map(({undone}) => undone.recordId)})
+  const times = new Map(found.map(({recordId, writtenAt}) => [recordId, Date.parse(writtenAt)]))
+  for (const row of first) {
+    const {recordId, flow} = row.undone
+    const [record, last] = [records.get(recordId), times.get(recordId)]
+    const isOurs = record && last !== undefined && isLastChangedBy(record, connection.connector.crmUserId, last)
+    row.creator = isOurs ? {chain, module: flow.subform?.link.flow.moduleNo ?? flow.module.no} : null
+  }
+}
+
+type Records = Map<string, CrmRecord>
+
 /** Settles rows that need no write, and in a dry run all rows. */
 const settlePlans = async ({ctx, window}: UndoPass, plans: Plans, records: Map<string, CrmRecord>) => {
   const settled = emptySettlement()
@@ -137,8 +172,11 @@ const settlePlans = async ({ctx, window}: UndoPass, plans: Plans, records: Map<s
   for (const [row, plan] of plans) {
     row.kept = plan.kept
     if (plan.do === 'skip') logKept(settled, row, plan)
-    else if (plan.do === 'done') logDone(settled, row, plan.code)
-    else if (ctx.run.dryRun) {
+    else if (plan.do === 'done') {
+      logDone(settled, row, plan.code)
+      const record = records.get(row.undone.recordId)
+      if (record && isLastChangedBy(record, ctx.connection.connector.crmUserId)) keepWrittenAt(settled, row, String(record.Modified_Time))
+    } else if (ctx.run.dryRun) {
       logDone(settled, row, plan.do === 'delete' ? 'DELETED' : 'RESTORED', 'planned')
       if (plan.do === 'restore') values.push(...planValues(row, plan.payload, records.get(row.undone.recordId)))
     } else continue

@@ -12,15 +12,16 @@ import type {CompiledFlow, ImportRow} from '../model.ts'
 import {RunStopped} from '../run-endings.ts'
 import {isSubform} from '../subform/record-order.ts'
 import {listRowFields} from '../subform/row-values.ts'
+import {listExternalFlows} from './external-flows.ts'
 
 /** A row whose record is undone, with the outcome under which it is counted. */
 type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number; module: number}
 
 /**
  * What an undo does with a record. `rows`: it restores the rows of a subform field. `unknown`: the record's create was never answered, so
- * nothing is done.
+ * nothing is done. `unkept`: neither is anything done, because the CRM did not show the values before a write.
  */
-export type UndoEffect = 'restore' | 'rows' | 'delete' | 'undelete' | 'unknown'
+export type UndoEffect = 'restore' | 'rows' | 'delete' | 'undelete' | 'unknown' | 'unkept'
 
 /**
  * One record to undo, folded from all rows of the run that wrote it. `before`: the first value of each field before the run. `sent`: the
@@ -42,10 +43,14 @@ export type UndoRecord = {
 export type UndoSource = {
   run: Run
   chain: number
+  /**
+   * The chain whose earlier runs may have created the records that this undo writes. Null: the run is the first of its chain.
+   */
+  firstChain: number | null
   seal: ImageSeal
   flows: CompiledFlow[]
   passes: UndoEffect[][]
-  /** The row fields of each subform flow, by its number. */
+  /** The row fields of each subform flow, by the number of its module. */
   rowFields: ReadonlyMap<number, ComparedField[]>
 }
 
@@ -58,21 +63,28 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
       stopped: 'UNDO_EXPIRED',
       message: 'The values that this run would restore were deleted, so nothing more can be undone',
     })
-  const flows = compileFlows(await readSnapshot(db, run.snapshotNo!))
+  const flows = run.snapshotNo === null ? await listExternalFlows(db, run) : compileFlows(await readSnapshot(db, run.snapshotNo))
   await openMarks(ctx, flows)
   // Links are restored before the records that they name are deleted, and after these return.
   const writes: UndoEffect[][] =
     run.undoOf === null
       ? [
-          ['restore', 'rows'],
+          ['restore', 'rows', 'unkept'],
           ['delete', 'unknown'],
         ]
       : [['undelete'], ['restore', 'rows']]
   const passes = flows.some(flow => flow.deletes) ? [[run.undoOf === null ? ('undelete' as const) : ('delete' as const)]] : writes
   const rowFields = new Map<number, ComparedField[]>()
-  for (const {no, module} of flows.filter(isSubform))
-    rowFields.set(no, await listRowFields(db, {connector: run.connectorId!, module: module.apiName}))
-  return {run, chain: run.chainNo ?? run.no, seal, flows, passes, rowFields}
+  for (const {module} of flows.filter(isSubform))
+    rowFields.set(module.no, await listRowFields(db, {connector: run.connectorId!, module: module.apiName}))
+  return {run, chain: run.chainNo ?? run.no, firstChain: await findFirstChain(ctx, run), seal, flows, passes, rowFields}
+}
+
+/** Follows undos of undos to the run that wrote first. */
+const findFirstChain = async (ctx: Pick<Context, 'db'>, run: Run): Promise<number | null> => {
+  if (run.undoOf === null) return run.retryOf === null ? null : run.chainNo
+  const undone = await findRun(ctx.db, {org: run.org, id: run.undoOf})
+  return undone && findFirstChain(ctx, undone)
 }
 
 /**
@@ -120,7 +132,7 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
   const subforms = source.flows.filter(isSubform)
   // The rows of a record are undone together with the record, which is in the module of their parents.
   const moduleOf = (image: BeforeImage) =>
-    (image.subform && subforms.find(({no}) => no === image.flow)?.subform.link.flow.moduleNo) ?? image.module
+    (image.subform && subforms.find(({module}) => module.no === image.module)?.subform.link.flow.moduleNo) ?? image.module
   const named = async function* (kind: Trace['kind'], list: typeof listMadeRows): AsyncGenerator<Trace[]> {
     for await (const rows of pagesOf(after => list(db, {chain, run: run.no, after, limit: rowsPerLook})))
       yield rows.map(row => ({rank: rankOf(row.module), recordId: row.recordId, at: 0, kind, image: imageOf(source, row)}))
@@ -156,7 +168,8 @@ type NamedRow = {module: number; key: string; recordId: string}
 const imageOf = ({flows}: UndoSource, {module, key, recordId}: NamedRow): BeforeImage => {
   const end = key.lastIndexOf('.')
   const flow = flows.find(({id}) => id === key.slice(0, end)) ?? flows.find(one => one.module.no === module)!
-  return {row: Number(key.slice(end + 1)), key, flow: flow.no, module, recordId, phase: 'write', before: {}, sent: {}}
+  // The key of an external row has any form.
+  return {row: flow.no === 0 ? 0 : Number(key.slice(end + 1)), key, flow: flow.no, module, recordId, phase: 'write', before: {}, sent: {}}
 }
 
 async function* pagesOf<T extends {module: number; key: string}>(list: (after: {module: number; key: string}) => Promise<readonly T[]>) {
@@ -189,8 +202,8 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
   // An owner may have stored the image of a row that another owner stored again before it was sent.
   const latest = new Map<string, Trace>()
   for (const trace of traces) {
-    const {flow, row, phase} = trace.image
-    const name = `${trace.kind} ${flow} ${row} ${phase}`
+    const {module, key, phase, attempt = ''} = trace.image
+    const name = `${trace.kind} ${module} ${key} ${phase} ${attempt}`
     latest.delete(name)
     latest.set(name, trace)
   }
@@ -198,7 +211,8 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
   const images = kept.filter(({kind}) => kind === 'image').map(({image}) => image)
   const {image} = (kept.find(({kind}) => kind === 'made') ?? kept[0])!
   return {
-    flow: flows.find(({no}) => no === image.flow)!,
+    flow: (flows.find(({no, module}) => no === image.flow && module.no === image.module) ??
+      flows.find(({module}) => module.no === image.module))!,
     recordId: image.recordId,
     effect: effectOf(kept),
     rows: listUndoneRows(kept),
@@ -222,5 +236,6 @@ const effectOf = (traces: Trace[]): UndoEffect => {
   if (traces.some(({kind}) => kind === 'deleted')) return 'undelete'
   if (traces.some(({kind}) => kind === 'unknown')) return 'unknown'
   if (traces.some(({image}) => image.sent === null)) return 'undelete'
+  if (traces.some(({image}) => image.isUnread)) return 'unkept'
   return traces[0]!.image.subform ? 'rows' : 'restore'
 }

@@ -12,8 +12,17 @@ import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/v
 import type {KeptField} from './decide-undo.ts'
 import type {UndoRecord} from './undo-source.ts'
 
-/** A record to undo, as the row of a batch. `no`: its position in the undo. `conflicts`: how often the CRM refused its batch for an edit. */
-export type UndoRow = ImportRow & {no: number; undone: UndoRecord; kept: KeptField[]; conflicts?: number}
+/**
+ * A record to undo, as the row of a batch. `no`: its position in the undo. `conflicts`: how often the CRM refused its batch for an edit.
+ * `creator`: the chain and the module under which an earlier run may have created the record. Null: it may have been changed since our last write.
+ */
+export type UndoRow = ImportRow & {
+  no: number
+  undone: UndoRecord
+  kept: KeptField[]
+  conflicts?: number
+  creator?: {chain: number; module: number} | null
+}
 
 /** The most times that a batch is read again because one of its records changed in the meantime. */
 const mostConflicts = 10
@@ -33,6 +42,7 @@ export const judgeUndo = (
   row.attempt++
   if (answer.ok) {
     logDone(settled, undo, undo.undone.effect === 'delete' ? 'DELETED' : 'RESTORED')
+    if (undo.creator && answer.modifiedAt) keepWrittenAt(settled, undo, answer.modifiedAt)
     if (undo.undone.effect === 'undelete') keepReturned(settled, undo, answer.modifiedAt)
     return 'end'
   }
@@ -70,6 +80,14 @@ export const logDone = (
   settled.marked.push({key: undo.key, moduleNo: no, module: apiName, recordId: undone.recordId, marks: older, isSure: true})
 }
 
+/**
+ * Stores when the undo changed a record that an earlier run may have created. Otherwise, the undo of that run would take our write for a later
+ * edit.
+ */
+export const keepWrittenAt = (settled: SettlementParts, {creator, undone: {recordId}}: UndoRow, writtenAt: string) => {
+  if (creator) settled.rewritten.push({...creator, recordId, writtenAt})
+}
+
 /** Stores the record that returned from the recycle bin, so that an undo of this undo can delete it again if it was not changed since. */
 const keepReturned = (settled: SettlementParts, {key, undone}: UndoRow, writtenAt: string | null | undefined) => {
   const {recordId, flow} = undone
@@ -90,7 +108,16 @@ const logUndone = (settled: SettlementParts, {undone, kept, attempt, number, key
   const isFinal = outcome !== 'unanswered' && outcome !== 'refused'
   for (const {field, ...why} of isFinal ? kept : []) {
     settled.log.push({
-      ...{key, flow: undone.flow.no, number, module: module.no, phase: PHASES.indexOf('edit'), target: field, attempt: 0, recordId},
+      ...{
+        key,
+        flow: undone.flow.no,
+        number: number || null,
+        module: module.no,
+        phase: PHASES.indexOf('edit'),
+        target: field,
+        attempt: 0,
+        recordId,
+      },
       ...{outcome: outcomeNo('skipped'), ...why},
     })
     add(settled.counts, keptEditsAt(module.no), 1)

@@ -1,9 +1,8 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import type {Run} from '../runs/run.ts'
-import {canUndo, readUndo, startUndo} from '../runs/undo.ts'
-import {useDoing, useLoad} from '../state/load.ts'
-import {goIfHere, to} from '../state/place.ts'
+import {useUndo} from '../runs/undo.ts'
+import {useDoing} from '../state/load.ts'
 import {client, inOrg, may, me} from '../state/session.ts'
 import {t} from '../text/files.ts'
 import {Button} from '../ui/button.ts'
@@ -26,15 +25,8 @@ export const ListMenu = ({found, run, again}: ListMenuProps) => {
     say(isArchived ? t.isListedAgain(name) : t.archived(name))
     again()
   })
-  const undo = useDoing(async () => {
-    const goOn = goIfHere()
-    goOn(to('imports', id, 'run', {run: await startUndo(id, run!.id, {dryRun: true})}))
-  })
   // Without an answer, the results page still offers the undo.
-  const offer = useLoad(
-    async signal => (hasOpened && run && canUndo(run) && may('builder') ? readUndo(id, run.id, signal) : null),
-    [hasOpened, run?.id],
-  )
+  const {preview: undo, offer} = useUndo(id, run, hasOpened)
   return html`
     <${Menu} label=${t.actionsFor(name)} onOpen=${() => setOpened(true)}>
       <${Button} kind="quiet" onClick=${() => setAsked('rename')}>${t.rename}<//>

@@ -8,6 +8,7 @@ import {Confirm} from '../ui/dialog.ts'
 import {TextField} from '../ui/field.ts'
 import type {Run} from './run.ts'
 import {sayRange} from './run.ts'
+import {binDays} from './undo.ts'
 
 type Props = {importId: string; runs: readonly Run[]; isHindered: boolean; onStarted: (run: string) => void}
 
@@ -31,7 +32,7 @@ export const DeleteForm = ({importId, runs, isHindered, onStarted}: Props) => {
       isAsking &&
       html`
         <${Confirm} title=${t.deleteRecordsInTheCrm(deletes)} action=${t.deleteWord} isDangerous work=${start} onClose=${() => setAsking(false)}>
-          <p>${t.rowsThatMatchNoRecordOrSeveral}</p>
+          <p>${t.rowsThatMatchNoRecordOrSeveral(binDays)}</p>
           <${TextField} label=${t.typeToConfirm(deletes)} value=${typed} onInput=${setTyped} inputmode="numeric" autocomplete="off" />
         <//>
       `

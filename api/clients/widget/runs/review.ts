@@ -16,6 +16,7 @@ import {expectFocus} from './focus.ts'
 import {ActiveDryRun} from './review-dry-run.ts'
 import {ReviewPlan} from './review-plan.ts'
 import {ReviewStart} from './review-start.ts'
+import {RunForecast} from './run-forecast.ts'
 import {type Preview, usePreview} from './use-preview.ts'
 
 /** The review step: what a run would do with every row, the cells to fix, and the button that starts it. */
@@ -52,6 +53,7 @@ const ReviewReady = ({id, known: loadedImport}: {id: string; known: LoadedImport
       <${Sum} rows=${rows} expected=${expected} isBusy=${preview.isBusy} />
       <${ReviewStart} id=${id} known=${loadedImport} isWaiting=${preview.isBusy && !expected} onStarted=${started} />
     </section>
+    <${RunForecast} id=${id} version=${loadedImport.import.version} preview=${preview.ended?.id ?? null} isBusy=${preview.isBusy} />
     <${PreviewState} id=${id} known=${loadedImport} preview=${preview} />
     <${ReviewProblems} known=${loadedImport} />
     ${shown && html`<${ReviewPlan} key=${shown.id} known=${loadedImport} run=${shown} />`}

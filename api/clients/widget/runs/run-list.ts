@@ -7,6 +7,7 @@ import {Pill} from '../ui/pill.ts'
 import type {Column} from '../ui/table.ts'
 import {kindOf, type Run, sayRange, sayState} from './run.ts'
 import {type OutcomeKey, outcomeKeys, sumCounts, wordsOf} from './tally.ts'
+import {RunMenu} from './undo.ts'
 
 /** Returns the URL of a run's page, or null for a run without an import. */
 export const addressOf = ({id, importId, dryRun, undoOf}: Run): string | null =>
@@ -46,6 +47,7 @@ export const runColumns = (first: Column<Run>[]): Column<Run>[] => [
   },
   {head: t.startedHead, cell: run => at(run.startedAt ?? run.authorisedAt)},
   {head: t.duration, cell: sayTook},
+  {head: '', label: t.actions, cell: run => html`<${RunMenu} run=${run} />`},
 ]
 
 /** Shows the label of a run in a list: its kind and row range. */

@@ -2,19 +2,23 @@ import {useState} from 'preact/hooks'
 import {describeUndone} from '../../run-state.ts'
 import {html, type Markup} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
-import {useLoad} from '../state/load.ts'
-import {to} from '../state/place.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {goIfHere, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
-import {t} from '../text/decide.ts'
+import {t} from '../text/undo.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {at, count} from '../ui/format.ts'
+import {Menu} from '../ui/menu.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {runsOf} from './choose.ts'
 import type {Run} from './run.ts'
 
 type UndoStatus = {available: boolean; until: string | null; why: string | null; undoneBy: string | null}
 type OnStarted = (run: string) => void
+
+/** The days for which the CRM keeps deleted records in its recycle bin. */
+export const binDays = 60
 
 /** Starts an undo of a run, or a dry run of that undo. Returns the id of the new run. */
 export const startUndo = async (importId: string, run: string, body: {dryRun?: true}) => {
@@ -27,8 +31,36 @@ export const readUndo = async (importId: string, run: string, signal?: AbortSign
   (await client.get<{undo: UndoStatus}>(inOrg(`/imports/${importId}/runs/${run}/undo`), {}, signal)).undo
 
 /** Whether a run is of the kind that can be undone. */
-export const canUndo = ({dryRun, state, engine, expiredAt}: Run): boolean =>
-  !dryRun && state === 'ended' && engine !== 'outside' && !expiredAt
+export const canUndo = ({dryRun, state, expiredAt}: Run): boolean => !dryRun && state === 'ended' && !expiredAt
+
+/** Asks, once `isAsked`, whether the run can be undone. `preview` starts a dry run of the undo and shows it. */
+export const useUndo = (importId: string, run: Run | undefined, isAsked: boolean) => {
+  const preview = useDoing(async () => {
+    const goOn = goIfHere()
+    goOn(to('imports', importId, 'run', {run: await startUndo(importId, run!.id, {dryRun: true})}))
+  })
+  const offer = useLoad(
+    async signal => (isAsked && run && canUndo(run) && may('builder') ? readUndo(importId, run.id, signal) : null),
+    [isAsked, run?.id],
+  )
+  return {preview, offer}
+}
+
+/** The actions on one run of a list. Whether the run can be undone is asked when the menu opens. */
+export const RunMenu = ({run}: {run: Run}) => {
+  const [hasOpened, setOpened] = useState(false)
+  const {preview, offer} = useUndo(run.importId ?? '', run, hasOpened)
+  if (run.importId === null || !canUndo(run) || !may('builder')) return null
+  const {data: undo} = offer
+  return html`
+    <${Menu} label=${t.actionsForTheRunOf(at(run.startedAt ?? run.authorisedAt))} onOpen=${() => setOpened(true)}>
+      ${undo?.available && html`<${Button} kind="quiet" onClick=${() => preview.run()}>${t.previewTheUndo}<//>`}
+      ${undo?.undoneBy && html`<a class="button quiet" href=${to('imports', run.importId, 'run', {run: undo.undoneBy})}>${t.viewTheUndo}</a>`}
+      ${undo && !undo.available && !undo.undoneBy && html`<p class="hint">${undo.why === 'UNDO_EXPIRED' ? t.timeToUndoHasPassed : t.cannotBeUndone}</p>`}
+    <//>
+    <${Problem} error=${offer.error ?? preview.error} title=${t.couldNotPreviewTheUndo} />
+  `
+}
 
 /** Offers to undo an ended run. The first step is a preview, which writes nothing. */
 export const Undo = ({importId, run, onStarted}: {importId: string; run: Run; onStarted: OnStarted}) => {
@@ -46,10 +78,16 @@ export const Undo = ({importId, run, onStarted}: {importId: string; run: Run; on
   return html`
     <section class="sheet" aria-labelledby="undo">
       <h2 id="undo">${run.undoOf ? t.takeTheUndoBack : t.undo}</h2>
-      <p>${t.valuesAndRecordsThatWereChanged(whatUndoDoes(run))}${undo.until && t.possibleUntil(at(undo.until))}</p>
+      <p>${t.valuesAndRecordsThatWereChanged(whatUndoDoes(run))}${undo.until && t.possibleUntil(at(undo.until))}${sayBinEnd(run, undo.until)}</p>
       <${Preview} importId=${importId} run=${run.id} onStarted=${onStarted} />
     </section>
   `
+}
+
+/** Says until when deleted records can return, if the CRM deletes them before the time to undo ends. */
+const sayBinEnd = ({deleted = 0, endedAt}: Run, until: string | null) => {
+  const gone = Date.parse(endedAt ?? '') + binDays * 86_400_000
+  return deleted > 0 && until && Date.parse(until) > gone && t.canReturnUntil(at(new Date(gone).toISOString()))
 }
 
 const whatUndoDoes = ({undoOf}: Run): string => (undoOf ? t.writesTheValuesOfTheImportAgain : t.restoresTheValuesThatThisRun)
@@ -90,7 +128,7 @@ export const UndoResult = ({run, importId, known, onStarted}: ResultProps) => {
           work=${async () => onStarted(await startUndo(importId, run.undoOf!, {}))} onClose=${() => setAsking(false)}
         >
           <p>${t.thePreviewCountsWhatTheCrmHeld(said)}</p>
-          ${deleted > 0 && html`<p>${t.deletedRecordsStayInTheRecycleBin}</p>`}
+          ${deleted > 0 && html`<p>${t.deletedRecordsStayInTheRecycleBin(binDays)}</p>`}
         <//>
       `
     }

@@ -1,4 +1,3 @@
-import {undoWords} from '../../run-state.ts'
 import {count, plural} from '../ui/format.ts'
 import {inSentence, type Part, translate} from './language.ts'
 
@@ -30,8 +29,8 @@ export const t = translate('decide', {
   typeToDeleteTheseRecords: (deletes: Part) => `Type ${deletes} to delete these records.`,
   deleteRecords: (deletes: number) => `Delete ${plural(deletes, 'record')} …`,
   deleteWord: 'Delete',
-  rowsThatMatchNoRecordOrSeveral:
-    'Rows that match no record or several delete none. Deleted records stay in the recycle bin of the CRM for 60 days.',
+  rowsThatMatchNoRecordOrSeveral: (days: Part) =>
+    `Rows that match no record or several delete none. Deleted records stay in the recycle bin of the CRM for ${days} days.`,
   deleteRecordsInTheCrm: (deletes: number) => `Delete ${plural(deletes, 'record')} in the CRM?`,
   typeToConfirm: (deletes: Part) => `Type ${deletes} to confirm`,
   recordsWereDeleted: (deleted: number) => `${plural(deleted, 'record was', 'records were')} deleted`,
@@ -189,7 +188,6 @@ export const t = translate('decide', {
   updates: 'Updates',
   unchanged: 'Unchanged',
   skipped: 'Skipped',
-  undoStates: undoWords,
   seeWhatTheImportWillDoWith: 'See what the import will do with every row, and fix cells in place. Nothing is written to the CRM yet.',
   addAFile: 'Add a file',
   matchTheColumns: 'Match the columns',
@@ -258,22 +256,4 @@ export const t = translate('decide', {
   contactSupport: 'Contact support',
   enterAWholeNumberFrom1Or: 'Enter a whole number from 1, or leave empty',
   enterARowFrom: (first: Part) => `Enter a row from ${first}`,
-  thisRunWasUndone: 'This run was undone.',
-  viewTheUndo: 'View the undo',
-  thisRunCouldBeUndoneUntil: (until: Part) => `This run could be undone until ${until}.`,
-  valuesAndRecordsThatWereChanged: (effect: Part) => `${effect} Values and records that were changed since are kept.`,
-  takeTheUndoBack: 'Take the undo back',
-  possibleUntil: (until: Part) => ` Possible until ${until}.`,
-  writesTheValuesOfTheImportAgain: 'Writes the values of the import again, and restores deleted records from the recycle bin of the CRM.',
-  restoresTheValuesThatThisRun: 'Restores the values that this run replaced, and deletes the records that it created.',
-  previewTheUndo: 'Preview the undo',
-  viewTheUndoneRun: 'View the undone run',
-  rowsSaid: (said: Part) => `Rows: ${said}`,
-  undoRows: (restored: number) => `Undo ${plural(restored, 'row')}`,
-  nothingWasWrittenYet: 'Nothing was written yet.',
-  preview: (said: Part) => `Preview: ${said}`,
-  thePreviewCountsWhatTheCrmHeld: (said: Part) =>
-    `${said}. The preview counts what the CRM held then. What people change in the meantime is kept too.`,
-  undoQuestion: (restored: number) => `Undo ${plural(restored, 'row')}?`,
-  deletedRecordsStayInTheRecycleBin: 'Deleted records stay in the recycle bin of the CRM for 60 days.',
 })

@@ -178,6 +178,7 @@ export const t = translate('runs', {
   questionCount: (questions: number) => plural(questions, 'question'),
   startedHead: 'Started',
   duration: 'Duration',
+  actions: 'Actions',
   notStartedYet: 'Not started yet',
   reviewTheRowsThenStartTheImport: 'Review the rows, then start the import.',
   review: 'Review',

@@ -16,12 +16,15 @@ const readFormats = () => {
   return formats
 }
 
-export const count = (value: number | null | undefined): string => (value === null || value === undefined ? '–' : readFormats().whole.format(value))
+export const count = (value: number | null | undefined): string =>
+  value === null || value === undefined ? '–' : readFormats().whole.format(value)
 
 /** Formats a number with its noun. `plural(3, 'row')` returns "3 rows". */
-export const plural = (value: number, one: string, many = `${one}s`): string => `${readFormats().whole.format(value)} ${value === 1 ? one : many}`
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${readFormats().whole.format(value)} ${value === 1 ? one : many}`
 
-export const percent = (part: number): string => new Intl.NumberFormat(currentLocale(), {style: 'percent', maximumFractionDigits: 0}).format(part)
+export const percent = (part: number): string =>
+  new Intl.NumberFormat(currentLocale(), {style: 'percent', maximumFractionDigits: 0}).format(part)
 
 /** Formats an ISO 8601 time in local time, with the date format of the org. */
 export const at = (iso: string | null | undefined): string => (iso ? `${onDay(iso)}, ${readFormats().clock.format(new Date(iso))}` : '–')

@@ -128,3 +128,24 @@ test('demand is kept beyond one report, and reported at once when it grows', asy
     [3, 3, 0],
   )
 })
+
+test('a waiter is told when it is one of the first two in the queue', async t => {
+  const {large} = open(1)
+  const near = new Set<string>()
+  const take = (name: string, signal = never) => large.take(signal, () => near.add(name))
+  await take('a')
+  const gone = new AbortController()
+  const waiters = [take('b'), take('c', gone.signal), take('d'), take('e')]
+  t.deepEqual([...near], ['b', 'c'])
+  gone.abort(new Error('over'))
+  await t.throwsAsync(waiters[1]!)
+  t.deepEqual([...near], ['b', 'c', 'd'])
+  large.give()
+  await waiters[0]
+  t.deepEqual([...near], ['b', 'c', 'd', 'e'])
+  for (const waiter of [waiters[2], waiters[3]]) {
+    large.give()
+    await waiter
+  }
+  large.give()
+})

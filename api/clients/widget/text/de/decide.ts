@@ -36,8 +36,8 @@ export const decide: typeof t = {
   typeToDeleteTheseRecords: deletes => `Geben Sie ${deletes} ein, um diese Datensätze zu löschen.`,
   deleteRecords: deletes => `${recordWords(deletes)} löschen …`,
   deleteWord: 'Löschen',
-  rowsThatMatchNoRecordOrSeveral:
-    'Zeilen, die zu keinem oder mehreren Datensätzen passen, löschen keinen. Gelöschte Datensätze bleiben 60 Tage im Papierkorb des CRM.',
+  rowsThatMatchNoRecordOrSeveral: days =>
+    `Zeilen, die zu keinem oder mehreren Datensätzen passen, löschen keinen. Gelöschte Datensätze bleiben ${days} Tage im Papierkorb des CRM.`,
   deleteRecordsInTheCrm: deletes => `${recordWords(deletes)} im CRM löschen?`,
   typeToConfirm: deletes => `Geben Sie zur Bestätigung ${deletes} ein`,
   recordsWereDeleted: deleted => `${plural(deleted, 'Datensatz wurde', 'Datensätze wurden')} gelöscht`,
@@ -198,10 +198,6 @@ export const decide: typeof t = {
   updates: 'Änderungen',
   unchanged: 'Unverändert',
   skipped: 'Übersprungen',
-  undoStates: {
-    rows: (restored, deleted, kept) => `${restored} wiederhergestellt, ${deleted} gelöscht, ${kept} behalten`,
-    keptValues: (number, values) => `, ${number} ${values === 1 ? 'geänderter Wert' : 'geänderte Werte'} behalten`,
-  },
   seeWhatTheImportWillDoWith:
     'Sehen Sie, was der Import mit jeder Zeile macht, und korrigieren Sie Zellen direkt. In das CRM wird noch nichts geschrieben.',
   addAFile: 'Datei hinzufügen',
@@ -271,23 +267,4 @@ export const decide: typeof t = {
   contactSupport: 'Den Support fragen',
   enterAWholeNumberFrom1Or: 'Geben Sie eine ganze Zahl ab 1 ein, oder lassen Sie das Feld leer',
   enterARowFrom: first => `Geben Sie eine Zeile ab ${first} ein`,
-  thisRunWasUndone: 'Dieser Lauf wurde rückgängig gemacht.',
-  viewTheUndo: 'Rückgängigmachen ansehen',
-  thisRunCouldBeUndoneUntil: until => `Dieser Lauf konnte bis ${until} rückgängig gemacht werden.`,
-  valuesAndRecordsThatWereChanged: effect => `${effect} Seither geänderte Werte und Datensätze bleiben erhalten.`,
-  takeTheUndoBack: 'Rückgängigmachen zurücknehmen',
-  possibleUntil: until => ` Möglich bis ${until}.`,
-  writesTheValuesOfTheImportAgain:
-    'Schreibt die Werte des Imports noch einmal und stellt gelöschte Datensätze aus dem Papierkorb des CRM wieder her.',
-  restoresTheValuesThatThisRun: 'Stellt die Werte wieder her, die dieser Lauf ersetzt hat, und löscht die Datensätze, die er angelegt hat.',
-  previewTheUndo: 'Vorschau des Rückgängigmachens',
-  viewTheUndoneRun: 'Rückgängig gemachten Lauf ansehen',
-  rowsSaid: said => `Zeilen: ${said}`,
-  undoRows: restored => `${rowWords(restored)} rückgängig machen`,
-  nothingWasWrittenYet: 'Noch wurde nichts geschrieben.',
-  preview: said => `Vorschau: ${said}`,
-  thePreviewCountsWhatTheCrmHeld: said =>
-    `${said}. Die Vorschau zählt den damaligen Stand des CRM. Was Personen inzwischen ändern, bleibt ebenfalls erhalten.`,
-  undoQuestion: restored => `${rowWords(restored)} rückgängig machen?`,
-  deletedRecordsStayInTheRecycleBin: 'Gelöschte Datensätze bleiben 60 Tage im Papierkorb des CRM.',
 }

@@ -180,6 +180,7 @@ export const runs: typeof t = {
   questionCount: questions => plural(questions, 'Frage', 'Fragen'),
   startedHead: 'Gestartet',
   duration: 'Dauer',
+  actions: 'Aktionen',
   notStartedYet: 'Noch nicht gestartet',
   reviewTheRowsThenStartTheImport: 'Prüfen Sie die Zeilen, und starten Sie dann den Import.',
   review: 'Prüfen',
@@ -257,7 +258,7 @@ export const runs: typeof t = {
       paused: 'Angehalten',
       closing: 'Wird abgeschlossen',
     },
-    done: {imported: 'Importiert', previewed: 'Vorschau fertig', undone: 'Rückgängig gemacht'},
+    done: {deleted: 'Gelöscht', imported: 'Importiert', previewed: 'Vorschau fertig', undone: 'Rückgängig gemacht'},
     attention: (done, count, rows) => `${done}, ${count} ${rows === 1 ? 'braucht' : 'brauchen'} Aufmerksamkeit`,
     questions: count => `Wartet auf Ihre Antwort (${count})`,
     nothing: {

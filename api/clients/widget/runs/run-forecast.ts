@@ -1,0 +1,46 @@
+import {useEffect} from 'preact/hooks'
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import {untilDone} from '../state/jobs.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/undo.ts'
+import {Button} from '../ui/button.ts'
+import {at, count, duration} from '../ui/format.ts'
+import {Notice} from '../ui/notice.ts'
+
+type ForecastProps = {id: string; version: number; preview: string | null; isBusy: boolean}
+
+/** What a run would cost at the CRM. A forecast is made once the checks have ended, and again when the import or its dry run changed. */
+export const RunForecast = ({id, version, preview, isBusy}: ForecastProps) => {
+  const path = inOrg(`/imports/${id}/forecast`)
+  const last = useLoad<Json>(signal => client.get(path, {}, signal), [id, version, preview])
+  const making = useDoing(async () => {
+    const {job} = await client.post(path, {})
+    await untilDone(job.id)
+    last.again()
+  })
+  const {forecast = null, stale = null} = last.data ?? {}
+  const isDue = may('operator') && !isBusy && last.data !== undefined && !last.isLoading && stale !== false
+  useEffect(() => {
+    if (isDue) making.run()
+  }, [isDue, version, preview])
+  if (making.isBusy && !forecast) return html`<p class="quiet" role="status">${t.forecastingTheCost}</p>`
+  if (making.error && may('operator'))
+    return html`<p class="quiet">${t.couldNotForecast} <${Button} onClick=${() => making.run()}>${t.forecastAgain}<//></p>`
+  if (!forecast || stale) return null
+  return html`
+    <p class="quiet" role="status">${describeCost(forecast)}</p>
+    ${forecast.pausesAtRow !== null && html`<${Notice} title=${t.quotaMayNotSuffice}>${describePause(forecast)}<//>`}
+  `
+}
+
+const describeCost = ({credits, seconds, quota}: Json): string => {
+  const time = t.about(duration(Math.max(1, seconds.p50) * 1000))
+  if (!quota) return time
+  const cost = credits.min === credits.max ? t.crmCredits(credits.max) : t.crmCreditsBetween(count(credits.min), count(credits.max))
+  return `${time} · ${cost}${quota.remaining === null ? '' : t.ofLeftToday(count(quota.remaining))}`
+}
+
+const describePause = ({pausesAtRow, finishesAt}: Json): string =>
+  t.mayPauseAt(count(pausesAtRow)) + (finishesAt ? t.wouldEndAbout(at(finishesAt)) : '')

@@ -1,0 +1,32 @@
+import {z} from 'zod'
+import {Refusal} from '../../shared/errors.ts'
+import {forecastImport as job} from '../../shared/jobs.ts'
+import {Forecast} from '../../shared/runs/forecast/forecast.ts'
+import {readForecast} from '../../shared/runs/forecast/read.ts'
+import {requestForecast} from '../../shared/runs/forecast/request.ts'
+import {waitForEnd} from '../job-response.ts'
+import {tool} from './tool.ts'
+
+const mostSeconds = 30
+
+export const forecastImport = tool({
+  name: 'forecast_import',
+  title: 'Forecast an import',
+  description:
+    'Forecasts the CRM credits and the time that a run of an import would take, and whether the CRM quota of the day suffices. It reads the files of the import, calls no CRM and starts no run.',
+  input: z.strictObject({import: z.string().max(100).describe('The id of the import')}),
+  output: z.object({
+    forecast: Forecast.nullable().describe('Null: not ready yet. Call the tool again'),
+    isReady: z.boolean(),
+  }),
+  async run({db, queue, caller: {org}, request}, {import: importId}, signal) {
+    const last = await readForecast(db, {org, importId})
+    if (last.stale === false) return {forecast: last.forecast, isReady: true}
+    const id = await db.transaction(tx => requestForecast(tx, queue, {org, importId}))
+    if (id === null) throw new Refusal('BUSY', 'The same job has just ended. Call the tool again')
+    const waiter = {...request, signal: AbortSignal.any([request.signal, signal])}
+    await waitForEnd({queue, request: waiter}, {id, name: job.name, seconds: mostSeconds})
+    const {forecast, stale} = await readForecast(db, {org, importId})
+    return {forecast: stale === false ? forecast : null, isReady: stale === false}
+  },
+})

@@ -1,0 +1,57 @@
+import {Refusal} from '../../errors.ts'
+import {recordsOf} from '../../files/csv/csv-records.ts'
+import type {CsvReader} from '../../files/reader.ts'
+import {openZip, type StoredObject} from '../../files/xlsx/zip.ts'
+import {CrmError} from '../error.ts'
+import {unanswered} from '../outcome.ts'
+
+const reader: CsvReader = {
+  ...{format: 'csv', encoding: 'utf-8', badBytes: 'replace', delimiter: ',', quote: '"', strictQuotes: false},
+  ...{headerRow: true, skipRows: 0, comment: null, shortRows: 'refuse'},
+}
+const unpackedLimit = 4 * 1024 ** 3
+
+/**
+ * Yields the records of a stored bulk file, in pieces, as texts in the order of `columns`. An empty text is an empty value; links and users are ids,
+ * times are ISO 8601, lists are joined by `;`. Throws a retryable CrmError if the file is unreadable or lacks a column. Source of the form: the
+ * vendor's pages of bulk read.
+ */
+export async function* readExportedRecords(
+  object: StoredObject,
+  columns: string[],
+  limit = unpackedLimit,
+): AsyncGenerator<string[][], void, undefined> {
+  try {
+    const zip = await openZip(object, limit)
+    try {
+      const [path, ...others] = zip.paths.filter(name => name.toLowerCase().endsWith('.csv'))
+      if (path === undefined || others.length > 0) throw unreadable('it does not hold exactly one CSV')
+      yield* pickColumns(recordsOf(zip.open(path), reader), columns)
+    } finally {
+      zip.close()
+    }
+  } catch (error) {
+    throw error instanceof Refusal ? unreadable(error.code) : error
+  }
+}
+
+async function* pickColumns(pieces: AsyncIterable<string[][]>, columns: string[]): AsyncGenerator<string[][], void, undefined> {
+  let places: number[] | null = null
+  let width = 0
+  for await (const piece of pieces) {
+    const records = places ? piece : piece.slice(1)
+    if (!places) {
+      width = piece[0]!.length
+      places = columns.map(name => piece[0]!.indexOf(name))
+      const missing = columns.filter((_, index) => places![index] === -1)
+      if (missing.length > 0) throw unreadable(`it has no column ${missing.join(', ')}`)
+    }
+    const wrong = records.find(cells => cells.length !== width)
+    if (wrong) throw unreadable(`a row has ${wrong.length} cells instead of ${width}`)
+    if (records.length > 0) yield records.map(cells => places!.map(place => cells[place]!))
+  }
+  if (!places) throw unreadable('it is empty')
+}
+
+const unreadable = (why: string) =>
+  new CrmError(unanswered({status: 200}), {message: `The file of a bulk job of the CRM is not readable: ${why}. Try again`})

@@ -1,0 +1,46 @@
+import {learnPaces} from '../../../sql/crm-paces.ts'
+import type {CrmOperation} from '../../telemetry/metrics/crm.ts'
+import type {CrmDeps} from '../crm.ts'
+
+/** The interval at which a process stores what it measured. */
+const everyMs = 30_000
+/** The most connections and kinds of calls, and the newest durations of each, that a process keeps between two writes. */
+const [mostKeys, mostDurations] = [500, 200] as const
+
+export type CallPace = {connector: string; operation: CrmOperation; ms: number}
+/** What this process measured of the durations of calls. `close` stores the rest. */
+export type Paces = {note(pace: CallPace): void; close(): Promise<void>}
+
+type MeasuredCalls = Pick<CallPace, 'connector' | 'operation'> & {durations: number[]; count: number}
+
+/** Opens the measurement of calls. All processes share what they measure through Postgres, in one statement per interval. */
+export const openPaces = ({db, log}: Pick<CrmDeps, 'db' | 'log'>): Paces => {
+  let measured = new Map<string, MeasuredCalls>()
+  const store = async () => {
+    const calls = [...measured.values()]
+    measured = new Map()
+    if (calls.length === 0) return
+    await learnPaces(db, calls.map(paceOf)).catch(err => log.warn({err}, 'could not store the pace of CRM calls'))
+  }
+  const timer = setInterval(() => void store(), everyMs)
+  timer.unref()
+  return {
+    note({connector, operation, ms}) {
+      const key = `${connector} ${operation}`
+      const calls = measured.get(key) ?? {connector, operation, durations: [], count: 0}
+      if (!measured.has(key) && measured.size >= mostKeys) return
+      measured.set(key, calls)
+      calls.durations[calls.count++ % mostDurations] = ms
+    },
+    close() {
+      clearInterval(timer)
+      return store()
+    },
+  }
+}
+
+const paceOf = ({connector, operation, durations}: MeasuredCalls) => {
+  const sorted = durations.toSorted((one, other) => one - other)
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!
+  return {connector, operation, p50Ms: at(0.5), p95Ms: at(0.95)}
+}

@@ -1,0 +1,37 @@
+import {listHolders} from '../../../sql/chain-rows.ts'
+import type {Tx} from '../../../sql/database.ts'
+import {listMadeElsewhereIn} from '../../../sql/record-claims.ts'
+import type {WriteEnd} from './settle.ts'
+
+/**
+ * The end of a row for which the CRM named a record that another row made. `named` is that record. Source: the specification's CRM error
+ * object, `unanswered`.
+ */
+export type HeldEnd = Extract<WriteEnd, {outcome: 'unanswered'}> & {named: string}
+
+const recordHeldEnd = (recordId: string, holder: string): HeldEnd => ({
+  outcome: 'unanswered',
+  code: 'RECORD_HELD',
+  message: `The CRM named record ${recordId}, which ${holder} made. Look for this row's record in the CRM`,
+  named: recordId,
+})
+
+type HeldQuery = {run: number; chain: number; module: number; keys: string[]; ends: WriteEnd[]}
+
+/** Finds answers that name a record which another row of the CRM org created. Returns the end of each such row by the row's index. */
+export const findRecordHolders = async (tx: Tx, {run, chain, module, keys, ends}: HeldQuery) => {
+  const made = ends.flatMap((end, at) => (end.outcome === 'created' ? [{at, recordId: end.recordId}] : []))
+  if (made.length === 0) return new Map<number, HeldEnd>()
+  const holders = await listHolders(tx, {chain, module, records: made.map(({recordId}) => recordId)})
+  const keyOf = new Map(holders.map(({recordId, key}) => [recordId, key]))
+  const rows = made.map(({recordId}) => ({module, recordId}))
+  const elsewhere = new Set((await listMadeElsewhereIn(tx, {run, chain, rows})).map(({recordId}) => recordId))
+  const held = new Map<number, HeldEnd>()
+  for (const {at, recordId} of made) {
+    const key = keys[at]!
+    if ((keyOf.get(recordId) ?? key) !== key) held.set(at, recordHeldEnd(recordId, 'another row of this run'))
+    else if (elsewhere.has(recordId)) held.set(at, recordHeldEnd(recordId, 'a row of another run'))
+    else keyOf.set(recordId, key)
+  }
+  return held
+}

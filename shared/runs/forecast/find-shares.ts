@@ -1,0 +1,40 @@
+import type {Db} from '../../../sql/database.ts'
+import type {Import} from '../../../sql/imports.ts'
+import {findLastDryRun, listTemplateRuns, type Run} from '../../../sql/runs.ts'
+import {describeRun} from '../describe.ts'
+import {readRun} from '../names.ts'
+
+/**
+ * How many rows of each module an earlier run wrote and skipped. `modules`: null if no run tells. `isDryRun`: a dry run of the import as it is now.
+ * `cost`: the calls of that run by kind.
+ */
+export type WrittenShares = {
+  modules: Map<string, {written: number; skipped: number}> | null
+  isDryRun: boolean
+  cost: Run['cost']
+}
+
+/** The newest runs of the template among which the last complete one is looked for. */
+const mostRuns = 20
+
+/** Finds the counts of a current dry run of the import, or of the last complete run of its template. */
+export const findShares = async (db: Db, {org, found}: {org: string; found: Import}): Promise<WrittenShares> => {
+  const dryRun = await findLastDryRun(db, found.no)
+  const isCurrent = dryRun !== null && isComplete(dryRun) && dryRun.stale === false
+  const run = isCurrent ? dryRun : await findTemplateRun(db, org, found.templateId)
+  if (!run) return {modules: null, isDryRun: false, cost: {}}
+  const {counts} = describeRun({run, importId: found.id, ...(await readRun(db, run))})
+  const modules = Object.entries(counts as Record<string, Record<string, number>>).map(([module, by]) => {
+    const sum = (...outcomes: string[]) => outcomes.reduce((total, outcome) => total + (by[outcome] ?? 0), 0)
+    return [module, {written: sum('created', 'updated', 'planned', 'refused'), skipped: sum('skipped')}] as const
+  })
+  return {modules: new Map(modules), isDryRun: isCurrent, cost: run.cost}
+}
+
+const isComplete = ({state, stop}: Run) => state === 'ended' && stop === null
+
+const findTemplateRun = async (db: Db, org: string, template: string | null): Promise<Run | undefined> => {
+  if (template === null) return undefined
+  const runs = await listTemplateRuns(db, {org, template, before: null, limit: mostRuns})
+  return runs.find(run => isComplete(run) && !run.dryRun && run.undoOf === null && run.retryOf === null && run.engine === 'worker')
+}

@@ -1,0 +1,15 @@
+import type {Db} from '../../../sql/database.ts'
+import {findLatestDiscovery} from '../../../sql/discoveries.ts'
+import {findForecast} from '../../../sql/forecasts.ts'
+import {findImport} from '../../../sql/imports.ts'
+import {Refusal} from '../../errors.ts'
+import {Forecast} from './forecast.ts'
+
+/** Returns the import's last forecast; null if none was made. */
+export const readForecast = async (db: Db, {org, importId}: {org: string; importId: string}) => {
+  const found = await findImport(db, {org, id: importId})
+  if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+  const discovery = await findLatestDiscovery(db, found.connectorId)
+  const stored = await findForecast(db, {importNo: found.no, discovery: discovery?.id ?? null})
+  return {forecast: stored && Forecast.parse(stored.forecast), madeAt: stored?.madeAt ?? null, stale: stored?.stale ?? null}
+}

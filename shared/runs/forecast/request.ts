@@ -1,0 +1,20 @@
+import type {Tx} from '../../../sql/database.ts'
+import {findLatestDiscovery} from '../../../sql/discoveries.ts'
+import {lockImport} from '../../../sql/imports.ts'
+import {Refusal} from '../../errors.ts'
+import {forecastImport} from '../../jobs.ts'
+import {enqueue, type Queue} from '../../queue.ts'
+
+/** Enqueues a forecast of the import, or returns the job that is already queued or running. */
+export const requestForecast = async (tx: Tx, queue: Queue, {org, importId}: {org: string; importId: string}): Promise<string | null> => {
+  const found = await lockImport(tx, {org, id: importId})
+  if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+  if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files were deleted. Create a new import')
+  if (found.flows.length === 0) throw new Refusal('NOT_READY', 'Add a file and define flows before you forecast the import')
+  if (!(await findLatestDiscovery(tx, found.connectorId)))
+    throw new Refusal(
+      'NO_DISCOVERY',
+      'The modules of this connection have not been discovered yet. Call POST /orgs/{org}/discovery/run first',
+    )
+  return enqueue(queue, forecastImport, {org, import: importId}, {tx})
+}

@@ -1,0 +1,28 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+import {groundOfDryRun} from './ground.ts'
+
+const Stored = z.object({forecast: z.record(z.string(), z.json()), madeAt: z.string(), stale: z.boolean()})
+
+/** Finds the import's last forecast. `stale`: files, flows, settings or the CRM's fields changed since. */
+export const findForecast = (db: Db, {importNo, discovery}: {importNo: number; discovery: string | null}) =>
+  db.maybeOne(sql.type(Stored)`
+    select forecast, made_at as "madeAt", ground <> ${groundOfDryRun} or discovery_id is distinct from ${discovery} as stale
+    from forecasts join imports i using (import_no) where import_no = ${importNo}`)
+
+export const findForecastGround = (db: Db, importNo: number) =>
+  db.oneFirst(sql.type(z.object({ground: z.string()}))`select ${groundOfDryRun} as ground from imports i where i.import_no = ${importNo}`)
+
+type NewForecast = {importNo: number; ground: string; discovery: string; forecast: object}
+
+export const replaceForecast = (tx: Tx, {importNo, ground, discovery, forecast}: NewForecast) =>
+  tx.query(sql.type(z.object({}))`
+    insert into forecasts (import_no, ground, discovery_id, forecast) values (${importNo}, ${ground}, ${discovery}, ${sql.jsonb(forecast as never)})
+    on conflict (import_no) do update set ground = excluded.ground, discovery_id = excluded.discovery_id, made_at = lading_now(),
+      forecast = excluded.forecast`)
+
+/** Stores the import's forecast with a run that starts, if the import did not change since the forecast. */
+export const keepRunForecast = (tx: Tx, {run, importNo}: {run: number; importNo: number}) =>
+  tx.query(sql.type(z.object({}))`
+    insert into run_forecasts (run_no, forecast)
+    select ${run}, forecast from forecasts join imports i using (import_no) where import_no = ${importNo} and ground = ${groundOfDryRun}`)

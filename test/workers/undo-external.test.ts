@@ -1,0 +1,142 @@
+import test from 'ava'
+import {accounts, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {callsOf, type ExternalEngine, row} from '../support/record-writes.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+
+let here: TestDeployment
+let engine: ExternalEngine
+
+test.before(async t => {
+  here = await startTestDeployment(t, {
+    workers: ['discovery', 'imports', 'writes'],
+    environment: {CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'},
+  })
+  engine = callsOf(here, await openOrg(here))
+})
+test.afterEach.always(() => here.crm.faults.clear())
+
+const later = () => here.crm.clock.advance(60_000)
+const recordOf = (number: string): any => engine.held().find(({Account_Number: one}) => one === number)
+const make = (number: string) => {
+  here.crm.create('example', 'Accounts', [{Account_Name: `Old ${number}`, Account_Number: number, Billing_City: null}])
+  return String(recordOf(number).id)
+}
+
+/** Authorises a run of a new import, which an external engine writes. */
+const begin = async () => {
+  const {path} = await engine.makeImport()
+  return {path, run: await engine.authorise(1_000, {importId: path.split('/').at(-1)})}
+}
+const undo = async (path: string, run: string, body: object = {}) => {
+  const begun = await ok(engine.org.call('POST', `${path}/runs/${run}/undo`, body), 202)
+  const ended = await untilEnded(engine.org.call, `${path}/runs/${begun.run.id}`)
+  return {run: ended, log: await readLog(engine.org.call, `${path}/runs/${ended.id}`)}
+}
+const end = (run: string) => ok(engine.tell(run, 'progress', {done: true}), 200)
+const change = (key: string, recordId: string, payload: object) => ({rowKey: key, recordId, payload})
+
+test.serial('an undo of an external run restores replaced values, deletes created records, and keeps later edits', async t => {
+  const [one, two] = [make('E-1'), make('E-2')]
+  const {path, run} = await begin()
+  const {results} = await ok(engine.create(run, [row('E-3'), row('E-4')]), 200)
+  await ok(
+    engine.update(run, [change('u1', one, {Billing_City: 'Bern', Account_Name: 'New'}), change('u2', two, {Billing_City: 'Bern'})]),
+    200,
+  )
+  await ok(
+    engine.update(run, [change('u1', one, {Billing_City: 'Basel'}), change('E-3', results[0].recordId, {Billing_City: 'Chur'})]),
+    200,
+  )
+  await end(run)
+  later()
+  here.crm.update('example', 'Accounts', [{id: two, Billing_City: 'Mine'}], {as: 'ben@example.org'})
+  here.crm.update('example', 'Accounts', [{id: results[1].recordId, Billing_City: 'Mine'}], {as: 'ben@example.org'})
+  t.like((await undo(path, run, {dryRun: true})).run.undo, {restored: 1, deleted: 1, changedSince: 2})
+  const {run: undone, log} = await undo(path, run)
+  t.like(undone, {stop: null, rowsWritten: 0, undo: {restored: 1, deleted: 1, changedSince: 2}})
+  t.like(recordOf('E-1'), {Account_Name: 'Old E-1', Billing_City: null})
+  t.like(recordOf('E-2'), {Billing_City: 'Mine'})
+  t.is(recordOf('E-3'), undefined, 'a patch of a created record is no later edit')
+  t.is(recordOf('E-4').Billing_City, 'Mine')
+  const codes = log.filter(({phase}) => phase === 'write').map(({rowKey, rowNumber, code}) => [rowKey, rowNumber, code])
+  t.deepEqual(codes.toSorted(), [
+    ['E-3', null, 'DELETED'],
+    ['E-4', null, 'CHANGED_SINCE'],
+    ['u1', null, 'RESTORED'],
+    ['u2', null, 'CHANGED_SINCE'],
+  ])
+  await undo(path, undone.id)
+  t.like(recordOf('E-1'), {Account_Name: 'New', Billing_City: 'Basel'})
+  t.is(recordOf('E-3').Billing_City, 'Chur')
+})
+
+test.serial('a new external run of the import does not continue a run that was undone', async t => {
+  const {path, run} = await begin()
+  await ok(engine.create(run, [row('N-1')]), 200)
+  await end(run)
+  await undo(path, run)
+  const next = await engine.authorise(1_000, {importId: path.split('/').at(-1)})
+  t.like(await ok(engine.create(next, [row('N-1')]), 200), {results: [{outcome: 'created'}]})
+  t.truthy(recordOf('N-1'))
+})
+
+test.serial('values that the CRM does not show now are not replaced, and those that it never shows are reported by the undo', async t => {
+  const id = make('S-1')
+  const {path, run} = await begin()
+  const reads = {method: 'GET', path: '/crm/v8/Accounts'}
+  here.crm.faults.add({match: reads, times: 1, action: {type: 'answer', status: 500, body: {code: 'INTERNAL_ERROR', status: 'error'}}})
+  const refused = await engine.update(run, [change('s1', id, {Billing_City: 'Bern'})])
+  t.like(refused.body, {results: [{ok: false, code: 'UNAVAILABLE', written: false}]}, refused.text)
+  t.is(recordOf('S-1').Billing_City, null)
+  here.crm.faults.clear()
+  here.crm.faults.add({match: reads, times: 1, action: {type: 'answer', status: 403, body: {code: 'NO_PERMISSION', status: 'error'}}})
+  await ok(engine.update(run, [change('s1', id, {Billing_City: 'Bern'})]), 200)
+  await end(run)
+  const {run: undone, log} = await undo(path, run)
+  t.like(undone, {stop: null, undo: {restored: 0}})
+  t.deepEqual(
+    log.map(({code}) => code),
+    ['UNDO_NOT_KEPT'],
+  )
+})
+
+test.serial('subform rows that an external engine replaced are restored, unless a person edited them', async t => {
+  const products = (id: string) =>
+    (here.crm.record('example', 'Orders', id)!.Order_Lines as any[]).map(({Product, Note}) => [Product, Note])
+  const orders = ['X-1', 'X-2'].map(
+    Code => here.crm.create('example', 'Orders', [{Name: Code, Code, Order_Lines: [{Product: 'Old', Note: 'n'}]}])[0]!.details.id as string,
+  )
+  const {path, run} = await begin()
+  const items = orders.map((parentId, n) => ({
+    ...{parentId, writeId: `w${n}`},
+    rows: [{rowKey: `r${n}`, payload: {Product: 'New'}}],
+  }))
+  const lines = `/orgs/${engine.org.org}/connectors/${engine.org.connector}/records/Orders/rows`
+  await ok(engine.org.call('PUT', lines, {runId: run, field: 'Order_Lines', child: 'Order_Lines', items}), 200)
+  await end(run)
+  t.deepEqual(products(orders[0]!), [['New', null]])
+  later()
+  const [line] = here.crm.record('example', 'Orders', orders[1]!)!.Order_Lines as any[]
+  here.crm.update('example', 'Orders', [{id: orders[1]!, Order_Lines: [{id: line.id, Note: 'Mine'}]}], {as: 'ben@example.org'})
+  t.like((await undo(path, run)).run.undo, {restored: 1, changedSince: 1})
+  t.deepEqual(products(orders[0]!), [['Old', 'n']])
+  t.deepEqual(products(orders[1]!), [['New', 'Mine']])
+})
+
+test.serial('a value that an external engine wrote is no edit of a person to a later run', async t => {
+  const id = make('M-1')
+  const keeping = {...accounts, match: {...accounts.match, onEdited: 'keep'}}
+  const write = (city: string) => runImport(engine.org, {csv: `name,number,city\nOld M-1,M-1,${city}\n`, flow: keeping})
+  await write('Bern')
+  const {path, run} = await begin()
+  await ok(engine.update(run, [change('m1', id, {Billing_City: 'Basel'})]), 200)
+  await end(run)
+  await here.ahead('10 minutes')
+  await write('Chur')
+  t.is(recordOf('M-1').Billing_City, 'Chur')
+  here.crm.update('example', 'Accounts', [{id, Billing_City: 'Mine'}], {as: 'ben@example.org'})
+  await here.ahead('10 minutes')
+  await write('Genf')
+  t.is(recordOf('M-1').Billing_City, 'Mine')
+  t.truthy(path)
+})

@@ -1,0 +1,45 @@
+import {creditsOfQuery, creditsOfTags, creditsOfWrite} from '../../../shared/crm/call-credits.ts'
+import type {CountSpan} from '../../../shared/runs/forecast/forecast.ts'
+
+/** The calls of one kind, and their credits. */
+export type CallSpan = {calls: CountSpan; credits: CountSpan}
+/** The calls of a run by kind. */
+export type CallPlan = Map<string, CallSpan>
+
+export const spanOf = (min: number, max = min): CountSpan => ({min, max})
+
+export const addSpans = (one: CountSpan, other: CountSpan): CountSpan => ({min: one.min + other.min, max: one.max + other.max})
+
+export const addCalls = (plan: CallPlan, kind: string, {calls, credits}: CallSpan): void => {
+  const before = plan.get(kind)
+  plan.set(kind, before ? {calls: addSpans(before.calls, calls), credits: addSpans(before.credits, credits)} : {calls, credits})
+}
+
+/** Returns calls that cost one credit each. */
+export const plainCalls = (min: number, max = min): CallSpan => ({calls: spanOf(min, max), credits: spanOf(min, max)})
+
+export const recordsPerCall = 100
+
+export const countBatches = (records: number): number => Math.ceil(records / recordsPerCall)
+
+/** Returns the credits of records that are sent in full batches, the last one part-filled. */
+const creditsInBatches = (records: number, creditsOf: (records: number) => number): number =>
+  Math.floor(records / recordsPerCall) * creditsOf(recordsPerCall) + (records % recordsPerCall ? creditsOf(records % recordsPerCall) : 0)
+
+/** Returns the writes of records. `partBatches`: the most batches that may be sent part-filled besides the last one. */
+export const writesOf = ({min, max}: CountSpan, partBatches = 0): CallSpan => ({
+  calls: spanOf(countBatches(min), countBatches(max) + partBatches),
+  credits: spanOf(creditsInBatches(min, creditsOfWrite), creditsInBatches(max, creditsOfWrite) + partBatches),
+})
+
+export const tagsOf = ({min, max}: CountSpan): CallSpan => ({
+  calls: spanOf(countBatches(min), countBatches(max)),
+  credits: spanOf(creditsInBatches(min, creditsOfTags), creditsInBatches(max, creditsOfTags)),
+})
+
+/** The records that a control adds to a query's limit. */
+const controlRecords = 10
+const [shortPage, longPage] = [200, 1_000]
+
+/** Returns the credits of a query of so many values. */
+export const creditsOfValues = (values: number): number => creditsOfQuery(values + controlRecords > shortPage ? longPage : shortPage)

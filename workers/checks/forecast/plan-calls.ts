@@ -1,0 +1,170 @@
+import type {Snapshot} from '../../../shared/mapping/flows/snapshot.ts'
+import type {CountSpan} from '../../../shared/runs/forecast/forecast.ts'
+import {isComparable} from '../../engine/match/compare-values.ts'
+import type {CompiledFlow} from '../../engine/model.ts'
+import {readsAtOnce} from '../../engine/subform/pack.ts'
+import {addCalls, type CallPlan, countBatches, plainCalls, recordsPerCall, spanOf, tagsOf, writesOf} from './call-plan.ts'
+import type {FlowTally} from './tally-rows.ts'
+
+/** A flow with what its file asks of the CRM. `patch`: its patch pass. `written`: how many of its rows are written. */
+export type PlannedFlow = {
+  flow: CompiledFlow
+  tally: FlowTally
+  patch: {flow: CompiledFlow; tally: FlowTally} | null
+  written: CountSpan
+  tags: boolean
+}
+
+/** `stores`: whether the run stores before images. `isRecent`: whether another run just wrote to the CRM org. `columns`: of one query. */
+export type RunFacts = {snapshot: Snapshot; stores: boolean; isRecent: boolean; columns: number; fieldsPerRead: number}
+
+/** Plans the calls of a run that finds records by queries and writes records one by one. Ranges hold what only the CRM decides. */
+export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
+  const plan: CallPlan = new Map()
+  const newestRead = new Set<number>()
+  for (const planned of flows) {
+    const {flow, tally} = planned
+    planLookups(plan, tally, facts)
+    if (flow.subform) planSubform(plan, planned, flows)
+    else {
+      if (flow.uniqueFields.length > 0 && !newestRead.has(flow.module.no)) addCalls(plan, 'read', plainCalls(1))
+      if (flow.uniqueFields.length > 0) newestRead.add(flow.module.no)
+      planMatches(plan, planned, facts)
+      if (flow.deletes) planDeletes(plan, planned, facts)
+      else planWrites(plan, planned, facts)
+    }
+    if (planned.tags) addCalls(plan, 'tag', tagsOf(planned.written))
+    if (planned.patch) planPatches(plan, planned, planned.patch, facts)
+  }
+  return plan
+}
+
+/** The most calls that look for a control of a field without one, and the most queries that are repeated with it. */
+const [mostControlCalls, mostRepeated] = [6, 10] as const
+
+/** A query that finds nothing is repeated with a value that is known to exist. */
+const controlsOf = (queries: number) => (queries > 0 ? mostControlCalls + Math.min(queries, mostRepeated) : 0)
+
+const planQueries = (plan: CallPlan, {queries, credits}: {queries: number; credits: number}, least = 1) => {
+  const more = controlsOf(queries)
+  const price = queries > 0 ? Math.ceil(credits / queries) : 0
+  addCalls(plan, 'query', {
+    calls: spanOf(queries * least, queries + more),
+    credits: spanOf(credits * least, credits + mostOf(more, mostControlCalls) + Math.max(0, more - mostControlCalls) * price),
+  })
+}
+
+const mostOf = (value: number, limit: number) => Math.min(value, limit)
+
+const planLookups = (plan: CallPlan, {lookups}: FlowTally, {snapshot}: RunFacts) => {
+  for (const [no, tally] of lookups) {
+    const lookup = snapshot.lookups.find(one => one.no === no)!
+    // Records that this import writes are found without a query.
+    const least = lookup.ownModule === null ? 1 : 0
+    if (lookup.module === null) addCalls(plan, 'users', plainCalls(1))
+    else if (lookup.method === 'word') addCalls(plan, 'search', plainCalls(tally.values * least, tally.values))
+    else planQueries(plan, tally, least)
+  }
+}
+
+const planMatches = (plan: CallPlan, {flow, tally}: PlannedFlow, facts: RunFacts) => {
+  if (tally.queries === 0) return
+  planQueries(plan, {queries: tally.queries, credits: tally.queryCredits})
+  const columns = columnsOf(flow)
+  if (columns > facts.columns) planReads(plan, spanOf(0, tally.keyed), columns - facts.columns, facts, tally.queries)
+  if (flow.comparedFields && isStale(flow, facts)) planReads(plan, spanOf(0, tally.keyed), flow.comparedFields.length, facts, tally.queries)
+}
+
+const columnsOf = ({matchFields, comparedFields}: CompiledFlow) =>
+  new Set([...matchFields, ...(comparedFields ?? [])].map(({apiName}) => apiName)).size
+
+const isStale = ({module}: CompiledFlow, {snapshot, isRecent}: RunFacts) =>
+  isRecent || snapshot.flows.filter(({moduleNo}) => moduleNo === module.no).length > 1
+
+/** Adds reads by id of these records. `parts`: the most part-filled calls. */
+const planReads = (plan: CallPlan, {min, max}: CountSpan, fields: number, {fieldsPerRead}: RunFacts, parts = 0) => {
+  const perRecord = Math.max(1, Math.ceil(fields / fieldsPerRead))
+  addCalls(plan, 'read', plainCalls(countBatches(min) * perRecord, (countBatches(max) + (max > 0 ? parts : 0)) * perRecord))
+}
+
+const planDeletes = (plan: CallPlan, {flow, tally, written}: PlannedFlow, facts: RunFacts) => {
+  planReads(plan, written, facts.stores ? flow.module.fields.length : flow.matchFields.length, facts)
+  addCalls(plan, 'delete', plainCalls(countBatches(written.min), countBatches(written.max) + Math.min(1, tally.repeated)))
+}
+
+const planWrites = (plan: CallPlan, {flow, tally, written}: PlannedFlow, facts: RunFacts) => {
+  const mayUpdate = tally.keyed > 0 && flow.onOne === 'update'
+  // A row whose match value an earlier row has waits for that row, so its batch may be part-filled.
+  const parts = tally.repeated
+  if (!mayUpdate) {
+    addCalls(plan, 'create', writesOf(written, parts))
+    return addCalls(plan, WRITES, writesOf(written, parts))
+  }
+  const keyed = spanOf(Math.max(0, written.min - (tally.rows - tally.keyed)), Math.min(written.max, tally.keyed))
+  const creates = spanOf(tally.rows - tally.keyed, written.max)
+  const both = writesOf(written, parts + 1)
+  addCalls(plan, 'create', writesOf(creates, parts))
+  addCalls(plan, 'update', writesOf(spanOf(0, keyed.max), parts))
+  addCalls(plan, WRITES, both)
+  planUpdateReads(plan, {flow, tally, updates: spanOf(0, keyed.max)}, facts)
+}
+
+/** The kind under which creates and updates are planned together, because each record is only one of both. */
+export const WRITES = 'create or update'
+
+type UpdateReads = {flow: CompiledFlow; tally: FlowTally; updates: CountSpan}
+
+/** Plans the reads by id before updates: for before images and comparisons that the query did not answer. */
+const planUpdateReads = (plan: CallPlan, {flow, tally, updates}: UpdateReads, facts: RunFacts) => {
+  const fields = flow.mappings.length + (flow.parent ? 1 : 0)
+  const parts = tally.queries
+  if (flow.edits && isStale(flow, facts)) planReads(plan, updates, flow.edits.fields.size, facts, parts)
+  if (flow.comparedFields && flow.parent) planReads(plan, updates, flow.comparedFields.length, facts, parts)
+  if (!facts.stores && !flow.edits) return
+  const isShown = flow.mappings.every(({field}) => isComparable(field)) && columnsOf(flow) + fields <= facts.columns
+  if (facts.stores && (!isShown || isStale(flow, facts) || flow.parent)) planReads(plan, updates, fields, facts, parts)
+  else if (tally.longTexts > 0) planReads(plan, spanOf(0, tally.longTexts), fields, facts, countBatches(updates.max))
+  // A text that may be cut is read with its record alone.
+  if (facts.stores) addCalls(plan, 'read', plainCalls(0, tally.longTexts))
+}
+
+/** Each group of subform rows is read, if its record existed, and replaced. */
+const planSubform = (plan: CallPlan, {flow, tally}: PlannedFlow, flows: PlannedFlow[]) => {
+  const {link, nested} = flow.subform!
+  const parents = flows.find(one => one.flow.no === link.flow.no)
+  const meets = !parents || (parents.tally.keyed > 0 && parents.flow.onOne !== 'create')
+  const read = spanOf(0, meets ? tally.parents : 0)
+  const replaced = spanOf(nested ? 0 : tally.parents, nested && !meets ? 0 : tally.parents)
+  addCalls(plan, 'read', plainCalls(read.min, read.max))
+  const packs = (groups: number, size: number) => Math.floor(groups / size) * Math.ceil(size / 10) + Math.ceil((groups % size) / 10)
+  addCalls(plan, 'replace_rows', {
+    calls: spanOf(countBatches(replaced.min), Math.ceil(replaced.max / readsAtOnce)),
+    credits: spanOf(packs(replaced.min, recordsPerCall), packs(replaced.max, meets ? readsAtOnce : recordsPerCall)),
+  })
+}
+
+const planPatches = (plan: CallPlan, planned: PlannedFlow, {flow, tally}: {flow: CompiledFlow; tally: FlowTally}, facts: RunFacts) => {
+  planLookups(plan, tally, facts)
+  const rules = [...flow.patchPlan!.rules.values()]
+  const fields = rules.length
+  const rows = Math.min(tally.rows, planned.tally.rows)
+  const most = spanOf(0, rows)
+  const isCertain =
+    rules.every(({hows, onlyAbsent}) => hows.size >= createdAndUpdated && !onlyAbsent) &&
+    !flow.comparedFields &&
+    !flow.edits &&
+    !flow.patchPlan!.parent
+  const updates = spanOf(isCertain ? Math.max(0, rows - (planned.tally.rows - planned.written.min)) : 0, rows)
+  const chunks = Math.ceil(rows / rowsPerChunk)
+  if (rules.some(({onlyAbsent}) => onlyAbsent)) planReads(plan, most, fields, facts, chunks)
+  if (flow.comparedFields) planReads(plan, most, flow.comparedFields.length, facts, chunks)
+  if (flow.edits) planReads(plan, most, flow.edits.fields.size, facts, chunks)
+  if (facts.stores) planReads(plan, updates, fields, facts, tally.repeated)
+  if (facts.stores) addCalls(plan, 'read', plainCalls(0, tally.longTexts))
+  addCalls(plan, 'update', writesOf(updates, 1))
+  addCalls(plan, WRITES, writesOf(updates, 1))
+}
+
+const rowsPerChunk = 500
+/** The ways in which a row gets its record, besides those of records that it left as they were. */
+const createdAndUpdated = 4

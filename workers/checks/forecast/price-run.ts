@@ -1,0 +1,79 @@
+import type {CountSpan, Forecast} from '../../../shared/runs/forecast/forecast.ts'
+import type {CrmPace} from '../../../sql/crm-paces.ts'
+import type {CrmQuotaRow} from '../../../sql/crm-quota.ts'
+import {addSpans, type CallPlan, type CallSpan, spanOf} from './call-plan.ts'
+import {WRITES} from './plan-calls.ts'
+
+/** The time of a call in ms while none of the connection was measured. */
+const usualPace = {p50Ms: 400, p95Ms: 1_200}
+const dayMs = 86_400_000
+
+/** `slots`: the calls at once. `quota`: null if the destination counts no credits. `rows`: the rows of all flows. */
+type PriceInput = {
+  plan: CallPlan
+  paces: readonly CrmPace[]
+  slots: number
+  quota: CrmQuotaRow | null
+  rows: number
+  basis: Forecast['basis']
+  now: number
+}
+
+/** Returns what the planned calls cost: credits, time, and waits for the quota. */
+export const priceRun = ({plan, paces, slots, quota, rows, basis, now}: PriceInput): Forecast => {
+  const credits = quota ? sumSpans([...plan].flatMap(([kind, {credits}]) => (countsAlone(kind) ? credits : []))) : spanOf(0)
+  const seconds = secondsOf(plan, paces, slots)
+  const {remaining = null, allowance = null} = quota ?? {}
+  const isEnough = remaining === null ? null : credits.max <= remaining
+  const pausesAtRow = isEnough === false ? Math.min(rows, Math.max(1, Math.floor((rows * remaining!) / credits.max))) : null
+  return {
+    credits: {...credits, byKind: quota ? byKindOf(plan) : {}},
+    seconds,
+    finishesAt: finishOf({now, credits, seconds, quota, isEnough}),
+    pausesAtRow,
+    quota: quota && {remaining, allowance, isEnough},
+    basis,
+    routes: [{match: 'query', write: 'records', credits, seconds, blockedBy: null}],
+  }
+}
+
+/** Creates and updates are summed together, because each row is only one of both. */
+const countsAlone = (kind: string) => kind !== 'create' && kind !== 'update'
+
+const sumSpans = (spans: CountSpan[]) => spans.reduce(addSpans, spanOf(0))
+
+const byKindOf = (plan: CallPlan) =>
+  Object.fromEntries([...plan].flatMap(([kind, {credits}]) => (kind === WRITES ? [] : [[kind, credits]])))
+
+const secondsOf = (plan: CallPlan, paces: readonly CrmPace[], slots: number): Forecast['seconds'] => {
+  const paceOf = (kind: string) => slowest(paces.filter(({operation}) => (kind === WRITES ? !countsAlone(operation) : operation === kind)))
+  const planned = [...plan].filter(([kind, {calls}]) => countsAlone(kind) && calls.max > 0)
+  const sum = (timeOf: (kind: string, calls: CallSpan) => number) =>
+    planned.reduce((total, [kind, calls]) => total + timeOf(kind, calls), 0)
+  // A run of few calls takes at least one call of each kind after another.
+  const p50 = Math.max(
+    sum((kind, {calls}) => (((calls.min + calls.max) / 2) * paceOf(kind).p50Ms) / slots),
+    sum(kind => paceOf(kind).p50Ms),
+  )
+  const p95 = Math.max(
+    p50,
+    sum((kind, {calls}) => (calls.max * paceOf(kind).p95Ms) / slots),
+    sum(kind => paceOf(kind).p95Ms),
+  )
+  return {p50: roundTenths(p50), p95: roundTenths(p95)}
+}
+
+const slowest = (paces: CrmPace[]): typeof usualPace => paces.toSorted((one, other) => other.p50Ms - one.p50Ms)[0] ?? usualPace
+
+const roundTenths = (ms: number) => Math.round(ms / 100) / 10
+
+type FinishInput = {now: number; credits: CountSpan; seconds: Forecast['seconds']; quota: CrmQuotaRow | null; isEnough: boolean | null}
+
+/** Each credit returns a day after it was used, so a run that exhausts the quota waits a day for the next allowance. */
+const finishOf = ({now, credits, seconds, quota, isEnough}: FinishInput): string | null => {
+  const days = isEnough === false ? daysOf(credits.max - quota!.remaining!, quota!.allowance) : 0
+  if (days === null || (quota && isEnough === null)) return null
+  return new Date(now + seconds.p50 * 1_000 + days * dayMs).toISOString()
+}
+
+const daysOf = (missing: number, allowance: number | null) => (allowance ? Math.ceil(missing / allowance) : null)

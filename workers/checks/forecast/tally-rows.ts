@@ -1,0 +1,132 @@
+import type {FileDeps} from '../../../shared/files/stored-file.ts'
+import {composeRow} from '../../engine/compose/compose-row.ts'
+import {evaluateRows} from '../../engine/compose/compose-rows.ts'
+import type {Expressions} from '../../engine/compose/expressions.ts'
+import {parentKeyOf} from '../../engine/compose/parents.ts'
+import {mayBeCut} from '../../engine/match/compare-values.ts'
+import {listSpellings} from '../../engine/match/match-rows.ts'
+import {type CompiledFlow, type ImportRow, isRow} from '../../engine/model.ts'
+import {readChunks} from '../../engine/read/read-rows.ts'
+import {creditsOfValues} from './call-plan.ts'
+
+/** What one flow of a file asks of the CRM, as far as the file decides it. */
+export type FlowTally = {
+  /** Rows that are sent or compared. `keyed`: those with a match value. `repeated`: those whose match value an earlier row has. */
+  rows: number
+  keyed: number
+  repeated: number
+  /** Rows that may end because a link finds no record. */
+  mayEnd: number
+  /** Rows with a text that the CRM may show cut. */
+  longTexts: number
+  /** Queries of match values and their credits. */
+  queries: number
+  queryCredits: number
+  /** Parent records of a subform flow. */
+  parents: number
+  lookups: Map<number, LookupTally>
+}
+export type LookupTally = {values: number; queries: number; credits: number}
+
+/** The most distinct values that are remembered of one flow. Beyond it, values count as new. */
+const mostDistinct = 500_000
+
+type TallyInput = {
+  place: FileDeps
+  flow: CompiledFlow
+  expressions: Expressions
+  signal: AbortSignal
+  valuesPerQuery: number
+  onRead(rows: number): Promise<void>
+}
+
+/** Reads the flow's file and composes its rows as a run does, without the CRM. */
+export const tallyRows = async (input: TallyInput): Promise<FlowTally> => {
+  const {place, flow, signal, onRead} = input
+  const tally: FlowTally = {
+    ...{rows: 0, keyed: 0, repeated: 0, mayEnd: 0, longTexts: 0, queries: 0, queryCredits: 0, parents: 0},
+    lookups: new Map(),
+  }
+  const seen = {keys: new Set<string>(), parents: new Set<string>(), links: new Set<string>()}
+  for await (const chunk of readChunks(place, flow)) {
+    signal.throwIfAborted()
+    const mine = chunk.filter(({struck}) => struck === undefined)
+    const evaluated = await evaluateRows(input, flow, mine)
+    const rows: ImportRow[] = []
+    for (const [at, read] of mine.entries()) {
+      const composed = composeRow(flow, read, evaluated?.[at])
+      if (!isRow(composed) || (flow.patchPlan && !patches(flow, composed))) continue
+      rows.push(composed)
+      const key = flow.subform?.link.key
+      if (flow.subform) addDistinct(seen.parents, key ? parentKeyOf(read.cells[key.child])?.toString('latin1') : String(read.rowNumber))
+    }
+    tallyChunk(input, tally, rows, seen)
+    await onRead(chunk.length)
+  }
+  tally.parents = seen.parents.size
+  return tally
+}
+
+const patches = ({patchPlan}: CompiledFlow, {payload, pendingLinks}: ImportRow) =>
+  Object.keys(payload).length > 0 || Boolean(pendingLinks?.length) || Boolean(patchPlan!.parent)
+
+const addDistinct = (seen: Set<string>, value: string | undefined): boolean => {
+  if (value === undefined || seen.has(value)) return false
+  if (seen.size < mostDistinct) seen.add(value)
+  return true
+}
+
+type SeenValues = {keys: Set<string>; links: Set<string>}
+
+const tallyChunk = ({flow, valuesPerQuery}: TallyInput, tally: FlowTally, rows: ImportRow[], seen: SeenValues): void => {
+  const [first] = flow.matchFields
+  const keyed = first ? rows.filter(row => row.matchKey || matchLinkOf(flow, row)) : []
+  tally.rows += rows.length
+  tally.keyed += keyed.length
+  for (const row of keyed)
+    if (!addDistinct(seen.keys, row.matchKey?.toString('latin1') ?? `link ${matchLinkOf(flow, row)!.text}`)) tally.repeated++
+  for (const row of rows) {
+    if (row.pendingLinks?.some(({link}) => link.onNone !== 'leave' || link.onMany !== 'leave')) tally.mayEnd++
+    if (flow.module.fields.some(field => mayBeCut(field, row.payload[field.apiName]))) tally.longTexts++
+  }
+  if (first) {
+    const asked = queriesOf(
+      new Set(keyed.flatMap(row => matchLinkOf(flow, row)?.text ?? listSpellings(row, first.apiName))).size,
+      valuesPerQuery,
+    )
+    tally.queries += asked.queries
+    tally.queryCredits += asked.credits
+  }
+  tallyLinks(tally, rows, seen.links, valuesPerQuery)
+}
+
+/** Returns the link whose record is the match value. */
+const matchLinkOf = ({matchFields: [first]}: CompiledFlow, {pendingLinks = []}: ImportRow) =>
+  pendingLinks.find(({field}) => field === first?.apiName)
+
+const tallyLinks = (tally: FlowTally, rows: ImportRow[], seen: Set<string>, valuesPerQuery: number): void => {
+  const texts = new Map<number, Set<string>>()
+  for (const {link, digest, text} of rows.flatMap(({pendingLinks = []}) => pendingLinks)) {
+    if (digest === null || !addDistinct(seen, `${link.lookup.no} ${digest}`)) continue
+    const asked = texts.get(link.lookup.no) ?? new Set()
+    texts.set(link.lookup.no, asked.add(text).add(text.normalize('NFC').trim().replace(/\s+/g, ' ')))
+  }
+  for (const [no, {size}] of texts) {
+    const before = tally.lookups.get(no) ?? {values: 0, queries: 0, credits: 0}
+    const asked = queriesOf(size, valuesPerQuery)
+    tally.lookups.set(no, {
+      values: before.values + size,
+      queries: before.queries + asked.queries,
+      credits: before.credits + asked.credits,
+    })
+  }
+}
+
+/** Returns how many queries so many values take, and their credits. */
+const queriesOf = (values: number, valuesPerQuery: number) => {
+  const [full, rest] = [Math.floor(values / valuesPerQuery), values % valuesPerQuery]
+  return {
+    queries: full + (rest ? 1 : 0),
+    credits: full * creditsOfValues(valuesPerQuery) + (rest ? creditsOfValues(rest) : 0),
+  }
+}

@@ -1,0 +1,32 @@
+import type {PricedCall} from '../../shared/crm/request.ts'
+import {addRunCosts, type OperationCost} from '../../sql/run-costs.ts'
+import type {LedgerContext} from './context.ts'
+
+/** Counts the CRM calls of a run. `close` stores the rest of the counts. */
+export type RunCost = {note(call: PricedCall): void; close(): Promise<void>}
+
+/** A killed process loses the counts of at most this time. */
+const everyMs = 2_000
+
+export const openRunCost = ({db, run, log}: Pick<LedgerContext, 'db' | 'run' | 'log'>): RunCost => {
+  let counted = new Map<string, OperationCost>()
+  let storing = Promise.resolve()
+  const store = async () => {
+    const costs = [...counted.values()]
+    counted = new Map()
+    if (costs.length === 0) return
+    await addRunCosts(db, {run: run.no, costs}).catch(err => log.warn({err}, 'could not store the cost of the run'))
+  }
+  const storeNext = () => (storing = storing.then(store))
+  const timer = setInterval(() => void storeNext(), everyMs)
+  return {
+    note({operation, credits}) {
+      const cost = counted.get(operation) ?? {operation, calls: 0, credits: 0}
+      counted.set(operation, {operation, calls: cost.calls + 1, credits: cost.credits + credits})
+    },
+    close() {
+      clearInterval(timer)
+      return storeNext()
+    },
+  }
+}

@@ -1,0 +1,130 @@
+import type {Connection, CrmRecord} from '../../shared/crm/crm.ts'
+import type {DiscoveredField} from '../../shared/crm/discovered.ts'
+import {CrmError, describeProblem, isRefusedForGood} from '../../shared/crm/error.ts'
+import type {SlotShare} from '../../shared/crm/limits/budget.ts'
+import {readInParts} from '../../shared/crm/read-in-parts.ts'
+import {Refusal} from '../../shared/errors.ts'
+import {shapeField} from '../../shared/mapping/flows/snapshot.ts'
+import type {RecordItem, RecordsRequest} from '../../shared/runs/external/records.ts'
+import type {WriteEnd} from '../../shared/runs/external/settle.ts'
+import type {BeforeImage} from '../../shared/runs/undo/before-image.ts'
+import {listExternalRowStates} from '../../sql/external-ledger.ts'
+import {findRun, type Run} from '../../sql/runs.ts'
+import type {Write} from '../../sql/writes.ts'
+import {type ModuleMarks, openMarks} from '../engine/edits/record-marks.ts'
+import {type ImageStore, openImageStore} from '../engine/images/before-images.ts'
+import {mayBeCut} from '../engine/match/compare-values.ts'
+import {RunPaused} from '../engine/run-endings.ts'
+import type {Work} from '../worker.ts'
+import {holdWithin} from './send.ts'
+
+type UndoValuesInput = {
+  write: Write
+  request: RecordsRequest
+  fields: readonly DiscoveredField[]
+  connection: Connection
+  slots: SlotShare
+}
+
+/**
+ * What one request of an external engine stores for an undo and for the recognition of edits. `keep` stores the values that updates replace;
+ * call it before their intents. `mark` adds to the end of an item what its record holds now.
+ */
+export type UndoValues = {keep(items: RecordItem[]): Promise<void>; mark(end: WriteEnd, item: RecordItem): WriteEnd}
+
+export const openUndoValues = async (work: Work, input: UndoValuesInput): Promise<UndoValues> => {
+  const {write, request, connection} = input
+  const run = (await findRun(work.db, {org: write.org, id: write.runId}))!
+  const named = new Set(request.items.flatMap(({payload}) => Object.keys(payload)))
+  const fields = input.fields.filter(({apiName}) => named.has(apiName)).map(shapeField)
+  const {module: apiName, moduleNo: no} = request
+  const flow: Parameters<typeof openMarks>[1][number] = {
+    module: {no, apiName, label: apiName, fields},
+    mappings: fields.map(field => ({field, column: null, text: '', clears: false})),
+  }
+  await openMarks({...work, connection, run}, [flow])
+  // Creates need no images, but a run without a key cannot be undone.
+  const images = await openImageStore({...work, run})
+  const marks = flow.marks ?? null
+  return {
+    keep: items => keepImages(work, {...input, run, images, marks, shaped: fields}, items),
+    mark: (end, {payload, recordId}) => {
+      const record = end.outcome === 'created' || end.outcome === 'updated' ? end.recordId : recordId
+      if (!marks || record === undefined || end.outcome === 'refused' || end.outcome === 'unsent') return end
+      const marked = {module: apiName, recordId: record, marks: marks.pack(record, payload), isSure: end.outcome !== 'unanswered'}
+      return {...end, marked}
+    },
+  }
+}
+
+type KeepInput = UndoValuesInput & {
+  run: Run
+  images: ImageStore | null
+  marks: ModuleMarks | null
+  shaped: ReturnType<typeof shapeField>[]
+}
+
+const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Promise<void> => {
+  const {images, marks, request} = input
+  if (!images || items.length === 0 || input.write.kind !== 'update') return
+  const ids = items.map(({recordId}) => recordId!)
+  const [records, attempts] = await Promise.all([readValues(work, input, ids), findNextAttempts(work, input, items)])
+  const written = await marks?.list(ids)
+  await keepOrRefuse(
+    images,
+    items.flatMap(({rowKey: key, rowNumber: row = 0, recordId, payload}): BeforeImage[] => {
+      const record = records?.get(recordId!)
+      const place = {row, key, flow: request.flowNo ?? 0, module: request.moduleNo, recordId: recordId!, attempt: attempts.get(key)!}
+      const sent = {...place, phase: 'write' as const, sent: payload}
+      if (!record) return records ? [] : [{...sent, before: {}, isUnread: true}]
+      const before = Object.fromEntries(Object.keys(payload).flatMap(name => (record[name] === undefined ? [] : [[name, record[name]]])))
+      const older = written?.get(recordId!)?.packed.toString('base64')
+      return [{...sent, before, ...(older !== undefined && {marks: older})}]
+    }),
+  )
+}
+
+/** Stores images. Refuses the whole request if that is impossible at the moment. */
+export const keepOrRefuse = (images: ImageStore, list: BeforeImage[]): Promise<void> =>
+  images.keep(list).catch((error: unknown) => {
+    throw error instanceof RunPaused ? new Refusal('UNAVAILABLE', `${error.message}. Send it again`, {written: false}) : error
+  })
+
+type ChainRef = {write: Write; run: Run}
+
+/** Returns the attempt that the next send of each row makes. An image of the same attempt replaces an earlier one that was not sent. */
+const findNextAttempts = async ({db}: Work, {write, run, request}: ChainRef & {request: RecordsRequest}, items: RecordItem[]) => {
+  const place = {run: write.runNo, chain: run.chainNo ?? run.no, module: request.moduleNo}
+  const states = await db.transaction(tx => listExternalRowStates(tx, {...place, keys: items.map(({rowKey}) => rowKey)}))
+  return new Map(states.map(({key, lastAttempt, lastPatch}) => [key, lastAttempt + lastPatch + 1]))
+}
+
+/** Reads the values to replace, with whole texts. Null: the CRM refuses to show them. */
+const readValues = async (work: Work, {request: {module}, connection, slots, shaped}: KeepInput, ids: string[]) => {
+  const underSlot = async <T>(read: () => Promise<T>): Promise<T> => {
+    const slot = await holdWithin(slots.small, work.signal)
+    try {
+      return await read()
+    } finally {
+      slot.give()
+    }
+  }
+  const {signal} = work
+  try {
+    const query = {ids: ids.filter(connection.isRecordId), fields: shaped.map(({apiName}) => apiName)}
+    const records = await readInParts(query, part => underSlot(() => connection.readRecords({module, ...part}, {signal})))
+    const cut = [...records.values()].filter(record => shaped.some(field => mayBeCut(field, record[field.apiName])))
+    for (const {id} of cut) {
+      const whole: CrmRecord | null = await underSlot(() => connection.readRecord(module, id, {signal}))
+      if (whole) records.set(id, whole)
+    }
+    return records
+  } catch (error) {
+    if (isRefusedForGood(error)) return null
+    if (!(error instanceof CrmError)) throw error
+    const why = describeProblem(error.crm)
+    throw new Refusal('UNAVAILABLE', `The values that an undo would restore could not be read, so nothing was written. ${why}`, {
+      written: false,
+    })
+  }
+}
