@@ -21,23 +21,31 @@ import {ScheduleForm} from './schedule-form.ts'
 import {type Firing, OutcomePill, type Schedule} from './schedules.ts'
 import {TestFetch} from './test-fetch.ts'
 
+type LoadedSchedule = Schedule & {templateName: string; connections: {id: string; name: string}[]}
 type Part = {address: string; schedule: Schedule; again: () => void}
 
 /** One schedule: its next and past firings, and its form. */
 export const SchedulePage = ({params}: PageProps) => {
   const {id, schedule: scheduleId} = params as {id: string; schedule: string}
   const address = inOrg(`/templates/${id}/schedules/${scheduleId}`)
-  const loaded = useLoad<Schedule & {connections: {id: string; name: string}[]}>(
+  const loaded = useLoad<LoadedSchedule>(
     async signal => {
-      const {schedule}: Json = await client.get(address, {}, signal)
+      const [{schedule}, {template}]: Json[] = await Promise.all([
+        client.get(address, {}, signal),
+        client.get(inOrg(`/templates/${id}`), {}, signal),
+      ])
       // The template names the connection if the schedule names none.
-      return {...schedule, connections: await readConnections(schedule.connectorId === null ? t.itsOwn : null, signal)}
+      return {
+        ...schedule,
+        templateName: template.name,
+        connections: await readConnections(schedule.connectorId === null ? t.itsOwn : null, signal),
+      }
     },
     [address],
   )
   const trail = [
     {label: t.templates, href: to('templates')},
-    {label: t.template, href: to('templates', id)},
+    {label: loaded.data?.templateName ?? t.template, href: to('templates', id)},
   ]
   const save = async (body: object) => {
     await client.put(address, body, {'if-match': `"${loaded.data!.version}"`})
@@ -47,7 +55,7 @@ export const SchedulePage = ({params}: PageProps) => {
   return html`
     <${Page} title=${loaded.data?.name ?? t.schedule} trail=${trail}>
       <${Shown} of=${loaded}>
-        ${({connections, ...schedule}: Schedule & {connections: {id: string; name: string}[]}) => html`
+        ${({connections, ...schedule}: LoadedSchedule) => html`
           <${Standing} address=${address} schedule=${schedule} again=${loaded.again} />
           <${TestFetch} address=${address} />
           <${Firings} address=${address} schedule=${schedule} />

@@ -1,6 +1,7 @@
 import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
+import {useFieldLabels} from '../imports/module-data.ts'
 import type {PageProps} from '../pages.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {go, to} from '../state/place.ts'
@@ -8,6 +9,7 @@ import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
+import {sayName} from '../ui/labels.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Table} from '../ui/table.ts'
@@ -42,7 +44,11 @@ export const TemplatePage = ({params}: PageProps) => {
   `
 }
 
-const Contents = ({template: {sources, flows}}: {template: Template}) => html`
+const Contents = ({template: {sources, flows, connectorId}}: {template: Template}) => {
+  // A template whose connection was deleted has API names only.
+  const read = connectorId === null ? [] : flows.map(({module}) => module)
+  const labelOf = useFieldLabels(connectorId ?? '', read)
+  return html`
   <h2>${t.files}</h2>
   <${Table}
     caption=${t.files}
@@ -59,17 +65,18 @@ const Contents = ({template: {sources, flows}}: {template: Template}) => html`
     rows=${flows}
     keyOf=${({id}: Flow) => id}
     columns=${[
-      {head: t.module, isName: true, cell: ({module}: Flow) => module},
+      {head: t.module, isName: true, cell: ({module}: Flow) => sayName(module)},
       {head: t.from, cell: ({sourceId}: Flow) => sources.find(({slot}) => slot === sourceId)?.label ?? sourceId},
-      {head: t.matchedBy, cell: ({match}: Flow) => match?.by.join(' + ') || t.notMatched},
+      {head: t.matchedBy, cell: ({module, match}: Flow) => match?.by.map(field => labelOf(module, field)).join(' + ') || t.notMatched},
       {
         head: t.fields,
-        cell: ({fields}: Flow) =>
-          html`<details><summary>${t.fieldCount(fields.length)}</summary><ul>${fields.map(({field, mode, source}) => html`<li><code>${field}</code> ← ${mode === 'column' ? source : (t.modes[mode] ?? mode)}</li>`)}</ul></details>`,
+        cell: ({module, fields}: Flow) =>
+          html`<details><summary>${t.fieldCount(fields.length)}</summary><ul>${fields.map(({field, mode, source}) => html`<li>${labelOf(module, field)} ← ${mode === 'column' ? source : (t.modes[mode] ?? mode)}</li>`)}</ul></details>`,
       },
     ]}
   />
 `
+}
 
 const Check = ({template}: {template: Template}) => {
   const [found, setFound] = useState<Json[] | null>(null)

@@ -4,6 +4,9 @@ const of = (field: string, text: string) => (field === '' ? text : `${field}: ${
 
 export const rowReasons: RowTexts = {
   INVALID_VALUE: field => of(field, 'kein gültiger Wert für dieses Feld'),
+  AMBIGUOUS: () => 'Die Werte lassen sich verschieden lesen',
+  ENCODING: () => 'Die Zeichenkodierung der Datei ist nicht sicher erkannt',
+  UNDECODABLE: () => 'Die Datei enthält Zeichen, die in dieser Kodierung unlesbar sind',
   AMBIGUOUS_VALUE: field => of(field, 'der Wert ist mehrdeutig'),
   TOO_LONG: field => of(field, 'der Wert ist zu lang'),
   VALUE_UNMAPPED: field => of(field, 'der Wert hat keinen Eintrag in der Wertezuordnung'),
