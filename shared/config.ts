@@ -58,7 +58,8 @@ const httpsOrigin = z
   .refine(text => new URL(text).origin === text.replace(/\/$/, ''), 'only https:// and a host')
   .transform(text => new URL(text).origin)
 const crmClients = z.record(dataCentre, z.strictObject({id: z.string().min(1), secret: z.string().min(1)}))
-const crmHosts = z.array(z.strictObject({dc: dataCentre, accounts: httpsOrigin, apiDomain: httpsOrigin}))
+const bulkHosts = {content: httpsOrigin.optional(), results: z.array(httpsOrigin).optional()}
+const crmHosts = z.array(z.strictObject({dc: dataCentre, accounts: httpsOrigin, apiDomain: httpsOrigin, ...bulkHosts}))
 
 /** Parses each item of a list to its normal form. An item that `read` rejects becomes an issue with `message`. */
 const listOf = (read: (text: string) => string | null, message: string) =>

@@ -1,6 +1,8 @@
 export type FaultPoint =
   | 'in_index'
   | 'after_lookup'
+  | 'export_started'
+  | 'export_stored'
   | 'after_search'
   | 'after_intent'
   | 'after_send'

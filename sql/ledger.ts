@@ -2,6 +2,7 @@ import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 import {countEmptyLinks, type EmptyLink, joinFields} from './empty-links.ts'
 import {nameStatement} from './named-statement.ts'
+import type {Held} from './run-heads.ts'
 import {settleNamed} from './settle-statement.ts'
 import type {UnmappedCells} from './unmapped-cells.ts'
 
@@ -74,7 +75,7 @@ const admitNamed = nameStatement(`with admitted as (
      update run_heads set counted = counted + (select count(*) from admitted where fresh),
        next_batch = greatest(next_batch, (select max(batch) + 1 from unnest(@batch::bigint[]) as b(batch))),
        lease_until = lading_now() + make_interval(secs => @leaseSeconds::float8)
-     where run_no = @run and fence = @fence::bigint and lease_until > lading_now() and stop is null
+     where run_no = @run and fence = @fence::bigint and lease_until > lading_now() and stop is null and held is null
        and not exists (
          select from runs r join connectors c on c.id = r.connector_id where r.run_no = @run and (c.writes_paused or c.state <> 'connected'))
        and counted + (select count(*) from admitted where fresh) <= rows_limit
@@ -180,16 +181,13 @@ export type Settlement = {
 
 /**
  * Commits the settlement (T2) of some batches, and of rows that needed none, in one statement: log, row count, record ids, unsettled
- * entries, marks of records and cursor.
+ * entries, marks of records and cursor. Returns why the run's guard holds it now, or null.
  */
-export const settle = async (hot: Hot, s: Settlement) => {
-  await settleStatement(hot, valuesOf(s))
-}
+export const settle = async (hot: Hot, s: Settlement): Promise<Held | null> => (await settleStatement(hot, valuesOf(s)))[0]?.held ?? null
 
 /** Commits the same settlement inside the caller's transaction. */
-export const settleIn = async (tx: Tx, s: Settlement) => {
-  await statementsIn(tx).executeSql(settleNamed.text, valuesOf(s))
-}
+export const settleIn = async (tx: Tx, s: Settlement): Promise<Held | null> =>
+  ((await statementsIn(tx).executeSql(settleNamed.text, valuesOf(s))).rows[0] as {held: Held | null} | undefined)?.held ?? null
 
 const valuesOf = (s: Settlement) =>
   settleNamed.listValues({
@@ -218,4 +216,4 @@ const valuesOf = (s: Settlement) =>
     ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
   })
 
-const settleStatement = prepare('settle', settleNamed.text)
+const settleStatement = prepare<{held: Held | null}>('settle', settleNamed.text)

@@ -11,6 +11,15 @@ export const RunStop = z.object({
 })
 export type RunStop = z.infer<typeof RunStop>
 
+/** Why a guard holds a run: `rows` of `settled` rows have the outcome, more than the share `limit`. */
+export const Held = z.object({
+  outcome: z.enum(['refused', 'unanswered', 'failed']),
+  rows: z.number(),
+  settled: z.number(),
+  limit: z.number(),
+})
+export type Held = z.infer<typeof Held>
+
 const RunHead = z.object({
   fence: z.number(),
   leaseLive: z.boolean(),
@@ -23,11 +32,24 @@ const RunHead = z.object({
   limitBy: z.enum(['plan', 'declaration']),
   counts: z.array(z.number()),
   stop: RunStop.nullable(),
+  held: Held.nullable(),
 })
 export type RunHead = z.infer<typeof RunHead>
 
 const columns = sql.fragment`fence, lease_until > lading_now() as "leaseLive", takeovers, crashes, settle_no as "settleNo",
-  next_batch as "nextBatch", counted, rows_limit as "rowsLimit", limit_by as "limitBy", counts, stop`
+  next_batch as "nextBatch", counted, rows_limit as "rowsLimit", limit_by as "limitBy", counts, stop, held`
+
+/** Sets the guard of a run that was not started. */
+export const setGuard = (tx: Tx, {run, guard}: {run: number; guard: object}) =>
+  tx.query(sql.type(z.object({}))`update run_heads set guard = ${JSON.stringify(guard)}::jsonb where run_no = ${run}`)
+
+/** Queues a run that its guard holds. The guard then counts anew. Returns null if no hold paused the run. */
+export const endHold = (tx: Tx, run: number) =>
+  tx.maybeOneFirst(sql.type(z.object({run: z.number()}))`
+    with released as (
+      update run_heads set held = null, guard_since = counts where run_no = ${run} and held is not null and stop is null
+        and exists (select from runs where run_no = ${run} and state = 'paused') returning run_no)
+    update runs set state = 'queued', pause = null, resume_at = null from released where runs.run_no = released.run_no returning runs.run_no as run`)
 
 export const insertHead = (tx: Tx, {run, rowsLimit, limitBy}: {run: number; rowsLimit: number; limitBy: string}) =>
   tx.query(sql.type(z.object({}))`insert into run_heads (run_no, rows_limit, limit_by) values (${run}, ${rowsLimit}, ${limitBy})`)

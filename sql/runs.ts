@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 import {groundOfDryRun} from './ground.ts'
-import {RunStop} from './run-heads.ts'
+import {Held, RunStop} from './run-heads.ts'
 import {UnmappedCells} from './unmapped-cells.ts'
 
 export const RunState = z.enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
@@ -32,6 +32,9 @@ export const Run = z.object({
   /** The days for which the run can be undone, from its end. Null: it stores no before images. */
   undoDays: z.number().nullable(),
   dryRun: z.boolean(),
+  /** How rows find their records, as asked at the start. `routes`: what each flow took. */
+  matchBy: z.enum(['query', 'snapshot', 'auto']),
+  routes: z.array(z.object({flow: z.number(), match: z.enum(['query', 'snapshot']), why: z.string()})),
   declaredRows: z.number(),
   state: RunState,
   snapshotNo: z.number().nullable(),
@@ -54,6 +57,8 @@ export const Run = z.object({
   counted: z.number(),
   counts: z.array(z.number()),
   stop: RunStop.nullable(),
+  /** Why its guard holds the run. */
+  held: Held.nullable(),
   /** Rows beyond the plan, each paid for. */
   overageRows: z.number(),
   /** The CRM calls that the run made so far, by kind, and their credits. */
@@ -75,7 +80,8 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
     (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_strict as "undoStrict", undo_days as "undoDays",
-    dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
+    dry_run as "dryRun", match_by as "matchBy",
+    (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'match', match, 'why', why) order by flow_no), '[]') from run_routes o where o.run_no = runs.run_no) as routes, declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
     engine, outcome, authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
     expired_at as "expiredAt",
     coalesce((select overage from row_usage u where u.run_id = runs.id), 0) as "overageRows",
@@ -87,7 +93,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     case when dry_run and state = 'ended' and ground is not null then (select ground <> ${groundOfDryRun} from imports i where i.import_no = runs.import_no) end as stale,
     (select coalesce(jsonb_object_agg(operation, jsonb_build_object('calls', calls, 'credits', credits)), '{}') from run_costs c where c.run_no = runs.run_no) as cost,
     (select forecast from run_forecasts f where f.run_no = runs.run_no) as forecast,
-    rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop,
+    rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop, held,
     case when isfinite(lease_until) then lease_until end as "leaseUntil", lease_until > lading_now() as "leaseLive"`
 const select = sql.fragment`select ${runColumns} from runs join run_heads using (run_no)`
 
@@ -176,12 +182,13 @@ type QueuedRun = {
   retry: {no: number; chain: number} | null
   /** The days for which the run can be undone. Null: it stores no before images. */
   undoDays: number | null
+  matchBy: 'query' | 'snapshot' | 'auto'
 }
 
-export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry, undoDays}: QueuedRun) =>
+export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry, undoDays, matchBy}: QueuedRun) =>
   tx.query(sql.type(z.object({}))`
     update runs set state = 'queued', engine = 'worker', ground = ${dryRun ? sql.fragment`(select ${groundOfDryRun} from imports i where i.import_no = ${importNo})` : null}, connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
-      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
+      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, match_by = ${matchBy}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
     where run_no = ${no}`)
 
 export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>
@@ -227,12 +234,13 @@ export const noteQuota = (db: Db, {org, connector, id, isWrite = false}: QuotaNo
 
 /**
  * Lists runs without an owner that should execute: queued, left by a dead owner, paused long enough, or stopped while paused. Runs of a
- * closed org wait until it is reopened, and runs on a connection with paused writes wait until the pause is lifted.
+ * closed org wait until it is reopened, runs on a connection with paused writes wait until the pause is lifted, and runs that their guard holds
+ * wait until a person resumes them.
  */
 export const listOrphans = (db: Db, {limit}: {limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`
     select runs.id, org_id as org from runs join run_heads using (run_no) join orgs on orgs.id = org_id and closed_at is null
-    where engine = 'worker' and (state in ('queued', 'writing', 'closing') or (state = 'paused' and (stop is not null or (resume_at < lading_now()
+    where engine = 'worker' and (state in ('queued', 'writing', 'closing') or (state = 'paused' and (stop is not null or (resume_at < lading_now() and held is null
         and not exists (select from connectors where connectors.id = connector_id and writes_paused and not dry_run)))))
       and lease_until < lading_now()
     order by run_no limit ${limit}`)

@@ -8,10 +8,12 @@ export const settleNamed =
      where a.run_no = @run and a.module_no = r.module_no and a.row_key = r.row_key returning 1),
    head as (
      update run_heads set settle_no = @settleNo::bigint, takeovers = case when @isProgress::boolean then 0 else takeovers end, next_seq = next_seq + @logLength::int, counted = counted - (select count(*) from freed),
-       counts = add_counts(counts, @counts::bigint[]), lease_until = lading_now() + make_interval(secs => @leaseSeconds::float8)
+       counts = add_counts(counts, @counts::bigint[]),
+       held = case when guard is null or held is not null then held else guard_breach(guard, add_counts(counts, @counts), guard_since) end,
+       lease_until = lading_now() + make_interval(secs => @leaseSeconds::float8)
      where run_no = @run and fence = @fence and lease_until > lading_now() and settle_no = @settleNo - 1
        and (select count(*) from gone) = cardinality(@batches)
-     returning next_seq - @logLength as base, lading_now() as at),
+     returning next_seq - @logLength as base, lading_now() as at, held),
    logged as (
      insert into run_log (run_no, seq, row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message, at)
      select @run, base + ord - 1, key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, at
@@ -86,4 +88,4 @@ export const settleNamed =
    widened as (
      update written_records w set marks = widen_marks(w.marks, m.marks) from marks m
      where not is_sure and w.org_id = m.org_id and w.connector_id = m.connector_id and w.module = m.module and w.record_id = m.record_id)
-   select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`)
+   select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end as base, (select held from head) as held`)

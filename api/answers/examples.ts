@@ -58,6 +58,7 @@ export const run = {
     Accounts: {created: 310, updated: 84, refused: 2, unanswered: 0, inherited: 0, failed: 1, skipped: 3, planned: 0, filtered: 0},
   },
   mayExistTwice: 0,
+  routes: [{flowId: 'accounts', match: 'query', why: 'Queries cost about 6 credits'}],
   forecast: {credits: {min: 130, max: 140}, seconds: {p50: 4.8, p95: 14.4}},
   cost: {calls: 12, credits: 46, byKind: {query: 6, create: 31, update: 9}},
   linksEmpty: [],
@@ -65,7 +66,7 @@ export const run = {
   questions: 1,
   stale: null,
   progress: {done: 400, total: 1_200, unit: 'rows', rowsPerSecond: 80.5, etaSeconds: 9.9},
-  ...{stop: null, pause: null, stoppedBy: null, outcome: null},
+  ...{stop: null, pause: null, held: null, stoppedBy: null, outcome: null},
   ...{authorisedAt: at, startedAt: '2026-03-01T08:30:01.000Z', endedAt: null, expiredAt: null},
 }
 

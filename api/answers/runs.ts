@@ -55,7 +55,9 @@ export const Run = Answer({
   templateId: Id('tpl', 'The template').nullable().describe('The template. Null: none'),
   state: z
     .enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
-    .describe('`authorised`: not started. `paused`: resumes automatically. `closing`: waits for batches in flight. `ended` is final'),
+    .describe(
+      '`authorised`: not started. `paused`: resumes automatically, unless `held` is set. `closing`: waits for batches in flight. `ended` is final',
+    ),
   engine: z
     .enum(['worker', 'outside'])
     .nullable()
@@ -114,6 +116,15 @@ export const Run = Answer({
     .describe(
       'Cells whose value has no entry in the value map of the field, up to the last row that is done. Inherited rows are not counted',
     ),
+  routes: z
+    .array(
+      Answer({
+        flowId: z.string().describe('The flow. Empty: no longer known'),
+        match: z.enum(['query', 'snapshot']).describe('`query`: by queries. `snapshot`: in an export of the module'),
+        why: z.string().describe('Why, in words'),
+      }),
+    )
+    .describe('How each flow that matches finds records. A flow is listed once it has begun'),
   forecast: Answer({
     credits: CountSpan.describe('CRM credits'),
     seconds: Answer({p50: z.number().describe('Likely time'), p95: z.number().describe('Time if the CRM is slow')}).describe(
@@ -143,6 +154,14 @@ export const Run = Answer({
   pause: Answer({code: z.string().describe('The reason, for programs'), message: z.string().describe('The reason, in words')})
     .nullable()
     .describe('Why it is paused. Null: it is not'),
+  held: Answer({
+    outcome: z.enum(['refused', 'unanswered', 'failed']).describe('The outcome of which there are too many rows'),
+    rows: Count('Rows with this outcome since the run began or was resumed'),
+    settled: Count('Rows that were written or ended badly since then'),
+    limit: z.number().describe('The share that the guard allows, from 0 to 1'),
+  })
+    .nullable()
+    .describe('Why its guard holds the run until `POST …/resume`. Null: it is not held'),
   stoppedBy: z.enum(['allowance']).nullable().describe("`allowance`: the CRM's daily quota is exhausted. Null: it is not"),
   outcome: z.string().nullable().describe('The result reported by an external engine. Null: none'),
   authorisedAt: Moment('When it was authorised'),

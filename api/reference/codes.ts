@@ -108,6 +108,7 @@ export const meanings: Record<Code, string> = {
     'A flow maps the idempotency field of its module, which imports fill themselves. Remove the mapping, or choose another field.',
   RUN_USED: 'The run was already started by another engine. Authorise a new run.',
   RUN_RETRIED: 'The run has already been retried. Use the later run.',
+  RUN_NOT_HELD: 'The guard does not hold the run, so there is nothing to resume.',
   RUN_UNDONE: 'The run was undone, so it cannot be retried. Start a new run.',
   DELETES_UNCONFIRMED:
     'The run would delete records, and their number was not confirmed. Start a dry run, then send its number as `confirmDeletes`. A schedule cannot delete records.',

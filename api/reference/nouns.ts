@@ -99,6 +99,7 @@ export const orgNouns: Noun[] = [
       listImportRuns: 'GET /orgs/:org/imports/:id/runs',
       readImportRun: 'GET /orgs/:org/imports/:id/runs/:run',
       cancelImportRun: 'POST /orgs/:org/imports/:id/runs/:run/cancel',
+      resumeRun: 'POST /orgs/:org/imports/:id/runs/:run/resume',
       undoImportRun: 'POST /orgs/:org/imports/:id/runs/:run/undo',
       readImportRunUndo: 'GET /orgs/:org/imports/:id/runs/:run/undo',
       followImportRun: 'GET /orgs/:org/imports/:id/runs/:run/events',

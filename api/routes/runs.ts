@@ -5,6 +5,7 @@ import {cancelRun} from '../../shared/runs/cancel.ts'
 import {describeRun} from '../../shared/runs/describe.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
 import {readRun} from '../../shared/runs/names.ts'
+import {resumeRun} from '../../shared/runs/resume.ts'
 import {StartBody, startRun} from '../../shared/runs/start.ts'
 import {findImport} from '../../sql/imports.ts'
 import {listRuns} from '../../sql/runs.ts'
@@ -108,6 +109,22 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     async handle({db, caller, params, request}) {
       const named = {org: caller.org, importId: params.id, runId: params.run}
       await cancelRun(db, actorOf(caller, request), (await findImportRun(db, named)).run)
+      return {run: describeRun(await findImportRun(db, named))}
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/orgs/:org/imports/:id/runs/:run/resume',
+    access: {role: 'builder'},
+    summary: 'Resume a held run',
+    description: 'Ends the hold of a run that its guard paused. The guard counts anew from here.',
+    answers: {200: RunAnswer},
+    refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'RUN_NOT_HELD'],
+    example: {answer: {run: {...run, state: 'queued'}}},
+    params: OfImportRun,
+    async handle({db, queue, caller, params, request}) {
+      const named = {org: caller.org, importId: params.id, runId: params.run}
+      await resumeRun(db, queue, actorOf(caller, request), (await findImportRun(db, named)).run)
       return {run: describeRun(await findImportRun(db, named))}
     },
   }),

@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import {isZone} from '../expressions/zone-offset.ts'
 import {OnEdited} from '../mapping/flows/edits.ts'
+import {Guard} from '../runs/guard/guard.ts'
 
 export const AI_SAMPLE_POLICIES = ['allow', 'masked', 'deny'] as const
 /** What a model may see of an org's rows: values, their shapes, or nothing. */
@@ -40,6 +41,9 @@ export const Settings = z.strictObject({
   onEdited: OnEdited.nullish().describe(
     'What imports do with values that a person edited in the CRM: overwrite them, keep them, or hold the row back and ask. Null: schedules keep them and other runs overwrite them',
   ),
+  guard: Guard.nullish().describe(
+    'Holds runs of which more rows than these shares end badly, until a person resumes them. Null: schedules are held after 5 % refused or 1 % unanswered rows, and other runs never',
+  ),
   undo: z
     .enum(['on', 'off'])
     .nullish()
@@ -56,4 +60,5 @@ export const usualSettings: Settings = {
   aiSamplePolicy: 'masked',
   onEdited: null,
   undo: null,
+  guard: null,
 }

@@ -14,7 +14,7 @@ export type Call = {
   query?: Record<string, string>
   authorization?: string
   headers?: Record<string, string>
-  body?: {type: 'application/json' | 'application/x-www-form-urlencoded'; text: string}
+  body?: {type: string; text: string | Uint8Array}
   timeoutSeconds?: number
   signal?: AbortSignal | undefined
   /**

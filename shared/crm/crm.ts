@@ -6,6 +6,7 @@ import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import type {Log} from '../telemetry/log.ts'
 import type {BulkRead} from './bulk/bulk-read.ts'
+import type {BulkWrite} from './bulk/bulk-write.ts'
 import {openClient} from './client.ts'
 import type {DiscoveredModule} from './discovered.ts'
 import type {CrmError, CrmProblem} from './error.ts'
@@ -15,6 +16,7 @@ import {openAdhocLimiter, unlimited} from './limits/adhoc-limiter.ts'
 import type {Budget} from './limits/budget.ts'
 import {openPaces} from './limits/paces.ts'
 import {openCrmQuotas} from './limits/quota.ts'
+import type {ChangesQuery, ModuleChanges} from './record-changes.ts'
 import type {PricedCall} from './request.ts'
 import type {ParentRows, Replacement, SubformFields} from './subforms.ts'
 import type {CrmAccess} from './visibility.ts'
@@ -96,6 +98,12 @@ export type Connection = {
   readNewest: ((module: string, options?: ReadOptions) => Promise<NewestRecord>) | null
   /** Reads all records of a module by jobs of the CRM. Null if the destination has none. */
   bulkRead: BulkRead | null
+  /** Writes records by jobs of the CRM. Null if the destination has none. */
+  bulkWrite: BulkWrite | null
+  /** Reads the records of a module that changed or were deleted since a time. Null for too many; the function is null if the destination has none. */
+  readChanges: ((query: ChangesQuery, options?: ReadOptions) => Promise<ModuleChanges | null>) | null
+  /** Counts the records of a module. The function is null if the destination has none. */
+  countRecords: ((module: string, options?: ReadOptions) => Promise<number>) | null
   /** Reads records by id, with these fields. Absent ids are left out; the order is the CRM's. */
   readRecords(query: {module: string; ids: string[]; fields: string[]}, options?: ReadOptions): Promise<CrmRecord[]>
   /** One page of the CRM's free-text search, which lags behind writes. */

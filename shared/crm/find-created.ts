@@ -122,12 +122,10 @@ const readIds = async (
   return {ids, more: true, clockOffsetMs}
 }
 
-/** Returns the COQL conditions that limit `Created_Time` to a time range. `from`, `to`: seconds since 1970. */
-export const windowOf = (form: Capabilities['coqlWindow'], from: number, to: number): string[] => {
+/** Returns the COQL conditions that limit a time of the records, by default `Created_Time`, to a range. `from`, `to`: seconds since 1970. */
+export const windowOf = (form: Capabilities['coqlWindow'], from: number, to: number, field = 'Created_Time'): string[] => {
   const [first, last] = [from, to].map(seconds => writeMoment(seconds, form.endsWith('z') ? 'Z' : '+00:00'))
-  return form.startsWith('between')
-    ? [`Created_Time between '${first}' and '${last}'`]
-    : [`Created_Time >= '${first}'`, `Created_Time <= '${last}'`]
+  return form.startsWith('between') ? [`${field} between '${first}' and '${last}'`] : [`${field} >= '${first}'`, `${field} <= '${last}'`]
 }
 
 const writeMoment = (seconds: number, zone: string) => new Date(seconds * 1000).toISOString().replace('.000Z', zone)

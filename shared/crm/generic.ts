@@ -73,7 +73,7 @@ const valuesAtOnce = 3
 const undescribed = {
   ...{findMade: null, readNewest: null, addTags: null, deleteRecords: null, restoreRecords: null, readBin: null, readTimeline: null},
   unmodifiedSince: 'ignored' as const,
-  bulkRead: null,
+  ...{bulkRead: null, bulkWrite: null, readChanges: null, countRecords: null},
 }
 
 const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: GenericEndpoint): Verbs => {

@@ -1,13 +1,16 @@
 import type {Config} from '../config.ts'
 
-/** A data centre of the CRM: its sign-in host and its API host. One host name cannot be derived from the other. */
-export type Hosts = {dc: string; accounts: string; apiDomain: string}
+/**
+ * A data centre of the CRM: its sign-in host, its API host, and for bulk writes its host of uploads and its hosts of results. One host name cannot be
+ * derived from another. Without `content`, the data centre has no bulk writes.
+ */
+export type Hosts = {dc: string; accounts: string; apiDomain: string; content?: string | undefined; results?: string[] | undefined}
 
 /**
  * The production data centres. Sources: zoho.com/accounts/protocol/oauth/multi-dc.html and zoho.com/crm/developer/docs/api/v8/multi-dc.html. AE and
  * the API host of UK are known only from the code of public clients.
  */
-const TABLE: Hosts[] = [
+const ADDRESSES: Hosts[] = [
   {dc: 'us', accounts: 'https://accounts.zoho.com', apiDomain: 'https://www.zohoapis.com'},
   {dc: 'eu', accounts: 'https://accounts.zoho.eu', apiDomain: 'https://www.zohoapis.eu'},
   {dc: 'in', accounts: 'https://accounts.zoho.in', apiDomain: 'https://www.zohoapis.in'},
@@ -20,6 +23,18 @@ const TABLE: Hosts[] = [
   {dc: 'ae', accounts: 'https://accounts.zoho.ae', apiDomain: 'https://www.zohoapis.ae'},
 ]
 
+/** Sources of uploads: the vendor's SDK; those of UK and AE are unknown. The host of results is known for the US; the others follow its pattern. */
+const UPLOADS: Record<string, string> = {
+  ...{us: 'https://content.zohoapis.com', eu: 'https://content.zohoapis.eu', in: 'https://content.zohoapis.in'},
+  ...{au: 'https://content.zohoapis.com.au', jp: 'https://content.zohoapis.jp', cn: 'https://content.zohoapis.com.cn'},
+  ...{ca: 'https://upload.zohocloud.ca', sa: 'https://files.zoho.sa'},
+}
+
+const TABLE = ADDRESSES.map((hosts): Hosts => {
+  const results = [hosts.accounts.replace('//accounts.', '//download-accl.')]
+  return {...hosts, content: UPLOADS[hosts.dc], results}
+})
+
 export type HostConfig = Pick<Config, 'CRM_STANDIN_URL' | 'CRM_HOSTS'>
 
 /**
@@ -30,8 +45,13 @@ export const listHosts = ({CRM_STANDIN_URL, CRM_HOSTS}: HostConfig): Hosts[] => 
   const listed = [...TABLE.filter(({dc}) => !CRM_HOSTS.some(own => own.dc === dc)), ...CRM_HOSTS]
   if (!CRM_STANDIN_URL) return listed
   const url = trim(CRM_STANDIN_URL)
-  return [...listed, {dc: 'local', accounts: url, apiDomain: url}, {dc: 'local-eu', accounts: `${url}/dc/eu`, apiDomain: `${url}/dc/eu`}]
+  return [...listed, hostsOf('local', url), hostsOf('local-eu', `${url}/dc/eu`)]
 }
+
+/** The hosts of a stand-in, which are paths of one address. */
+const hostsOf = (dc: string, url: string): Hosts => ({
+  ...{dc, accounts: url, apiDomain: url, content: `${url}/content`, results: [`${url}/download`]},
+})
 
 export const findHosts = (config: HostConfig, dc: string): Hosts | undefined => listHosts(config).find(hosts => hosts.dc === dc)
 

@@ -128,7 +128,8 @@ const isSuccess = (item: unknown) => asObject(item)?.status === 'success' || cod
 
 const isRefusal = (item: unknown) => {
   const code = codeOf(item)
-  return asObject(item)?.status === 'error' || (code !== null && code !== 'SUCCESS')
+  const status = asObject(item)?.status
+  return status === 'error' || (status !== 'success' && code !== null && code !== 'SUCCESS')
 }
 
 export const listAt = (json: unknown, key: string) => {

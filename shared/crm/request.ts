@@ -12,7 +12,10 @@ type CrmRequest = Pick<
   Call,
   'operation' | 'method' | 'path' | 'query' | 'headers' | 'signal' | 'mayLeave' | 'receive' | 'timeoutSeconds'
 > & {
+  /** Another host of the CRM than its API host. It gets the access token. */
+  origin?: string
   json?: string
+  body?: Call['body']
   /** Marks a large call: a query, or a write of more than ten records. Source: zoho.com/crm/developer/docs/api/v8/api-limits.html. */
   large?: boolean
   /** The API credits that the call costs. Default 1. */
@@ -54,7 +57,7 @@ export const openCrmRequest = (
   requestContext: RequestContext,
 ): SendCrmRequest => {
   const send = async (
-    {json, exact: _, onlyAsProbe: __, large: ___, credits = 1, mayLeave, ...crmRequest}: CrmRequest,
+    {json, origin, body, exact: _, onlyAsProbe: __, large: ___, credits = 1, mayLeave, ...crmRequest}: CrmRequest,
     token: string,
     pass: QuotaPass,
   ) => {
@@ -63,8 +66,9 @@ export const openCrmRequest = (
     const answer = await client.call({
       ...crmRequest,
       ...(mayLeave && {mayLeave: () => !(isTooLate = !mayLeave())}),
-      origin: requestContext.apiDomain,
+      origin: origin ?? requestContext.apiDomain,
       authorization: `Zoho-oauthtoken ${token}`,
+      ...(body && {body}),
       ...(json !== undefined && {body: {type: 'application/json', text: json}}),
     })
     if (isTooLate) throw callCancelled()

@@ -2,6 +2,7 @@ import type {Capabilities} from '../../sql/doctor-reports.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import {openBulkRead} from './bulk/bulk-read.ts'
+import {openBulkWrite} from './bulk/bulk-write.ts'
 import type {Client} from './client.ts'
 import {openControls} from './controls.ts'
 import {findRecords, openQueryLimits, type QueryState} from './coql.ts'
@@ -10,12 +11,13 @@ import {deleteRecords} from './deletes.ts'
 import {runProbes} from './doctor/run-probes.ts'
 import {searchMade} from './find-created.ts'
 import type {Grants} from './grant.ts'
-import {findHosts, isApiDomain} from './hosts.ts'
+import {findHosts, type Hosts, isApiDomain} from './hosts.ts'
 import type {RateLimiter} from './limits/adhoc-limiter.ts'
 import {readLicence} from './limits/licence.ts'
 import type {CrmQuotas} from './limits/quota.ts'
 import {readModules} from './modules.ts'
 import {createRecords, readNewest, readRecords, readRecordWithClock, updateRecords} from './record-calls.ts'
+import {countRecords, readChanges} from './record-changes.ts'
 import {readBin, restoreRecords} from './recycle-bin.ts'
 import {openCrmRequest, type SendCrmRequest} from './request.ts'
 import {openRefresh} from './sealed.ts'
@@ -46,7 +48,7 @@ export const openZoho = (deps: ZohoDeps): Adapter => ({
     const crmOrg = {dc, crmOrgId}
     await deps.allowances.look(crmOrg)
     return verbs(
-      {capabilities, user: crmUserId},
+      {capabilities, user: crmUserId, hosts: {...hosts, apiDomain}},
       openCrmRequest(deps, {connector: id, hosts, apiDomain, crmOrg, upkeep, limiter: deps.limiterOf(crmOrg, slots), onCall}),
     )
   },
@@ -59,10 +61,17 @@ export const openZoho = (deps: ZohoDeps): Adapter => ({
   },
 })
 
-const verbs = ({capabilities, user}: {capabilities: Capabilities; user: string}, sendCrmRequest: SendCrmRequest): Verbs => {
+type VerbContext = {capabilities: Capabilities; user: string; hosts: Hosts}
+
+const verbs = ({capabilities, user, hosts}: VerbContext, sendCrmRequest: SendCrmRequest): Verbs => {
   const queries = {capabilities, controls: openControls(), limits: openQueryLimits(capabilities)}
-  return Object.assign(verbsOf(sendCrmRequest, queries), undoVerbs(sendCrmRequest, {capabilities, user}))
+  return Object.assign(verbsOf(sendCrmRequest, queries), undoVerbs(sendCrmRequest, {capabilities, user}), bulkVerbs(sendCrmRequest, hosts))
 }
+
+const bulkVerbs = (sendCrmRequest: SendCrmRequest, hosts: Hosts): Pick<Verbs, 'bulkRead' | 'bulkWrite'> => ({
+  bulkRead: openBulkRead(sendCrmRequest),
+  bulkWrite: openBulkWrite(sendCrmRequest, hosts),
+})
 
 type UndoVerb = 'deleteRecords' | 'restoreRecords' | 'readBin' | 'readTimeline' | 'unmodifiedSince'
 
@@ -77,7 +86,7 @@ const undoVerbs = (
   unmodifiedSince: capabilities.unmodifiedSince,
 })
 
-const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Omit<Verbs, UndoVerb> => ({
+const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Omit<Verbs, UndoVerb | 'bulkRead' | 'bulkWrite'> => ({
   get valuesPerQuery() {
     return queries.limits.valuesPerQuery
   },
@@ -95,7 +104,8 @@ const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Omit<Verb
   readRecord: async (module, id, options) => (await readRecordWithClock(sendCrmRequest, module, id, options)).record,
   readRecordWithClock: (module, id, options) => readRecordWithClock(sendCrmRequest, module, id, options),
   readNewest: (module, options) => readNewest(sendCrmRequest, module, options),
-  bulkRead: openBulkRead(sendCrmRequest),
+  readChanges: (query, options) => readChanges(sendCrmRequest, query, {...options, capabilities: queries.capabilities}),
+  countRecords: (module, options) => countRecords(sendCrmRequest, module, options),
   readRecords: (query, options) => readRecords(sendCrmRequest, query, options),
   searchWord: (query, options) => searchWord(sendCrmRequest, query, options),
   searchValue: (query, options) => searchValue(sendCrmRequest, query, options),

@@ -14,7 +14,7 @@ type ComposedNotice = {schedule: string | null; body: Body}
 /** Composes the complete content of a notice: the announced data, and for a run its result. It contains only ids, codes, counts and links. */
 export const compose = async (db: Db, {PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>, notice: Notice): Promise<ComposedNotice> => {
   const {org, kind, about, at} = notice
-  const run = kind === 'run.ended' || kind === 'run.undone' ? await readEnd(db, {org, run: String(about.run)}) : null
+  const run = kind.startsWith('run.') ? await readEnd(db, {org, run: String(about.run)}) : null
   const schedule = notice.schedule ?? run?.schedule ?? null
   const data = {org, schedule, ...(about as About), ...run}
   return {schedule, body: {type: kind, timestamp: at, data: {...data, links: linksOf(PUBLIC_URL, data)}}}
@@ -29,7 +29,13 @@ const readEnd = async (db: Db, {org, run: runId}: {org: string; run: string}) =>
   const ties = await findRunTies(db, run.no)
   return {
     ...{import: found.importId, run: runId, schedule: ties.schedule, template: ties.template, connection: connectorId, engine, dryRun},
-    ...{state: run.stop ? 'stopped' : 'done', stop: run.stop?.stopped ?? null, rowsWritten, overageRows, counts},
+    ...{
+      state: run.stop ? 'stopped' : run.state === 'paused' ? 'held' : 'done',
+      stop: run.stop?.stopped ?? null,
+      rowsWritten,
+      overageRows,
+      counts,
+    },
     ...{unchanged, questions, startedAt, endedAt},
     ...(undo && {undo}),
   }

@@ -4,6 +4,7 @@ import {z} from 'zod'
 export const KINDS = [
   'run.ended',
   'run.undone',
+  'run.held',
   'schedule.stopped',
   'schedule.skipped',
   'schedule.failed',

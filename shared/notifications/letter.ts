@@ -28,6 +28,7 @@ const sentenceOf = ({type, data}: Body): string => {
 }
 
 const SENTENCES: Record<string, string> = {
+  'run.held': 'An import is held, because too many of its rows ended badly. Resume or cancel it',
   'schedule.stopped': 'A schedule was stopped and does not fire until it is enabled again',
   'schedule.skipped': 'A firing of a schedule was skipped',
   'schedule.failed': 'A firing of a schedule failed',

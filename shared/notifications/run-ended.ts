@@ -1,4 +1,5 @@
 import type {Tx} from '../../sql/database.ts'
+import type {Held} from '../../sql/run-heads.ts'
 import type {Run} from '../../sql/runs.ts'
 import {announce} from './announce.ts'
 
@@ -13,3 +14,7 @@ export const announceEnd = (
   const isUndo = undoOf != null && !dryRun
   return announce(tx, {org, kind: isUndo ? 'run.undone' : 'run.ended', schedule: null, about: {run: id, dryRun, ...(isUndo && {undoOf})}})
 }
+
+/** Announces that its guard holds a run, in the transaction that pauses the run. */
+export const announceHeld = (tx: Tx, {org, id}: Pick<Run, 'org' | 'id'>, held: Held): Promise<string> =>
+  announce(tx, {org, kind: 'run.held', schedule: null, about: {run: id, held}})

@@ -34,6 +34,8 @@ import {admitModules, listWrittenModules} from './admit-modules.ts'
 import {authorise} from './authorise.ts'
 import {confirmDeletes} from './confirm-deletes.ts'
 import {freeImport} from './external/run.ts'
+import {chooseGuard} from './guard/choose-guard.ts'
+import {Guard} from './guard/guard.ts'
 import {findRetried} from './retry.ts'
 import {findUndoDays} from './undo/window.ts'
 
@@ -59,6 +61,13 @@ export const StartBody = z
       .describe(
         'The number of records that the newest dry run would delete. Required if a flow has `action: delete`. The run deletes at most this many records',
       ),
+    match: z
+      .enum(['query', 'snapshot', 'auto'])
+      .default('query')
+      .describe(
+        'How rows find their records. `query`: by queries. `snapshot`: in an export of the module, which is cheaper for large files; flows that cannot use one take queries. `auto`: the cheaper way',
+      ),
+    guard: Guard.optional().describe('Holds the run if more rows than these shares end badly. Default: the guard of the org'),
     rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
@@ -66,7 +75,8 @@ export const StartBody = z
 /** `role`: null for a schedule. */
 type StartCaller = {org: string; person: string; role: Role | null}
 /** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
-type Start = StartCaller & z.output<typeof StartBody> & {importId: string; isScheduled?: boolean}
+type Start = StartCaller &
+  Omit<z.output<typeof StartBody>, 'match'> & {match?: z.output<typeof StartBody>['match']} & {importId: string; isScheduled?: boolean}
 
 /**
  * Freezes the import into a snapshot, assigns the import to the run and enqueues the run, all in the caller's transaction. If there is no
@@ -75,7 +85,7 @@ type Start = StartCaller & z.output<typeof StartBody> & {importId: string; isSch
 export const startRun = async (
   tx: Tx,
   queue: Queue,
-  {importId, runId, retryOf, dryRun, rows, isScheduled = false, ...asker}: Start,
+  {importId, runId, retryOf, dryRun, rows, guard, match = 'query', isScheduled = false, ...asker}: Start,
 ): Promise<{runId: string; job: string | null}> => {
   const {org, person} = asker
   const found = await openImport(tx, {org, importId, dryRun})
@@ -95,7 +105,17 @@ export const startRun = async (
   if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})
 
   const snapshotNo = await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
-  await queueRun(tx, {no: run.no, connector, importNo, snapshotNo, dryRun, retry, undoDays: dryRun ? null : await findUndoDays(tx, org)})
+  await queueRun(tx, {
+    no: run.no,
+    connector,
+    importNo,
+    snapshotNo,
+    dryRun,
+    retry,
+    matchBy: match,
+    undoDays: dryRun ? null : await findUndoDays(tx, org),
+  })
+  if (!dryRun) await chooseGuard(tx, {org, run: run.no, guard, isScheduled})
   if (!dryRun) await keepRunForecast(tx, {run: run.no, importNo})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})

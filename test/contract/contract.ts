@@ -19,7 +19,7 @@ import {probeRequests} from './probe-requests.ts'
  */
 const traffic = [
   'test/simulators/crm-*.test.ts',
-  ...['bulk-read', 'capabilities', 'coql', 'dead-token', 'deletes', 'doctor', 'made', 'metadata', 'records', 'subforms'].map(
+  ...['bulk-read', 'bulk-write', 'capabilities', 'coql', 'dead-token', 'deletes', 'doctor', 'made', 'metadata', 'records', 'subforms'].map(
     name => `test/shared/crm/${name}.test.ts`,
   ),
   ...['sign-in', 'connection', 'members', 'by-ids', 'records', 'record-writes-crm', 'takes', 'visibility'].map(
@@ -47,6 +47,7 @@ const needed = [
   ...['GET /crm/v8/org', 'GET /crm/v8/users', 'GET /crm/v8/users/actions/count', 'GET /crm/v8/settings/modules'],
   ...['GET /crm/v8/settings/fields', 'GET /crm/v8/settings/layouts', 'POST /crm/v8/coql', 'GET /crm/v8/{module}/search'],
   ...['GET /crm/v8/{module}', 'GET /crm/v8/{module}/{recordID}', 'POST /crm/v8/{module}', 'PUT /crm/v8/{module}'],
+  ...['POST /crm/v8/upload', 'POST /crm/bulk/v8/write', 'GET /crm/bulk/v8/write/{jobId}'],
   ...['PUT /crm/v8/{module}/{recordID}', 'DELETE /crm/v8/{module}'],
 ]
 

@@ -1,3 +1,4 @@
+import {bulkFaults} from './bulk-faults.ts'
 import type {CommonAnswer, KnownFault} from './correction.ts'
 
 /** Returns the schema of a refusal of a whole call: `{code, details, message, status}`, not in a list. */
@@ -65,6 +66,7 @@ const fieldsListed = `/paths/~1settings~1fields/get/responses/200/${json}/proper
 
 /** Faults of the vendor's documents. A fault of ours is corrected in the adapter or the simulator instead. */
 export const knownFaults: KnownFault[] = [
+  ...bulkFaults,
   {
     document: record,
     reason: 'A refusal of the whole call is bare. The document has it in a list beside those of records.',

@@ -6,7 +6,7 @@ import {printMatrix} from './table.ts'
 
 /**
  * `npm run faults [-- --only R1,R5 --seed 1 --seeds 20 --rows 3000 --points after_send:2 --json]`: causes faults and checks what must hold
- * during and after them. `seeds`, `rows` and `points` apply to R1. R19 and R20 also take `seeds`, and `--cells "COQL lag 30 s;updates only"`.
+ * during and after them. `seeds`, `rows` and `points` apply to R1, the first two to R21 (at most six seeds). R19 and R20 take `seeds`, and `--cells "COQL lag 30 s;updates only"`.
  * Exits with 1 if a row does not hold.
  */
 const {values} = parseArgs({
@@ -26,7 +26,13 @@ const {values} = parseArgs({
  * abandoned after 90. R19 and R20 need a minute per seed.
  */
 const longestSeconds = ({row}: {row: string}) =>
-  row === 'R1' ? 120 + 60 * asked.seeds : ['R19', 'R20'].includes(row) ? 300 + 180 * asked.seeds : 400
+  row === 'R21'
+    ? 120 + asked.seeds * (60 + asked.rows / 5)
+    : row === 'R1'
+      ? 120 + 60 * asked.seeds
+      : ['R19', 'R20'].includes(row)
+        ? 300 + 180 * asked.seeds
+        : 400
 
 const asked = {
   ...{seed: Number(values.seed), seeds: Number(values.seeds), rows: Number(values.rows)},

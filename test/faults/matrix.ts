@@ -18,6 +18,7 @@ import {apiDeaths} from './r17-api-deaths.ts'
 import {fullDisk} from './r18-full-disk.ts'
 import {chaos} from './r19-chaos.ts'
 import {idempotency} from './r20-idempotency.ts'
+import {undo} from './r21-undo.ts'
 import type {Scenario} from './scenario.ts'
 
 /** The fault matrix, in its order. */
@@ -42,4 +43,5 @@ export const MATRIX: readonly Scenario[] = [
   fullDisk,
   chaos,
   idempotency,
+  undo,
 ]

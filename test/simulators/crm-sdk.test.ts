@@ -1,7 +1,11 @@
 import {readdirSync, rmSync} from 'node:fs'
 import test from 'ava'
+import {readCsv} from './crm/csv-text.ts'
+import {seedOrgs} from './crm/seed.ts'
+import {readZip, writeZip, type ZipEntry} from './crm/zip-file.ts'
 import {type CrmSimulator, startCrm} from './crm.ts'
 import {choice, openSdk, record} from './vendor-sdk.ts'
+import {sdkBulk} from './vendor-sdk-bulk.ts'
 
 /** The vendor's SDK keeps process-wide state, so the file has one simulator and one sign-in, and its tests run serially. */
 let crm: CrmSimulator
@@ -115,6 +119,34 @@ test.serial('the SDK can search and query; lookups in query results have no name
   t.deepEqual([...(records[0]!.Account as Map<string, unknown>).keys()], ['id'])
   t.is((await sdk.query("select Code from Orders where Status = 'New' limit 0, 10")).status, 204)
 })
+
+test.serial('the SDK reads and writes in bulk', async t => {
+  crm.setSwitches({bulkSeconds: 0, bulkRowMs: 0, bulkResultUrl: 'relative'})
+  const read = await sdkBulk.startRead('Orders', ['Name', 'Code'])
+  t.deepEqual(await sdkBulk.checkRead(read), {state: 'COMPLETED', count: crm.count('example', 'Orders')})
+  const [{name, bytes}] = readZip(await sdkBulk.downloadRead(read)) as [ZipEntry]
+  t.is(name, `${read}.csv`)
+  t.deepEqual(readCsv(bytes.toString())[0], ['id', 'Name', 'Code'])
+
+  const fileId = await uploadRows('Code,Name\nS-1,One\nC-1,Again')
+  const write = await sdkBulk.startWrite('Orders', {fileId, findBy: 'Code', fields: ['Code', 'Name']})
+  const {url, ...ended} = await sdkBulk.checkWrite(write)
+  t.deepEqual(ended, {status: 'COMPLETED', added: 1})
+  const [result] = readZip(await sdkBulk.downloadWrite(url)) as [ZipEntry]
+  t.deepEqual(
+    readCsv(result.bytes.toString()).map(row => row[2]),
+    ['STATUS', 'ADDED', 'SKIPPED'],
+  )
+})
+
+const uploadRows = async (csv: string): Promise<string> => {
+  const {accessToken} = crm.grant({email: 'ana@example.org'})
+  const body = new FormData()
+  body.append('file', new Blob([new Uint8Array(writeZip([{name: 'rows.csv', bytes: Buffer.from(csv)}]))]), 'rows.zip')
+  const headers = {authorization: `Zoho-oauthtoken ${accessToken}`, feature: 'bulk-write', 'X-CRM-ORG': seedOrgs[0]!.zgid}
+  const answer = await fetch(`${crm.url}/content/crm/v8/upload`, {method: 'POST', headers, body})
+  return ((await answer.json()) as any).details.file_id
+}
 
 const mints = () => crm.journal().filter(({path}) => path === '/oauth/v2/token').length
 const writes = {Accounts: {Account_Name: 'One'}, Leads: {Last_Name: 'Two'}, Contacts: {Last_Name: 'Three'}}

@@ -30,7 +30,7 @@ export const openSdk = async (crm: CrmSimulator, email: string) => {
 
 const sdkScopes = [
   ...['ZohoCRM.modules.ALL', 'ZohoCRM.settings.ALL', 'ZohoCRM.users.READ', 'ZohoCRM.org.READ', 'ZohoCRM.coql.READ'],
-  'ZohoSearch.securesearch.READ',
+  ...['ZohoSearch.securesearch.READ', 'ZohoCRM.bulk.ALL'],
 ]
 
 const operationsOf = (module: string) => {

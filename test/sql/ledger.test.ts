@@ -227,7 +227,7 @@ test.serial('eight batches in flight and a thousand settlements cause no deadloc
   const size = 5
   const work = async ({run, fence}: {run: number; fence: number}) => {
     let batch = 0
-    let settled = Promise.resolve()
+    let settled: Promise<unknown> = Promise.resolve()
     let settleNo = 0
     const send = async () => {
       while (batch < settles) {

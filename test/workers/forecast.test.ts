@@ -274,3 +274,22 @@ test.serial('the time of a forecast follows the pace of the calls that the worke
   const {seconds} = await forecastOf(path)
   t.true(seconds.p50 >= 20 && seconds.p50 > usual.p50 && seconds.p95 >= 2 * 20, JSON.stringify({usual, seconds}))
 })
+
+test.serial('the forecast of the route with an export agrees with the ledger, once a run has counted the module', async t => {
+  here.crm.setSwitches({bulkSeconds: 0, bulkRowMs: 0})
+  create(400, 'Gd-', n => (n % 4 ? `Town ${n % 7}` : 'Old'))
+  await here.ahead(`${++minutes} minutes`)
+  const prepare = async () => (await prepareFiles(org, {file: accountRows(400, 'Gd-')}, [{...file, ...skipping}])).path
+  const first = await prepare()
+  t.regex((await forecastOf(first)).routes[1].blockedBy, /The number of records of Accounts is not known yet/)
+  await run(first, {match: 'snapshot'})
+  await here.ahead(`${++minutes} minutes`)
+  const path = await prepare()
+  const [, route] = (await forecastOf(path)).routes
+  t.like(route, {match: 'snapshot', write: 'records', blockedBy: null})
+  t.true(route.seconds.p50 >= 60)
+  const before = used()
+  t.like(await run(path, {match: 'snapshot'}), {routes: [{match: 'snapshot'}], unchanged: 400})
+  const spent = used() - before
+  t.true(spent >= route.credits.min * (1 - margin) && spent <= route.credits.max * (1 + margin), JSON.stringify({spent, route}))
+})

@@ -9,6 +9,7 @@ import type {FlowProgram} from './compose/flow-program.ts'
 import type {LookupNote} from './compose/link-rows.ts'
 import type {ParentCandidates, ParentLink} from './compose/parents.ts'
 import type {ModuleMarks} from './edits/record-marks.ts'
+import type {SnapshotMatches} from './match-snapshot/snapshot-matches.ts'
 import type {PatchPlan} from './patch/build-patches.ts'
 import type {NestableRows} from './read/nested-reader.ts'
 import type {NestedRows} from './send/nested-rows.ts'
@@ -179,6 +180,8 @@ export type CompiledFlow = {
   nestedFlows?: CompiledSubformFlow[]
   /** Whether records that a row only matched are stored too, because other flows or later patches need them. */
   isReferenced?: boolean
+  /** Matches rows against an export of the module. Absent: every row is matched by a query. */
+  snapshotMatches?: SnapshotMatches | null
   /** The fields that a patch pass writes. Only the compiled flow of a patch pass has it. */
   patchPlan?: PatchPlan
   /** The tags that a tag pass adds. Only the compiled flow of a tag pass has them. */

@@ -1,10 +1,12 @@
 import {mapAhead} from '../../shared/concurrency/map-ahead.ts'
 import type {FileRow} from '../../shared/files/row.ts'
+import {deleteExports} from '../../sql/match-exports.ts'
 import {listLoggedRows} from '../../sql/run-log.ts'
 import {composeRows, composeUnlinked} from './compose/compose-rows.ts'
 import type {Context} from './context.ts'
 import {matchRows} from './match/match-rows.ts'
 import {openQuestions, type Question} from './match/questions.ts'
+import {openSnapshotMatches} from './match-snapshot/snapshot-matches.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from './model.ts'
 import type {PreparedChunk, RowPipeline} from './pipeline-state.ts'
 import {measureNestable, type NestedChunk, type NestedReader, openNestedReader} from './read/nested-reader.ts'
@@ -23,7 +25,18 @@ const chunksAhead = 10
  * Runs one flow over its file from the cursor: read, compose, match, plan, send, settle. Resolves when every row is settled. If the pass
  * ends early, rejects with the cause after all work in progress has ended.
  */
-export const runPass = async (ctx: Context, flow: CompiledFlow, lowWater: number): Promise<void> => {
+export const runPass = async (ctx: Context, compiled: CompiledFlow, lowWater: number): Promise<void> => {
+  const {db, run} = ctx
+  const snapshotMatches = await openSnapshotMatches(ctx, compiled)
+  try {
+    await runMatchedPass(ctx, {...compiled, snapshotMatches}, lowWater)
+  } finally {
+    await snapshotMatches?.close()
+  }
+  if (snapshotMatches) await deleteExports(db, {run: run.no, flow: compiled.no})
+}
+
+const runMatchedPass = async (ctx: Context, flow: CompiledFlow, lowWater: number): Promise<void> => {
   await keepNewest(ctx, flow)
   const pipeline = openRowPipeline(ctx, flow, lowWater)
   const counts = openPassCounts(flow, lowWater)

@@ -2,6 +2,7 @@ import {hostname} from 'node:os'
 import type {Crm} from '../../shared/crm/crm.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {emptySnapshot} from '../../shared/mapping/flows/snapshot.ts'
+import {announceHeld} from '../../shared/notifications/run-ended.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import {runEnded} from '../../shared/telemetry/metrics/rows.ts'
@@ -34,7 +35,7 @@ import {settleOpenSends} from './recover/settle-open-sends.ts'
 import {openRunCost, type RunCost} from './run-cost.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './run-endings.ts'
 import {answerSecondsOf, overSecondsOf} from './send/admission.ts'
-import {classifyRefusal, findWriteBlock} from './send/crm-retry.ts'
+import {classifyRefusal, findWriteBlock, runHeld} from './send/crm-retry.ts'
 import {openIntents} from './send/intents.ts'
 import {closeRun} from './settle/close-run.ts'
 import {openSettler} from './settle/settler.ts'
@@ -162,6 +163,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   const {db, run, lease} = ledgerContext
   if (run.state === 'closing') return
   if (head.stop) throw new RunStopped(head.stop)
+  if (head.held) throw runHeld(head.held)
   const offline = await readOfflineContext(ledgerContext)
   const compiledFlows = compileFlows(offline.snapshot)
   const shut = findWriteBlock(await findWriteStatus(db, run.no), run)
@@ -274,7 +276,12 @@ const pauseOrRelease = async ({db, run, lease, log}: LedgerContext, ending: unkn
   }
   if (ending instanceof RunPaused) {
     const {code, message, seconds} = ending
-    await pauseRun(db, {no: run.no, fence: lease.fence, pause: {code, message}, seconds})
+    const pause = {no: run.no, fence: lease.fence, pause: {code, message}, seconds}
+    const held = code === 'GUARD' ? lease.heldSeen() : null
+    await db.transaction(async tx => {
+      const isPaused = await pauseRun(tx, pause)
+      if (isPaused && held && run.pause?.code !== 'GUARD') await announceHeld(tx, run, held)
+    })
     log.warn({code, seconds}, 'run paused')
     return 'released'
   }

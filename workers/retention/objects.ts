@@ -21,11 +21,11 @@ const youngDays = 3
  */
 const mostOrphans = 1_000
 /**
- * Matches exactly the keys that this service makes: a source's file, an upload part, a segment of a run's records, a plan, before images. No other object
+ * Matches exactly the keys that this service makes: a source's file, an upload part, a segment of a run's records, a plan, before images, an export to match against. No other object
  * is touched.
  */
 export const ours =
-  /^org_\w+\/(imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|image|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz(\.sealed)?)$/
+  /^org_\w+\/(imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|image|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz(\.sealed)?|runs\/run_\w+\/match-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.zip\.sealed)$/
 
 /** Removes objects that no row names any more. If an object cannot be removed, it stays listed and is retried. */
 export const removePendingDeletes = async (retaining: RetentionDeps) => {

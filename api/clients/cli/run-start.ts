@@ -10,6 +10,7 @@ type Start = {
   force?: 'created'
   dryRun?: boolean
   rows?: {from?: number; to?: number}
+  match?: 'query' | 'snapshot' | 'auto'
 }
 
 /** Starts a run. If the response was lost, looks for a new run first, so that none is started twice. */

@@ -9,7 +9,7 @@ import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
 import {type Following, isWatched, watchToEnd} from '../cli/watch.ts'
 
-type Options = Omit<PrepareInput, 'files'> & Following & {run: boolean; forecast?: boolean}
+type Options = Omit<PrepareInput, 'files'> & Following & {run: boolean; forecast?: boolean; route?: Route}
 
 export default (cli: Cli, program: Command) => {
   const command = program
@@ -34,38 +34,53 @@ export default (cli: Cli, program: Command) => {
     .option('--forecast', 'start nothing; show the CRM credits and the time that a run would take')
     .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
     .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange)
+    .addOption(routeOption())
     .option('--no-run', 'only upload the files; start later with lading run')
     .option('--resume', 'resume an interrupted import, or fail if there is none')
     .option('--fresh', 'start a new import even if one of these files was interrupted')
   return watching(command)
     .addHelpText('after', IMPORT_HELP)
-    .action(async (files: string[], options: Options) => {
-      const session = await cli.open()
-      const {importId, sources, run: begun, forget} = await prepareImport(cli, session, {...options, files, streams: isWatched(options)})
-      const sent = {import: importId, sources: sources.map(({id, name, rows}) => ({id, name, rows}))}
-      if (options.forecast && !begun) {
-        await forget()
-        const {forecast, lines} = await forecastRun(cli, session, importId)
-        return cli.out.answer({...sent, forecast}, [...lines, `Next: lading run ${importId} --watch`])
-      }
-      if (!options.run && !begun) {
-        await forget()
-        return cli.out.answer(sent, [`${importId} is ready`, `Next: lading checks ${importId}, lading run ${importId} --watch`])
-      }
-      const {declaredRows, dryRun = false, rows} = options
-      const run = begun ?? (await startRun(session, importId, {dryRun, ...(declaredRows && {declaredRows}), ...(rows && {rows})}))
-      const what = `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId}`
-      if (isWatched(options)) {
-        cli.out.event({event: 'run', import: importId, run}, what)
-        await watchToEnd(cli, session, run, options.failOn)
-        return forget()
-      }
-      await forget()
-      const rowsThere = sources.reduce((sum, source) => sum + source.rows, 0)
-      const names = clean(sources.map(({name}) => name).join(', '))
-      cli.out.answer({...sent, run}, [`${what} started: ${plural(rowsThere, 'row')} of ${names}`, `Next: lading watch ${run.id}`])
-    })
+    .action((files: string[], options: Options) => importFiles(cli, files, options))
 }
+
+const importFiles = async (cli: Cli, files: string[], options: Options) => {
+  const session = await cli.open()
+  const {importId, sources, run: begun, forget} = await prepareImport(cli, session, {...options, files, streams: isWatched(options)})
+  const sent = {import: importId, sources: sources.map(({id, name, rows}) => ({id, name, rows}))}
+  if (options.forecast && !begun) {
+    await forget()
+    const {forecast, lines} = await forecastRun(cli, session, importId)
+    return cli.out.answer({...sent, forecast}, [...lines, `Next: lading run ${importId} --watch`])
+  }
+  if (!options.run && !begun) {
+    await forget()
+    return cli.out.answer(sent, [`${importId} is ready`, `Next: lading checks ${importId}, lading run ${importId} --watch`])
+  }
+  const {declaredRows, dryRun = false, rows, route} = options
+  const run =
+    begun ??
+    (await startRun(session, importId, {
+      dryRun,
+      ...(declaredRows && {declaredRows}),
+      ...(rows && {rows}),
+      ...(route && {match: route}),
+    }))
+  const what = `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId}`
+  if (isWatched(options)) {
+    cli.out.event({event: 'run', import: importId, run}, what)
+    await watchToEnd(cli, session, run, options.failOn)
+    return forget()
+  }
+  await forget()
+  const rowsThere = sources.reduce((sum, source) => sum + source.rows, 0)
+  const names = clean(sources.map(({name}) => name).join(', '))
+  cli.out.answer({...sent, run}, [`${what} started: ${plural(rowsThere, 'row')} of ${names}`, `Next: lading watch ${run.id}`])
+}
+
+export type Route = 'query' | 'snapshot' | 'auto'
+
+export const routeOption = () =>
+  new Option('--route <how>', 'find records by queries, in one export, or the cheaper way').choices(['query', 'snapshot', 'auto'])
 
 export const matchOption = () =>
   new Option('--match <fields>', 'update records with equal values in these fields; none: every row creates a record')

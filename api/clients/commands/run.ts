@@ -5,9 +5,15 @@ import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
 import {type Following, isWatched, watchToEnd} from '../cli/watch.ts'
 import type {Json} from '../http.ts'
-import {failOn, watching} from './import.ts'
+import {failOn, type Route, routeOption, watching} from './import.ts'
 
-type Options = Following & {dryRun?: boolean; declaredRows?: number; confirmDeletes?: number; rows?: {from?: number; to?: number}}
+type Options = Following & {
+  dryRun?: boolean
+  declaredRows?: number
+  confirmDeletes?: number
+  rows?: {from?: number; to?: number}
+  route?: Route
+}
 
 export default (cli: Cli, program: Command) => {
   watching(
@@ -19,15 +25,17 @@ export default (cli: Cli, program: Command) => {
       .option('--dry-run', 'write nothing; show what would be written for each row')
       .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
       .addOption(confirmDeletes())
-      .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange),
+      .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange)
+      .addOption(routeOption()),
   )
     .addHelpText(
       'after',
       '\nExamples:\n  lading run imp_01k9… --rows 1-100 --watch   # the first 100 rows\n  lading run imp_01k9… --watch\n  lading run imp_01k9… --confirm-deletes 418 --watch   # flows that delete, after a dry run',
     )
-    .action(async (importId: string, {watch, failOn, ...start}: Options) => {
+    .action(async (importId: string, {watch, failOn, route, ...start}: Options) => {
       const session = await cli.open()
-      await begun(cli, session, await startRun(session, await findImportId(session, importId), start), {
+      const run = await startRun(session, await findImportId(session, importId), {...start, ...(route && {match: route})})
+      await begun(cli, session, run, {
         watch: Boolean(watch),
         ...(failOn && {failOn}),
       })

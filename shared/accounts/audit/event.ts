@@ -12,7 +12,7 @@ export type AuditActor = {
   device: Device
 }
 
-type AuditEvent = {kind: 'run.cancelled' | 'audit.exported'; target?: string | null; detail?: Record<string, unknown>}
+type AuditEvent = {kind: 'run.cancelled' | 'run.resumed' | 'audit.exported'; target?: string | null; detail?: Record<string, unknown>}
 
 /** Records an audit event. Sessions are an exception: the SQL statements that change them record their events (`sql/sessions.ts`). */
 export const recordAuditEvent = async (db: Db, actor: AuditActor, {kind, target = null, detail = {}}: AuditEvent): Promise<void> => {

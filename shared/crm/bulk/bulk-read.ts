@@ -33,14 +33,16 @@ export type BulkReadStatus =
 
 const path = '/crm/bulk/v8/read'
 const downloadSeconds = 600
+/** The credits and the most records of one job. Source: three public programs that use it. */
+export const [creditsPerJob, recordsPerJob] = [50, 200_000]
 
 /** Source: the vendor's OpenAPI of bulk reads (2026), operations createBulkReadJob, getBulkReadJobDetails and downloadBulkReadResult. */
 export const openBulkRead = (sendCrmRequest: SendCrmRequest): BulkRead => ({
-  creditsPerJob: 50,
-  recordsPerJob: 200_000,
+  creditsPerJob,
+  recordsPerJob,
   async start(wanted, {signal} = {}) {
     const json = JSON.stringify({query: queryOf(wanted), ...('module' in wanted && {file_type: 'csv'})})
-    const outcome = await sendCrmRequest({operation: 'bulk_read', method: 'POST', path, json, signal})
+    const outcome = await sendCrmRequest({operation: 'bulk_read', method: 'POST', path, json, credits: creditsPerJob, signal})
     const [entry] = listOf(outcome, 'data')
     const id = asObject(asObject(entry)?.details)?.id
     if (typeof id !== 'string') throw new CrmError(unanswered204(answerOf(outcome)))

@@ -12,13 +12,13 @@ const reader: CsvReader = {
 const unpackedLimit = 4 * 1024 ** 3
 
 /**
- * Yields the records of a stored bulk file, in pieces, as texts in the order of `columns`. An empty text is an empty value; links and users are ids,
+ * Yields the records of a stored bulk file, in pieces, as texts in the order of `columns`, which are names or positions. An empty text is an empty value; links and users are ids,
  * times are ISO 8601, lists are joined by `;`. Throws a retryable CrmError if the file is unreadable or lacks a column. Source of the form: the
  * vendor's pages of bulk read.
  */
 export async function* readExportedRecords(
   object: StoredObject,
-  columns: string[],
+  columns: (string | number)[],
   limit = unpackedLimit,
 ): AsyncGenerator<string[][], void, undefined> {
   try {
@@ -35,14 +35,14 @@ export async function* readExportedRecords(
   }
 }
 
-async function* pickColumns(pieces: AsyncIterable<string[][]>, columns: string[]): AsyncGenerator<string[][], void, undefined> {
+async function* pickColumns(pieces: AsyncIterable<string[][]>, columns: (string | number)[]): AsyncGenerator<string[][], void, undefined> {
   let places: number[] | null = null
   let width = 0
   for await (const piece of pieces) {
     const records = places ? piece : piece.slice(1)
     if (!places) {
       width = piece[0]!.length
-      places = columns.map(name => piece[0]!.indexOf(name))
+      places = columns.map(column => (typeof column === 'number' ? column : piece[0]!.indexOf(column)))
       const missing = columns.filter((_, index) => places![index] === -1)
       if (missing.length > 0) throw unreadable(`it has no column ${missing.join(', ')}`)
     }

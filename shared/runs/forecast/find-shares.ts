@@ -6,12 +6,12 @@ import {readRun} from '../names.ts'
 
 /**
  * How many rows of each module an earlier run wrote and skipped. `modules`: null if no run tells. `isDryRun`: a dry run of the import as it is now.
- * `cost`: the calls of that run by kind.
+ * `cost`: the calls of that run by kind. Null: it did not match by queries only.
  */
 export type WrittenShares = {
   modules: Map<string, {written: number; skipped: number}> | null
   isDryRun: boolean
-  cost: Run['cost']
+  cost: Run['cost'] | null
 }
 
 /** The newest runs of the template among which the last complete one is looked for. */
@@ -22,13 +22,13 @@ export const findShares = async (db: Db, {org, found}: {org: string; found: Impo
   const dryRun = await findLastDryRun(db, found.no)
   const isCurrent = dryRun !== null && isComplete(dryRun) && dryRun.stale === false
   const run = isCurrent ? dryRun : await findTemplateRun(db, org, found.templateId)
-  if (!run) return {modules: null, isDryRun: false, cost: {}}
+  if (!run) return {modules: null, isDryRun: false, cost: null}
   const {counts} = describeRun({run, importId: found.id, ...(await readRun(db, run))})
   const modules = Object.entries(counts as Record<string, Record<string, number>>).map(([module, by]) => {
     const sum = (...outcomes: string[]) => outcomes.reduce((total, outcome) => total + (by[outcome] ?? 0), 0)
     return [module, {written: sum('created', 'updated', 'planned', 'refused'), skipped: sum('skipped')}] as const
   })
-  return {modules: new Map(modules), isDryRun: isCurrent, cost: run.cost}
+  return {modules: new Map(modules), isDryRun: isCurrent, cost: run.routes.every(({match}) => match === 'query') ? run.cost : null}
 }
 
 const isComplete = ({state, stop}: Run) => state === 'ended' && stop === null

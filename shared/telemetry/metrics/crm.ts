@@ -4,7 +4,7 @@ import {BRIEF, counter, gauge, histogram} from './registry.ts'
 const OPERATIONS = [
   ...['create', 'update', 'replace_rows', 'tag', 'read', 'search', 'query'],
   ...['metadata', 'delete', 'restore', 'users', 'licence', 'token', 'revoke'],
-  ...['bulk_read'],
+  ...['bulk_read', 'bulk_write'],
 ] as const
 export type CrmOperation = (typeof OPERATIONS)[number]
 

@@ -5,6 +5,7 @@ import test, {type ExecutionContext} from 'ava'
 import type {BulkRead} from '../../../shared/crm/bulk/bulk-read.ts'
 import {readExportedRecords} from '../../../shared/crm/bulk/exported-records.ts'
 import {CrmError} from '../../../shared/crm/crm.ts'
+import type {PricedCall} from '../../../shared/crm/request.ts'
 import {openStorage} from '../../../shared/storage/storage.ts'
 import {place} from './crm-fixture.ts'
 
@@ -12,17 +13,19 @@ const openPlace = async (t: ExecutionContext) => {
   const directory = mkdtempSync(join(tmpdir(), 'bulk-read-'))
   t.teardown(() => rmSync(directory, {recursive: true}))
   const {standIn, crm, connect} = await place(t, {environment: {CRM_TIMEOUT_SECONDS: '2'}, crm: {switches: {bulkSeconds: 0, bulkRowMs: 0}}})
-  const {bulkRead} = await crm.open(await connect())
+  const priced: PricedCall[] = []
+  const {bulkRead} = await crm.open(await connect(), {onCall: call => void priced.push(call)})
+  const spent = () => priced.reduce((sum, {credits}) => sum + credits, 0)
   const storage = openStorage({directory})
   const key = 'bulk/file.zip'
   const download = (job: string) => bulkRead!.download(job, bytes => storage.put(key, bytes))
   const read = async (columns: string[], limit?: number) =>
     (await Array.fromAsync(readExportedRecords({storage, key}, columns, limit))).flat()
-  return {standIn, bulkRead: bulkRead as BulkRead, storage, key, download, read}
+  return {standIn, bulkRead: bulkRead as BulkRead, storage, key, download, read, spent}
 }
 
 test('the records of a module are exported page by page, downloaded as a stream and read from storage', async t => {
-  const {standIn, bulkRead, download, read} = await openPlace(t)
+  const {standIn, bulkRead, download, read, spent} = await openPlace(t)
   standIn.setSwitches({bulkReadPage: 2})
   const names = ['Ono, "Yoko"', 'two\nlines', '']
   const made = standIn.create(
@@ -45,6 +48,7 @@ test('the records of a module are exported page by page, downloaded as a stream 
     [...rows, ...(await read(['id', 'Company']))],
     made.map(({details}, index) => [String(details.id), names[index]!]),
   )
+  t.is(spent(), standIn.credits('example').used - used, 'every call reports its credits')
   t.regex((await read(['Modified_Time']))[0]![0]!, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/)
 })
 

@@ -14,9 +14,14 @@ export type AutomationNote = {
   ran: (typeof kinds)[number][]
 }
 
-export const noteAutomations = (call: Call, module: Module, operation: string, ids: string[], trigger: unknown) => {
+export const noteAutomations = (
+  {world, org}: Pick<Call, 'world' | 'org'>,
+  module: Module,
+  operation: string,
+  ids: string[],
+  trigger: unknown,
+) => {
   if (ids.length === 0) return
-  const {world, org} = call
   const ran =
     trigger === undefined
       ? operation === 'delete'

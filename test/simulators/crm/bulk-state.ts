@@ -1,4 +1,6 @@
 import type {BulkReadQuery} from './bulk-read-query.ts'
+import type {BulkWriteBody} from './bulk-write-body.ts'
+import type {BulkWriteResult} from './bulk-write-rows.ts'
 import type {User} from './org.ts'
 
 /** The file of a completed job. `count`: of its records. */
@@ -15,11 +17,28 @@ export type BulkReadJob = {
   file: BulkReadFile | null
 }
 
-/** The bulk jobs of an org. `downloads`: the times of the last downloads of results. */
+/** `unprocessed`: how many rows at the end are not executed. `results`: null if the job failed. */
+export type BulkWriteJob = {
+  id: string
+  user: User
+  createdAt: number
+  dueAt: number
+  body: BulkWriteBody
+  ending: 'executed' | 'skipped' | 'failed' | 'stuck'
+  unprocessed: number
+  done: {at: number; results: BulkWriteResult[] | null} | null
+}
+
+/** The bulk jobs of an org. `downloads`: the times of the last downloads. `files`: uploaded ZIP files, as entries by name. */
 export type BulkState = {
   reads: Map<string, BulkReadJob>
   pages: Map<string, {user: string; until: number; query: BulkReadQuery}>
   downloads: number[]
+  files: Map<string, Map<string, Buffer>>
+  writes: Map<string, BulkWriteJob>
 }
 
-export const createBulkState = (): BulkState => ({reads: new Map(), pages: new Map(), downloads: []})
+export const createBulkState = (): BulkState => ({
+  ...{reads: new Map(), pages: new Map(), downloads: []},
+  ...{files: new Map(), writes: new Map()},
+})

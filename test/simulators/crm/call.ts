@@ -14,6 +14,7 @@ export type Call = {
   query: URLSearchParams
   headers: IncomingHttpHeaders
   body: string
+  bytes: Buffer
   /** The body as JSON, parsed on first use. */
   json?: unknown
   org: Org

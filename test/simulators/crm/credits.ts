@@ -8,6 +8,7 @@ export const costs = {
   call: 1,
   recordsPerCredit: 10,
   bulkRead: 50,
+  bulkWrite: 500,
   coql: [
     {limit: 200, credits: 1},
     {limit: 1000, credits: 2},

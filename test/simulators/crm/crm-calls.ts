@@ -1,13 +1,14 @@
 import {setTimeout as wait} from 'node:timers/promises'
 import {type Answer, CallRefused, refusal, refuse} from './answers.ts'
 import {runDueReads} from './bulk-read.ts'
+import {runDueWrites} from './bulk-write.ts'
 import type {Call} from './call.ts'
 import {linger} from './fault-course.ts'
 import {actionOf, type Fault} from './faults.ts'
 import {refuseByProfile} from './profiles.ts'
 import {runDueRestores} from './recycle-bin.ts'
 import {bearerOf, type Request} from './request.ts'
-import {bulkRoot, findRoute, isRecordRoute, type Route} from './routes.ts'
+import {bulkRoot, findRoute, isOnHost, isRecordRoute, type Route, resultRoot} from './routes.ts'
 import {hasModuleScope, hasScope} from './scopes.ts'
 import type {SimulatorState} from './simulator-state.ts'
 import type {AccessToken} from './tokens.ts'
@@ -15,12 +16,19 @@ import {refusalOf} from './write-calls.ts'
 
 /** The parts of a path. Those of the bulk API begin with its root. */
 export const segmentsOf = (path: string): string[] => {
+  const [, zgid, job] = resultPath.exec(path) ?? []
+  if (job !== undefined) return [resultRoot, zgid!, job]
   const isBulk = path.startsWith(`${bulkRoot}/`)
   const rest = path.slice((isBulk ? bulkRoot : recordRoot).length + 1).replace(/\/$/, '')
   return [...(isBulk ? [bulkRoot] : []), ...rest.split('/').map(decode)]
 }
 
 const recordRoot = '/crm/v8'
+const resultPath = /^\/v[28]\/crm\/(?:org)?(\d+)\/bulk-write\/(\d+)\/\2\.zip$/
+
+export const isResultPath = (path: string) => resultPath.test(path)
+
+const isMultipart = ({headers}: Request) => headers['content-type']?.startsWith('multipart/') ?? false
 
 /** Checks token, route, permission and limits, in this order, before the call itself. */
 export const answerCall = async (world: SimulatorState, request: Request, fault: Fault | null): Promise<Answer> => {
@@ -43,11 +51,13 @@ const authenticate = (world: SimulatorState, request: Request): AccessToken | An
 }
 
 const answerKnown = async (world: SimulatorState, request: Request, token: AccessToken, fault: Fault | null): Promise<Answer> => {
-  if (![recordRoot, bulkRoot].some(root => request.path.startsWith(`${root}/`))) return refuse(404, 'INVALID_URL_PATTERN')
+  if (![recordRoot, bulkRoot].some(root => request.path.startsWith(`${root}/`)) && !isResultPath(request.path))
+    return refuse(404, 'INVALID_URL_PATTERN')
   const segments = segmentsOf(request.path)
   const route = findRoute(request.method, segments)
   if (route === 'no path') return refuse(404, 'INVALID_URL_PATTERN')
   if (route === 'no method') return refuse(400, 'INVALID_REQUEST_METHOD')
+  if (!isOnHost(route, request.host)) return refuse(404, 'INVALID_URL_PATTERN')
   if (!isAllowed(route, token, segments)) return refuse(401, 'OAUTH_SCOPE_MISMATCH')
   const module = route.path[0] === '{module}' ? segments[0]! : null
   const refused = refuseByProfile(token.org, token.user, {module, verb: route.verb})
@@ -74,6 +84,7 @@ const answerInFlight = async (world: SimulatorState, route: Route, call: Call, f
   if (fault) await linger(world, fault, 'before')
   runDueRestores(call.org)
   runDueReads(call.org)
+  runDueWrites(world, call.org)
   const answer = run(route, call)
   if (fault) await linger(world, fault, 'after')
   return {...answer, committed: call.committed}
@@ -95,7 +106,8 @@ const createCall = (world: SimulatorState, request: Request, token: AccessToken,
   segments,
   query: request.query,
   headers: request.headers,
-  body: request.body.toString(),
+  body: isMultipart(request) ? '' : request.body.toString(),
+  bytes: request.body,
   org: token.org,
   user: token.user,
   clientId: token.clientId,

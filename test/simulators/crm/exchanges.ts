@@ -2,6 +2,7 @@ import {randomUUID} from 'node:crypto'
 import {appendFileSync} from 'node:fs'
 import {join} from 'node:path'
 import {exchangesFolder} from '../../stack/contract-settings.ts'
+import {partsOf} from './bulk-upload.ts'
 import type {Request} from './request.ts'
 
 /** One request to the CRM and its answer as sent, without the token. */
@@ -21,12 +22,16 @@ export type Exchange = {
 
 const file = exchangesFolder && join(exchangesFolder, `${process.pid}-${randomUUID()}.jsonl`)
 
+/** A multipart body as an object of its parts. */
+const textOf = (type: string | undefined, body: Buffer) =>
+  type?.startsWith('multipart/') ? JSON.stringify(Object.fromEntries(partsOf(body, type).map(({name}) => [name, {}]))) : body.toString()
+
 /** Appends an exchange for `npm run contract`. Does nothing in any other run. */
 export const recordExchange = ({method, path, query, headers, body}: Request, answer: {status: number; text: string; faults: string[]}) => {
   if (!file || !path.startsWith('/crm/')) return
   const exchange: Exchange = {
     ...{method, path, query: [...query], contentType: headers['content-type'] ?? null, caller: headers['user-agent'] ?? null},
-    ...{body: body.toString(), status: answer.status, answer: answer.text, faults: answer.faults},
+    ...{body: textOf(headers['content-type'], body), status: answer.status, answer: answer.text, faults: answer.faults},
   }
   appendFileSync(file, `${JSON.stringify(exchange)}\n`)
 }

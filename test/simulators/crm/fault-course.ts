@@ -88,6 +88,8 @@ const spoiled = (world: SimulatorState, action: FaultAction, answer: Answer): An
       return withEntries(answer, entries => withWrongId(entries, action))
     case 'shuffleData':
       return withEntries(answer, entries => entries.toReversed())
+    case 'resultHost':
+      return withResultHost(answer, action.origin)
     case 'brokenZip':
       return answer.bytes ? {...answer, bytes: broken(answer.bytes, action.how)} : answer
     case 'redirect':
@@ -97,6 +99,13 @@ const spoiled = (world: SimulatorState, action: FaultAction, answer: Answer): An
     default:
       return answer
   }
+}
+
+const withResultHost = (answer: Answer, origin: string): Answer => {
+  const url = answer.body?.result?.download_url
+  if (typeof url !== 'string') return answer
+  const {pathname} = new URL(url, 'http://relative')
+  return {...answer, body: {...answer.body, result: {download_url: `${origin}${pathname}`}}}
 }
 
 /** A file without its end, with wrong content, or another file. */

@@ -4,8 +4,9 @@ import type {Instant} from './clock.ts'
  * The effect of a fault. `before`: the call has no effect; `after`: the call takes effect and only its answer is changed. `late`:
  * the connection is cut or silent, and the call takes effect so many ms later. `twice`: the request is delivered twice, with one
  * of the answers. `wrongId`: an entry names the record of another entry, or `id`. `clockSkew` is for one call, `clockJump` for
- * the org from then on. `bulkFailure`, `bulkStuck`: the created job fails, or never ends. `brokenZip`: the downloaded file is
- * unreadable.
+ * the org from then on. `bulkFailure`, `bulkStuck`: the created job fails, or never ends. `bulkSkipped`,
+ * `bulkUnprocessed`: all rows, or the last ones, are not executed. `brokenZip`: the downloaded file is unreadable. `bulkResult`: its rows are changed.
+ * `resultHost`: the address of the result is on another host.
  */
 export type FaultAction =
   | {type: 'dropBefore'}
@@ -36,6 +37,10 @@ export type FaultAction =
   | {type: 'clockJump'; seconds: number}
   | {type: 'bulkFailure'}
   | {type: 'bulkStuck'}
+  | {type: 'bulkSkipped'}
+  | {type: 'bulkUnprocessed'; rows: number}
+  | {type: 'bulkResult'; change: 'reversed' | 'short' | 'doubled' | 'gone'}
+  | {type: 'resultHost'; origin: string}
   | {type: 'brokenZip'; how?: 'truncated' | 'checksum' | 'text'}
   | {type: 'answer'; status: number; body?: unknown; text?: string; headers?: Record<string, string>; when?: 'before' | 'after'}
 
@@ -145,6 +150,10 @@ const known: Record<FaultType, true> = {
   clockJump: true,
   bulkFailure: true,
   bulkStuck: true,
+  bulkSkipped: true,
+  bulkUnprocessed: true,
+  bulkResult: true,
+  resultHost: true,
   brokenZip: true,
   answer: true,
 }

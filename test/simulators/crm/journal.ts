@@ -46,7 +46,8 @@ export const createJournal = ({limit = 2000, bodies = true}: JournalOptions = {}
       const seq = ring.total + 1
       if (limit === 0) return ring.push(null as never)
       const accounts = request.path.startsWith('/oauth')
-      const body = bodies ? request.body.toString() : ''
+      const isMultipart = request.headers['content-type']?.startsWith('multipart/') && !accounts
+      const body = !bodies ? '' : isMultipart ? `(${request.body.length} bytes)` : request.body.toString()
       ring.push({
         ...kept,
         seq,

@@ -4,6 +4,8 @@ export type Request = {
   method: string
   path: string
   dc: string
+  /** The host: files are uploaded to one of their own, and results of bulk writes may be downloaded from another. */
+  host: 'api' | 'content' | 'download'
   query: URLSearchParams
   headers: IncomingHttpHeaders
   body: Buffer
@@ -16,12 +18,14 @@ export const readRequest = async (incoming: IncomingMessage, defaultDc: string):
   const mark = url.indexOf('?')
   const whole = mark === -1 ? url : url.slice(0, mark)
   const [, dc, rest] = /^\/dc\/([a-z]+)(\/.*)?$/.exec(whole) ?? []
+  const [, host, path] = /^\/(content|download)(\/.*)$/.exec(dc === undefined ? whole : (rest ?? '/')) ?? []
   const query = new URLSearchParams(mark === -1 ? '' : url.slice(mark + 1))
   const body = await readBody(incoming)
   const {headers} = incoming
   return {
     method: incoming.method ?? 'GET',
-    path: dc === undefined ? whole : (rest ?? '/'),
+    path: path ?? (dc === undefined ? whole : (rest ?? '/')),
+    host: (host ?? 'api') as Request['host'],
     dc: dc ?? defaultDc,
     query,
     headers,

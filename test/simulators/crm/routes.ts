@@ -1,6 +1,8 @@
 import type {Answer} from './answers.ts'
 import {listAssignmentRules} from './assignment-rules.ts'
 import {createReadJob, downloadReadResult, readReadJob} from './bulk-read.ts'
+import {uploadFile} from './bulk-upload.ts'
+import {createWriteJob, downloadWriteResult, readWriteJob} from './bulk-write.ts'
 import type {Call} from './call.ts'
 import {costOfQuery, queryRecords} from './coql.ts'
 import {costs, writeCost} from './credits.ts'
@@ -9,6 +11,7 @@ import {countUsers, listUsers, readOrg, readUser} from './people.ts'
 import {listProfiles, listSharing, readProfile} from './profiles.ts'
 import {countAll, listDeleted, listRecords, readRecord} from './reads.ts'
 import {listBin, restoreRecords} from './recycle-bin.ts'
+import type {Request} from './request.ts'
 import type {Verb} from './scopes.ts'
 import {searchRecords} from './search.ts'
 import {addTags, removeTags, tagsCost} from './tags.ts'
@@ -25,6 +28,7 @@ export type Route = {
   also?: string
   cost?: (call: Call) => number
   isHeavy?: (call: Call) => boolean
+  hosts?: Request['host'][]
 }
 
 const recordArea = 'ZohoCRM.modules.{module}'
@@ -32,6 +36,8 @@ const tagArea = 'ZohoCRM.settings.tags'
 const binArea = 'ZohoCRM.settings.recycle_bin'
 /** The root of the bulk API. No other path has a part like it. */
 export const bulkRoot = '/crm/bulk/v8'
+/** Stands for the path of a bulk write's result, on any host. */
+export const resultRoot = '/bulk-write'
 const bulkArea = 'ZohoCRM.bulk'
 const manyRecords = 10
 const isBigWrite = (call: Call) => countRecords(call) > manyRecords
@@ -75,6 +81,10 @@ export const routes: Route[] = [
   at('POST', 'coql', 'ZohoCRM.coql', 'READ', queryRecords, {cost: costOfQuery, isHeavy: () => true}),
   atBulk('POST', 'read', 'READ', createReadJob, {cost: () => costs.bulkRead}),
   atBulk('GET', 'read/{id}', 'READ', readReadJob),
+  atBulk('POST', 'write', 'CREATE', createWriteJob, {cost: () => costs.bulkWrite}),
+  atBulk('GET', 'write/{id}', 'CREATE', readWriteJob),
+  {...at('GET', '{id}/{id}', bulkArea, 'CREATE', downloadWriteResult), path: [resultRoot, '{id}', '{id}'], hosts: ['api', 'download']},
+  at('POST', 'upload', 'ZohoFiles.files', 'CREATE', uploadFile, {hosts: ['content']}),
   atBulk('GET', 'read/{id}/result', 'READ', downloadReadResult),
   at('GET', '{module}/search', recordArea, 'READ', searchRecords, {also: 'ZohoSearch.securesearch'}),
   at('GET', '{module}/deleted', recordArea, 'READ', listDeleted),
@@ -104,10 +114,13 @@ export const findRoute = (method: string, segments: string[]): Route | 'no path'
   return onPath.filter(route => !isFixed || route.path[0] !== '{module}').find(route => route.method === method) ?? 'no method'
 }
 
+export const isOnHost = ({hosts = ['api']}: Route, host: Request['host']) => hosts.includes(host)
+
 /** The module of a call, as in faults and the journal. */
 export const moduleNamed = (segments: string[]): string | undefined => (isReserved(segments[0]) ? undefined : segments[0])
 
-const isReserved = (segment: string | undefined) => ['org', 'users', 'settings', 'coql', bulkRoot].includes(segment ?? '')
+const isReserved = (segment: string | undefined) =>
+  ['org', 'users', 'settings', 'coql', 'upload', bulkRoot, resultRoot].includes(segment ?? '')
 
 const isPath = (path: string[], segments: string[]) =>
   path.length === segments.length &&

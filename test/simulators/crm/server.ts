@@ -5,7 +5,7 @@ import {answerDiscovery, answerOpenIdUser, answerRevoke, answerServerInfo, answe
 import {type Answer, refuse} from './answers.ts'
 import {answerAuthorise} from './consent.ts'
 import {answerControl} from './control.ts'
-import {answerCall, findToken, segmentsOf} from './crm-calls.ts'
+import {answerCall, findToken, isResultPath, segmentsOf} from './crm-calls.ts'
 import {recordExchange} from './exchanges.ts'
 import {disturb, interrupt, linger, type Outcome, spoil} from './fault-course.ts'
 import {actionOf, type Fault, type FaultAction, type Target} from './faults.ts'
@@ -51,7 +51,7 @@ const serve = async (standIn: Simulator, control: boolean, incoming: IncomingMes
   note(world, {request, token, fault, outcome, sent, ms: performance.now() - started})
 }
 
-const isCrm = ({path}: Request) => path.startsWith('/crm/')
+const isCrm = ({path}: Request) => path.startsWith('/crm/') || isResultPath(path)
 
 type Late = {
   request: Request

@@ -92,6 +92,8 @@ const offlineScopes = [
   'ZohoSearch.securesearch.READ',
   'ZohoCRM.coql.READ',
   'ZohoCRM.bulk.READ',
+  'ZohoCRM.bulk.CREATE',
+  'ZohoFiles.files.ALL',
 ]
 
 export const createSimulator = (options: SimulatorStateOptions, changed: () => void): Simulator => {

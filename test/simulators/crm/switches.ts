@@ -82,6 +82,18 @@ export type Switches = {
   bulkReadFields: number
   /** Whether bulk reads have converted leads. */
   bulkReadConverted: boolean
+  /** The most rows of a bulk write's file. Two pages of the vendor say 25,000 and 10,000. */
+  bulkRows: number
+  /** Whether bulk writes run automations. No document tells. */
+  bulkAutomations: boolean
+  /** Where `ignore_empty` has an effect. */
+  bulkIgnoreEmpty: 'either' | 'resource' | 'top'
+  /** The address of a bulk write's result. */
+  bulkResultUrl: 'relative' | 'absolute'
+  /** How a running bulk write is spelled. */
+  bulkInProgress: 'INPROGRESS' | 'IN PROGRESS'
+  /** Whether an insert names the record for which it skipped a row. */
+  bulkNamesSkipped: boolean
   displayField: 'object' | 'string' | 'null'
   /** Drops the fields outside the layout that a record names; otherwise stores them. */
   layoutDrops: boolean
@@ -137,6 +149,12 @@ export const defaultSwitches: Switches = {
   bulkReadPage: 200_000,
   bulkReadFields: 200,
   bulkReadConverted: true,
+  bulkRows: 10_000,
+  bulkAutomations: false,
+  bulkIgnoreEmpty: 'either',
+  bulkResultUrl: 'absolute',
+  bulkInProgress: 'INPROGRESS',
+  bulkNamesSkipped: false,
   displayField: 'object',
   layoutDrops: true,
   clockOffsetSeconds: 0,

@@ -15,6 +15,7 @@ import type {Tx} from '../../../sql/database.ts'
 import {findForecastGround, replaceForecast} from '../../../sql/forecasts.ts'
 import {findImport, type Import, lockImport} from '../../../sql/imports.ts'
 import {setJobProgress} from '../../../sql/jobs.ts'
+import {listModuleSizes} from '../../../sql/module-sizes.ts'
 import {isWrittenRecently} from '../../../sql/recent-writes.ts'
 import {compileFlows} from '../../engine/compose/compiled-flow.ts'
 import {type Expressions, openExpressions} from '../../engine/compose/expressions.ts'
@@ -24,7 +25,8 @@ import {RunStopped} from '../../engine/run-endings.ts'
 import type {Work} from '../../worker.ts'
 import {type CallPlan, spanOf} from './call-plan.ts'
 import {type PlannedFlow, planCalls} from './plan-calls.ts'
-import {priceRun} from './price-run.ts'
+import {priceCalls, priceRun} from './price-run.ts'
+import {forecastSnapshotRoute} from './snapshot-route.ts'
 import {type FlowTally, tallyRows} from './tally-rows.ts'
 import {countWritten} from './written-rows.ts'
 
@@ -46,11 +48,16 @@ export const forecastImport = async (work: Work, forecastRef: ForecastRef): Prom
   const facts = {...readFacts(connector), snapshot, stores: input.stores, isRecent: await isRecent(work, connector)}
   const flows = await tallyFlows(work, input, facts.valuesPerQuery)
   const plan = planCalls(flows, facts)
-  if (shares.isDryRun) takeQueriesOf(plan, shares)
+  if (shares.isDryRun && shares.cost) takeQueriesOf(plan, shares)
   const quota = countsCredits(connector.kind) ? await readQuota(db, connector) : null
+  const slots = Math.min(slotsOfEdition(quota?.edition) ?? config.CRM_SLOTS, mostLarge)
+  const pricing = {quota, slots, paces: await listPaces(db, connector.id)}
+  const exported = forecastSnapshotRoute({
+    ...{flows, connector, sizes: await listModuleSizes(db, connector.id), queried: priceCalls({plan, ...pricing})},
+    priceWith: exports => priceCalls({plan: planCalls(flows, {...facts, exports}), ...pricing}),
+  })
   const forecast = priceRun({
-    ...{plan, quota, paces: await listPaces(db, connector.id), now: Date.now()},
-    slots: Math.min(slotsOfEdition(quota?.edition) ?? config.CRM_SLOTS, mostLarge),
+    ...{plan, ...pricing, now: Date.now(), others: [exported]},
     rows: flows.reduce((sum, {tally}) => sum + tally.rows, 0),
     basis: shares.modules ? (shares.isDryRun ? 'dry_run' : 'last_run') : 'file',
   })
@@ -142,7 +149,7 @@ const openProgress = ({db, job}: Work, compiledFlows: CompiledFlow[]) => {
 /** A dry run made the same queries as the run will, so its calls are taken as they were. */
 const takeQueriesOf = (plan: CallPlan, {cost}: WrittenShares) => {
   for (const kind of ['query', 'search', 'users']) {
-    const {calls, credits} = cost[kind] ?? {calls: 0, credits: 0}
+    const {calls, credits} = cost?.[kind] ?? {calls: 0, credits: 0}
     if (plan.has(kind)) plan.set(kind, {calls: spanOf(calls), credits: spanOf(credits)})
   }
 }

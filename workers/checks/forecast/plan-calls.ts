@@ -1,3 +1,4 @@
+import {creditsPerJob} from '../../../shared/crm/bulk/bulk-read.ts'
 import type {Snapshot} from '../../../shared/mapping/flows/snapshot.ts'
 import type {CountSpan} from '../../../shared/runs/forecast/forecast.ts'
 import {isComparable} from '../../engine/match/compare-values.ts'
@@ -16,7 +17,16 @@ export type PlannedFlow = {
 }
 
 /** `stores`: whether the run stores before images. `isRecent`: whether another run just wrote to the CRM org. `columns`: of one query. */
-export type RunFacts = {snapshot: Snapshot; stores: boolean; isRecent: boolean; columns: number; fieldsPerRead: number}
+export type RunFacts = {
+  snapshot: Snapshot
+  stores: boolean
+  isRecent: boolean
+  columns: number
+  fieldsPerRead: number
+  exports?: ReadonlyMap<number, ExportPlan>
+}
+/** An export that a flow matches against. `seconds`: until the run ends, in which the changes of the module are read. */
+export type ExportPlan = {jobs: number; seconds: number}
 
 /** Plans the calls of a run that finds records by queries and writes records one by one. Ranges hold what only the CRM decides. */
 export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
@@ -69,10 +79,29 @@ const planLookups = (plan: CallPlan, {lookups}: FlowTally, {snapshot}: RunFacts)
 
 const planMatches = (plan: CallPlan, {flow, tally}: PlannedFlow, facts: RunFacts) => {
   if (tally.queries === 0) return
-  planQueries(plan, {queries: tally.queries, credits: tally.queryCredits})
+  const exported = facts.exports?.get(flow.no)
+  // Rows that an export lacks are queried.
+  planQueries(plan, {queries: tally.queries, credits: tally.queryCredits}, exported ? 0 : 1)
+  if (exported) planExport(plan, exported)
   const columns = columnsOf(flow)
   if (columns > facts.columns) planReads(plan, spanOf(0, tally.keyed), columns - facts.columns, facts, tally.queries)
   if (flow.comparedFields && isStale(flow, facts)) planReads(plan, spanOf(0, tally.keyed), flow.comparedFields.length, facts, tally.queries)
+}
+
+/** The interval at which a run reads the changes of a module, and the credits of one read. */
+const [changesEverySeconds, changesCredits] = [30, 3] as const
+
+/** The calls of a job besides its start: polls and the download. A short job is polled once. */
+const [fewestJobCalls, mostJobCalls] = [2, 12] as const
+
+const planExport = (plan: CallPlan, {jobs, seconds}: ExportPlan) => {
+  const reads = 1 + Math.ceil(seconds / changesEverySeconds)
+  addCalls(plan, 'bulk_read', {
+    calls: spanOf(jobs * (1 + fewestJobCalls), jobs * (1 + mostJobCalls)),
+    credits: spanOf(jobs * (creditsPerJob + fewestJobCalls), jobs * (creditsPerJob + mostJobCalls)),
+  })
+  addCalls(plan, 'query', {calls: spanOf(1, reads), credits: spanOf(changesCredits, reads * changesCredits)})
+  addCalls(plan, 'read', plainCalls(1, reads))
 }
 
 const columnsOf = ({matchFields, comparedFields}: CompiledFlow) =>

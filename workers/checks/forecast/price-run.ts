@@ -17,12 +17,13 @@ type PriceInput = {
   rows: number
   basis: Forecast['basis']
   now: number
+  others: Forecast['routes']
 }
 
 /** Returns what the planned calls cost: credits, time, and waits for the quota. */
-export const priceRun = ({plan, paces, slots, quota, rows, basis, now}: PriceInput): Forecast => {
-  const credits = quota ? sumSpans([...plan].flatMap(([kind, {credits}]) => (countsAlone(kind) ? credits : []))) : spanOf(0)
-  const seconds = secondsOf(plan, paces, slots)
+export const priceRun = ({others, ...input}: PriceInput): Forecast => {
+  const {plan, quota, rows, basis, now} = input
+  const {credits, seconds} = priceCalls(input)
   const {remaining = null, allowance = null} = quota ?? {}
   const isEnough = remaining === null ? null : credits.max <= remaining
   const pausesAtRow = isEnough === false ? Math.min(rows, Math.max(1, Math.floor((rows * remaining!) / credits.max))) : null
@@ -33,9 +34,15 @@ export const priceRun = ({plan, paces, slots, quota, rows, basis, now}: PriceInp
     pausesAtRow,
     quota: quota && {remaining, allowance, isEnough},
     basis,
-    routes: [{match: 'query', write: 'records', credits, seconds, blockedBy: null}],
+    routes: [{match: 'query', write: 'records', credits, seconds, blockedBy: null}, ...others],
   }
 }
+
+/** Returns the credits and the time of the planned calls. */
+export const priceCalls = ({plan, paces, slots, quota}: Pick<PriceInput, 'plan' | 'paces' | 'slots' | 'quota'>) => ({
+  credits: quota ? sumSpans([...plan].flatMap(([kind, {credits}]) => (countsAlone(kind) ? credits : []))) : spanOf(0),
+  seconds: secondsOf(plan, paces, slots),
+})
 
 /** Creates and updates are summed together, because each row is only one of both. */
 const countsAlone = (kind: string) => kind !== 'create' && kind !== 'update'

@@ -17,7 +17,10 @@ export type MatchFailure = {row: ImportRow; code: string; message: string; targe
  */
 export const matchRows = async (ctx: Context, flow: CompiledFlow, rows: ImportRow[]): Promise<MatchFailure[]> => {
   const [first] = flow.matchFields
-  const asking = rows.filter(row => row.matchKey && !row.decided && !isSupposedLink(row.payload[first?.apiName ?? '']))
+  const asking = await withoutKnown(
+    flow,
+    rows.filter(row => row.matchKey && !row.decided && !isSupposedLink(row.payload[first?.apiName ?? ''])),
+  )
   if (!first || asking.length === 0) return []
   const spellings = [...new Set(asking.flatMap(row => listSpellings(row, first.apiName)))]
   const queries: (string | number)[][] = []
@@ -30,6 +33,12 @@ export const matchRows = async (ctx: Context, flow: CompiledFlow, rows: ImportRo
   for (const row of asking) row.matches = matchesOf(row).map(({id}) => id)
   await findUnchanged(ctx, flow, asking, matchesOf)
   return matchFailures(asking, first, new Map(answers.flatMap(({unaskable}) => unaskable)))
+}
+
+/** Returns the rows that no export answers. */
+const withoutKnown = async ({snapshotMatches}: CompiledFlow, rows: ImportRow[]): Promise<ImportRow[]> => {
+  const known = rows.length > 0 ? await snapshotMatches?.match(rows) : undefined
+  return known ? rows.filter(row => !known.has(row)) : rows
 }
 
 /** Whether the value links to the placeholder id of a record that a dry run would create. The CRM cannot be searched by it. */

@@ -2,7 +2,7 @@ import type {Config} from '../../../shared/config.ts'
 import type {Log} from '../../../shared/telemetry/log.ts'
 import type {WriteStatus} from '../../../sql/connectors.ts'
 import type {Hot, Pool} from '../../../sql/database.ts'
-import {type RunHead, type RunStop, releaseLease, renewLease} from '../../../sql/run-heads.ts'
+import {type Held, type RunHead, type RunStop, releaseLease, renewLease} from '../../../sql/run-heads.ts'
 import {LeaseLost} from '../run-endings.ts'
 
 /** Returns the longest time in seconds between the storing of an intent and the send of its request. The next owner relies on this limit. */
@@ -19,6 +19,9 @@ export type Lease = {
   /** Returns the stop that another process wrote, as of the last heartbeat. */
   stopSeen(): RunStop | null
   orgClosedSeen(): boolean
+  /** Notes why the run's guard holds it, as a settlement returned it. */
+  noteHeld(held: Held | null): void
+  heldSeen(): Held | null
   /** Returns the write status of the connection, as of the last heartbeat. The intent statement checks it again. */
   standingSeen(): WriteStatus
   /** Releases the lease. `crashed`: the run's own work failed. */
@@ -35,6 +38,7 @@ export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: Hold
   let renewedAt = performance.now()
   let stop = head.stop
   let orgClosed = false
+  let {held} = head
   let standing: WriteStatus = 'open'
 
   const beat = async () => {
@@ -64,6 +68,10 @@ export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: Hold
       performance.now() - since <= leaveSeconds * 1000 && performance.now() - renewedAt < seconds * 1000 - marginMs && !lost.signal.aborted,
     stopSeen: () => stop,
     orgClosedSeen: () => orgClosed,
+    noteHeld: noted => {
+      held ??= noted
+    },
+    heldSeen: () => held,
     standingSeen: () => standing,
     async release(crashed) {
       await heart.stop()

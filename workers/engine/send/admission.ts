@@ -11,7 +11,7 @@ import {handoverSecondsOf} from '../recover/lease.ts'
 import {LeaseLost, RunStopped} from '../run-endings.ts'
 import type {Op} from '../settle/verdict.ts'
 import type {BatchSlot} from './batch-slot.ts'
-import {findWriteBlock} from './crm-retry.ts'
+import {findWriteBlock, runHeld} from './crm-retry.ts'
 import {sentDigestOf} from './payload-digest.ts'
 
 /**
@@ -139,6 +139,7 @@ const findRoom = (ctx: Context, flow: CompiledFlow, ops: Op[], {resending}: Admi
     const head = await lockHead(tx, {run: ctx.run.no, fence: ctx.lease.fence})
     if (!head) throw new LeaseLost('Another owner took the run')
     if (head.stop) throw new RunStopped(head.stop)
+    if (head.held) throw runHeld(head.held)
     const shut = findWriteBlock(await findWriteStatus(tx, ctx.run.no), ctx.run)
     if (shut) throw shut
     const metered = ops.filter(({row}) => row.isMetered !== false).map(({row}) => row.key)

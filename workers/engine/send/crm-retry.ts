@@ -2,8 +2,10 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {CrmError, isCrowded, isRefusedForGood} from '../../../shared/crm/error.ts'
 import type {Slots} from '../../../shared/crm/limits/slots.ts'
 import {Refusal} from '../../../shared/errors.ts'
+import {explainHeld} from '../../../shared/runs/guard/guard.ts'
 import {canContinue} from '../../../shared/runs/stop.ts'
 import {findWriteStatus, type WriteStatus} from '../../../sql/connectors.ts'
+import type {Held} from '../../../sql/run-heads.ts'
 import type {Run} from '../../../sql/runs.ts'
 import type {Context, LedgerContext} from '../context.ts'
 import {RunPaused, RunStopped} from '../run-endings.ts'
@@ -77,10 +79,15 @@ export const assertWritable = ({signal, lease, run}: Pick<Context, 'signal' | 'l
   signal.throwIfAborted()
   const stop = lease.stopSeen()
   if (stop) throw new RunStopped(stop)
+  const held = lease.heldSeen()
+  if (held) throw runHeld(held)
   if (lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run resumes when the org is reopened', 1)
   const shut = findWriteBlock(lease.standingSeen(), run)
   if (shut) throw shut
 }
+
+/** Returns the pause of a run that its guard holds. Only a person ends the hold. */
+export const runHeld = (held: Held) => new RunPaused('GUARD', explainHeld(held), 1)
 
 export const crmUnavailable = () => new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer. The run tries again in 30 seconds', 30)
 

@@ -3,6 +3,7 @@ import {atPoint} from '../../../shared/fault-point.ts'
 import {announceEnd} from '../../../shared/notifications/run-ended.ts'
 import {deleteChainRows} from '../../../sql/chain-rows.ts'
 import {setImportState} from '../../../sql/imports.ts'
+import {deleteExports} from '../../../sql/match-exports.ts'
 import {deleteParentKeys} from '../../../sql/parent-keys.ts'
 import {releaseRun} from '../../../sql/replacements.ts'
 import {deleteCursors} from '../../../sql/run-cursors.ts'
@@ -25,6 +26,7 @@ export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   if (!(await beginClose(db, {no: run.no, fence}))) throw new LeaseLost('Another owner closes the run')
   while ((await deleteAdmissions(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   await deleteCursors(db, run.no)
+  await deleteExports(db, {run: run.no})
   await releaseRun(db, run.no)
   while ((await deleteAnswers(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   while ((await deleteParentKeys(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()

@@ -186,7 +186,7 @@ const settleOnce = async (options: SettlerOptions, settlement: Settlement, asked
     const since = performance.now()
     try {
       await doubtRecordsOfOtherRuns(options, settlement)
-      await (asked.length ? settleWithQuestions(db, settlement, asked) : settle(hot, settlement))
+      lease.noteHeld(await (asked.length ? settleWithQuestions(db, settlement, asked) : settle(hot, settlement)))
       return lease.renewedSince(since)
     } catch (error) {
       lease.lost.throwIfAborted()
@@ -203,8 +203,9 @@ const settleOnce = async (options: SettlerOptions, settlement: Settlement, asked
 /** Stores the questions in the transaction that settles their rows. */
 const settleWithQuestions = (db: Pool, settlement: Settlement, asked: NewQuestion[]) =>
   db.transaction(async tx => {
-    await settleIn(tx, settlement)
+    const held = await settleIn(tx, settlement)
     await insertQuestions(tx, {run: settlement.run, asked})
+    return held
   })
 
 /** Checks that the settlement was committed before its answer was lost. Otherwise this process has lost the run. */

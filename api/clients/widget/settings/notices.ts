@@ -17,6 +17,7 @@ type NoticesInput = {notices: Rule; mail: {configured: boolean}; members: {email
 export const kinds: Record<string, string> = {
   'run.ended': t.aRunEnded,
   'run.undone': t.aRunWasUndone,
+  'run.held': t.aRunIsHeld,
   'schedule.stopped': t.aScheduleWasTurnedOff,
   'schedule.skipped': t.aScheduleSkippedARun,
   'schedule.failed': t.aScheduleFailed,

@@ -6,6 +6,7 @@ export const t = translate('notices', {
   notices: 'Notices',
   actions: 'Actions',
   aRunEnded: 'A run ended',
+  aRunIsHeld: 'A run is held by its guard',
   aRunWasUndone: 'A run was undone',
   aScheduleWasTurnedOff: 'A schedule was turned off',
   aScheduleSkippedARun: 'A schedule skipped a run',

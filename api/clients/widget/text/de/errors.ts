@@ -60,6 +60,7 @@ export const errors: ErrorTexts = {
   FIELD_NOT_UNIQUE: 'Das Feld ist im CRM nicht eindeutig. Wählen Sie ein eindeutiges Feld',
   FIELD_MAPPED: 'Das Feld wird in einer Zuordnung verwendet. Wählen Sie ein anderes',
   RUN_RETRIED: 'Ein anderer Lauf hat diesen Lauf schon wiederholt. Wiederholen Sie jenen Lauf',
+  RUN_NOT_HELD: 'Der Lauf ist nicht angehalten',
   RUN_UNDONE: 'Dieser Lauf wurde rückgängig gemacht und kann nicht wiederholt werden. Starten Sie einen neuen Lauf',
   DELETES_UNCONFIRMED: 'Bestätigen Sie die Zahl der zu löschenden Datensätze mit einer neuen Vorschau',
   UNDO_NOT_KEPT: 'Für diesen Lauf wurden keine früheren Werte gespeichert. Er kann nicht rückgängig gemacht werden',

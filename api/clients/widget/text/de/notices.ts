@@ -6,6 +6,7 @@ export const notices: typeof t = {
   notices: 'Benachrichtigungen',
   actions: 'Aktionen',
   aRunEnded: 'Ein Lauf ist beendet',
+  aRunIsHeld: 'Ein Lauf wird von seiner Bedingung angehalten',
   aRunWasUndone: 'Ein Lauf wurde rückgängig gemacht',
   aScheduleWasTurnedOff: 'Ein Zeitplan wurde ausgeschaltet',
   aScheduleSkippedARun: 'Ein Zeitplan hat einen Lauf übersprungen',

@@ -1,0 +1,59 @@
+import type {DiscoveredField} from '../discovered.ts'
+
+/** A column of a bulk write's file. */
+export type BulkColumn = {apiName: string; kind: 'text' | 'number' | 'boolean' | 'date' | 'list' | 'link' | 'id'}
+
+const kinds: Record<string, BulkColumn['kind']> = {
+  ...Object.fromEntries(['text', 'textarea', 'website', 'phone', 'email', 'picklist', 'bigint'].map(type => [type, 'text'])),
+  ...Object.fromEntries(['integer', 'double', 'percent', 'currency'].map(type => [type, 'number'])),
+  ...Object.fromEntries(['lookup', 'ownerlookup', 'userlookup'].map(type => [type, 'link'])),
+  ...{boolean: 'boolean', date: 'date', multiselectpicklist: 'list'},
+}
+
+export const idColumn: BulkColumn = {apiName: 'id', kind: 'id'}
+
+/**
+ * Returns the column of a field, or null if bulk writes cannot fill it. Date-times are left out: the file has local times of the user's zone, so an
+ * hour of each year has two meanings.
+ */
+export const findBulkColumn = ({apiName, type}: Pick<DiscoveredField, 'apiName' | 'type'>): BulkColumn | null => {
+  const kind = kinds[type]
+  return kind === undefined ? null : {apiName, kind}
+}
+
+/**
+ * Writes a value of a record as a cell. An empty cell clears the field. Null: the file cannot hold the value, so the record must be written by another
+ * call.
+ */
+export const writeBulkCell = ({kind}: BulkColumn, value: unknown): string | null => {
+  if (value === null || value === undefined) return ''
+  switch (kind) {
+    case 'text':
+      return typeof value === 'string' && value !== '' ? value : null
+    case 'number':
+      return typeof value === 'number' && /^-?\d+(\.\d+)?$/.test(String(value)) ? String(value) : null
+    case 'boolean':
+      return typeof value === 'boolean' ? String(value) : null
+    case 'date':
+      return typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value) ? value : null
+    case 'list':
+      return isList(value) ? value.join(';') : null
+    default:
+      return idIn(value)
+  }
+}
+
+/** How the CRM reads the column. The pattern of dates is not the CRM's default, which has the month first. */
+export const mapBulkColumn = ({apiName, kind}: BulkColumn, index: number) => ({
+  ...{api_name: apiName, index},
+  ...(kind === 'date' && {format: 'yyyy-MM-dd'}),
+  ...(kind === 'link' && {find_by: 'id'}),
+})
+
+const isList = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every(one => typeof one === 'string' && one !== '' && !one.includes(';'))
+
+const idIn = (value: unknown): string | null => {
+  const id = typeof value === 'object' && value !== null && 'id' in value ? value.id : value
+  return typeof id === 'string' && /^\d{1,20}$/.test(id) ? id : null
+}

@@ -1,0 +1,27 @@
+import {ZipFile} from 'yazl'
+import {type BulkColumn, writeBulkCell} from './bulk-columns.ts'
+
+/** Source: the vendor's page of bulk uploads. */
+const mostColumns = 200
+
+/**
+ * Writes the file of a bulk write: a ZIP with one CSV whose header has the API names. Every cell is quoted. Every record of an update must have the
+ * same fields, because an empty cell clears a field. Throws RangeError for a value that `writeBulkCell` does not write.
+ */
+export const writeBulkFile = async (name: string, columns: BulkColumn[], records: Record<string, unknown>[]): Promise<Buffer> => {
+  if (columns.length > mostColumns) throw new RangeError(`A bulk file has at most ${mostColumns} columns, not ${columns.length}`)
+  const rows = records.map(record => columns.map(column => cellOf(column, record)))
+  const csv = [columns.map(({apiName}) => apiName), ...rows].map(cells => `${cells.map(quote).join(',')}\r\n`).join('')
+  const zip = new ZipFile()
+  zip.addBuffer(Buffer.from(csv), name, {mtime: new Date(0)})
+  zip.end()
+  return Buffer.concat((await Array.fromAsync(zip.outputStream)) as Buffer[])
+}
+
+const cellOf = (column: BulkColumn, record: Record<string, unknown>): string => {
+  const cell = writeBulkCell(column, record[column.apiName])
+  if (cell === null) throw new RangeError(`A bulk file cannot hold this value of ${column.apiName}`)
+  return cell
+}
+
+const quote = (cell: string) => `"${cell.replaceAll('"', '""')}"`

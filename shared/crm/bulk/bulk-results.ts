@@ -1,0 +1,48 @@
+import type {StoredObject} from '../../files/xlsx/zip.ts'
+import {readExportedRecords} from './exported-records.ts'
+
+/** The result of one row of a bulk write. `recordId`: null if the CRM names no record. */
+export type BulkRowResult = {
+  status: 'created' | 'updated' | 'skipped' | 'unprocessed'
+  recordId: string | null
+  errors: {code: string; fields: string[]}[]
+}
+
+const statuses: Record<string, BulkRowResult['status']> = {
+  ...{ADDED: 'created', UPDATED: 'updated', SKIPPED: 'skipped', UNPROCESSED: 'unprocessed'},
+}
+
+/**
+ * Reads the stored result of a bulk write. Returns the result of each key, the value of the file's first column. A key without a result is
+ * unanswered: its row is missing, is named twice, or has an unknown status. The order of the rows is not used.
+ */
+export const readBulkResults = async (object: StoredObject, keys: string[]): Promise<Map<string, BulkRowResult>> => {
+  const wanted = new Set(keys)
+  const found = new Map<string, BulkRowResult>()
+  const doubled = new Set<string>()
+  for await (const rows of readExportedRecords(object, [0, 'STATUS', 'RECORD_ID', 'ERRORS']))
+    for (const [key, status, recordId, errors] of rows as [string, string, string, string][]) {
+      const result = readRow(status, recordId, errors)
+      if (found.has(key) || !wanted.has(key) || !result) doubled.add(key)
+      else found.set(key, result)
+    }
+  for (const key of doubled) found.delete(key)
+  return found
+}
+
+/** A row that was written must name its record. */
+const readRow = (given: string, recordId: string, errors: string): BulkRowResult | null => {
+  const status = statuses[given.trim().toUpperCase()]
+  const id = /^\d{1,20}$/.test(recordId) ? recordId : null
+  if (!status || ((status === 'created' || status === 'updated') && id === null)) return null
+  return {status, recordId: id, errors: readErrors(errors)}
+}
+
+/** The form is `CODE-Field,Field:CODE-Field`. */
+const readErrors = (text: string): BulkRowResult['errors'] =>
+  text === ''
+    ? []
+    : text.split(':').map(part => {
+        const [code = '', ...fields] = part.split(/-(.*)/s)
+        return {code, fields: (fields[0] ?? '').split(',').filter(Boolean)}
+      })

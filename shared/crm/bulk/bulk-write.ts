@@ -1,0 +1,146 @@
+import {randomUUID} from 'node:crypto'
+import type {ReadOptions, WriteOptions} from '../crm.ts'
+import {asObject, CrmError, type CrmProblem} from '../error.ts'
+import type {Hosts} from '../hosts.ts'
+import {listAt, unanswered, unanswered204} from '../outcome.ts'
+import {sendOptions} from '../record-calls.ts'
+import {answerOf, listOf, type SendCrmRequest} from '../request.ts'
+import {type BulkColumn, mapBulkColumn} from './bulk-columns.ts'
+
+/**
+ * Jobs of the CRM that write the rows of a file. The CRM lists no jobs: if the answer of `start` is lost, only its callback names the job. Sending the
+ * job again is safe for updates, and for inserts with `findBy`, but costs its credits again.
+ */
+export type BulkWrite = {
+  creditsPerJob: number
+  rowsPerJob: number
+  /** Uploads the file of `writeBulkFile`. Returns its id. A lost answer does no harm. */
+  upload(zip: Buffer, options?: ReadOptions): Promise<string>
+  /** Starts a job. Returns its id. Throws CrmError; if it is `unanswered`, the job may have started. Throws Refusal if nothing was sent. */
+  start(job: BulkWriteRequest, options?: Pick<WriteOptions, 'signal' | 'mayLeave'>): Promise<string>
+  /** Reads the state of a job. Poll every 5 to 60 seconds. */
+  check(job: string, options?: ReadOptions): Promise<BulkWriteStatus>
+  /** Streams the result to `receive`. Store it, and read it with `readBulkResults`. Throws CrmError if its host does not belong to the CRM. */
+  download(resultUrl: string, receive: (bytes: AsyncIterable<Uint8Array>) => Promise<unknown>, options?: ReadOptions): Promise<void>
+}
+
+/** `columns`: of the file, the key first. `findBy`: `id` for updates, a unique field otherwise. An insert skips the rows whose record exists. */
+export type BulkWriteRequest = {
+  operation: 'insert' | 'update' | 'upsert'
+  module: string
+  fileId: string
+  fileName: string
+  findBy: string
+  columns: BulkColumn[]
+  layout?: string | null
+  callbackUrl?: string | null
+}
+
+/** A job that is done says nothing about its rows. `resultUrl`: null if the CRM names no result. */
+export type BulkWriteStatus = {state: 'running'} | {state: 'done'; resultUrl: string | null} | {state: 'failed'; crm: CrmProblem}
+
+type BulkHosts = Pick<Hosts, 'content' | 'results'> & {apiDomain: string}
+
+const path = '/crm/bulk/v8/write'
+/** Source: the vendor's page of API limits. */
+const creditsPerJob = 500
+const transferSeconds = 600
+
+/** Null if no host for uploads is known. Source: the vendor's OpenAPI of uploads and of bulk writes. */
+export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts): BulkWrite | null => {
+  const {content} = hosts
+  if (content === undefined) return null
+  let zgid: string | null = null
+  return {
+    creditsPerJob,
+    rowsPerJob: 10_000,
+    async upload(zip, {signal} = {}) {
+      zgid ??= await readZgid(sendCrmRequest, signal)
+      const headers = {feature: 'bulk-write', 'X-CRM-ORG': zgid}
+      const request = {operation: 'bulk_write' as const, method: 'POST' as const, path: '/crm/v8/upload', headers, signal}
+      const outcome = await sendCrmRequest({...request, origin: content, body: multipart(zip), timeoutSeconds: transferSeconds})
+      return idIn(answerOf(outcome), 'file_id')
+    },
+    async start(job, options = {}) {
+      const json = JSON.stringify(bodyOf(job))
+      const outcome = await sendCrmRequest({
+        operation: 'bulk_write',
+        method: 'POST',
+        path,
+        json,
+        credits: creditsPerJob,
+        ...sendOptions(options),
+      })
+      return idIn(answerOf(outcome), 'id')
+    },
+    async check(job, {signal} = {}) {
+      const outcome = await sendCrmRequest({operation: 'bulk_write', method: 'GET', path: `${path}/${encodeURIComponent(job)}`, signal})
+      const answer = answerOf(outcome)
+      const details = asObject(listAt(answer.json, 'data')?.[0]) ?? asObject(answer.json)
+      if (typeof details?.status !== 'string') throw new CrmError(unanswered204(answer))
+      return readStatus(details, details.status)
+    },
+    async download(resultUrl, receive, {signal} = {}) {
+      const request = {operation: 'bulk_write' as const, method: 'GET' as const, ...placeOf(resultUrl, hosts), signal}
+      const answer = answerOf(await sendCrmRequest({...request, receive, timeoutSeconds: transferSeconds}))
+      if (!answer.isReceived) throw new CrmError(unanswered204(answer))
+    },
+  }
+}
+
+/** The number that uploads name the org by. It is not the id of the org. */
+const readZgid = async (sendCrmRequest: SendCrmRequest, signal: AbortSignal | undefined): Promise<string> => {
+  const outcome = await sendCrmRequest({operation: 'licence', method: 'GET', path: '/crm/v8/org', signal})
+  const zgid = asObject(listOf(outcome, 'org')[0])?.zgid
+  if (typeof zgid !== 'string') throw new CrmError(unanswered204(answerOf(outcome)))
+  return zgid
+}
+
+const multipart = (zip: Buffer) => {
+  const boundary = `lading-${randomUUID()}`
+  const head = `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="rows.zip"\r\ncontent-type: application/zip\r\n\r\n`
+  return {
+    type: `multipart/form-data; boundary=${boundary}`,
+    text: Buffer.concat([Buffer.from(head), zip, Buffer.from(`\r\n--${boundary}--\r\n`)]),
+  }
+}
+
+/** Empty cells clear fields, which is the default of `ignore_empty`. */
+const bodyOf = ({operation, module, fileId, fileName, findBy, columns, layout, callbackUrl}: BulkWriteRequest) => ({
+  ...{operation, character_encoding: 'UTF-8'},
+  ...(callbackUrl != null && {callback: {url: callbackUrl, method: 'post'}}),
+  resource: [
+    {
+      ...{type: 'data', module: {api_name: module}, file_id: fileId, file_names: [fileName], find_by: findBy},
+      field_mappings: [...columns.map(mapBulkColumn), ...(layout == null ? [] : [{api_name: 'Layout', default_value: {value: layout}}])],
+    },
+  ],
+})
+
+const idIn = (answer: ReturnType<typeof answerOf>, key: 'file_id' | 'id'): string => {
+  const id = asObject(asObject(answer.json)?.details)?.[key]
+  if (typeof id !== 'string') throw new CrmError(unanswered204(answer))
+  return id
+}
+
+const readStatus = (details: Record<string, unknown>, status: string): BulkWriteStatus => {
+  const url = asObject(details.result)?.download_url
+  if (status === 'FAILED' || (status === 'SKIPPED' && typeof url !== 'string')) {
+    const code = asObject(listAt(details, 'resource')?.[0])?.code
+    const problem = unanswered({status: 200, response: details, retryable: false})
+    return {state: 'failed', crm: {...problem, unanswered: false, code: typeof code === 'string' ? code : status}}
+  }
+  if (status !== 'COMPLETED' && status !== 'SKIPPED') return {state: 'running'}
+  return {state: 'done', resultUrl: typeof url === 'string' ? url : null}
+}
+
+/** The vendor's pages have a path of the API host, its SDK takes an address on another host. The token goes to listed hosts only. */
+const placeOf = (resultUrl: string, {apiDomain, results = []}: BulkHosts): {origin: string; path: string} => {
+  if (/^\/(?![/\\])/.test(resultUrl)) return {origin: apiDomain, path: resultUrl}
+  const host = results.find(listed => resultUrl.startsWith(`${listed}/`))
+  if (host !== undefined && URL.canParse(resultUrl)) return {origin: host, path: resultUrl.slice(host.length)}
+  throw new CrmError(
+    {...unanswered({status: 200, retryable: false}), code: 'RESULT_HOST_UNKNOWN'},
+    {message: 'The CRM names a host for the result of the bulk job that is not listed. Add it to CRM_HOSTS'},
+  )
+}

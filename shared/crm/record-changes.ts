@@ -1,0 +1,86 @@
+import type {Capabilities} from '../../sql/doctor-reports.ts'
+import {nestConditions, readPage} from './coql-page.ts'
+import type {CrmRecord, ReadOptions} from './crm.ts'
+import {asObject} from './error.ts'
+import {windowOf} from './find-created.ts'
+import {pathOf} from './record-calls.ts'
+import {answerOf, listOf, type SendCrmRequest} from './request.ts'
+
+/** What changed in a module: records with their values, and ids of deleted records. `clockOffsetMs`: the CRM's clock minus ours. */
+export type ModuleChanges = {records: CrmRecord[]; deleted: string[]; clockOffsetMs: number}
+/** `sinceMs`: by this process's clock. */
+export type ChangesQuery = {module: string; fields: string[]; sinceMs: number}
+
+const changesPerPage = 2_000
+const deletedPerPage = 200
+const dayMs = 86_400_000
+/** A difference of the clocks beyond this is corrected by a second query. */
+const toleranceMs = 1_000
+
+/** Reads the changes of a module since a time. More changes than `mostChanges` are not read: the result is null. */
+export const readChanges = async (
+  sendCrmRequest: SendCrmRequest,
+  query: ChangesQuery,
+  options: ReadOptions & {capabilities: Capabilities; mostChanges?: number},
+): Promise<ModuleChanges | null> => {
+  const first = await readUpdated(sendCrmRequest, query, 0, options)
+  if (!first) return null
+  const offset = first.clockOffsetMs
+  const found = Math.abs(offset) > toleranceMs ? await readUpdated(sendCrmRequest, query, offset, options) : first
+  return found && {...found, deleted: await readDeleted(sendCrmRequest, query, offset, options)}
+}
+
+const readUpdated = async (
+  sendCrmRequest: SendCrmRequest,
+  {module, fields, sinceMs}: ChangesQuery,
+  offsetMs: number,
+  {capabilities, signal, mostChanges = 100_000}: ReadOptions & {capabilities: Capabilities; mostChanges?: number},
+) => {
+  const columns = [...new Set(['id', 'Modified_Time', ...fields])]
+  const since = (sinceMs + offsetMs) / 1000
+  const window = windowOf(capabilities.coqlWindow, Math.floor(since), Math.ceil(since + dayMs / 1000), 'Modified_Time')
+  const records: CrmRecord[] = []
+  let clockOffsetMs = 0
+  for (let last: string | null = null; ; ) {
+    // Records come in the order of their ids, and pages by offset end at 100,000 records.
+    const where = nestConditions([...window, ...(last === null ? [] : [`id > '${last}'`])], 'and')
+    const page = await readPage(sendCrmRequest, {module, columns, signal}, `${where} limit 0, ${changesPerPage}`)
+    records.push(...page.rows)
+    clockOffsetMs = page.clockOffsetMs ?? 0
+    if (records.length > mostChanges) return null
+    if (!page.more) return {records, clockOffsetMs}
+    last = page.rows.reduce((most, {id}) => (most.length < id.length || (most.length === id.length && most < id) ? id : most), '')
+  }
+}
+
+/** Source: zoho.com/crm/developer/docs/api/v8/get-deleted-records.html. The newest deletions come first. */
+const readDeleted = async (
+  sendCrmRequest: SendCrmRequest,
+  {module, sinceMs}: ChangesQuery,
+  offsetMs: number,
+  {signal}: ReadOptions,
+): Promise<string[]> => {
+  const since = sinceMs + offsetMs
+  const headers = {
+    'if-modified-since': new Date(since)
+      .toISOString()
+      .replace('.000Z', '+00:00')
+      .replace(/\.\d+Z$/, '+00:00'),
+  }
+  const ids: string[] = []
+  for (let page = 1; ; page++) {
+    const query = {type: 'all', page: String(page), per_page: String(deletedPerPage)}
+    const outcome = await sendCrmRequest({operation: 'read', method: 'GET', path: `${pathOf(module)}/deleted`, query, headers, signal})
+    const entries = listOf(outcome, 'data').map(asObject)
+    const recent = entries.filter(entry => Date.parse(String(entry?.deleted_time)) >= Math.floor(since / 1000) * 1000)
+    ids.push(...recent.map(entry => String(entry!.id)))
+    const hasMore = entries.length > 0 && asObject(asObject(answerOf(outcome).json)?.info)?.more_records === true
+    if (!hasMore || recent.length < entries.length) return ids
+  }
+}
+
+/** Counts the records of a module. Source: the vendor's OpenAPI of record counts. */
+export const countRecords = async (sendCrmRequest: SendCrmRequest, module: string, {signal}: ReadOptions = {}): Promise<number> => {
+  const outcome = await sendCrmRequest({operation: 'read', method: 'GET', path: `${pathOf(module)}/actions/count`, signal})
+  return Number(asObject(answerOf(outcome).json)?.count ?? 0)
+}

@@ -1,0 +1,43 @@
+import {z} from 'zod'
+import {type Db, type Pool, sql} from './database.ts'
+import {nameLoose} from './segments.ts'
+
+const Empty = z.object({})
+const Export = z.object({
+  part: z.number(),
+  job: z.string(),
+  /** When the job was requested, in ms. */
+  askedMs: z.number(),
+  nextPage: z.string().nullable(),
+  /** The stored file and its sealed key. Null: not stored yet. */
+  key: z.string().nullable(),
+  sealed: z.string().nullable(),
+})
+/** One job of an export, in the order of its pages. */
+export type ExportPart = z.infer<typeof Export>
+type OfFlow = {run: number; flow: number}
+
+export const listExportParts = (db: Db, {run, flow}: OfFlow) =>
+  db.any(sql.type(Export)`
+    select part, job, (extract(epoch from asked_at) * 1000)::float8 as "askedMs", next_page as "nextPage", key, sealed
+    from match_exports where run_no = ${run} and flow_no = ${flow} order by part`)
+
+export const insertExportPart = (db: Db, {run, flow, part, job, askedMs}: OfFlow & {part: number; job: string; askedMs: number}) =>
+  db.query(sql.type(Empty)`
+    insert into match_exports (run_no, flow_no, part, job, asked_at) values (${run}, ${flow}, ${part}, ${job}, to_timestamp(${askedMs / 1000}))`)
+
+type StoredPart = OfFlow & {part: number; key: string; sealed: string; nextPage: string | null; records: number}
+
+/** Names the stored file of a part. The file was listed as loose before it was stored. */
+export const nameExportPart = (db: Pool, {run, flow, part, key, sealed, nextPage, records}: StoredPart) =>
+  db.transaction(async tx => {
+    const {rowCount} = await tx.query(sql.type(Empty)`
+      update match_exports set key = ${key}, sealed = ${sealed}, next_page = ${nextPage}, records = ${records}
+      where run_no = ${run} and flow_no = ${flow} and part = ${part} and key is null`)
+    if (rowCount !== 1) throw new Error('Another owner of the run stored or deleted this part of the export')
+    await nameLoose(tx, [key])
+  })
+
+/** Deletes the exports of a run, or of one flow. Retention then removes their files. */
+export const deleteExports = (db: Db, {run, flow = null}: {run: number; flow?: number | null}) =>
+  db.query(sql.type(Empty)`delete from match_exports where run_no = ${run} and (${flow}::smallint is null or flow_no = ${flow})`)

@@ -1,0 +1,66 @@
+import {creditsOfQuery} from '../../../shared/crm/call-credits.ts'
+import {keepModuleSize} from '../../../sql/module-sizes.ts'
+import type {Context} from '../context.ts'
+import type {CompiledFlow} from '../model.ts'
+import {readUnlessRefused} from '../send/crm-retry.ts'
+
+/** The route by which a flow finds records. `why`: for people. */
+export type MatchRoute = {match: 'query' | 'snapshot'; why: string}
+
+/** Types of match fields that a query compares as the match key does. Phones and times have spellings that a query does not find. */
+const EXACT_TYPES = new Set(['text', 'email', 'website', 'picklist', 'integer', 'bigint', 'long', 'double', 'autonumber'])
+/** The most fields of an export. A public note says 200. */
+const mostFields = 200
+
+type RouteFlow = Pick<CompiledFlow, 'matchFields' | 'comparedFields' | 'onOne' | 'deletes' | 'subform' | 'patchPlan' | 'module'>
+type RouteFacts = {hasExports: boolean; flowsOfModule: number}
+
+/** Returns why the flow cannot match against an export; null if it can. */
+export const findSnapshotBlock = (flow: RouteFlow, {hasExports, flowsOfModule}: RouteFacts): string | null => {
+  const [first] = flow.matchFields
+  if (!hasExports) return 'This destination exports no records'
+  if (!first || flow.onOne === 'create') return 'The flow looks for no records'
+  if (flow.deletes) return 'Records to delete are found by queries'
+  if (flow.subform || flow.patchPlan) return 'Rows of a subform are not matched'
+  if (flowsOfModule > 1) return 'Several flows write this module, so an export would soon be old'
+  if (!EXACT_TYPES.has(first.type)) return `Values of ${first.apiName} can be written in several ways`
+  return new Set([...flow.matchFields, ...(flow.comparedFields ?? [])]).size > mostFields ? 'The flow has too many fields' : null
+}
+
+/** The calls of a job besides its start: polls and the download. */
+const callsPerJob = 4
+
+/** Returns the credits of an export of so many records. */
+const creditsOfExport = (records: number, {creditsPerJob, recordsPerJob}: {creditsPerJob: number; recordsPerJob: number}): number =>
+  Math.max(1, Math.ceil(records / recordsPerJob)) * (creditsPerJob + callsPerJob)
+
+/** Chooses the route that the run asked for, or the cheaper one. */
+export const chooseMatchRoute = async (ctx: Context, flow: CompiledFlow): Promise<MatchRoute> => {
+  const {connection, run, snapshot} = ctx
+  if (run.matchBy === 'query') return {match: 'query', why: 'The run was started with queries'}
+  const flowsOfModule = snapshot.flows.filter(({moduleNo}) => moduleNo === flow.module.no).length
+  const hasExports = connection.bulkRead !== null && connection.readChanges !== null
+  const block = findSnapshotBlock(flow, {hasExports, flowsOfModule})
+  if (block !== null) return {match: 'query', why: block}
+  if (run.matchBy === 'snapshot') return {match: 'snapshot', why: 'The run was started with an export'}
+  return chooseCheaper(ctx, flow)
+}
+
+const chooseCheaper = async (ctx: Context, flow: CompiledFlow): Promise<MatchRoute> => {
+  const {connection, lease} = ctx
+  const bulkRead = connection.bulkRead!
+  const {valuesPerQuery} = connection
+  const queries = Math.ceil(flow.source.rows / valuesPerQuery) * creditsOfQuery(valuesPerQuery + 10)
+  // An export of the smallest module costs more, so its records need not be counted.
+  if (queries <= creditsOfExport(1, bulkRead)) return {match: 'query', why: `Queries cost about ${queries} credits`}
+  const records = await readUnlessRefused(
+    ctx,
+    async () => (await connection.countRecords?.(flow.module.apiName, {signal: lease.lost})) ?? null,
+    ctx.slots.small,
+  )
+  if (records === null) return {match: 'query', why: 'The CRM does not say how many records the module has'}
+  await keepModuleSize(ctx.db, {connector: connection.connector.id, module: flow.module.apiName, records})
+  const credits = creditsOfExport(records, bulkRead)
+  const compared = `an export costs about ${credits} credits, and queries about ${queries}`
+  return credits < queries ? {match: 'snapshot', why: compared} : {match: 'query', why: compared}
+}

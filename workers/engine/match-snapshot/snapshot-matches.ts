@@ -1,0 +1,139 @@
+import {setImmediate as yieldNow} from 'node:timers/promises'
+import {readExportedRecords} from '../../../shared/crm/bulk/exported-records.ts'
+import {CrmError, type CrmRecord} from '../../../shared/crm/crm.ts'
+import {deleteExports, listExportParts} from '../../../sql/match-exports.ts'
+import {keepModuleSize} from '../../../sql/module-sizes.ts'
+import {keepRoute} from '../../../sql/run-routes.ts'
+import type {Context} from '../context.ts'
+import {mayBeStale} from '../match/unchanged-records.ts'
+import type {CompiledFlow, FlowField, ImportRow} from '../model.ts'
+import {lagSecondsOf} from '../send/admission.ts'
+import {readUnlessRefused} from '../send/crm-retry.ts'
+import {chooseMatchRoute} from './choose-match.ts'
+import {ExportUnusable, exportModule} from './export-module.ts'
+import {type MatchIndex, openMatchIndex, valueOfText} from './match-index.ts'
+
+/** Matches the rows of one flow against an export of its module. */
+export type SnapshotMatches = {
+  /**
+   * Fills `matches` and `unchanged` of the rows whose record the export holds, and returns these rows. The caller queries the CRM for the others, so
+   * that no create is planned from an export.
+   */
+  match(rows: ImportRow[]): Promise<Set<ImportRow>>
+  close(): Promise<void>
+}
+
+/** The longest time for which the index is used without the changes of the module. */
+const freshMs = 30_000
+/** How long before its request an export may have been made of older values. */
+const exportMarginMs = 60_000
+const mostExports = 2
+
+/** Opens the matches of a flow, if its run takes this route. Null: every row is matched by a query. Stores the route and its reason. */
+export const openSnapshotMatches = async (ctx: Context, flow: CompiledFlow): Promise<SnapshotMatches | null> => {
+  const {db, run} = ctx
+  if (flow.matchFields.length === 0) return null
+  const place = {run: run.no, flow: flow.no}
+  // A successor continues with the export of the earlier owner.
+  const isBegun = run.matchBy !== 'query' && (await listExportParts(db, place)).length > 0
+  const route = isBegun ? null : await chooseMatchRoute(ctx, flow)
+  if (route) await keepRoute(db, {...place, ...route})
+  if (route?.match === 'query') return null
+  for (let tried = 1; ; tried++) {
+    const index = openMatchIndex(flow.matchFields, flow.comparedFields ?? [])
+    try {
+      const askedMs = await fillIndex(ctx, flow, index)
+      return openMatches(ctx, flow, index, askedMs)
+    } catch (error) {
+      index.close()
+      const isUnreadable = error instanceof CrmError
+      if (!isUnreadable && !(error instanceof ExportUnusable)) throw error
+      ctx.log.warn({err: error}, 'the export of a module cannot be used')
+      await deleteExports(db, place)
+      if (isUnreadable && tried < mostExports) continue
+      await keepRoute(db, {...place, match: 'query', why: error.message})
+      return null
+    }
+  }
+}
+
+/** Fills the index from all pages. Returns when the first page was requested. */
+const fillIndex = async (ctx: Context, flow: CompiledFlow, index: MatchIndex): Promise<number> => {
+  const fields = fieldsOf(flow)
+  let [askedMs, records] = [Number.POSITIVE_INFINITY, 0]
+  for await (const page of exportModule(
+    ctx,
+    flow,
+    fields.map(({apiName}) => apiName),
+  )) {
+    askedMs = Math.min(askedMs, page.askedMs)
+    try {
+      for await (const piece of readExportedRecords(page.file.object, ['id', ...fields.map(({apiName}) => apiName)])) {
+        ctx.signal.throwIfAborted()
+        index.put(piece.map(texts => recordOf(fields, texts)))
+        records += piece.length
+        await yieldNow()
+      }
+    } finally {
+      await page.file.close()
+    }
+  }
+  await keepModuleSize(ctx.db, {connector: ctx.connection.connector.id, module: flow.module.apiName, records})
+  return askedMs
+}
+
+const fieldsOf = ({matchFields, comparedFields}: CompiledFlow): FlowField[] => [
+  ...new Map([...matchFields, ...(comparedFields ?? [])].map(field => [field.apiName, field])).values(),
+]
+
+const recordOf = (fields: FlowField[], [id, ...texts]: string[]): CrmRecord => ({
+  ...Object.fromEntries(fields.map((field, at) => [field.apiName, valueOfText(field, texts[at]!)])),
+  id: id!,
+})
+
+const openMatches = (ctx: Context, flow: CompiledFlow, index: MatchIndex, askedMs: number): SnapshotMatches => {
+  const {connection, db, run} = ctx
+  const fields = fieldsOf(flow).map(({apiName}) => apiName)
+  let isUsable = true
+  let sinceMs = askedMs - exportMarginMs
+  let freshUntil = Number.NEGATIVE_INFINITY
+  let updating: Promise<void> | null = null
+
+  const update = async () => {
+    const startedMs = Date.now()
+    const started = performance.now()
+    const query = {module: flow.module.apiName, fields, sinceMs}
+    const changes = await readUnlessRefused(ctx, () => connection.readChanges!(query, {signal: ctx.lease.lost}))
+    if (changes) {
+      index.put(changes.records)
+      index.remove(changes.deleted)
+      sinceMs = startedMs - lagSecondsOf(ctx) * 1_000
+      freshUntil = started + freshMs
+    } else {
+      isUsable = false
+      await keepRoute(db, {run: run.no, flow: flow.no, match: 'query', why: 'The changes of the module could not be read'})
+    }
+  }
+  const refresh = () => (updating ??= update().finally(() => (updating = null)))
+
+  return {
+    async match(rows) {
+      const known = new Set<ImportRow>()
+      if (performance.now() >= freshUntil && isUsable) await refresh()
+      // Records that another run writes right now are not in the index yet.
+      if (!isUsable || (await mayBeStale(ctx, flow))) return known
+      for (const row of rows) {
+        const found = row.matchKey ? index.find(row.matchKey) : []
+        if (found.length === 0) continue
+        known.add(row)
+        row.matches = found.map(({id}) => id)
+        if (flow.comparedFields && !flow.edits && !row.waitsFor && !row.pendingLinks)
+          row.unchanged = found.flatMap(record => (index.holds(record, row.payload) ? [record.id] : []))
+      }
+      return known
+    },
+    async close() {
+      index.close()
+    },
+  }
+}
