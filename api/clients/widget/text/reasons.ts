@@ -19,6 +19,7 @@ export const t = translate('reasons', {
       go: {label: 'Connections', parts: ['connections']},
     },
     CONNECTION_THROTTLED: {title: 'The CRM limits how often access is renewed', todo: 'The run resumes automatically.'},
+    GUARD: {title: 'The guard holds this run', todo: 'Check the rows that failed. The run goes on only when a person resumes it.'},
     WRITES_PAUSED: {
       title: 'Writing is paused',
       todo: 'Ask an admin to resume writing under Connections. The run then resumes automatically.',

@@ -19,6 +19,10 @@ export const reasons: typeof t = {
       go: connections,
     },
     CONNECTION_THROTTLED: {title: 'Das CRM begrenzt, wie oft der Zugriff erneuert wird', todo: resumes},
+    GUARD: {
+      title: 'Die Bedingung des Laufs hält ihn an',
+      todo: 'Prüfen Sie die fehlgeschlagenen Zeilen. Der Lauf geht erst weiter, wenn eine Person ihn fortsetzt.',
+    },
     WRITES_PAUSED: {
       title: 'Das Schreiben ist angehalten',
       todo: 'Bitten Sie einen Admin, es unter „Verbindungen“ fortzusetzen. Dann läuft der Lauf automatisch weiter.',
