@@ -35,50 +35,69 @@ export const endOfRun = ({dryRun, stop, counts, questions, unchanged = 0}: Omit<
   return {key: done + unchanged + rows('unanswered') === 0 ? 'failed' : 'attention', rows: attention}
 }
 
+/** The words of a run's state in English. A translation has the same shape. */
+export const runWords = {
+  stopping: 'Stopping',
+  active: {authorised: 'Not started', queued: 'Queued', writing: 'Running', paused: 'Paused', closing: 'Finishing'} as Record<
+    string,
+    string
+  >,
+  done: {deleted: 'Deleted', imported: 'Imported', previewed: 'Previewed', undone: 'Undone'},
+  attention: (done: string, count: string, rows: number) => `${done}, ${count} ${rows === 1 ? 'needs' : 'need'} attention`,
+  questions: (count: string) => `Needs your answer (${count})`,
+  nothing: {imported: 'Nothing imported', previewed: 'Nothing to import', undone: 'Nothing undone', undoPreviewed: 'Nothing to undo'},
+  allWouldFail: 'All rows would fail',
+  failed: 'Failed',
+  stopped: 'Stopped',
+  cancelled: 'Cancelled',
+}
+
+/** The words of what an undo did, in English. */
+export const undoWords = {
+  rows: (restored: string, deleted: string, kept: string) => `${restored} restored, ${deleted} deleted, ${kept} kept`,
+  keptValues: (count: string, values: number) => `, ${count} changed ${values === 1 ? 'value' : 'values'} kept`,
+}
+
 /** Returns the label of a run's state, with its colour. `count` formats a number. */
-export const describeRunState = (run: StatedRun, count: (rows: number) => string): {word: string; tone: Tone} => {
-  if (run.state === 'ended') return describeEnd(endOfRun(run), run, count)
-  if (run.stop) return {word: 'Stopping', tone: 'warning'}
-  return {word: activeWords[run.state] ?? run.state, tone: run.state === 'paused' ? 'warning' : 'info'}
+export const describeRunState = (run: StatedRun, count: (rows: number) => string, words = runWords): {word: string; tone: Tone} => {
+  if (run.state === 'ended') return describeEnd(endOfRun(run), run, count, words)
+  if (run.stop) return {word: words.stopping, tone: 'warning'}
+  return {word: words.active[run.state] ?? run.state, tone: run.state === 'paused' ? 'warning' : 'info'}
 }
 
-const activeWords: Record<string, string> = {
-  authorised: 'Not started',
-  queued: 'Queued',
-  writing: 'Running',
-  paused: 'Paused',
-  closing: 'Finishing',
-}
-
-const describeEnd = ({key, rows}: RunEnd, run: StatedRun, count: (rows: number) => string): {word: string; tone: Tone} => {
+const describeEnd = (
+  {key, rows}: RunEnd,
+  run: StatedRun,
+  count: (rows: number) => string,
+  words: typeof runWords,
+): {word: string; tone: Tone} => {
   const {dryRun, undoOf} = run
-  const done = doneWord(run)
+  const done = doneWord(run, words)
   if (key === 'imported') return {word: done, tone: 'good'}
-  if (key === 'attention') return {word: `${done}, ${count(rows)} ${rows === 1 ? 'needs' : 'need'} attention`, tone: 'warning'}
-  if (key === 'questions') return {word: `Needs your answer (${count(rows)})`, tone: 'warning'}
-  if (key === 'nothing') return {word: nothingWords(dryRun, Boolean(undoOf)), tone: 'neutral'}
-  if (key === 'failed') return {word: dryRun ? 'All rows would fail' : 'Failed', tone: 'bad'}
-  return key === 'stopped' ? {word: 'Stopped', tone: 'bad'} : {word: 'Cancelled', tone: 'neutral'}
+  if (key === 'attention') return {word: words.attention(done, count(rows), rows), tone: 'warning'}
+  if (key === 'questions') return {word: words.questions(count(rows)), tone: 'warning'}
+  if (key === 'nothing') return {word: words.nothing[kindOfNothing(dryRun, Boolean(undoOf))], tone: 'neutral'}
+  if (key === 'failed') return {word: dryRun ? words.allWouldFail : words.failed, tone: 'bad'}
+  return key === 'stopped' ? {word: words.stopped, tone: 'bad'} : {word: words.cancelled, tone: 'neutral'}
 }
 
 /** A run that deletes records writes nothing else. */
-const doneWord = ({dryRun, undoOf, deleted = 0}: StatedRun): string => {
-  if (dryRun) return 'Previewed'
-  if (undoOf) return 'Undone'
-  return deleted > 0 ? 'Deleted' : 'Imported'
+const doneWord = ({dryRun, undoOf, deleted = 0}: StatedRun, {done}: typeof runWords): string => {
+  if (dryRun) return done.previewed
+  if (undoOf) return done.undone
+  return deleted > 0 ? done.deleted : done.imported
 }
 
-const nothingWords = (dryRun: boolean, isUndo: boolean): string => {
-  if (isUndo) return dryRun ? 'Nothing to undo' : 'Nothing undone'
-  return dryRun ? 'Nothing to import' : 'Nothing imported'
+const kindOfNothing = (dryRun: boolean, isUndo: boolean) => {
+  if (isUndo) return dryRun ? 'undoPreviewed' : 'undone'
+  return dryRun ? 'previewed' : 'imported'
 }
 
 type Undone = {undo?: {restored: number; deleted: number; changedSince: number} | null; keptEdits?: number}
 
 /** Describes what an undo did or would do, for example "418 restored, 37 deleted, 5 kept". Null: the run is no undo. */
-export const describeUndone = ({undo, keptEdits = 0}: Undone, count: (rows: number) => string): string | null => {
+export const describeUndone = ({undo, keptEdits = 0}: Undone, count: (rows: number) => string, words = undoWords): string | null => {
   if (!undo) return null
-  const {restored, deleted, changedSince} = undo
-  const rows = [`${count(restored)} restored`, `${count(deleted)} deleted`, `${count(changedSince)} kept`].join(', ')
-  return keptEdits > 0 ? `${rows}, ${count(keptEdits)} changed ${keptEdits === 1 ? 'value' : 'values'} kept` : rows
+  const rows = words.rows(count(undo.restored), count(undo.deleted), count(undo.changedSince))
+  return keptEdits > 0 ? rows + words.keptValues(count(keptEdits), keptEdits) : rows
 }

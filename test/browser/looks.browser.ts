@@ -83,6 +83,7 @@ const pages = (): [address: string, awaited: string][] => [
 const dark = {colorScheme: 'dark' as const}
 const phone = {viewport: {width: 360, height: 740}}
 const looks = {light: {}, dark, phone}
+const germanLooks = {wide: {locale: 'de-DE', viewport: {width: 1440, height: 900}}, phone: {locale: 'de-DE', ...dark, ...phone}}
 
 for (const [look, options] of Object.entries(looks)) {
   test(`every page of an import is usable in the look "${look}"`, async () => {
@@ -113,6 +114,46 @@ for (const [look, options] of Object.entries(looks)) {
     assert.deepEqual(visitor.complaints, [])
   })
 }
+
+for (const [look, options] of Object.entries(germanLooks)) {
+  test(`every page is usable in German in the look "${look}"`, async () => {
+    const visitor = await here.open(options)
+    const {page} = visitor
+    await page.getByRole('button', {name: 'Weiter mit Ihrem CRM'}).waitFor()
+    assert.equal(await page.locator('html').getAttribute('lang'), 'de')
+    await assertUsable(visitor, `sign-in in German, ${look}`)
+    await enter(visitor, made.session)
+    for (const [address, awaited] of [...pages(), ...settingsPages]) {
+      await page.goto(`${here.world.url}/#${address}`)
+      await page.locator(`main ${awaited}`).first().waitFor()
+      await settled(page)
+      await assertUsable(visitor, `${address} in German, ${look}`)
+      const name = address.replaceAll(/imp_\w+|tpl_\w+|\?run=\w+/g, '').replaceAll(/\W+/g, '-')
+      await picture(page, `german-${look}${name}`, {height: look === 'phone' ? 1400 : 1100})
+    }
+    assert.deepEqual(visitor.complaints, [])
+  })
+}
+
+const settingsPages = ['', '/modules', '/libraries', '/notices', '/members', '/tokens', '/sessions', '/plan', '/changes'].map(
+  (path): [string, string] => [`/settings${path}`, '.settings, form, table, section, .empty'],
+)
+
+test('the language follows the browser until a person chooses another one, which a reload keeps', async () => {
+  const visitor = await here.open({locale: 'de-AT'})
+  const {page} = visitor
+  await enter(visitor, made.session)
+  await page.getByRole('link', {name: 'Verbindungen'}).waitFor()
+  await page.locator('details.account summary').click()
+  await page.getByLabel('Sprache').selectOption({label: 'English'})
+  await page.getByRole('link', {name: 'Connections'}).waitFor()
+  await page.reload()
+  await page.getByRole('link', {name: 'Connections'}).waitFor()
+  assert.equal(await page.locator('html').getAttribute('lang'), 'en')
+  await page.locator('details.account summary').click()
+  await page.getByLabel('Language').selectOption({label: 'As in the browser'})
+  await page.getByRole('link', {name: 'Verbindungen'}).waitFor()
+})
 
 const assertUsable = async ({page}: Visitor, where: string) => {
   await assertAccessible(page, where)

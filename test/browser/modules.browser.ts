@@ -31,8 +31,18 @@ test('match, unique and hidden fields of a module are chosen by label, and nothi
   assert.deepEqual([match, exclusions], [{by: ['Email'], onOne: 'update', onMany: 'ask'}, ['Last_Name']])
   assert.ok(await save.isDisabled())
   await group('Match fields').getByRole('button', {name: 'Remove Email'}).click()
+  const asked: string[] = []
+  page.once('dialog', dialog => {
+    asked.push(dialog.message())
+    void dialog.dismiss()
+  })
+  await page.getByRole('link', {name: 'Connections', exact: true}).click()
+  assert.deepEqual(asked, ['Leave this page without saving your changes?'])
+  await page.getByText('Unsaved changes').waitFor()
   await page.getByRole('button', {name: 'Discard changes'}).click()
   await group('Match fields').getByRole('button', {name: 'Remove Email'}).waitFor()
+  await page.getByRole('link', {name: 'Connections', exact: true}).click()
+  await page.getByRole('heading', {level: 1, name: 'Connections'}).waitFor()
   assert.deepEqual(visitor.complaints, [])
 })
 

@@ -50,6 +50,14 @@ test('a weekly schedule is made with pickers, and its file is fetched as a test 
   await page.getByRole('button', {name: 'Fetch a test file now'}).click()
   await page.getByText('This file does not fit the template').waitFor()
   await picture(page, 'schedule', {height: 1900})
+  const {template: shown} = await ok(made.call('GET', made.path), 200)
+  await page.getByRole('navigation', {name: 'Breadcrumbs'}).getByRole('link', {name: shown.name}).click()
+  await page
+    .locator('details summary')
+    .filter({hasText: /fields?$/})
+    .first()
+    .click()
+  await page.getByText('Account Name ← name').waitFor()
   assert.deepEqual(visitor.complaints, [])
 })
 

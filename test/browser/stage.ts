@@ -89,7 +89,7 @@ const watch = (page: Page, ours: string, complaints: string[]) => {
 export const enter = async ({page, context}: Visitor, token: string): Promise<void> => {
   await context.addCookies([{name: 'lading-session', value: token, url: page.url(), httpOnly: true, sameSite: 'Lax'}])
   await page.reload()
-  await page.getByRole('heading', {level: 1, name: 'Imports'}).waitFor()
+  await page.getByRole('heading', {level: 1, name: /^Import[se]$/}).waitFor()
 }
 
 /** Signs in through the pop-up, and ends on the list of imports. */

@@ -7,7 +7,22 @@ export type VisibleText = {line: number; text: string}
 /** Attributes of elements, and properties of components, that people see or hear. */
 const visible = new Set(
   [
-    ['title', 'aria-label', 'placeholder', 'label', 'hint', 'alt', 'head', 'caption', 'lead', 'action', 'back', 'text', 'empty'],
+    [
+      'title',
+      'aria-label',
+      'placeholder',
+      'label',
+      'hint',
+      'alt',
+      'head',
+      'caption',
+      'data-label',
+      'lead',
+      'action',
+      'back',
+      'text',
+      'empty',
+    ],
     ['detail', 'means', 'message', 'said', 'todo', 'word'],
   ].flat(),
 )

@@ -1,6 +1,7 @@
 import {useEffect, useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {may} from '../state/session.ts'
+import {t} from '../text/schedules.ts'
 import {Problem} from '../ui/notice.ts'
 import {Progress} from '../ui/progress.ts'
 import {readDiscovery, runDiscovery} from './discovery.ts'
@@ -23,9 +24,8 @@ export const AwaitDiscovery = ({connection, onRead}: AwaitProps) => {
     )
     return () => gone.abort()
   }, [connection, round])
-  if (error)
-    return html`<${Problem} error=${error} title="Could not read the modules and fields of the CRM" again=${() => setRound(round + 1)} />`
-  return html`<${Progress} label="Reading the CRM’s modules and fields" done=${0} total=${null} text="Reading your CRM’s modules …" />`
+  if (error) return html`<${Problem} error=${error} title=${t.couldNotReadTheModulesAndFields} again=${() => setRound(round + 1)} />`
+  return html`<${Progress} label=${t.readingTheCrmsModulesAndFields} done=${0} total=${null} text=${t.readingYourCrmsModules} />`
 }
 
 /** Members below admin may not start a discovery, so they wait for its result. */

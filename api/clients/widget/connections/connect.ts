@@ -4,6 +4,7 @@ import {dataCentreOptions, rememberDataCentre, usualDataCentre} from '../sign-in
 import {useDoing} from '../state/load.ts'
 import {askForConnection} from '../state/pop-up.ts'
 import {me} from '../state/session.ts'
+import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {Problem, say} from '../ui/notice.ts'
@@ -18,7 +19,7 @@ export const Connect = ({isFirst, again}: ConnectProps) => {
   const doing = useDoing(async () => {
     rememberDataCentre(dc)
     const id = await askForConnection(me.value!.org!.id, {dc, name})
-    say(`${name} is connected. Reading its modules and fields …`)
+    say(t.isConnectedReadingItsModulesAnd(name))
     await startDiscovery(id).finally(() => again(id))
   })
   const submit = (event: Event) => {
@@ -27,11 +28,11 @@ export const Connect = ({isFirst, again}: ConnectProps) => {
   }
   return html`
     <form class="sheet settings-form" onSubmit=${submit}>
-      <h2>${isFirst ? 'Connect your CRM' : 'Connect another CRM account'}</h2>
-      <${TextField} label="Name" hint="Shown to members of your organisation" required maxlength="100" value=${name} onInput=${setName} />
-      <${Select} label="Region of your CRM" hint="The ending of your CRM’s web address" value=${dc} options=${dataCentreOptions} onChange=${setDc} />
+      <h2>${isFirst ? t.connectYourCrm : t.connectAnotherCrmAccount}</h2>
+      <${TextField} label=${t.name} hint=${t.shownToMembersOfYourOrganisation} required maxlength="100" value=${name} onInput=${setName} />
+      <${Select} label=${t.regionOfYourCrm} hint=${t.theEndingOfYourCrmsWebAddress} value=${dc} options=${dataCentreOptions} onChange=${setDc} />
       <${Problem} error=${doing.error} />
-      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${doing.isBusy ? 'Continue in the other window …' : 'Connect'}<//>
+      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${doing.isBusy ? t.continueInTheOtherWindow : t.connect}<//>
     </form>
   `
 }

@@ -6,6 +6,7 @@ import {missingScopes} from '../state/missing-scopes.ts'
 import {to} from '../state/place.ts'
 import {askForConnection} from '../state/pop-up.ts'
 import {may, me} from '../state/session.ts'
+import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {AwaitDiscovery} from './await-discovery.ts'
@@ -48,18 +49,17 @@ const NoConnection = ({isFirst, again}: {isFirst: boolean; again: () => void}) =
     const id = await askForConnection(me.value!.org!.id, {dc, name: me.value!.org!.name})
     rememberDataCentre(dc)
     missingScopes.value = []
-    say('Your CRM is connected')
+    say(t.yourCrmIsConnected)
     await startDiscovery(id).finally(again)
   })
-  if (!may('admin', 'access'))
-    return html`<${Notice} title="No CRM is connected">Ask an admin of your organisation to connect it. You can import after that.<//>`
+  if (!may('admin', 'access')) return html`<${Notice} title=${t.noCrmIsConnected}>${t.askAnAdminOfYourOrganisationTo}<//>`
   if (!isFirst)
-    return html`<${Notice} kind="warning" title="No CRM is connected"><a href=${to('connections')}>Connect it again</a> to import.<//>`
-  const button = html`<${Button} kind="main" isBusy=${connect.isBusy} onClick=${() => connect.run()}>${connect.isBusy ? 'Continue in the sign-in window …' : 'Connect your CRM'}<//>`
+    return html`<${Notice} kind="warning" title=${t.noCrmIsConnected}><a href=${to('connections')}>${t.connectItAgain}</a> ${t.toImport}<//>`
+  const button = html`<${Button} kind="main" isBusy=${connect.isBusy} onClick=${() => connect.run()}>${connect.isBusy ? t.continueInTheSignInWindow : t.connectYourCrm}<//>`
   return html`
-    <${Notice} kind=${missingScopes.value.length > 0 ? 'warning' : 'info'} title="Your CRM is not connected yet">
-      ${missingScopes.value.length > 0 && html`The CRM did not grant: ${missingScopes.value.join(', ')}. `}
-      Imports need the consent of a CRM user. Accept all permissions in the window that opens.
+    <${Notice} kind=${missingScopes.value.length > 0 ? 'warning' : 'info'} title=${t.yourCrmIsNotConnectedYet}>
+      ${missingScopes.value.length > 0 && html`${t.theCrmDidNotGrant(missingScopes.value.join(', '))} `}
+      ${t.importsNeedTheConsentOfACrm}
       <p class="gap-above">${button}</p>
     <//>
     <${Problem} error=${connect.error} />

@@ -4,10 +4,11 @@ import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {askForConnection} from '../state/pop-up.ts'
 import {client, inOrg, may, me} from '../state/session.ts'
+import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm, Dialog} from '../ui/dialog.ts'
 import {Check, TextField} from '../ui/field.ts'
-import {at, count, onDay, plural} from '../ui/format.ts'
+import {at, count, onDay} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import {readDiscovery, runDiscovery} from './discovery.ts'
@@ -23,14 +24,14 @@ export const ConnectionSheet = ({connection, again}: SheetProps) => {
   return html`
     <section class="sheet connection" aria-labelledby=${id}>
       <div class="row">
-        <h2 class="grow" id=${id}>${name} <${Pill} tone=${tones[state]}>${state}<//></h2>
+        <h2 class="grow" id=${id}>${name} <${Pill} tone=${tones[state]}>${t.connectionStates[state] ?? state}<//></h2>
         ${may('admin') && state !== 'disconnected' && html`<${Deeds} connection=${connection} again=${again} />`}
       </div>
-      ${state === 'ended' && html`<${Notice} kind="warning" title="The CRM revoked the consent">Connect it again to resume reading and writing.<//>`}
+      ${state === 'ended' && html`<${Notice} kind="warning" title=${t.theCrmRevokedTheConsent}>${t.connectItAgainToResumeReadingAnd}<//>`}
       ${state === 'connected' && connection.warnings.map(warning => html`<${Warning} key=${warning.code} warning=${warning} />`)}
       <dl class="facts">
-        <dt>Acts as</dt>
-        <dd>${crmUserName || 'REST API'} (${dc}), since ${onDay(createdAt)}</dd>
+        <dt>${t.actsAs}</dt>
+        <dd>${crmUserName || t.restApi} ${t.since(dc, onDay(createdAt))}</dd>
         ${state === 'connected' && html`<${CreditFacts} id=${id} /><${DiscoveryFacts} id=${id} />`}
       </dl>
       ${state === 'connected' && may('admin') && html`<${Writing} connection=${connection} again=${again} />`}
@@ -40,7 +41,7 @@ export const ConnectionSheet = ({connection, again}: SheetProps) => {
 
 const Warning = ({warning: {message, modules, remedy}}: {warning: Connection['warnings'][number]}) => html`
   <${Notice} kind="warning" title=${`${message}.`}>
-    ${modules.length > 0 && `Modules: ${modules.join(', ')}. `}${remedy}.
+    ${modules.length > 0 && `${t.modulesOf(modules.join(', '))} `}${remedy}.
   <//>
 `
 
@@ -48,20 +49,16 @@ const CreditFacts = ({id}: {id: string}) => {
   const loaded = useLoad<Json>(async signal => (await client.get<Json>(inOrg(`/connectors/${id}/credits`), {}, signal)).credits, [id])
   const check = useDoing(async () => {
     const {credits, notAsked} = await client.post<Json>(inOrg(`/connectors/${id}/credits/check`))
-    say(
-      notAsked === null
-        ? `The CRM has ${count(credits.remaining)} API credits left`
-        : 'The quota was refreshed moments ago. Try again in a minute',
-    )
+    say(notAsked === null ? t.theCrmHasApiCreditsLeft(count(credits.remaining)) : t.theQuotaWasRefreshedMomentsAgoTry)
     loaded.again()
   })
   const credits = loaded.data
   return html`
-    <dt>API quota</dt>
+    <dt>${t.apiQuota}</dt>
     <dd>
-      ${credits && (credits.remaining === null ? 'not known yet' : `${count(credits.remaining)} left of ${credits.allowanceAtLeast ? 'at least ' : ''}${count(credits.allowance)}, as of ${at(credits.remainingAt)}`)}
-      ${credits?.spent && html` <${Pill} tone="bad">used up today<//>`}
-      ${may('operator') && html`<${Button} kind="quiet" isBusy=${check.isBusy} onClick=${() => check.run()}>Refresh<//>`}
+      ${credits && (credits.remaining === null ? t.notKnownYet : (credits.allowanceAtLeast ? t.leftOfAtLeast : t.leftOf)(count(credits.remaining), count(credits.allowance), at(credits.remainingAt)))}
+      ${credits?.spent && html` <${Pill} tone="bad">${t.usedUpToday}<//>`}
+      ${may('operator') && html`<${Button} kind="quiet" isBusy=${check.isBusy} onClick=${() => check.run()}>${t.refresh}<//>`}
       <${Problem} error=${loaded.error ?? check.error} />
     </dd>
   `
@@ -71,19 +68,19 @@ const DiscoveryFacts = ({id}: {id: string}) => {
   const loaded = useLoad(signal => readDiscovery(id, signal), [id])
   const read = useDoing(async () => {
     await runDiscovery(id)
-    say('Modules and fields are up to date')
+    say(t.modulesAndFieldsAreUpToDate)
     loaded.again()
   })
   return html`
-    <dt>Modules</dt>
+    <dt>${t.modulesLabel}</dt>
     <dd>
-      ${loaded.data === null && 'not read yet'}
-      ${loaded.data && `${plural(loaded.data.modules.length, 'module')}, last read ${at(loaded.data.seenAt)}`}
-      ${may('admin') && html`<${Button} kind="quiet" isBusy=${read.isBusy} onClick=${() => read.run()}>Refresh modules<//>`}
+      ${loaded.data === null && t.notReadYet}
+      ${loaded.data && t.modulesLastRead(loaded.data.modules.length, at(loaded.data.seenAt))}
+      ${may('admin') && html`<${Button} kind="quiet" isBusy=${read.isBusy} onClick=${() => read.run()}>${t.refreshModules}<//>`}
       ${loaded.data?.modules.map(
         ({apiName, label, unread}) =>
           unread &&
-          html`<${Notice} key=${apiName} kind="warning" title=${`The fields of ${label ?? apiName} could not be read`}>${unread.message}. The last fields read stay in use. Refresh the modules to try again.<//>`,
+          html`<${Notice} key=${apiName} kind="warning" title=${t.theFieldsOfCouldNotBeRead(label ?? apiName)}>${t.theLastFieldsReadStayInUse(unread.message)}<//>`,
       )}
       <${Problem} error=${loaded.error ?? read.error} />
     </dd>
@@ -93,13 +90,13 @@ const DiscoveryFacts = ({id}: {id: string}) => {
 const Writing = ({connection: {id, writesPaused}, again}: SheetProps) => {
   const change = useDoing(async (paused: boolean) => {
     await client.patch(`${inOrg('/config/writing')}?connector=${id}`, {paused})
-    say(paused ? 'Writing paused. Runs will wait' : 'Writing resumed')
+    say(paused ? t.writingPausedRunsWillWait : t.writingResumed)
     again()
   })
   return html`
     <${Check}
-      label="Pause writing"
-      hint="While paused, nothing is written through this connection, and active runs wait."
+      label=${t.pauseWriting}
+      hint=${t.whilePausedNothingIsWrittenThrough}
       checked=${writesPaused}
       onChange=${(paused: boolean) => change.run(paused)}
     />
@@ -112,14 +109,14 @@ const Deeds = ({connection, again}: SheetProps) => {
   const {id, name, dc} = connection
   const connect = useDoing(async () => {
     await askForConnection(me.value!.org!.id, {dc, name})
-    say(`${name} is connected again`)
+    say(t.isConnectedAgain(name))
     again()
   })
   return html`
     <div class="actions">
-      ${connection.kind === 'zoho' && may('admin', 'access') && html`<${Button} kind="quiet" isBusy=${connect.isBusy} onClick=${() => connect.run()}>Connect again<//>`}
-      <${Button} kind="quiet" onClick=${() => setAsks('rename')}>Rename<//>
-      <${Button} kind="quiet" onClick=${() => setAsks('disconnect')}>Disconnect<//>
+      ${connection.kind === 'zoho' && may('admin', 'access') && html`<${Button} kind="quiet" isBusy=${connect.isBusy} onClick=${() => connect.run()}>${t.connectAgain}<//>`}
+      <${Button} kind="quiet" onClick=${() => setAsks('rename')}>${t.rename}<//>
+      <${Button} kind="quiet" onClick=${() => setAsks('disconnect')}>${t.disconnect}<//>
     </div>
     <${Problem} error=${connect.error} />
     ${asks === 'rename' && html`<${Rename} connection=${connection} again=${again} onClose=${() => setAsks(null)} />`}
@@ -127,17 +124,17 @@ const Deeds = ({connection, again}: SheetProps) => {
       asks === 'disconnect' &&
       html`
         <${Confirm}
-          title=${`Disconnect ${name}?`}
-          action="Disconnect"
+          title=${t.disconnectQuestion(name)}
+          action=${t.disconnect}
           isDangerous
           onClose=${() => setAsks(null)}
           work=${async () => {
             await client.delete(inOrg(`/connectors/${id}`))
-            say(`${name} is disconnected`)
+            say(t.isDisconnected(name))
             again()
           }}
         >
-          The consent is revoked at the CRM. Runs and schedules of this connection stop. Imports, results and history stay.
+          ${t.theConsentIsRevokedAtTheCrm}
         <//>
       `
     }
@@ -151,10 +148,10 @@ const Rename = ({connection: {id, name: before}, again, onClose}: SheetProps & {
     onClose()
     again()
   })
-  const actions = html`<${Button} onClick=${onClose}>Cancel<//><${Button} kind="main" isBusy=${doing.isBusy} onClick=${() => doing.run()}>Rename<//>`
+  const actions = html`<${Button} onClick=${onClose}>${t.cancel}<//><${Button} kind="main" isBusy=${doing.isBusy} onClick=${() => doing.run()}>${t.rename}<//>`
   return html`
-    <${Dialog} title=${`Rename ${before}`} onClose=${onClose} actions=${actions}>
-      <${TextField} label="Name" required maxlength="100" value=${name} onInput=${setName} />
+    <${Dialog} title=${t.renameQuestion(before)} onClose=${onClose} actions=${actions}>
+      <${TextField} label=${t.name} required maxlength="100" value=${name} onInput=${setName} />
       <${Problem} error=${doing.error} />
     <//>
   `

@@ -1,4 +1,6 @@
+import {sayRowReason} from '../text/errors.ts'
 import {t} from '../text/reading.ts'
+import {t as reasonTexts} from '../text/reasons.ts'
 import {sayName} from '../ui/labels.ts'
 import type {CheckProblem} from './import.ts'
 
@@ -43,7 +45,11 @@ const fixes: Record<string, string> = {
 }
 
 /** Describes how to fix a problem. The API's texts name options of the API, so some kinds have a text of their own here. */
-export const sayFix = ({kind, fix}: Pick<CheckProblem, 'kind' | 'fix'>): string => fixes[kind] ?? `${fix}.`
+export const sayFix = ({kind, fix}: Pick<CheckProblem, 'kind' | 'fix'>): string => {
+  const code = kind.toUpperCase()
+  const translated = sayRowReason(code, null) === null ? null : reasonTexts.advice[code]
+  return fixes[kind] ?? translated ?? `${fix}.`
+}
 
 /** Returns the address in the match step where a person can fix the problem, as a query. */
 export const mendAt = ({kind, source, flow, field}: CheckProblem): Record<string, string> => {

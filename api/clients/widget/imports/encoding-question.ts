@@ -2,6 +2,7 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {sayRowReason} from '../text/errors.ts'
 import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
 import {Problem, say} from '../ui/notice.ts'
@@ -31,7 +32,7 @@ export const EncodingQuestion = ({importId, source, again}: Props) => {
   return html`
     <section class="sheet questions" aria-label=${t.encodingOf(source.label)}>
       <h3>${isQuestion ? t.chooseTheTextEncoding : t.someCharactersCannotBeRead}</h3>
-      ${open.map(({message}) => html`<p>${message}.</p>`)}
+      ${open.map(({kind, message}) => html`<p>${sayRowReason(kind.toUpperCase(), null) ?? message}.</p>`)}
       ${
         may('operator')
           ? html`

@@ -1,4 +1,5 @@
 import {html} from '../html.ts'
+import {sayRowReason} from '../text/errors.ts'
 import {currentLocale} from '../text/language.ts'
 import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
@@ -11,7 +12,7 @@ type Props = {problem: SourceProblem; column: SourceColumn; isBusy: boolean; dec
 /** A question about ambiguous values, with answers and an example of each. */
 export const Question = ({problem, column, isBusy, decide}: Props) => html`
   <li class="question">
-    <p><strong>${column.name}</strong>: ${problem.message}.</p>
+    <p><strong>${column.name}</strong>: ${sayRowReason(problem.kind.toUpperCase(), null) ?? problem.message}.</p>
     <div class="answers" role="group" aria-label=${t.howToRead(column.name)}>
       ${answersTo(problem, column).map(
         ({choice, label, example}) => html`

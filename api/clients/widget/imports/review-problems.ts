@@ -3,6 +3,7 @@ import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {sayRowReason} from '../text/errors.ts'
 import {t} from '../text/mapping.ts'
 import {Button} from '../ui/button.ts'
 import {count} from '../ui/format.ts'
@@ -60,9 +61,10 @@ type OneProps = {id: string; problem: CheckProblem; labels: Parameters<typeof sa
 const OneProblem = ({id, problem, labels}: OneProps) => {
   const {message, rows, samples, count: total, module, field} = problem
   const where = sayPlace(problem, labels)
+  const label = module && field && labels.field(module, field)
   const name = problem.column ?? (module && field ? labels.field(module, field) : module)
   return html`
-    <p class="found-head"><strong>${withLabel(message, field, module && field && labels.field(module, field))}</strong> ${rows.length > 0 && html`<span class="quiet">${t.rowCount(total)}</span>`}</p>
+    <p class="found-head"><strong>${sayRowReason(problem.kind.toUpperCase(), label) ?? withLabel(message, field, label)}</strong> ${rows.length > 0 && html`<span class="quiet">${t.rowCount(total)}</span>`}</p>
     ${where && html`<p class="quiet">${where}</p>`}
     ${rows.length > 0 && html`<p><span class="quiet">${total === 1 ? t.row : t.rows}</span> ${rows.slice(0, 8).map(count).join(', ')}${total > Math.min(8, rows.length) ? ' …' : ''} ${samples.length > 0 && html`<span class="samples">${samples.map(sample => html`<span class="sample">${sample === '' ? t.empty : sample.slice(0, 60)}</span>`)}</span>`}</p>`}
     <p>${sayFix(problem)} <a href=${to('imports', id, 'match', mendAt(problem))}>${t.goToTheColumn}${name && html`<span class="unseen">: ${name}</span>`}</a></p>

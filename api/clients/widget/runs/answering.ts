@@ -1,3 +1,5 @@
+import {t} from '../text/decide.ts'
+import {count} from '../ui/format.ts'
 import {sayName} from '../ui/labels.ts'
 
 type AnswerName = 'create' | 'skip' | 'overwrite' | 'keep'
@@ -38,12 +40,10 @@ export const isSame = (a: Choice | null, b: Choice): boolean => JSON.stringify(a
 
 /** Lists the rows of a question: "rows 7, 507 and 4 more". */
 export const sayRows = ({rows, rowNumbers}: Pick<Question, 'rows' | 'rowNumbers'>, most = 6): string => {
-  const shown = rowNumbers.slice(0, most).map(number => number.toLocaleString())
-  if (rows === 1) return `row ${shown[0] ?? ''}`
+  const shown = rowNumbers.slice(0, most).map(number => count(number))
+  if (rows === 1) return t.rowOne(shown[0] ?? '')
   const more = rows - shown.length
-  return more > 0
-    ? `rows ${shown.join(', ')} and ${more.toLocaleString()} more`
-    : `rows ${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
+  return more > 0 ? t.rowsAndMore(shown.join(', '), count(more)) : t.rowsAnd(shown.slice(0, -1).join(', '), shown.at(-1))
 }
 
 export const sayValue = (value: unknown): string => {

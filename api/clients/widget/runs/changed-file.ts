@@ -4,6 +4,7 @@ import {useFields} from '../imports/module-data.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {sayName} from '../ui/labels.ts'
 import {findRepeatingFlows, sayModules} from './new-run.ts'
 
@@ -13,9 +14,9 @@ export const ChangedFile = ({importId}: {importId: string}) => {
     async signal => (await client.get<{import: Imported}>(inOrg(`/imports/${importId}`), {}, signal)).import,
     [importId],
   )
-  const files = html`<a href=${to('imports', importId, 'match')}>Files</a>`
+  const files = html`<a href=${to('imports', importId, 'match')}>${t.files}</a>`
   return html`
-    <span>A retry needs the same file and file options as the run. Restore them under ${files}. ${found && html`<${OtherWays} found=${found} />`}</span>
+    <span>${t.aRetryNeedsTheSameFileAnd(files)} ${found && html`<${OtherWays} found=${found} />`}</span>
   `
 }
 
@@ -26,17 +27,17 @@ const OtherWays = ({found}: {found: Imported}) => {
   )
   const repeating = findRepeatingFlows(found, fields.data)
   if (repeating.length === 0)
-    return html`Or <a href=${to('imports', found.id, 'run', {new: 'yes'})}>start a new run</a>: it finds the written records and creates none twice.`
-  const mapping = html`<a href=${to('imports', found.id, 'match')}>Mapping</a>`
+    return html`${t.or} <a href=${to('imports', found.id, 'run', {new: 'yes'})}>${t.startANewRun}</a>${t.itFindsTheWrittenRecordsAndCreates}`
+  const mapping = html`<a href=${to('imports', found.id, 'match')}>${t.mapping}</a>`
   return html`
-    Or restore the file, and upload the corrected rows on the <a href=${to('imports', found.id, 'results')}>Results</a> page. They are matched to their rows, and no row is written twice.
+    ${t.orRestoreTheFileAndUploadThe} <a href=${to('imports', found.id, 'results')}>${t.results}</a> ${t.pageTheyAreMatchedToTheirRows}
     ${
       repeating.every(({matchBy}) => matchBy)
-        ? html` To run the whole corrected file, first match existing records under ${mapping}: ${sayMatchBy(repeating)}.`
-        : html` A new run would create written records of ${sayModules(repeating)} again.`
+        ? html` ${t.toRunTheWholeCorrectedFileFirst(mapping, sayMatchBy(repeating))}`
+        : html` ${t.aNewRunWouldCreateWrittenRecords(sayModules(repeating))}`
     }
   `
 }
 
 const sayMatchBy = (repeating: ReturnType<typeof findRepeatingFlows>): string =>
-  repeating.map(({module, matchBy}) => `${sayName(module)} by ${matchBy!.label}`).join(', ')
+  repeating.map(({module, matchBy}) => t.by(sayName(module), matchBy!.label)).join(', ')

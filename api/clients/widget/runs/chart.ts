@@ -2,6 +2,8 @@ import {useEffect, useRef} from 'preact/hooks'
 import uPlot from 'uplot'
 import {html} from '../html.ts'
 import {theme} from '../state/theme.ts'
+import {currentLocale} from '../text/language.ts'
+import {count} from '../ui/format.ts'
 import {chartParts, type Sample, stack} from './rate.ts'
 
 const height = 180
@@ -56,7 +58,7 @@ const openChart = (frame: HTMLElement, legend: HTMLElement, samples: Sample[]): 
     scales: {x: {time: true}, y: {range: (_, __, most) => [0, Math.max(most, 1)]}},
     axes: [
       {...axis, space: 90, incrs: tickSeconds, values: (_, ticks) => ticks.map(sayTime)},
-      {...axis, size: 56, values: (_, ticks) => ticks.map(tick => (Number.isInteger(tick) ? tick.toLocaleString() : ''))},
+      {...axis, size: 56, values: (_, ticks) => ticks.map(tick => (Number.isInteger(tick) ? count(tick) : ''))},
     ],
     series: [{}, ...colours.toReversed().map(colour => ({stroke: colour, fill: colour, width: 1, points: {show: false}}))],
   }
@@ -64,7 +66,7 @@ const openChart = (frame: HTMLElement, legend: HTMLElement, samples: Sample[]): 
 }
 
 const tickSeconds = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400]
-const clock = new Intl.DateTimeFormat(undefined, {timeStyle: 'medium'})
+const clock = new Intl.DateTimeFormat(currentLocale(), {timeStyle: 'medium'})
 const sayTime = (seconds: number) => clock.format(seconds * 1000)
 
 const dataOf = (samples: Sample[]): uPlot.AlignedData => {

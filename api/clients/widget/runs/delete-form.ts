@@ -2,10 +2,10 @@ import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {TextField} from '../ui/field.ts'
-import {count, plural} from '../ui/format.ts'
 import type {Run} from './run.ts'
 import {sayRange} from './run.ts'
 import {binDays} from './undo.ts'
@@ -18,22 +18,22 @@ export const DeleteForm = ({importId, runs, isHindered, onStarted}: Props) => {
   const [typed, setTyped] = useState('')
   const deletes = countDeletes(runs)
   if (!may('operator')) return null
-  if (!may('builder')) return html`<p class="quiet">This import deletes records. Ask a builder or an admin to start it.</p>`
-  if (deletes === null) return html`<p class="quiet">This import deletes records. The preview counts them first.</p>`
-  if (deletes === 0) return html`<p class="quiet">No row matches exactly one record, so nothing would be deleted.</p>`
+  if (!may('builder')) return html`<p class="quiet">${t.thisImportDeletesRecordsAskA}</p>`
+  if (deletes === null) return html`<p class="quiet">${t.thisImportDeletesRecordsThePreview}</p>`
+  if (deletes === 0) return html`<p class="quiet">${t.noRowMatchesExactlyOneRecordSo}</p>`
   const start = async () => {
-    if (typed.trim() !== String(deletes)) throw new Error(`Type ${deletes} to delete these records.`)
+    if (typed.trim() !== String(deletes)) throw new Error(t.typeToDeleteTheseRecords(deletes))
     const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {confirmDeletes: deletes})
     onStarted(run.id)
   }
   return html`
-    <div class="actions"><${Button} kind="danger" disabled=${isHindered} onClick=${() => setAsking(true)}>Delete ${plural(deletes, 'record')} …<//></div>
+    <div class="actions"><${Button} kind="danger" disabled=${isHindered} onClick=${() => setAsking(true)}>${t.deleteRecords(deletes)}<//></div>
     ${
       isAsking &&
       html`
-        <${Confirm} title=${`Delete ${plural(deletes, 'record')} in the CRM?`} action="Delete" isDangerous work=${start} onClose=${() => setAsking(false)}>
-          <p>Rows that match no record or several delete none. Deleted records stay in the recycle bin of the CRM for ${binDays} days.</p>
-          <${TextField} label=${`Type ${deletes} to confirm`} value=${typed} onInput=${setTyped} inputmode="numeric" autocomplete="off" />
+        <${Confirm} title=${t.deleteRecordsInTheCrm(deletes)} action=${t.deleteWord} isDangerous work=${start} onClose=${() => setAsking(false)}>
+          <p>${t.rowsThatMatchNoRecordOrSeveral(binDays)}</p>
+          <${TextField} label=${t.typeToConfirm(deletes)} value=${typed} onInput=${setTyped} inputmode="numeric" autocomplete="off" />
         <//>
       `
     }
@@ -49,4 +49,4 @@ const countDeletes = (runs: readonly Run[]): number | null => {
 
 /** Says how many records a run deleted. Null for a run that deletes none, and for an undo. */
 export const sayDeleted = ({deleted = 0, dryRun, undoOf}: Run): string | null =>
-  deleted === 0 || dryRun || undoOf ? null : `${count(deleted)} ${deleted === 1 ? 'record was' : 'records were'} deleted`
+  deleted === 0 || dryRun || undoOf ? null : t.recordsWereDeleted(deleted)

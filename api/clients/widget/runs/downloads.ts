@@ -5,6 +5,7 @@ import {html, type Markup} from '../html.ts'
 import type {Imported} from '../imports/import.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/runs.ts'
 import {Button} from '../ui/button.ts'
 import {bytes} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
@@ -41,9 +42,9 @@ export const Download = ({found, run, kind, source, children}: DownloadProps) =>
             signal,
             timeoutMs: Number.POSITIVE_INFINITY,
           }),
-        (sent, total) => setGot(total === null ? bytes(sent) : `${bytes(sent)} of ${bytes(total)}`),
+        (sent, total) => setGot(total === null ? bytes(sent) : t.sentOf(bytes(sent), bytes(total))),
       )
-      if (size !== null) say(`Saved ${name}, ${bytes(size)}`)
+      if (size !== null) say(t.saved(name, bytes(size)))
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {
@@ -53,7 +54,7 @@ export const Download = ({found, run, kind, source, children}: DownloadProps) =>
   return html`
     <span class="download">
       <${Button} isBusy=${doing.isBusy} onClick=${() => doing.run()}>${children}${got && ` · ${got}`}<//>
-      ${doing.isBusy && html`<${Button} kind="quiet" onClick=${() => stop.current?.abort()}>Stop<//>`}
+      ${doing.isBusy && html`<${Button} kind="quiet" onClick=${() => stop.current?.abort()}>${t.stop}<//>`}
     </span>
     ${doing.error && html`<div class="download-problem"><${DownloadProblem} error=${doing.error} again=${() => doing.run()} /></div>`}
   `
@@ -67,6 +68,6 @@ const openFile = (path: string, kind: DownloadProps['kind'], sent: {query: Query
 const DownloadProblem = ({error, again}: {error: unknown; again: () => void}) => {
   const code = error instanceof ApiError ? error.code : null
   if (code === 'RESULTS_TOO_LARGE')
-    return html`<${Notice} kind="warning" title="The file is too large">${(error as ApiError).message}. Filter the table of rows instead, or run the import in parts by row numbers and download each result. <code class="code">${code}</code><//>`
-  return html`<${Problem} error=${error} again=${again} title=${code === 'RECORDS_MOVING' ? 'The records of this run are being archived' : undefined} />`
+    return html`<${Notice} kind="warning" title=${t.theFileIsTooLarge}>${t.filterTheTableOfRowsInsteadOr((error as ApiError).message)} <code class="code">${code}</code><//>`
+  return html`<${Problem} error=${error} again=${again} title=${code === 'RECORDS_MOVING' ? t.theRecordsOfThisRunAreBeing : undefined} />`
 }

@@ -4,6 +4,7 @@ import type {LoadedImport} from '../imports/known.ts'
 import {columnAsItIs} from '../imports/value-entries.ts'
 import {useLoad} from '../state/load.ts'
 import {inOrg} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {at} from '../ui/format.ts'
 import {sayName} from '../ui/labels.ts'
 import {Shown} from '../ui/page.ts'
@@ -40,18 +41,17 @@ export const EditSheet = ({question, draft, onChoose, readCell}: EditProps) => {
   const label = labelOfField(question, field)
   return html`
     <fieldset class="run-question sheet">
-      <legend>Overwrite ${label} of ${record?.$display_name ?? `a record in ${sayName(module)}`} with ${sayRows(question)}?</legend>
+      <legend>${t.overwriteWith(label, record?.$display_name ?? t.aRecordIn(sayName(module)), sayRows(question))}</legend>
       <p class="quiet">
-        A person changed the value in the CRM since Lading wrote it.
-        ${' '}${draft ? html`<${Pill} tone="warning">Not saved yet<//>` : answer && html`<${Pill} tone="good">Answered ${at(answer.at)}<//>`}
+        ${t.aPersonChangedTheValueInThe} ${draft ? html`<${Pill} tone="warning">${t.notSavedYet}<//>` : answer && html`<${Pill} tone="good">${t.answered(at(answer.at))}<//>`}
       </p>
       <dl class="row-cells">
-        <div><dt>In the CRM</dt><dd>${record ? sayValue(record[field]) || html`<span class="quiet">empty</span>` : 'The record no longer exists'}</dd></div>
-        <div><dt>In the file</dt><dd><${Shown} of=${cell}>${({value}: {value: string | null}) => (value === null ? html`<span class="quiet">computed from the row</span>` : value || html`<span class="quiet">empty</span>`)}<//></dd></div>
+        <div><dt>${t.inTheCrm}</dt><dd>${record ? sayValue(record[field]) || html`<span class="quiet">${t.empty}</span>` : t.theRecordNoLongerExists}</dd></div>
+        <div><dt>${t.inTheFile}</dt><dd><${Shown} of=${cell}>${({value}: {value: string | null}) => (value === null ? html`<span class="quiet">${t.computedFromTheRow}</span>` : value || html`<span class="quiet">${t.empty}</span>`)}<//></dd></div>
       </dl>
       <div class="row run-otherwise">
-        <${Plain} ...${option({choice: 'keep'})}>Keep the CRM’s value<//>
-        <${Plain} ...${option({choice: 'overwrite'})}>Overwrite with the file’s value<//>
+        <${Plain} ...${option({choice: 'keep'})}>${t.keepTheCrmsValue}<//>
+        <${Plain} ...${option({choice: 'overwrite'})}>${t.overwriteWithTheFilesValue}<//>
       </div>
     </fieldset>
   `

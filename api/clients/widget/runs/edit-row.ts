@@ -2,9 +2,9 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {TextField} from '../ui/field.ts'
-import {plural} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import type {RunRow} from './row.ts'
 import {isOver, type Run} from './run.ts'
@@ -24,7 +24,7 @@ export const EditRow = ({importId, source, row, cells: first}: EditRowProps) => 
   const save = useDoing(async () => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source}/cells`), {cells: changed.map(cell => ({row, ...cell}))})
     setSaved(cells)
-    say(`Row ${row} corrected. Retry the run to write it`)
+    say(t.rowCorrectedRetryTheRunToWrite(row))
   })
   const submit = (event: Event) => {
     event.preventDefault()
@@ -34,7 +34,7 @@ export const EditRow = ({importId, source, row, cells: first}: EditRowProps) => 
     <form class="edit-row" onSubmit=${submit}>
       ${cells.map(({column, value}, at) => html`<${TextField} key=${column} label=${column} value=${value} onInput=${(text: string) => setCells(cells.with(at, {column, value: text}))} />`)}
       <div class="actions">
-        <${Button} type="submit" isBusy=${save.isBusy} disabled=${changed.length === 0}>${changed.length === 0 ? 'Save row' : `Save ${plural(changed.length, 'cell')}`}<//>
+        <${Button} type="submit" isBusy=${save.isBusy} disabled=${changed.length === 0}>${changed.length === 0 ? t.saveRow : t.saveCells(changed.length)}<//>
       </div>
       <${Problem} error=${save.error} />
     </form>

@@ -1,5 +1,6 @@
 import {useEffect, useRef, useState} from 'preact/hooks'
 import {html} from '../html.ts'
+import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import type {EditCell} from './review-row.ts'
 
@@ -16,7 +17,7 @@ export const EditableCell = ({row, column, value, isEdited, edit}: Props) => {
     if (draft === null && wasOpen.current && document.activeElement === document.body) button.current?.querySelector('button')?.focus()
     wasOpen.current = draft !== null
   }, [draft === null])
-  if (!edit) return html`<span>${value === '' ? html`<span class="quiet">empty</span>` : value}</span>`
+  if (!edit) return html`<span>${value === '' ? html`<span class="quiet">${t.empty}</span>` : value}</span>`
   const save = () => {
     if (draft !== null && draft !== value) edit(row, column, draft)
     setDraft(null)
@@ -26,11 +27,11 @@ export const EditableCell = ({row, column, value, isEdited, edit}: Props) => {
     if (event.key === 'Escape') setDraft(null)
   }
   if (draft !== null)
-    return html`<input ref=${input} class="cell-input" type="text" aria-label=${`${column} of row ${row}`} value=${draft} onInput=${(event: Event) => setDraft((event.target as HTMLInputElement).value)} onKeyDown=${onKey} onBlur=${save} />`
+    return html`<input ref=${input} class="cell-input" type="text" aria-label=${t.ofRow(column, row)} value=${draft} onInput=${(event: Event) => setDraft((event.target as HTMLInputElement).value)} onKeyDown=${onKey} onBlur=${save} />`
   return html`
     <span ref=${button} class=${`cell-edit ${isEdited ? 'edited' : ''}`}>
-      <button type="button" class="cell-button" aria-label=${`Edit ${column} of row ${row}: ${value || 'empty'}`} onClick=${() => setDraft(value)}>${value === '' ? html`<span class="quiet">empty</span>` : value.length > 80 ? `${value.slice(0, 80)} …` : value}</button>
-      ${isEdited && html`<${Button} kind="quiet" label=${`Undo the edit of ${column} in row ${row}`} onClick=${() => edit(row, column, null)}>Undo<//>`}
+      <button type="button" class="cell-button" aria-label=${t.editCell(column, row, value || t.empty)} onClick=${() => setDraft(value)}>${value === '' ? html`<span class="quiet">${t.empty}</span>` : value.length > 80 ? `${value.slice(0, 80)} …` : value}</button>
+      ${isEdited && html`<${Button} kind="quiet" label=${t.undoTheEditOfInRow(column, row)} onClick=${() => edit(row, column, null)}>${t.undo}<//>`}
     </span>
   `
 }

@@ -6,8 +6,9 @@ import {sendByXhr} from '../imports/xhr.ts'
 import {useDoing} from '../state/load.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {inOrg, may} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
-import {percent, plural} from '../ui/format.ts'
+import {percent} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {runsOf} from './choose.ts'
 import {expectFocus} from './focus.ts'
@@ -58,11 +59,11 @@ const Upload = ({importId, run, source, rows}: Pick<FixProps, 'importId' | 'run'
   }
   return html`
     <section class="sheet" aria-labelledby="fix">
-      <h2 id="fix">Fix ${plural(rows, 'row')}</h2>
-      <p>Open a row below to correct its cells. Or download failed.csv, correct it, and upload it here. Then retry.</p>
-      <input ref=${input} type="file" class="unseen" tabindex="-1" aria-label="Corrected file" accept=".csv,.tsv,.txt,.xlsx" onChange=${choose} />
+      <h2 id="fix">${t.fixRows(rows)}</h2>
+      <p>${t.openARowBelowToCorrectIts}</p>
+      <input ref=${input} type="file" class="unseen" tabindex="-1" aria-label=${t.correctedFile} accept=".csv,.tsv,.txt,.xlsx" onChange=${choose} />
       <div class="actions">
-        <${Button} isBusy=${upload.isBusy} onClick=${() => input.current?.click()}>Upload corrected rows${sent !== null && ` · ${percent(sent)}`}<//>
+        <${Button} isBusy=${upload.isBusy} onClick=${() => input.current?.click()}>${t.uploadCorrectedRows}${sent !== null && ` · ${percent(sent)}`}<//>
       </div>
       ${corrected && html`<${CorrectedNotice} corrected=${corrected} />`}
       <${UploadProblem} error=${upload.error} />
@@ -70,14 +71,14 @@ const Upload = ({importId, run, source, rows}: Pick<FixProps, 'importId' | 'run'
   `
 }
 
-const matchedWords = {row: 'row number', order: 'their order in the file', key: 'the columns that match records'}
+const matchedWords = {row: t.rowNumber, order: t.theirOrderInTheFile, key: t.theColumnsThatMatchRecords}
 
 const CorrectedNotice = ({corrected: {rows, cells, matchedBy}}: {corrected: Corrected}) =>
   cells === 0
-    ? html`<${Notice} title="The file has no changes">Correct its cells, save it, and upload it again.<//>`
-    : html`<${Notice} kind="good" title=${`${plural(rows, 'row')} corrected`}>${plural(cells, 'cell')} changed. The rows were found by ${matchedWords[matchedBy]}. Retry to write them.<//>`
+    ? html`<${Notice} title=${t.theFileHasNoChanges}>${t.correctItsCellsSaveItAndUpload}<//>`
+    : html`<${Notice} kind="good" title=${t.rowsCorrected(rows)}>${t.cellsChangedTheRowsWereFoundBy(cells, matchedWords[matchedBy])}<//>`
 
 const UploadProblem = ({error}: {error: unknown}) =>
   error instanceof ApiError && error.code === 'SNAPSHOT_CHANGED'
-    ? html`<${Problem} error=${error} title="The file or its options changed since the run" />`
+    ? html`<${Problem} error=${error} title=${t.theFileOrItsOptionsChangedSince} />`
     : html`<${Problem} error=${error} />`

@@ -1,5 +1,6 @@
 import {html, type Markup} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
+import {t} from '../text/runs.ts'
 import {Problem} from '../ui/notice.ts'
 import {useRun} from './live.ts'
 import {LiveSheet} from './live-sheet.ts'
@@ -13,7 +14,7 @@ export const Followed = ({id, runId, known, isAlways = false, children}: Followe
   const {run} = live
   return html`
     <${Problem} error=${live.error} again=${() => known.again()} />
-    ${!run && !live.error && html`<p class="loading" role="status">Loading …</p>`}
+    ${!run && !live.error && html`<p class="loading" role="status">${t.loading}</p>`}
     ${run && (isAlways || isOver(run) ? children(run) : html`<${LiveSheet} importId=${id} run=${run} live=${live} />`)}
   `
 }

@@ -2,6 +2,7 @@ import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {go, place, setQuery, to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/runs.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
 import {Page, Shown} from '../ui/page.ts'
@@ -12,16 +13,16 @@ import {RunName, runColumns} from './run-list.ts'
 type RunPage = {runs: Run[]; nextCursor: string | null}
 
 const states: Record<string, {label: string; query: Record<string, string>}> = {
-  '': {label: 'Any', query: {}},
-  underway: {label: 'Active', query: {state: 'queued,writing,paused,closing'}},
-  paused: {label: 'Paused', query: {state: 'paused'}},
-  done: {label: 'Ended', query: {state: 'ended', stopped: 'false'}},
-  stopped: {label: 'Stopped or cancelled', query: {state: 'ended', stopped: 'true'}},
+  '': {label: t.any, query: {}},
+  underway: {label: t.active, query: {state: 'queued,writing,paused,closing'}},
+  paused: {label: t.paused, query: {state: 'paused'}},
+  done: {label: t.ended, query: {state: 'ended', stopped: 'false'}},
+  stopped: {label: t.stoppedOrCancelled, query: {state: 'ended', stopped: 'true'}},
 }
 const kinds: Record<string, {label: string; query: Record<string, string>}> = {
-  '': {label: 'Runs and dry runs', query: {}},
-  runs: {label: 'Runs', query: {dryRun: 'false'}},
-  dry: {label: 'Dry runs', query: {dryRun: 'true'}},
+  '': {label: t.runsAndDryRuns, query: {}},
+  runs: {label: t.runs, query: {dryRun: 'false'}},
+  dry: {label: t.dryRuns, query: {dryRun: 'true'}},
 }
 
 const optionsOf = (choices: Record<string, {label: string}>) => Object.entries(choices).map(([value, {label}]) => ({value, label}))
@@ -36,12 +37,12 @@ export const History = () => {
   const set = (changes: Record<string, string>) => setQuery({...changes, cursor: undefined})
   const isFiltered = state !== '' || kind !== '' || ofImport !== undefined
   return html`
-    <${Page} title="Runs" lead="Runs and dry runs of all imports." actions=${html`<${Button} isBusy=${page.isLoading && page.data !== undefined} onClick=${page.again}>Refresh<//>`}>
-      <div class="run-filters" role="search" aria-label="Filter runs">
-        <${Select} label="State" value=${state} options=${optionsOf(states)} onChange=${(value: string) => set({state: value})} />
-        <${Select} label="Kind" value=${kind} options=${optionsOf(kinds)} onChange=${(value: string) => set({kind: value})} />
+    <${Page} title=${t.runs} lead=${t.runsAndDryRunsOfAllImports} actions=${html`<${Button} isBusy=${page.isLoading && page.data !== undefined} onClick=${page.again}>${t.refresh}<//>`}>
+      <div class="run-filters" role="search" aria-label=${t.filterRuns}>
+        <${Select} label=${t.state} value=${state} options=${optionsOf(states)} onChange=${(value: string) => set({state: value})} />
+        <${Select} label=${t.kind} value=${kind} options=${optionsOf(kinds)} onChange=${(value: string) => set({kind: value})} />
         <${ImportChoice} value=${ofImport} onChange=${(value: string) => set({import: value})} />
-        ${isFiltered && html`<${Button} kind="quiet" onClick=${() => set({state: '', kind: '', import: ''})}>Clear filters<//>`}
+        ${isFiltered && html`<${Button} kind="quiet" onClick=${() => set({state: '', kind: '', import: ''})}>${t.clearFilters}<//>`}
       </div>
       <${Shown} of=${page}>${(data: RunPage) => html`<${RunsTable} data=${data} isFiltered=${isFiltered} isFirst=${cursor === undefined} />`}<//>
     <//>
@@ -57,33 +58,33 @@ const ImportChoice = ({value, onChange}: {value: string | undefined; onChange: (
     [],
   )
   const known = data.map(({id, name}) => ({value: id, label: name}))
-  const other = value && !known.some(one => one.value === value) ? [{value, label: 'Selected import'}] : []
-  return html`<${Select} label="Import" value=${value ?? ''} options=${[{value: '', label: 'Any'}, ...other, ...known]} onChange=${onChange} />`
+  const other = value && !known.some(one => one.value === value) ? [{value, label: t.selectedImport}] : []
+  return html`<${Select} label=${t.importHead} value=${value ?? ''} options=${[{value: '', label: t.any}, ...other, ...known]} onChange=${onChange} />`
 }
 
 const columns: Column<Run>[] = runColumns([
   {
-    head: 'Import',
+    head: t.importHead,
     isName: true,
     cell: run =>
       run.importId
         ? html`<a href=${to('imports', run.importId, 'runs')}>${run.importName}</a>`
-        : html`<span class="quiet">No import</span>`,
+        : html`<span class="quiet">${t.noImport}</span>`,
   },
-  {head: 'Kind', cell: run => html`<${RunName} run=${run} />`},
+  {head: t.kind, cell: run => html`<${RunName} run=${run} />`},
 ])
 
 const RunsTable = ({data, isFiltered, isFirst}: {data: RunPage; isFiltered: boolean; isFirst: boolean}) => {
   const {path, query} = place.value
   const turn = (cursor: string | undefined) => go(to(...path, {...Object.fromEntries(query), cursor}))
   const empty = isFiltered
-    ? html`<p>No runs match these filters.</p>`
-    : html`<p>No runs yet.</p><a class="button" href=${to('imports')}>Go to imports</a>`
+    ? html`<p>${t.noRunsMatchTheseFilters}</p>`
+    : html`<p>${t.noRunsYet}</p><a class="button" href=${to('imports')}>${t.goToImports}</a>`
   return html`
-    <${Table} caption="Runs, newest first" columns=${columns} rows=${data.runs} keyOf=${({id}: Run) => id} empty=${empty} />
+    <${Table} caption=${t.runsNewestFirst} columns=${columns} rows=${data.runs} keyOf=${({id}: Run) => id} empty=${empty} />
     <div class="run-pager">
-      ${!isFirst && html`<${Button} onClick=${() => turn(undefined)}>Newest<//>`}
-      ${data.nextCursor !== null && html`<${Button} onClick=${() => turn(data.nextCursor!)}>Older<//>`}
+      ${!isFirst && html`<${Button} onClick=${() => turn(undefined)}>${t.newest}<//>`}
+      ${data.nextCursor !== null && html`<${Button} onClick=${() => turn(data.nextCursor!)}>${t.older}<//>`}
     </div>
   `
 }

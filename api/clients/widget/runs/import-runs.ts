@@ -5,6 +5,7 @@ import type {PageProps} from '../pages.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/runs.ts'
 import {Shown} from '../ui/page.ts'
 import {type Column, Table} from '../ui/table.ts'
 import {chainsOf, type Run} from './run.ts'
@@ -14,7 +15,7 @@ const most = 200
 
 /** All runs of an import, with their retries. */
 export const ImportRuns = ({params: {id = ''}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="run" title="Runs" lead="All runs of this import, newest first, with their retries.">
+  <${ImportFrame} id=${id} step="run" title=${t.runs} lead=${t.allRunsOfThisImportNewestFirst}>
     ${(_: LoadedImport) => html`<${Chains} id=${id} />`}
   <//>
 `
@@ -23,7 +24,7 @@ type Line = Run & {depth: number}
 
 const columns = runColumns([
   {
-    head: 'Run',
+    head: t.run,
     isName: true,
     cell: run =>
       html`<span class=${`depth-${Math.min(3, (run as Line).depth)}`}>${(run as Line).depth > 0 && html`<span aria-hidden="true">↳ </span>`}<${RunName} run=${run} /></span>`,
@@ -35,12 +36,12 @@ const Chains = ({id}: {id: string}) => {
     async signal => (await client.get<{runs: Run[]}>(inOrg(`/imports/${id}/runs`), {limit: most}, signal)).runs,
     [id],
   )
-  const empty = html`<p>No runs yet.</p><a class="button" href=${to('imports', id, 'run')}>Start a run</a>`
+  const empty = html`<p>${t.noRunsYet}</p><a class="button" href=${to('imports', id, 'run')}>${t.startARun}</a>`
   return html`
     <${Shown} of=${loaded}>
       ${(runs: Run[]) => html`
-        <${Table} caption="Runs of this import" columns=${columns} rows=${chainsOf(runs).flatMap(chain => chain.map((run, depth): Line => ({...run, depth})))} keyOf=${({id: one}: Line) => one} empty=${empty} />
-        ${runs.length === most && html`<p class="hint">The newest ${most}. <a href=${to('runs', {import: id})}>Show all</a></p>`}
+        <${Table} caption=${t.runsOfThisImport} columns=${columns} rows=${chainsOf(runs).flatMap(chain => chain.map((run, depth): Line => ({...run, depth})))} keyOf=${({id: one}: Line) => one} empty=${empty} />
+        ${runs.length === most && html`<p class="hint">${t.theNewest(most)} <a href=${to('runs', {import: id})}>${t.showAll}</a></p>`}
       `}
     <//>
   `

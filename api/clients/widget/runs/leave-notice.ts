@@ -2,6 +2,7 @@ import {useEffect} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may, me} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {Check} from '../ui/field.ts'
 import {percent} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
@@ -22,14 +23,14 @@ export const LeaveNotice = ({run}: {run: Run}) => {
   const email = me.value?.user.email ?? null
   const {notices, mail} = loaded.data ?? {}
   const isTold = email !== null && notices?.on.includes(kind) === true && notices.emails.includes(email)
-  if (mail?.configured && isTold) return html`<p class="hint">You can close this page. We will e-mail ${email} when the import ends.</p>`
+  if (mail?.configured && isTold) return html`<p class="hint">${t.youCanCloseThisPageWeWill(email)}</p>`
   const turnOn = () => {
     if (notices && email !== null)
       void save.run({...notices, emails: [...new Set([...notices.emails, email])], on: [...new Set([...notices.on, kind])]})
   }
   return html`
-    <p class="hint">You can close this page. The import goes on without it.</p>
-    ${mail?.configured && email !== null && may('admin') && html`<${Check} label=${`E-mail ${email} when a run ends`} checked=${false} onChange=${turnOn} />`}
+    <p class="hint">${t.youCanCloseThisPageTheImport}</p>
+    ${mail?.configured && email !== null && may('admin') && html`<${Check} label=${t.eMailWhenARunEnds(email)} checked=${false} onChange=${turnOn} />`}
     <${Problem} error=${save.error} />
   `
 }

@@ -2,9 +2,10 @@ import {useState} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/runs.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
-import {at, count, duration, percent, plural} from '../ui/format.ts'
+import {at, count, duration, percent} from '../ui/format.ts'
 import {Notice, say} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import {Progress} from '../ui/progress.ts'
@@ -23,16 +24,16 @@ export const RunLine = ({run}: {run: Run}) => {
   const range = sayRange(run.rows)
   const took = run.startedAt && run.endedAt ? Date.parse(run.endedAt) - Date.parse(run.startedAt) : null
   const facts = [
-    range && `${range} of every file`,
+    range && t.ofEveryFile(range),
     // Events carry no start time, so a run followed from its start has none yet.
-    run.startedAt ? `started ${at(run.startedAt)}` : run.state === 'authorised' || run.state === 'queued' ? 'not started' : null,
-    took !== null && `took ${sayTook(took)}`,
+    run.startedAt ? t.started(at(run.startedAt)) : run.state === 'authorised' || run.state === 'queued' ? t.notStarted : null,
+    took !== null && t.took(sayTook(took)),
   ]
   return html`<p class="run-line"><strong>${kindOf(run)}</strong> <${Pill} tone=${tone}>${word}<//> <span class="quiet">${facts.filter(Boolean).join(' · ')}</span></p>`
 }
 
 /** Formats a duration. Less than a second is not shown exactly. */
-const sayTook = (ms: number): string => (ms < 1000 ? 'less than a second' : duration(ms))
+const sayTook = (ms: number): string => (ms < 1000 ? t.lessThanASecond : duration(ms))
 
 /** A notice of why a run is paused or stopped, and what to do. */
 export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
@@ -41,7 +42,7 @@ export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
   const go = why.go && html`<a class="button" href=${to(...why.go.parts)}>${why.go.label}</a>`
   return html`
     <${Notice} kind=${run.stop?.stopped === 'CANCELLED' ? 'info' : 'warning'} title=${why.title} actions=${actions ?? go}>
-      <p>${why.message}</p>
+      ${why.message && html`<p>${why.message}</p>`}
       ${why.todo && html`<p>${why.todo}</p>`}
     <//>
   `
@@ -54,18 +55,18 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
   const done = progress?.done ?? 0
   useProgressTitle(progress ? done / Math.max(1, progress.total) : null)
   const spoken = useSpoken(
-    `${sayState(run).word}. ${progress ? `${count(done)} of ${plural(progress.total, 'row')}, ${percent(done / Math.max(1, progress.total))}` : ''}`,
+    `${sayState(run).word}. ${progress ? t.ofRows(count(done), progress.total, percent(done / Math.max(1, progress.total))) : ''}`,
   )
   return html`
-    <section ref=${focused} tabindex="-1" class="sheet live-run" aria-label=${`${kindOf(run)} in progress`}>
+    <section ref=${focused} tabindex="-1" class="sheet live-run" aria-label=${t.inProgress(kindOf(run))}>
       <div class="live-head"><${RunLine} run=${run} /> <${Cancel} importId=${importId} run=${run} /></div>
       <p class="unseen" role="status">${spoken}</p>
-      <${Progress} label="Rows done" done=${done} total=${progress?.total ?? null} text=${sayProgress(run, live)} />
-      ${live.isPolled && html`<p class="hint">Live updates are not available, so this page refreshes every few seconds.</p>`}
+      <${Progress} label=${t.rowsDone} done=${done} total=${progress?.total ?? null} text=${sayProgress(run, live)} />
+      ${live.isPolled && html`<p class="hint">${t.liveUpdatesAreNotAvailableSoThis}</p>`}
       <${LeaveNotice} run=${run} />
       <${WhyNotice} run=${run} />
       <div class="live-picture">
-        ${live.samples.some(({parts}) => parts.some(rows => rows > 0)) ? html`<${OutcomeChart} samples=${live.samples} />` : html`<p class="chart-frame quiet">The chart starts with the first rows.</p>`}
+        ${live.samples.some(({parts}) => parts.some(rows => rows > 0)) ? html`<${OutcomeChart} samples=${live.samples} />` : html`<p class="chart-frame quiet">${t.theChartStartsWithTheFirstRows}</p>`}
         <${Outcomes} run=${run} importId=${null} />
       </div>
     </section>
@@ -73,17 +74,12 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
 }
 
 const sayProgress = (run: Run, {rate}: Live) => {
-  if (!run.progress) return 'The number of rows is not known'
+  if (!run.progress) return t.theNumberOfRowsIsNotKnown
   const {done, total} = run.progress
   const isWriting = run.state === 'writing' && !run.stop
   const eta = isWriting ? etaOf(run, rate) : null
-  const speed = rate === null || !isWriting ? null : `${rate < 10 ? rate.toFixed(1) : count(rate)} rows/s`
-  return [
-    `${count(done)} of ${plural(total, 'row')}`,
-    percent(done / Math.max(1, total)),
-    speed,
-    eta === null ? null : `about ${duration(eta)} left`,
-  ]
+  const speed = rate === null || !isWriting ? null : t.rowsPerSecond(rate < 10 ? rate.toFixed(1) : count(rate))
+  return [t.doneOf(count(done), total), percent(done / Math.max(1, total)), speed, eta === null ? null : t.aboutLeft(duration(eta))]
     .filter(Boolean)
     .join(' · ')
 }
@@ -93,20 +89,16 @@ const Cancel = ({importId, run}: {importId: string; run: Run}) => {
   const cancel = async () => {
     await client.post(inOrg(`/imports/${importId}/runs/${run.id}/cancel`))
     expectFocus()
-    say('Cancelling the run')
+    say(t.cancellingTheRun)
   }
   if (run.stop || !may('operator')) return null
   return html`
-    <${Button} kind="danger" onClick=${() => setAsking(true)}>Cancel ${run.dryRun ? 'dry run' : 'run'}<//>
+    <${Button} kind="danger" onClick=${() => setAsking(true)}>${run.dryRun ? t.cancelDryRun : t.cancelRun}<//>
     ${
       isAsking &&
       html`
-        <${Confirm} title=${run.dryRun ? 'Cancel the dry run?' : 'Cancel the run?'} action=${run.dryRun ? 'Cancel dry run' : 'Cancel run'} back="Keep running" isDangerous work=${cancel} onClose=${() => setAsking(false)}>
-          ${
-            run.dryRun
-              ? html`<p>Nothing was written. The plan so far stays available.</p>`
-              : html`<p>Rows already written stay in the CRM. Batches in flight finish first. You can retry the run later; it writes no row twice.</p>`
-          }
+        <${Confirm} title=${run.dryRun ? t.cancelTheDryRun : t.cancelTheRun} action=${run.dryRun ? t.cancelDryRun : t.cancelRun} back=${t.keepRunning} isDangerous work=${cancel} onClose=${() => setAsking(false)}>
+          ${run.dryRun ? html`<p>${t.nothingWasWrittenThePlanSoFar}</p>` : html`<p>${t.rowsAlreadyWrittenStayInTheCrm}</p>`}
         <//>
       `
     }

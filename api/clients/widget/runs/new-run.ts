@@ -1,6 +1,7 @@
 import type {Field} from '../imports/fields.ts'
 import type {Flow, Imported} from '../imports/import.ts'
 import {isAlwaysFilled, recommendMatch} from '../imports/recommend-match.ts'
+import {listWords} from '../text/language.ts'
 import {sayName} from '../ui/labels.ts'
 
 /** A flow whose written rows a new run would create again. `matchBy` is the field to match by instead, or null if none prevents that. */
@@ -34,4 +35,4 @@ const recommendFilled = (found: MappedImport, flow: Flow, fields: readonly Field
 
 /** Joins module names for a sentence, each once. */
 export const sayModules = (flows: readonly Pick<RepeatingFlow, 'module'>[]): string =>
-  [...new Set(flows.map(({module}) => sayName(module)))].join(' and ')
+  listWords([...new Set(flows.map(({module}) => sayName(module)))])

@@ -1,6 +1,8 @@
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
-import {count, percent, plural} from '../ui/format.ts'
+import {inSentence} from '../text/language.ts'
+import {t} from '../text/runs.ts'
+import {count, percent} from '../ui/format.ts'
 import {Notice} from '../ui/notice.ts'
 import type {Run} from './run.ts'
 import {type Account, accountOf, emptyLinksOf, wordsOf} from './tally.ts'
@@ -19,8 +21,8 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
   const total = account.total ?? account.told
   return html`
     <table class="run-outcomes">
-      <caption class="unseen">Rows by outcome</caption>
-      <thead class="unseen"><tr><th scope="col">Outcome</th><th scope="col">Rows</th><th scope="col">Share</th></tr></thead>
+      <caption class="unseen">${t.rowsByOutcome}</caption>
+      <thead class="unseen"><tr><th scope="col">${t.outcome}</th><th scope="col">${t.rows}</th><th scope="col">${t.share}</th></tr></thead>
       <tbody>
         ${account.lines.map(({key, rows, byModule}) => {
           const {word, means, tone} = wordsOf(run, key)
@@ -40,7 +42,7 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
           account.notReached > 0 &&
           html`
             <tr>
-              <th scope="row">${run.state === 'ended' ? 'Not reached' : 'Remaining'}<span class="hint">${run.state === 'ended' ? 'the run ended before these rows' : 'not processed yet'}</span></th>
+              <th scope="row">${run.state === 'ended' ? t.notReached : t.remaining}<span class="hint">${run.state === 'ended' ? t.theRunEndedBeforeTheseRows : t.notProcessedYet}</span></th>
               <td class="number">${count(account.notReached)}</td>
               <td class="bar-cell"><${Bar} tone="todo" part=${share(account.notReached, total)} /></td>
             </tr>
@@ -48,7 +50,7 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
         }
       </tbody>
       <tfoot>
-        <tr><th scope="row">Total</th><td class="number">${count(total)}</td><td></td></tr>
+        <tr><th scope="row">${t.total}</th><td class="number">${count(total)}</td><td></td></tr>
       </tfoot>
     </table>
   `
@@ -60,26 +62,26 @@ export const EmptyLinks = ({run, importId}: {run: Run; importId: string}) => {
   if (links === 0) return null
   const fields = run.linksEmpty!.map(({field, rows}) => `${field} ${count(rows)}`).join(', ')
   return html`
-    <${Notice} kind="warning" title=${`${plural(links, 'link')} left empty`} actions=${html`<a class="button" href=${to('imports', importId, 'results', {run: run.id, linkEmpty: 'true'})}>Show rows</a>`}>
-      These rows were ${run.dryRun ? 'planned' : 'written'} without a link: ${fields}. ${run.dryRun ? 'Import the linked records first.' : 'Create the linked records, then retry the run.'}
+    <${Notice} kind="warning" title=${t.linksLeftEmpty(links)} actions=${html`<a class="button" href=${to('imports', importId, 'results', {run: run.id, linkEmpty: 'true'})}>${t.showRows}</a>`}>
+      ${(run.dryRun ? t.plannedWithoutLink : t.writtenWithoutLink)(fields)} ${run.dryRun ? t.importTheLinkedRecordsFirst : t.createTheLinkedRecordsThenRetryThe}
     <//>
   `
 }
 
 /** Describes how many of the skipped rows were unchanged, and the CRM quota that this saved. */
 const sayUnchanged = ({unchanged = 0, creditsSaved}: Run) =>
-  unchanged > 0 && ` · ${count(unchanged)} unchanged${creditsSaved ? `, which saved ${plural(creditsSaved, 'CRM credit')}` : ''}`
+  unchanged > 0 && t.unchanged(count(unchanged)) + (creditsSaved ? t.whichSaved(creditsSaved) : '')
 
 /** Describes how many of the skipped rows would only have overwritten values that people changed. */
-const sayKeptRows = ({keptRows = 0}: Run) => keptRows > 0 && ` · ${count(keptRows)} kept, because people changed them`
+const sayKeptRows = ({keptRows = 0}: Run) => keptRows > 0 && t.keptBecausePeopleChangedThem(count(keptRows))
 
 /** Lists the fields whose value map lacked entries. */
 export const UnmappedValues = ({run: {unmapped = []}}: {run: Run}) =>
   unmapped.length > 0 &&
-  html`<p class="hint">Values without an entry in a value map: ${unmapped.map(({field, cells}) => `${field} (${plural(cells, 'cell')})`).join(', ')}. Add them under Mapping.</p>`
+  html`<p class="hint">${t.valuesWithoutAnEntryInAValue(unmapped.map(({field, cells}) => `${field} (${t.cellCount(cells)})`).join(', '))}</p>`
 
 /** Describes how many values were not written, because people had changed them. */
-const sayKeptEdits = ({keptEdits = 0}: Run) => keptEdits > 0 && ` · ${plural(keptEdits, 'value')} changed by people kept`
+const sayKeptEdits = ({keptEdits = 0}: Run) => keptEdits > 0 && t.valuesChangedByPeopleKept(keptEdits)
 
 const sayModules = ({modules}: Account, byModule: number[]) =>
   modules.flatMap((name, at) => (byModule[at] ? `${name} ${count(byModule[at])}` : [])).join(', ')
@@ -94,13 +96,13 @@ export const EveryRow = ({run}: {run: Run}) => {
   const {lines, told, total, notReached} = accountOf(run)
   if (total === null || lines.length === 0) return null
   const parts = [
-    ...lines.map(({key, rows}) => `${count(rows)} ${wordsOf(run, key).word.toLowerCase()}`),
-    ...(notReached ? [`${count(notReached)} not reached`] : []),
+    ...lines.map(({key, rows}) => `${count(rows)} ${inSentence(wordsOf(run, key).word)}`),
+    ...(notReached ? [t.notReachedCount(count(notReached))] : []),
   ]
   const isExact = told + notReached === total
   return html`
     <p class="every-row">
-      ${isExact && html`<span class="tick" aria-hidden="true">✓</span>`} ${parts.join(' + ')} = <strong>${plural(total, 'row')}</strong>${isExact ? '. Every row is accounted for.' : ''}
+      ${isExact && html`<span class="tick" aria-hidden="true">✓</span>`} ${parts.join(' + ')} = <strong>${t.rowCount(total)}</strong>${isExact ? `. ${t.everyRowIsAccountedFor}` : ''}
     </p>
   `
 }

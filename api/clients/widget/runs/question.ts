@@ -1,5 +1,6 @@
 import {useId} from 'preact/hooks'
 import {html} from '../html.ts'
+import {t} from '../text/decide.ts'
 import {at, count} from '../ui/format.ts'
 import {sayName} from '../ui/labels.ts'
 import {Pill} from '../ui/pill.ts'
@@ -28,24 +29,23 @@ const ChoiceSheet = ({question, draft, row, onChoose}: QuestionProps) => {
   const option = (choice: Choice) => ({name, isChosen: isSame(chosen, choice), choose: () => onChoose(choice)})
   // The candidates of a lookup are records of another module, so their fields are not those of the row.
   const fields = compareCandidates(question, (kind === 'match' && row?.byField) || new Map())
-  const verb = question.rows === 1 ? 'does' : 'do'
   const into = sayName(module)
   return html`
     <fieldset class="run-question sheet">
       <legend>
-        ${kind === 'match' ? `Which record in ${into} ${verb} ${sayRows(question)} match?` : `Which record in ${into} ${verb} ${sayRows(question)} link to${field ? ` by ${sayName(field)}` : ''}?`}
+        ${kind === 'match' ? t.whichRecordMatches(into, sayRows(question), question.rows) : t.whichRecordToLink(into, sayRows(question), question.rows, field ? t.byField(sayName(field)) : '')}
       </legend>
       <p class="quiet">
-        ${count(found)} records match${candidates.length < found ? `; ${count(candidates.length)} are shown` : ''}.
-        ${' '}${draft ? html`<${Pill} tone="warning">Not saved yet<//>` : answer && html`<${Pill} tone="good">Answered ${at(answer.at)}<//>`}
+        ${t.recordsMatch(count(found))}${candidates.length < found ? t.areShown(count(candidates.length)) : ''}.
+        ${' '}${draft ? html`<${Pill} tone="warning">${t.notSavedYet}<//>` : answer && html`<${Pill} tone="good">${t.answered(at(answer.at))}<//>`}
       </p>
       <div class="candidates">
         ${row && html`<${RowCard} row=${row} fields=${kind === 'match' ? fields : []} lookup=${kind === 'lookup' ? field : null} />`}
         ${candidates.map((candidate, index) => html`<${CandidateCard} key=${candidate.id} candidate=${candidate} index=${index} fields=${fields} ...${option({recordId: candidate.id})} />`)}
       </div>
       <div class="row run-otherwise">
-        <${Plain} ...${option({choice: 'create'})}>${kind === 'match' ? 'None of these: create a new record' : 'None of these: leave the lookup empty'}<//>
-        <${Plain} ...${option({choice: 'skip'})}>Skip ${question.rows === 1 ? 'this row' : 'these rows'}<//>
+        <${Plain} ...${option({choice: 'create'})}>${kind === 'match' ? t.noneOfTheseCreateANewRecord : t.noneOfTheseLeaveTheLookupEmpty}<//>
+        <${Plain} ...${option({choice: 'skip'})}>${question.rows === 1 ? t.skipThisRow : t.skipTheseRows}<//>
       </div>
     </fieldset>
   `
@@ -58,10 +58,10 @@ const RowCard = ({row, fields, lookup}: {row: QuestionRow; fields: ComparedField
       ? fields.map(({label, own}) => ({label, value: own}))
       : [{label: sayName(lookup), value: row.byField.get(lookup) ?? null}, ...row.keys.map(({column, value}) => ({label: column, value}))]
   return html`
-    <section class="candidate own" aria-label=${`Row ${count(row.number)} of the file`}>
+    <section class="candidate own" aria-label=${t.rowOfTheFile(count(row.number))}>
       <div>
-        <strong>Row ${count(row.number)} of your file</strong>
-        <dl>${lines.map(({label, value}) => html`<div><dt>${label}</dt><dd>${value === null ? html`<span class="quiet">not mapped</span>` : value || html`<span class="quiet">empty</span>`}</dd></div>`)}</dl>
+        <strong>${t.rowOfYourFile(count(row.number))}</strong>
+        <dl>${lines.map(({label, value}) => html`<div><dt>${label}</dt><dd>${value === null ? html`<span class="quiet">${t.notMapped}</span>` : value || html`<span class="quiet">${t.empty}</span>`}</dd></div>`)}</dl>
       </div>
     </section>
   `
@@ -81,14 +81,14 @@ const CandidateCard = ({candidate, index, fields, name, isChosen, choose}: CardP
           <dl>
             ${fields.map(({label, values, isSame: same}) => {
               const {text, differs} = values[index]!
-              const shown = text || html`<span class="quiet">empty</span>`
-              return html`<div class=${same ? 'quiet' : ''}><dt>${label}</dt><dd>${differs ? html`<mark>${shown}</mark><span class="unseen"> differs from the row</span>` : shown}</dd></div>`
+              const shown = text || html`<span class="quiet">${t.empty}</span>`
+              return html`<div class=${same ? 'quiet' : ''}><dt>${label}</dt><dd>${differs ? html`<mark>${shown}</mark><span class="unseen"> ${t.differsFromTheRow}</span>` : shown}</dd></div>`
             })}
-            ${typeof created === 'string' && html`<div><dt>Created</dt><dd>${at(created)}</dd></div>`}
+            ${typeof created === 'string' && html`<div><dt>${t.created}</dt><dd>${at(created)}</dd></div>`}
           </dl>
-          ${!url && html`<span class="hint">Record <code>${candidate.id}</code></span>`}
+          ${!url && html`<span class="hint">${t.record} <code>${candidate.id}</code></span>`}
         </label>
-        ${url && html`<p class="hint"><a href=${url} target="_blank" rel="noopener noreferrer">Open in CRM<span class="unseen"> record ${candidate.id}, in a new tab</span></a></p>`}
+        ${url && html`<p class="hint"><a href=${url} target="_blank" rel="noopener noreferrer">${t.openInCrm}<span class="unseen"> ${t.recordInANewTab(candidate.id)}</span></a></p>`}
       </div>
     </div>
   `

@@ -7,8 +7,9 @@ import {useKept} from '../state/kept.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {goIfHere, place, setQuery, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
-import {count, plural} from '../ui/format.ts'
+import {count} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {type Answers, answersOf, type Choice, type Question, type Rule} from './answering.ts'
@@ -25,7 +26,7 @@ type QuestionPage = {questions: Question[]; rules: Rule[]; nextCursor: string | 
 
 /** The page of a run's questions: rows whose match or lookup is ambiguous, and values that people edited. */
 export const Questions = ({params: {id = ''}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="results" title="Questions" lead="Some rows wait for your decision. Answer the questions, then retry the run to write the rows.">
+  <${ImportFrame} id=${id} step="results" title=${t.questions} lead=${t.someRowsWaitForYourDecisionAnswer}>
     ${(loadedImport: LoadedImport) => html`<${QuestionsOf} id=${id} known=${loadedImport} />`}
   <//>
 `
@@ -36,7 +37,7 @@ const QuestionsOf = ({id, known: loadedImport}: {id: string; known: LoadedImport
     async signal => (runId === null ? null : (await client.get<{run: Run}>(inOrg(`/imports/${id}/runs/${runId}`), {}, signal)).run),
     [id, runId],
   )
-  return html`<${Shown} of=${loaded}>${(run: Run | null) => (run ? html`<${RunQuestions} key=${run.id} id=${id} run=${run} known=${loadedImport} />` : html`<div class="empty">No runs yet, so there are no questions.</div>`)}<//>`
+  return html`<${Shown} of=${loaded}>${(run: Run | null) => (run ? html`<${RunQuestions} key=${run.id} id=${id} run=${run} known=${loadedImport} />` : html`<div class="empty">${t.noRunsYetSoThereAreNo}</div>`)}<//>`
 }
 
 const RunQuestions = ({id, run, known: loadedImport}: {id: string; run: Run; known: LoadedImport}) => {
@@ -49,7 +50,7 @@ const RunQuestions = ({id, run, known: loadedImport}: {id: string; run: Run; kno
     await client.post(path, {answers: answersOf(drafts), rules})
     forget()
     setSaved(true)
-    say('Answers saved')
+    say(t.answersSaved)
     page.again()
   })
   const readCell = openCells(loadedImport, id)
@@ -62,16 +63,16 @@ const RunQuestions = ({id, run, known: loadedImport}: {id: string; run: Run; kno
     <${RunLine} run=${run} />
     <${Shown} of=${page}>
       ${({questions, rules, nextCursor}: QuestionPage) => html`
-        ${questions.length === 0 && !cursor && html`<div class="empty"><p>This run has no questions.</p><a class="button" href=${to('imports', id, 'results', {run: run.id})}>View rows</a></div>`}
+        ${questions.length === 0 && !cursor && html`<div class="empty"><p>${t.thisRunHasNoQuestions}</p><a class="button" href=${to('imports', id, 'results', {run: run.id})}>${t.viewRows}</a></div>`}
         ${questions.length > 0 && may('operator') && html`<${Rules} questions=${questions} rules=${rules} onRule=${(rule: Rule) => saving.run([rule])} />`}
         ${questions.map(question => html`<${QuestionSheet} key=${question.key} question=${question} draft=${drafts[question.key]} row=${rows.data?.(question) ?? null} readCell=${readCell} onChoose=${(choice: Choice) => answer(question.key, choice)} />`)}
         <div class="run-pager">
-          ${cursor && html`<${Button} onClick=${() => setQuery({cursor: undefined})}>First page<//>`}
-          ${nextCursor !== null && html`<${Button} onClick=${() => setQuery({cursor: nextCursor})}>Next questions<//>`}
+          ${cursor && html`<${Button} onClick=${() => setQuery({cursor: undefined})}>${t.firstPage}<//>`}
+          ${nextCursor !== null && html`<${Button} onClick=${() => setQuery({cursor: nextCursor})}>${t.nextQuestions}<//>`}
         </div>
         <${Problem} error=${saving.error} />
-        ${questions.length > 0 && may('operator') && html`<div class="run-save"><span class="grow quiet" role="status">${waiting === 0 ? 'No unsaved answers' : `${plural(waiting, 'unsaved answer')}`}</span><${Button} kind="main" disabled=${waiting === 0} isBusy=${saving.isBusy} onClick=${() => saving.run()}>Save ${waiting > 0 ? plural(waiting, 'answer') : 'answers'}<//></div>`}
-        ${hasSaved && waiting === 0 && html`<${Notice} kind="good" title="Answers saved">Retry the run to write the ${count(questions.reduce((sum, {rows}) => sum + rows, 0))} waiting rows.<//>`}
+        ${questions.length > 0 && may('operator') && html`<div class="run-save"><span class="grow quiet" role="status">${waiting === 0 ? t.noUnsavedAnswers : t.unsavedAnswerCount(waiting)}</span><${Button} kind="main" disabled=${waiting === 0} isBusy=${saving.isBusy} onClick=${() => saving.run()}>${waiting > 0 ? t.saveAnswerCount(waiting) : t.saveAnswers}<//></div>`}
+        ${hasSaved && waiting === 0 && html`<${Notice} kind="good" title=${t.answersSaved}>${t.retryTheRunToWriteTheWaiting(count(questions.reduce((sum, {rows}) => sum + rows, 0)))}<//>`}
       `}
     <//>
     <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${started} />

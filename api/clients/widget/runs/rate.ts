@@ -1,3 +1,4 @@
+import {t} from '../text/runs.ts'
 import type {Run} from './run.ts'
 import {type OutcomeKey, sumCounts} from './tally.ts'
 
@@ -6,11 +7,11 @@ export type Sample = {at: number; done: number; parts: number[]}
 
 /** The parts of the chart, from the bottom up. */
 export const chartParts: {label: string; of: OutcomeKey[]; tone: string}[] = [
-  {label: 'Created', of: ['created', 'planned'], tone: 'good'},
-  {label: 'Updated', of: ['updated'], tone: 'info'},
-  {label: 'Skipped or already written', of: ['skipped', 'inherited', 'filtered'], tone: 'neutral'},
-  {label: 'Failed or refused', of: ['failed', 'refused'], tone: 'bad'},
-  {label: 'No answer', of: ['unanswered'], tone: 'warning'},
+  {label: t.created, of: ['created', 'planned'], tone: 'good'},
+  {label: t.updated, of: ['updated'], tone: 'info'},
+  {label: t.skippedOrAlreadyWritten, of: ['skipped', 'inherited', 'filtered'], tone: 'neutral'},
+  {label: t.failedOrRefused, of: ['failed', 'refused'], tone: 'bad'},
+  {label: t.noAnswer, of: ['unanswered'], tone: 'warning'},
 ]
 
 const mostSamples = 240

@@ -1,11 +1,11 @@
 import {type Group, reasonsOf} from '../../run-reasons.ts'
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
-import {count, plural} from '../ui/format.ts'
-import {withLabel} from '../ui/labels.ts'
+import {t} from '../text/runs.ts'
+import {count} from '../ui/format.ts'
 import type {Run} from './run.ts'
 import type {Tally} from './use-tally.ts'
-import {adviceOf} from './why.ts'
+import {adviceOf, sayReason} from './why.ts'
 
 const mostShown = 8
 
@@ -14,11 +14,11 @@ export const Reasons = ({tally, importId, run}: {tally: Tally; importId: string;
   const reasons = reasonsOf(tally.groups)
   if (reasons.length === 0) return null
   return html`
-    <h3>${run.dryRun ? 'Why rows would not be written' : 'Why rows were not written'}</h3>
+    <h3>${run.dryRun ? t.whyRowsWouldNotBeWritten : t.whyRowsWereNotWritten}</h3>
     <ul class="plain run-reasons">
       ${reasons.slice(0, mostShown).map(group => html`<${Reason} key=${`${group.source} ${group.module} ${group.outcome} ${group.code} ${group.field} ${group.phase}`} group=${group} file=${tally.sources.length > 1 ? tally.sources.find(({id}) => id === group.source)?.label : undefined} importId=${importId} run=${run} isOneModule=${new Set(reasons.map(({module}) => module)).size === 1} />`)}
     </ul>
-    ${reasons.length > mostShown && html`<p class="hint">And ${plural(reasons.length - mostShown, 'more reason')}. Filter the table of rows by reason to see them.</p>`}
+    ${reasons.length > mostShown && html`<p class="hint">${t.andMoreReasonsFilterTheTableOf(reasons.length - mostShown)}</p>`}
   `
 }
 
@@ -35,7 +35,7 @@ const Reason = ({
   isOneModule: boolean
   file: string | undefined
 }) => {
-  const {rows, message, code, outcome, firstRow, moduleLabel, module, field, fieldLabel} = group
+  const {rows, code, outcome, firstRow, moduleLabel, module} = group
   const filter = {
     run: run.id,
     code: code ?? undefined,
@@ -45,11 +45,11 @@ const Reason = ({
   const advice = adviceOf(group)
   return html`
     <li>
-      <span class="reason-rows"><a href=${to('imports', importId, run.dryRun ? 'review' : 'results', filter)} aria-label=${`${plural(rows, 'row')}, show rows`}>${count(rows)}</a></span>
+      <span class="reason-rows"><a href=${to('imports', importId, run.dryRun ? 'review' : 'results', filter)} aria-label=${t.rowsShowRows(rows)}>${count(rows)}</a></span>
       <div>
-        <p>${!isOneModule && `${moduleLabel}: `}${(message && withLabel(message, field, fieldLabel)) ?? 'The CRM did not answer, so the row may or may not be written'} <span class="quiet">first in row ${count(firstRow)}${file && ` of ${file}`}</span></p>
+        <p>${!isOneModule && `${moduleLabel}: `}${sayReason(group) ?? t.theCrmDidNotAnswerSoThe} <span class="quiet">${t.firstInRow(count(firstRow))}${file && t.ofFile(file)}</span></p>
         ${advice && html`<p class="hint">${advice}</p>`}
-        ${code && html`<details class="code-details"><summary>Details</summary><code class="code">${code}</code></details>`}
+        ${code && html`<details class="code-details"><summary>${t.details}</summary><code class="code">${code}</code></details>`}
       </div>
     </li>
   `

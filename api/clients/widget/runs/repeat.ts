@@ -4,6 +4,7 @@ import type {Imported} from '../imports/import.ts'
 import {useDoing} from '../state/load.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Problem} from '../ui/notice.ts'
 
@@ -16,7 +17,7 @@ export const Repeat = ({found}: {found: Imported}) => {
   })
   // A schedule cannot delete, because a person confirms the number of records.
   if (!may('builder') || found.state === 'expired' || found.flows.some(({action}) => action === 'delete')) return null
-  return html`<${Button} isBusy=${repeat.isBusy} onClick=${() => repeat.run()}>Repeat weekly<//><${Problem} error=${repeat.error} />`
+  return html`<${Button} isBusy=${repeat.isBusy} onClick=${() => repeat.run()}>${t.repeatWeekly}<//><${Problem} error=${repeat.error} />`
 }
 
 const saveTemplate = async ({id, name}: Imported): Promise<string> => {

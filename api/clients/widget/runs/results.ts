@@ -3,6 +3,8 @@ import {ImportFrame} from '../imports/frame.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {go, to} from '../state/place.ts'
+import {inSentence} from '../text/language.ts'
+import {t} from '../text/runs.ts'
 import {Select} from '../ui/field.ts'
 import {at} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
@@ -19,7 +21,7 @@ import {useTally} from './use-tally.ts'
 
 /** The results step: the outcome of each row of a run. */
 export const Results = ({params: {id = ''}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="results" actions=${html`<a class="button" href=${to('imports', id, 'runs')}>All runs</a>`}>
+  <${ImportFrame} id=${id} step="results" actions=${html`<a class="button" href=${to('imports', id, 'runs')}>${t.allRuns}</a>`}>
     ${(loadedImport: LoadedImport) => html`<${ResultsBody} id=${id} known=${loadedImport} />`}
   <//>
 `
@@ -27,7 +29,7 @@ export const Results = ({params: {id = ''}}: PageProps) => html`
 const ResultsBody = ({id, known: loadedImport}: {id: string; known: LoadedImport}) => {
   const runId = chooseRun(loadedImport, {dryRun: false})
   if (runId === null)
-    return html`<div class="empty"><p>No runs yet.</p><a class="button" href=${to('imports', id, 'run')}>Start a run</a></div>`
+    return html`<div class="empty"><p>${t.noRunsYet}</p><a class="button" href=${to('imports', id, 'run')}>${t.startARun}</a></div>`
   return html`<${Followed} key=${runId} id=${id} runId=${runId} known=${loadedImport} isAlways>${(run: Run) => html`<${RunResults} id=${id} run=${run} known=${loadedImport} />`}<//>`
 }
 
@@ -37,21 +39,21 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
   const runs = runsOf(loadedImport).filter(({dryRun, state}) => !dryRun && state !== 'authorised')
   const source = chooseSource(tally)
   if (run.dryRun)
-    return html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'review', {run: run.id})}>View its plan</a><//>`
+    return html`<${Notice} title=${t.thisWasADryRun}><a href=${to('imports', id, 'review', {run: run.id})}>${t.viewItsPlan}</a><//>`
   return html`
     <div class="results-head">
       <div class="grow"><${RunLine} run=${run} /><${EveryRow} run=${run} /><${UnmappedValues} run=${run} /></div>
-      ${runs.length > 1 && html`<${Select} label="Run" value=${run.id} options=${runs.map(one => ({value: one.id, label: `${kindOf(one)}, ${at(one.authorisedAt)}, ${sayState(one).word.toLowerCase()}`}))} onChange=${(value: string) => go(to('imports', id, 'results', {run: value}))} />`}
+      ${runs.length > 1 && html`<${Select} label=${t.run} value=${run.id} options=${runs.map(one => ({value: one.id, label: `${kindOf(one)}, ${at(one.authorisedAt)}, ${inSentence(sayState(one).word)}`}))} onChange=${(value: string) => go(to('imports', id, 'results', {run: value}))} />`}
     </div>
-    ${isUnderWay(run) && html`<${Notice} title="This run is in progress" actions=${html`<a class="button" href=${to('imports', id, 'run', {run: run.id})}>View run</a>`}>The rows below are updated every few seconds.<//>`}
+    ${isUnderWay(run) && html`<${Notice} title=${t.thisRunIsInProgress} actions=${html`<a class="button" href=${to('imports', id, 'run', {run: run.id})}>${t.viewRun}</a>`}>${t.theRowsBelowAreUpdatedEveryFew}<//>`}
     ${
       run.expiredAt
-        ? html`<${Notice} title="The rows of this run were deleted">The history window of your plan ended on ${at(run.expiredAt)}. The counts remain.<//>`
+        ? html`<${Notice} title=${t.theRowsOfThisRunWereDeleted}>${t.theHistoryWindowOfYourPlanEnded(at(run.expiredAt))}<//>`
         : html`
           <div class="actions">
-            <${Download} found=${loadedImport.import} run=${run} kind="results" source=${source}>Download results.csv${source && ` of ${source.label}`}<//>
-            ${failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed" source=${source}>Download failed.csv${source && ` of ${source.label}`}<//>`}
-            ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
+            <${Download} found=${loadedImport.import} run=${run} kind="results" source=${source}>${t.downloadResultsCsv}${source && t.ofFile(source.label)}<//>
+            ${failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed" source=${source}>${t.downloadFailedCsv}${source && t.ofFile(source.label)}<//>`}
+            ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
           </div>
           <${EmptyLinks} run=${run} importId=${id} />
           <${FixRows} importId=${id} run=${run} source=${source} known=${loadedImport} />

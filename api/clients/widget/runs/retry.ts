@@ -5,9 +5,9 @@ import {html} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
-import {plural} from '../ui/format.ts'
 import {runsOf} from './choose.ts'
 import {type OpenParts, openOf, sayRetry} from './retry-words.ts'
 import {laterOf, type Run} from './run.ts'
@@ -26,11 +26,11 @@ export const Retry = ({importId, run, known, onStarted, groups = []}: RetryProps
   const later = laterOf(runsOf(known)).get(run.id)
   if (run.dryRun || run.engine === 'outside' || run.expiredAt || known.import.state === 'expired' || isDone) return null
   if (later)
-    return html`<p class="carried-on">This run was retried. <a href=${to('imports', importId, 'run', {run: later.id})}>View the retry</a></p>`
+    return html`<p class="carried-on">${t.thisRunWasRetried} <a href=${to('imports', importId, 'run', {run: later.id})}>${t.viewTheRetry}</a></p>`
   return html`
     <section class="sheet" aria-labelledby="retry">
-      <h2 id="retry">Retry</h2>
-      ${left > 0 && html`<p>${plural(left, 'row')} of this run ${left === 1 ? 'has' : 'have'} no record yet. A retry writes ${left === 1 ? 'it' : 'them'}:</p>`}
+      <h2 id="retry">${t.retry}</h2>
+      ${left > 0 && html`<p>${t.rowsWithoutRecord(left)}</p>`}
       <${WhatRetryDoes} run=${run} open=${open} />
       ${may('operator') && html`<${Button} kind="main" onClick=${() => setAsking(true)}>${sayRetry(open).button}<//>`}
       ${isAsking && html`<${AskRetry} importId=${importId} run=${run} open=${open} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}
@@ -43,12 +43,12 @@ const WhatRetryDoes = ({run, open: {links, tags}}: {run: Run; open: OpenParts}) 
   const written = created + updated + inherited
   return html`
     <ul>
-      ${written > 0 && html`<li>The ${plural(written, 'row')} with a record ${written === 1 ? 'is' : 'are'} not written again${links > 0 && ', except for empty links,'} and ${written === 1 ? 'is' : 'are'} listed as “Already written”.</li>`}
-      ${unanswered > 0 && html`<li>${plural(unanswered, 'row')} without an answer ${unanswered === 1 ? 'is' : 'are'} searched in the CRM first, so that no record is created twice.</li>`}
-      ${links > 0 && html`<li>${plural(links, 'empty link')} ${links === 1 ? 'is' : 'are'} filled if the linked record exists by then.</li>`}
-      ${tags > 0 && html`<li>${plural(tags, 'record')} without ${tags === 1 ? 'its' : 'their'} tags ${tags === 1 ? 'gets' : 'get'} them.</li>`}
-      ${run.questions > 0 && html`<li>Your answers to questions are applied.</li>`}
-      <li>Corrected cells and changes of the mapping since then are used. The file itself and its options must be the same.</li>
+      ${written > 0 && html`<li>${(links > 0 ? t.writtenRowsExceptLinks : t.writtenRows)(written)}</li>`}
+      ${unanswered > 0 && html`<li>${t.rowsWithoutAnAnswer(unanswered)}</li>`}
+      ${links > 0 && html`<li>${t.emptyLinksAreFilled(links)}</li>`}
+      ${tags > 0 && html`<li>${t.recordsGetTags(tags)}</li>`}
+      ${run.questions > 0 && html`<li>${t.yourAnswersToQuestionsAreApplied}</li>`}
+      <li>${t.correctedCellsAndChangesOfThe}</li>
     </ul>
   `
 }

@@ -1,4 +1,5 @@
 import {html} from '../html.ts'
+import {t} from '../text/decide.ts'
 import {count} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
 import {Progress} from '../ui/progress.ts'
@@ -13,7 +14,7 @@ export const ActiveDryRun = ({id, runId, again}: Props) => {
   const {done, total} = run?.progress ?? {done: 0, total: null}
   return html`
     <${Problem} error=${error} again=${again} />
-    <${Progress} label="Previewing rows" done=${done} total=${total} text=${total === null ? 'Previewing …' : `${count(done)} of ${count(total)} rows previewed`} />
+    <${Progress} label=${t.previewingRows} done=${done} total=${total} text=${total === null ? t.previewing : t.ofRowsPreviewed(count(done), count(total))} />
     ${run?.state === 'paused' && html`<${WhyNotice} run=${run} />`}
   `
 }

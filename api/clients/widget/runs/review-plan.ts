@@ -1,6 +1,7 @@
 import {html} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import {place, to} from '../state/place.ts'
+import {t} from '../text/decide.ts'
 import {count} from '../ui/format.ts'
 import {Tabs} from '../ui/tabs.ts'
 import {Download} from './downloads.ts'
@@ -18,7 +19,7 @@ type Props = {known: LoadedImport; run: Run}
 export const ReviewPlan = ({known: loadedImport, run}: Props) => {
   const {import: found} = loadedImport
   const tally = useTally(found.id, run.expiredAt ? null : run.id)
-  if (run.expiredAt) return html`<p class="quiet">The rows of this preview were deleted at the end of your plan's history window.</p>`
+  if (run.expiredAt) return html`<p class="quiet">${t.theRowsOfThisPreviewWereDeleted}</p>`
   const {query} = place.value
   const tab = tabOf(query)
   const file = query.get('source') ?? sourceWith(tally.groups, {...REVIEW_TABS[tab].filter, ...filterIn(query)}) ?? tally.sources[0]?.id
@@ -36,15 +37,15 @@ export const ReviewPlan = ({known: loadedImport, run}: Props) => {
     isHere: id === file,
   }))
   return html`
-    <section aria-label="Rows">
-      <${Tabs} label="Rows by result" tabs=${tabs} />
-      ${files.length > 1 && html`<${Tabs} label="Files" tabs=${files} />`}
+    <section aria-label=${t.rows}>
+      <${Tabs} label=${t.rowsByResult} tabs=${tabs} />
+      ${files.length > 1 && html`<${Tabs} label=${t.files} tabs=${files} />`}
       <${EmptyLinks} run=${run} importId=${found.id} />
       ${tab === 'errors' && html`<${Reasons} tally=${tally} importId=${found.id} run=${run} />`}
       <${UnmappedValues} run=${run} />
       ${file && html`<${ReviewRows} key=${`${run.id} ${tab} ${file}`} known=${loadedImport} run=${run} tab=${tab} sourceId=${file} />`}
       <${EveryRow} run=${run} />
-      <div class="row"><${Download} found=${found} run=${run} kind="plan" source=${tally.sources.length > 1 ? tally.sources.find(({id}) => id === file) : undefined}>Download plan.csv<//></div>
+      <div class="row"><${Download} found=${found} run=${run} kind="plan" source=${tally.sources.length > 1 ? tally.sources.find(({id}) => id === file) : undefined}>${t.downloadPlanCsv}<//></div>
     </section>
   `
 }

@@ -1,6 +1,7 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import type {Flow} from '../imports/import.ts'
+import {t} from '../text/decide.ts'
 import {count} from '../ui/format.ts'
 import {Pill} from '../ui/pill.ts'
 import {EditableCell} from './editable-cell.ts'
@@ -38,9 +39,9 @@ export const ReviewRow = ({row, cells, columns, keys, flows, edited, edit}: Prop
     .filter(column => !keys.includes(column))
   return html`
     <tr>
-      <th scope="row" data-label="Row"><button type="button" class="row-toggle" aria-expanded=${isOpen ? 'true' : 'false'} aria-label=${`Row ${count(rowNumber)}, ${isOpen ? 'hide' : 'show'} all cells`} onClick=${() => setOpen(!isOpen)}>${count(rowNumber)}</button></th>
+      <th scope="row" data-label=${t.rowHead}><button type="button" class="row-toggle" aria-expanded=${isOpen ? 'true' : 'false'} aria-label=${(isOpen ? t.hideAllCells : t.showAllCells)(count(rowNumber))} onClick=${() => setOpen(!isOpen)}>${count(rowNumber)}</button></th>
       ${keys.map(key => html`<td data-label=${key}>${cell(key)}</td>`)}
-      <td data-label="Result">${lines.map(({entry}) => html`<${Action} entry=${entry} />`)}</td>
+      <td data-label=${t.result}>${lines.map(({entry}) => html`<${Action} entry=${entry} />`)}</td>
       <td data-label="" class="why-cell">
         ${lines.map(({entry}) => (entry.changes && !WITHOUT_VALUES.has(entry.action ?? '') ? html`<${Changes} changes=${entry.changes} isNew=${entry.recordId === null} />` : html`<p>${whyOfEntry(entry) ?? ''}</p>`))}
         ${[...new Set(offending)].map(column => html`<p class="offending"><span class="quiet">${column}:</span> ${cell(column)}</p>`)}

@@ -5,8 +5,9 @@ import type {LoadedImport} from '../imports/known.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {place} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
-import {count, plural} from '../ui/format.ts'
+import {count} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {keyColumns} from './key-columns.ts'
@@ -43,24 +44,24 @@ export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: 
   )
   const edit = useDoing(async (row: number, column: string, value: string | null) => {
     await client.patch(`${path}/sources/${sourceId}/cells`, {cells: [{row, column, value}]})
-    say(value === null ? `Restored ${column} of row ${count(row)}` : `Changed ${column} of row ${count(row)}`)
+    say(value === null ? t.restoredOfRow(column, count(row)) : t.changedOfRow(column, count(row)))
     await again()
   })
   const edited = source ? editsOf(source) : new Map<string, string>()
   const keys = source ? keyColumns(flows, source) : []
   const mayEdit = source !== undefined && may('operator') && found.state !== 'running'
   return html`
-    <${Problem} error=${edit.error} title="Could not change the cell" />
-    ${edited.size > 0 && html`<p class="hint">${plural(edited.size, 'edited cell')}. The file itself is not changed.</p>`}
+    <${Problem} error=${edit.error} title=${t.couldNotChangeTheCell} />
+    ${edited.size > 0 && html`<p class="hint">${t.editedCellsTheFileItselfIsNot(edited.size)}</p>`}
     <${Shown} of=${page}>
       ${(data: RowsPage) =>
         data.rows.length === 0
-          ? html`<p class="empty">${data.nextCursor === null ? 'No rows here.' : `No matches up to row ${count(data.reached)}. Search further.`}</p>`
+          ? html`<p class="empty">${data.nextCursor === null ? t.noRowsHere : t.noMatchesUpToRowSearchFurther(count(data.reached))}</p>`
           : html`
           <div class="table-frame review-rows" aria-busy=${page.isLoading || edit.isBusy ? 'true' : undefined}>
             <table class="cards">
-              <caption class="unseen">Rows, ${REVIEW_TABS[tab].label.toLowerCase()}</caption>
-              <thead><tr><th scope="col">Row</th>${keys.map(key => html`<th scope="col">${key}</th>`)}<th scope="col">Result</th><th scope="col">What happens</th></tr></thead>
+              <caption class="unseen">${t.rowsOfTab(REVIEW_TABS[tab].label)}</caption>
+              <thead><tr><th scope="col">${t.rowHead}</th>${keys.map(key => html`<th scope="col">${key}</th>`)}<th scope="col">${t.result}</th><th scope="col">${t.whatHappens}</th></tr></thead>
               <tbody>${data.rows.map(
                 row =>
                   html`<${ReviewRow} key=${row.rowNumber} row=${row} cells=${data.cells.get(row.rowNumber) ?? null} columns=${data.columns} keys=${keys} flows=${flows} edited=${edited} edit=${mayEdit ? edit.run : null} />`,
@@ -70,8 +71,8 @@ export const ReviewRows = ({known: {import: found, again}, run, tab, sourceId}: 
         `}
     <//>
     <div class="run-pager">
-      ${cursors.length > 0 && html`<${Button} onClick=${() => setCursors(cursors.slice(0, -1))}>Previous page<//>`}
-      ${page.data?.nextCursor && html`<${Button} isBusy=${page.isLoading} onClick=${() => setCursors([...cursors, page.data!.nextCursor!])}>Next page<//>`}
+      ${cursors.length > 0 && html`<${Button} onClick=${() => setCursors(cursors.slice(0, -1))}>${t.previousPage}<//>`}
+      ${page.data?.nextCursor && html`<${Button} isBusy=${page.isLoading} onClick=${() => setCursors([...cursors, page.data!.nextCursor!])}>${t.nextPage}<//>`}
     </div>
   `
 }

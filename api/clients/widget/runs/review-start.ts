@@ -5,7 +5,9 @@ import {useFieldLabels} from '../imports/module-data.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
-import {count, onDay, plural} from '../ui/format.ts'
+import {t} from '../text/decide.ts'
+import {listWords} from '../text/language.ts'
+import {count, onDay} from '../ui/format.ts'
 import {Notice} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {readByFlows, runsOf} from './choose.ts'
@@ -51,7 +53,7 @@ const StartSheet = ({
   const warning = sayRepeats(loadedImport)
   return html`
     <${Hindrances} id=${id} connection=${connection} running=${running?.id} />
-    ${warning && html`<${Notice} kind="warning" title="This run would create records a second time" actions=${html`<a class="button" href=${to('imports', id, 'match')}>Match existing records</a>`}>${warning}<//>`}
+    ${warning && html`<${Notice} kind="warning" title=${t.thisRunWouldCreateRecordsASecond} actions=${html`<a class="button" href=${to('imports', id, 'match')}>${t.matchExistingRecords}</a>`}>${warning}<//>`}
     <p class="quiet">${sayMatches(flows as Json[], sayField)}${entitlements && html` · ${sayRoom(entitlements, rows)}`}</p>
     ${flows.some(({action}) => action === 'delete') ? html`<${DeleteForm} importId=${id} runs=${runsOf(loadedImport)} isHindered=${isHindered || isWaiting} onStarted=${onStarted} />` : html`<${StartForm} importId=${id} sources=${reads} isHindered=${isHindered || isWaiting} warning=${warning} expected=${expectRows(loadedImport, rows)} onStarted=${onStarted} />`}
   `
@@ -60,15 +62,15 @@ const StartSheet = ({
 type HindrancesProps = {id: string; connection: StartState['connection']; running: string | undefined}
 
 const Hindrances = ({id, connection, running}: HindrancesProps) => {
-  const link = html`<a class="button" href=${to('connections')}>Go to connections</a>`
+  const link = html`<a class="button" href=${to('connections')}>${t.goToConnections}</a>`
   if (running)
-    return html`<${Notice} title="A run of this import is active" actions=${html`<a class="button" href=${to('imports', id, 'run', {run: running})}>View run</a>`}>Wait for it, or cancel it, before you start another.<//>`
+    return html`<${Notice} title=${t.aRunOfThisImportIsActive} actions=${html`<a class="button" href=${to('imports', id, 'run', {run: running})}>${t.viewRun}</a>`}>${t.waitForItOrCancelItBefore}<//>`
   if (!connection)
-    return html`<${Notice} kind="warning" title="The connection was deleted" actions=${link}>Rows cannot be written without it.<//>`
+    return html`<${Notice} kind="warning" title=${t.theConnectionWasDeleted} actions=${link}>${t.rowsCannotBeWrittenWithoutIt}<//>`
   if (connection.state !== 'connected')
-    return html`<${Notice} kind="warning" title=${`${connection.name} is not connected`} actions=${link}>Connect the CRM again, then start the run.<//>`
+    return html`<${Notice} kind="warning" title=${t.isNotConnected(connection.name)} actions=${link}>${t.connectTheCrmAgainThenStartThe}<//>`
   if (connection.writesPaused)
-    return html`<${Notice} kind="warning" title="Writing is paused" actions=${link}>Ask an admin to resume writing on this connection. You can do a dry run.<//>`
+    return html`<${Notice} kind="warning" title=${t.writingIsPaused} actions=${link}>${t.askAnAdminToResumeWritingOn}<//>`
   return null
 }
 
@@ -77,30 +79,30 @@ const sayRepeats = (loadedImport: LoadedImport): string | null => {
   const written = runsOf(loadedImport).reduce((sum, run) => sum + (run.dryRun ? 0 : writtenOf(run)), 0)
   const repeating = findRepeatingFlows(loadedImport.import)
   if (written === 0 || repeating.length === 0) return null
-  return `Earlier runs wrote ${plural(written, 'row')}, and rows of ${sayModules(repeating)} do not find their records. Match existing records first, or retry the last run.`
+  return t.earlierRunsWroteRowsAndRowsOf(written, sayModules(repeating))
 }
 
-const ones: Record<string, string> = {update: 'update it', skip: 'skip the row', create: 'create another record'}
-const manys: Record<string, string> = {ask: 'ask', skip: 'skip the row', first: 'use the oldest'}
+const ones: Record<string, string> = {update: t.updateIt, skip: t.skipTheRow, create: t.createAnotherRecord}
+const manys: Record<string, string> = {ask: t.ask, skip: t.skipTheRow, first: t.useTheOldest}
 
 const sayMatches = (flows: Json[], sayField: (module: string, field: string) => string) => {
   const said = new Set(
     flows.map(({module, match, action}) => {
-      const by = match?.by.map((field: string) => sayField(module, field)).join(' and ')
-      if (action === 'delete') return `Deletes the record that matches by ${by}`
+      const by = match ? listWords(match.by.map((field: string) => sayField(module, field))) : ''
+      if (action === 'delete') return t.deletesTheRecordThatMatchesBy(by)
       return match
-        ? `Matched by ${by}: ${ones[match.onOne] ?? match.onOne}; if several match, ${manys[match.onMany] ?? match.onMany}`
-        : 'Not matched: every row creates a record'
+        ? t.matchedByIfSeveralMatch(by, ones[match.onOne] ?? match.onOne, manys[match.onMany] ?? match.onMany)
+        : t.notMatchedEveryRowCreatesARecord
     }),
   )
   return [...said].join(' · ')
 }
 
 const sayRoom = ({limits, usage: {rows, periodEnd}, overageEnabled}: NonNullable<StartState['entitlements']>, wanted: number): Markup => {
-  const room = `${plural(rows.remaining, 'row')} left until ${onDay(periodEnd)}, at most ${count(limits.rowsPerRun)} per run`
+  const room = t.rowsLeftUntilAtMostPerRun(rows.remaining, onDay(periodEnd), count(limits.rowsPerRun))
   const isShort = wanted > Math.min(rows.remaining, limits.rowsPerRun)
   if (!isShort) return room
-  return html`${room}. <strong>This import has more rows</strong>${overageEnabled ? '. Additional rows are billed per row.' : html`. Import fewer rows, or <a href=${to('settings', 'plan')}>change your plan</a>.`}`
+  return html`${room}. <strong>${t.thisImportHasMoreRows}</strong>${overageEnabled ? `. ${t.additionalRowsAreBilled}` : html`${t.importFewerRowsOr} <a href=${to('settings', 'plan')}>${t.changeYourPlan}</a>.`}`
 }
 
 const readStanding = async (connectorId: string, signal: AbortSignal): Promise<StartState> => {

@@ -1,15 +1,16 @@
 import type {Group} from '../../run-reasons.ts'
+import {t} from '../text/decide.ts'
 import type {Filter} from './rows-query.ts'
 
 /** The tabs of a review with the filters of their rows. */
 export const REVIEW_TABS = {
-  all: {label: 'All', filter: {}},
-  ready: {label: 'Ready', filter: {action: 'create,update,delete,replace,patch'}},
-  errors: {label: 'Errors', filter: {action: 'fail'}},
-  updates: {label: 'Updates', filter: {action: 'update'}},
-  questions: {label: 'Questions', filter: {action: 'ask'}},
-  unchanged: {label: 'Unchanged', filter: {code: 'UNCHANGED'}},
-  skipped: {label: 'Skipped', filter: {action: 'skip'}},
+  all: {label: t.all, filter: {}},
+  ready: {label: t.ready, filter: {action: 'create,update,delete,replace,patch'}},
+  errors: {label: t.errors, filter: {action: 'fail'}},
+  updates: {label: t.updates, filter: {action: 'update'}},
+  questions: {label: t.questions, filter: {action: 'ask'}},
+  unchanged: {label: t.unchanged, filter: {code: 'UNCHANGED'}},
+  skipped: {label: t.skipped, filter: {action: 'skip'}},
 } satisfies Record<string, {label: string; filter: Filter}>
 export type ReviewTab = keyof typeof REVIEW_TABS
 

@@ -5,8 +5,9 @@ import {ReviewProblems} from '../imports/review-problems.ts'
 import type {PageProps} from '../pages.ts'
 import {goIfHere, place, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
-import {count, plural} from '../ui/format.ts'
+import {count} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Progress} from '../ui/progress.ts'
 import {readByFlows, runsOf} from './choose.ts'
@@ -20,7 +21,7 @@ import {type Preview, usePreview} from './use-preview.ts'
 
 /** The review step: what a run would do with every row, the cells to fix, and the button that starts it. */
 export const Review = ({params: {id = ''}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="review" lead="See what the import will do with every row, and fix cells in place. Nothing is written to the CRM yet.">
+  <${ImportFrame} id=${id} step="review" lead=${t.seeWhatTheImportWillDoWith}>
     ${(loadedImport: LoadedImport) => html`<${ReviewOf} key=${id} id=${id} known=${loadedImport} />`}
   <//>
 `
@@ -29,8 +30,8 @@ const ReviewOf = ({id, known: loadedImport}: {id: string; known: LoadedImport}) 
   const {state, flows, sources} = loadedImport.import
   if (state === 'expired') return null
   if (state === 'draft' || flows.length === 0) {
-    const label = sources.length === 0 ? 'Add a file' : 'Match the columns'
-    return html`<${Notice} title="Not ready to review" actions=${html`<a class="button" href=${to('imports', id, 'match')}>${label}</a>`}>Add a file and match its columns first.<//>`
+    const label = sources.length === 0 ? t.addAFile : t.matchTheColumns
+    return html`<${Notice} title=${t.notReadyToReview} actions=${html`<a class="button" href=${to('imports', id, 'match')}>${label}</a>`}>${t.addAFileAndMatchItsColumns}<//>`
   }
   return html`<${ReviewReady} id=${id} known=${loadedImport} />`
 }
@@ -61,14 +62,13 @@ const ReviewReady = ({id, known: loadedImport}: {id: string; known: LoadedImport
 
 /** The result in one line: "129 ready · 121 need attention". */
 const Sum = ({rows, expected, isBusy}: {rows: number; expected: ExpectedRows | null; isBusy: boolean}) => {
-  if (!expected)
-    return html`<div role="status"><h2 id="review-sum">${isBusy ? `Checking ${plural(rows, 'row')} …` : `${plural(rows, 'row')}, not checked`}</h2></div>`
+  if (!expected) return html`<div role="status"><h2 id="review-sum">${isBusy ? t.checkingRows(rows) : t.rowsNotChecked(rows)}</h2></div>`
   const {ready, attention, skipped, isExact} = expected
   return html`
     <div role="status"><h2 id="review-sum">
-      ${isExact ? '' : 'Up to '}${count(ready)} ready
-      ${attention > 0 && html` · <span class="attention">${isExact ? '' : 'at least '}${count(attention)} ${attention === 1 ? 'needs' : 'need'} attention</span>`}
-      ${skipped > 0 && html` · <span class="quiet">${count(skipped)} skipped</span>`}
+      ${(isExact ? t.readyCount : t.readyAtMost)(count(ready))}
+      ${attention > 0 && html` · <span class="attention">${(isExact ? t.attentionCount : t.attentionAtLeast)(attention)}</span>`}
+      ${skipped > 0 && html` · <span class="quiet">${t.skippedCount(count(skipped))}</span>`}
     </h2></div>
   `
 }
@@ -80,20 +80,20 @@ const PreviewState = ({id, known: loadedImport, preview}: PartProps) => {
   const {check, dryRun, active, isLarge, isStale} = preview
   const {progress} = check
   return html`
-    ${check.isBusy && html`<${Progress} label="Checking rows" done=${progress?.done ?? 0} total=${progress?.total ?? null} text=${progress ? `${count(progress.done)} of ${progress.total === null ? 'all' : count(progress.total)} rows checked` : 'Checking …'} />`}
+    ${check.isBusy && html`<${Progress} label=${t.checkingRowsLabel} done=${progress?.done ?? 0} total=${progress?.total ?? null} text=${progress ? t.ofRowsChecked(count(progress.done), progress.total === null ? t.allRows : count(progress.total)) : t.checking} />`}
     ${active && html`<${ActiveDryRun} key=${active.id} id=${id} runId=${active.id} again=${loadedImport.again} />`}
-    <${Problem} error=${check.failed ?? check.start.error} title="Could not check the rows" again=${() => check.start.run()} />
-    <${Problem} error=${dryRun.error} title="Could not preview the rows" again=${() => dryRun.run()} />
+    <${Problem} error=${check.failed ?? check.start.error} title=${t.couldNotCheckTheRows} again=${() => check.start.run()} />
+    <${Problem} error=${dryRun.error} title=${t.couldNotPreviewTheRows} again=${() => dryRun.run()} />
     ${
       may('operator') &&
       !preview.isBusy &&
       (isStale || isLarge) &&
       html`
-      <${Notice} title=${preview.ended ? 'The preview is out of date' : 'No preview yet'} actions=${html`<${Button} onClick=${() => dryRun.run()}>Preview all rows<//>`}>
-        ${isLarge ? 'The preview of a large file uses CRM quota, so it starts only on request.' : 'Files, mapping or settings have changed.'}
+      <${Notice} title=${preview.ended ? t.thePreviewIsOutOfDate : t.noPreviewYet} actions=${html`<${Button} onClick=${() => dryRun.run()}>${t.previewAllRows}<//>`}>
+        ${isLarge ? t.thePreviewOfALargeFileUses : t.filesMappingOrSettingsHaveChanged}
       <//>
     `
     }
-    ${may('operator') && !preview.isBusy && check.isStale && html`<p><${Button} onClick=${() => check.start.run()}>Check again<//></p>`}
+    ${may('operator') && !preview.isBusy && check.isStale && html`<p><${Button} onClick=${() => check.start.run()}>${t.checkAgain}<//></p>`}
   `
 }

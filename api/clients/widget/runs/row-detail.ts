@@ -1,14 +1,16 @@
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/runs.ts'
 import {at} from '../ui/format.ts'
-import {sayName, withLabel} from '../ui/labels.ts'
+import {sayName} from '../ui/labels.ts'
 import {Shown} from '../ui/page.ts'
 import {type Cell, canFix, EditRow} from './edit-row.ts'
 import type {Entry, LogRecord, RunRow} from './row.ts'
 import {sayOutcome} from './rows-query.ts'
 import type {Run} from './run.ts'
 import type {Source} from './use-tally.ts'
+import {sayReason} from './why.ts'
 
 type DetailProps = {importId: string; run: Run; row: RunRow; source: Source}
 type Detail = {log: LogRecord[] | null; cells: Cell[] | null}
@@ -20,13 +22,13 @@ export const RowDetail = ({importId, run, row, source}: DetailProps) => {
     <${Shown} of=${detail}>
       ${({log, cells}: Detail) => html`
         <div class="row-detail">
-          <section aria-label=${`Row ${row.rowNumber} of ${source.label}`}>
-            <h3>In the file</h3>
-            ${cells !== null && canFix({run, row}) ? html`<${EditRow} importId=${importId} source=${source.id} row=${row.rowNumber} cells=${cells} />` : cells === null ? html`<p class="quiet">The file was deleted, or its options have changed.</p>` : html`<dl class="row-cells">${cells.map(({column, value}) => html`<div><dt>${column}</dt><dd>${value === '' ? html`<span class="quiet">empty</span>` : value}</dd></div>`)}</dl>`}
+          <section aria-label=${t.rowOf(row.rowNumber, source.label)}>
+            <h3>${t.inTheFile}</h3>
+            ${cells !== null && canFix({run, row}) ? html`<${EditRow} importId=${importId} source=${source.id} row=${row.rowNumber} cells=${cells} />` : cells === null ? html`<p class="quiet">${t.theFileWasDeletedOrItsOptions}</p>` : html`<dl class="row-cells">${cells.map(({column, value}) => html`<div><dt>${column}</dt><dd>${value === '' ? html`<span class="quiet">${t.empty}</span>` : value}</dd></div>`)}</dl>`}
           </section>
-          <section aria-label="Attempts">
-            <h3>${run.dryRun ? 'What the dry run found' : 'Attempts'}</h3>
-            ${log === null && html`<p class="quiet">The log of this run is too long to search for one row.</p>`}
+          <section aria-label=${t.attempts}>
+            <h3>${run.dryRun ? t.whatTheDryRunFound : t.attempts}</h3>
+            ${log === null && html`<p class="quiet">${t.theLogOfThisRunIsToo}</p>`}
             <ol class="plain row-attempts">${log?.map(record => html`<${Attempt} key=${record.seq} record=${record} entries=${row.entries} />`)}</ol>
           </section>
         </div>
@@ -35,7 +37,13 @@ export const RowDetail = ({importId, run, row, source}: DetailProps) => {
   `
 }
 
-const phases: Record<string, string> = {patch: 'filled in later', match: 'match', lookup: 'lookup', tag: 'tags', edit: 'edited value'}
+const phases: Record<string, string> = {
+  patch: t.filledInLater,
+  match: t.matchPhase,
+  lookup: t.lookupPhase,
+  tag: t.tagPhase,
+  edit: t.editedValue,
+}
 
 const Attempt = ({record, entries}: {record: LogRecord; entries: Entry[]}) => {
   const {phase, attempt, outcome, target, code, message, recordId, at: when, module} = record
@@ -44,9 +52,9 @@ const Attempt = ({record, entries}: {record: LogRecord; entries: Entry[]}) => {
   return html`
   <li>
     <strong>${sayOutcome(outcome)}</strong>
-    <span class="quiet"> · ${moduleLabel}${phase !== 'write' && ` · ${phases[phase] ?? phase}`}${label && ` · ${label}`}${attempt > 0 ? ` · attempt ${attempt}` : ' · not sent'} · ${at(when)}</span>
-    ${message && html`<p>${withLabel(message, target || null, label || null)}</p>`}
-    ${(code || recordId) && html`<details class="code-details"><summary>Details</summary>${code && html`<code class="code">${code}</code>`} ${recordId && html`record <code>${recordId}</code>`}</details>`}
+    <span class="quiet"> · ${moduleLabel}${phase !== 'write' && ` · ${phases[phase] ?? phase}`}${label && ` · ${label}`}${attempt > 0 ? t.attempt(attempt) : t.notSent} · ${at(when)}</span>
+    ${message && html`<p>${sayReason({code, message, field: target || null, fieldLabel: label || null})}</p>`}
+    ${(code || recordId) && html`<details class="code-details"><summary>${t.details}</summary>${code && html`<code class="code">${code}</code>`} ${recordId && html`${t.record} <code>${recordId}</code>`}</details>`}
   </li>
 `
 }

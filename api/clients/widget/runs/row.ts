@@ -1,4 +1,5 @@
-import {withLabel} from '../ui/labels.ts'
+import {t} from '../text/runs.ts'
+import {sayReason} from './why.ts'
 
 /** The outcome of a row in one module, or its plan in a dry run. */
 export type Entry = {
@@ -47,10 +48,10 @@ export const linesOf = ({entries}: RunRow): {entry: Entry; links: Entry[]}[] => 
 const steps = new Set(['create', 'update', 'delete', 'replace'])
 
 /** Returns the reason of an outcome, or null if there is none. */
-export const whyOfEntry = ({message, outcome, phase, field, fieldLabel, mayExistTwice}: Entry): string | null => {
-  const said = message && steps.has(message) ? null : message && withLabel(message, field, fieldLabel)
-  const words = said ?? (outcome === 'unanswered' ? 'The CRM did not answer, so the row may or may not be written' : null)
+export const whyOfEntry = ({code, message, outcome, phase, field, fieldLabel, mayExistTwice}: Entry): string | null => {
+  const said = message && steps.has(message) ? null : sayReason({code, message, field, fieldLabel})
+  const words = said ?? (outcome === 'unanswered' ? t.theCrmDidNotAnswerSoThe : null)
   const place = phase !== 'write' && fieldLabel && words && !words.includes(fieldLabel) ? `${fieldLabel}: ` : ''
-  const twice = mayExistTwice ? 'A create got no answer, so the record may exist twice' : null
+  const twice = mayExistTwice ? t.aCreateGotNoAnswerSoThe : null
   return [words && place + words, twice].filter(Boolean).join('. ') || null
 }

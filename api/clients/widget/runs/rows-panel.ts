@@ -2,9 +2,10 @@ import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {go, place, setQuery, to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/runs.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
-import {count, plural} from '../ui/format.ts'
+import {count} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
 import {TypedField} from '../ui/typed-field.ts'
 import type {RunRow} from './row.ts'
@@ -44,7 +45,7 @@ export const RowsPanel = ({importId, run, tally}: PanelProps) => {
   )
   return html`
     <section aria-labelledby="rows">
-      <h2 id="rows">${run.dryRun ? 'Row by row' : 'Rows'}</h2>
+      <h2 id="rows">${run.dryRun ? t.rowByRow : t.rows}</h2>
       <${Filters} filter=${{...filter, ...(source && {source})}} run=${run} tally=${tally} />
       <${Shown} of=${page}>
         ${(data: RowsPage) => html`
@@ -57,10 +58,8 @@ export const RowsPanel = ({importId, run, tally}: PanelProps) => {
 }
 
 const sayEmpty = (filter: Filter, {reached, nextCursor}: RowsPage) => {
-  if (nextCursor !== null) return `No matches up to row ${count(reached)}. Search further.`
-  return Object.keys(filter).some(key => key !== 'source')
-    ? 'No rows match these filters.'
-    : 'No rows of this file: a filter excluded them, or the run ended before.'
+  if (nextCursor !== null) return t.noMatchesUpToRowSearchFurther(count(reached))
+  return Object.keys(filter).some(key => key !== 'source') ? t.noRowsMatchTheseFilters : t.noRowsOfThisFileAFilter
 }
 
 const Pager = ({data, isFirst, isLoading}: {data: RowsPage; isFirst: boolean; isLoading: boolean}) => {
@@ -72,9 +71,9 @@ const Pager = ({data, isFirst, isLoading}: {data: RowsPage; isFirst: boolean; is
   const [first, last] = [data.rows[0]?.rowNumber, data.rows.at(-1)?.rowNumber]
   return html`
     <div class="run-pager">
-      <p class="quiet" role="status">${first === undefined ? '' : `Rows ${count(first)} to ${count(last)}: ${plural(data.rows.length, 'row')} shown`}</p>
-      ${!isFirst && html`<${Button} onClick=${() => turn(undefined)}>First page<//>`}
-      ${data.nextCursor !== null && html`<${Button} isBusy=${isLoading} onClick=${() => turn(data.nextCursor!)}>${data.rows.length < perPage ? 'Search further' : 'Next page'}<//>`}
+      <p class="quiet" role="status">${first === undefined ? '' : t.rowsToRowsShown(count(first), count(last), data.rows.length)}</p>
+      ${!isFirst && html`<${Button} onClick=${() => turn(undefined)}>${t.firstPage}<//>`}
+      ${data.nextCursor !== null && html`<${Button} isBusy=${isLoading} onClick=${() => turn(data.nextCursor!)}>${data.rows.length < perPage ? t.searchFurther : t.nextPage}<//>`}
     </div>
   `
 }
@@ -90,14 +89,14 @@ const Filters = ({filter, run, tally}: {filter: Filter; run: Run; tally: Tally})
   const files = tally.sources.map(({id, label}) => ({value: id, label}))
   const used = filterKeys.filter(key => key !== 'source' && filter[key] !== undefined)
   return html`
-    <div class="run-filters" role="search" aria-label="Filter rows">
-      ${files.length > 1 && html`<${Select} label="File" value=${filter.source ?? files[0]!.value} options=${files} onChange=${(source: string) => set({source, from: ''})} />`}
-      ${run.dryRun ? select('action', 'Action', choices.action) : select('outcome', 'Outcome', choices.outcome)}
-      ${select('module', 'Module', choices.module)}
-      ${select('code', 'Reason', choices.code)}
-      <${TypedField} label="Text" value=${filter.text ?? ''} placeholder=${run.dryRun ? 'Old, new or reason' : 'Reason or record'} onTyped=${(text: string) => set({text})} />
-      <${TypedField} label="From row" value=${filter.from ?? ''} inputmode="numeric" isNumber onTyped=${(from: string) => set({from})} />
-      ${used.length > 0 && html`<${Button} kind="quiet" onClick=${() => set(Object.fromEntries(used.map(key => [key, ''])))}>Clear filters<//>`}
+    <div class="run-filters" role="search" aria-label=${t.filterRows}>
+      ${files.length > 1 && html`<${Select} label=${t.file} value=${filter.source ?? files[0]!.value} options=${files} onChange=${(source: string) => set({source, from: ''})} />`}
+      ${run.dryRun ? select('action', t.action, choices.action) : select('outcome', t.outcome, choices.outcome)}
+      ${select('module', t.module, choices.module)}
+      ${select('code', t.reason, choices.code)}
+      <${TypedField} label=${t.text} value=${filter.text ?? ''} placeholder=${run.dryRun ? t.oldNewOrReason : t.reasonOrRecord} onTyped=${(text: string) => set({text})} />
+      <${TypedField} label=${t.fromRow} value=${filter.from ?? ''} inputmode="numeric" isNumber onTyped=${(from: string) => set({from})} />
+      ${used.length > 0 && html`<${Button} kind="quiet" onClick=${() => set(Object.fromEntries(used.map(key => [key, ''])))}>${t.clearFilters}<//>`}
     </div>
   `
 }

@@ -1,6 +1,10 @@
 import type {Group} from '../../run-reasons.ts'
+import {listWords} from '../text/language.ts'
+import {t} from '../text/runs.ts'
+import {count as number} from '../ui/format.ts'
 import type {Run} from './run.ts'
 import {type ActionKey, actionKeys, actionWords, outcomeKeys, outcomeWords} from './tally.ts'
+import {labelOfReason} from './why.ts'
 
 /** The filters of a table of rows, which the URL keeps. */
 export const filterKeys = ['source', 'module', 'outcome', 'action', 'code', 'linkEmpty', 'text', 'from'] as const
@@ -32,11 +36,11 @@ export const choicesIn = (groups: Group[], filter: Filter, {dryRun}: Pick<Run, '
     }
     return rows
   }
-  const said = (label: string, rows: number | undefined) => (rows === undefined ? label : `${label} (${rows.toLocaleString()})`)
+  const said = (label: string, rows: number | undefined) => (rows === undefined ? label : `${label} (${number(rows)})`)
   const list = (key: keyof Filter, rows: Map<string, number>, label: (value: string) => string): Option[] => {
     const chosen = filter[key]
     const values = [...rows.keys(), ...(chosen && !rows.has(chosen) ? [chosen] : [])]
-    return [{value: '', label: 'All'}, ...values.map(value => ({value, label: said(label(value), rows.get(value))}))]
+    return [{value: '', label: t.all}, ...values.map(value => ({value, label: said(label(value), rows.get(value))}))]
   }
   const labels = new Map(groups.map(({module, moduleLabel}) => [module, moduleLabel]))
   const sorted = (rows: Map<string, number>, keys: readonly string[]) =>
@@ -70,22 +74,22 @@ export const choicesIn = (groups: Group[], filter: Filter, {dryRun}: Pick<Run, '
     code: list(
       'code',
       count(({code, outcome}) => (outcome === 'would_ask' ? null : code)),
-      value => value,
+      labelOfReason,
     ),
   }
 }
 
 /** Returns the label of one or several outcomes. */
 export const sayOutcome = (value: string): string =>
-  value
-    .split(',')
-    .map(one => outcomeWords[one as keyof typeof outcomeWords]?.word ?? otherOutcomes[one] ?? one)
-    .join(' or ')
+  listWords(
+    value.split(',').map(one => outcomeWords[one as keyof typeof outcomeWords]?.word ?? otherOutcomes[one] ?? one),
+    'disjunction',
+  )
 
-const otherOutcomes: Record<string, string> = {lookup: 'Lookup', would_ask: 'Would ask', made_after_no_answer: 'Created after no answer'}
+const otherOutcomes: Record<string, string> = {lookup: t.lookup, would_ask: t.wouldAsk, made_after_no_answer: t.createdAfterNoAnswer}
 
 const sayAction = (value: string): string =>
-  value
-    .split(',')
-    .map(one => actionWords[one as ActionKey]?.word ?? one)
-    .join(' or ')
+  listWords(
+    value.split(',').map(one => actionWords[one as ActionKey]?.word ?? one),
+    'disjunction',
+  )

@@ -1,5 +1,7 @@
 import {useState} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
+import {inSentence} from '../text/language.ts'
+import {t} from '../text/runs.ts'
 import {count} from '../ui/format.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import {type Change, type Entry, linesOf, type RunRow, whyOfEntry} from './row.ts'
@@ -25,11 +27,11 @@ export const RowsTable = ({importId, run, rows, cells, source, isNew, empty}: Ta
   if (rows.length === 0) return html`<div class="empty">${empty}</div>`
   const hasModules = new Set(rows.flatMap(({entries}) => entries.map(({module}) => module))).size > 1
   const heads = [
-    'Row',
-    run.dryRun ? 'Action' : 'Outcome',
-    ...(hasModules ? ['Module'] : []),
-    'Record',
-    run.dryRun ? 'Old → new' : 'Reason and advice',
+    t.row,
+    run.dryRun ? t.action : t.outcome,
+    ...(hasModules ? [t.module] : []),
+    t.recordHead,
+    run.dryRun ? t.oldNew : t.reasonAndAdvice,
   ]
   const lines = rows.flatMap(row =>
     linesOf(row).map((line, at) => ({...line, row, isFirst: at === 0, isLast: at === linesOf(row).length - 1})),
@@ -37,7 +39,7 @@ export const RowsTable = ({importId, run, rows, cells, source, isNew, empty}: Ta
   return html`
     <div class="table-frame rows-table" aria-busy=${isNew ? 'true' : undefined}>
       <table class="cards">
-        <caption class="unseen">${run.dryRun ? 'Planned actions by row' : 'Results by row'}</caption>
+        <caption class="unseen">${run.dryRun ? t.plannedActionsByRow : t.resultsByRow}</caption>
         <thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead>
         <tbody>
           ${lines.map(({entry, links, row, isFirst, isLast}) => {
@@ -45,13 +47,13 @@ export const RowsTable = ({importId, run, rows, cells, source, isNew, empty}: Ta
             const toggle = () => setOpen(isOpen ? null : row.rowNumber)
             return html`
               <tr key=${`${row.rowNumber} ${entry.flowId} ${entry.phase} ${entry.field}`} class=${isLast ? '' : 'goes-on'}>
-                <th scope="row" data-label="Row">${isFirst && html`<button type="button" class="row-toggle" aria-expanded=${isOpen ? 'true' : 'false'} aria-label=${`Row ${count(row.rowNumber)}, ${isOpen ? 'hide' : 'show'} details`} onClick=${toggle}>${count(row.rowNumber)}</button><${Face} cells=${cells} row=${row.rowNumber} />`}</th>
+                <th scope="row" data-label=${t.row}>${isFirst && html`<button type="button" class="row-toggle" aria-expanded=${isOpen ? 'true' : 'false'} aria-label=${(isOpen ? t.hideDetails : t.showDetails)(count(row.rowNumber))} onClick=${toggle}>${count(row.rowNumber)}</button><${Face} cells=${cells} row=${row.rowNumber} />`}</th>
                 <td data-label=${heads[1]}><${How} entry=${entry} /></td>
-                ${hasModules && html`<td data-label="Module">${entry.moduleLabel}</td>`}
-                <td data-label="Record" class=${entry.recordId ? 'record-cell' : 'no-record'}><${RecordLink} entry=${entry} /></td>
+                ${hasModules && html`<td data-label=${t.module}>${entry.moduleLabel}</td>`}
+                <td data-label=${t.recordHead} class=${entry.recordId ? 'record-cell' : 'no-record'}><${RecordLink} entry=${entry} /></td>
                 <td data-label="" class="why-cell">${run.dryRun && entry.changes ? html`<${Changes} changes=${entry.changes} isNew=${entry.recordId === null} />` : html`<${Said} entry=${entry} value=${offendingCell(cells, row.rowNumber, entry)} />`}${links.map(link => html`<p class="hint">${whyOfEntry(link)}</p>`)}</td>
               </tr>
-              ${isOpen && isLast && html`<tr key=${`${row.rowNumber} open`} class="detail-row"><td data-label="" colspan=${heads.length}><${RowDetail} importId=${importId} run=${run} row=${row} source=${source} /></td></tr>`}
+              ${isOpen && isLast && html`<tr key=${`${row.rowNumber}-open`} class="detail-row"><td data-label="" colspan=${heads.length}><${RowDetail} importId=${importId} run=${run} row=${row} source=${source} /></td></tr>`}
             `
           })}
         </tbody>
@@ -60,15 +62,15 @@ export const RowsTable = ({importId, run, rows, cells, source, isNew, empty}: Ta
   `
 }
 
-const PHASE_WORDS: Partial<Record<Entry['phase'], string>> = {patch: 'Patch', tag: 'Tags'}
+const PHASE_WORDS: Partial<Record<Entry['phase'], string>> = {patch: t.patch, tag: t.tags}
 
 /** Words of codes that say what was done to a record. */
-const DONE_WORDS: Record<string, string> = {DELETED: 'Deleted', RESTORED: 'Restored'}
+const DONE_WORDS: Record<string, string> = {DELETED: t.deleted, RESTORED: t.restored}
 
 const How = ({entry: {action, outcome, phase, code}}: {entry: Entry}) => {
   if (action !== null) return html`<${Pill} tone=${actionWords[action as ActionKey].tone}>${actionWords[action as ActionKey].word}<//>`
   const tone: Tone = outcomeWords[outcome as OutcomeKey]?.tone ?? 'neutral'
-  return html`<${Pill} tone=${tone}>${PHASE_WORDS[phase] ? `${PHASE_WORDS[phase]}: ${sayOutcome(outcome).toLowerCase()}` : (DONE_WORDS[code ?? ''] ?? sayOutcome(outcome))}<//>`
+  return html`<${Pill} tone=${tone}>${PHASE_WORDS[phase] ? `${PHASE_WORDS[phase]}: ${inSentence(sayOutcome(outcome))}` : (DONE_WORDS[code ?? ''] ?? sayOutcome(outcome))}<//>`
 }
 
 /** Returns a cell of a row, or an empty text. */
@@ -90,7 +92,7 @@ const offendingCell = (cells: Cells | null, row: number, {flowId, field, outcome
 const RecordLink = ({entry: {recordId, recordUrl}}: {entry: Entry}) => {
   if (!recordId) return html`<span class="quiet">–</span>`
   return recordUrl
-    ? html`<a href=${recordUrl} target="_blank" rel="noopener noreferrer">Open in CRM<span class="unseen"> record ${recordId}, in a new tab</span></a>`
+    ? html`<a href=${recordUrl} target="_blank" rel="noopener noreferrer">${t.openInCrm}<span class="unseen"> ${t.recordInANewTab(recordId)}</span></a>`
     : html`<code>${recordId}</code>`
 }
 
@@ -98,7 +100,7 @@ const Said = ({entry, value}: {entry: Entry; value: {column: string; value: stri
   const why = whyOfEntry(entry)
   const advice = adviceOf(entry)
   if (!why && !advice) return html`<span class="quiet">–</span>`
-  return html`${why && html`<p>${why}</p>`}${value && html`<p class="row-value">${value.column}: ${value.value === '' ? html`<span class="quiet">empty</span>` : html`<mark>${value.value}</mark>`}</p>`}${advice && html`<p class="hint">${advice}</p>`}`
+  return html`${why && html`<p>${why}</p>`}${value && html`<p class="row-value">${value.column}: ${value.value === '' ? html`<span class="quiet">${t.empty}</span>` : html`<mark>${value.value}</mark>`}</p>`}${advice && html`<p class="hint">${advice}</p>`}`
 }
 
 const mostChanges = 6
@@ -106,12 +108,12 @@ const mostChanges = 6
 /** Shows the old and new values of changed fields. */
 export const Changes = ({changes, isNew}: {changes: Change[]; isNew: boolean}) => {
   const [isAll, setAll] = useState(false)
-  if (changes.length === 0) return html`<span class="quiet">No changes</span>`
+  if (changes.length === 0) return html`<span class="quiet">${t.noChanges}</span>`
   const shown = isAll ? changes : changes.slice(0, mostChanges)
   return html`
     <dl class=${`plan-changes ${isNew ? 'all-new' : ''}`}>
-      ${shown.map(change => html`<div><dt>${change.label}</dt><dd>${!isNew && html`<del>${change.old || html`<span class="quiet">empty</span>`}</del> <span aria-label="becomes">→</span> `}<ins>${change.new || html`<span class="quiet">empty</span>`}</ins></dd></div>`)}
+      ${shown.map(change => html`<div><dt>${change.label}</dt><dd>${!isNew && html`<del>${change.old || html`<span class="quiet">${t.empty}</span>`}</del> <span aria-label=${t.becomes}>→</span> `}<ins>${change.new || html`<span class="quiet">${t.empty}</span>`}</ins></dd></div>`)}
     </dl>
-    ${changes.length > mostChanges && html`<button type="button" class="button quiet" onClick=${() => setAll(!isAll)}>${isAll ? 'Show fewer' : `Show ${changes.length - mostChanges} more`}</button>`}
+    ${changes.length > mostChanges && html`<button type="button" class="button quiet" onClick=${() => setAll(!isAll)}>${isAll ? t.showFewer : t.showMore(changes.length - mostChanges)}</button>`}
   `
 }

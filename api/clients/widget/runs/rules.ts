@@ -1,6 +1,6 @@
 import {html} from '../html.ts'
+import {t} from '../text/decide.ts'
 import {Select} from '../ui/field.ts'
-import {plural} from '../ui/format.ts'
 import {sayName} from '../ui/labels.ts'
 import {askersOf, type Question, type Rule} from './answering.ts'
 
@@ -11,14 +11,14 @@ type RulesProps = {questions: Question[]; rules: Rule[]; onRule: (rule: Rule) =>
  */
 export const Rules = ({questions, rules, onRule}: RulesProps) => html`
   <section class="sheet run-rules" aria-labelledby="rules">
-    <h2 id="rules">Answer all</h2>
+    <h2 id="rules">${t.answerAll}</h2>
     ${askersOf(questions).map(({flowId, kind, field, module, label, questions: asked}) => {
       const rule = rules.find(one => one.flowId === flowId && one.kind === kind && (one.field ?? null) === field)
       return html`
         <${Select}
           key=${`${kind} ${flowId} ${field}`}
           label=${labelOf(kind, sayName(module), label)}
-          hint=${`${plural(asked, 'question')} on this page. Individual answers take precedence.`}
+          hint=${t.questionsOnThisPageIndividual(asked)}
           value=${rule?.choice ?? 'ask'}
           options=${optionsOf(kind)}
           onChange=${(choice: string) => onRule({flowId, kind, ...(field !== null && {field}), choice: choice as Rule['choice']})}
@@ -29,18 +29,17 @@ export const Rules = ({questions, rules, onRule}: RulesProps) => html`
 `
 
 const labelOf = (kind: Question['kind'], module: string, field: string | null) => {
-  if (kind === 'edit') return `If people changed ${field} in ${module}`
-  return kind === 'match' ? `If rows match several records in ${module}` : `If a lookup matches several records in ${module}`
+  if (kind === 'edit') return t.ifPeopleChangedIn(field, module)
+  return kind === 'match' ? t.ifRowsMatchSeveralRecordsIn(module) : t.ifALookupMatchesSeveralRecordsIn(module)
 }
 
 const optionsOf = (kind: Question['kind']) => {
-  const ask = {value: 'ask', label: 'Ask about each'}
-  if (kind === 'edit')
-    return [ask, {value: 'keep', label: 'Keep the CRM’s values'}, {value: 'overwrite', label: 'Overwrite with the file’s values'}]
+  const ask = {value: 'ask', label: t.askAboutEach}
+  if (kind === 'edit') return [ask, {value: 'keep', label: t.keepTheCrmsValues}, {value: 'overwrite', label: t.overwriteWithTheFilesValues}]
   return [
     ask,
-    {value: 'first', label: 'Use the oldest record'},
-    {value: 'create', label: kind === 'match' ? 'Create a new record' : 'Leave the lookup empty'},
-    {value: 'skip', label: 'Skip the rows'},
+    {value: 'first', label: t.useTheOldestRecord},
+    {value: 'create', label: kind === 'match' ? t.createANewRecord : t.leaveTheLookupEmpty},
+    {value: 'skip', label: t.skipTheRows},
   ]
 }

@@ -4,8 +4,9 @@ import {html} from '../html.ts'
 import {untilDone} from '../state/jobs.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/undo.ts'
 import {Button} from '../ui/button.ts'
-import {at, count, duration, plural} from '../ui/format.ts'
+import {at, count, duration} from '../ui/format.ts'
 import {Notice} from '../ui/notice.ts'
 
 type ForecastProps = {id: string; version: number; preview: string | null; isBusy: boolean}
@@ -24,23 +25,22 @@ export const RunForecast = ({id, version, preview, isBusy}: ForecastProps) => {
   useEffect(() => {
     if (isDue) making.run()
   }, [isDue, version, preview])
-  if (making.isBusy && !forecast) return html`<p class="quiet" role="status">Forecasting the cost …</p>`
+  if (making.isBusy && !forecast) return html`<p class="quiet" role="status">${t.forecastingTheCost}</p>`
   if (making.error && may('operator'))
-    return html`<p class="quiet">The cost could not be forecast. <${Button} onClick=${() => making.run()}>Forecast again<//></p>`
+    return html`<p class="quiet">${t.couldNotForecast} <${Button} onClick=${() => making.run()}>${t.forecastAgain}<//></p>`
   if (!forecast || stale) return null
   return html`
     <p class="quiet" role="status">${describeCost(forecast)}</p>
-    ${forecast.pausesAtRow !== null && html`<${Notice} title="The CRM quota of the day may not suffice">${describePause(forecast)}<//>`}
+    ${forecast.pausesAtRow !== null && html`<${Notice} title=${t.quotaMayNotSuffice}>${describePause(forecast)}<//>`}
   `
 }
 
 const describeCost = ({credits, seconds, quota}: Json): string => {
-  const time = `About ${duration(Math.max(1, seconds.p50) * 1000)}`
+  const time = t.about(duration(Math.max(1, seconds.p50) * 1000))
   if (!quota) return time
-  const cost =
-    credits.min === credits.max ? plural(credits.max, 'CRM credit') : `${count(credits.min)} to ${count(credits.max)} CRM credits`
-  return `${time} · ${cost}${quota.remaining === null ? '' : ` of ${count(quota.remaining)} left today`}`
+  const cost = credits.min === credits.max ? t.crmCredits(credits.max) : t.crmCreditsBetween(count(credits.min), count(credits.max))
+  return `${time} · ${cost}${quota.remaining === null ? '' : t.ofLeftToday(count(quota.remaining))}`
 }
 
 const describePause = ({pausesAtRow, finishesAt}: Json): string =>
-  `The run may pause at row ${count(pausesAtRow)} and resumes by itself.${finishesAt ? ` It would end about ${at(finishesAt)}.` : ''}`
+  t.mayPauseAt(count(pausesAtRow)) + (finishesAt ? t.wouldEndAbout(at(finishesAt)) : '')

@@ -1,6 +1,8 @@
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
-import {at, count, duration, plural} from '../ui/format.ts'
+import {inSentence} from '../text/language.ts'
+import {t} from '../text/runs.ts'
+import {at, count, duration} from '../ui/format.ts'
 import {Pill} from '../ui/pill.ts'
 import type {Column} from '../ui/table.ts'
 import {kindOf, type Run, sayRange, sayState} from './run.ts'
@@ -12,19 +14,17 @@ export const addressOf = ({id, importId, dryRun, undoOf}: Run): string | null =>
   importId === null ? null : to('imports', importId, dryRun && !undoOf ? 'review' : 'run', {run: id})
 
 const short: Partial<Record<OutcomeKey, string>> = {
-  planned: 'would be written',
-  inherited: 'already written',
-  filtered: 'filtered out',
-  unanswered: 'without answer',
+  planned: t.wouldBeWritten,
+  inherited: t.alreadyWritten,
+  filtered: t.filteredOut,
+  unanswered: t.withoutAnswer,
 }
 
 /** Formats the outcomes of a run in short, without zeros. */
 export const sayCounts = (run: Pick<Run, 'counts' | 'undoOf' | 'deleted'>): string => {
   const sum = sumCounts(run.counts)
-  const parts = outcomeKeys
-    .filter(key => sum[key] > 0)
-    .map(key => `${count(sum[key])} ${short[key] ?? wordsOf(run, key).word.toLowerCase()}`)
-  return parts.join(', ') || 'no rows yet'
+  const parts = outcomeKeys.filter(key => sum[key] > 0).map(key => `${count(sum[key])} ${short[key] ?? inSentence(wordsOf(run, key).word)}`)
+  return parts.join(', ') || t.noRowsYet
 }
 
 const sayTook = ({startedAt, endedAt}: Run) =>
@@ -34,20 +34,20 @@ const sayTook = ({startedAt, endedAt}: Run) =>
 export const runColumns = (first: Column<Run>[]): Column<Run>[] => [
   ...first,
   {
-    head: 'State',
+    head: t.state,
     cell: run => {
       const {word, tone} = sayState(run)
       return html`<${Pill} tone=${tone}>${word}<//>`
     },
   },
   {
-    head: 'Rows',
+    head: t.rows,
     cell: run =>
-      html`${sayCounts(run)}${run.progress && run.state !== 'ended' && html`<span class="hint"> of ${plural(run.progress.total, 'row')}</span>`}${run.questions > 0 && run.importId && !run.dryRun && html` · <a href=${to('imports', run.importId, 'questions', {run: run.id})}>${plural(run.questions, 'question')}</a>`}`,
+      html`${sayCounts(run)}${run.progress && run.state !== 'ended' && html`<span class="hint"> ${t.ofTotal(run.progress.total)}</span>`}${run.questions > 0 && run.importId && !run.dryRun && html` · <a href=${to('imports', run.importId, 'questions', {run: run.id})}>${t.questionCount(run.questions)}</a>`}`,
   },
-  {head: 'Started', cell: run => at(run.startedAt ?? run.authorisedAt)},
-  {head: 'Duration', cell: sayTook},
-  {head: '', label: 'Actions', cell: run => html`<${RunMenu} run=${run} />`},
+  {head: t.startedHead, cell: run => at(run.startedAt ?? run.authorisedAt)},
+  {head: t.duration, cell: sayTook},
+  {head: '', label: t.actions, cell: run => html`<${RunMenu} run=${run} />`},
 ]
 
 /** Shows the label of a run in a list: its kind and row range. */

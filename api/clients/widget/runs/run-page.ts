@@ -4,7 +4,8 @@ import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
-import {plural} from '../ui/format.ts'
+import {t} from '../text/runs.ts'
+import {count} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {chooseRun} from './choose.ts'
 import {sayDeleted} from './delete-form.ts'
@@ -24,7 +25,7 @@ import {useTally} from './use-tally.ts'
 
 /** The run step: before, during and after a run. */
 export const RunPage = ({params: {id = ''}}: PageProps) => html`
-  <${ImportFrame} id=${id} step="run" actions=${html`<a class="button" href=${to('imports', id, 'runs')}>All runs</a>`}>
+  <${ImportFrame} id=${id} step="run" actions=${html`<a class="button" href=${to('imports', id, 'runs')}>${t.allRuns}</a>`}>
     ${(loadedImport: LoadedImport) => html`<${RunBody} id=${id} known=${loadedImport} />`}
   <//>
 `
@@ -38,7 +39,7 @@ const RunBody = ({id, known: loadedImport}: {id: string; known: LoadedImport}) =
     await loadedImport.again()
   }
   if (runId === null)
-    return html`<${Notice} title="Not started yet" actions=${html`<a class="button main" href=${to('imports', id, 'review')}>Review</a>`}>Review the rows, then start the import.<//>`
+    return html`<${Notice} title=${t.notStartedYet} actions=${html`<a class="button main" href=${to('imports', id, 'review')}>${t.review}</a>`}>${t.reviewTheRowsThenStartTheImport}<//>`
   return html`
     <${Followed} key=${runId} id=${id} runId=${runId} known=${loadedImport}>
       ${(run: Run) => html`<${Summary} id=${id} run=${run} known=${loadedImport} onStarted=${started} />`}
@@ -58,28 +59,28 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       <h2 id="summary" ref=${focused} tabindex="-1">${titleOf(run)}</h2>
       <${RunLine} run=${run} />
       <${WhyNotice} run=${run} actions=${null} />
-      ${sayDeleted(run) && html`<${Notice} title=${sayDeleted(run)!}>They are in the recycle bin of the CRM.<//>`}
+      ${sayDeleted(run) && html`<${Notice} title=${sayDeleted(run)!}>${t.theyAreInTheRecycleBinOf}<//>`}
       <${UndoResult} run=${run} importId=${id} known=${loadedImport} onStarted=${onStarted} />
-      ${run.dryRun && !run.undoOf && html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'review', {run: run.id})}>View its plan</a><//>`}
+      ${run.dryRun && !run.undoOf && html`<${Notice} title=${t.thisWasADryRun}><a href=${to('imports', id, 'review', {run: run.id})}>${t.viewItsPlan}</a><//>`}
       <${Outcomes} run=${run} importId=${id} />
       <${EveryRow} run=${run} />
       <${UnmappedValues} run=${run} />
-      ${run.overageRows > 0 && html`<p class="hint">${run.overageRows.toLocaleString()} of them are beyond the plan and billed per row.</p>`}
-      ${run.expiredAt && html`<p class="quiet">Its rows and files were deleted at the end of your plan's history window. The counts remain.</p>`}
+      ${run.overageRows > 0 && html`<p class="hint">${t.ofThemAreBeyondThePlanAnd(count(run.overageRows))}</p>`}
+      ${run.expiredAt && html`<p class="quiet">${t.itsRowsAndFilesWereDeletedAt}</p>`}
       ${
         !run.expiredAt &&
         html`
           <div class="actions">
-            <a class=${run.undoOf ? 'button' : 'button main'} href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? `Fix ${plural(failed + refused, 'row')}` : 'View rows'}</a>
-            ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">Download failed.csv<//>`}
-            ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">Download results.csv<//>`}
-            ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
+            <a class=${run.undoOf ? 'button' : 'button main'} href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? t.fixRows(failed + refused) : t.viewRows}</a>
+            ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">${t.downloadFailedCsv}<//>`}
+            ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">${t.downloadResultsCsv}<//>`}
+            ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
             ${!run.undoOf && html`<${Repeat} found=${loadedImport.import} />`}
           </div>
-          ${several && html`<p class="hint">This run has several files. Download results.csv and failed.csv of each on the results page.</p>`}
+          ${several && html`<p class="hint">${t.thisRunHasSeveralFilesDownload}</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />
           <${Reasons} tally=${tally} importId=${id} run=${run} />
-          ${unanswered > 0 && html`<${Notice} kind="warning" title="Some rows had no answer">The CRM did not confirm whether it wrote them. A retry searches for each record first, so nothing is created twice.<//>`}
+          ${unanswered > 0 && html`<${Notice} kind="warning" title=${t.someRowsHadNoAnswer}>${t.theCrmDidNotConfirmWhetherIt}<//>`}
         `
       }
     </section>
@@ -91,11 +92,11 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       may('operator') &&
       html`<p class="begin-anew">${
         findRepeatingFlows(loadedImport.import).length === 0
-          ? html`<a href=${to('imports', id, 'review')}>Start a new run with all rows</a>`
-          : html`A new run would create written records again. To run all rows anew, <a href=${to('imports', id, 'match')}>match existing records</a> first.`
+          ? html`<a href=${to('imports', id, 'review')}>${t.startANewRunWithAllRows}</a>`
+          : html`${t.aNewRunWouldCreateWrittenRecords} <a href=${to('imports', id, 'match')}>${t.matchExistingRecords}</a> ${t.first}`
       }</p>`
     }
   `
 }
 
-const titleOf = (run: Run) => (run.stop ? 'Results before the run stopped' : sayState(run).word)
+const titleOf = (run: Run) => (run.stop ? t.resultsBeforeTheRunStopped : sayState(run).word)

@@ -1,4 +1,5 @@
 import {describeRunState} from '../../run-state.ts'
+import {t} from '../text/runs.ts'
 import {count} from '../ui/format.ts'
 
 /** A run, as `GET /orgs/{org}/imports/{id}/runs/{run}` returns it. */
@@ -60,20 +61,20 @@ export const isOver = ({state}: Pick<Run, 'state'>): boolean => state === 'ended
 export const isUnderWay = ({state}: Pick<Run, 'state'>): boolean => state !== 'ended' && state !== 'authorised'
 
 /** Returns the label of a run's state, with its colour. */
-export const sayState = (run: Run) => describeRunState(run, count)
+export const sayState = (run: Run) => describeRunState(run, count, t.states)
 
 export const kindOf = ({dryRun, retryOf, undoOf}: Pick<Run, 'dryRun' | 'retryOf' | 'undoOf'>): string => {
-  if (undoOf) return dryRun ? 'Preview of an undo' : 'Undo'
-  if (dryRun) return retryOf ? 'Dry run of a retry' : 'Dry run'
-  return retryOf ? 'Retry' : 'Run'
+  if (undoOf) return dryRun ? t.previewOfAnUndo : t.undo
+  if (dryRun) return retryOf ? t.dryRunOfARetry : t.dryRunKind
+  return retryOf ? t.retry : t.run
 }
 
 /** Describes the row range of a run. Returns null for all rows. */
 export const sayRange = (rows: Run['rows']): string | null => {
   if (!rows || (rows.from === undefined && rows.to === undefined)) return null
   const {from = 1, to} = rows
-  if (to === undefined) return `from row ${from}`
-  return from === to ? `row ${from}` : `rows ${from} to ${to}`
+  if (to === undefined) return t.fromRowOn(from)
+  return from === to ? t.rowOne(from) : t.rowsTo(from, to)
 }
 
 /** Maps the id of each retried run to the run that retries it. */

@@ -5,10 +5,10 @@ import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {TextField} from '../ui/field.ts'
-import {plural} from '../ui/format.ts'
 import type {ExpectedRows} from './expected-rows.ts'
 import {type Draft, draftOf, noDraft, rowsIn} from './start.ts'
 import {StartProblem} from './start-problem.ts'
@@ -53,23 +53,23 @@ export const StartForm = ({importId, sources, isHindered, warning, expected, onS
   return html`
     <form class="start-form" onSubmit=${submit} novalidate>
       <details open=${Object.keys(body).length > 0 || Object.keys(problems).length > 0}>
-        <summary>Import only some rows</summary>
+        <summary>${t.importOnlySomeRows}</summary>
         <div class="opened start-fields">
-          <${TextField} label="From row" value=${draft.from} onInput=${set('from')} error=${problems.from} inputmode="numeric" placeholder="1" />
-          <${TextField} label="To row" value=${draft.to} onInput=${set('to')} error=${problems.to} inputmode="numeric" placeholder="Last" />
-          <${TextField} label="Maximum rows" value=${draft.most} onInput=${set('most')} error=${problems.most} inputmode="numeric" placeholder="All" />
+          <${TextField} label=${t.fromRow} value=${draft.from} onInput=${set('from')} error=${problems.from} inputmode="numeric" placeholder="1" />
+          <${TextField} label=${t.toRow} value=${draft.to} onInput=${set('to')} error=${problems.to} inputmode="numeric" placeholder=${t.last} />
+          <${TextField} label=${t.maximumRows} value=${draft.most} onInput=${set('most')} error=${problems.most} inputmode="numeric" placeholder=${t.all} />
         </div>
       </details>
-      ${planned === 0 && html`<p class="wrong">No file of this import has these rows.</p>`}
+      ${planned === 0 && html`<p class="wrong">${t.noFileOfThisImportHasThese}</p>`}
       <${StartProblem} error=${starting.error} importId=${importId} onFewer=${(rows: number) => set('most')(String(rows))} />
       <div class="actions">
         <${Button} kind="main" type="submit" isBusy=${starting.isBusy} disabled=${isHindered || planned === 0}>${label}<//>
-        ${known !== null && known.attention > 0 && html`<a class="button" href=${to('imports', importId, 'review', {tab: 'errors'})}>Fix first</a>`}
+        ${known !== null && known.attention > 0 && html`<a class="button" href=${to('imports', importId, 'review', {tab: 'errors'})}>${t.fixFirst}</a>`}
       </div>
     </form>
-    ${isAsking && html`<${Confirm} title="Create records a second time?" action=${label} isDangerous=${true} work=${start} onClose=${() => setAsking(false)}><p>${warning}</p><//>`}
+    ${isAsking && html`<${Confirm} title=${t.createRecordsASecondTime} action=${label} isDangerous=${true} work=${start} onClose=${() => setAsking(false)}><p>${warning}</p><//>`}
   `
 }
 
 const sayImport = (planned: number, known: ExpectedRows | null): string =>
-  known?.ready === 0 ? 'Start run' : `Import ${known?.isExact === false ? 'up to ' : ''}${plural(known?.ready ?? planned, 'row')}`
+  known?.ready === 0 ? t.startRun : (known?.isExact === false ? t.importUpTo : t.importRows)(known?.ready ?? planned)

@@ -2,8 +2,10 @@ import {ApiError} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import {to} from '../state/place.ts'
 import {may} from '../state/session.ts'
+import {t} from '../text/decide.ts'
+import {messageOf} from '../text/errors.ts'
 import {Button} from '../ui/button.ts'
-import {count, onDay, plural} from '../ui/format.ts'
+import {count, onDay} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {ChangedFile} from './changed-file.ts'
 
@@ -29,22 +31,21 @@ export const StartProblem = ({error, importId, again, onFewer}: RefusedProps) =>
 
 const wayOn = ({code, body}: ApiError, importId: string): Markup => {
   const run = typeof body?.run === 'string' ? body.run : undefined
-  if (code === 'RUN_RETRIED') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>View the retry</a>`
-  if (code === 'IMPORT_RUNNING') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>View the active run</a>`
+  if (code === 'RUN_RETRIED') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>${t.viewTheRetry}</a>`
+  if (code === 'IMPORT_RUNNING') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>${t.viewTheActiveRun}</a>`
   if (code === 'SNAPSHOT_CHANGED') return html`<${ChangedFile} importId=${importId} />`
-  if (code === 'WRITES_PAUSED') return html`<a class="button" href=${to('connections')}>Go to connections</a>`
-  if (code === 'FILE_GONE')
-    return html`Create a <a href=${to('imports', 'new')}>new import</a>, and match existing records in it, so that no written row is created again.`
-  if (code === 'NOT_READY') return html`<a class="button" href=${to('imports', importId, 'match')}>Go to mapping</a>`
+  if (code === 'WRITES_PAUSED') return html`<a class="button" href=${to('connections')}>${t.goToConnections}</a>`
+  if (code === 'FILE_GONE') return html`${t.createA} <a href=${to('imports', 'new')}>${t.newImport}</a>${t.andMatchExistingRecordsInItSo}`
+  if (code === 'NOT_READY') return html`<a class="button" href=${to('imports', importId, 'match')}>${t.goToMapping}</a>`
   return null
 }
 
 const NoRoom = ({error, onFewer}: {error: ApiError; onFewer?: ((rows: number) => void) | undefined}) => {
   const {limit, used, reserved, remaining, lift = []} = error.body
   return html`
-    <${Notice} kind="warning" title=${error.message}>
-      ${typeof remaining === 'number' && html`<p>${plural(remaining, 'row')} left of ${count(limit)} in this period; ${count(used)} used${reserved ? `, ${count(reserved)} reserved by active runs` : ''}.</p>`}
-      ${lift.length > 0 && html`<p>To continue:</p><ul>${(lift as Lift[]).map(one => html`<li>${sayLift(one, onFewer)}</li>`)}</ul>`}
+    <${Notice} kind="warning" title=${messageOf(error)}>
+      ${typeof remaining === 'number' && html`<p>${t.rowsLeftOfInThisPeriodUsed(remaining, count(limit), count(used))}${reserved ? t.reservedByActiveRuns(count(reserved)) : ''}.</p>`}
+      ${lift.length > 0 && html`<p>${t.toContinue}</p><ul>${(lift as Lift[]).map(one => html`<li>${sayLift(one, onFewer)}</li>`)}</ul>`}
       <code class="code">${error.code}</code>
     <//>
   `
@@ -56,21 +57,21 @@ const sayLift = (lift: Lift, onFewer?: (rows: number) => void): Markup => {
   switch (lift.by) {
     case 'fewer':
       return onFewer
-        ? html`<${Button} onClick=${() => onFewer(lift.rows)}>Write at most ${plural(lift.rows, 'row')}<//>`
-        : `Write at most ${plural(lift.rows, 'row')}`
+        ? html`<${Button} onClick=${() => onFewer(lift.rows)}>${t.writeAtMostRows(lift.rows)}<//>`
+        : t.writeAtMostRows(lift.rows)
     case 'trial':
-      return html`${may('owner') ? plan('Start the trial') : 'Ask an owner to start the trial'}${lift.limit !== null && ` (limit ${count(lift.limit)})`}`
+      return html`${may('owner') ? plan(t.startTheTrial) : t.askAnOwnerToStartTheTrial}${lift.limit !== null && t.limit(count(lift.limit))}`
     case 'plan':
-      return html`${plan(`Change to ${lift.name}`)}${lift.limit !== null && ` (limit ${count(lift.limit)})`}`
+      return html`${plan(t.changeTo(lift.name))}${lift.limit !== null && t.limit(count(lift.limit))}`
     case 'pack':
-      return plan(`Buy ${lift.name}`)
+      return plan(t.buy(lift.name))
     case 'overage':
-      return plan('Enable overage')
+      return plan(t.enableOverage)
     case 'period':
-      return `Wait until ${onDay(lift.at)}, when the next period begins`
+      return t.waitUntilWhenTheNextPeriodBegins(onDay(lift.at))
     case 'payment':
-      return plan('Pay the overdue invoice')
+      return plan(t.payTheOverdueInvoice)
     default:
-      return 'Contact support'
+      return t.contactSupport
   }
 }

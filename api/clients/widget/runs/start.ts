@@ -1,3 +1,4 @@
+import {t} from '../text/decide.ts'
 /** The typed values of the start form. An empty one means the default. */
 export type Draft = {from: string; to: string; most: string}
 export const noDraft: Draft = {from: '', to: '', most: ''}
@@ -9,11 +10,11 @@ type Problems = Partial<Record<keyof Draft, string>>
 export const draftOf = ({from, to, most}: Draft): {body: StartBody; problems: Problems} => {
   const [first, last, declared] = [readWhole(from), readWhole(to), readWhole(most)]
   const problems: Problems = {}
-  const wrong = 'Enter a whole number from 1, or leave empty'
+  const wrong = t.enterAWholeNumberFrom1Or
   if (first === null) problems.from = wrong
   if (last === null) problems.to = wrong
   if (declared === null) problems.most = wrong
-  if (first && last && first > last) problems.to = `Enter a row from ${first}`
+  if (first && last && first > last) problems.to = t.enterARowFrom(first)
   const rows = {...(first && {from: first}), ...(last && {to: last})}
   return {body: {...(Object.keys(rows).length > 0 && {rows}), ...(declared && {declaredRows: declared})}, problems}
 }

@@ -1,4 +1,5 @@
 import type {Group} from '../../run-reasons.ts'
+import {t} from '../text/runs.ts'
 import type {Counts, Run} from './run.ts'
 
 /** The label, explanation and colour of an outcome. */
@@ -9,29 +10,29 @@ export const outcomeKeys = ['created', 'updated', 'planned', 'inherited', 'skipp
 export type OutcomeKey = (typeof outcomeKeys)[number]
 
 export const outcomeWords: Record<OutcomeKey, OutcomeWords> = {
-  created: {word: 'Created', means: 'a record was created', tone: 'good'},
-  updated: {word: 'Updated', means: 'a record was updated', tone: 'info'},
-  planned: {word: 'Would be written', means: 'a record would be created or updated', tone: 'good'},
-  inherited: {word: 'Already written', means: 'an earlier run wrote it', tone: 'neutral'},
-  skipped: {word: 'Skipped', means: 'left unchanged by the mapping, or waiting for your answer', tone: 'neutral'},
-  filtered: {word: 'Filtered out', means: 'excluded by a filter', tone: 'neutral'},
-  failed: {word: 'Failed', means: 'not sent, because a value or lookup failed', tone: 'bad'},
-  refused: {word: 'Refused', means: 'refused by the CRM', tone: 'bad'},
-  unanswered: {word: 'No answer', means: 'the CRM did not answer, so it may or may not be written', tone: 'warning'},
+  created: {word: t.created, means: t.aRecordWasCreated, tone: 'good'},
+  updated: {word: t.updated, means: t.aRecordWasUpdated, tone: 'info'},
+  planned: {word: t.wouldBeWrittenWord, means: t.aRecordWouldBeCreatedOrUpdated, tone: 'good'},
+  inherited: {word: t.alreadyWrittenWord, means: t.anEarlierRunWroteIt, tone: 'neutral'},
+  skipped: {word: t.skipped, means: t.leftUnchangedByTheMappingOrWaiting, tone: 'neutral'},
+  filtered: {word: t.filteredOutWord, means: t.excludedByAFilter, tone: 'neutral'},
+  failed: {word: t.failedWord, means: t.notSentBecauseAValueOrLookup, tone: 'bad'},
+  refused: {word: t.refused, means: t.refusedByTheCrm, tone: 'bad'},
+  unanswered: {word: t.noAnswer, means: t.theCrmDidNotAnswerSoIt, tone: 'warning'},
 }
 
 const undoWords: Partial<Record<OutcomeKey, OutcomeWords>> = {
-  updated: {word: 'Undone', means: 'the record was restored or deleted', tone: 'good'},
-  planned: {word: 'Would be undone', means: 'the record would be restored or deleted', tone: 'good'},
-  skipped: {word: 'Kept', means: 'changed since, gone, or the same as before', tone: 'neutral'},
-  refused: {word: 'Refused', means: 'refused by the CRM, so the record is as the run left it', tone: 'bad'},
+  updated: {word: t.undone, means: t.theRecordWasRestoredOrDeleted, tone: 'good'},
+  planned: {word: t.wouldBeUndone, means: t.theRecordWouldBeRestoredOrDeleted, tone: 'good'},
+  skipped: {word: t.kept, means: t.changedSinceGoneOrTheSameAs, tone: 'neutral'},
+  refused: {word: t.refused, means: t.refusedByTheCrmSoTheRecord, tone: 'bad'},
 }
 
 /** An import that deletes writes nothing else. */
 const deleteWords: Partial<Record<OutcomeKey, OutcomeWords>> = {
-  updated: {word: 'Deleted', means: 'the record was deleted', tone: 'info'},
-  planned: {word: 'Would be deleted', means: 'the record would be deleted', tone: 'info'},
-  skipped: {word: 'Skipped', means: 'no record matched, or several', tone: 'neutral'},
+  updated: {word: t.deleted, means: t.theRecordWasDeleted, tone: 'info'},
+  planned: {word: t.wouldBeDeleted, means: t.theRecordWouldBeDeleted, tone: 'info'},
+  skipped: {word: t.skipped, means: t.noRecordMatchedOrSeveral, tone: 'neutral'},
 }
 
 /** Returns the words of an outcome. The outcomes of an undo, and of a run that deletes, have their own. */
@@ -89,15 +90,15 @@ export const emptyLinksOf = ({linksEmpty = []}: Pick<Run, 'linksEmpty'>): number
 export const actionKeys = ['create', 'update', 'delete', 'restore', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
 export type ActionKey = (typeof actionKeys)[number]
 export const actionWords: Record<ActionKey, OutcomeWords> = {
-  create: {word: 'Create', means: 'a record would be created', tone: 'good'},
-  update: {word: 'Update', means: 'a record would be updated', tone: 'info'},
-  delete: {word: 'Delete', means: 'the record would be deleted', tone: 'bad'},
-  restore: {word: 'Restore', means: 'the record would get its earlier values back', tone: 'info'},
-  replace: {word: 'Replace', means: 'the rows of a subform would be replaced', tone: 'info'},
-  patch: {word: 'Patch', means: 'some fields would be updated afterwards', tone: 'info'},
-  ask: {word: 'Ask', means: 'several records match, so you would be asked', tone: 'warning'},
-  skip: {word: 'Skip', means: 'it would be left unchanged', tone: 'neutral'},
-  fail: {word: 'Fail', means: 'it could not be sent', tone: 'bad'},
+  create: {word: t.create, means: t.aRecordWouldBeCreated, tone: 'good'},
+  update: {word: t.update, means: t.aRecordWouldBeUpdated, tone: 'info'},
+  delete: {word: t.deleteWord, means: t.theRecordWouldBeDeleted, tone: 'bad'},
+  restore: {word: t.restore, means: t.theRecordWouldGetItsEarlierValues, tone: 'info'},
+  replace: {word: t.replace, means: t.theRowsOfASubformWouldBe, tone: 'info'},
+  patch: {word: t.patch, means: t.someFieldsWouldBeUpdatedAfterwards, tone: 'info'},
+  ask: {word: t.ask, means: t.severalRecordsMatchSoYouWouldBe, tone: 'warning'},
+  skip: {word: t.skip, means: t.itWouldBeLeftUnchanged, tone: 'neutral'},
+  fail: {word: t.fail, means: t.itCouldNotBeSent, tone: 'bad'},
 }
 
 export type PlanLine = {module: string; label: string; actions: Record<ActionKey, number>}

@@ -5,9 +5,10 @@ import type {LoadedImport} from '../imports/known.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/undo.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
-import {at, count, plural} from '../ui/format.ts'
+import {at, count} from '../ui/format.ts'
 import {Menu} from '../ui/menu.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {runsOf} from './choose.ts'
@@ -20,17 +21,17 @@ type OnStarted = (run: string) => void
 export const binDays = 60
 
 /** Starts an undo of a run, or a dry run of that undo. Returns the id of the new run. */
-export const startUndo = async (importId: string, run: string, body: {dryRun?: true}) => {
+const startUndo = async (importId: string, run: string, body: {dryRun?: true}) => {
   const {run: begun} = await client.post<{run: Run}>(inOrg(`/imports/${importId}/runs/${run}/undo`), body)
   return begun.id
 }
 
 /** Asks whether a run can be undone. */
-export const readUndo = async (importId: string, run: string, signal?: AbortSignal): Promise<UndoStatus> =>
+const readUndo = async (importId: string, run: string, signal?: AbortSignal): Promise<UndoStatus> =>
   (await client.get<{undo: UndoStatus}>(inOrg(`/imports/${importId}/runs/${run}/undo`), {}, signal)).undo
 
 /** Whether a run is of the kind that can be undone. */
-export const canUndo = ({dryRun, state, expiredAt}: Run): boolean => !dryRun && state === 'ended' && !expiredAt
+const canUndo = ({dryRun, state, expiredAt}: Run): boolean => !dryRun && state === 'ended' && !expiredAt
 
 /** Asks, once `isAsked`, whether the run can be undone. `preview` starts a dry run of the undo and shows it. */
 export const useUndo = (importId: string, run: Run | undefined, isAsked: boolean) => {
@@ -52,12 +53,12 @@ export const RunMenu = ({run}: {run: Run}) => {
   if (run.importId === null || !canUndo(run) || !may('builder')) return null
   const {data: undo} = offer
   return html`
-    <${Menu} label=${`Actions for the run of ${at(run.startedAt ?? run.authorisedAt)}`} onOpen=${() => setOpened(true)}>
-      ${undo?.available && html`<${Button} kind="quiet" onClick=${() => preview.run()}>Preview the undo<//>`}
-      ${undo?.undoneBy && html`<a class="button quiet" href=${to('imports', run.importId, 'run', {run: undo.undoneBy})}>View the undo</a>`}
-      ${undo && !undo.available && !undo.undoneBy && html`<p class="hint">${undo.why === 'UNDO_EXPIRED' ? 'The time to undo it has passed.' : 'It cannot be undone.'}</p>`}
+    <${Menu} label=${t.actionsForTheRunOf(at(run.startedAt ?? run.authorisedAt))} onOpen=${() => setOpened(true)}>
+      ${undo?.available && html`<${Button} kind="quiet" onClick=${() => preview.run()}>${t.previewTheUndo}<//>`}
+      ${undo?.undoneBy && html`<a class="button quiet" href=${to('imports', run.importId, 'run', {run: undo.undoneBy})}>${t.viewTheUndo}</a>`}
+      ${undo && !undo.available && !undo.undoneBy && html`<p class="hint">${undo.why === 'UNDO_EXPIRED' ? t.timeToUndoHasPassed : t.cannotBeUndone}</p>`}
     <//>
-    <${Problem} error=${offer.error ?? preview.error} title="Could not preview the undo" />
+    <${Problem} error=${offer.error ?? preview.error} title=${t.couldNotPreviewTheUndo} />
   `
 }
 
@@ -71,13 +72,13 @@ export const Undo = ({importId, run, onStarted}: {importId: string; run: Run; on
   } = useLoad<UndoStatus | null>(async signal => (canBe ? readUndo(importId, run.id, signal) : null), [run.id, canBe])
   if (error) return html`<${Problem} error=${error} again=${again} />`
   if (undo?.undoneBy)
-    return html`<p class="carried-on">This run was undone. <a href=${to('imports', importId, 'run', {run: undo.undoneBy})}>View the undo</a></p>`
-  if (undo?.why === 'UNDO_EXPIRED' && undo.until) return html`<p class="quiet">This run could be undone until ${at(undo.until)}.</p>`
+    return html`<p class="carried-on">${t.thisRunWasUndone} <a href=${to('imports', importId, 'run', {run: undo.undoneBy})}>${t.viewTheUndo}</a></p>`
+  if (undo?.why === 'UNDO_EXPIRED' && undo.until) return html`<p class="quiet">${t.thisRunCouldBeUndoneUntil(at(undo.until))}</p>`
   if (!undo?.available || !may('builder')) return null
   return html`
     <section class="sheet" aria-labelledby="undo">
-      <h2 id="undo">${run.undoOf ? 'Take the undo back' : 'Undo'}</h2>
-      <p>${whatUndoDoes(run)} Values and records that were changed since are kept.${undo.until && ` Possible until ${at(undo.until)}.`}${sayBinEnd(run, undo.until)}</p>
+      <h2 id="undo">${run.undoOf ? t.takeTheUndoBack : t.undo}</h2>
+      <p>${t.valuesAndRecordsThatWereChanged(whatUndoDoes(run))}${undo.until && t.possibleUntil(at(undo.until))}${sayBinEnd(run, undo.until)}</p>
       <${Preview} importId=${importId} run=${run.id} onStarted=${onStarted} />
     </section>
   `
@@ -86,13 +87,10 @@ export const Undo = ({importId, run, onStarted}: {importId: string; run: Run; on
 /** Says until when deleted records can return, if the CRM deletes them before the time to undo ends. */
 const sayBinEnd = ({deleted = 0, endedAt}: Run, until: string | null) => {
   const gone = Date.parse(endedAt ?? '') + binDays * 86_400_000
-  return deleted > 0 && until && Date.parse(until) > gone && ` Deleted records can return until ${at(new Date(gone).toISOString())}.`
+  return deleted > 0 && until && Date.parse(until) > gone && t.canReturnUntil(at(new Date(gone).toISOString()))
 }
 
-const whatUndoDoes = ({undoOf}: Run): string =>
-  undoOf
-    ? 'Writes the values of the import again, and restores deleted records from the recycle bin of the CRM.'
-    : 'Restores the values that this run replaced, and deletes the records that it created.'
+const whatUndoDoes = ({undoOf}: Run): string => (undoOf ? t.writesTheValuesOfTheImportAgain : t.restoresTheValuesThatThisRun)
 
 const Preview = ({importId, run, onStarted}: {importId: string; run: string; onStarted: OnStarted}) => {
   const [problem, setProblem] = useState<unknown>(null)
@@ -104,7 +102,7 @@ const Preview = ({importId, run, onStarted}: {importId: string; run: string; onS
       setProblem(error)
     }
   }
-  return html`<${Problem} error=${problem} /><${Button} onClick=${preview}>Preview the undo<//>`
+  return html`<${Problem} error=${problem} /><${Button} onClick=${preview}>${t.previewTheUndo}<//>`
 }
 
 type ResultProps = {run: Run; importId: string; known: LoadedImport; onStarted: OnStarted}
@@ -112,26 +110,25 @@ type ResultProps = {run: Run; importId: string; known: LoadedImport; onStarted: 
 /** Says what an undo did. For a preview: what it would do, with the button that does it. */
 export const UndoResult = ({run, importId, known, onStarted}: ResultProps) => {
   const [isAsking, setAsking] = useState(false)
-  const said = describeUndone(run, count)
+  const said = describeUndone(run, count, t.undoStates)
   if (!run.undoOf || said === null) return null
-  const link = html`<a href=${to('imports', importId, 'run', {run: run.undoOf})}>View the undone run</a>`
-  if (!run.dryRun) return html`<${Notice} title=${`Rows: ${said}`}>${link}<//>`
+  const link = html`<a href=${to('imports', importId, 'run', {run: run.undoOf})}>${t.viewTheUndoneRun}</a>`
+  if (!run.dryRun) return html`<${Notice} title=${t.rowsSaid(said)}>${link}<//>`
   const {restored, deleted} = run.undo!
   const isDone = runsOf(known).some(one => one.undoOf === run.undoOf && !one.dryRun)
   const canStart = restored + deleted > 0 && !run.stop && !isDone && may('builder')
-  const actions: Markup =
-    canStart && html`<${Button} kind="main" onClick=${() => setAsking(true)}>Undo ${plural(restored + deleted, 'row')}<//>`
+  const actions: Markup = canStart && html`<${Button} kind="main" onClick=${() => setAsking(true)}>${t.undoRows(restored + deleted)}<//>`
   return html`
-    <${Notice} title=${`Preview: ${said}`} actions=${actions}>Nothing was written yet. <a href=${to('imports', importId, 'results', {run: run.id})}>View rows</a><//>
+    <${Notice} title=${t.preview(said)} actions=${actions}>${t.nothingWasWrittenYet} <a href=${to('imports', importId, 'results', {run: run.id})}>${t.viewRows}</a><//>
     ${
       isAsking &&
       html`
         <${Confirm}
-          title=${`Undo ${plural(restored + deleted, 'row')}?`} action="Undo" isDangerous
+          title=${t.undoQuestion(restored + deleted)} action=${t.undo} isDangerous
           work=${async () => onStarted(await startUndo(importId, run.undoOf!, {}))} onClose=${() => setAsking(false)}
         >
-          <p>${said}. The preview counts what the CRM held then. What people change in the meantime is kept too.</p>
-          ${deleted > 0 && html`<p>Deleted records stay in the recycle bin of the CRM for ${binDays} days.</p>`}
+          <p>${t.thePreviewCountsWhatTheCrmHeld(said)}</p>
+          ${deleted > 0 && html`<p>${t.deletedRecordsStayInTheRecycleBin(binDays)}</p>`}
         <//>
       `
     }

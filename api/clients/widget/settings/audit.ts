@@ -3,6 +3,7 @@ import {html} from '../html.ts'
 import {saveStream} from '../runs/save.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {bytes} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
@@ -17,7 +18,7 @@ export const AuditDownload = () => {
     const open = () => client.open('GET', inOrg('/audit'), {signal, timeoutMs: Number.POSITIVE_INFINITY})
     try {
       const size = await saveStream('audit.ndjson', open, sent => setGot(bytes(sent)))
-      if (size !== null) say(`audit.ndjson saved: ${bytes(size)}`)
+      if (size !== null) say(t.auditNdjsonSaved(bytes(size)))
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {
@@ -27,10 +28,10 @@ export const AuditDownload = () => {
   if (!isAtLeast('admin')) return null
   return html`
     <div class="actions">
-      <${Button} isBusy=${doing.isBusy} onClick=${() => doing.run()}>Download audit log${got && ` · ${got}`}<//>
-      ${doing.isBusy && html`<${Button} kind="quiet" onClick=${() => stop.current?.abort()}>Stop<//>`}
+      <${Button} isBusy=${doing.isBusy} onClick=${() => doing.run()}>${t.downloadAuditLog}${got && ` · ${got}`}<//>
+      ${doing.isBusy && html`<${Button} kind="quiet" onClick=${() => stop.current?.abort()}>${t.stop}<//>`}
     </div>
-    <p class="hint settings-hint">The file also has sign-ins, runs and actions of support staff. Each line is a JSON object.</p>
+    <p class="hint settings-hint">${t.theFileAlsoHasSignInsRuns}</p>
     <${Problem} error=${doing.error} again=${() => doing.run()} />
   `
 }

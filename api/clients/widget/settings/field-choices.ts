@@ -1,3 +1,4 @@
+import {t} from '../text/settings.ts'
 import type {ConfiguredField} from './registry.ts'
 
 export type FieldChoice = {apiName: string; label: string}
@@ -12,7 +13,7 @@ export const fieldChoices = (fields: ConfiguredField[], chosen: readonly string[
 /** Returns the label of a field. A field that the CRM no longer has is named by its API name. */
 export const labelOfField = (fields: ConfiguredField[], apiName: string): string => {
   const field = fields.find(one => one.apiName === apiName)
-  if (!field || field.removed) return `${field?.label ?? apiName} (no longer in the CRM)`
+  if (!field || field.removed) return t.noLongerInTheCrm(field?.label ?? apiName)
   const label = field.label ?? apiName
   const isShared = fields.some(one => one.apiName !== apiName && !one.removed && one.label === label)
   return isShared ? `${label} (${apiName})` : label

@@ -1,6 +1,7 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
+import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {Dialog} from '../ui/dialog.ts'
 import {Check, TextArea, TextField} from '../ui/field.ts'
@@ -26,20 +27,20 @@ export const FieldDialog = ({module, version, field, again, onClose}: FieldDialo
     const after = {...draft, aliases: linesOf(draft.aliases), examples: linesOf(draft.examples)}
     const changed = annotationChange(annotation, after)
     if (Object.keys(changed).length) await patchField(module, version, {apiName, changed})
-    say(`Saved ${label ?? apiName}`)
+    say(t.saved(label ?? apiName))
     onClose()
     again()
   })
-  const actions = html`<${Button} onClick=${onClose}>Cancel<//><${Button} kind="main" isBusy=${save.isBusy} onClick=${() => save.run()}>Save<//>`
+  const actions = html`<${Button} onClick=${onClose}>${t.cancel}<//><${Button} kind="main" isBusy=${save.isBusy} onClick=${() => save.run()}>${t.save}<//>`
   return html`
     <${Dialog} title=${label ?? apiName} onClose=${onClose} actions=${actions}>
-      <${TextArea} label="Description" hint="What the field is for" rows="2" value=${draft.description} onInput=${(description: string) => set({description})} />
-      <${TextField} label="Format" hint="How values are written" value=${draft.format} onInput=${(format: string) => set({format})} />
-      <${TextArea} label="Aliases" hint="Names of columns that belong to this field, one per line" value=${draft.aliases} onInput=${(aliases: string) => set({aliases})} />
-      <${TextArea} label="Examples" hint="Sample values, one per line. They never leave the server" value=${draft.examples} onInput=${(examples: string) => set({examples})} />
-      <${Check} label="Personal data" hint="Values are never sent to AI unmasked" checked=${draft.pii} onChange=${(pii: boolean) => set({pii})} />
-      <${Check} label="Derived" hint="Computed from other fields, so no column belongs here" checked=${draft.derived} onChange=${(derived: boolean) => set({derived})} />
-      <${Check} label="Hidden" hint="Not available in imports or suggestions" checked=${draft.excluded} onChange=${(excluded: boolean) => set({excluded})} />
+      <${TextArea} label=${t.description} hint=${t.whatTheFieldIsFor} rows="2" value=${draft.description} onInput=${(description: string) => set({description})} />
+      <${TextField} label=${t.format} hint=${t.howValuesAreWritten} value=${draft.format} onInput=${(format: string) => set({format})} />
+      <${TextArea} label=${t.aliases} hint=${t.namesOfColumnsThatBelongToThis} value=${draft.aliases} onInput=${(aliases: string) => set({aliases})} />
+      <${TextArea} label=${t.examples} hint=${t.sampleValuesOnePerLineTheyNever} value=${draft.examples} onInput=${(examples: string) => set({examples})} />
+      <${Check} label=${t.personalData} hint=${t.valuesAreNeverSentToAiUnmasked} checked=${draft.pii} onChange=${(pii: boolean) => set({pii})} />
+      <${Check} label=${t.derived} hint=${t.computedFromOtherFieldsSoNoColumn} checked=${draft.derived} onChange=${(derived: boolean) => set({derived})} />
+      <${Check} label=${t.hidden} hint=${t.notAvailableInImportsOrSuggestions} checked=${draft.excluded} onChange=${(excluded: boolean) => set({excluded})} />
       <${Problem} error=${save.error} />
     <//>
   `

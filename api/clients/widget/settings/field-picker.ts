@@ -1,5 +1,6 @@
 import {useId} from 'preact/hooks'
 import {html} from '../html.ts'
+import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
 import {type FieldChoice, fieldChoices, labelOfField} from './field-choices.ts'
@@ -25,11 +26,11 @@ export const FieldPicker = ({label, hint, fields, chosen, fits = () => true, set
       <ul class="plain">
         ${chosen.map(
           name =>
-            html`<li key=${name} class="row"><span class="grow">${labelOfField(fields, name)}</span><${Button} kind="quiet" onClick=${() => set(chosen.filter(one => one !== name))}>Remove<span class="unseen"> ${labelOfField(fields, name)}</span><//></li>`,
+            html`<li key=${name} class="row"><span class="grow">${labelOfField(fields, name)}</span><${Button} kind="quiet" onClick=${() => set(chosen.filter(one => one !== name))}>${t.remove}<span class="unseen"> ${labelOfField(fields, name)}</span><//></li>`,
         )}
       </ul>
-      ${chosen.length === 0 && html`<p class="quiet">None</p>`}
-      <${Select} label=${`Add to ${label.toLowerCase()}`} isHidden value="" options=${[{value: '', label: 'Add a field …'}, ...options]} onChange=${(name: string) => name && set([...chosen, name])} />
+      ${chosen.length === 0 && html`<p class="quiet">${t.none}</p>`}
+      <${Select} label=${t.addTo(label)} isHidden value="" options=${[{value: '', label: t.addAField}, ...options]} onChange=${(name: string) => name && set([...chosen, name])} />
     </fieldset>
   `
 }

@@ -1,19 +1,20 @@
 import {html, type Markup} from '../html.ts'
 import {place, to} from '../state/place.ts'
 import {isAtLeast, type Role} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 import {Page} from '../ui/page.ts'
 import {Tabs} from '../ui/tabs.ts'
 
 const tabs: {key: string; label: string; role?: Role}[] = [
-  {key: '', label: 'General'},
-  {key: 'modules', label: 'Modules'},
-  {key: 'libraries', label: 'Libraries'},
-  {key: 'notices', label: 'Notices', role: 'admin'},
-  {key: 'members', label: 'Members'},
-  {key: 'tokens', label: 'API tokens', role: 'admin'},
-  {key: 'sessions', label: 'Your sessions'},
-  {key: 'plan', label: 'Plan & usage'},
-  {key: 'changes', label: 'Changes'},
+  {key: '', label: t.general},
+  {key: 'modules', label: t.modules},
+  {key: 'libraries', label: t.libraries},
+  {key: 'notices', label: t.notices, role: 'admin'},
+  {key: 'members', label: t.members},
+  {key: 'tokens', label: t.apiTokens, role: 'admin'},
+  {key: 'sessions', label: t.yourSessions},
+  {key: 'plan', label: t.planUsage},
+  {key: 'changes', label: t.changes},
 ]
 
 type FrameProps = {title: string; lead?: Markup; actions?: Markup; children?: Markup; trail?: {label: string; href: string}[]}
@@ -21,7 +22,7 @@ type FrameProps = {title: string; lead?: Markup; actions?: Markup; children?: Ma
 /** A settings page, with tabs for the pages that the role may see. */
 export const SettingsFrame = ({title, lead, actions, children, trail = []}: FrameProps) => html`
   <${Tabs}
-    label="Settings"
+    label=${t.settings}
     tabs=${tabs
       .filter(({role}) => !role || isAtLeast(role))
       .map(({key, label}) => ({label, href: to('settings', ...(key ? [key] : [])), isHere: (place.value.path[1] ?? '') === key}))}

@@ -3,6 +3,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may, readMe} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Check, Select, TextArea} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
@@ -21,15 +22,15 @@ type Settings = {
 type GeneralInput = {settings: Settings; registryVersion: number}
 
 const policies = [
-  {value: 'allow', label: 'Send values'},
-  {value: 'masked', label: 'Mask personal values'},
-  {value: 'deny', label: 'Send no values'},
+  {value: 'allow', label: t.sendValues},
+  {value: 'masked', label: t.maskPersonalValues},
+  {value: 'deny', label: t.sendNoValues},
 ]
 const onEdited = [
-  {value: '', label: 'Schedules keep them, other imports overwrite them'},
-  {value: 'overwrite', label: 'Overwrite them'},
-  {value: 'keep', label: 'Keep them'},
-  {value: 'ask', label: 'Ask'},
+  {value: '', label: t.schedulesKeepThemOtherImports},
+  {value: 'overwrite', label: t.overwriteThem},
+  {value: 'keep', label: t.keepThem},
+  {value: 'ask', label: t.ask},
 ]
 const dateFormats = ['yyyy-MM-dd', 'dd.MM.yyyy', 'dd/MM/yyyy', 'MM/dd/yyyy', 'd.M.yyyy']
 
@@ -37,7 +38,7 @@ const dateFormats = ['yyyy-MM-dd', 'dd.MM.yyyy', 'dd/MM/yyyy', 'MM/dd/yyyy', 'd.
 export const General = () => {
   const loaded = useLoad<GeneralInput>(signal => client.get(inOrg('/config/settings'), {}, signal), [])
   return html`
-    <${SettingsFrame} title="General" lead="Settings for the whole organisation.">
+    <${SettingsFrame} title=${t.general} lead=${t.settingsForTheWholeOrganisation}>
       <${Shown} of=${loaded}>${(read: GeneralInput) => html`<${SettingsForm} key=${read.registryVersion} read=${read} again=${loaded.again} />`}<//>
     <//>
   `
@@ -50,7 +51,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
     const changed = {...draft, expressionContext: readJson(draft.expressionContext)}
     await client.patch(inOrg('/config/settings'), changed, {'if-match': `"${registryVersion}"`})
     await readMe()
-    say('Settings saved')
+    say(t.settingsSaved)
     again()
   })
   const submit = (event: Event) => {
@@ -63,28 +64,28 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
       <fieldset class="bare" disabled=${!mayChange}>
         <${Formats} draft=${draft} set=${set} />
         <${Select}
-          label="Data sent to AI"
-          hint="Sample values sent to an AI model, if one is configured. Fields marked as personal data are always masked."
+          label=${t.dataSentToAi}
+          hint=${t.sampleValuesSentToAnAiModel}
           value=${draft.aiSamplePolicy}
           options=${policies}
           onChange=${(aiSamplePolicy: string) => set({aiSamplePolicy})}
         />
         <${Select}
-          label="Values that people changed in the CRM"
-          hint="What imports do with them. Modules and mappings can choose otherwise."
+          label=${t.valuesThatPeopleChangedInTheCrm}
+          hint=${t.whatImportsDoWithThemModulesAnd}
           value=${draft.onEdited ?? ''}
           options=${onEdited}
           onChange=${(value: string) => set({onEdited: value || null})}
         />
-        <${TextArea} label="Expression context" hint="JSON available to every expression as “context”, for example a rate or a list of codes" rows="4" value=${draft.expressionContext} onInput=${(expressionContext: string) => set({expressionContext})} />
+        <${TextArea} label=${t.expressionContext} hint=${t.jsonAvailableToEveryExpressionAs} rows="4" value=${draft.expressionContext} onInput=${(expressionContext: string) => set({expressionContext})} />
         <${Check}
-          label="Roles follow the CRM"
-          hint="Each sign-in and renewal reads a member’s profile in the CRM. Roles set by hand or by an invitation stay; people deactivated in the CRM lose access"
+          label=${t.rolesFollowTheCrm}
+          hint=${t.eachSignInAndRenewalReadsA}
           checked=${draft.followsCrmRoles}
           onChange=${(followsCrmRoles: boolean) => set({followsCrmRoles})}
         />
         <${Problem} error=${save.error} again=${isStale(save.error) ? again : undefined} />
-        ${mayChange ? html`<${SaveActions} of=${form} isBusy=${save.isBusy} />` : html`<${Notice}>Only admins can change these settings.<//>`}
+        ${mayChange ? html`<${SaveActions} of=${form} isBusy=${save.isBusy} />` : html`<${Notice}>${t.onlyAdminsCanChangeTheseSettings}<//>`}
       </fieldset>
     </form>
   `
@@ -92,13 +93,13 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
 
 const Formats = ({draft, set}: {draft: Settings; set: (change: Partial<Settings>) => void}) => html`
   <${Select}
-    label="Date format"
-    hint="For dates on these pages and in the command line. Also for dates in files, where a column shows no other format"
+    label=${t.dateFormat}
+    hint=${t.forDatesOnThesePagesAndIn}
     value=${draft.dateFormat}
     options=${[...new Set([draft.dateFormat, ...dateFormats])].map(value => ({value, label: `${value} (${writeDay(new Date(), value)})`}))}
     onChange=${(dateFormat: string) => set({dateFormat})}
   />
-  <${ZoneField} value=${draft.timezone} hint="Used for dates and times in files that have no time zone" onChange=${(timezone: string) => set({timezone})} />
+  <${ZoneField} value=${draft.timezone} hint=${t.usedForDatesAndTimesInFiles} onChange=${(timezone: string) => set({timezone})} />
 `
 
 const isStale = (error: Json) => error?.code === 'REGISTRY_CONFLICT'
@@ -107,6 +108,6 @@ const readJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new Error(`The expression context is not JSON: ${(error as Error).message}`)
+    throw new Error(t.theExpressionContextIsNotJson((error as Error).message))
   }
 }

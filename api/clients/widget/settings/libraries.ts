@@ -4,6 +4,7 @@ import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {onDay} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
@@ -28,25 +29,25 @@ export type Library = {
 export const Libraries = () => {
   const loaded = useLoad<Library[]>(async signal => (await client.get<Json>(inOrg('/libraries'), {}, signal)).libraries, [])
   const [isNew, setNew] = useState(false)
-  const actions = may('admin') && html`<${Button} kind="main" onClick=${() => setNew(true)}>Publish library<//>`
+  const actions = may('admin') && html`<${Button} kind="main" onClick=${() => setNew(true)}>${t.publishLibrary}<//>`
   return html`
-    <${SettingsFrame} title="Libraries" lead="Your own functions for expressions, called by the name of the library, for example names.full(row.First, row.Last)." actions=${actions}>
+    <${SettingsFrame} title=${t.libraries} lead=${t.yourOwnFunctionsForExpressions} actions=${actions}>
       ${isNew && html`<${Publish} again=${loaded.again} onClose=${() => setNew(false)} />`}
       <${Shown} of=${loaded}>
-        ${(list: Library[]) => html`<${Table} caption="Libraries" columns=${columns} rows=${list} keyOf=${({namespace}: Library) => namespace} empty="No libraries yet. A library is a small JavaScript module whose functions every expression can call." />`}
+        ${(list: Library[]) => html`<${Table} caption=${t.libraries} columns=${columns} rows=${list} keyOf=${({namespace}: Library) => namespace} empty=${t.noLibrariesYetALibraryIsA} />`}
       <//>
     <//>
   `
 }
 
 const columns = [
-  {head: 'Library', isName: true, cell: ({namespace}: Library) => html`<a href=${to('settings', 'libraries', namespace)}>${namespace}</a>`},
-  {head: 'Description', cell: ({manifest}: Library) => manifest.description ?? '–'},
-  {head: 'Functions', isNumber: true, cell: ({manifest}: Library) => manifest.functions.length},
-  {head: 'Version', cell: ({version, versionNumber}: Library) => `${version} (v${versionNumber})`},
+  {head: t.library, isName: true, cell: ({namespace}: Library) => html`<a href=${to('settings', 'libraries', namespace)}>${namespace}</a>`},
+  {head: t.description, cell: ({manifest}: Library) => manifest.description ?? '–'},
+  {head: t.functions, isNumber: true, cell: ({manifest}: Library) => manifest.functions.length},
+  {head: t.version, cell: ({version, versionNumber}: Library) => `${version} (v${versionNumber})`},
   {
-    head: 'Published',
+    head: t.published,
     cell: ({updatedAt, managedBy}: Library) =>
-      html`${onDay(updatedAt)}${managedBy === 'sdk' && html`<br /><span class="quiet">by the repository</span>`}`,
+      html`${onDay(updatedAt)}${managedBy === 'sdk' && html`<br /><span class="quiet">${t.byTheRepository}</span>`}`,
   },
 ]

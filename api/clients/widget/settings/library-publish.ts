@@ -3,6 +3,7 @@ import {html} from '../html.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {Dialog} from '../ui/dialog.ts'
 import {TextArea} from '../ui/field.ts'
@@ -39,17 +40,17 @@ export const Publish = ({library, again, onClose}: PublishProps) => {
     setWrong(typeof read === 'string' ? read : null)
     if (typeof read === 'string') return
     await client.put(inOrg(`/libraries/${encodeURIComponent(read.namespace)}`), {manifest: read, source})
-    say(`Published ${read.namespace} ${read.version}`)
+    say(t.publishedLibrary(read.namespace, read.version))
     forgetManifest()
     forgetSource()
     onClose()
     again()
   })
-  const actions = html`<${Button} onClick=${onClose}>Cancel<//><${Button} kind="main" isBusy=${publish.isBusy} onClick=${() => publish.run()}>Publish<//>`
+  const actions = html`<${Button} onClick=${onClose}>${t.cancel}<//><${Button} kind="main" isBusy=${publish.isBusy} onClick=${() => publish.run()}>${t.publish}<//>`
   return html`
-    <${Dialog} title=${library ? `Publish new version of ${library.namespace}` : 'Publish library'} onClose=${onClose} actions=${actions}>
-      <${TextArea} label="Manifest" hint="JSON: the library’s name, version and functions with their examples" rows="10" error=${isWrong} value=${manifest} onInput=${setManifest} />
-      <${TextArea} label="Source" hint="A JavaScript module that exports these functions" rows="8" value=${source} onInput=${setSource} />
+    <${Dialog} title=${library ? t.publishNewVersionOf(library.namespace) : t.publishLibrary} onClose=${onClose} actions=${actions}>
+      <${TextArea} label=${t.manifest} hint=${t.jsonTheLibrarysNameVersionAnd} rows="10" error=${isWrong} value=${manifest} onInput=${setManifest} />
+      <${TextArea} label=${t.source} hint=${t.aJavascriptModuleThatExportsThese} rows="8" value=${source} onInput=${setSource} />
       <${Problem} error=${publish.error} />
     <//>
   `
@@ -58,7 +59,7 @@ export const Publish = ({library, again, onClose}: PublishProps) => {
 const readManifest = (text: string): {namespace: string; version: string} | string => {
   try {
     const read = JSON.parse(text)
-    return typeof read?.namespace === 'string' ? read : 'Add a namespace'
+    return typeof read?.namespace === 'string' ? read : t.addANamespace
   } catch (error) {
     return (error as Error).message
   }

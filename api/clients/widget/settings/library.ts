@@ -5,6 +5,7 @@ import type {PageProps} from '../pages.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {go, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {at} from '../ui/format.ts'
@@ -28,17 +29,17 @@ export const LibraryPage = ({params}: PageProps) => {
     versions.again()
   }
   return html`
-    <${SettingsFrame} title=${namespace} trail=${[{label: 'Libraries', href: to('settings', 'libraries')}]} lead=${library.data?.manifest.description}>
+    <${SettingsFrame} title=${namespace} trail=${[{label: t.libraries, href: to('settings', 'libraries')}]} lead=${library.data?.manifest.description}>
       <${Shown} of=${library}>
         ${(one: Library) => html`
-          ${one.managedBy === 'sdk' && html`<${Notice}>This library is managed by your configuration repository. Change it there.<//>`}
+          ${one.managedBy === 'sdk' && html`<${Notice}>${t.thisLibraryIsManagedByYour}<//>`}
           ${may('admin') && one.managedBy === null && html`<${Deeds} library=${one} address=${address} again=${again} />`}
           <${Functions} library=${one} />
-          <h2>Source</h2>
+          <h2>${t.source}</h2>
           <pre tabindex="0">${one.source}</pre>
         `}
       <//>
-      <h2>Versions</h2>
+      <h2>${t.versions}</h2>
       <${Shown} of=${versions}>${(list: Version[]) => html`<${Versions} list=${list} address=${address} again=${again} mayRestore=${may('admin') && library.data?.managedBy === null} />`}<//>
     <//>
   `
@@ -46,18 +47,18 @@ export const LibraryPage = ({params}: PageProps) => {
 
 const Functions = ({library: {namespace, manifest}}: {library: Library}) => html`
   <${Table}
-    caption="Functions"
+    caption=${t.functions}
     rows=${manifest.functions}
     keyOf=${({name}: Json) => name}
     columns=${[
       {
-        head: 'Function',
+        head: t.function,
         isName: true,
         cell: ({name, parameters}: Json) => html`<code>${namespace}.${name}(${parameters.map((one: Json) => one.name).join(', ')})</code>`,
       },
-      {head: 'Description', cell: ({description}: Json) => description},
+      {head: t.description, cell: ({description}: Json) => description},
       {
-        head: 'Example',
+        head: t.example,
         cell: ({examples = []}: Json) =>
           examples.length > 0 &&
           html`<code>${JSON.stringify(examples[0].arguments).slice(1, -1)} → ${JSON.stringify(examples[0].result)}</code>`,
@@ -72,8 +73,8 @@ const Deeds = ({library, address, again}: DeedsProps) => {
   const [asks, setAsks] = useState<'publish' | 'remove' | null>(null)
   return html`
     <div class="actions">
-      <${Button} onClick=${() => setAsks('publish')}>Publish new version<//>
-      <${Button} kind="danger" onClick=${() => setAsks('remove')}>Remove<//>
+      <${Button} onClick=${() => setAsks('publish')}>${t.publishNewVersion}<//>
+      <${Button} kind="danger" onClick=${() => setAsks('remove')}>${t.remove}<//>
     </div>
     <br />
     ${asks === 'publish' && html`<${Publish} library=${library} again=${again} onClose=${() => setAsks(null)} />`}
@@ -81,17 +82,17 @@ const Deeds = ({library, address, again}: DeedsProps) => {
       asks === 'remove' &&
       html`
         <${Confirm}
-          title=${`Remove ${library.namespace}?`}
-          action="Remove"
+          title=${t.removeQuestion(library.namespace)}
+          action=${t.remove}
           isDangerous
           onClose=${() => setAsks(null)}
           work=${async () => {
             await client.delete(address)
-            say(`Removed ${library.namespace}`)
+            say(t.removed(library.namespace))
             go(to('settings', 'libraries'))
           }}
         >
-          Expressions that use it fail from the next run on. All its versions are deleted.
+          ${t.expressionsThatUseItFailFromThe}
         <//>
       `
     }
@@ -101,26 +102,26 @@ const Deeds = ({library, address, again}: DeedsProps) => {
 const Versions = ({list, address, again, mayRestore}: {list: Version[]; address: string; again: () => void; mayRestore: boolean}) => {
   const restore = useDoing(async (versionNumber: number) => {
     await client.post(`${address}/versions/${versionNumber}/restore`)
-    say(`Restored v${versionNumber} as the newest version`)
+    say(t.restoredVAsTheNewestVersion(versionNumber))
     again()
   })
   const columns = [
     {
-      head: 'Version',
+      head: t.version,
       isName: true,
       cell: ({version, versionNumber, restoredFrom}: Version) =>
-        `v${versionNumber}: ${version}${restoredFrom ? ` (restored from v${restoredFrom})` : ''}`,
+        `v${versionNumber}: ${version}${restoredFrom ? t.restoredFromV(restoredFrom) : ''}`,
     },
-    {head: 'Published', cell: ({publishedAt}: Version) => at(publishedAt)},
-    {head: 'By', cell: ({publishedBy}: Version) => publishedBy ?? 'Deleted user'},
+    {head: t.published, cell: ({publishedAt}: Version) => at(publishedAt)},
+    {head: t.by, cell: ({publishedBy}: Version) => publishedBy ?? t.deletedUser},
     {
       head: '',
-      label: 'Actions',
+      label: t.actions,
       cell: ({versionNumber}: Version) =>
         mayRestore &&
         versionNumber !== list[0]!.versionNumber &&
-        html`<${Button} kind="quiet" isBusy=${restore.isBusy} onClick=${() => restore.run(versionNumber)}>Restore<span class="unseen"> v${versionNumber}</span><//>`,
+        html`<${Button} kind="quiet" isBusy=${restore.isBusy} onClick=${() => restore.run(versionNumber)}>${t.restore}<span class="unseen"> v${versionNumber}</span><//>`,
     },
   ]
-  return html`<${Problem} error=${restore.error} /><${Table} caption="Versions" columns=${columns} rows=${list} keyOf=${({versionNumber}: Version) => String(versionNumber)} />`
+  return html`<${Problem} error=${restore.error} /><${Table} caption=${t.versions} columns=${columns} rows=${list} keyOf=${({versionNumber}: Version) => String(versionNumber)} />`
 }

@@ -2,12 +2,14 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, isAtLeast, may, me, type Role} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {Closed} from '../ui/closed.ts'
 import {Copy} from '../ui/copy.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {Select, TextField} from '../ui/field.ts'
-import {onDay, plural} from '../ui/format.ts'
+import {onDay} from '../ui/format.ts'
+import {sayRole} from '../ui/labels.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
@@ -26,15 +28,18 @@ type Member = {
 type Invitation = {id: string; email: string; role: Role; state: 'pending' | 'expired' | 'withdrawn' | 'used'; expiresAt: string}
 
 const duties: Record<Role, string> = {
-  operator: 'imports and runs',
-  builder: 'also templates and schedules',
-  admin: 'also settings, connections and billing',
+  operator: t.importsAndRuns,
+  builder: t.alsoTemplatesAndSchedules,
+  admin: t.alsoSettingsConnectionsAndBilling,
   owner: 'everything',
 }
 
-const followRule = 'Roles follow the CRM at each sign-in. A role set here, or by an invitation, is marked “manual” and stays.'
+const followRule = t.rolesFollowTheCrmAtEachSign
 
-const nameOfRole = (role: Role) => `${role[0]!.toUpperCase()}${role.slice(1)}`
+const nameOfRole = (role: Role) => {
+  const name = sayRole(role)
+  return `${name[0]!.toUpperCase()}${name.slice(1)}`
+}
 
 /** Returns the roles that a member may grant. No role is above the member's own. */
 const rolesToGive = (labelOf: (role: Role) => string) =>
@@ -44,7 +49,7 @@ export const Members = () => {
   const members = useLoad<Member[]>(async signal => (await client.get(inOrg('/members'), {}, signal)).members, [])
   const org = useLoad<{followsCrmRoles: boolean}>(async signal => (await client.get(inOrg(), {}, signal)).org, [])
   return html`
-    <${SettingsFrame} title="Members" lead="The members of this organisation and their roles.">
+    <${SettingsFrame} title=${t.members} lead=${t.theMembersOfThisOrganisationAnd}>
       <${Shown} of=${org}>${({followsCrmRoles}: {followsCrmRoles: boolean}) => followsCrmRoles && html`<${Notice}>${followRule}<//>`}<//>
       <${Shown} of=${members}>${(list: Member[]) => html`<${MemberTable} members=${list} again=${members.again} />`}<//>
       ${isAtLeast('admin') && html`<${Invitations} />`}
@@ -61,49 +66,49 @@ const MemberTable = ({members, again}: {members: Member[]; again: () => void}) =
   }
   const change = useDoing(async (member: Member, role: Role) => {
     const {activeTokens} = await client.patch(inOrg(`/members/${member.id}`), {role})
-    say(`${member.name} is now ${role}`)
+    say(t.isNow(member.name, sayRole(role)))
     if (activeTokens > 0 && isLower(role, member.role)) setDemoted({...member, role, activeTokens})
     else again()
   })
   const mayChange = (member: Member) => may('admin', 'access') && isAtLeast(member.role) && member.personId !== me.value?.user.id
   const columns = [
-    {head: 'Name', isName: true, cell: nameOf},
-    {head: 'E-mail', cell: ({email}: Member) => email},
+    {head: t.name, isName: true, cell: nameOf},
+    {head: t.eMail, cell: ({email}: Member) => email},
     {
-      head: 'Role',
+      head: t.role,
       cell: (member: Member) =>
         mayChange(member)
-          ? html`<${Select} label=${`Role of ${member.name}`} isHidden value=${member.role} options=${rolesToGive(nameOfRole)} onChange=${(role: Role) => change.run(member, role)} />${mark(member)}`
+          ? html`<${Select} label=${t.roleOf(member.name)} isHidden value=${member.role} options=${rolesToGive(nameOfRole)} onChange=${(role: Role) => change.run(member, role)} />${mark(member)}`
           : html`${nameOfRole(member.role)}${mark(member)}`,
     },
-    {head: 'Since', cell: ({createdAt}: Member) => onDay(createdAt)},
+    {head: t.since, cell: ({createdAt}: Member) => onDay(createdAt)},
     {
       head: '',
-      label: 'Actions',
+      label: t.actions,
       cell: (member: Member) =>
         mayChange(member) &&
-        html`<${Button} kind="quiet" onClick=${() => setLeaving(member)}>Remove<span class="unseen"> ${member.name}</span><//>`,
+        html`<${Button} kind="quiet" onClick=${() => setLeaving(member)}>${t.remove}<span class="unseen"> ${member.name}</span><//>`,
     },
   ]
   return html`
     <${Problem} error=${change.error} />
-    <${Table} caption="Members" columns=${columns} rows=${members} keyOf=${({id}: Member) => id} />
+    <${Table} caption=${t.members} columns=${columns} rows=${members} keyOf=${({id}: Member) => id} />
     ${demoted && html`<${RevokeTokens} member=${demoted} onClose=${endOffer} />`}
     ${
       leaving &&
       html`
         <${Confirm}
-          title=${`Remove ${leaving.name}?`}
-          action="Remove"
+          title=${t.removeQuestion(leaving.name)}
+          action=${t.remove}
           isDangerous
           onClose=${() => setLeaving(null)}
           work=${async () => {
             await client.delete(inOrg(`/members/${leaving.id}`))
-            say(`Removed ${leaving.name}`)
+            say(t.removedNamed(leaving.name))
             again()
           }}
         >
-          Their sessions and API tokens in this organisation end at once, and their schedules stop. Their imports and history stay.
+          ${t.theirSessionsAndApiTokensInThis}
         <//>
       `
     }
@@ -114,23 +119,22 @@ type Demoted = Member & {activeTokens: number}
 
 const isLower = (role: Role, than: Role) => Object.keys(duties).indexOf(role) < Object.keys(duties).indexOf(than)
 
-const nameOf = ({name, personId}: Member) => html`${name}${personId === me.value?.user.id && html` <span class="quiet">(you)</span>`}`
-const mark = ({roleSource}: Member) => roleSource === 'manual' && html` <${Pill}>manual<//>`
+const nameOf = ({name, personId}: Member) => html`${name}${personId === me.value?.user.id && html` <span class="quiet">${t.you}</span>`}`
+const mark = ({roleSource}: Member) => roleSource === 'manual' && html` <${Pill}>${t.manual}<//>`
 
 /** Offers, after a demotion, to revoke the member's API tokens, because these keep the admin role. */
 const RevokeTokens = ({member: {id, name, role, activeTokens}, onClose}: {member: Demoted; onClose: () => void}) => html`
   <${Confirm}
-    title=${`Revoke the API tokens of ${name}?`}
-    action="Revoke tokens"
+    title=${t.revokeTheApiTokensOf(name)}
+    action=${t.revokeTokens}
     isDangerous
     onClose=${onClose}
     work=${async () => {
       await client.patch(inOrg(`/members/${id}`), {role, revokeTokens: true})
-      say(`Revoked the API tokens of ${name}`)
+      say(t.revokedTheApiTokensOf(name))
     }}
   >
-    ${name} created ${plural(activeTokens, 'API token')} with the admin role. Programs stop working with a token that you revoke.
-    ${` If you cancel, ${activeTokens === 1 ? 'the token keeps' : 'the tokens keep'} working. You can revoke tokens later under “API tokens”.`}
+    ${t.createdApiTokensWithTheAdminRole(name, activeTokens)} ${t.ifYouCancelTokensWork(activeTokens)}
   <//>
 `
 
@@ -144,34 +148,34 @@ const Invitations = () => {
   }, [])
   const withdraw = useDoing(async (id: string) => {
     await client.delete(inOrg(`/invitations/${id}`))
-    say('Invitation withdrawn')
+    say(t.invitationWithdrawn)
     invitations.again()
   })
   const columns = [
-    {head: 'E-mail', isName: true, cell: ({email}: Invitation) => email},
-    {head: 'Role', cell: ({role}: Invitation) => role},
+    {head: t.eMail, isName: true, cell: ({email}: Invitation) => email},
+    {head: t.role, cell: ({role}: Invitation) => sayRole(role)},
     {
-      head: 'Valid until',
+      head: t.validUntil,
       cell: ({expiresAt, state}: Invitation) =>
-        html`${onDay(expiresAt)} ${state === 'expired' && html`<${Pill} tone="warning">expired<//>`}`,
+        html`${onDay(expiresAt)} ${state === 'expired' && html`<${Pill} tone="warning">${t.expired}<//>`}`,
     },
     {
       head: '',
-      label: 'Actions',
+      label: t.actions,
       cell: ({id, email}: Invitation) =>
         may('admin', 'access') &&
-        html`<${Button} kind="quiet" onClick=${() => withdraw.run(id)}>Withdraw<span class="unseen"> the invitation of ${email}</span><//>`,
+        html`<${Button} kind="quiet" onClick=${() => withdraw.run(id)}>${t.withdraw}<span class="unseen"> ${t.theInvitationOf(email)}</span><//>`,
     },
   ]
   return html`
-    <h2>Invitations</h2>
+    <h2>${t.invitations}</h2>
     <${Problem} error=${withdraw.error} />
     <${Shown} of=${invitations}>
       ${(list: Invitation[]) =>
         list.length > 0 &&
         html`
-          <${Table} caption="Invitations" columns=${columns} rows=${list} keyOf=${({id}: Invitation) => id} />
-          <p class="hint">Invited people can also open this link. They sign in with the invited address and accept. <${Copy} text=${signInLink()} label="link" /></p>
+          <${Table} caption=${t.invitations} columns=${columns} rows=${list} keyOf=${({id}: Invitation) => id} />
+          <p class="hint">${t.invitedPeopleCanAlsoOpenThisLink} <${Copy} text=${signInLink()} label=${t.link} /></p>
         `}
     <//>
     ${may('admin', 'access') && html`<${Invite} again=${invitations.again} />`}
@@ -184,7 +188,7 @@ const Invite = ({again}: {again: () => void}) => {
   const [role, setRole] = useState<string>('operator')
   const doing = useDoing(async () => {
     const {isMailed} = await client.post(inOrg('/invitations'), {email, role})
-    say(isMailed ? `Invited ${email} by e-mail` : `Invited ${email}. Send them the link below`)
+    say(isMailed ? t.invitedByEMail(email) : t.invitedSendThemTheLinkBelow(email))
     setEmail('')
     again()
   })
@@ -194,11 +198,11 @@ const Invite = ({again}: {again: () => void}) => {
   }
   return html`
     <form class="sheet settings-form" onSubmit=${submit}>
-      <h3>Invite a member</h3>
-      <${TextField} label="E-mail" hint="Their sign-in address at the CRM" type="email" required autocomplete="off" value=${email} onInput=${setEmail} />
-      <${Select} label="Role" value=${role} options=${rolesToGive(role => `${nameOfRole(role)}: ${duties[role]}`)} onChange=${setRole} />
+      <h3>${t.inviteAMember}</h3>
+      <${TextField} label=${t.eMail} hint=${t.theirSignInAddressAtTheCrm} type="email" required autocomplete="off" value=${email} onInput=${setEmail} />
+      <${Select} label=${t.role} value=${role} options=${rolesToGive(role => `${nameOfRole(role)}: ${duties[role]}`)} onChange=${setRole} />
       <${Problem} error=${doing.error} />
-      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>Invite<//>
+      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${t.invite}<//>
     </form>
   `
 }

@@ -5,6 +5,7 @@ import type {PageProps} from '../pages.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Select, TextField} from '../ui/field.ts'
@@ -27,7 +28,7 @@ export const Module = ({params}: PageProps) => {
     signal => client.get(inOrg(`/config/fields/${encodeURIComponent(module)}`), {connector: connection, all: 1}, signal),
     [connection, module],
   )
-  const trail = [{label: 'Modules', href: to('settings', 'modules', {connection})}]
+  const trail = [{label: t.modules, href: to('settings', 'modules', {connection})}]
   return html`
     <${SettingsFrame} title=${loaded.data?.module.label ?? module} trail=${trail}>
       <${Shown} of=${loaded}>
@@ -49,35 +50,34 @@ const NeedsDiscovery = ({connection, onRead}: {connection: string; onRead: () =>
     await runDiscovery(connection)
     onRead()
   })
-  const actions = may('admin') && html`<${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>Read the fields now<//>`
+  const actions = may('admin') && html`<${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>${t.readTheFieldsNow}<//>`
   return html`
-    <${Notice} title="The fields of this module are not known yet" actions=${actions}>
-      Reading them from the CRM takes about a minute. ${!may('admin') && 'Ask an admin to do it.'}
+    <${Notice} title=${t.theFieldsOfThisModuleAreNot} actions=${actions}>
+      ${t.readingThemFromTheCrmTakesAbout} ${!may('admin') && t.askAnAdminToDoIt}
     <//>
     <${Problem} error=${read.error} again=${() => read.run()} />
   `
 }
 
 const onOne = [
-  {value: 'update', label: 'Update it'},
-  {value: 'skip', label: 'Skip the row'},
-  {value: 'create', label: 'Create another'},
+  {value: 'update', label: t.updateIt},
+  {value: 'skip', label: t.skipTheRow},
+  {value: 'create', label: t.createAnother},
 ]
 const onMany = [
-  {value: 'ask', label: 'Ask me'},
-  {value: 'first', label: 'Use the oldest'},
-  {value: 'skip', label: 'Skip the row'},
+  {value: 'ask', label: t.askMe},
+  {value: 'first', label: t.useTheOldest},
+  {value: 'skip', label: t.skipTheRow},
 ]
 
 const onEdited = [
-  {value: '', label: 'As set for the organisation'},
-  {value: 'overwrite', label: 'Overwrite them'},
-  {value: 'keep', label: 'Keep them'},
-  {value: 'ask', label: 'Ask'},
+  {value: '', label: t.asSetForTheOrganisation},
+  {value: 'overwrite', label: t.overwriteThem},
+  {value: 'keep', label: t.keepThem},
+  {value: 'ask', label: t.ask},
 ]
 
-const idempotencyHint =
-  'Imports fill this field, so that a record whose creation got no answer is found again. It must be unique, hold 26 characters, and be in no mapping.'
+const idempotencyHint = t.importsFillThisFieldSoThatA
 
 const savedValues = (module: ConfiguredModule) => ({
   singular: module.singular ?? '',
@@ -102,7 +102,7 @@ const Values = ({read: {module, fields, registryVersion}, again}: Part) => {
       onEdited: draft.onEdited || null,
       idempotencyField: draft.idempotencyField || null,
     })
-    say('Module saved')
+    say(t.moduleSaved)
     again()
   })
   const submit = (event: Event) => {
@@ -111,20 +111,20 @@ const Values = ({read: {module, fields, registryVersion}, again}: Part) => {
   }
   return html`
     <form class="sheet" onSubmit=${submit}>
-      ${!may('admin') && html`<${Notice}>Only admins can change these settings.<//>`}
+      ${!may('admin') && html`<${Notice}>${t.onlyAdminsCanChangeTheseSettings}<//>`}
       <fieldset class="bare" disabled=${!may('admin')}>
         <div class="columns">
           <div>
-            <${FieldPicker} label="Match fields" hint="Imports find an existing record by these fields" fields=${fields} chosen=${draft.by} set=${(by: string[]) => set({by})} />
-            <${Select} label="If one record matches" value=${draft.onOne} options=${onOne} onChange=${(value: string) => set({onOne: value})} />
-            <${Select} label="If several match" value=${draft.onMany} options=${onMany} onChange=${(value: string) => set({onMany: value})} />
-            <${Select} label="If people changed values in the CRM" value=${draft.onEdited} options=${onEdited} onChange=${(value: string) => set({onEdited: value as typeof draft.onEdited})} />
+            <${FieldPicker} label=${t.matchFields} hint=${t.importsFindAnExistingRecordByThese} fields=${fields} chosen=${draft.by} set=${(by: string[]) => set({by})} />
+            <${Select} label=${t.ifOneRecordMatches} value=${draft.onOne} options=${onOne} onChange=${(value: string) => set({onOne: value})} />
+            <${Select} label=${t.ifSeveralMatch} value=${draft.onMany} options=${onMany} onChange=${(value: string) => set({onMany: value})} />
+            <${Select} label=${t.ifPeopleChangedValuesInTheCrm} value=${draft.onEdited} options=${onEdited} onChange=${(value: string) => set({onEdited: value as typeof draft.onEdited})} />
           </div>
           <div>
-            <${FieldPicker} label="Unique fields" hint="Their values tell records apart" fields=${fields} chosen=${draft.unique} set=${(unique: string[]) => set({unique})} />
-            <${FieldPicker} label="Hidden fields" hint="Imports do not offer them" fields=${fields} chosen=${draft.exclusions} set=${(exclusions: string[]) => set({exclusions})} />
-            <${TextField} label="Singular name" hint="Leave empty to use the name from the CRM" value=${draft.singular} onInput=${(singular: string) => set({singular})} />
-            <${Select} label="Idempotency field" hint=${idempotencyHint} value=${draft.idempotencyField} options=${idempotencyOptions(fields, module.idempotencyField)} onChange=${(idempotencyField: string) => set({idempotencyField})} />
+            <${FieldPicker} label=${t.uniqueFields} hint=${t.theirValuesTellRecordsApart} fields=${fields} chosen=${draft.unique} set=${(unique: string[]) => set({unique})} />
+            <${FieldPicker} label=${t.hiddenFields} hint=${t.importsDoNotOfferThem} fields=${fields} chosen=${draft.exclusions} set=${(exclusions: string[]) => set({exclusions})} />
+            <${TextField} label=${t.singularName} hint=${t.leaveEmptyToUseTheNameFrom} value=${draft.singular} onInput=${(singular: string) => set({singular})} />
+            <${Select} label=${t.idempotencyField} hint=${idempotencyHint} value=${draft.idempotencyField} options=${idempotencyOptions(fields, module.idempotencyField)} onChange=${(idempotencyField: string) => set({idempotencyField})} />
           </div>
         </div>
         <${Problem} error=${save.error} again=${again} />
@@ -140,37 +140,37 @@ const Fields = ({read, again}: Part) => {
   const wanted = text.trim().toLowerCase()
   const rows = read.fields.filter(({apiName, label}) => `${apiName} ${label ?? ''}`.toLowerCase().includes(wanted))
   return html`
-    <h2>Fields</h2>
-    <div class="settings-filter"><${TextField} label="Find a field" type="search" value=${text} onInput=${setText} /></div>
-    <${Table} caption="Fields" columns=${columnsOf(setEdited)} rows=${rows} keyOf=${({apiName}: ConfiguredField) => apiName} empty="No matching fields." />
+    <h2>${t.fields}</h2>
+    <div class="settings-filter"><${TextField} label=${t.findAField} type="search" value=${text} onInput=${setText} /></div>
+    <${Table} caption=${t.fields} columns=${columnsOf(setEdited)} rows=${rows} keyOf=${({apiName}: ConfiguredField) => apiName} empty=${t.noMatchingFields} />
     ${edited && html`<${FieldDialog} module=${read.module} version=${read.registryVersion} field=${edited} again=${again} onClose=${() => setEdited(null)} />`}
   `
 }
 
 const columnsOf = (edit: (field: ConfiguredField) => void) => [
   {
-    head: 'Field',
+    head: t.field,
     isName: true,
     cell: ({label, apiName}: ConfiguredField) => html`${label ?? apiName}<br /><code class="quiet">${apiName}</code>`,
   },
-  {head: 'Type', cell: ({type}: ConfiguredField) => type ?? '–'},
+  {head: t.type, cell: ({type}: ConfiguredField) => type ?? '–'},
   {
-    head: 'CRM properties',
+    head: t.crmProperties,
     cell: ({required, unique, readOnly, removed}: ConfiguredField) => html`
-      ${required && html`<${Pill} tone="info">required<//> `}${unique && html`<${Pill}>unique<//> `}${readOnly && html`<${Pill}>read only<//> `}${removed && html`<${Pill} tone="warning">deleted<//>`}
+      ${required && html`<${Pill} tone="info">${t.required}<//> `}${unique && html`<${Pill}>${t.unique}<//> `}${readOnly && html`<${Pill}>${t.readOnly}<//> `}${removed && html`<${Pill} tone="warning">${t.deleted}<//>`}
     `,
   },
   {
-    head: 'Annotation',
+    head: t.annotation,
     cell: ({annotation}: ConfiguredField) => html`
-      ${annotation?.pii && html`<${Pill} tone="warning">personal<//> `}${annotation?.excluded && html`<${Pill}>hidden<//> `}${annotation?.description ?? (annotation?.aliases?.length ? `aliases: ${annotation.aliases.join(', ')}` : null)}
+      ${annotation?.pii && html`<${Pill} tone="warning">${t.personal}<//> `}${annotation?.excluded && html`<${Pill}>${t.hiddenMark}<//> `}${annotation?.description ?? (annotation?.aliases?.length ? t.aliasesNamed(annotation.aliases.join(', ')) : null)}
     `,
   },
   {
     head: '',
-    label: 'Actions',
+    label: t.actions,
     cell: (field: ConfiguredField) =>
       may('admin') &&
-      html`<${Button} kind="quiet" onClick=${() => edit(field)}>Edit<span class="unseen"> ${field.label ?? field.apiName}</span><//>`,
+      html`<${Button} kind="quiet" onClick=${() => edit(field)}>${t.edit}<span class="unseen"> ${field.label ?? field.apiName}</span><//>`,
   },
 ]

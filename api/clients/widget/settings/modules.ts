@@ -4,6 +4,7 @@ import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {place, setQuery, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {Problem, say} from '../ui/notice.ts'
@@ -20,11 +21,11 @@ type ModulesInput = {modules: ConfiguredModule[]; registryVersion: number}
 export const Modules = () => {
   const connectors = useLoad<Connector[]>(async signal => (await client.get<Json>(inOrg('/connectors'), {}, signal)).connectors, [])
   return html`
-    <${SettingsFrame} title="Modules" lead="Disable the modules that imports must not write, and set the order of the others. A module that others refer to comes first.">
+    <${SettingsFrame} title=${t.modules} lead=${t.disableTheModulesThatImportsMust}>
       <${Shown} of=${connectors}>
         ${(list: Connector[]) =>
           list.length === 0
-            ? html`<p class="empty">No modules yet. <a href=${to('connections')}>Connect a CRM</a> first.</p>`
+            ? html`<p class="empty">${t.noModulesYet} <a href=${to('connections')}>${t.connectACrm}</a> ${t.first}</p>`
             : html`<${OfConnection} connectors=${list} />`}
       <//>
     <//>
@@ -40,8 +41,8 @@ const OfConnection = ({connectors}: {connectors: Connector[]}) => {
     [apiName, label ?? '', key ?? ''].some(name => name.toLowerCase().includes(text.trim().toLowerCase()))
   return html`
     <div class="columns">
-      ${connectors.length > 1 && html`<${Select} label="Connection" value=${connection.id} options=${connectors.map(({id, name}) => ({value: id, label: name}))} onChange=${(id: string) => setQuery({connection: id})} />`}
-      <${TextField} label="Find a module" type="search" value=${text} onInput=${setText} />
+      ${connectors.length > 1 && html`<${Select} label=${t.connection} value=${connection.id} options=${connectors.map(({id, name}) => ({value: id, label: name}))} onChange=${(id: string) => setQuery({connection: id})} />`}
+      <${TextField} label=${t.findAModule} type="search" value=${text} onInput=${setText} />
     </div>
     <${Shown} of=${loaded}>
       ${(read: ModulesInput) => html`<${ModuleTable} read=${{...read, modules: read.modules.filter(shows)}} all=${read.modules} again=${loaded.again} />`}
@@ -61,30 +62,30 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
     const from = keys.indexOf(module.key!)
     keys.splice(from + by, 0, ...keys.splice(from, 1))
     await client.put(`${inOrg('/config/modules/order')}?connector=${module.connectorId}`, {modules: keys}, ifVersion(registryVersion))
-    say(`${module.label ?? module.apiName} moved to position ${from + by + 1}`)
+    say(t.movedToPosition(module.label ?? module.apiName, from + by + 1))
     again()
   })
   const mayChange = may('admin')
   const columns = [
     {
-      head: 'Module',
+      head: t.module,
       isName: true,
       cell: (module: ConfiguredModule) => html`
         <a href=${to('settings', 'modules', module.connectorId, module.apiName)}>${module.label ?? module.apiName}</a>
-        ${module.removed && html` <${Pill} tone="warning">deleted in the CRM<//>`}
+        ${module.removed && html` <${Pill} tone="warning">${t.deletedInTheCrm}<//>`}
       `,
     },
-    {head: 'API name', cell: ({apiName}: ConfiguredModule) => html`<code>${apiName}</code>`},
+    {head: t.apiName, cell: ({apiName}: ConfiguredModule) => html`<code>${apiName}</code>`},
     {
-      head: 'Imports',
+      head: t.imports,
       cell: (module: ConfiguredModule) =>
-        html`<${Select} label=${html`<span class="unseen">Imports into ${module.label ?? module.apiName}</span>`} value=${String(module.enabled)} options=${statesOf(module)} disabled=${!mayChange} onChange=${(value: string) => change.run(module, value === 'true')} />`,
+        html`<${Select} label=${html`<span class="unseen">${t.importsInto} ${module.label ?? module.apiName}</span>`} value=${String(module.enabled)} options=${statesOf(module)} disabled=${!mayChange} onChange=${(value: string) => change.run(module, value === 'true')} />`,
     },
-    {head: 'Matched by', cell: ({match}: ConfiguredModule) => match?.by.join(' + ') ?? html`<span class="quiet">not set</span>`},
+    {head: t.matchedBy, cell: ({match}: ConfiguredModule) => match?.by.join(' + ') ?? html`<span class="quiet">${t.notSet}</span>`},
     ...(mayChange && ordered.length > 1
       ? [
           {
-            head: 'Order',
+            head: t.order,
             cell: (module: ConfiguredModule) => module.key && html`<${Order} module=${module} of=${ordered} move=${move.run} />`,
           },
         ]
@@ -92,15 +93,15 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
   ]
   return html`
     <${Problem} error=${change.error ?? move.error} again=${again} />
-    <${Table} caption="Modules" columns=${columns} rows=${modules} keyOf=${({apiName}: ConfiguredModule) => apiName} empty="No matching modules. If modules are missing, refresh them under Connections." />
+    <${Table} caption=${t.modules} columns=${columns} rows=${modules} keyOf=${({apiName}: ConfiguredModule) => apiName} empty=${t.noMatchingModulesIfModulesAre} />
   `
 }
 
 /** The choices for a module. Once a person has decided, the module cannot become undecided again. */
 const statesOf = ({enabled}: ConfiguredModule) => [
-  ...(enabled === null ? [{value: 'null', label: 'Allowed'}] : []),
-  {value: 'true', label: 'Enabled'},
-  {value: 'false', label: 'Disabled'},
+  ...(enabled === null ? [{value: 'null', label: t.allowed}] : []),
+  {value: 'true', label: t.enabled},
+  {value: 'false', label: t.disabled},
 ]
 
 type OrderProps = {module: ConfiguredModule; of: ConfiguredModule[]; move: (module: ConfiguredModule, by: -1 | 1) => void}
@@ -111,8 +112,8 @@ const Order = ({module, of, move}: OrderProps) => {
   return html`
     <span class="row">
       ${at + 1}
-      <${Button} kind="quiet" label=${`Move ${name} up`} disabled=${at === 0} onClick=${() => move(module, -1)}>↑<//>
-      <${Button} kind="quiet" label=${`Move ${name} down`} disabled=${at === of.length - 1} onClick=${() => move(module, 1)}>↓<//>
+      <${Button} kind="quiet" label=${t.moveUp(name)} disabled=${at === 0} onClick=${() => move(module, -1)}>↑<//>
+      <${Button} kind="quiet" label=${t.moveDown(name)} disabled=${at === of.length - 1} onClick=${() => move(module, 1)}>↓<//>
     </span>
   `
 }

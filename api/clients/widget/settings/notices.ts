@@ -2,6 +2,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/notices.ts'
 import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Check} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
@@ -14,23 +15,23 @@ type NoticesInput = {notices: Rule; mail: {configured: boolean}; members: {email
 
 /** Kinds of notices and their labels. */
 export const kinds: Record<string, string> = {
-  'run.ended': 'A run ended',
-  'run.undone': 'A run was undone',
-  'run.held': 'A run is held by its guard',
-  'schedule.stopped': 'A schedule was turned off',
-  'schedule.skipped': 'A schedule skipped a run',
-  'schedule.failed': 'A schedule failed',
-  'schedule.drifted': 'A file or the CRM no longer matches a template',
-  'webhook.disabled': 'A webhook was disabled',
-  'usage.rows': '50, 80 or 100 % of the plan’s rows are used',
-  'usage.credits': '50, 80 or 100 % of the AI credits are used',
-  'billing.payment_failed': 'A payment failed',
-  'billing.action_required': 'A payment needs confirmation',
-  'billing.trial_ending': 'The trial is ending',
-  'billing.topup_stopped': 'Automatic top-up was turned off',
-  'billing.refunded': 'A payment was refunded',
-  'billing.disputed': 'A payment is disputed',
-  'billing.plan_changed': 'The plan has changed',
+  'run.ended': t.aRunEnded,
+  'run.undone': t.aRunWasUndone,
+  'run.held': t.aRunIsHeld,
+  'schedule.stopped': t.aScheduleWasTurnedOff,
+  'schedule.skipped': t.aScheduleSkippedARun,
+  'schedule.failed': t.aScheduleFailed,
+  'schedule.drifted': t.aFileOrTheCrmNoLonger,
+  'webhook.disabled': t.aWebhookWasDisabled,
+  'usage.rows': t.shareOfRowsUsed,
+  'usage.credits': t.shareOfCreditsUsed,
+  'billing.payment_failed': t.aPaymentFailed,
+  'billing.action_required': t.aPaymentNeedsConfirmation,
+  'billing.trial_ending': t.theTrialIsEnding,
+  'billing.topup_stopped': t.automaticTopUpWasTurnedOff,
+  'billing.refunded': t.aPaymentWasRefunded,
+  'billing.disputed': t.aPaymentIsDisputed,
+  'billing.plan_changed': t.thePlanHasChanged,
 }
 
 /** Recipients of notices, by e-mail and webhook. */
@@ -41,7 +42,7 @@ export const Notices = () => {
     return {...notices, members: members.members, webhooks: webhooks.webhooks}
   }, [])
   return html`
-    <${SettingsFrame} title="Notices" lead="Send notices to members by e-mail and to programs by webhook.">
+    <${SettingsFrame} title=${t.notices} lead=${t.sendNoticesToMembersByEMail}>
       <${Shown} of=${loaded}>
         ${(read: NoticesInput) => html`
           <${RuleForm} key=${JSON.stringify(read.notices)} read=${read} again=${loaded.again} />
@@ -57,7 +58,7 @@ const RuleForm = ({read: {notices, mail, members, webhooks}, again}: {read: Noti
   const {draft} = form
   const save = useDoing(async () => {
     await client.put(inOrg('/notices'), draft)
-    say('Notices saved')
+    say(t.noticesSaved)
     again()
   })
   const turn = (list: keyof Rule) => (value: string) => (isOn: boolean) =>
@@ -68,20 +69,20 @@ const RuleForm = ({read: {notices, mail, members, webhooks}, again}: {read: Noti
   }
   return html`
     <form class="sheet" onSubmit=${submit}>
-      ${!mail.configured && html`<${Notice}>E-mail is not set up. The operator sets SMTP_URL.<//>`}
+      ${!mail.configured && html`<${Notice}>${t.eMailIsNotSetUpThe}<//>`}
       <fieldset class="bare columns" disabled=${!may('admin')}>
         <fieldset>
-          <legend>Events</legend>
+          <legend>${t.events}</legend>
           ${Object.entries(kinds).map(([kind, label]) => html`<${Check} key=${kind} label=${label} checked=${draft.on.includes(kind)} onChange=${turn('on')(kind)} />`)}
         </fieldset>
         <div>
           <fieldset disabled=${!mail.configured}>
-            <legend>E-mail recipients</legend>
+            <legend>${t.eMailRecipients}</legend>
             ${members.map(({email, name}) => html`<${Check} key=${email} label=${`${name} (${email})`} checked=${draft.emails.includes(email)} onChange=${turn('emails')(email)} />`)}
           </fieldset>
           <fieldset>
-            <legend>Webhooks</legend>
-            ${webhooks.length === 0 && html`<p class="hint">No webhooks yet. Add one below.</p>`}
+            <legend>${t.webhooks}</legend>
+            ${webhooks.length === 0 && html`<p class="hint">${t.noWebhooksYetAddOneBelow}</p>`}
             ${webhooks.map(({id, url}) => html`<${Check} key=${id} label=${url} checked=${draft.endpoints.includes(id)} onChange=${turn('endpoints')(id)} />`)}
           </fieldset>
         </div>

@@ -4,6 +4,7 @@ import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/plan.ts'
 import {Button} from '../ui/button.ts'
 import {Dialog} from '../ui/dialog.ts'
 import {Select} from '../ui/field.ts'
@@ -18,8 +19,8 @@ type WantedPlan = {planKey: string; interval: string}
 type ChangeProps = {summary: Json; isWaiting: boolean; onChange: (awaited: AwaitedChange) => void}
 
 const intervals = [
-  {value: 'month', label: 'Monthly'},
-  {value: 'year', label: 'Yearly'},
+  {value: 'month', label: t.monthly},
+  {value: 'year', label: t.yearly},
 ]
 
 /** Changes the plan. Without a paid plan it opens the checkout of the payment provider. With one it shows a preview of the change and its exact cost. */
@@ -37,11 +38,11 @@ export const ChangePlan = ({summary, isWaiting, onChange}: ChangeProps) => {
     })
     location.assign(url)
   })
-  const offered = isPaying ? [...summary.plans, {key: 'free', name: 'Free', intervals: ['month', 'year'], limits: null}] : summary.plans
+  const offered = isPaying ? [...summary.plans, {key: 'free', name: t.free, intervals: ['month', 'year'], limits: null}] : summary.plans
   return html`
     <section class="sheet" aria-labelledby="plan-change">
-      <h2 id="plan-change">${isPaying ? 'Change plan' : 'Choose a plan'}</h2>
-      <${Select} label="Billing interval" value=${interval} options=${intervals} onChange=${setInterval} />
+      <h2 id="plan-change">${isPaying ? t.changePlan : t.chooseAPlan}</h2>
+      <${Select} label=${t.billingInterval} value=${interval} options=${intervals} onChange=${setInterval} />
       <ul class="plain">
         ${offered.map((plan: Json) => html`<${Offer} key=${plan.key} plan=${plan} interval=${interval} isCurrent=${isPaying && plan.key === summary.plan.key} isHere=${isPaying && plan.key === summary.plan.key && interval === summary.interval} isBusy=${begin.isBusy} isWaiting=${isWaiting} choose=${() => begin.run(plan.key)} />`)}
       </ul>
@@ -74,10 +75,10 @@ const Offer = ({plan, interval, isCurrent, isHere, isBusy, isWaiting, choose}: O
   return html`
     <li class="row settings-offer">
       <div class="grow">
-        <strong>${plan.name}</strong>${isCurrent && !isHere && html` <${Pill} tone="info">Current plan<//>`}${price && ` · ${price}`}${note && html`<br />${note}`}
-        <br /><span class="quiet">${plan.limits ? describeLimits(plan) : 'Your paid plan ends with this period'}</span>
+        <strong>${plan.name}</strong>${isCurrent && !isHere && html` <${Pill} tone="info">${t.currentPlan}<//>`}${price && ` · ${price}`}${note && html`<br />${note}`}
+        <br /><span class="quiet">${plan.limits ? describeLimits(plan) : t.yourPaidPlanEndsWithThisPeriod}</span>
       </div>
-      ${isHere ? html`<${Pill} tone="info">Current plan<//>` : isOffered && html`<${Button} isBusy=${isBusy} disabled=${isWaiting} onClick=${choose}>${isCurrent ? `Pay ${interval}ly` : 'Choose'}<span class="unseen"> ${isCurrent ? 'for ' : ''}${plan.name}</span><//>`}
+      ${isHere ? html`<${Pill} tone="info">${t.currentPlan}<//>` : isOffered && html`<${Button} isBusy=${isBusy} disabled=${isWaiting} onClick=${choose}>${isCurrent ? t.payBy[interval as 'month' | 'year'] : t.choose}<span class="unseen"> ${plan.name}</span><//>`}
     </li>
   `
 }
@@ -92,16 +93,16 @@ const Preview = ({wanted, preview, onChange, onClose}: PreviewProps) => {
   })
   const {due, tax, next, lines = []} = preview
   const actions = html`
-    <${Button} onClick=${onClose}>Cancel<//>
-    <${Button} kind="main" isBusy=${doing.isBusy} onClick=${() => doing.run()}>${preview.change !== 'now' ? 'Change at renewal' : due.amount > 0 ? 'Change and pay now' : 'Change plan'}<//>
+    <${Button} onClick=${onClose}>${t.cancel}<//>
+    <${Button} kind="main" isBusy=${doing.isBusy} onClick=${() => doing.run()}>${preview.change !== 'now' ? t.changeAtRenewal : due.amount > 0 ? t.changeAndPayNow : t.changePlan}<//>
   `
   return html`
-    <${Dialog} title="Review the plan change" onClose=${onClose} actions=${actions}>
-      <p>${preview.change === 'now' && Date.parse(preview.effectiveAt) <= Date.now() ? 'It takes effect at once.' : `It takes effect on ${at(preview.effectiveAt)}. Nothing is charged now.`}</p>
-      ${preview.replaces && html`<${Notice}>It replaces the pending change.<//>`}
-      ${lines.length > 0 && html`<ul>${lines.map((line: Json) => html`<li>${line.description}: ${money(line.amount, due.currency)}${line.tax !== 0 && html` <span class="quiet">${line.taxIncluded ? 'incl.' : 'plus'} ${money(line.tax, due.currency)} tax</span>`}</li>`)}</ul>`}
-      <p><strong>Due now: ${money(due.amount, due.currency)}</strong>${tax.amount !== 0 && `, of which ${money(tax.amount, tax.currency)} tax`}</p>
-      ${next && html`<p>Next charge: ${money(next.amount, next.currency)} on ${onDay(next.at)}, before discounts and tax.</p>`}
+    <${Dialog} title=${t.reviewThePlanChange} onClose=${onClose} actions=${actions}>
+      <p>${preview.change === 'now' && Date.parse(preview.effectiveAt) <= Date.now() ? t.itTakesEffectAtOnce : t.itTakesEffectOnNothingIsCharged(at(preview.effectiveAt))}</p>
+      ${preview.replaces && html`<${Notice}>${t.itReplacesThePendingChange}<//>`}
+      ${lines.length > 0 && html`<ul>${lines.map((line: Json) => html`<li>${line.description}: ${money(line.amount, due.currency)}${line.tax !== 0 && html` <span class="quiet">${(line.taxIncluded ? t.includedTax : t.addedTax)(money(line.tax, due.currency))}</span>`}</li>`)}</ul>`}
+      <p><strong>${t.dueNow(money(due.amount, due.currency))}</strong>${tax.amount !== 0 && t.ofWhichTax(money(tax.amount, tax.currency))}</p>
+      ${next && html`<p>${t.nextChargeOnBeforeDiscountsAndTax(money(next.amount, next.currency), onDay(next.at))}</p>`}
       <${Confirm} error=${doing.error} />
     <//>
   `
@@ -112,9 +113,9 @@ const Confirm = ({error}: {error: unknown}) => {
   const confirmation = error instanceof ApiError ? error.body?.confirmation : null
   if (!confirmation) return html`<${Problem} error=${error} />`
   return html`
-    <${Notice} kind="warning" title="Your bank requires confirmation">
-      <p>Until you confirm it, nothing is charged and your plan does not change. The link expires on ${at(confirmation.expiresAt)}.</p>
-      <p><a href=${confirmation.url} target="_blank" rel="noopener">Confirm the payment</a></p>
+    <${Notice} kind="warning" title=${t.yourBankRequiresConfirmation}>
+      <p>${t.untilYouConfirmItNothingIsCharged(at(confirmation.expiresAt))}</p>
+      <p><a href=${confirmation.url} target="_blank" rel="noopener">${t.confirmThePayment}</a></p>
     <//>
   `
 }
@@ -124,5 +125,5 @@ const TakeBack = ({onChange}: Pick<ChangeProps, 'onChange'>) => {
     await client.delete(inOrg('/billing/plan/pending'))
     onChange({kind: 'withdrawn'})
   })
-  return html`<${Button} isBusy=${doing.isBusy} onClick=${() => doing.run()}>Cancel scheduled change<//><${Problem} error=${doing.error} />`
+  return html`<${Button} isBusy=${doing.isBusy} onClick=${() => doing.run()}>${t.cancelScheduledChange}<//><${Problem} error=${doing.error} />`
 }

@@ -2,6 +2,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/plan.ts'
 import {Button} from '../ui/button.ts'
 import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
@@ -28,9 +29,9 @@ const Packs = ({packs, purchased, isWaiting}: PacksProps) => {
   if (packs.length === 0) return null
   return html`
     <section class="sheet" aria-labelledby="plan-packs">
-      <h2 id="plan-packs">AI credits</h2>
+      <h2 id="plan-packs">${t.aiCredits}</h2>
       <ul class="plain">
-        ${packs.map(({key, name, price}) => html`<li key=${key} class="row settings-offer"><span class="grow">${namePack({name, price})}</span><${Button} isBusy=${buy.isBusy} disabled=${isWaiting} onClick=${() => buy.run(key)}>Buy<span class="unseen"> ${name}</span><//></li>`)}
+        ${packs.map(({key, name, price}) => html`<li key=${key} class="row settings-offer"><span class="grow">${namePack({name, price})}</span><${Button} isBusy=${buy.isBusy} disabled=${isWaiting} onClick=${() => buy.run(key)}>${t.buy}<span class="unseen"> ${name}</span><//></li>`)}
       </ul>
       <${Problem} error=${buy.error} />
     </section>
@@ -52,7 +53,7 @@ const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
   const {draft, set} = form
   const save = useDoing(async () => {
     await client.post('/billing/autotopup', {...draft, threshold: Number(draft.threshold), monthlyCap: Number(draft.monthlyCap)})
-    say('Automatic top-up saved')
+    say(t.automaticTopUpSaved)
     again()
   })
   const submit = (event: Event) => {
@@ -61,13 +62,13 @@ const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
   }
   return html`
     <form class="sheet settings-form" aria-labelledby="plan-topup" onSubmit=${submit}>
-      <h2 id="plan-topup">Automatic top-up</h2>
-      ${autotopup.stopped && html`<${Notice} kind="warning" title="Automatic top-up was turned off">${autotopup.stopped.message}<//>`}
-      <${Check} label="Buy a credit pack when credits run low" checked=${draft.enabled} onChange=${(enabled: boolean) => set({enabled})} />
-      <${Select} label="Credit pack" value=${draft.packKey} options=${packs.map((pack: Json) => ({value: pack.key, label: namePack(pack)}))} onChange=${(packKey: string) => set({packKey})} />
-      <${TextField} label="Buy when the balance falls below" type="number" min="1" required value=${draft.threshold} onInput=${(threshold: string) => set({threshold})} />
-      <${TextField} label="Maximum credits per month" type="number" min="1" required value=${draft.monthlyCap} onInput=${(monthlyCap: string) => set({monthlyCap})} />
-      <p class="hint">Bought this month: ${count(autotopup.month.used)} credits.</p>
+      <h2 id="plan-topup">${t.automaticTopUp}</h2>
+      ${autotopup.stopped && html`<${Notice} kind="warning" title=${t.automaticTopUpWasTurnedOff}>${autotopup.stopped.message}<//>`}
+      <${Check} label=${t.buyACreditPackWhenCreditsRun} checked=${draft.enabled} onChange=${(enabled: boolean) => set({enabled})} />
+      <${Select} label=${t.creditPack} value=${draft.packKey} options=${packs.map((pack: Json) => ({value: pack.key, label: namePack(pack)}))} onChange=${(packKey: string) => set({packKey})} />
+      <${TextField} label=${t.buyWhenTheBalanceFallsBelow} type="number" min="1" required value=${draft.threshold} onInput=${(threshold: string) => set({threshold})} />
+      <${TextField} label=${t.maximumCreditsPerMonth} type="number" min="1" required value=${draft.monthlyCap} onInput=${(monthlyCap: string) => set({monthlyCap})} />
+      <p class="hint">${t.boughtThisMonthCredits(count(autotopup.month.used))}</p>
       <${Problem} error=${save.error} />
       <${SaveActions} of=${form} isBusy=${save.isBusy} />
     </form>
@@ -77,15 +78,15 @@ const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
 const Overage = ({isOn, again}: {isOn: boolean; again: () => void}) => {
   const change = useDoing(async (enabled: boolean) => {
     await client.post('/billing/overage', {enabled})
-    say(enabled ? 'Overage enabled' : 'Overage disabled')
+    say(enabled ? t.overageEnabled : t.overageDisabled)
     again()
   })
   return html`
     <section class="sheet" aria-labelledby="plan-overage">
-      <h2 id="plan-overage">Rows beyond the plan</h2>
+      <h2 id="plan-overage">${t.rowsBeyondThePlan}</h2>
       <${Check}
-        label="Import rows beyond the plan and pay per row"
-        hint="Additional rows are on the next invoice. Each run shows its number of additional rows."
+        label=${t.importRowsBeyondThePlanAndPay}
+        hint=${t.additionalRowsAreOnTheNextInvoice}
         checked=${isOn}
         onChange=${(enabled: boolean) => change.run(enabled)}
       />

@@ -1,4 +1,5 @@
 import type {Json} from '../../http.ts'
+import {t} from '../text/plan.ts'
 import {money, onDay, percent} from '../ui/format.ts'
 
 type Interval = 'month' | 'year'
@@ -10,36 +11,35 @@ type PlanOffer = {price: string; note: string; isOffered: boolean}
 export const describeOffer = ({prices, intervals}: {prices: Prices; intervals: string[]}, interval: string): PlanOffer => {
   const isOffered = intervals.includes(interval)
   const other = interval === 'month' ? 'year' : 'month'
-  if (!isOffered) return {price: priceOf(prices, other), note: `Only billed per ${other}`, isOffered}
+  if (!isOffered) return {price: priceOf(prices, other), note: t.onlyBilledPer[other], isOffered}
   return {price: priceOf(prices, interval as Interval), note: savingNote(prices, interval as Interval), isOffered}
 }
 
 /** Describes the price of a paid plan and its next payment, the end of a trial, or that nothing is paid. */
 export const describePayment = (summary: Json): string => {
   const {plan, status, subscription, interval, plans, cancelsAt} = summary
-  if (!subscription) return status === 'trialing' ? '' : 'Nothing is charged for this plan.'
+  if (!subscription) return status === 'trialing' ? '' : t.nothingIsChargedForThisPlan
   const price = priceOf(plans.find(({key}: Json) => key === plan.key)?.prices ?? null, interval)
   const end = onDay(subscription.period.end)
   if (subscription.trialEndsAt && Date.parse(subscription.trialEndsAt) > Date.now())
-    return sentence(`Paid from ${onDay(subscription.trialEndsAt)}`, price)
-  return sentence(price || `Paid per ${interval}`, cancelsAt ? `ends on ${end}` : `renews on ${end}`)
+    return sentence(t.paidFrom(onDay(subscription.trialEndsAt)), price)
+  return sentence(price || t.paidPer[interval as Interval], cancelsAt ? t.endsOn(end) : t.renewsOn(end))
 }
 
 const sentence = (...parts: string[]) => `${parts.filter(Boolean).join(', ')}.`
 
 /** Returns a note on tax, or an empty text if the tax behaviour is not known. */
-export const taxNote = (behavior: string | null): string =>
-  behavior === null ? '' : behavior === 'inclusive' ? ', tax included' : ', plus tax'
+export const taxNote = (behavior: string | null): string => (behavior === null ? '' : behavior === 'inclusive' ? t.taxIncluded : t.plusTax)
 
 const priceOf = (prices: Prices, interval: Interval): string => {
   const amount = prices?.[interval] ?? null
-  return amount === null ? '' : `${money(amount, prices!.currency)} per ${interval}${taxNote(prices!.taxBehavior)}`
+  return amount === null ? '' : t.per[interval](money(amount, prices!.currency)) + taxNote(prices!.taxBehavior)
 }
 
 /** Compares twelve months with a year. Empty if a price is not known, or a year costs no less. */
 const savingNote = (prices: Prices, interval: Interval): string => {
   const {month = null, year = null} = prices ?? {}
   if (month === null || year === null || year >= 12 * month) return ''
-  const saved = `saves ${money(12 * month - year, prices!.currency)} a year (${percent(1 - year / (12 * month))})`
-  return interval === 'year' ? saved : `Per year: ${money(year, prices!.currency)}, ${saved}`
+  const saved = t.savesAYear(money(12 * month - year, prices!.currency), percent(1 - year / (12 * month)))
+  return interval === 'year' ? saved : t.perYear(money(year, prices!.currency), saved)
 }

@@ -4,6 +4,7 @@ import {html, type Markup} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {place, setQuery} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/plan.ts'
 import {Button} from '../ui/button.ts'
 import {Closed} from '../ui/closed.ts'
 import {at, count, onDay} from '../ui/format.ts'
@@ -28,7 +29,7 @@ export const Plan = () => {
   }, [])
   const waiting = useAwaitedChange(loaded.again)
   return html`
-    <${SettingsFrame} title="Plan & usage" lead="The limits of your plan and your usage in this period.">
+    <${SettingsFrame} title=${t.planUsage} lead=${t.theLimitsOfYourPlanAndYour}>
       <${WaitingNotice} waiting=${waiting} />
       <${Shown} of=${loaded}>${({summary, usage}: Json) => html`<${Standing} summary=${summary} usage=${usage} waiting=${waiting} again=${loaded.again} />`}<//>
     <//>
@@ -63,16 +64,16 @@ const useAwaitedChange = (again: () => void): Waiting => {
 }
 
 const appliedWords = {
-  plan: 'Your plan is active',
-  scheduled: 'The change is scheduled',
-  withdrawn: 'Scheduled change cancelled',
-  pack: 'AI credits added',
+  plan: t.yourPlanIsActive,
+  scheduled: t.theChangeIsScheduled,
+  withdrawn: t.scheduledChangeCancelled,
+  pack: t.aiCreditsAdded,
 }
 const waitingWords = {
-  plan: 'Payment received, activating your plan …',
-  scheduled: 'Scheduling the change …',
-  withdrawn: 'Cancelling the scheduled change …',
-  pack: 'Payment received, adding the AI credits …',
+  plan: t.paymentReceivedActivatingYourPlan,
+  scheduled: t.schedulingTheChange,
+  withdrawn: t.cancellingTheScheduledChange,
+  pack: t.paymentReceivedAddingTheAiCredits,
 }
 
 const WaitingNotice = ({waiting: {awaited, isLate, start}}: {waiting: Waiting}) => {
@@ -80,8 +81,8 @@ const WaitingNotice = ({waiting: {awaited, isLate, start}}: {waiting: Waiting}) 
   if (!isLate)
     return html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> ${waitingWords[awaited.kind]}</p>`
   return html`
-    <${Notice} kind="warning" title="This takes longer than usual" actions=${html`<${Button} onClick=${() => start({...awaited})}>Check again<//>`}>
-      Do not pay again. The change appears here when the payment provider confirms it.
+    <${Notice} kind="warning" title=${t.thisTakesLongerThanUsual} actions=${html`<${Button} onClick=${() => start({...awaited})}>${t.checkAgain}<//>`}>
+      ${t.doNotPayAgainTheChangeAppears}
     <//>
   `
 }
@@ -98,7 +99,7 @@ const Standing = ({summary, usage, waiting, again}: StandingProps) => html`
 const Current = ({summary, again}: {summary: Json; again: () => void}) => {
   const trial = useDoing(async () => {
     await client.post(inOrg('/trial'))
-    say('Trial started')
+    say(t.trialStarted)
     again()
   })
   const portal = useDoing(async () => {
@@ -108,16 +109,16 @@ const Current = ({summary, again}: {summary: Json; again: () => void}) => {
   const {plan, status, period, pendingChange, cancelsAt, pastDue} = summary
   return html`
     <section class="sheet" aria-labelledby="plan-now">
-      <h2 id="plan-now">${plan.name} <${Pill} tone=${tones[status] ?? 'neutral'}>${status.replace('_', ' ')}<//></h2>
-      <p>${describePayment(summary)} This period: ${onDay(period.start)} to ${onDay(period.end)}.</p>
-      ${isOnTrial(summary) && html`<p>The trial ends ${at(summary.trial.endsAt)}. Nothing is charged for it. Choose a plan before it ends to keep its limits.</p>`}
-      ${mayStartTrial(summary) && html`<p>Try the larger limits for 14 days. You need no card, and the trial ends by itself.</p>`}
-      ${pastDue && html`<${Notice} kind="warning" title="A payment is overdue">Open “Invoices and card”, then pay the invoice or update the card. ${pastDue.graceEndsAt ? `New runs are refused from ${at(pastDue.graceEndsAt)} if the invoice stays unpaid.` : 'New runs are refused until the invoice is paid.'}<//>`}
-      ${cancelsAt && html`<${Notice} kind="warning">The plan ends on ${onDay(cancelsAt)}.<//>`}
-      ${pendingChange && html`<${Notice}>The plan changes to ${summary.plans.find(({key}: Json) => key === pendingChange.planKey)?.name ?? pendingChange.planKey} on ${onDay(pendingChange.at)}.<//>`}
+      <h2 id="plan-now">${plan.name} <${Pill} tone=${tones[status] ?? 'neutral'}>${t.statuses[status] ?? status.replace('_', ' ')}<//></h2>
+      <p>${t.thisPeriodTo(describePayment(summary), onDay(period.start), onDay(period.end))}</p>
+      ${isOnTrial(summary) && html`<p>${t.theTrialEndsNothingIsChargedFor(at(summary.trial.endsAt))}</p>`}
+      ${mayStartTrial(summary) && html`<p>${t.tryTheLargerLimitsFor14Days}</p>`}
+      ${pastDue && html`<${Notice} kind="warning" title=${t.aPaymentIsOverdue}>${t.openInvoicesAndCardThenPayThe} ${pastDue.graceEndsAt ? t.newRunsAreRefusedFromIfThe(at(pastDue.graceEndsAt)) : t.newRunsAreRefusedUntilTheInvoice}<//>`}
+      ${cancelsAt && html`<${Notice} kind="warning">${t.thePlanEndsOn(onDay(cancelsAt))}<//>`}
+      ${pendingChange && html`<${Notice}>${t.thePlanChangesTo(summary.plans.find(({key}: Json) => key === pendingChange.planKey)?.name ?? pendingChange.planKey, onDay(pendingChange.at))}<//>`}
       <div class="actions">
-        ${mayStartTrial(summary) && html`<${Button} isBusy=${trial.isBusy} onClick=${() => trial.run()}>Start 14-day trial<//>`}
-        ${summary.customer && may('admin', 'money') && html`<${Button} isBusy=${portal.isBusy} onClick=${() => portal.run()}>Invoices and card<//>`}
+        ${mayStartTrial(summary) && html`<${Button} isBusy=${trial.isBusy} onClick=${() => trial.run()}>${t.start14DayTrial}<//>`}
+        ${summary.customer && may('admin', 'money') && html`<${Button} isBusy=${portal.isBusy} onClick=${() => portal.run()}>${t.invoicesAndCard}<//>`}
       </div>
       <${Problem} error=${trial.error ?? portal.error} />
     </section>
@@ -132,22 +133,22 @@ const Usage = ({usage}: {usage: Json}) => {
   const given = credits.included + credits.purchased + credits.spent
   return html`
     <section class="sheet" aria-labelledby="plan-usage">
-      <h2 id="plan-usage">Usage</h2>
+      <h2 id="plan-usage">${t.usage}</h2>
       <div class="columns">
-        <${Meter} label="Rows written" used=${rows.used} limit=${rows.limit} note=${rows.reserved > 0 ? `${count(rows.reserved)} reserved by runs` : null} />
-        <${Meter} label="Modules" used=${modules.used} limit=${modules.limit} />
-        <${Meter} label="Schedules" used=${schedules.used} limit=${schedules.limit} />
-        <${Meter} label="AI credits" used=${credits.spent} limit=${given} note=${`${count(credits.available)} left`} />
+        <${Meter} label=${t.rowsWritten} used=${rows.used} limit=${rows.limit} note=${rows.reserved > 0 ? t.reservedByRuns(count(rows.reserved)) : null} />
+        <${Meter} label=${t.modulesLabel} used=${modules.used} limit=${modules.limit} />
+        <${Meter} label=${t.schedulesLabel} used=${schedules.used} limit=${schedules.limit} />
+        <${Meter} label=${t.aiCredits} used=${credits.spent} limit=${given} note=${t.left(count(credits.available))} />
       </div>
       ${
         credits.byFeature.length > 0 &&
         html`<${Table}
-          caption="AI credits by feature"
+          caption=${t.aiCreditsByFeature}
           keyOf=${({feature}: Json) => feature}
           rows=${credits.byFeature}
           columns=${[
-            {head: 'AI feature', isName: true, cell: ({feature}: Json) => feature},
-            {head: 'Credits', isNumber: true, cell: ({spent, credits: used}: Json) => count(spent ?? used)},
+            {head: t.aiFeature, isName: true, cell: ({feature}: Json) => t.features[feature] ?? feature},
+            {head: t.credits, isNumber: true, cell: ({spent, credits: used}: Json) => count(spent ?? used)},
           ]}
         />`
       }
@@ -158,7 +159,7 @@ const Usage = ({usage}: {usage: Json}) => {
 const Meter = ({label, used, limit, note}: {label: string; used: number; limit: number; note?: Markup}) => html`
   <div>
     <strong>${label}</strong>
-    <${Progress} label=${label} done=${used} total=${limit} text=${`${count(used)} of ${count(limit)}`} />
+    <${Progress} label=${label} done=${used} total=${limit} text=${t.usedOf(count(used), count(limit))} />
     ${note && html`<p class="hint">${note}</p>`}
   </div>
 `

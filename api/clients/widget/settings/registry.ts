@@ -1,5 +1,6 @@
 import type {Json} from '../../http.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 
 /** A module of the latest discovery, with its configuration. */
 export type ConfiguredModule = {
@@ -53,9 +54,9 @@ export const idempotencyOptions = (fields: ConfiguredField[], chosen: string | n
   )
   const isGone = chosen !== null && !fit.some(({apiName}) => apiName === chosen)
   return [
-    {value: '', label: 'None'},
+    {value: '', label: t.none},
     ...fit.map(({apiName, label}) => ({value: apiName, label: label ?? apiName})),
-    ...(isGone ? [{value: chosen, label: `${chosen} (no longer suitable)`}] : []),
+    ...(isGone ? [{value: chosen, label: t.noLongerSuitable(chosen)}] : []),
   ]
 }
 

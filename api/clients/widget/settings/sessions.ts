@@ -2,6 +2,7 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {client} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {onDay} from '../ui/format.ts'
@@ -23,14 +24,14 @@ type SignIn = {
 
 const columns = [
   {
-    head: 'Device',
+    head: t.device,
     isName: true,
-    cell: ({device, isCurrent}: SignIn) => html`${device ?? 'Unknown'} ${isCurrent && html`<${Pill} tone="good">this session<//>`}`,
+    cell: ({device, isCurrent}: SignIn) => html`${device ?? t.unknown} ${isCurrent && html`<${Pill} tone="good">${t.thisSession}<//>`}`,
   },
-  {head: 'Address', cell: ({address}: SignIn) => address ?? 'Unknown'},
-  {head: 'Organisation', cell: ({org}: SignIn) => org?.name ?? 'None'},
-  {head: 'Signed in', cell: ({signedInAt}: SignIn) => onDay(signedInAt)},
-  {head: 'Last renewed', cell: ({refreshedAt}: SignIn) => onDay(refreshedAt)},
+  {head: t.address, cell: ({address}: SignIn) => address ?? t.unknown},
+  {head: t.organisation, cell: ({org}: SignIn) => org?.name ?? t.none},
+  {head: t.signedIn, cell: ({signedInAt}: SignIn) => onDay(signedInAt)},
+  {head: t.lastRenewed, cell: ({refreshedAt}: SignIn) => onDay(refreshedAt)},
 ]
 
 /** Lists the sign-ins of the person in every org. */
@@ -38,28 +39,28 @@ export const Sessions = () => {
   const [isEnding, setEnding] = useState(false)
   const sessions = useLoad<SignIn[]>(async signal => (await client.get('/auth/sessions', {}, signal)).sessions, [])
   return html`
-    <${SettingsFrame} title="Your sessions" lead="Where you are signed in. A session ends 30 days after its sign-in at the latest.">
+    <${SettingsFrame} title=${t.yourSessions} lead=${t.whereYouAreSignedInASession}>
       <${Shown} of=${sessions}>
         ${(list: SignIn[]) => html`
-          <${Table} caption="Your sessions" columns=${columns} rows=${list} keyOf=${({id}: SignIn) => id} />
-          ${list.length > 1 && html`<p class="gap-above"><${Button} onClick=${() => setEnding(true)}>End all other sessions<//></p>`}
+          <${Table} caption=${t.yourSessions} columns=${columns} rows=${list} keyOf=${({id}: SignIn) => id} />
+          ${list.length > 1 && html`<p class="gap-above"><${Button} onClick=${() => setEnding(true)}>${t.endAllOtherSessions}<//></p>`}
         `}
       <//>
       ${
         isEnding &&
         html`
           <${Confirm}
-            title="End all other sessions?"
-            action="End all other sessions"
+            title=${t.endAllOtherSessionsQuestion}
+            action=${t.endAllOtherSessions}
             isDangerous
             onClose=${() => setEnding(false)}
             work=${async () => {
               await client.delete('/auth/sessions')
-              say('All other sessions have ended')
+              say(t.allOtherSessionsHaveEnded)
               sessions.again()
             }}
           >
-            You are signed out everywhere else at once. API tokens keep working.
+            ${t.youAreSignedOutEverywhereElseAt}
           <//>
         `
       }

@@ -2,6 +2,7 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/settings.ts'
 import {Button} from '../ui/button.ts'
 import {Closed} from '../ui/closed.ts'
 import {Copy} from '../ui/copy.ts'
@@ -26,10 +27,10 @@ type Token = {
 }
 
 const terms = [
-  {value: '30', label: '30 days'},
-  {value: '90', label: '90 days'},
-  {value: '365', label: '1 year'},
-  {value: '', label: 'No expiry'},
+  {value: '30', label: t.days30},
+  {value: '90', label: t.days90},
+  {value: '365', label: t.year1},
+  {value: '', label: t.noExpiry},
 ]
 const dayMs = 86_400_000
 
@@ -37,28 +38,28 @@ export const Tokens = () => {
   const tokens = useLoad<Token[]>(async signal => (await client.get(inOrg('/tokens'), {}, signal)).tokens, [])
   const [revoking, setRevoking] = useState<Token | null>(null)
   return html`
-    <${SettingsFrame} title="API tokens" lead="For the command line, CI and other programs. A token acts as its creator, with the admin role in this organisation.">
+    <${SettingsFrame} title=${t.apiTokens} lead=${t.forTheCommandLineCiAndOther}>
       ${may('admin', 'person') && html`<${Mint} again=${tokens.again} />`}
       <${Closed} role="admin" change="person" />
-      <h2>Tokens</h2>
+      <h2>${t.tokens}</h2>
       <${Shown} of=${tokens}>
-        ${(list: Token[]) => html`<${Table} caption="API tokens" columns=${columnsOf(setRevoking)} rows=${list} keyOf=${({id}: Token) => id} empty="No tokens yet." />`}
+        ${(list: Token[]) => html`<${Table} caption=${t.apiTokens} columns=${columnsOf(setRevoking)} rows=${list} keyOf=${({id}: Token) => id} empty=${t.noTokensYet} />`}
       <//>
       ${
         revoking &&
         html`
           <${Confirm}
-            title=${`Revoke ${revoking.name}?`}
-            action="Revoke"
+            title=${t.revokeQuestion(revoking.name)}
+            action=${t.revoke}
             isDangerous
             onClose=${() => setRevoking(null)}
             work=${async () => {
               await client.delete(inOrg(`/tokens/${revoking.id}`))
-              say(`Revoked ${revoking.name}`)
+              say(t.revoked(revoking.name))
               tokens.again()
             }}
           >
-            Programs that use it are refused from their next request on. This cannot be undone.
+            ${t.programsThatUseItAreRefusedFrom}
           <//>
         `
       }
@@ -67,25 +68,25 @@ export const Tokens = () => {
 }
 
 const columnsOf = (revoke: (token: Token) => void) => [
-  {head: 'Name', isName: true, cell: ({name}: Token) => name},
-  {head: 'Prefix', cell: ({prefix}: Token) => html`<code>${prefix}…</code>`},
-  {head: 'Created', cell: ({createdAt}: Token) => onDay(createdAt)},
-  {head: 'Last used', cell: ({lastUsedAt}: Token) => (lastUsedAt ? at(lastUsedAt) : 'Never')},
-  {head: 'State', cell: stateOf},
+  {head: t.name, isName: true, cell: ({name}: Token) => name},
+  {head: t.prefix, cell: ({prefix}: Token) => html`<code>${prefix}…</code>`},
+  {head: t.created, cell: ({createdAt}: Token) => onDay(createdAt)},
+  {head: t.lastUsed, cell: ({lastUsedAt}: Token) => (lastUsedAt ? at(lastUsedAt) : t.never)},
+  {head: t.state, cell: stateOf},
   {
     head: '',
-    label: 'Actions',
+    label: t.actions,
     cell: (token: Token) =>
       !token.revokedAt &&
       may('admin', 'person') &&
-      html`<${Button} kind="quiet" onClick=${() => revoke(token)}>Revoke<span class="unseen"> ${token.name}</span><//>`,
+      html`<${Button} kind="quiet" onClick=${() => revoke(token)}>${t.revoke}<span class="unseen"> ${token.name}</span><//>`,
   },
 ]
 
 const stateOf = ({revokedAt, expiresAt}: Token) => {
-  if (revokedAt) return html`<${Pill} tone="bad">Revoked ${onDay(revokedAt)}<//>`
-  if (expiresAt && Date.parse(expiresAt) < Date.now()) return html`<${Pill} tone="bad">Expired ${onDay(expiresAt)}<//>`
-  return html`<${Pill} tone="good">${expiresAt ? `Until ${onDay(expiresAt)}` : 'No expiry'}<//>`
+  if (revokedAt) return html`<${Pill} tone="bad">${t.revokedOn(onDay(revokedAt))}<//>`
+  if (expiresAt && Date.parse(expiresAt) < Date.now()) return html`<${Pill} tone="bad">${t.expiredOn(onDay(expiresAt))}<//>`
+  return html`<${Pill} tone="good">${expiresAt ? t.until(onDay(expiresAt)) : t.noExpiry}<//>`
 }
 
 const Mint = ({again}: {again: () => void}) => {
@@ -106,16 +107,16 @@ const Mint = ({again}: {again: () => void}) => {
     ${
       secret &&
       html`
-        <${Notice} kind="good" title="Copy your new token now. It is not shown again">
-          <${Copy} text=${secret} label="the token" />
+        <${Notice} kind="good" title=${t.copyYourNewTokenNowItIs}>
+          <${Copy} text=${secret} label=${t.theToken} />
         <//>
       `
     }
     <form class="sheet settings-form" onSubmit=${submit}>
-      <${TextField} label="Name" hint="The purpose of the token, for example “nightly CI”" required maxlength="100" value=${name} onInput=${setName} />
-      <${Select} label="Expires after" value=${days} options=${terms} onChange=${setDays} />
+      <${TextField} label=${t.name} hint=${t.thePurposeOfTheTokenForExample} required maxlength="100" value=${name} onInput=${setName} />
+      <${Select} label=${t.expiresAfter} value=${days} options=${terms} onChange=${setDays} />
       <${Problem} error=${doing.error} />
-      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>Create token<//>
+      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${t.createToken}<//>
     </form>
   `
 }

@@ -3,6 +3,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/notices.ts'
 import {Button} from '../ui/button.ts'
 import {Copy} from '../ui/copy.ts'
 import {Confirm, Dialog} from '../ui/dialog.ts'
@@ -30,7 +31,7 @@ export const Webhooks = ({list, again}: ListProps) => {
   const [shown, setShown] = useState<Endpoint | null>(null)
   const [leaving, setLeaving] = useState<Endpoint | null>(null)
   return html`
-    <h2>Webhooks</h2>
+    <h2>${t.webhooks}</h2>
     <${EndpointTable} list=${list} again=${again} show=${setShown} remove=${setLeaving} />
     ${may('admin') && html`<${Add} again=${again} />`}
     ${shown && html`<${Deliveries} endpoint=${shown} onClose=${() => setShown(null)} />`}
@@ -38,8 +39,8 @@ export const Webhooks = ({list, again}: ListProps) => {
       leaving &&
       html`
         <${Confirm}
-          title="Remove this webhook?"
-          action="Remove"
+          title=${t.removeThisWebhook}
+          action=${t.remove}
           isDangerous
           onClose=${() => setLeaving(null)}
           work=${async () => {
@@ -47,7 +48,7 @@ export const Webhooks = ({list, again}: ListProps) => {
             again()
           }}
         >
-          Lading stops sending notices to ${leaving.url} and drops pending deliveries.
+          ${t.ladingStopsSendingNoticesToAnd(leaving.url)}
         <//>
       `
     }
@@ -59,34 +60,34 @@ type TableProps = ListProps & {show: (endpoint: Endpoint) => void; remove: (endp
 const EndpointTable = ({list, again, show, remove}: TableProps) => {
   const test = useDoing(async ({id}: Endpoint) => {
     await client.post(inOrg(`/webhooks/${id}/test`))
-    say('Test sent')
+    say(t.testSent)
   })
   const turn = useDoing(async ({id, enabled}: Endpoint) => {
     await client.patch(inOrg(`/webhooks/${id}`), {enabled: !enabled})
-    say(enabled ? 'Webhook disabled' : 'Webhook enabled')
+    say(enabled ? t.webhookDisabled : t.webhookEnabled)
     again()
   })
   const columns = [
     {
-      head: 'URL',
+      head: t.url,
       isName: true,
       cell: ({url, description}: Endpoint) => html`${url}${description && html`<br /><span class="quiet">${description}</span>`}`,
     },
-    {head: 'State', cell: stateOf},
+    {head: t.state, cell: stateOf},
     {
       head: '',
-      label: 'Actions',
+      label: t.actions,
       cell: (endpoint: Endpoint) => html`
-        <${Button} kind="quiet" onClick=${() => show(endpoint)}>Deliveries${of(endpoint)}<//>
-        ${may('admin') && endpoint.enabled && html`<${Button} kind="quiet" isBusy=${test.isBusy} onClick=${() => test.run(endpoint)}>Test${of(endpoint)}<//>`}
-        ${may('admin') && html`<${Button} kind="quiet" isBusy=${turn.isBusy} onClick=${() => turn.run(endpoint)}>${endpoint.enabled ? 'Disable' : 'Enable'}${of(endpoint)}<//>`}
-        ${may('admin') && html`<${Button} kind="quiet" onClick=${() => remove(endpoint)}>Remove${of(endpoint)}<//>`}
+        <${Button} kind="quiet" onClick=${() => show(endpoint)}>${t.deliveries}${of(endpoint)}<//>
+        ${may('admin') && endpoint.enabled && html`<${Button} kind="quiet" isBusy=${test.isBusy} onClick=${() => test.run(endpoint)}>${t.test}${of(endpoint)}<//>`}
+        ${may('admin') && html`<${Button} kind="quiet" isBusy=${turn.isBusy} onClick=${() => turn.run(endpoint)}>${endpoint.enabled ? t.disable : t.enable}${of(endpoint)}<//>`}
+        ${may('admin') && html`<${Button} kind="quiet" onClick=${() => remove(endpoint)}>${t.remove}${of(endpoint)}<//>`}
       `,
     },
   ]
   return html`
     <${Problem} error=${test.error ?? turn.error} />
-    <${Table} caption="Webhooks" columns=${columns} rows=${list} keyOf=${({id}: Endpoint) => id} empty="No webhooks yet." />
+    <${Table} caption=${t.webhooks} columns=${columns} rows=${list} keyOf=${({id}: Endpoint) => id} empty=${t.noWebhooksYet} />
   `
 }
 
@@ -94,8 +95,8 @@ const EndpointTable = ({list, again, show, remove}: TableProps) => {
 const of = ({url}: Endpoint) => html`<span class="unseen"> ${url}</span>`
 
 const stateOf = ({enabled, disabledReason, failingSince}: Endpoint) => {
-  if (!enabled) return html`<${Pill} tone="bad">off<//> <span class="quiet">${disabledReason ?? ''}</span>`
-  return failingSince ? html`<${Pill} tone="warning">failing since ${at(failingSince)}<//>` : html`<${Pill} tone="good">on<//>`
+  if (!enabled) return html`<${Pill} tone="bad">${t.off}<//> <span class="quiet">${disabledReason ?? ''}</span>`
+  return failingSince ? html`<${Pill} tone="warning">${t.failingSince(at(failingSince))}<//>` : html`<${Pill} tone="good">${t.on}<//>`
 }
 
 const Add = ({again}: {again: () => void}) => {
@@ -112,12 +113,12 @@ const Add = ({again}: {again: () => void}) => {
   }
   return html`
     <br />
-    ${secret && html`<${Notice} kind="good" title="Copy the signing secret now. It is not shown again"><${Copy} text=${secret} label="the secret" /><//>`}
+    ${secret && html`<${Notice} kind="good" title=${t.copyTheSigningSecretNowItIs}><${Copy} text=${secret} label=${t.theSecret} /><//>`}
     <form class="sheet settings-form" onSubmit=${submit}>
-      <h3>Add a webhook</h3>
-      <${TextField} label="URL" hint="Receives POST requests signed according to Standard Webhooks" type="url" required value=${url} onInput=${setUrl} />
+      <h3>${t.addAWebhook}</h3>
+      <${TextField} label=${t.url} hint=${t.receivesPostRequestsSigned} type="url" required value=${url} onInput=${setUrl} />
       <${Problem} error=${add.error} />
-      <${Button} type="submit" isBusy=${add.isBusy}>Add<//>
+      <${Button} type="submit" isBusy=${add.isBusy}>${t.add}<//>
     </form>
   `
 }
@@ -132,26 +133,26 @@ const Deliveries = ({endpoint, onClose}: {endpoint: Endpoint; onClose: () => voi
     loaded.again()
   })
   const columns = [
-    {head: 'When', isName: true, cell: ({createdAt}: Delivery) => at(createdAt)},
-    {head: 'Event', cell: ({kind}: Delivery) => kind},
+    {head: t.when, isName: true, cell: ({createdAt}: Delivery) => at(createdAt)},
+    {head: t.event, cell: ({kind}: Delivery) => kind},
     {
-      head: 'State',
+      head: t.state,
       cell: ({state, attempts, lastStatus, lastError}: Delivery) =>
-        html`<${Pill} tone=${tones[state] ?? 'neutral'}>${state}<//> <span class="quiet">${attempts > 1 ? `${attempts} attempts` : ''} ${lastError ?? lastStatus ?? ''}</span>`,
+        html`<${Pill} tone=${tones[state] ?? 'neutral'}>${t.deliveryStates[state] ?? state}<//> <span class="quiet">${attempts > 1 ? t.attempts(attempts) : ''} ${lastError ?? lastStatus ?? ''}</span>`,
     },
     {
       head: '',
-      label: 'Actions',
+      label: t.actions,
       cell: ({id, state}: Delivery) =>
         state === 'failed' &&
         may('admin') &&
-        html`<${Button} kind="quiet" isBusy=${redeliver.isBusy} onClick=${() => redeliver.run(id)}>Redeliver<//>`,
+        html`<${Button} kind="quiet" isBusy=${redeliver.isBusy} onClick=${() => redeliver.run(id)}>${t.redeliver}<//>`,
     },
   ]
   return html`
-    <${Dialog} title=${`Deliveries to ${endpoint.url}`} onClose=${onClose}>
+    <${Dialog} title=${t.deliveriesTo(endpoint.url)} onClose=${onClose}>
       <${Problem} error=${redeliver.error} />
-      <${Shown} of=${loaded}>${(list: Delivery[]) => html`<${Table} caption="Deliveries" columns=${columns} rows=${list} keyOf=${({id}: Delivery) => id} empty="No deliveries in the last 30 days." />`}<//>
+      <${Shown} of=${loaded}>${(list: Delivery[]) => html`<${Table} caption=${t.deliveriesCaption} columns=${columns} rows=${list} keyOf=${({id}: Delivery) => id} empty=${t.noDeliveriesInTheLast30Days} />`}<//>
     <//>
   `
 }

@@ -1,3 +1,4 @@
+import {t} from '../text/schedules.ts'
 /** The times of a schedule as the form shows them. `days`: days of the week, 0 is Sunday. `monthDay`: 1 to 31, or L for the last day. */
 export type Times =
   | {repeat: 'daily'; time: string}
@@ -53,8 +54,9 @@ export const dayName = (day: number, language?: string, weekday: 'long' | 'short
 export const describeCron = (cron: string, language?: string): string => {
   const times = readCron(cron)
   if (times.repeat === 'advanced') return cron
-  if (times.repeat === 'daily') return `Every day at ${times.time}`
-  if (times.repeat === 'monthly') return `${times.monthDay === 'L' ? 'Last day' : `Day ${times.monthDay}`} of each month at ${times.time}`
+  if (times.repeat === 'daily') return t.everyDayAt(times.time)
+  if (times.repeat === 'monthly')
+    return times.monthDay === 'L' ? t.lastDayOfEachMonthAt(times.time) : t.dayOfEachMonthAt(times.monthDay, times.time)
   const days = weekdays.filter(day => times.days.includes(day))
-  return `${days.map(day => dayName(day, language, days.length === 1 ? 'long' : 'short')).join(', ')} at ${times.time}`
+  return t.daysAt(days.map(day => dayName(day, language, days.length === 1 ? 'long' : 'short')).join(', '), times.time)
 }

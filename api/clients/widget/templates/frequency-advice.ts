@@ -1,12 +1,13 @@
 import {ApiError} from '../../http.ts'
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
+import {t} from '../text/schedules.ts'
 import {adviceFor} from './frequency.ts'
 
 /** Shows advice if the plan does not allow so frequent a schedule. */
 export const FrequencyAdvice = ({code}: {code: string | null}) => {
   const advice = adviceFor(code)
-  return advice && html`<p>${advice} <a href=${to('settings', 'plan')}>Plan and usage</a></p>`
+  return advice && html`<p>${advice} <a href=${to('settings', 'plan')}>${t.planAndUsage}</a></p>`
 }
 
 export const codeOf = (error: unknown): string | null => (error instanceof ApiError ? error.code : null)

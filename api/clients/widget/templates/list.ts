@@ -2,6 +2,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
 import {may} from '../state/session.ts'
+import {t} from '../text/schedules.ts'
 import {onDay} from '../ui/format.ts'
 import {Page} from '../ui/page.ts'
 import {PagedTable, usePages} from '../ui/paged-table.ts'
@@ -22,33 +23,33 @@ export type TemplateOutline = {
 /** The templates of the org. */
 export const Templates = () => {
   const templates = usePages<TemplateOutline>('/templates', 'templates', {limit: 50})
-  const empty = html`No templates yet. <a href=${to('imports', 'new')}>Create an import</a>, then save it as a template on the mapping page.`
+  const empty = html`${t.noTemplatesYet} <a href=${to('imports', 'new')}>${t.createAnImport}</a>${t.thenSaveItAsATemplateOn}`
   return html`
-    <${Page} title="Templates" lead="Reuse a mapping for similar files, manually or on a schedule.">
-      <${PagedTable} of=${templates} caption="Templates, newest first" columns=${columns} empty=${empty} />
+    <${Page} title=${t.templates} lead=${t.reuseAMappingForSimilarFiles}>
+      <${PagedTable} of=${templates} caption=${t.templatesNewestFirst} columns=${columns} empty=${empty} />
     <//>
   `
 }
 
 const columns = [
   {
-    head: 'Template',
+    head: t.template,
     isName: true,
     cell: ({id, name, description}: TemplateOutline) =>
       html`<a href=${to('templates', id)}>${name}</a>${description && html`<br /><span class="quiet">${description}</span>`}`,
   },
   {
-    head: 'Visible to',
+    head: t.visibleTo,
     cell: ({shared, mine}: TemplateOutline) =>
-      shared ? html`<${Pill} tone="info">everyone<//>` : mine ? 'you and admins' : 'its creator and admins',
+      shared ? html`<${Pill} tone="info">${t.everyone}<//>` : mine ? t.youAndAdmins : t.itsCreatorAndAdmins,
   },
-  {head: 'Created by', cell: ({createdBy}: TemplateOutline) => createdBy ?? 'Deleted user'},
-  {head: 'Changed', cell: ({updatedAt}: TemplateOutline) => onDay(updatedAt)},
+  {head: t.createdBy, cell: ({createdBy}: TemplateOutline) => createdBy ?? t.deletedUser},
+  {head: t.changed, cell: ({updatedAt}: TemplateOutline) => onDay(updatedAt)},
   {
     head: '',
-    label: 'Actions',
+    label: t.actions,
     cell: ({id, name}: Json) =>
       may('operator') &&
-      html`<a class="button" href=${to('imports', 'new', {template: id})}>Import<span class="unseen"> with ${name}</span></a>`,
+      html`<a class="button" href=${to('imports', 'new', {template: id})}>${t.importWord}<span class="unseen"> ${t.withTemplate(name)}</span></a>`,
   },
 ]

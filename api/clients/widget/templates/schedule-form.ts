@@ -1,6 +1,7 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
+import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
 import {SaveActions, useDraft} from '../ui/draft.ts'
 import {Select, TextField} from '../ui/field.ts'
@@ -24,8 +25,8 @@ type FormProps = {
 }
 
 const drifts = [
-  {value: 'stop', label: 'Do not run, and notify'},
-  {value: 'warn', label: 'Run the parts that still fit, and notify'},
+  {value: 'stop', label: t.doNotRunAndNotify},
+  {value: 'warn', label: t.runThePartsThatStillFitAnd},
 ]
 
 const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pick<FormProps, 'starts' | 'connections'>) => ({
@@ -63,13 +64,13 @@ export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps)
   }
   return html`
     <form class="sheet settings-form" onSubmit=${submit}>
-      <${TextField} label="Name" required maxlength="200" value=${draft.name} onInput=${(name: string) => set({name})} />
+      <${TextField} label=${t.name} required maxlength="200" value=${draft.name} onInput=${(name: string) => set({name})} />
       <${TimesFields} times=${draft.times} set=${(times: typeof draft.times) => set({times})} />
       <${ZoneField} value=${draft.timezone} onChange=${(timezone: string) => set({timezone})} />
-      ${connections.length > 1 && html`<${Select} label="Connection" value=${draft.connectorId} options=${connections.map(({id, name}) => ({value: id, label: name}))} onChange=${(connectorId: string) => set({connectorId})} />`}
+      ${connections.length > 1 && html`<${Select} label=${t.connection} value=${draft.connectorId} options=${connections.map(({id, name}) => ({value: id, label: name}))} onChange=${(connectorId: string) => set({connectorId})} />`}
       <${SourceFields} draft=${draft.source} kept=${kept} set=${(change: Partial<SourceDraft>) => set({source: {...draft.source, ...change}})} />
-      <${TextField} label="Maximum rows per run" hint="Leave empty for all rows" type="number" min="1" value=${draft.declaredRows} onInput=${(declaredRows: string) => set({declaredRows})} />
-      <${Select} label="If the file or the CRM no longer matches the template" value=${draft.onDrift} options=${drifts} onChange=${(onDrift: string) => set({onDrift: onDrift as 'stop' | 'warn'})} />
+      <${TextField} label=${t.maximumRowsPerRun} hint=${t.leaveEmptyForAllRows} type="number" min="1" value=${draft.declaredRows} onInput=${(declaredRows: string) => set({declaredRows})} />
+      <${Select} label=${t.ifTheFileOrTheCrmNo} value=${draft.onDrift} options=${drifts} onChange=${(onDrift: string) => set({onDrift: onDrift as 'stop' | 'warn'})} />
       <${Problem} error=${doing.error} />
       <${FrequencyAdvice} code=${codeOf(doing.error)} />
       ${
@@ -77,8 +78,8 @@ export const ScheduleForm = ({schedule, save, saveForTest, ...given}: FormProps)
           ? html`<${SaveActions} of=${form} isBusy=${doing.isBusy} />`
           : html`
               <div class="actions">
-                <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>Create schedule<//>
-                <${Button} type="submit" value="test" disabled=${doing.isBusy}>Create turned off, and test<//>
+                <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${t.createSchedule}<//>
+                <${Button} type="submit" value="test" disabled=${doing.isBusy}>${t.createTurnedOffAndTest}<//>
               </div>
             `
       }

@@ -4,6 +4,7 @@ import type {PageProps} from '../pages.ts'
 import {useLoad} from '../state/load.ts'
 import {goIfHere, place, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/schedules.ts'
 import {Notice, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {readConnections} from './schedule-connections.ts'
@@ -25,19 +26,19 @@ export const NewSchedule = ({params}: PageProps) => {
   const create = async (body: object, isTest: boolean) => {
     const goOn = goIfHere()
     const {schedule} = await client.post<Json>(inOrg(`/templates/${id}/schedules`), {...body, enabled: !isTest})
-    say(isTest ? 'Schedule created, turned off' : 'Schedule created')
+    say(isTest ? t.scheduleCreatedTurnedOff : t.scheduleCreated)
     goOn(to('templates', id, 'schedules', schedule.id, isTest ? {test: '1'} : {}))
   }
   const trail = [
-    {label: 'Templates', href: to('templates')},
-    {label: loaded.data?.template.name ?? 'Template', href: to('templates', id)},
+    {label: t.templates, href: to('templates')},
+    {label: loaded.data?.template.name ?? t.template, href: to('templates', id)},
   ]
   return html`
-    <${Page} title="New schedule" trail=${trail} lead="A schedule fetches a file, checks it against the template and imports it. It acts with your permissions.">
+    <${Page} title=${t.newSchedule} trail=${trail} lead=${t.aScheduleFetchesAFileChecksIt}>
       ${
         may('builder')
           ? html`<${Shown} of=${loaded}>${({template, connections}: Ground) => html`<${ScheduleForm} schedule=${null} starts=${startsOf(template)} connections=${connections} save=${(body: object) => create(body, false)} saveForTest=${(body: object) => create(body, true)} />`}<//>`
-          : html`<${Notice}>Only builders and admins can create schedules. Ask one of them.<//>`
+          : html`<${Notice}>${t.onlyBuildersAndAdminsCanCreate}<//>`
       }
     <//>
   `

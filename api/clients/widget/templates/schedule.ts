@@ -5,6 +5,8 @@ import type {PageProps} from '../pages.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {go, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {currentLocale} from '../text/language.ts'
+import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {at, atIn, count} from '../ui/format.ts'
@@ -19,37 +21,45 @@ import {ScheduleForm} from './schedule-form.ts'
 import {type Firing, OutcomePill, type Schedule} from './schedules.ts'
 import {TestFetch} from './test-fetch.ts'
 
+type LoadedSchedule = Schedule & {templateName: string; connections: {id: string; name: string}[]}
 type Part = {address: string; schedule: Schedule; again: () => void}
 
 /** One schedule: its next and past firings, and its form. */
 export const SchedulePage = ({params}: PageProps) => {
   const {id, schedule: scheduleId} = params as {id: string; schedule: string}
   const address = inOrg(`/templates/${id}/schedules/${scheduleId}`)
-  const loaded = useLoad<Schedule & {connections: {id: string; name: string}[]}>(
+  const loaded = useLoad<LoadedSchedule>(
     async signal => {
-      const {schedule}: Json = await client.get(address, {}, signal)
+      const [{schedule}, {template}]: Json[] = await Promise.all([
+        client.get(address, {}, signal),
+        client.get(inOrg(`/templates/${id}`), {}, signal),
+      ])
       // The template names the connection if the schedule names none.
-      return {...schedule, connections: await readConnections(schedule.connectorId === null ? 'its own' : null, signal)}
+      return {
+        ...schedule,
+        templateName: template.name,
+        connections: await readConnections(schedule.connectorId === null ? t.itsOwn : null, signal),
+      }
     },
     [address],
   )
   const trail = [
-    {label: 'Templates', href: to('templates')},
-    {label: 'Template', href: to('templates', id)},
+    {label: t.templates, href: to('templates')},
+    {label: loaded.data?.templateName ?? t.template, href: to('templates', id)},
   ]
   const save = async (body: object) => {
     await client.put(address, body, {'if-match': `"${loaded.data!.version}"`})
-    say('Schedule saved')
+    say(t.scheduleSaved)
     loaded.again()
   }
   return html`
-    <${Page} title=${loaded.data?.name ?? 'Schedule'} trail=${trail}>
+    <${Page} title=${loaded.data?.name ?? t.schedule} trail=${trail}>
       <${Shown} of=${loaded}>
-        ${({connections, ...schedule}: Schedule & {connections: {id: string; name: string}[]}) => html`
+        ${({connections, ...schedule}: LoadedSchedule) => html`
           <${Standing} address=${address} schedule=${schedule} again=${loaded.again} />
           <${TestFetch} address=${address} />
           <${Firings} address=${address} schedule=${schedule} />
-          ${may('builder') && html`<h2>Settings</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} connections=${connections} save=${save} />`}
+          ${may('builder') && html`<h2>${t.settings}</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} connections=${connections} save=${save} />`}
         `}
       <//>
     <//>
@@ -61,32 +71,35 @@ const Standing = ({address, schedule, again}: Part) => {
   const [isLeaving, setLeaving] = useState(false)
   const turn = useDoing(async () => {
     await client.patch(address, {enabled: !enabled}, {'if-match': `"${version}"`})
-    say(enabled ? 'Schedule turned off' : 'Schedule turned on')
+    say(enabled ? t.scheduleTurnedOff : t.scheduleTurnedOn)
     again()
   })
   const fire = useDoing(async () => {
     await client.post(`${address}/run`, {})
-    say('Fetching the file')
+    say(t.fetchingTheFile)
     again()
   })
   return html`
-    ${stopped && html`<${Notice} kind="bad" title="The schedule was turned off">${stopped.message} <code>${stopped.code}</code><${FrequencyAdvice} code=${stopped.code} /><//>`}
+    ${stopped && html`<${Notice} kind="bad" title=${t.theScheduleWasTurnedOff}>${stopped.message} <code>${stopped.code}</code><${FrequencyAdvice} code=${stopped.code} /><//>`}
     <p>
-      <${Pill} tone=${enabled ? 'good' : 'neutral'}>${enabled ? 'on' : 'off'}<//>
+      <${Pill} tone=${enabled ? 'good' : 'neutral'}>${enabled ? t.on : t.off}<//>
       ${
         next.length > 0 &&
-        html` ${describeCron(schedule.cron, navigator.language)}. Next: ${next
-          .slice(0, 3)
-          .map(({at: moment}) => atIn(moment, schedule.timezone))
-          .join(' · ')} <span class="quiet">(${schedule.timezone})</span>`
+        html` ${t.nextTimes(
+          describeCron(schedule.cron, currentLocale()),
+          next
+            .slice(0, 3)
+            .map(({at: moment}) => atIn(moment, schedule.timezone))
+            .join(' · '),
+        )} <span class="quiet">(${schedule.timezone})</span>`
       }
     </p>
     ${
       may('builder') &&
       html`<div class="actions">
-        <${Button} isBusy=${turn.isBusy} onClick=${() => turn.run()}>${enabled ? 'Turn off' : 'Turn on'}<//>
-        <${Button} isBusy=${fire.isBusy} onClick=${() => fire.run()}>Run now<//>
-        <${Button} kind="danger" onClick=${() => setLeaving(true)}>Delete<//>
+        <${Button} isBusy=${turn.isBusy} onClick=${() => turn.run()}>${enabled ? t.turnOff : t.turnOn}<//>
+        <${Button} isBusy=${fire.isBusy} onClick=${() => fire.run()}>${t.runNow}<//>
+        <${Button} kind="danger" onClick=${() => setLeaving(true)}>${t.deleteWord}<//>
       </div>`
     }
     <${Problem} error=${turn.error ?? fire.error} />
@@ -95,8 +108,8 @@ const Standing = ({address, schedule, again}: Part) => {
       isLeaving &&
       html`
         <${Confirm}
-          title=${`Delete ${schedule.name}?`}
-          action="Delete"
+          title=${t.deleteQuestion(schedule.name)}
+          action=${t.deleteWord}
           isDangerous
           onClose=${() => setLeaving(false)}
           work=${async () => {
@@ -104,7 +117,7 @@ const Standing = ({address, schedule, again}: Part) => {
             go(to('templates', templateId))
           }}
         >
-          Its history is deleted. Imported records stay.
+          ${t.itsHistoryIsDeletedImportedRecords}
         <//>
       `
     }
@@ -117,27 +130,28 @@ const Firings = ({address, schedule}: {address: string; schedule: Schedule}) => 
     [address, schedule.lastFiring?.id],
   )
   return html`
-    <div class="row"><h2 class="grow">History</h2><${Button} kind="quiet" onClick=${loaded.again}>Refresh<//></div>
+    <div class="row"><h2 class="grow">${t.history}</h2><${Button} kind="quiet" onClick=${loaded.again}>${t.refresh}<//></div>
     <${Shown} of=${loaded}>
-      ${(list: Firing[]) => html`<${Table} caption="Firings, newest first" columns=${columns} rows=${list} keyOf=${({id}: Firing) => id} empty="This schedule has not fired yet." />`}
+      ${(list: Firing[]) => html`<${Table} caption=${t.firingsNewestFirst} columns=${columns} rows=${list} keyOf=${({id}: Firing) => id} empty=${t.thisScheduleHasNotFiredYet} />`}
     <//>
   `
 }
 
 const columns = [
   {
-    head: 'Due',
+    head: t.due,
     isName: true,
     cell: ({dueAt, missed}: Firing) =>
-      html`${at(dueAt)}${missed > 0 && html`<br /><span class="quiet">${count(missed)} missed before</span>`}`,
+      html`${at(dueAt)}${missed > 0 && html`<br /><span class="quiet">${t.missedBefore(count(missed))}</span>`}`,
   },
-  {head: 'By', cell: ({by}: Firing) => by},
-  {head: 'Outcome', cell: (firing: Firing) => html`<${OutcomePill} firing=${firing} />`},
-  {head: 'Rows written', isNumber: true, cell: ({counts}: Firing) => count(counts?.rowsWritten)},
-  {head: 'Reason', cell: ({reason}: Firing) => reason?.message ?? ''},
+  {head: t.by, cell: ({by}: Firing) => t.firedBy[by] ?? by},
+  {head: t.outcome, cell: (firing: Firing) => html`<${OutcomePill} firing=${firing} />`},
+  {head: t.rowsWritten, isNumber: true, cell: ({counts}: Firing) => count(counts?.rowsWritten)},
+  {head: t.reason, cell: ({reason}: Firing) => reason?.message ?? ''},
   {
     head: '',
-    label: 'Import',
-    cell: ({importId, runId}: Firing) => importId && html`<a href=${to('imports', importId, 'run', runId ? {run: runId} : {})}>Open</a>`,
+    label: t.importLabel,
+    cell: ({importId, runId}: Firing) =>
+      importId && html`<a href=${to('imports', importId, 'run', runId ? {run: runId} : {})}>${t.open}</a>`,
   },
 ]

@@ -5,6 +5,9 @@ import type {Counts} from '../runs/run.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {currentLocale} from '../text/language.ts'
+import {t as runTexts} from '../text/runs.ts'
+import {t} from '../text/schedules.ts'
 import {at, count} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
@@ -54,8 +57,8 @@ const tones: Record<string, Tone> = {
 export const OutcomePill = ({firing: {outcome, state, counts}}: {firing: Firing}) => {
   const {word, tone} =
     outcome === 'done' && counts
-      ? describeRunState({state: 'ended', dryRun: false, stop: null, counts: counts.modules, questions: 0}, count)
-      : {word: outcome ?? state, tone: tones[outcome ?? ''] ?? 'info'}
+      ? describeRunState({state: 'ended', dryRun: false, stop: null, counts: counts.modules, questions: 0}, count, runTexts.states)
+      : {word: t.firingStates[outcome ?? state] ?? outcome ?? state, tone: tones[outcome ?? ''] ?? 'info'}
   return html`<${Pill} tone=${tone}>${word}<//>`
 }
 
@@ -67,37 +70,37 @@ export const Schedules = ({template}: {template: Template}) => {
   )
   return html`
     <div class="row">
-      <h2 class="grow">Schedules</h2>
-      ${may('builder') && html`<a class="button" href=${to('templates', template.id, 'schedules', 'new')}>New schedule</a>`}
+      <h2 class="grow">${t.schedules}</h2>
+      ${may('builder') && html`<a class="button" href=${to('templates', template.id, 'schedules', 'new')}>${t.newSchedule}</a>`}
     </div>
     <${Shown} of=${loaded}>
-      ${(list: Schedule[]) => html`<${Table} caption="Schedules" columns=${columns} rows=${list} keyOf=${({id}: Schedule) => id} empty="No schedules yet. A schedule fetches a file and imports it at set times." />`}
+      ${(list: Schedule[]) => html`<${Table} caption=${t.schedules} columns=${columns} rows=${list} keyOf=${({id}: Schedule) => id} empty=${t.noSchedulesYetAScheduleFetchesA} />`}
     <//>
   `
 }
 
 const columns = [
   {
-    head: 'Name',
+    head: t.name,
     isName: true,
     cell: ({id, templateId, name}: Schedule) => html`<a href=${to('templates', templateId, 'schedules', id)}>${name}</a>`,
   },
   {
-    head: 'Repeats',
-    cell: ({cron, timezone}: Schedule) => html`${describeCron(cron, navigator.language)}<br /><span class="quiet">${timezone}</span>`,
+    head: t.repeats,
+    cell: ({cron, timezone}: Schedule) => html`${describeCron(cron, currentLocale())}<br /><span class="quiet">${timezone}</span>`,
   },
   {
-    head: 'State',
+    head: t.state,
     cell: ({enabled, stopped}: Schedule) =>
       stopped
-        ? html`<${Pill} tone="bad">turned off: ${stopped.code}<//>`
+        ? html`<${Pill} tone="bad">${t.turnedOff(stopped.code)}<//>`
         : enabled
-          ? html`<${Pill} tone="good">on<//>`
-          : html`<${Pill}>off<//>`,
+          ? html`<${Pill} tone="good">${t.on}<//>`
+          : html`<${Pill}>${t.off}<//>`,
   },
-  {head: 'Next', cell: ({next}: Schedule) => (next[0] ? at(next[0].at) : '–')},
+  {head: t.nextHead, cell: ({next}: Schedule) => (next[0] ? at(next[0].at) : '–')},
   {
-    head: 'Last',
+    head: t.last,
     cell: ({lastFiring}: Schedule) =>
       lastFiring && html`<${OutcomePill} firing=${lastFiring} /><br /><span class="quiet">${at(lastFiring.dueAt)}</span>`,
   },

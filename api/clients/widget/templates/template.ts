@@ -1,13 +1,15 @@
 import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
+import {useFieldLabels} from '../imports/module-data.ts'
 import type {PageProps} from '../pages.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {go, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
-import {plural} from '../ui/format.ts'
+import {sayName} from '../ui/labels.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Table} from '../ui/table.ts'
@@ -25,10 +27,10 @@ export const TemplatePage = ({params}: PageProps) => {
   const template = loaded.data
   return html`
     <${Page}
-      title=${template?.name ?? 'Template'}
-      trail=${[{label: 'Templates', href: to('templates')}]}
+      title=${template?.name ?? t.template}
+      trail=${[{label: t.templates, href: to('templates')}]}
       lead=${template?.description}
-      actions=${template && may('operator') && html`<a class="button main" href=${to('imports', 'new', {template: id})}>New import</a>`}
+      actions=${template && may('operator') && html`<a class="button main" href=${to('imports', 'new', {template: id})}>${t.newImport}</a>`}
     >
       <${Shown} of=${loaded}>
         ${(one: Template) => html`
@@ -42,34 +44,39 @@ export const TemplatePage = ({params}: PageProps) => {
   `
 }
 
-const Contents = ({template: {sources, flows}}: {template: Template}) => html`
-  <h2>Files</h2>
+const Contents = ({template: {sources, flows, connectorId}}: {template: Template}) => {
+  // A template whose connection was deleted has API names only.
+  const read = connectorId === null ? [] : flows.map(({module}) => module)
+  const labelOf = useFieldLabels(connectorId ?? '', read)
+  return html`
+  <h2>${t.files}</h2>
   <${Table}
-    caption="Files"
+    caption=${t.files}
     rows=${sources}
     keyOf=${({slot}: Slot) => slot}
     columns=${[
-      {head: 'File', isName: true, cell: ({label, slot}: Slot) => html`${label} <code class="quiet">${slot}</code>`},
-      {head: 'Columns', cell: ({columns}: Slot) => columns.join(', ')},
+      {head: t.file, isName: true, cell: ({label, slot}: Slot) => html`${label} <code class="quiet">${slot}</code>`},
+      {head: t.columns, cell: ({columns}: Slot) => columns.join(', ')},
     ]}
   />
-  <h2>Flows</h2>
+  <h2>${t.flows}</h2>
   <${Table}
-    caption="Flows"
+    caption=${t.flows}
     rows=${flows}
     keyOf=${({id}: Flow) => id}
     columns=${[
-      {head: 'Module', isName: true, cell: ({module}: Flow) => module},
-      {head: 'From', cell: ({sourceId}: Flow) => sources.find(({slot}) => slot === sourceId)?.label ?? sourceId},
-      {head: 'Matched by', cell: ({match}: Flow) => match?.by.join(' + ') || 'not matched'},
+      {head: t.module, isName: true, cell: ({module}: Flow) => sayName(module)},
+      {head: t.from, cell: ({sourceId}: Flow) => sources.find(({slot}) => slot === sourceId)?.label ?? sourceId},
+      {head: t.matchedBy, cell: ({module, match}: Flow) => match?.by.map(field => labelOf(module, field)).join(' + ') || t.notMatched},
       {
-        head: 'Fields',
-        cell: ({fields}: Flow) =>
-          html`<details><summary>${plural(fields.length, 'field')}</summary><ul>${fields.map(({field, mode, source}) => html`<li><code>${field}</code> ← ${mode === 'column' ? source : mode}</li>`)}</ul></details>`,
+        head: t.fields,
+        cell: ({module, fields}: Flow) =>
+          html`<details><summary>${t.fieldCount(fields.length)}</summary><ul>${fields.map(({field, mode, source}) => html`<li>${labelOf(module, field)} ← ${mode === 'column' ? source : (t.modes[mode] ?? mode)}</li>`)}</ul></details>`,
       },
     ]}
   />
 `
+}
 
 const Check = ({template}: {template: Template}) => {
   const [found, setFound] = useState<Json[] | null>(null)
@@ -79,8 +86,8 @@ const Check = ({template}: {template: Template}) => {
   })
   return html`
     <div class="row">
-      <${Button} isBusy=${check.isBusy} onClick=${() => check.run()}>Check against CRM<//>
-      ${found?.length === 0 && html`<span role="status">The template fits the CRM.</span>`}
+      <${Button} isBusy=${check.isBusy} onClick=${() => check.run()}>${t.checkAgainstCrm}<//>
+      ${found?.length === 0 && html`<span role="status">${t.theTemplateFitsTheCrm}</span>`}
     </div>
     <br />
     <${Problem} error=${check.error} />
@@ -88,8 +95,8 @@ const Check = ({template}: {template: Template}) => {
       found &&
       found.length > 0 &&
       html`
-        <${Notice} kind=${found.some(({stops}) => stops) ? 'bad' : 'warning'} title=${`${plural(found.length, 'difference')} since the template was saved`}>
-          <ul>${found.map(({message, stops}) => html`<li>${message}${stops ? '' : ' (does not stop imports)'}</li>`)}</ul>
+        <${Notice} kind=${found.some(({stops}) => stops) ? 'bad' : 'warning'} title=${t.differencesSinceTheTemplateWas(found.length)}>
+          <ul>${found.map(({message, stops}) => html`<li>${message}${stops ? '' : ` ${t.doesNotStopImports}`}</li>`)}</ul>
         <//>
       `
     }
@@ -101,14 +108,14 @@ const Deeds = ({template, again}: {template: Template; again: () => void}) => {
   const [isLeaving, setLeaving] = useState(false)
   const share = useDoing(async () => {
     await client.post(inOrg(`/templates/${id}/share`), {shared: !shared})
-    say(shared ? 'Template is private' : 'Template shared with the organisation')
+    say(shared ? t.templateIsPrivate : t.templateSharedWithTheOrganisation)
     again()
   })
   if (!may('builder')) return null
   return html`
     <div class="actions">
-      <${Button} isBusy=${share.isBusy} onClick=${() => share.run()}>${shared ? 'Make private' : 'Share with organisation'}<//>
-      <${Button} kind="danger" onClick=${() => setLeaving(true)}>Delete<//>
+      <${Button} isBusy=${share.isBusy} onClick=${() => share.run()}>${shared ? t.makePrivate : t.shareWithOrganisation}<//>
+      <${Button} kind="danger" onClick=${() => setLeaving(true)}>${t.deleteWord}<//>
     </div>
     <br />
     <${Problem} error=${share.error} />
@@ -116,17 +123,17 @@ const Deeds = ({template, again}: {template: Template; again: () => void}) => {
       isLeaving &&
       html`
         <${Confirm}
-          title=${`Delete ${name}?`}
-          action="Delete"
+          title=${t.deleteQuestion(name)}
+          action=${t.deleteWord}
           isDangerous
           onClose=${() => setLeaving(false)}
           work=${async () => {
             await client.delete(inOrg(`/templates/${id}`), {'if-match': `"${version}"`})
-            say(`Deleted ${name}`)
+            say(t.deleted(name))
             go(to('templates'))
           }}
         >
-          Its schedules are deleted too. Imports created with it stay.
+          ${t.itsSchedulesAreDeletedTooImports}
         <//>
       `
     }

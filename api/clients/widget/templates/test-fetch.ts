@@ -5,8 +5,9 @@ import {untilDone} from '../state/jobs.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {place, setQuery} from '../state/place.ts'
 import {client, may} from '../state/session.ts'
+import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
-import {at, bytes, count, plural} from '../ui/format.ts'
+import {at, bytes, count} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Table} from '../ui/table.ts'
@@ -37,9 +38,9 @@ export const TestFetch = ({address}: {address: string}) => {
     fetching.run()
   }, [address])
   return html`
-    <h2>Test</h2>
-    <p class="quiet">Fetches the file with the saved settings and shows its first rows. Nothing is imported.</p>
-    ${may('builder') && html`<div class="actions"><${Button} isBusy=${fetching.isBusy} onClick=${() => fetching.run()}>Fetch a test file now<//></div>`}
+    <h2>${t.test}</h2>
+    <p class="quiet">${t.fetchesTheFileWithTheSavedSettings}</p>
+    ${may('builder') && html`<div class="actions"><${Button} isBusy=${fetching.isBusy} onClick=${() => fetching.run()}>${t.fetchATestFileNow}<//></div>`}
     <${Problem} error=${fetching.error} again=${() => fetching.run()} />
     <div class="gap-above" aria-live="polite">
       <${Shown} of=${loaded}>${(test: FetchTest | null) => test && !fetching.isBusy && html`<${Result} test=${test} />`}<//>
@@ -50,31 +51,31 @@ export const TestFetch = ({address}: {address: string}) => {
 const Result = ({test: {fetchedAt, file, problem}}: {test: FetchTest}) => {
   if (problem)
     return html`
-      <${Notice} kind="bad" title="The file could not be fetched">
+      <${Notice} kind="bad" title=${t.theFileCouldNotBeFetched}>
         <p>${problem.message}. <code class="code">${problem.code}</code></p>
         <p>${adviceOf(problem.code)} <span class="quiet">${at(fetchedAt)}</span></p>
       <//>
     `
   const {name, rows, columnCount, columns, sample, drift} = file!
   return html`
-    <p><strong>${name}</strong> · ${bytes(file!.bytes)} · ${plural(rows, 'row')} · ${plural(columnCount, 'column')} <span class="quiet">· ${at(fetchedAt)}</span></p>
-    ${drift.length === 0 ? html`<p>The columns are those of the template.</p>` : html`<${Differences} drift=${drift} />`}
+    <p><strong>${name}</strong> · ${bytes(file!.bytes)} · ${t.rowCount(rows)} · ${t.columnCount(columnCount)} <span class="quiet">· ${at(fetchedAt)}</span></p>
+    ${drift.length === 0 ? html`<p>${t.theColumnsAreThoseOfTheTemplate}</p>` : html`<${Differences} drift=${drift} />`}
     <${Table}
       isWide
-      caption="First rows of the file"
+      caption=${t.firstRowsOfTheFile}
       rows=${sample.map((cells, index) => ({cells, index}))}
       keyOf=${({index}: {index: number}) => String(index)}
       columns=${columns.map((head, column) => ({head, cell: ({cells}: {cells: string[]}) => cells[column] ?? ''}))}
     />
-    ${columnCount > columns.length && html`<p class="hint">The first ${count(columns.length)} columns are shown.</p>`}
+    ${columnCount > columns.length && html`<p class="hint">${t.theFirstColumnsAreShown(count(columns.length))}</p>`}
   `
 }
 
 const Differences = ({drift}: {drift: FetchedFile['drift']}) => {
   const stops = drift.some(one => one.stops)
   return html`
-    <${Notice} kind=${stops ? 'bad' : 'warning'} title=${stops ? 'This file does not fit the template' : 'The file differs from the template'}>
-      <ul>${drift.map(one => html`<li>${one.message}${!one.stops && ' (does not stop imports)'}</li>`)}</ul>
+    <${Notice} kind=${stops ? 'bad' : 'warning'} title=${stops ? t.thisFileDoesNotFitTheTemplate : t.theFileDiffersFromTheTemplate}>
+      <ul>${drift.map(one => html`<li>${one.message}${!one.stops && ` ${t.doesNotStopImports}`}</li>`)}</ul>
     <//>
   `
 }

@@ -1,42 +1,44 @@
 import {html} from '../html.ts'
+import {currentLocale} from '../text/language.ts'
+import {t} from '../text/schedules.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
 import {dayName, readCron, type Times, toCron, weekdays} from './cron-times.ts'
 
 type FieldsProps = {times: Times; set: (times: Times) => void}
 
 const repeats = [
-  {value: 'daily', label: 'Every day'},
-  {value: 'weekly', label: 'Every week'},
-  {value: 'monthly', label: 'Every month'},
-  {value: 'advanced', label: 'Advanced (cron)'},
+  {value: 'daily', label: t.everyDay},
+  {value: 'weekly', label: t.everyWeek},
+  {value: 'monthly', label: t.everyMonth},
+  {value: 'advanced', label: t.advancedCron},
 ]
 const usualTime = '05:00'
 const monthDays = [
   ...Array.from({length: 31}, (_, n) => ({value: String(n + 1), label: String(n + 1)})),
-  {value: 'L', label: 'Last day of the month'},
+  {value: 'L', label: t.lastDayOfTheMonth},
 ]
 
 /** Input fields for the times of a schedule. */
 export const TimesFields = ({times, set}: FieldsProps) => html`
-  <${Select} label="Repeat" value=${times.repeat} options=${repeats} onChange=${(repeat: string) => set(changeRepeat(times, repeat as Times['repeat']))} />
+  <${Select} label=${t.repeat} value=${times.repeat} options=${repeats} onChange=${(repeat: string) => set(changeRepeat(times, repeat as Times['repeat']))} />
   ${times.repeat === 'weekly' && html`<${Days} days=${times.days} set=${(days: number[]) => set({...times, days})} />`}
-  ${times.repeat === 'monthly' && html`<${Select} label="Day of the month" hint="Months without this day are left out" value=${times.monthDay} options=${monthDays} onChange=${(monthDay: string) => set({...times, monthDay})} />`}
+  ${times.repeat === 'monthly' && html`<${Select} label=${t.dayOfTheMonth} hint=${t.monthsWithoutThisDayAreLeftOut} value=${times.monthDay} options=${monthDays} onChange=${(monthDay: string) => set({...times, monthDay})} />`}
   ${
     times.repeat === 'advanced'
-      ? html`<${TextField} label="Cron" hint="Minute, hour, day of month, month, day of week. For example “0 5 * * 1-5”: 5 a.m. on workdays" required value=${times.cron} onInput=${(cron: string) => set({repeat: 'advanced', cron})} />`
-      : html`<${TextField} label="Time" type="time" required value=${times.time} onInput=${(time: string) => set({...times, time})} />`
+      ? html`<${TextField} label=${t.cron} hint=${t.minuteHourDayOfMonthMonthDay} required value=${times.cron} onInput=${(cron: string) => set({repeat: 'advanced', cron})} />`
+      : html`<${TextField} label=${t.time} type="time" required value=${times.time} onInput=${(time: string) => set({...times, time})} />`
   }
 `
 
 /** The days of the week. The browser asks for one if none is ticked, because the first is then required. */
 const Days = ({days, set}: {days: number[]; set: (days: number[]) => void}) => html`
   <fieldset class="day-choice">
-    <legend>On</legend>
+    <legend>${t.onDays}</legend>
     ${weekdays.map(
       day =>
-        html`<${Check} label=${dayName(day, navigator.language)} checked=${days.includes(day)} onChange=${(ticked: boolean) => set(ticked ? [...days, day] : days.filter(one => one !== day))} />`,
+        html`<${Check} label=${dayName(day, currentLocale())} checked=${days.includes(day)} onChange=${(ticked: boolean) => set(ticked ? [...days, day] : days.filter(one => one !== day))} />`,
     )}
-    ${days.length === 0 && html`<p class="wrong" role="alert">Choose at least one day.</p>`}
+    ${days.length === 0 && html`<p class="wrong" role="alert">${t.chooseAtLeastOneDay}</p>`}
   </fieldset>
 `
 

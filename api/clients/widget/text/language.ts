@@ -28,3 +28,6 @@ export const currentLocale = (): string => navigator.languages.find(tag => known
 /** Joins words as the language does: "a, b and c". */
 export const listWords = (words: string[], type: 'conjunction' | 'disjunction' = 'conjunction'): string =>
   new Intl.ListFormat(currentLocale(), {type}).format(words)
+
+/** Returns a label as a part of a sentence. Only its first letter changes, because nouns of other languages keep theirs. */
+export const inSentence = (label: string): string => label.charAt(0).toLowerCase() + label.slice(1)

@@ -75,6 +75,7 @@ export const t = translate('shell', {
   cancel: 'Cancel',
   save: 'Save',
   discardChanges: 'Discard changes',
+  leaveWithoutSaving: 'Leave this page without saving your changes?',
   unsavedChanges: 'Unsaved changes',
   tryAgain: 'Try again',
   goToTheResultsOfThatRun: 'Go to the results of that run',

@@ -13,9 +13,18 @@ export const useDraft = <T extends object>(saved: T): Draft<T> => {
     if (!isDirty) return
     const gone = new AbortController()
     addEventListener('beforeunload', event => event.preventDefault(), {signal: gone.signal})
+    addEventListener('click', askBeforeLink, {signal: gone.signal, capture: true})
     return () => gone.abort()
   }, [isDirty])
   return {draft, set: change => setDraft({...draft, ...change}), reset: () => setDraft(saved), isDirty}
+}
+
+/** Asks before a link of the widget leaves the form. The browser itself asks only before another page is loaded. */
+const askBeforeLink = (event: MouseEvent) => {
+  const link = event.target instanceof Element && event.target.closest('a[href^="#/"]')
+  if (!link || event.ctrlKey || event.metaKey || confirm(t.leaveWithoutSaving)) return
+  event.preventDefault()
+  event.stopPropagation()
 }
 
 type SaveProps = {of: Draft<never>; isBusy: boolean}

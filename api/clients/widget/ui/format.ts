@@ -2,34 +2,43 @@ import {signal} from '@preact/signals'
 import {usualDateFormat, writeDay} from '../../date-text.ts'
 import {currentLocale} from '../text/language.ts'
 
-const language = currentLocale()
-
 /** The date format of the org. */
 export const dateFormat = signal(usualDateFormat)
 
-const whole = new Intl.NumberFormat(language, {maximumFractionDigits: 0})
-const clock = new Intl.DateTimeFormat(language, {timeStyle: 'short'})
+let formats: {whole: Intl.NumberFormat; clock: Intl.DateTimeFormat} | undefined
 
-export const count = (value: number | null | undefined): string => (value === null || value === undefined ? '–' : whole.format(value))
+/** The formats are made on first use, because catalogues import this file before the language is known. */
+const readFormats = () => {
+  formats ??= {
+    whole: new Intl.NumberFormat(currentLocale(), {maximumFractionDigits: 0}),
+    clock: new Intl.DateTimeFormat(currentLocale(), {timeStyle: 'short'}),
+  }
+  return formats
+}
+
+export const count = (value: number | null | undefined): string =>
+  value === null || value === undefined ? '–' : readFormats().whole.format(value)
 
 /** Formats a number with its noun. `plural(3, 'row')` returns "3 rows". */
-export const plural = (value: number, one: string, many = `${one}s`): string => `${whole.format(value)} ${value === 1 ? one : many}`
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${readFormats().whole.format(value)} ${value === 1 ? one : many}`
 
-export const percent = (part: number): string => new Intl.NumberFormat(language, {style: 'percent', maximumFractionDigits: 0}).format(part)
+export const percent = (part: number): string =>
+  new Intl.NumberFormat(currentLocale(), {style: 'percent', maximumFractionDigits: 0}).format(part)
 
 /** Formats an ISO 8601 time in local time, with the date format of the org. */
-export const at = (iso: string | null | undefined): string => (iso ? `${onDay(iso)}, ${clock.format(new Date(iso))}` : '–')
+export const at = (iso: string | null | undefined): string => (iso ? `${onDay(iso)}, ${readFormats().clock.format(new Date(iso))}` : '–')
 export const onDay = (iso: string | null | undefined): string => (iso ? writeDay(new Date(iso), dateFormat.value) : '–')
 
 /** Formats an ISO 8601 time as the clocks of a time zone show it. */
 export const atIn = (iso: string, timeZone: string): string =>
-  `${writeDay(new Date(iso), dateFormat.value, timeZone)}, ${new Intl.DateTimeFormat(language, {timeStyle: 'short', timeZone}).format(new Date(iso))}`
+  `${writeDay(new Date(iso), dateFormat.value, timeZone)}, ${new Intl.DateTimeFormat(currentLocale(), {timeStyle: 'short', timeZone}).format(new Date(iso))}`
 
 /** Formats a size in powers of 1000, as the command line does. */
 export const bytes = (value: number): string => {
   const step = Math.min(4, Math.floor(Math.log10(Math.max(value, 1)) / 3))
   const shown = value / 1000 ** step
-  return `${new Intl.NumberFormat(language, {maximumFractionDigits: step === 0 || shown >= 100 ? 0 : 1}).format(shown)} ${['B', 'kB', 'MB', 'GB', 'TB'][step]}`
+  return `${new Intl.NumberFormat(currentLocale(), {maximumFractionDigits: step === 0 || shown >= 100 ? 0 : 1}).format(shown)} ${['B', 'kB', 'MB', 'GB', 'TB'][step]}`
 }
 
 /** Formats a duration: "45 s", "3 min 20 s", "2 h 5 min". */
@@ -43,6 +52,6 @@ export const duration = (ms: number): string => {
 
 /** Formats an amount in the smallest unit of its currency. */
 export const money = (amount: number, currency: string): string => {
-  const format = new Intl.NumberFormat(language, {style: 'currency', currency})
+  const format = new Intl.NumberFormat(currentLocale(), {style: 'currency', currency})
   return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))
 }

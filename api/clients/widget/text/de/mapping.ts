@@ -19,7 +19,7 @@ export const mapping: typeof t = {
   problemCount: issues => plural(issues, 'Problem', 'Probleme'),
   questionCount: questions => plural(questions, 'Frage', 'Fragen'),
   valuesUnknown: unknown => `${plural(unknown, 'Wert', 'Werte')} unbekannt`,
-  valuesUnknownInMap: (unknown, label) => `${plural(unknown, 'Wert', 'Werte')} in ${label} unbekannt: zuordnen`,
+  valuesUnknownInMap: (unknown, label) => `${plural(unknown, 'Wert', 'Werte')} unbekannt in ${label}: zuordnen`,
   matched: 'zugeordnet',
   likely: 'wahrscheinlich',
   existingRecords: 'Vorhandene Datensätze',

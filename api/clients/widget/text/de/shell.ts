@@ -76,6 +76,7 @@ export const shell: typeof t = {
   cancel: 'Abbrechen',
   save: 'Speichern',
   discardChanges: 'Änderungen verwerfen',
+  leaveWithoutSaving: 'Diese Seite verlassen, ohne Ihre Änderungen zu speichern?',
   unsavedChanges: 'Nicht gespeicherte Änderungen',
   tryAgain: 'Erneut versuchen',
   goToTheResultsOfThatRun: 'Zu den Ergebnissen dieses Laufs',

@@ -1,0 +1,42 @@
+import {undoWords} from '../../run-state.ts'
+import {plural} from '../ui/format.ts'
+import {type Part, translate} from './language.ts'
+
+export const t = translate('undo', {
+  undo: 'Undo',
+  viewRows: 'View rows',
+  undoStates: undoWords,
+  thisRunWasUndone: 'This run was undone.',
+  viewTheUndo: 'View the undo',
+  thisRunCouldBeUndoneUntil: (until: Part) => `This run could be undone until ${until}.`,
+  valuesAndRecordsThatWereChanged: (effect: Part) => `${effect} Values and records that were changed since are kept.`,
+  takeTheUndoBack: 'Take the undo back',
+  possibleUntil: (until: Part) => ` Possible until ${until}.`,
+  writesTheValuesOfTheImportAgain: 'Writes the values of the import again, and restores deleted records from the recycle bin of the CRM.',
+  restoresTheValuesThatThisRun: 'Restores the values that this run replaced, and deletes the records that it created.',
+  previewTheUndo: 'Preview the undo',
+  viewTheUndoneRun: 'View the undone run',
+  rowsSaid: (said: Part) => `Rows: ${said}`,
+  undoRows: (restored: number) => `Undo ${plural(restored, 'row')}`,
+  nothingWasWrittenYet: 'Nothing was written yet.',
+  preview: (said: Part) => `Preview: ${said}`,
+  thePreviewCountsWhatTheCrmHeld: (said: Part) =>
+    `${said}. The preview counts what the CRM held then. What people change in the meantime is kept too.`,
+  undoQuestion: (restored: number) => `Undo ${plural(restored, 'row')}?`,
+  deletedRecordsStayInTheRecycleBin: (days: Part) => `Deleted records stay in the recycle bin of the CRM for ${days} days.`,
+  actionsForTheRunOf: (at: Part) => `Actions for the run of ${at}`,
+  timeToUndoHasPassed: 'The time to undo it has passed.',
+  cannotBeUndone: 'It cannot be undone.',
+  couldNotPreviewTheUndo: 'Could not preview the undo',
+  canReturnUntil: (at: Part) => ` Deleted records can return until ${at}.`,
+  forecastingTheCost: 'Forecasting the cost …',
+  couldNotForecast: 'The cost could not be forecast.',
+  forecastAgain: 'Forecast again',
+  quotaMayNotSuffice: 'The CRM quota of the day may not suffice',
+  about: (time: Part) => `About ${time}`,
+  crmCredits: (credits: number) => plural(credits, 'CRM credit'),
+  crmCreditsBetween: (least: Part, most: Part) => `${least} to ${most} CRM credits`,
+  ofLeftToday: (left: Part) => ` of ${left} left today`,
+  mayPauseAt: (row: Part) => `The run may pause at row ${row} and resumes by itself.`,
+  wouldEndAbout: (at: Part) => ` It would end about ${at}.`,
+})
