@@ -15,10 +15,8 @@ type McpHome = Awaited<ReturnType<typeof openOrg>>
 let home: McpHome
 let other: McpHome
 test.before(async t => {
-  house = await startTestDeployment(t, {
-    workers: ['discovery', 'imports', 'checks'],
-    environment: {RETURN_ORIGINS: 'https://widget.example'},
-  })
+  const environment = {RETURN_ORIGINS: 'https://widget.example'}
+  house = await startTestDeployment(t, {workers: ['discovery', 'imports', 'checks'], environment})
   home = await discovered('ana@example.org')
   other = await discovered('zoe@other.example')
 })
