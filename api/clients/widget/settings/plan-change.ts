@@ -78,7 +78,7 @@ const Offer = ({plan, interval, isCurrent, isHere, isBusy, isWaiting, choose}: O
         <strong>${plan.name}</strong>${isCurrent && !isHere && html` <${Pill} tone="info">${t.currentPlan}<//>`}${price && ` · ${price}`}${note && html`<br />${note}`}
         <br /><span class="quiet">${plan.limits ? describeLimits(plan) : t.yourPaidPlanEndsWithThisPeriod}</span>
       </div>
-      ${isHere ? html`<${Pill} tone="info">${t.currentPlan}<//>` : isOffered && html`<${Button} isBusy=${isBusy} disabled=${isWaiting} onClick=${choose}>${isCurrent ? t.payBy[interval as 'month' | 'year'] : t.choose}<span class="unseen"> ${plan.name}</span><//>`}
+      ${isHere ? html`<${Pill} tone="info">${t.currentPlan}<//>` : isOffered && html`<${Button} isBusy=${isBusy} disabled=${isWaiting} onClick=${choose}>${isCurrent ? t.payBy[interval as 'month' | 'year'] : t.choose}<span class="unseen"> ${isCurrent ? t.forPlan(plan.name) : plan.name}</span><//>`}
     </li>
   `
 }

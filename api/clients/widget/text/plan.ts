@@ -11,6 +11,7 @@ export const t = translate('plan', {
   yourPaidPlanEndsWithThisPeriod: 'Your paid plan ends with this period',
   payBy: {month: 'Pay monthly', year: 'Pay yearly'},
   choose: 'Choose',
+  forPlan: (name: Part) => `for ${name}`,
   cancel: 'Cancel',
   changeAtRenewal: 'Change at renewal',
   changeAndPayNow: 'Change and pay now',

@@ -11,6 +11,7 @@ export const plan: typeof t = {
   yourPaidPlanEndsWithThisPeriod: 'Ihr bezahlter Tarif endet mit diesem Zeitraum',
   payBy: {month: 'Monatlich zahlen', year: 'Jährlich zahlen'},
   choose: 'Wählen',
+  forPlan: name => `für ${name}`,
   cancel: 'Abbrechen',
   changeAtRenewal: 'Zur Verlängerung wechseln',
   changeAndPayNow: 'Wechseln und jetzt zahlen',
