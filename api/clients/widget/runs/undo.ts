@@ -20,17 +20,17 @@ type OnStarted = (run: string) => void
 export const binDays = 60
 
 /** Starts an undo of a run, or a dry run of that undo. Returns the id of the new run. */
-export const startUndo = async (importId: string, run: string, body: {dryRun?: true}) => {
+const startUndo = async (importId: string, run: string, body: {dryRun?: true}) => {
   const {run: begun} = await client.post<{run: Run}>(inOrg(`/imports/${importId}/runs/${run}/undo`), body)
   return begun.id
 }
 
 /** Asks whether a run can be undone. */
-export const readUndo = async (importId: string, run: string, signal?: AbortSignal): Promise<UndoStatus> =>
+const readUndo = async (importId: string, run: string, signal?: AbortSignal): Promise<UndoStatus> =>
   (await client.get<{undo: UndoStatus}>(inOrg(`/imports/${importId}/runs/${run}/undo`), {}, signal)).undo
 
 /** Whether a run is of the kind that can be undone. */
-export const canUndo = ({dryRun, state, expiredAt}: Run): boolean => !dryRun && state === 'ended' && !expiredAt
+const canUndo = ({dryRun, state, expiredAt}: Run): boolean => !dryRun && state === 'ended' && !expiredAt
 
 /** Asks, once `isAsked`, whether the run can be undone. `preview` starts a dry run of the undo and shows it. */
 export const useUndo = (importId: string, run: Run | undefined, isAsked: boolean) => {
