@@ -67,7 +67,12 @@ export const StartBody = z
       .describe(
         'How rows find their records. `query`: by queries. `snapshot`: in an export of the module, which is cheaper for large files; flows that cannot use one take queries. `auto`: the cheaper way',
       ),
-    guard: RunGuard.optional().describe('Holds the run if more rows than these shares end badly. Default: the guard of the org'),
+    guard: z
+      .union([RunGuard, z.literal('usual')])
+      .optional()
+      .describe(
+        'Holds the run if more rows than these shares end badly. `usual`: the guard that a schedule would have. Default: the guard of the org',
+      ),
     rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')

@@ -3,10 +3,12 @@ import {findSettings} from '../../../sql/registry.ts'
 import {setGuard} from '../../../sql/run-heads.ts'
 import {type RunGuard, usualGuard} from './guard.ts'
 
-type GuardChoice = {org: string; run: number; guard: RunGuard | undefined; isScheduled: boolean}
+type GuardChoice = {org: string; run: number; guard: RunGuard | 'usual' | undefined; isScheduled: boolean}
 
-/** Sets the guard of a run: the requested one, else the org's, else the usual one if a schedule starts the run. Other runs have none. */
+/** Sets the guard of a run: the requested one, else the org's, else the usual one for schedules and on request. Other runs have none. */
 export const chooseGuard = async (tx: Tx, {org, run, guard, isScheduled}: GuardChoice): Promise<void> => {
-  const chosen = guard ?? (await findSettings(tx, org))?.guard ?? (isScheduled ? usualGuard : null)
+  const isUsual = isScheduled || guard === 'usual'
+  const stated = guard === 'usual' ? undefined : guard
+  const chosen = stated ?? (await findSettings(tx, org))?.guard ?? (isUsual ? usualGuard : null)
   if (chosen && Object.keys(chosen).length > 0) await setGuard(tx, {run, guard: chosen})
 }

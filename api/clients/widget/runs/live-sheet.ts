@@ -1,12 +1,13 @@
 import {useState} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
+import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/runs.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {at, count, duration, percent} from '../ui/format.ts'
-import {Notice, say} from '../ui/notice.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import {Progress} from '../ui/progress.ts'
 import {OutcomeChart} from './chart.ts'
@@ -64,7 +65,7 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
       <${Progress} label=${t.rowsDone} done=${done} total=${progress?.total ?? null} text=${sayProgress(run, live)} />
       ${live.isPolled && html`<p class="hint">${t.liveUpdatesAreNotAvailableSoThis}</p>`}
       <${LeaveNotice} run=${run} />
-      <${WhyNotice} run=${run} />
+      <${WhyNotice} run=${run} actions=${run.pause?.code === 'GUARD' && may('builder') ? html`<${Resume} importId=${importId} run=${run} />` : undefined} />
       <div class="live-picture">
         ${live.samples.some(({parts}) => parts.some(rows => rows > 0)) ? html`<${OutcomeChart} samples=${live.samples} />` : html`<p class="chart-frame quiet">${t.theChartStartsWithTheFirstRows}</p>`}
         <${Outcomes} run=${run} importId=${null} />
@@ -82,6 +83,15 @@ const sayProgress = (run: Run, {rate}: Live) => {
   return [t.doneOf(count(done), total), percent(done / Math.max(1, total)), speed, eta === null ? null : t.aboutLeft(duration(eta))]
     .filter(Boolean)
     .join(' · ')
+}
+
+const Resume = ({importId, run}: {importId: string; run: Run}) => {
+  const resume = useDoing(async () => {
+    await client.post(inOrg(`/imports/${importId}/runs/${run.id}/resume`))
+    expectFocus()
+    say(t.resumingTheRun)
+  })
+  return html`<${Button} onClick=${resume.run} isBusy=${resume.isBusy}>${t.resumeRun}<//> <${Problem} error=${resume.error} />`
 }
 
 const Cancel = ({importId, run}: {importId: string; run: Run}) => {

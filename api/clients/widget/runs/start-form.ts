@@ -35,7 +35,7 @@ export const StartForm = ({importId, sources, isHindered, warning, expected, onS
     body.declaredRows ?? Number.POSITIVE_INFINITY,
   )
   const start = async () => {
-    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {...body, dryRun: false})
+    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {...body, guard: 'usual'})
     forget()
     onStarted(run.id)
   }

@@ -19,7 +19,10 @@ export const t = translate('reasons', {
       go: {label: 'Connections', parts: ['connections']},
     },
     CONNECTION_THROTTLED: {title: 'The CRM limits how often access is renewed', todo: 'The run resumes automatically.'},
-    GUARD: {title: 'The guard holds this run', todo: 'Check the rows that failed. The run goes on only when a person resumes it.'},
+    GUARD: {
+      title: 'Too many rows ended badly, so this run waits',
+      todo: 'Check these rows. Then resume the run, or cancel it and undo what it wrote.',
+    },
     WRITES_PAUSED: {
       title: 'Writing is paused',
       todo: 'Ask an admin to resume writing under Connections. The run then resumes automatically.',

@@ -61,6 +61,8 @@ export const t = translate('runs', {
   cancelTheDryRun: 'Cancel the dry run?',
   cancelTheRun: 'Cancel the run?',
   cancelDryRun: 'Cancel dry run',
+  resumeRun: 'Resume run',
+  resumingTheRun: 'Resuming the run',
   cancelRun: 'Cancel run',
   nothingWasWrittenThePlanSoFar: 'Nothing was written. The plan so far stays available.',
   rowsAlreadyWrittenStayInTheCrm:

@@ -20,8 +20,8 @@ export const reasons: typeof t = {
     },
     CONNECTION_THROTTLED: {title: 'Das CRM begrenzt, wie oft der Zugriff erneuert wird', todo: resumes},
     GUARD: {
-      title: 'Die Bedingung des Laufs hält ihn an',
-      todo: 'Prüfen Sie die fehlgeschlagenen Zeilen. Der Lauf geht erst weiter, wenn eine Person ihn fortsetzt.',
+      title: 'Zu viele Zeilen sind fehlgeschlagen, deshalb wartet der Lauf',
+      todo: 'Prüfen Sie diese Zeilen. Setzen Sie den Lauf dann fort, oder brechen Sie ihn ab, und machen Sie ihn rückgängig.',
     },
     WRITES_PAUSED: {
       title: 'Das Schreiben ist angehalten',

@@ -62,6 +62,8 @@ export const runs: typeof t = {
   cancelTheDryRun: 'Probelauf abbrechen?',
   cancelTheRun: 'Lauf abbrechen?',
   cancelDryRun: 'Probelauf abbrechen',
+  resumeRun: 'Lauf fortsetzen',
+  resumingTheRun: 'Der Lauf wird fortgesetzt',
   cancelRun: 'Lauf abbrechen',
   nothingWasWrittenThePlanSoFar: 'Nichts wurde geschrieben. Der bisherige Plan bleibt verfügbar.',
   rowsAlreadyWrittenStayInTheCrm:
