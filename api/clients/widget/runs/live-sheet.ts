@@ -54,6 +54,7 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
   const {progress} = run
   const focused = useExpectedFocus()
   const done = progress?.done ?? 0
+  const isHeld = run.pause?.code === 'GUARD'
   useProgressTitle(progress ? done / Math.max(1, progress.total) : null)
   const spoken = useSpoken(
     `${sayState(run).word}. ${progress ? t.ofRows(count(done), progress.total, percent(done / Math.max(1, progress.total))) : ''}`,
@@ -64,8 +65,8 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
       <p class="unseen" role="status">${spoken}</p>
       <${Progress} label=${t.rowsDone} done=${done} total=${progress?.total ?? null} text=${sayProgress(run, live)} />
       ${live.isPolled && html`<p class="hint">${t.liveUpdatesAreNotAvailableSoThis}</p>`}
-      <${LeaveNotice} run=${run} />
-      <${WhyNotice} run=${run} actions=${run.pause?.code === 'GUARD' && may('builder') ? html`<${Resume} importId=${importId} run=${run} />` : undefined} />
+      ${!isHeld && html`<${LeaveNotice} run=${run} />`}
+      <${WhyNotice} run=${run} actions=${isHeld && may('builder') ? html`<${Resume} importId=${importId} run=${run} />` : undefined} />
       <div class="live-picture">
         ${live.samples.some(({parts}) => parts.some(rows => rows > 0)) ? html`<${OutcomeChart} samples=${live.samples} />` : html`<p class="chart-frame quiet">${t.theChartStartsWithTheFirstRows}</p>`}
         <${Outcomes} run=${run} importId=${null} />

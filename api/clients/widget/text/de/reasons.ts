@@ -21,7 +21,7 @@ export const reasons: typeof t = {
     CONNECTION_THROTTLED: {title: 'Das CRM begrenzt, wie oft der Zugriff erneuert wird', todo: resumes},
     GUARD: {
       title: 'Zu viele Zeilen sind fehlgeschlagen, deshalb wartet der Lauf',
-      todo: 'Prüfen Sie diese Zeilen. Setzen Sie den Lauf dann fort, oder brechen Sie ihn ab, und machen Sie ihn rückgängig.',
+      todo: 'Prüfen Sie diese Zeilen, und setzen Sie den Lauf fort, oder brechen Sie ihn ab. Ein abgebrochener Lauf lässt sich rückgängig machen.',
     },
     WRITES_PAUSED: {
       title: 'Das Schreiben ist angehalten',
