@@ -38,7 +38,7 @@ const run = async (path: string, body: object = {}) => {
   return untilEnded(org.call, `${path}/runs/${begun.id}`)
 }
 
-/** `isExact`: the file alone, or a dry run, decides the cost, so the forecast is one number. */
+/** `isExact`: the file alone decides the cost, so the forecast is one number; after a dry run, a narrow range. */
 type ForecastCase = {
   name: string
   before?: () => void
@@ -223,8 +223,8 @@ const assertForecast = async (t: ExecutionContext, one: ForecastCase) => {
   t.is(ended.stop, null, says)
   t.is(ended.cost.credits, spent, says)
   t.deepEqual(ended.forecast.credits, {min: credits.min, max: credits.max}, says)
-  // A dry run does not tell creates from updates, and each kind may have a part-filled batch.
-  if (one.isExact) t.true(credits.max - credits.min <= (one.dryRun ? 1 : 0), says)
+  // A dry run does not tell creates from updates, and its queries may have needed a control that those of the run do not need.
+  if (one.isExact) t.true(credits.max - credits.min <= (one.dryRun ? 10 : 0), says)
   t.true(spent >= credits.min * (1 - margin) && spent <= credits.max * (1 + margin), says)
   t.log(`${one.name}: ${credits.min}..${credits.max}, spent ${spent}`)
 }

@@ -6,7 +6,7 @@ import {fieldsPerRead} from '../../../shared/crm/read-in-parts.ts'
 import {Refusal} from '../../../shared/errors.ts'
 import type {Snapshot} from '../../../shared/mapping/flows/snapshot.ts'
 import {findShares, type WrittenShares} from '../../../shared/runs/forecast/find-shares.ts'
-import type {Forecast} from '../../../shared/runs/forecast/forecast.ts'
+import type {CountSpan, Forecast} from '../../../shared/runs/forecast/forecast.ts'
 import {freezeImport} from '../../../shared/runs/start.ts'
 import {findUndoDays} from '../../../shared/runs/undo/window.ts'
 import {type ConnectorRow, readConnector} from '../../../sql/connectors.ts'
@@ -146,10 +146,18 @@ const openProgress = ({db, job}: Work, compiledFlows: CompiledFlow[]) => {
   }
 }
 
-/** A dry run made the same queries as the run will, so its calls are taken as they were. */
+/** The most credits by which the queries of two equal runs differ: a query that finds nothing is repeated with a control, which other queries may know. */
+const controlReserve = 6
+
+/** A dry run made the same queries as the run will, so they cost about the same. */
 const takeQueriesOf = (plan: CallPlan, {cost}: WrittenShares) => {
   for (const kind of ['query', 'search', 'users']) {
+    const planned = plan.get(kind)
     const {calls, credits} = cost?.[kind] ?? {calls: 0, credits: 0}
-    if (plan.has(kind)) plan.set(kind, {calls: spanOf(calls), credits: spanOf(credits)})
+    if (planned) plan.set(kind, {calls: nearOf(planned.calls, calls), credits: nearOf(planned.credits, credits)})
   }
 }
+
+/** Narrows a range to a measured number, with the reserve. */
+const nearOf = ({min, max}: CountSpan, measured: number): CountSpan =>
+  spanOf(Math.min(min, measured), Math.max(min, measured, Math.min(max, Math.max(min, measured) + controlReserve)))
