@@ -46,7 +46,7 @@ test('the client of the MCP SDK registers, signs in, calls a tool and renews its
   })
   const {access_token: before} = kept.tokens
   await house.db.query(sql.unsafe`update oauth_tokens set expires_at = lading_now() where kind = 'access'`)
-  t.is((await client.listTools()).tools.length, 5)
+  t.is((await client.listTools()).tools.length, 6)
   t.not(kept.tokens.access_token, before)
   await client.close()
 })

@@ -13,7 +13,7 @@ import {type Check, type Edition, isTicked, readRequired, type Walked, walk} fro
  * `npm run conformance`: runs both editions of the protocol's conformance suite against `/mcp`. First our own server, with the scenarios
  * that need none of the suite's tools; then a fixture with all of them, behind the same mount. Asserts named scenarios, never a count.
  */
-const TOOLS = ['list_modules', 'get_fields', 'propose_mapping', 'test_expression', 'validate_template']
+const TOOLS = ['list_modules', 'get_fields', 'propose_mapping', 'test_expression', 'validate_template', 'forecast_import']
 
 /** Checks of the suite that need tools only the fixture has. */
 const needsTools = [
