@@ -3,8 +3,6 @@
 alter table run_heads add column guard jsonb;
 alter table run_heads add column guard_since bigint[] not null default '{}';
 alter table run_heads add column held jsonb;
--- The org's guard. Null: schedules have the usual guard, other runs have none.
-alter table org_settings add column guard jsonb;
 
 -- Returns the outcome that exceeds the guard the most, or null. `counts` are those of run_heads; their positions modulo 16 are the outcomes
 -- created, updated, refused, unanswered and failed (0, 1, 2, 3 and 5). Fewer than 50 settled rows are no basis.

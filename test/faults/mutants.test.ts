@@ -20,7 +20,7 @@ const noFence: Change[] = [
     to: '@fence::bigint > 0 and stop is null',
   },
   {
-    file: 'sql/ledger.ts',
+    file: 'sql/settle-statement.ts',
     from: 'fence = @fence and lease_until > lading_now() and settle_no = @settleNo - 1\n       and (select count(*) from gone) = cardinality(@batches)',
     to: '@fence > 0',
   },
