@@ -24,9 +24,9 @@ const rows = 600
 const slots = 5
 
 /** Queues a run with unique row numbers; `work` starts workers behind a separate proxy. */
-const begin = async (t: ExecutionContext, prefix: string, flow: object = accounts) => {
+const begin = async (t: ExecutionContext, prefix: string, {flow = accounts as object, count = rows} = {}) => {
   const proxy = await openPostgresProxy(here.config.DATABASE_URL!)
-  const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow})
+  const {path} = await prepareImport(org, {csv: accountRows(count, prefix), flow})
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
   const work = async () => {
     const workers = await startWorkers(['imports'], {...here.config, DATABASE_URL: proxy.url})
@@ -38,7 +38,7 @@ const begin = async (t: ExecutionContext, prefix: string, flow: object = account
   }
   const end = async () => {
     const ended = await untilEnded(org.call, `${path}/runs/${run.id}`)
-    return {run: ended, ...(await assertAccounted(here, {org, path, run: ended, rows}))}
+    return {run: ended, ...(await assertAccounted(here, {org, path, run: ended, rows: count}))}
   }
   return {id: run.id as string, proxy, work, end}
 }
@@ -89,8 +89,7 @@ test.serial('a lost query for inherited rows costs an attempt of the run, and no
 
 test.serial("a batch that cannot be sent because the connection's tokens cannot be read is put back, not unanswered", async t => {
   const {proxy, work, end} = await begin(t, 'Wg-', {
-    module: 'Accounts',
-    fields: [{field: 'Account_Name', mode: 'column', source: 'number'}],
+    flow: {module: 'Accounts', fields: [{field: 'Account_Name', mode: 'column', source: 'number'}]},
   })
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts', nth: 2}, times: 1, action: 'expireToken'})
   proxy.lose('from grants where', {nth: 2, times: 4, when: 'before'})
@@ -101,10 +100,16 @@ test.serial("a batch that cannot be sent because the connection's tokens cannot 
 })
 
 test.serial('an intent that is committed while its statement is repeated is kept once', async t => {
-  const {id, proxy, work, end} = await begin(t, 'Wt-', {...accounts, match: undefined})
+  const count = 1_000
+  const {id, proxy, work, end} = await begin(t, 'Wt-', {flow: {...accounts, match: undefined}, count})
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: slots, action: {type: 'hold', when: 'after'}})
   await work()
   await until(here.crm.held, held => held === slots)
+  // The two batches that are next for a slot store their intents ahead.
+  await until(
+    () => intentsStored(id),
+    stored => stored === slots + 2,
+  )
   const lock = await here.hot.connect()
   await lock.query('begin')
   await lock.query('select from run_heads join runs using (run_no) where id = $1 for update of run_heads', [id])
@@ -117,8 +122,13 @@ test.serial('an intent that is committed while its statement is repeated is kept
   lock.release()
   here.crm.release()
   const {outcomes, log} = await end()
-  t.deepEqual([outcomes, log.length], [{created: rows}, rows])
+  t.deepEqual([outcomes, log.length], [{created: count}, count])
 })
+
+const intentsStored = (id: string) =>
+  here.db.oneFirst(
+    sql.type(z.object({stored: z.number()}))`select count(*)::int as stored from sends join runs using (run_no) where id = ${id}`,
+  )
 
 const intentsWaiting = async () => {
   const {rows} = await here.hot.query(
