@@ -4,26 +4,15 @@ import {fileURLToPath} from 'node:url'
 import test from 'ava'
 import {parseCases} from '../../api/clients/cli/import-tests/case.ts'
 import {junitOf} from '../../api/clients/cli/import-tests/junit.ts'
-import {type CaseResult, runSuite} from '../../api/clients/cli/import-tests/run-suite.ts'
-import {startTestStack, type TestStack} from '../../api/clients/cli/import-tests/stack.ts'
-import {readSuites, type Suite} from '../../api/clients/cli/import-tests/suite.ts'
+import {runSuite} from '../../api/clients/cli/import-tests/run-suite.ts'
+import {startTestStack} from '../../api/clients/cli/import-tests/stack.ts'
+import {readSuites} from '../../api/clients/cli/import-tests/suite.ts'
 import {openHome} from '../support/cli-process.ts'
 import {endAfterTests} from '../support/test-deployment.ts'
 
 /** Import tests: the examples pass, and every change of the CRM that breaks them is named. */
 const examples = fileURLToPath(new URL('../../examples', import.meta.url))
 const folder = join(examples, 'import-tests')
-let stack: TestStack
-let suite: Suite
-
-test.before(async () => {
-  stack = await startTestStack(new AbortController().signal)
-  endAfterTests(stack.stop)
-  suite = (await readSuites(folder))[0]!
-})
-
-const runAll = (one: Suite): Promise<CaseResult[]> => Array.fromAsync(runSuite(stack, one))
-
 type Change = (find: (module: string, field?: string) => any, modules: any[]) => void
 
 const optionGone =
@@ -104,10 +93,13 @@ const changes: [what: string, template: string, named: string, change: Change][]
   ['a static value is no option any more', 'Leads of the fair', 'Lead_Source', optionGone('Leads', 'Lead_Source', 'Trade Show')],
 ]
 
-test('each of 22 changes of the CRM fails a case, and a difference names the field', async t => {
+test.serial('each of 22 changes of the CRM fails a case, and a difference names the field', async t => {
   t.timeout(600_000)
+  const [suite] = await readSuites(folder)
+  const stack = await startTestStack(new AbortController().signal)
+  endAfterTests(stack.stop)
   for (const [what, template, named, change] of changes) {
-    const changed = structuredClone(suite)
+    const changed = structuredClone(suite!)
     changed.cases = changed.cases.filter(one => one.template === template).slice(0, 1)
     const {modules} = changed.connections[0]
     const find = (module: string, field?: string) => {
@@ -115,7 +107,7 @@ test('each of 22 changes of the CRM fails a case, and a difference names the fie
       return field === undefined ? found : found.fields.find(({apiName}: any) => apiName === field)
     }
     change(find, modules)
-    const [result] = await runAll(changed)
+    const [result] = await Array.fromAsync(runSuite(stack, changed))
     t.false(result!.passed, what)
     const names = result!.differences.map(({module, field, message}) => `${module} ${field} ${message}`)
     t.true(
@@ -123,23 +115,24 @@ test('each of 22 changes of the CRM fails a case, and a difference names the fie
       `${what}: ${JSON.stringify(names)}`,
     )
   }
+  await stack.stop()
 })
 
-test('the examples pass, and the results are written as a table and as JUnit', async t => {
+test.serial('the examples pass, and the results are written as a table and as JUnit', async t => {
   const home = openHome()
-  const {code, out, err} = await home.run(['test', examples, '--junit', join(home.here, 'results.xml')])
+  const {code, out, err} = await home.run(['test', examples, '--junit', join(home.here, 'results.xml')], {seconds: 200})
   t.is(code, 0, out + err)
   t.is(out.split('\n').filter(line => line.startsWith('passed')).length, 5)
   t.regex(readFileSync(join(home.here, 'results.xml'), 'utf8'), /<testsuites name="lading test" tests="5" failures="0" /)
 })
 
-test('a failed case is exit code 2, with its differences as lines and as JSON', async t => {
+test.serial('a failed case is exit code 2, with its differences as lines and as JSON', async t => {
   const home = openHome()
   cpSync(folder, join(home.here, 'crm'), {recursive: true})
   const at = join(home.here, 'crm/tests/leads.yaml')
   writeFileSync(at, readFileSync(at, 'utf8').replace('created: 2', 'created: 3').replace('Diaz Studio', 'Other Studio'))
   for (const other of ['companies', 'contacts', 'nameless']) writeFileSync(join(home.here, `crm/tests/${other}.yaml`), '')
-  const {code, out} = await home.run(['test', 'crm', '--json', '--junit', 'results.xml'])
+  const {code, out} = await home.run(['test', 'crm', '--json', '--junit', 'results.xml'], {seconds: 200})
   t.is(code, 2, out)
   const {passed, failed, cases} = JSON.parse(out)
   t.deepEqual([passed, failed], [0, 1])

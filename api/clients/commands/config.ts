@@ -259,6 +259,7 @@ const CONFIG_HELP = `
   libraries/NAME/manifest.json, source.js
   templates/NAME.json                   shared templates
   .lading.json                          server, org and version; commit it too
+  discovery.json                        modules and fields of the CRMs, for lading test
 
 Examples:
   lading config pull crm
