@@ -57,4 +57,4 @@ Examples:
   lading up
   lading up --port 4100 --directory /srv/lading-trial
 
-Next: lading import FILE --module Leads --watch, with LADING_URL and LADING_TOKEN as lading up prints them`
+Next: lading import FILE --module Leads --watch, with the variables that lading up prints`
