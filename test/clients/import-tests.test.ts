@@ -1,4 +1,5 @@
 import {cpSync, readFileSync, writeFileSync} from 'node:fs'
+import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import test from 'ava'
@@ -96,7 +97,7 @@ const changes: [what: string, template: string, named: string, change: Change][]
 test.serial('each of 22 changes of the CRM fails a case, and a difference names the field', async t => {
   t.timeout(600_000)
   const [suite] = await readSuites(folder)
-  const stack = await startTestStack(new AbortController().signal)
+  const stack = await startTestStack(tmpdir(), new AbortController().signal)
   endAfterTests(stack.stop)
   for (const [what, template, named, change] of changes) {
     const changed = structuredClone(suite!)

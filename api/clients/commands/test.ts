@@ -26,7 +26,7 @@ export default (cli: Cli, program: Command) => {
 const runTests = async (cli: Cli, directory: string, junit: string | undefined) => {
   const {out} = cli
   const suites = await readSuites(directory)
-  const stack = await startTestStack(cli.interrupt())
+  const stack = await startTestStack(cli.settings.stateDirectory, cli.interrupt())
   const results: CaseResult[] = []
   try {
     for (const suite of suites)

@@ -1,22 +1,26 @@
 import {type ChildProcess, spawn} from 'node:child_process'
 import {existsSync} from 'node:fs'
 import {join} from 'node:path'
-import {fileURLToPath} from 'node:url'
 import {type Client, type Json, openClient} from '../../http.ts'
 import {EXIT} from '../exit-codes.ts'
 import {Failure, usage} from '../failure.ts'
+import {openProgram, packageFolder} from '../program-copy.ts'
 import type {Session} from '../session.ts'
 
 /** An org of the test stack: a session, and the stand-in's org for each connection of the discovery. */
 export type TestOrg = {session: Session; crm: Client; connections: {connectorId: string; now: string; crm: string}[]}
 export type TestStack = {openOrg(connections: Json[]): Promise<TestOrg>; stop(): Promise<void>}
 
-const script = fileURLToPath(new URL('../../../../test/stack/import-tests.ts', import.meta.url))
+const script = join('test', 'stack', 'import-tests.ts')
 
-/** Starts the service with a CRM stand-in as a child process. The child ends with this process, however that ends. */
-export const startTestStack = async (signal: AbortSignal): Promise<TestStack> => {
-  if (!existsSync(script)) throw usage('This installation has no service', `Install the whole package: ${join('test', 'stack')} is missing`)
-  const child = spawn(process.execPath, [script], {stdio: ['ignore', 2, 2, 'ipc']})
+/**
+ * Starts the service with a CRM stand-in as a child process. The child ends with this process, however that ends. An installed package is
+ * copied below `directory` once.
+ */
+export const startTestStack = async (directory: string, signal: AbortSignal): Promise<TestStack> => {
+  if (!existsSync(join(packageFolder, script)))
+    throw usage('This installation has no service', 'Install the whole package, or run it in a checkout')
+  const child = spawn(process.execPath, [join(openProgram(directory), script)], {stdio: ['ignore', 2, 2, 'ipc']})
   const stop = () => stopChild(child)
   signal.addEventListener('abort', () => void stop(), {once: true})
   const {apiUrl, crmUrl} = await nextMessage(child, () => true)
