@@ -68,6 +68,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports',
+    operationId: 'createImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Create an import',
     description: 'Next, add files, set the flows and start a run. An import with a template has its flows already and needs only files.',
@@ -85,6 +87,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports',
+    operationId: 'listImports',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'List the imports of the org',
     answers: {200: Answer({imports: z.array(ImportInList).describe('Newest first'), nextCursor: NextCursor})},
@@ -115,6 +119,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id',
+    operationId: 'readImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Read an import with its files',
     description: 'The `ETag` of the response is the version of the import.',
@@ -131,6 +137,8 @@ export default [
   route({
     method: 'patch',
     path: '/orgs/:org/imports/:id',
+    operationId: 'renameImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Rename or archive an import',
     description:
@@ -146,6 +154,8 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/imports/:id',
+    operationId: 'deleteImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Delete an import',
     description: 'Allowed to its creator and to admins. Deletes its files and the records of its runs too.',
@@ -161,6 +171,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/imports/:id/slots',
+    operationId: 'setImportSlots',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Assign files to the slots of the template',
     description: 'Each file is read with the options of its slot. The import is ready once every slot is filled and all flows fit.',
@@ -177,6 +189,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/imports/:id/flows',
+    operationId: 'setImportFlows',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Set the flows of an import',
     description:
@@ -206,6 +220,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/flows/check',
+    operationId: 'checkFlows',
+    tag: 'Imports',
     access: {role: 'operator'},
     effect: 'read',
     summary: 'Check flows before a file is uploaded',
