@@ -12,7 +12,7 @@ export const differ = (message: string, {module = null, field = null, row = null
 export const show = (value: unknown): string => (value === undefined || value === null ? 'empty' : JSON.stringify(value))
 
 /** Describes a refusal of the API, one difference for each issue, module or field that it names. */
-export const differencesOf = ({body, message}: ApiError): Difference[] => {
+const differencesOf = ({body, message}: ApiError): Difference[] => {
   const {issues = [], modules = [], fields = []} = body ?? {}
   const named = [
     ...issues.map(({path = [], message: issue}: Json) => differ(`${path.join('.')}${path.length > 0 ? ': ' : ''}${issue}`)),
