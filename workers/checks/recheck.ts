@@ -8,7 +8,7 @@ import {listChangesSince, listRecheckable, type RecheckProblem, replaceRecheck} 
 import type {Work} from '../worker.ts'
 import {runCheck} from './check.ts'
 
-/** The most templates of one job, and the most rows of an import that is checked, because nobody waits for the result. */
+/** The most templates of one job, and the most rows of an import that is checked, because no person waits for the result. */
 const [mostTemplates, mostRows, mostProblems] = [20, 500_000, 50]
 
 /**
