@@ -89,6 +89,14 @@ export const houseNouns: Noun[] = [
     },
   },
   {
+    name: 'Embedding',
+    says: 'Short-lived tokens for pages that embed an import.',
+    operations: {
+      createEmbedToken: 'POST /orgs/:org/embed-tokens',
+      describeEmbedToken: 'GET /auth/embed',
+    },
+  },
+  {
     name: 'MCP',
     says: 'The Model Context Protocol for AI assistants, and the authorisation of its clients.',
     operations: {

@@ -57,6 +57,7 @@ export const orgNouns: Noun[] = [
       renameImport: 'PATCH /orgs/:org/imports/:id',
       deleteImport: 'DELETE /orgs/:org/imports/:id',
       setImportSlots: 'PUT /orgs/:org/imports/:id/slots',
+      setImportColumns: 'PUT /orgs/:org/imports/:id/columns',
       setImportFlows: 'PUT /orgs/:org/imports/:id/flows',
       checkFlows: 'POST /orgs/:org/flows/check',
     },

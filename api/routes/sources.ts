@@ -62,7 +62,7 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/sources',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Upload a file to an import',
     description: `The body is the file itself, CSV or XLSX, under any media type but \`application/json\`; or a form (\`multipart/form-data\`) whose only part is
 named \`file\`, such as \`curl -F file=@accounts.csv\` sends. Any other multipart body is \`CONTENT_TYPE\`. The whole file is read. The response describes
@@ -129,7 +129,7 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/sources/:source',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Read a file of an import with its columns',
     answers: {200: SourceAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND'],
@@ -140,7 +140,7 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
   route({
     method: 'patch',
     path: '/orgs/:org/imports/:id/sources/:source',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Change how a file is read, cleaned or named',
     description: 'A new reader or cleaning reads the whole file again. If that fails, nothing changes. Existing runs are not affected.',
     answers: {200: SourceAnswer},
@@ -153,7 +153,7 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
   route({
     method: 'patch',
     path: '/orgs/:org/imports/:id/sources/:source/cells',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Edit cells of a file',
     description: `Edits are kept in the cleaning step \`editCells\`, which is always the last step. Checks, dry runs, runs and retries use the edited values; the
 file itself is not changed. A file can have 10,000 edited cells. Templates do not keep edits, and a change of the reader removes them.`,
@@ -167,7 +167,7 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
   route({
     method: 'delete',
     path: '/orgs/:org/imports/:id/sources/:source',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Remove a file from an import',
     description: 'Flows that use the file stay, and the import is a draft until they are set again.',
     answers: {200: Removed('src', 'The removed file')},
@@ -182,7 +182,7 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/sources/:source/top',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Read the first rows of a file, to choose its header',
     description: 'Returns rows above the header too, as the file holds them. Cleaning is not applied.',
     answers: {200: HeaderCandidates},
@@ -204,7 +204,7 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/sources/:source/rows',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Preview rows of a file, parsed and cleaned',
     answers: {200: PreviewRows},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND', 'BUSY', ...ofReadingAgain],
