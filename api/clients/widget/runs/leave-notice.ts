@@ -14,7 +14,7 @@ const kind = 'run.ended'
 
 /** Says that the run goes on without the page, and whether an e-mail reports its end. Admins can turn the e-mail on here. */
 export const LeaveNotice = ({run}: {run: Run}) => {
-  const loaded = useLoad<Notices>(signal => client.get(inOrg('/notices'), {}, signal), [])
+  const loaded = useLoad<Notices>(signal => (embed.value ? NONE : client.get(inOrg('/notices'), {}, signal)), [])
   const save = useDoing(async (notices: Notices['notices']) => {
     await client.put(inOrg('/notices'), notices)
     loaded.again()

@@ -2,6 +2,7 @@ import {html} from '../html.ts'
 import {ImportFrame} from '../imports/frame.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
+import {embed} from '../state/embed.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
 import {t} from '../text/runs.ts'
@@ -74,8 +75,8 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
             <a class=${run.undoOf ? 'button' : 'button main'} href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? t.fixRows(failed + refused) : t.viewRows}</a>
             ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">${t.downloadFailedCsv}<//>`}
             ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">${t.downloadResultsCsv}<//>`}
-            ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
-            ${!run.undoOf && html`<${Repeat} found=${loadedImport.import} />`}
+            ${run.questions > 0 && !embed.value && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
+            ${!run.undoOf && !embed.value && html`<${Repeat} found=${loadedImport.import} />`}
           </div>
           ${several && html`<p class="hint">${t.thisRunHasSeveralFilesDownload}</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />
@@ -85,10 +86,11 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       }
     </section>
     ${!run.undoOf && html`<${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} />`}
-    <${Undo} importId=${id} run=${run} onStarted=${onStarted} />
+    ${!embed.value && html`<${Undo} importId=${id} run=${run} onStarted=${onStarted} />`}
     ${
       loadedImport.import.state !== 'expired' &&
       !run.undoOf &&
+      !embed.value &&
       may('operator') &&
       html`<p class="begin-anew">${
         findRepeatingFlows(loadedImport.import).length === 0
