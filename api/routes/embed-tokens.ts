@@ -24,6 +24,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/embed-tokens',
+    operationId: 'createEmbedToken',
+    tag: 'Embedding',
     access: {role: 'operator'},
     effect: 'access',
     summary: 'Create an embed token',
@@ -49,6 +51,8 @@ export default [
   route({
     method: 'get',
     path: '/auth/embed',
+    operationId: 'describeEmbedToken',
+    tag: 'Embedding',
     access: {role: 'operator', embed: 'scope'},
     summary: 'Describe an embed token',
     description: 'What the embedded page needs to know. Any other bearer is answered `NOT_FOUND`.',

@@ -42,7 +42,8 @@ const beginSession = async () => {
   enterEmbedded(session)
 }
 
-const describeStart = (error: unknown) => (error instanceof Error && !(error instanceof ApiError) && error.message === '' ? new Error(t.noToken) : error)
+const describeStart = (error: unknown) =>
+  error instanceof Error && !(error instanceof ApiError) && error.message === '' ? new Error(t.noToken) : error
 
 type EmbedPage = ComponentType<PageProps>
 const steps = ['imports/:id/review', 'imports/:id/run', 'imports/:id/results']

@@ -54,7 +54,8 @@
         // The frame may have been replaced meanwhile.
         if (frame === this.#frame) frame.contentWindow?.postMessage({type: 'lading:session', ...answer}, this.server)
       }
-      if (data?.type === 'lading:height' && Number.isFinite(data.height)) frame.style.height = `${Math.min(Math.max(data.height, 0), 20_000)}px`
+      if (data?.type === 'lading:height' && Number.isFinite(data.height))
+        frame.style.height = `${Math.min(Math.max(data.height, 0), 20_000)}px`
       if (['lading:ready', ...passedOn].includes(data?.type)) this.dispatchEvent(new CustomEvent(data.type, {detail: data, bubbles: true}))
     }
 

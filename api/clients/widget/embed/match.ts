@@ -45,7 +45,8 @@ const Columns = ({found}: {found: Imported}) => {
   )
   const isOpen = Object.values(choices).some(fields => Object.values(fields).includes(''))
   const save = useDoing(async () => {
-    const isSaved = found.state === 'ready' && flows.every(({flow, fields}) => fields.every(field => choices[flow.id]![field] === sourceOf(flow, field)))
+    const isSaved =
+      found.state === 'ready' && flows.every(({flow, fields}) => fields.every(field => choices[flow.id]![field] === sourceOf(flow, field)))
     if (!isSaved) await client.put(inOrg(`/imports/${found.id}/columns`), choices)
     go(to('imports', found.id, 'review'))
   })
@@ -88,7 +89,8 @@ const Columns = ({found}: {found: Imported}) => {
 /** No column of a file has this name, because names of columns are not blank. */
 const skipped = ' '
 
-const columnsOf = ({sources}: Imported, {sourceId}: Flow): string[] => sources.find(({id}) => id === sourceId)?.columns.map(({name}) => name) ?? []
+const columnsOf = ({sources}: Imported, {sourceId}: Flow): string[] =>
+  sources.find(({id}) => id === sourceId)?.columns.map(({name}) => name) ?? []
 
 /** The fields that take a column of the file, also those that the person left out. */
 const fieldsOf = ({fields}: Flow, kept: Record<string, string | null>): string[] =>
@@ -101,7 +103,9 @@ const choose = (flow: Flow, columns: string[], field: string, kept: Choices): st
   const own = kept[flow.id]?.[field]
   if (own === null || (own && columns.includes(own))) return own
   const wanted = [sourceOf(flow, field), field, labelOf(flow.module, field)].filter(name => name !== null)
-  return wanted.flatMap(name => columns.find(column => column === name) ?? columns.find(column => plain(column) === plain(name)) ?? [])[0] ?? ''
+  return (
+    wanted.flatMap(name => columns.find(column => column === name) ?? columns.find(column => plain(column) === plain(name)) ?? [])[0] ?? ''
+  )
 }
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')

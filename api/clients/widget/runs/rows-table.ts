@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
+import {embed} from '../state/embed.ts'
 import {inSentence} from '../text/language.ts'
 import {t} from '../text/runs.ts'
 import {count} from '../ui/format.ts'
