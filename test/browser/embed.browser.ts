@@ -152,6 +152,8 @@ test('no other page can be framed, and the embedded page only by its origin', as
 /** Runs in the embedding page: before it asks for a token, another frame of the page posts a forged one to the import. */
 const forgeSession = () => {
   const page = globalThis as any
+  // The import itself, which is in a frame, stays as it is.
+  if (page.parent !== page) return
   const ask = page.fetch
   page.fetch = async (...sent: unknown[]) => {
     const posted = new Promise<void>(resolve => {
@@ -187,7 +189,7 @@ test('the embedded page alone in a window does nothing', async () => {
   await page.goto(`${opened.world.url}/embed?${new URLSearchParams({template, origin: hosts[0]!.origin})}`)
   await page.getByText('This page works only inside another page').waitFor()
   assert.deepEqual(
-    asked.filter(address => address.includes('/auth/')),
+    asked.filter(address => address.includes('/auth/embed')),
     [],
   )
 })

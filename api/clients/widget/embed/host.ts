@@ -60,7 +60,8 @@
     }
 
     async #askForToken(): Promise<{token: string} | {error: string}> {
-      if (!this.token) return {error: 'The page sets no token function on <lading-import>'}
+      // Without a reason, the frame says that the page provides no access.
+      if (!this.token) return {error: ''}
       try {
         return {token: await this.token()}
       } catch (error) {

@@ -60,7 +60,7 @@ const Columns = ({found}: {found: Imported}) => {
       ${flows.map(
         ({flow, columns, fields}) => html`
           <fieldset class="bare" key=${flow.id}>
-            <legend><h2>${labelOf(flow.module)}</h2></legend>
+            <h2>${labelOf(flow.module)}</h2>
             <div class="embed-columns">
               ${fields.map(
                 field => html`
