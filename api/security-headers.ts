@@ -15,7 +15,7 @@ export const securityHeaders = ({PUBLIC_URL, HSTS_SECONDS}: Pick<Config, 'PUBLIC
   }
   return (path: string): Record<string, string> => ({
     ...common,
-    // This header cannot name an origin. The policy of the embedded page does: nobody, or the one origin that the org lists.
+    // This header cannot name an origin. The policy of the embedded page does: `'none'`, or the one origin that the org lists.
     ...(path !== '/embed' && {'x-frame-options': 'DENY'}),
     'cross-origin-opener-policy': openerPolicyOf(path),
   })

@@ -1,6 +1,6 @@
 import {render} from 'preact'
 import {html} from '../html.ts'
-import {tellHost} from '../state/embed.ts'
+import {postToHost} from '../state/embed.ts'
 import {startLanguage} from '../state/language.ts'
 import {applyTheme} from '../state/theme.ts'
 
@@ -13,4 +13,4 @@ app.replaceChildren()
 render(html`<${EmbedApp} />`, app)
 
 /** Tells the embedding page how high the content is, so that the frame needs no scroll bar. */
-new ResizeObserver(() => tellHost({type: 'lading:height', height: Math.ceil(app.getBoundingClientRect().height)})).observe(app)
+new ResizeObserver(() => postToHost({type: 'lading:height', height: Math.ceil(app.getBoundingClientRect().height)})).observe(app)

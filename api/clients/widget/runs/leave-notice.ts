@@ -12,7 +12,7 @@ import type {Run} from './run.ts'
 type Notices = {notices: {emails: string[]; endpoints: string[]; on: string[]}; mail: {configured: boolean}}
 
 const kind = 'run.ended'
-/** An embed token reads no settings, and nobody's address is known. */
+/** What an embed token knows: it reads no settings and has no address. */
 const notTold: Notices = {notices: {emails: [], endpoints: [], on: []}, mail: {configured: false}}
 
 /** Says that the run goes on without the page, and whether an e-mail reports its end. Admins can turn the e-mail on here. */

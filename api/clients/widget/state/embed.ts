@@ -30,7 +30,7 @@ export type HostMessage =
   | {type: 'lading:end'; importId: string; runId: string; state: string; counts: object}
 
 /** Posts a message to the embedding page. Its origin is the one that the server allowed for this frame. */
-export const tellHost = (message: HostMessage): void => {
+export const postToHost = (message: HostMessage): void => {
   if (settings.embed && parent !== window) parent.postMessage(message, settings.embed.origin)
 }
 
@@ -38,12 +38,12 @@ type TellableRun = {id: string; state: string; dryRun: boolean; counts: object; 
 const told = new Set<string>()
 
 /** Tells the embedding page that a run of an import has started or ended, each once. */
-export const tellHostOfRun = (importId: string, {id, state, dryRun, counts, endedAt}: TellableRun): void => {
+export const reportRunToHost = (importId: string, {id, state, dryRun, counts, endedAt}: TellableRun): void => {
   if (!embed.value || dryRun) return
   const once = (type: string, message: HostMessage) => {
     if (told.has(`${type} ${id}`)) return
     told.add(`${type} ${id}`)
-    tellHost(message)
+    postToHost(message)
   }
   once('run', {type: 'lading:run', importId, runId: id})
   if (endedAt !== null) once('end', {type: 'lading:end', importId, runId: id, state, counts})
@@ -61,7 +61,7 @@ export const askHostForToken = (): Promise<string> => {
   }
   addEventListener('message', hear)
   const timer = setTimeout(() => reject(new Error('')), patienceMs)
-  tellHost({type: 'lading:ready'})
+  postToHost({type: 'lading:ready'})
   return promise.finally(() => {
     clearTimeout(timer)
     removeEventListener('message', hear)

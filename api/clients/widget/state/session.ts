@@ -39,7 +39,7 @@ const bare: Client = openClient({base: location.origin, bearer: embedToken, head
 /** Headers of requests that are not sent by the client. */
 export const sessionHeaders = (): Record<string, string> => {
   const token = embedToken()
-  return token === null ? csrfHeaders : {authorization: `Bearer ${token}`}
+  return token === null ? csrfHeaders : {authorization: `bearer ${token}`}
 }
 
 /** The API client of this session. A 401 ends the session and shows the sign-in. */
