@@ -177,6 +177,8 @@ export const rows: Record<string, Row> = {
   'POST /orgs/:org/imports/:id/runs/:run/undo': write('builder'),
   'GET /orgs/:org/imports/:id/runs/:run/undo': read('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/records': read('operator'),
+  'GET /orgs/:org/imports/:id/runs/:run/verify': read('operator'),
+  'GET /orgs/:org/imports/:id/runs/:run/verify.csv': read('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/rows': read('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/rows/tally': read('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/rows/cells': read('operator'),
