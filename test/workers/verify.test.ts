@@ -1,6 +1,16 @@
 import test from 'ava'
-import {accountRows, ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun, accounts as writing} from '../support/importing.ts'
 import {isInSample} from '../../workers/engine/verify/written-rows.ts'
+import {
+  accountRows,
+  ok,
+  openOrg,
+  prepareImport,
+  readLog,
+  runImport,
+  untilEnded,
+  untilRun,
+  accounts as writing,
+} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let here: TestDeployment
@@ -54,7 +64,9 @@ test.serial('verification finds each cut, converted, replaced, changed and missi
       [13, 'Industry', 'changed', 'Banking', 'Insurance'],
       ...['Account_Name', 'Account_Number', 'Billing_City', 'Industry', 'Phone'].map(field => [
         ...[17, field, 'missing'],
-        {Account_Name: 'Company Number 17', Account_Number: 'V-17', Billing_City: 'Town 2', Industry: 'Banking', Phone: '+49 30 1016'}[field],
+        {Account_Name: 'Company Number 17', Account_Number: 'V-17', Billing_City: 'Town 2', Industry: 'Banking', Phone: '+49 30 1016'}[
+          field
+        ],
         null,
       ]),
       [250, 'Account_Name', 'truncated', 'Company Number 250', 'Company N'],
@@ -89,7 +101,10 @@ test.serial('records are read back by id after five seconds, a hundred per call,
   t.is(run.verify.rows, 250)
   const reads = readsById()
   t.is(reads.length, 3)
-  t.deepEqual(reads.map(({query}) => query.ids!.split(',').length).toSorted((a, b) => a - b), [50, 100, 100])
+  t.deepEqual(
+    reads.map(({query}) => query.ids!.split(',').length).toSorted((a, b) => a - b),
+    [50, 100, 100],
+  )
   const fields = ['Account_Name', 'Account_Number', 'Billing_City', 'Modified_By', 'Modified_Time']
   for (const {query} of reads) t.deepEqual(query.fields!.split(',').toSorted(), fields)
   const wrote = here.crm.journal({method: 'POST', path: '/crm/v8/Accounts'}).map(({at}) => Date.parse(at))
@@ -106,7 +121,10 @@ test.serial('a sample has the first hundred rows and one in twenty of the others
   t.true(chosen.length > 130 && chosen.length < 160, `${chosen.length}`)
   t.is(run.verify.rows, chosen.length)
   const readIds = new Set(readsById().flatMap(({query}) => query.ids!.split(',')))
-  const numbers = here.crm.records('example', 'Accounts').filter(({id}) => readIds.has(String(id))).map(({Account_Number: number}) => number)
+  const numbers = here.crm
+    .records('example', 'Accounts')
+    .filter(({id}) => readIds.has(String(id)))
+    .map(({Account_Number: number}) => number)
   t.deepEqual(numbers.toSorted(), chosen.map(row => `S-${row}`).toSorted())
 })
 
@@ -127,16 +145,21 @@ test.serial('a long text is read whole, so that its end is compared too', async 
   const {path, run} = await runImport(org, {csv, flow, start: {verify: 'all'}})
   t.like(run.verify, {rows: 3, coerced: 1, changed: 0})
   const {differences} = await readVerify(`${path}/runs/${run.id}`)
-  t.deepEqual(differences.map(({rowNumber, result, sent, read}: any) => [rowNumber, result, sent, read]), [
-    [2, 'truncated', text(2), 'x'.repeat(650)],
-  ])
+  t.deepEqual(
+    differences.map(({rowNumber, result, sent, read}: any) => [rowNumber, result, sent, read]),
+    [[2, 'truncated', text(2), 'x'.repeat(650)]],
+  )
 })
 
 const keeping = {...writing, match: {...writing.match, unchanged: 'skip', onEdited: 'keep'}}
-const cities = (prefix: string, ...names: string[]) => `name,number,city\n${names.map((city, n) => `Acme,${prefix}${n},${city}`).join('\n')}\n`
+const cities = (prefix: string, ...names: string[]) =>
+  `name,number,city\n${names.map((city, n) => `Acme,${prefix}${n},${city}`).join('\n')}\n`
 
 test.serial('a value that a workflow rewrote is no edit for the next run if the run was verified', async t => {
-  for (const [verify, keptEdits] of [['off', 2], ['all', 0]] as const) {
+  for (const [verify, keptEdits] of [
+    ['off', 2],
+    ['all', 0],
+  ] as const) {
     const prefix = `W-${verify}-`
     here.crm.setSwitches({
       rewrites: [
@@ -169,7 +192,10 @@ test.serial('a cancelled run verifies what it has written', async t => {
   await untilRun(org.call, `${path}/runs/${run.id}`, ({counts}) => counts.Accounts.created >= 500)
   await ok(org.call('POST', `${path}/runs/${run.id}/cancel`), 200)
   const ended = await untilEnded(org.call, `${path}/runs/${run.id}`)
-  t.like(ended, {stop: {stopped: 'CANCELLED'}, verify: {rows: ended.counts.Accounts.created, unverified: 0, coerced: 0, changed: 0, missing: 0}})
+  t.like(ended, {
+    stop: {stopped: 'CANCELLED'},
+    verify: {rows: ended.counts.Accounts.created, unverified: 0, coerced: 0, changed: 0, missing: 0},
+  })
 })
 
 test.serial('a run without verification reads nothing back and stores no values', async t => {
