@@ -7,6 +7,7 @@ import {fillSlots} from '../../shared/mapping/templates/fill-slots.ts'
 import {createImport} from '../../shared/runs/create-import.ts'
 import {describeImport, describeWhole} from '../../shared/runs/describe-import.ts'
 import {deleteImport, editImport} from '../../shared/runs/edit-import.ts'
+import {readLastRuns} from '../../shared/runs/last-runs.ts'
 import {checkFlows, replaceFlows} from '../../shared/runs/set-flows.ts'
 import {oneLine} from '../../shared/schema/name.ts'
 import {readPage} from '../../shared/security/cursor.ts'
@@ -67,6 +68,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports',
+    operationId: 'createImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Create an import',
     description: 'Next, add files, set the flows and start a run. An import with a template has its flows already and needs only files.',
@@ -84,6 +87,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports',
+    operationId: 'listImports',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'List the imports of the org',
     answers: {200: Answer({imports: z.array(ImportInList).describe('Newest first'), nextCursor: NextCursor})},
@@ -98,6 +103,7 @@ export default [
         .enum(['true', 'false', 'all'])
         .default('false')
         .describe('`true`: lists only archived imports. `all`: lists archived imports too'),
+      lastRun: z.enum(['true', 'false']).default('false').describe('`true`: each import has its `lastRun`'),
     }),
     async handle({db, config, caller: {org}, query}) {
       const filter = {name: query.name || null, archived: query.archived === 'all' ? null : query.archived === 'true'}
@@ -106,12 +112,15 @@ export default [
         read: ({place: before, limit}) => listImports(db, {org, before, limit, ...filter}),
         placeOf: ({id}) => id,
       })
-      return {imports: page.map(found => describeImport(found)), nextCursor}
+      const runOf = query.lastRun === 'true' ? await readLastRuns(db, page) : null
+      return {imports: page.map(found => ({...describeImport(found), ...(runOf && {lastRun: runOf(found)})})), nextCursor}
     },
   }),
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id',
+    operationId: 'readImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Read an import with its files',
     description: 'The `ETag` of the response is the version of the import.',
@@ -128,6 +137,8 @@ export default [
   route({
     method: 'patch',
     path: '/orgs/:org/imports/:id',
+    operationId: 'renameImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Rename or archive an import',
     description:
@@ -143,6 +154,8 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/imports/:id',
+    operationId: 'deleteImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Delete an import',
     description: 'Allowed to its creator and to admins. Deletes its files and the records of its runs too.',
@@ -158,6 +171,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/imports/:id/slots',
+    operationId: 'setImportSlots',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Assign files to the slots of the template',
     description: 'Each file is read with the options of its slot. The import is ready once every slot is filled and all flows fit.',
@@ -174,6 +189,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/imports/:id/flows',
+    operationId: 'setImportFlows',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Set the flows of an import',
     description:
@@ -203,6 +220,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/flows/check',
+    operationId: 'checkFlows',
+    tag: 'Imports',
     access: {role: 'operator'},
     effect: 'read',
     summary: 'Check flows before a file is uploaded',
