@@ -21,6 +21,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/runs/:run/verify',
+    operationId: 'readImportRunVerify',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Read the verification of a run',
     description: `How many sent values the CRM holds, by field, and the values that differ. Start a run with \`verify\` to read written rows back. A cursor stays
@@ -46,6 +48,8 @@ valid while the run is active.`,
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/runs/:run/verify.csv',
+    operationId: 'downloadImportRunVerify',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Download the values that differ',
     description: 'Every value that was not as sent when it was read back. At most 64 MB.',

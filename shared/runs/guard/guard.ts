@@ -31,7 +31,7 @@ export type RunGuard = z.output<typeof RunGuard>
 /** The guard on request, unless the org has its own. */
 export const usualGuard: RunGuard = {refused: 0.05, unanswered: 0.01}
 
-/** The guard of scheduled runs, which nobody watches. */
+/** The guard of scheduled runs. */
 export const scheduledGuard: RunGuard = {...usualGuard, canary: 200}
 
 const ends: Record<RunHold['outcome'], string> = {

@@ -82,11 +82,11 @@ const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing}: Sh
 
 const nameOf = ({module, flow, key, phase, recordId, isSure}: WrittenRow) => `${module} ${flow} ${key} ${phase} ${recordId} ${isSure}`
 
-type Place = readonly [number, number, number]
+type WritePosition = readonly [number, number, number]
 
-const placeOf = ({fence, settleNo}: OpenEntry, at: number): Place => [fence, settleNo, at]
+const placeOf = ({fence, settleNo}: OpenEntry, at: number): WritePosition => [fence, settleNo, at]
 
-const isAfter = (one: Place, other: Place): boolean => {
+const isAfter = (one: WritePosition, other: WritePosition): boolean => {
   const at = one.findIndex((value, index) => value !== other[index])
   return at >= 0 && one[at]! > other[at]!
 }

@@ -42,7 +42,7 @@ const findFlow = (flows: readonly CompiledFlow[], {flow, phase}: {flow: number; 
 }
 
 const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
-  const {db, run, lease, log} = ctx
+  const {db, run, lease} = ctx
   const closing = new AbortController()
   const seconds = ctx.config.VERIFY_AFTER_SECONDS
   let last: Promise<unknown> = Promise.resolve()
@@ -54,29 +54,9 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
     last = part
     return part
   }
-
-  const isWorth = async () => {
-    const {dueRows, oldestSeconds} = await measureQueue(db, {run: run.no, seconds})
-    return dueRows >= enoughRows || (dueRows > 0 && oldestSeconds >= longestWaitSeconds)
-  }
-
-  /** Works beside the passes. A fault that passes delays it; any other is thrown at the end, so that it does not stop rows from being written. */
-  const work = async () => {
-    while (!closing.signal.aborted) {
-      try {
-        if (!((await isWorth()) && (await verifyPart()))) await sleep(lookMs, undefined, {signal: closing.signal})
-      } catch (error) {
-        if (closing.signal.aborted || ctx.signal.aborted || error instanceof LeaseLost) return
-        if (!(error instanceof RunPaused)) {
-          failure = {error}
-          return
-        }
-        log.warn({err: error}, 'verification is delayed')
-        await sleep(error.seconds * 1_000, undefined, {signal: closing.signal}).catch(() => {})
-      }
-    }
-  }
-  const working = work()
+  const working = workBesidePasses(ctx, closing.signal, verifyPart).catch((error: unknown) => {
+    failure = {error}
+  })
 
   const verifyUntil = async (isDone: () => Promise<boolean>, signal: AbortSignal) => {
     for (;;) {
@@ -113,4 +93,23 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
       await last.catch(() => {})
     },
   }
+}
+
+/** Verifies parts until `closing`. A fault that passes only delays them. Any other fault rejects, and is thrown when the passes have ended. */
+const workBesidePasses = async (ctx: Context, closing: AbortSignal, verifyPart: () => Promise<boolean>): Promise<void> => {
+  while (!closing.aborted) {
+    try {
+      if (!((await isWorthReading(ctx)) && (await verifyPart()))) await sleep(lookMs, undefined, {signal: closing})
+    } catch (error) {
+      if (closing.aborted || ctx.signal.aborted || error instanceof LeaseLost) return
+      if (!(error instanceof RunPaused)) throw error
+      ctx.log.warn({err: error}, 'verification is delayed')
+      await sleep(error.seconds * 1_000, undefined, {signal: closing}).catch(() => {})
+    }
+  }
+}
+
+const isWorthReading = async ({db, run, config}: Context) => {
+  const {dueRows, oldestSeconds} = await measureQueue(db, {run: run.no, seconds: config.VERIFY_AFTER_SECONDS})
+  return dueRows >= enoughRows || (dueRows > 0 && oldestSeconds >= longestWaitSeconds)
 }
