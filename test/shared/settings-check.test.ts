@@ -71,8 +71,7 @@ test('a bucket without its keys and a database without the schema are problems',
   const problems = await problemsOf({...productionSettings(tmpdir(), empty.href), S3_BUCKET: 'files'})
   t.deepEqual(problems, {
     DATABASE_URL: problems.DATABASE_URL,
-    S3_BUCKET:
-      'S3_BUCKET is set, so S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY are needed too.',
+    S3_BUCKET: 'S3_BUCKET is set, so S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY are needed too.',
   })
   t.regex(problems.DATABASE_URL!, /^PostgreSQL \d+ answers, but the schema is missing\. Run npm run migrate$/)
 })
