@@ -193,6 +193,8 @@ export const rows: Record<string, Row> = {
   'POST /orgs/:org/imports/:id/runs/:run/undo': write('builder'),
   'GET /orgs/:org/imports/:id/runs/:run/undo': read('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/records': read('operator'),
+  'GET /orgs/:org/imports/:id/runs/:run/verify': read('operator'),
+  'GET /orgs/:org/imports/:id/runs/:run/verify.csv': read('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/rows': embedded('read'),
   'GET /orgs/:org/imports/:id/runs/:run/rows/tally': embedded('read'),
   'GET /orgs/:org/imports/:id/runs/:run/rows/cells': embedded('read'),
