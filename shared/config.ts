@@ -110,6 +110,7 @@ const Environment = z.object({
   CRM_SLOTS: z.coerce.number().int().min(1).max(25).default(10),
   CRM_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(300).default(75),
   CRM_LAG_SECONDS: z.coerce.number().min(0).max(600).default(60),
+  VERIFY_AFTER_SECONDS: z.coerce.number().min(1).max(3_600).default(5),
   IMPORTS_PER_WORKER: z.coerce.number().int().min(1).max(100).default(4),
   LEASE_SECONDS: z.coerce.number().min(1).max(120).default(15),
   FILE_LIMIT_BYTES: z.coerce
