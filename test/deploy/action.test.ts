@@ -43,9 +43,10 @@ const openRunner = (home: ReturnType<typeof openHome>, {githubUrl = '', event = 
   const lading = home.put('lading', `#!/bin/sh\nexec '${process.execPath}' '${cliPath}' "$@"\n`)
   chmodSync(lading, 0o755)
   const output = home.put('output', '')
+  const inherited: Record<string, string | undefined> = {...process.env}
   const env = {
     ...{
-      PATH: [home.here, join(process.execPath, '..'), process.env.PATH].join(delimiter),
+      PATH: [home.here, join(process.execPath, '..'), inherited.PATH].join(delimiter),
       GITHUB_ACTION_PATH: folder,
       GITHUB_OUTPUT: output,
     },
