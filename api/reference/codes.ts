@@ -61,6 +61,7 @@ export const meanings: Record<Code, string> = {
   LIBRARY_MANAGED: 'The configuration repository manages this library. Change it there, or move its management to people first.',
   LIBRARY_REPLACED: 'The library was removed and published again. Read it again.',
   TEMPLATE_CONFLICT: 'The template has changed since you read it. Read it again, then repeat your change.',
+  CONTRACT_CONFLICT: 'The data contract has changed since you read it. Read it again, then repeat your change.',
   SCHEDULE_CONFLICT: 'The schedule has changed since you read it. Read it again, then repeat your change.',
   TEMPLATE_NAME_TAKEN: 'A shared template has this name. Choose another.',
   TEMPLATE_INVALID: 'The template does not fit the CRM or the libraries. Correct what `issues` lists.',
@@ -108,6 +109,7 @@ export const meanings: Record<Code, string> = {
     'A flow maps the idempotency field of its module, which imports fill themselves. Remove the mapping, or choose another field.',
   RUN_USED: 'The run was already started by another engine. Authorise a new run.',
   RUN_RETRIED: 'The run has already been retried. Use the later run.',
+  FILE_NOT_HELD: 'The file of the firing does not wait for a decision. List the firings for their states.',
   RUN_NOT_HELD: 'The guard does not hold the run, so there is nothing to resume.',
   RUN_UNDONE: 'The run was undone, so it cannot be retried. Start a new run.',
   DELETES_UNCONFIRMED:

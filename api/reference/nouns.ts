@@ -132,6 +132,10 @@ export const orgNouns: Noun[] = [
       shareTemplate: 'POST /orgs/:org/templates/:id/share',
       listTemplateRuns: 'GET /orgs/:org/templates/:id/runs',
       checkTemplate: 'GET /orgs/:org/templates/:id/check',
+      readContract: 'GET /orgs/:org/templates/:id/contract',
+      replaceContract: 'PUT /orgs/:org/templates/:id/contract',
+      proposeContract: 'GET /orgs/:org/templates/:id/contract/proposal',
+      checkContract: 'GET /orgs/:org/imports/:id/contract',
     },
   },
   {
@@ -148,6 +152,8 @@ export const orgNouns: Noun[] = [
       testSchedule: 'POST /orgs/:org/templates/:id/schedules/:schedule/test',
       readScheduleTest: 'GET /orgs/:org/templates/:id/schedules/:schedule/test',
       listFirings: 'GET /orgs/:org/templates/:id/schedules/:schedule/firings',
+      acceptFile: 'POST /orgs/:org/templates/:id/schedules/:schedule/firings/:firing/accept',
+      discardFile: 'POST /orgs/:org/templates/:id/schedules/:schedule/firings/:firing/discard',
     },
   },
   {
