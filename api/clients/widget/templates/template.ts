@@ -13,6 +13,7 @@ import {sayName} from '../ui/labels.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Table} from '../ui/table.ts'
+import {ContractSection} from './contract.ts'
 import type {TemplateOutline} from './list.ts'
 import {Schedules} from './schedules.ts'
 
@@ -37,6 +38,7 @@ export const TemplatePage = ({params}: PageProps) => {
           ${one.mayEdit && html`<${Deeds} template=${one} again=${loaded.again} />`}
           <${Check} template=${one} />
           <${Contents} template=${one} />
+          <${ContractSection} template=${one} />
           ${may('builder') && html`<${Schedules} template=${one} />`}
         `}
       <//>
