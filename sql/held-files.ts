@@ -7,18 +7,21 @@ const HeldFile = z.object({
   contract: z.unknown(),
   /** Whether a run of the import that writes was started. */
   isRun: z.boolean(),
+  /** Whether the file waits for a decision. */
+  isWaiting: z.boolean(),
 })
 export type HeldFileRow = z.output<typeof HeldFile>
 
 type OfFiring = {org: string; schedule: string; firing: string}
 
-/** Locks a firing whose file was held and waits for a decision. Returns null if there is none. */
+/** Locks a firing. Returns null if the schedule has no such firing. */
 export const lockHeldFile = (tx: Tx, {org, schedule, firing}: OfFiring) =>
   tx.maybeOne(sql.type(HeldFile)`
     select id, contract, (select i.id from imports i where i.import_no = firings.import_no and not i.deleted) as "importId",
-      exists (select from runs r where r.import_no = firings.import_no and not r.dry_run) as "isRun"
+      exists (select from runs r where r.import_no = firings.import_no and not r.dry_run) as "isRun",
+      contract is not null and decision is null and state = 'ended' as "isWaiting"
     from firings
-    where org_id = ${org} and schedule_id = ${schedule} and id = ${firing} and contract is not null and decision is null and state = 'ended'
+    where org_id = ${org} and schedule_id = ${schedule} and id = ${firing}
     for no key update`)
 
 /** Runs the firing on, because a person accepted its file. The caller has locked it by `lockHeldFile`. */

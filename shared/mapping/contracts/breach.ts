@@ -81,7 +81,7 @@ const judgeColumn = ({slot, label}: BreachPlace, column: ColumnExpectations, mea
       ? [
           {
             ...{...at, expectation: 'unique' as const, expected: {repeated: 0}, actual: {...repeated}},
-            message: `${named}: ${counted(repeated.cells, 'cell')} repeat a value of an earlier row, first in row ${repeated.firstRow}`,
+            message: `${named}: values of earlier rows repeat in ${counted(repeated.cells, 'cell')}, first in row ${repeated.firstRow}`,
           },
         ]
       : []),

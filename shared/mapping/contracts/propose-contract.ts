@@ -5,7 +5,7 @@ import type {TemplateRow} from '../../../sql/templates.ts'
 import type {DiscoveredModule} from '../../crm/discovered.ts'
 import {Refusal} from '../../errors.ts'
 import type {Parsing} from '../../files/parser/pool.ts'
-import {documentOf, type TemplateSlot} from '../templates/template.ts'
+import {documentOf} from '../templates/template.ts'
 import {findKnownNow} from '../templates/template-fields.ts'
 import {type AcceptedFile, acceptedFileOf} from './accepted-files.ts'
 import {picklistValues} from './check-files.ts'
@@ -27,7 +27,7 @@ export const proposeContract = async ({db, parsing}: ProposeDeps, template: Temp
     const files = accepted.filter(file => file.slot === slot.slot)
     if (files.length === 0) continue
     const picklists = findPicklists(listPlainFields(flows, slot.slot), modules)
-    const measured = await measureNewest({db, parsing}, {org, slot, files, picklists, modules})
+    const measured = await measureNewest({db, parsing}, {org, files, picklists, modules})
     sources.push(proposeSource({slot, files, measured, picklists}))
   }
   const counts = slots.map(({slot}) => ({slot, accepted: accepted.filter(file => file.slot === slot).length}))
@@ -45,7 +45,7 @@ const findPicklists = (fields: ReturnType<typeof listPlainFields>, modules: Map<
     ),
   )
 
-type NewestFile = {org: string; slot: TemplateSlot; files: AcceptedFile[]; picklists: Picklists; modules: Map<string, DiscoveredModule>}
+type NewestFile = {org: string; files: AcceptedFile[]; picklists: Picklists; modules: Map<string, DiscoveredModule>}
 
 /** Measures the newest accepted file, if it is still stored, in the columns that may be unique or hold the options of a picklist. */
 const measureNewest = async (

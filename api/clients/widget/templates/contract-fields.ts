@@ -17,7 +17,7 @@ export const SourceFields = ({label, draft, isFixed, set}: SourceProps) => {
     <h3>${label}</h3>
     <${Table} caption=${t.ofColumn(t.dataContract, label)} rows=${draft.columns} keyOf=${({name}: ColumnDraft) => name} columns=${columnsOf(isFixed, change)} />
     <${Check} label=${t.otherColumns} checked=${draft.refusesOthers} disabled=${isFixed} onChange=${(refusesOthers: boolean) => set({...draft, refusesOthers})} />
-    <div class="fields">${number(t.fewestRows, 'least')}${number(t.mostRows, 'most')}${number(t.deviation, 'change', t.fromTheMedian)}</div>
+    <div class="columns">${number(t.fewestRows, 'least')}${number(t.mostRows, 'most')}${number(t.deviation, 'change', t.fromTheMedian)}</div>
   `
 }
 

@@ -54,8 +54,7 @@ export const t = translate('contracts', {
     otherColumns: (names: Part) => `Columns that the contract does not name: ${names}`,
     type: (column: Part, cells: number, type: Part, row: Part) =>
       `${column}: ${plural(cells, 'cell')} not of type “${type}”, first in row ${row}`,
-    unique: (column: Part, cells: number, row: Part) =>
-      `${column}: ${plural(cells, 'cell')} that repeat an earlier value, first in row ${row}`,
+    unique: (column: Part, cells: number, row: Part) => `${column}: earlier values repeat in ${plural(cells, 'cell')}, first in row ${row}`,
     values: (column: Part, cells: number, row: Part) =>
       `${column}: ${plural(cells, 'cell')} with a value that is not allowed, first in row ${row}`,
     empty: (column: Part, share: Part, most: Part) => `${column}: ${share} of the cells are empty, at most ${most} may be`,
