@@ -7,11 +7,11 @@ import {responsesOf} from './responses.ts'
 /** Converts a path to OpenAPI syntax: `/orgs/:org` becomes `/orgs/{org}`. */
 export const pathOf = ({path}: Pick<Route, 'path'>): string => path.replaceAll(/[:*](\w+)/g, '{$1}')
 
-export const describeOperation = (route: Route, {id, tag}: {id: string; tag: string}): ZodOpenApiOperationObject => {
+export const describeOperation = (route: Route): ZodOpenApiOperationObject => {
   const requestBody = requestBodyOf(route)
   return {
-    operationId: id,
-    tags: [tag],
+    operationId: route.operationId,
+    tags: [route.tag],
     summary: route.summary,
     description: [route.description, whoMay(route.access)].filter(Boolean).join('\n\n'),
     security: securityOf(route.access),
@@ -26,9 +26,15 @@ const whoMay = (access: RouteAccess): string => {
   if ('public' in access) return 'Public: no authentication.'
   if ('operator' in access) return 'For the operator, with ADMIN_TOKEN.'
   if ('backoffice' in access) return `For staff${access.sessionOnly ? ' with a session' : ', or the operator with ADMIN_TOKEN'}.`
-  const {role, sessionOnly, noOrg, oauth} = access
+  const {role, sessionOnly, noOrg, oauth, embed} = access
   const who = noOrg ? 'For any signed-in person, also without an org' : `Requires the role \`${role}\` or a higher one`
-  const how = sessionOnly ? ', and a session. API tokens are refused' : oauth ? '. MCP clients are accepted too' : ''
+  const how = sessionOnly
+    ? ', and a session. API tokens are refused'
+    : oauth
+      ? '. MCP clients are accepted too'
+      : embed
+        ? '. Embed tokens are accepted too'
+        : ''
   return `${who}${how}.`
 }
 
@@ -37,7 +43,7 @@ const securityOf = (access: RouteAccess): Record<string, string[]>[] => {
   if ('operator' in access) return [{adminToken: []}]
   if ('backoffice' in access) return [{session: []}, ...(access.sessionOnly ? [] : [{adminToken: []}])]
   if (access.sessionOnly) return [{session: []}]
-  return [{session: []}, {apiToken: []}, ...(access.oauth ? [{mcpClient: ['mcp']}] : [])]
+  return [{session: []}, {apiToken: []}, ...(access.oauth ? [{mcpClient: ['mcp']}] : []), ...(access.embed ? [{embedToken: []}] : [])]
 }
 
 const requestBodyOf = ({body, sends, example, mostBytes}: Route): ZodOpenApiRequestBodyObject | undefined => {

@@ -21,7 +21,9 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/checks',
-    access: {role: 'operator'},
+    operationId: 'checkImport',
+    tag: 'Checks',
+    access: {role: 'operator', embed: 'own'},
     summary: 'Check every row of an import',
     description: 'Reads all rows as a run would, without calling the CRM. If a check is already running, its job is returned.',
     answers: {200: CheckBegun, 202: CheckBegun},
@@ -37,7 +39,9 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/checks',
-    access: {role: 'operator'},
+    operationId: 'readChecks',
+    tag: 'Checks',
+    access: {role: 'operator', embed: 'own'},
     summary: 'Read the result of the last check',
     answers: {200: Checks},
     refusals: ['IMPORT_NOT_FOUND', 'INVALID_CURSOR'],

@@ -13,7 +13,9 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/sources/:source/columns/:column/values',
-    access: {role: 'operator'},
+    operationId: 'readColumnValues',
+    tag: 'Files',
+    access: {role: 'operator', embed: 'own'},
     summary: 'Count the distinct values of a column',
     description: `The whole file is read. Values that differ only in letter case and surrounding blanks are one value, as in the value map of a mapping. Ragged rows and rows
 that cleaning excludes are left out. With \`module\` and \`field\`, an option of the field is proposed for each value without a model, and cells of a

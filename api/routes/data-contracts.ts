@@ -35,6 +35,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/templates/:id/contract',
+    operationId: 'readContract',
+    tag: 'Templates',
     access: {role: 'operator'},
     summary: 'Read the data contract of a template',
     description: 'What each file of the template must meet. The `ETag` is its version; a template without a contract has version 0.',
@@ -47,6 +49,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/templates/:id/contract',
+    operationId: 'replaceContract',
+    tag: 'Templates',
     access: {role: 'builder'},
     summary: 'Replace the data contract of a template',
     description:
@@ -62,6 +66,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/templates/:id/contract/proposal',
+    operationId: 'proposeContract',
+    tag: 'Templates',
     access: {role: 'builder'},
     summary: 'Propose a data contract from accepted files',
     description:
@@ -77,6 +83,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/contract',
+    operationId: 'checkContract',
+    tag: 'Templates',
     access: {role: 'operator'},
     summary: 'Check the files of an import against the data contract',
     description: 'Reads the files. The answer only informs: an import that a person starts is never held by a contract.',
@@ -89,6 +97,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/templates/:id/schedules/:schedule/firings/:firing/accept',
+    operationId: 'acceptFile',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'Accept the file of a held firing',
     description:
@@ -108,6 +118,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/templates/:id/schedules/:schedule/firings/:firing/discard',
+    operationId: 'discardFile',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'Discard the file of a held firing',
     description:

@@ -11,6 +11,7 @@ import {OfImport, OfImportRun} from '../params.ts'
 import {ofReadingAgain, ofRecords} from '../refusal-lists.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
+import {nameRunFile} from '../run-file-name.ts'
 
 const TOLD = {
   results: {
@@ -63,11 +64,14 @@ const ResultsQuery = RunFileQuery.extend({
 })
 
 /** Creates a route that returns a file of a run for one of its sources. */
-const runFile = (kind: RunFile, path: `/${string}`) =>
+const runFile = (kind: RunFile, operationId: string) =>
   route({
     method: 'get',
-    path,
-    access: {role: 'operator'},
+    path: `/orgs/:org/imports/:id/${kind}.csv`,
+    operationId,
+    tag: 'Runs',
+    // A plan shows what records of the CRM hold.
+    access: kind === 'plan' ? {role: 'operator'} : {role: 'operator', embed: 'own'},
     summary: TOLD[kind].summary,
     description: TOLD[kind].description,
     answers: {200: File('text/csv', TOLD[kind].what)},
@@ -91,7 +95,7 @@ const runFile = (kind: RunFile, path: `/${string}`) =>
         headers: {
           'content-type': 'text/csv; charset=utf-8',
           'content-length': String(bytes),
-          'content-disposition': `attachment; filename="${kind}-${named}${from ? `-from-${from}` : ''}.csv"`,
+          'content-disposition': await nameRunFile(db, found, {kind, isPart: from !== undefined, source}),
           ...(next && {link: `</orgs/${org}/imports/${id}/${kind}.csv?${new URLSearchParams(rest)}>; rel="next"`}),
         },
         body,
@@ -103,6 +107,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/runs/:run/records',
+    operationId: 'readImportRunLog',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Read the log of a run',
     description:
@@ -117,7 +123,7 @@ export default [
       return readLog(input, await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run}), query)
     },
   }),
-  runFile('results', '/orgs/:org/imports/:id/results.csv'),
-  runFile('failed', '/orgs/:org/imports/:id/failed.csv'),
-  runFile('plan', '/orgs/:org/imports/:id/plan.csv'),
+  runFile('results', 'downloadResults'),
+  runFile('failed', 'downloadFailedRows'),
+  runFile('plan', 'downloadPlan'),
 ]

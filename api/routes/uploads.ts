@@ -55,7 +55,9 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/uploads',
-    access: {role: 'operator'},
+    operationId: 'beginUpload',
+    tag: 'Files',
+    access: {role: 'operator', embed: 'own'},
     summary: 'Start an upload in parts',
     description:
       'Send the parts in order with `PUT …/parts/{offset}`, then `POST …/finish`. After an interruption, continue at the `offset` of the upload.',
@@ -73,7 +75,9 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/uploads',
-    access: {role: 'operator'},
+    operationId: 'listUploads',
+    tag: 'Files',
+    access: {role: 'operator', embed: 'own'},
     summary: 'List the unfinished uploads of an import',
     answers: {200: Answer({uploads: z.array(Upload).describe('Unfinished uploads, oldest first; at most ten')})},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE'],
@@ -87,7 +91,9 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/uploads/:upload',
-    access: {role: 'operator'},
+    operationId: 'readUpload',
+    tag: 'Files',
+    access: {role: 'operator', embed: 'own'},
     summary: 'Read the state of an upload',
     answers: {200: UploadAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND'],
@@ -97,7 +103,9 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/imports/:id/uploads/:upload/parts/:offset',
-    access: {role: 'operator'},
+    operationId: 'sendUploadPart',
+    tag: 'Files',
+    access: {role: 'operator', embed: 'own'},
     summary: 'Upload the next part of a file',
     description: `The body is the bytes from \`offset\` on, at most \`partBytes\` and at least \`leastPartBytes\` unless it is the last. A part is stored
 whole or not at all. A part that is already stored may be sent again; the response has the \`offset\` to continue at. With
@@ -128,7 +136,9 @@ whole or not at all. A part that is already stored may be sent again; the respon
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/uploads/:upload/finish',
-    access: {role: 'operator'},
+    operationId: 'finishUpload',
+    tag: 'Files',
+    access: {role: 'operator', embed: 'own'},
     summary: 'Finish an upload',
     description: `Returns what \`POST …/sources\` returns. Finishing again returns the same source, for one day. A refused file stays uploaded: send
 other reader options or another slot here instead of uploading it again.`,
@@ -150,7 +160,9 @@ other reader options or another slot here instead of uploading it again.`,
   route({
     method: 'delete',
     path: '/orgs/:org/imports/:id/uploads/:upload',
-    access: {role: 'operator'},
+    operationId: 'giveUpUpload',
+    tag: 'Files',
+    access: {role: 'operator', embed: 'own'},
     summary: 'Cancel an upload',
     description: 'Deletes the parts sent so far. The source of a finished upload stays.',
     answers: {200: Removed('upl', 'The deleted upload')},
