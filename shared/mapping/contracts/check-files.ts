@@ -9,7 +9,7 @@ import type {ColumnExpectations, DataContract, SourceContract} from './contract.
 import type {FileMeasure, MeasuredColumn} from './measure.ts'
 
 /** A file of an import, with the slot of the template that it fills. */
-export type FileToCheck = {slot: string; source: Source}
+type FileToCheck = {slot: string; source: Source}
 type CheckDeps = {db: Db; parsing: Parsing}
 type CheckInput = {org: string; template: string; connector: string; contract: DataContract; files: readonly FileToCheck[]}
 
