@@ -48,7 +48,7 @@ test('a contract is edited on the page of its template, holds a file, and the fi
   await page.getByText('This file waits for your decision').waitFor()
   await page.getByText('number: 2 cells not of type “number”, first in row 1').waitFor()
   await page.getByText('number: earlier values repeat in 1 cell, first in row 2').waitFor()
-  await page.getByText('city: 100 % of the cells are empty, at most 10 % may be').waitFor()
+  await page.getByText('city: 100% of the cells are empty, at most 10% may be').waitFor()
   await picture(page, 'held-file', {height: 1400})
   await page.getByRole('button', {name: 'Accept and run'}).click()
   await page.getByLabel('Also loosen the contract').check()
