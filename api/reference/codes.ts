@@ -150,7 +150,7 @@ export const meanings: Record<Code, string> = {
   FILE_NUL: 'The file contains a NUL byte. Save it as text.',
   FILE_QUOTE: 'A quote is not closed. The message names the row.',
   FILE_HEADER: 'The file has no header row at the expected place. Set the reader options.',
-  NOT_A_TABLE: 'The file is an HTML page, XML or JSON instead of a table. Save it as CSV or .xlsx.',
+  NOT_A_TABLE: 'The file is an HTML page, XML, or JSON without a list of objects. Save it as CSV or .xlsx.',
   FILE_FORMAT: 'The file format is not supported. Save it as CSV or .xlsx.',
   FILE_ENCRYPTED: 'The workbook is protected by a password. Save it without one.',
   FILE_CORRUPT: 'The workbook cannot be read. Save it again as .xlsx.',
