@@ -55,7 +55,16 @@ test('two values for one column, invalid JSON and deep nesting are refused with 
 })
 
 test('JSON with records is told from other JSON and from tables by its content', t => {
-  for (const text of ['[{"id":1}]', ' [ {"a": 1},\n{"a":2}]', '{"id":1}\n{"id":2}\n', '[{"a":1},{"b']) t.true(isJsonRecords(Buffer.from(text)), text)
-  for (const text of ['{"error":"no"}', '[1,2]', '[]', '{"a":1};x\n{"a":2};y\n', '[{"a":1}];x\n', 'id,name\n1,x\n', '{\n "rows": [{"a":1}]\n}'])
+  for (const text of ['[{"id":1}]', ' [ {"a": 1},\n{"a":2}]', '{"id":1}\n{"id":2}\n', '[{"a":1},{"b'])
+    t.true(isJsonRecords(Buffer.from(text)), text)
+  for (const text of [
+    '{"error":"no"}',
+    '[1,2]',
+    '[]',
+    '{"a":1};x\n{"a":2};y\n',
+    '[{"a":1}];x\n',
+    'id,name\n1,x\n',
+    '{\n "rows": [{"a":1}]\n}',
+  ])
     t.false(isJsonRecords(Buffer.from(text)), text)
 })
