@@ -30,7 +30,7 @@ const AcceptedFile = z.object({
 export type AcceptedFileRow = z.output<typeof AcceptedFile>
 
 /** How many accepted files of a slot are kept. */
-export const mostAccepted = 10
+const mostAccepted = 10
 
 /** Lists the newest accepted files of a template, newest first. */
 export const listAcceptedFiles = (db: Db, {org, template}: OfTemplate) =>

@@ -17,7 +17,7 @@ export const ContractProposal = Answer({
     .describe('How many files each slot was learnt from'),
 })
 
-export const Breach = Answer({
+const Breach = Answer({
   slot: z.string().describe('The slot'),
   label: z.string().describe('Display name of the file'),
   column: z.string().nullable().describe('The column. Null: the expectation is about the whole file'),
