@@ -15,6 +15,7 @@ import connectors from './routes/connectors.ts'
 import conversations from './routes/conversations.ts'
 import corrections from './routes/corrections.ts'
 import credits from './routes/crm-quota.ts'
+import dataContracts from './routes/data-contracts.ts'
 import discovery from './routes/discovery.ts'
 import doctor from './routes/doctor.ts'
 import embedTokens from './routes/embed-tokens.ts'
@@ -95,6 +96,7 @@ export const routes: Route[] = [
   ...rows,
   ...takes,
   ...templates,
+  ...dataContracts,
   ...discovery,
   ...doctor,
   ...libraries,

@@ -16,6 +16,7 @@ export type FaultPoint =
   | 'after_fetch'
   | 'after_import'
   | 'after_source'
+  | 'after_contract'
   | 'after_part'
   | 'after_start'
   | 'after_notice'

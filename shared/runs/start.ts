@@ -25,6 +25,7 @@ import {Cleaning} from '../files/cleaning/cleaning.ts'
 import {assertTextDecided} from '../files/sources/assert-text.ts'
 import {type NarrowSource, readNarrowSources} from '../files/sources/evidence.ts'
 import {runImport} from '../jobs.ts'
+import {keepAcceptedFiles} from '../mapping/contracts/accepted-files.ts'
 import {addDateDefaults} from '../mapping/flows/date-defaults.ts'
 import type {EditSettings} from '../mapping/flows/edits.ts'
 import {type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
@@ -130,6 +131,7 @@ export const startRun = async (
     undoDays: dryRun ? null : await findUndoDays(tx, org),
   })
   if (!dryRun) await chooseGuard(tx, {org, run: run.no, guard, isScheduled})
+  if (!dryRun && retry === null) await keepAcceptedFiles(tx, {org, found})
   if (!dryRun) await keepRunForecast(tx, {run: run.no, importNo})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})

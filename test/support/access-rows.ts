@@ -146,6 +146,10 @@ export const rows: Record<string, Row> = {
   'POST /orgs/:org/templates/:id/share': write('builder'),
   'GET /orgs/:org/templates/:id/runs': read('operator'),
   'GET /orgs/:org/templates/:id/check': read('operator'),
+  'GET /orgs/:org/templates/:id/contract': read('operator'),
+  'PUT /orgs/:org/templates/:id/contract': write('builder'),
+  'GET /orgs/:org/templates/:id/contract/proposal': read('builder'),
+  'GET /orgs/:org/imports/:id/contract': read('operator'),
 
   'POST /orgs/:org/imports': {who: 'operator', effect: 'write', embed: 'scope'},
   'GET /orgs/:org/imports': read('operator'),
@@ -217,6 +221,8 @@ export const rows: Record<string, Row> = {
   'POST /orgs/:org/templates/:id/schedules/:schedule/test': write('builder'),
   'GET /orgs/:org/templates/:id/schedules/:schedule/test': read('builder'),
   'GET /orgs/:org/templates/:id/schedules/:schedule/firings': read('builder'),
+  'POST /orgs/:org/templates/:id/schedules/:schedule/firings/:firing/accept': write('builder'),
+  'POST /orgs/:org/templates/:id/schedules/:schedule/firings/:firing/discard': write('builder'),
 
   'POST /ai/auto-map': {who: 'operator', effect: 'money'},
   'POST /ai/formula': {who: 'operator', effect: 'money'},
