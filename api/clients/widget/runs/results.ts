@@ -18,6 +18,7 @@ import {RowsPanel} from './rows-panel.ts'
 import {isUnderWay, kindOf, type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
 import {useTally} from './use-tally.ts'
+import {Verification} from './verification.ts'
 
 /** The results step: the outcome of each row of a run. */
 export const Results = ({params: {id = ''}}: PageProps) => html`
@@ -56,6 +57,7 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
             ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
           </div>
           <${EmptyLinks} run=${run} importId=${id} />
+          <${Verification} run=${run} found=${loadedImport.import} />
           <${FixRows} importId=${id} run=${run} source=${source} known=${loadedImport} />
           <${Problem} error=${tally.error} again=${tally.again} />
           <${RowsPanel} importId=${id} run=${run} tally=${tally} />
