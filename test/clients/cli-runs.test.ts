@@ -44,7 +44,7 @@ test('rows whose values people changed in the CRM are no reason to fail', async 
 })
 
 test('written rows are read back on request, and the end of the run tells what was found', async t => {
-  const path = home.put('verified.csv', accountRows(3, 'V-'))
+  const path = home.put('verified.csv', accountRows(3, 'RB-'))
   const {code, out, err} = await home.run(['import', path, '-t', 'Companies', '--verify', 'all', '--watch'])
   t.is(code, 0, err)
   t.regex(out, /\n {2}3 written rows read back, all as sent\.\n/)
