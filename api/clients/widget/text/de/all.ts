@@ -1,4 +1,5 @@
 /** All German messages, by area. They are loaded together, because pages share parts of several areas. */
+export {changes} from './changes.ts'
 export {decide} from './decide.ts'
 export {errors} from './errors.ts'
 export {files} from './files.ts'
