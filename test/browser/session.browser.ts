@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
-import {allow, assertAccessible, assertFits, picture, settled, stage, type Visitor} from './stage.ts'
+import {openOrg} from '../support/importing.ts'
+import {allow, assertAccessible, assertFits, enter, picture, settled, stage, type Visitor} from './stage.ts'
 import * as person from './steps.ts'
 
 const here = stage('browser session')
@@ -89,3 +90,35 @@ test('a person who refuses the consent can sign in without a connection, and con
   await picture(page, 'first-imports-360')
   assert.deepEqual(visitor.complaints, [])
 })
+
+/** Returns how many bytes a reload takes over the network, with an empty cache. */
+const weighReload = async ({page, context}: Visitor, shown: () => Promise<void>): Promise<number> => {
+  const network = await context.newCDPSession(page)
+  await network.send('Network.enable')
+  await network.send('Network.setCacheDisabled', {cacheDisabled: true})
+  let bytes = 0
+  network.on('Network.loadingFinished', ({encodedDataLength}) => void (bytes += encodedDataLength))
+  await page.reload()
+  await shown()
+  await page.waitForLoadState('networkidle')
+  await network.detach()
+  return bytes
+}
+
+const mostBytes = 80 * 1024
+
+for (const [locale, button, title] of [
+  ['en-US', 'Continue with your CRM', 'Imports'],
+  ['de-DE', 'Weiter mit Ihrem CRM', 'Importe'],
+] as const)
+  test(`the sign-in and the list of imports take at most 80 KB each over the network, in ${locale}`, async t => {
+    const {session} = await openOrg(here.world)
+    const visitor = await here.open({locale})
+    const {page} = visitor
+    const signIn = await weighReload(visitor, () => page.getByRole('button', {name: button}).waitFor())
+    await enter(visitor, session)
+    const list = await weighReload(visitor, () => page.getByRole('heading', {level: 1, name: title}).waitFor())
+    t.diagnostic(`sign-in ${signIn} bytes, list of imports ${list} bytes`)
+    assert.ok(signIn > 10_000 && signIn <= mostBytes, `the sign-in takes ${signIn} bytes`)
+    assert.ok(list > 10_000 && list <= mostBytes, `the list takes ${list} bytes`)
+  })
