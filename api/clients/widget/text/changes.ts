@@ -60,5 +60,8 @@ export const t = translate('changes', {
     'writing.paused': 'Writing paused',
   } as Record<string, string>,
   /** For settings, and for codes of later versions. */
-  ofGroup: {settings: 'Settings', module: 'Module', field: 'Field', webhook: 'Webhook', plan: 'Plan', trial: 'Trial'} as Record<string, string>,
+  ofGroup: {settings: 'Settings', module: 'Module', field: 'Field', webhook: 'Webhook', plan: 'Plan', trial: 'Trial'} as Record<
+    string,
+    string
+  >,
 })
