@@ -1,4 +1,5 @@
 /** All German messages, by area. They are loaded together, because pages share parts of several areas. */
+export {changes} from './changes.ts'
 export {contracts} from './contracts.ts'
 export {decide} from './decide.ts'
 export {embed} from './embed.ts'
