@@ -67,6 +67,12 @@ export const StartBody = z
       .describe(
         'How rows find their records. `query`: by queries. `snapshot`: in an export of the module, which is cheaper for large files; flows that cannot use one take queries. `auto`: the cheaper way',
       ),
+    write: z
+      .enum(['records', 'bulk', 'auto'])
+      .default('records')
+      .describe(
+        'How records are written. `records`: by record calls. `bulk`: by jobs of the CRM that read a file, which cost less for many rows and take minutes; only flows with `automations: true`, because a job may or may not run automations. `auto`: the cheaper way. Flows and rows that cannot use a job take record calls',
+      ),
     guard: z
       .union([RunGuard, z.literal('usual')])
       .optional()
@@ -81,7 +87,8 @@ export const StartBody = z
 type StartCaller = {org: string; person: string; role: Role | null}
 /** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
 type Start = StartCaller &
-  Omit<z.output<typeof StartBody>, 'match'> & {match?: z.output<typeof StartBody>['match']} & {importId: string; isScheduled?: boolean}
+  Omit<z.output<typeof StartBody>, 'match' | 'write'> &
+  Partial<Pick<z.output<typeof StartBody>, 'match' | 'write'>> & {importId: string; isScheduled?: boolean}
 
 /**
  * Freezes the import into a snapshot, assigns the import to the run and enqueues the run, all in the caller's transaction. If there is no
@@ -90,7 +97,7 @@ type Start = StartCaller &
 export const startRun = async (
   tx: Tx,
   queue: Queue,
-  {importId, runId, retryOf, dryRun, rows, guard, match = 'query', isScheduled = false, ...asker}: Start,
+  {importId, runId, retryOf, dryRun, rows, guard, match = 'query', write = 'records', isScheduled = false, ...asker}: Start,
 ): Promise<{runId: string; job: string | null}> => {
   const {org, person} = asker
   const found = await openImport(tx, {org, importId, dryRun})
@@ -118,6 +125,7 @@ export const startRun = async (
     dryRun,
     retry,
     matchBy: match,
+    writeBy: write,
     undoDays: dryRun ? null : await findUndoDays(tx, org),
   })
   if (!dryRun) await chooseGuard(tx, {org, run: run.no, guard, isScheduled})
