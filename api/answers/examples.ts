@@ -58,7 +58,15 @@ export const run = {
     Accounts: {created: 310, updated: 84, refused: 2, unanswered: 0, inherited: 0, failed: 1, skipped: 3, planned: 0, filtered: 0},
   },
   mayExistTwice: 0,
-  routes: [{flowId: 'accounts', match: 'query', why: 'Queries cost about 6 credits', write: 'records', writeWhy: 'The run was started with record calls'}],
+  routes: [
+    {
+      flowId: 'accounts',
+      match: 'query',
+      why: 'Queries cost about 6 credits',
+      write: 'records',
+      writeWhy: 'The run was started with record calls',
+    },
+  ],
   forecast: {credits: {min: 130, max: 140}, seconds: {p50: 4.8, p95: 14.4}},
   cost: {calls: 12, credits: 46, byKind: {query: 6, create: 31, update: 9}},
   linksEmpty: [],

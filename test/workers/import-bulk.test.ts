@@ -1,16 +1,17 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
+import {jobs, openBulkImports} from '../support/bulk-imports.ts'
+import {accountRows, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {openLongLivedWorker} from '../support/worker-process.ts'
 
 let here: TestDeployment
-let org: Org
+let imports: ReturnType<typeof openBulkImports>
 
 test.before(async t => {
   here = await startTestDeployment(t, {workers: ['discovery'], environment: {CRM_LAG_SECONDS: '1'}})
   here.crm.setSwitches({bulkSeconds: 0, bulkRowMs: 0})
-  org = await openOrg(here)
+  imports = openBulkImports(here, await openOrg(here))
 })
 test.beforeEach(async () => {
   await usual.start()
@@ -19,39 +20,14 @@ test.beforeEach(async () => {
 test.afterEach.always(() => {
   here.crm.release()
   here.crm.faults.clear()
-  here.crm.setSwitches({bulkNamesSkipped: false, bulkAutomations: false})
 })
 
 const usual = openLongLivedWorker(() => here.config)
-const flow = {...accounts, automations: true}
-const bulk = {write: 'bulk'}
-const jobs = {method: 'POST', path: '/crm/bulk/v8/write'}
-const list = (prefix: string) =>
-  here.crm.records('example', 'Accounts').filter(({Account_Number: number}) => String(number).startsWith(prefix))
 const valuesOf = (prefix: string) =>
-  list(prefix)
+  imports
+    .list(prefix)
     .map(({Account_Name, Account_Number, Billing_City}) => [Account_Name, String(Account_Number).slice(prefix.length), Billing_City])
     .sort()
-const create = (numbers: string[], values: object = {Billing_City: 'Old'}) =>
-  here.crm.create(
-    'example',
-    'Accounts',
-    numbers.map(number => ({Account_Name: `Company of ${number}`, Account_Number: number, ...values})),
-    {as: 'ben@example.org'},
-  )
-const begin = async (csv: string, start: object = bulk, into: object = flow) => {
-  const {path} = await prepareImport(org, {csv, flow: into})
-  const {run} = await ok(org.call('POST', `${path}/runs`, start), 202)
-  return {path: `${path}/runs/${run.id}`, end: () => untilEnded(org.call, `${path}/runs/${run.id}`)}
-}
-const finish = async (csv: string, start?: object, into?: object) => {
-  const {path, end} = await begin(csv, start, into)
-  const run = await end()
-  const log = await readLog(org.call, path)
-  return {path, run, log, ends: log.map(({rowNumber, attempt, outcome, code}) => [rowNumber, attempt, outcome, code]).sort()}
-}
-const columnsSent = () => here.crm.journal({method: 'PUT', path: '/crm/v8/Accounts'}).length
-const created = () => here.crm.journal({method: 'POST', path: '/crm/v8/Accounts'}).length
 
 /** Rows that are created, updated, refused (a row without a name), and written twice. */
 const mixed = (prefix: string) =>
@@ -59,9 +35,9 @@ const mixed = (prefix: string) =>
 
 test.serial('a run that writes in bulk leaves the same records and the same outcomes as one by record calls', async t => {
   const lists = [`Ba-`, `Bb-`]
-  for (const prefix of lists) create(Array.from({length: 20}, (_, n) => `${prefix}${n + 1}`))
-  const byRecords = await finish(mixed('Ba-'), {})
-  const inBulk = await finish(mixed('Bb-'))
+  for (const prefix of lists) imports.create(prefix, 20)
+  const byRecords = await imports.finish(mixed('Ba-'), {})
+  const inBulk = await imports.finish(mixed('Bb-'))
   t.like(byRecords.run.routes, [{flowId: 'f', write: 'records', writeWhy: 'The run was started with record calls'}])
   t.like(inBulk.run.routes, [{flowId: 'f', write: 'bulk', writeWhy: 'The run was started with bulk jobs'}])
   t.deepEqual(inBulk.ends, byRecords.ends)

@@ -5,7 +5,7 @@ import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
 import {type Following, isWatched, watchToEnd} from '../cli/watch.ts'
 import type {Json} from '../http.ts'
-import {failOn, type Route, routeOption, watching} from './import.ts'
+import {failOn, type Route, routeOption, type WriteRoute, watching, writeOption} from './import.ts'
 
 type Options = Following & {
   dryRun?: boolean
@@ -13,6 +13,7 @@ type Options = Following & {
   confirmDeletes?: number
   rows?: {from?: number; to?: number}
   route?: Route
+  write?: WriteRoute
 }
 
 export default (cli: Cli, program: Command) => {
@@ -26,7 +27,8 @@ export default (cli: Cli, program: Command) => {
       .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
       .addOption(confirmDeletes())
       .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange)
-      .addOption(routeOption()),
+      .addOption(routeOption())
+      .addOption(writeOption()),
   )
     .addHelpText(
       'after',

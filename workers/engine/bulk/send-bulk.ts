@@ -1,6 +1,7 @@
-import {createHash, randomBytes, randomUUID} from 'node:crypto'
+import {randomBytes, randomUUID} from 'node:crypto'
 import {setTimeout as sleep} from 'node:timers/promises'
 import {writeBulkFile} from '../../../shared/crm/bulk/bulk-file.ts'
+import {digestSecret} from '../../../shared/crm/bulk/receive-callback.ts'
 import {CrmError, isCrowded, isRefusedForGood} from '../../../shared/crm/error.ts'
 import {Refusal} from '../../../shared/errors.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
@@ -56,9 +57,6 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
   if ('refused' in requested) return {next: new Map(), unsent: rows.ops, ending: null, refused: requested.refused}
   return {next: new Map(), unsent: rows.ops, ending: requested.unsent, refused: null}
 }
-
-/** Returns the digest by which a callback's job is found. */
-export const digestSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
 /** The CRM calls back over https only. Without an address, a job whose creation was not answered is waited for and then sent again. */
 const callbackUrlOf = ({config}: Context, secret: string): string | null => {
