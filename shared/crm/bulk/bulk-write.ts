@@ -52,7 +52,9 @@ type BulkHosts = Pick<Hosts, 'content' | 'results'> & {apiDomain: string}
 
 const path = '/crm/bulk/v8/write'
 /** Source: the vendor's page of API limits. */
-const creditsPerJob = 500
+export const bulkCreditsPerJob = 500
+/** A newer page of the vendor says 10,000, an older one 25,000. */
+export const bulkRowsPerJob = 10_000
 const transferSeconds = 600
 
 /** Null if no host for uploads is known. Source: the vendor's OpenAPI of uploads and of bulk writes. */
@@ -61,8 +63,8 @@ export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts):
   if (content === undefined) return null
   let zgid: string | null = null
   return {
-    creditsPerJob,
-    rowsPerJob: 10_000,
+    creditsPerJob: bulkCreditsPerJob,
+    rowsPerJob: bulkRowsPerJob,
     async upload(zip, {signal} = {}) {
       zgid ??= await readZgid(sendCrmRequest, signal)
       const headers = {feature: 'bulk-write', 'X-CRM-ORG': zgid}
@@ -77,7 +79,7 @@ export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts):
         method: 'POST',
         path,
         json,
-        credits: creditsPerJob,
+        credits: bulkCreditsPerJob,
         ...sendOptions(options),
       })
       return idIn(answerOf(outcome), 'id')
