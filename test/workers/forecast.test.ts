@@ -293,19 +293,3 @@ test.serial('the forecast of the route with an export agrees with the ledger, on
   const spent = used() - before
   t.true(spent >= route.credits.min * (1 - margin) && spent <= route.credits.max * (1 + margin), JSON.stringify({spent, route}))
 })
-
-test.serial('the forecast of the route with bulk jobs agrees with the ledger, and says why a flow cannot take it', async t => {
-  here.crm.setSwitches({bulkSeconds: 0, bulkRowMs: 0})
-  const prepare = async (more: object) =>
-    (await prepareFiles(org, {file: accountRows(400, 'Ge-')}, [{...file, ...accounts, match: undefined, ...more}])).path
-  const [, , blocked] = (await forecastOf(await prepare({}))).routes
-  t.like(blocked, {write: 'bulk', blockedBy: 'The flow does not allow automations, and a bulk job may run them'})
-  const path = await prepare({automations: true})
-  const [, , route] = (await forecastOf(path)).routes
-  t.like(route, {match: 'query', write: 'bulk', blockedBy: null})
-  t.true(route.seconds.p50 >= 60)
-  const before = used()
-  t.like(await run(path, {write: 'bulk'}), {routes: [{write: 'bulk'}], counts: {Accounts: {created: 400}}})
-  const spent = used() - before
-  t.true(spent >= route.credits.min && spent <= route.credits.max, JSON.stringify({spent, route}))
-})

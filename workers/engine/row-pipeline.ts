@@ -259,12 +259,8 @@ const flushBulk = (pipeline: RowPipeline, isIdle = false) => {
   const rows = bulk.takeFull() ?? (isIdle ? bulk.takeLargest() : null)
   if (!rows) return
   bulk.isBusy = true
-  trackWork(
-    pipeline,
-    sendPipelineBulk(pipeline, rows).finally(() => {
-      bulk.isBusy = false
-    }),
-  )
+  const sent = sendPipelineBulk(pipeline, rows).finally(() => Object.assign(bulk, {isBusy: false}))
+  trackWork(pipeline, sent)
 }
 
 const writeByRecords = (pipeline: RowPipeline, {kind, ops}: BulkRows) => {
