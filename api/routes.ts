@@ -18,6 +18,7 @@ import corrections from './routes/corrections.ts'
 import credits from './routes/crm-quota.ts'
 import discovery from './routes/discovery.ts'
 import doctor from './routes/doctor.ts'
+import embedTokens from './routes/embed-tokens.ts'
 import entitlements from './routes/entitlements.ts'
 import expressions from './routes/expressions.ts'
 import outsideRuns from './routes/external-runs.ts'
@@ -48,6 +49,7 @@ import runEvents from './routes/run-events.ts'
 import runHistory from './routes/run-history.ts'
 import runRecords from './routes/run-records.ts'
 import runRows from './routes/run-rows.ts'
+import runVerify from './routes/run-verify.ts'
 import runs from './routes/runs.ts'
 import scheduleTests from './routes/schedule-tests.ts'
 import schedules from './routes/schedules.ts'
@@ -80,6 +82,7 @@ export const routes: Route[] = [
   ...members,
   ...invitations,
   ...tokens,
+  ...embedTokens,
   ...oauth,
   ...grants,
   ...mcp,
@@ -119,6 +122,7 @@ export const routes: Route[] = [
   ...runRows,
   ...runHistory,
   ...runRecords,
+  ...runVerify,
   ...corrections,
   ...runEvents,
   ...orgRuns,

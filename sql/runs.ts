@@ -6,6 +6,9 @@ import {UnmappedCells} from './unmapped-cells.ts'
 
 export const RunState = z.enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
 
+export const VerifyMode = z.enum(['off', 'sample', 'all'])
+export type VerifyMode = z.infer<typeof VerifyMode>
+
 const Pause = z.object({code: z.string(), message: z.string()})
 type Pause = z.infer<typeof Pause>
 
@@ -32,6 +35,10 @@ export const Run = z.object({
   /** The days for which the run can be undone, from its end. Null: it stores no before images. */
   undoDays: z.number().nullable(),
   dryRun: z.boolean(),
+  /** Whether the run reads back what it writes. `verified`: counts of rows, as in `run_heads`. `toVerify`: rows that wait to be read back. */
+  verify: VerifyMode,
+  verified: z.array(z.number()),
+  toVerify: z.number(),
   /** How rows find their records, as asked at the start. `routes`: what each flow took. */
   matchBy: z.enum(['query', 'snapshot', 'auto']),
   /** How records are written, as asked at the start. */
@@ -77,6 +84,8 @@ export const Run = z.object({
   forecast: z.record(z.string(), z.json()).nullable(),
   /** The number of questions that a user must answer. */
   questions: z.number(),
+  /** The number of these that a user answered since the run began. Counted once the run has ended. */
+  questionsAnswered: z.number(),
   /** How many rows were written without the link in a field, by the number of the flow. */
   emptyLinks: z.array(z.object({flow: z.number(), field: z.string(), rows: z.number()})),
   unmapped: z.array(UnmappedCells),
@@ -85,17 +94,33 @@ export const Run = z.object({
 })
 export type Run = z.infer<typeof Run>
 
+/** Counts the questions of a run that have an answer of their own or by a rule, given since the run was authorised. */
+const answeredQuestions = sql.fragment`(
+    select count(*) from questions q where q.run_no = runs.run_no and (
+      exists (
+        select from decisions d where d.import_no = runs.import_no and d.question_key = q.question_key and d.flow_id = q.flow_id
+          and d.kind = q.kind and d.decided_at >= runs.authorised_at)
+      or exists (
+        select from (
+          select distinct on (d.field) d.choice from decisions d
+          where d.import_no = runs.import_no and d.question_key is null and d.flow_id = q.flow_id and d.kind = q.kind
+            and (d.field is null or d.field = q.field) and d.decided_at >= runs.authorised_at
+          order by d.field, d.decision_no desc) newest
+        where choice <> 'ask')))`
+
 export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId",
     (select c.kind from connectors c where c.id = runs.connector_id) as "connectorKind", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
     (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
     (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_strict as "undoStrict", undo_days as "undoDays",
+    verify, verified, (select coalesce(sum(rows), 0) from verify_queue q where q.run_no = runs.run_no and not q.verified) as "toVerify",
     dry_run as "dryRun", match_by as "matchBy", write_by as "writeBy",
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'match', match, 'why', why, 'write', write, 'writeWhy', write_why) order by flow_no), '[]') from run_routes o where o.run_no = runs.run_no) as routes, declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
     engine, outcome, authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
     expired_at as "expiredAt",
     coalesce((select overage from row_usage u where u.run_id = runs.id), 0) as "overageRows",
     (select count(*) from questions q where q.run_no = runs.run_no) as questions,
+    case when state = 'ended' then ${answeredQuestions} else 0 end as "questionsAnswered",
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'rows', rows) order by flow_no, field), '[]')
       from run_empty_links e where e.run_no = runs.run_no) as "emptyLinks",
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'cells', cells) order by flow_no, field), '[]')
@@ -133,6 +158,13 @@ export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
 
 export const listRuns = (db: Db, {importNo, limit}: {importNo: number; limit: number}) =>
   db.any(sql.type(Run)`${select} where import_no = ${importNo} order by run_no desc limit ${limit}`)
+
+/** Lists the newest run of each import. Dry runs and runs that were not started are left out. */
+export const listLastRuns = (db: Db, importNos: readonly number[]) =>
+  db.any(sql.type(Run)`
+    ${select} where run_no = any(array(
+      select (select max(r.run_no) from runs r where r.import_no = one and not r.dry_run and r.state <> 'authorised')
+      from unnest(${sql.array([...importNos], 'int8')}) as one))`)
 
 type OrgRuns = {
   org: string
@@ -194,12 +226,13 @@ type QueuedRun = {
   undoDays: number | null
   matchBy: 'query' | 'snapshot' | 'auto'
   writeBy: 'records' | 'bulk' | 'auto'
+  verify: VerifyMode
 }
 
-export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry, undoDays, matchBy, writeBy}: QueuedRun) =>
+export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry, undoDays, matchBy, writeBy, verify}: QueuedRun) =>
   tx.query(sql.type(z.object({}))`
     update runs set state = 'queued', engine = 'worker', ground = ${dryRun ? sql.fragment`(select ${groundOfDryRun} from imports i where i.import_no = ${importNo})` : null}, connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
-      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, match_by = ${matchBy}, write_by = ${writeBy}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
+      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, match_by = ${matchBy}, write_by = ${writeBy}, verify = ${verify}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
     where run_no = ${no}`)
 
 export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>

@@ -58,6 +58,7 @@ export const run = {
     Accounts: {created: 310, updated: 84, refused: 2, unanswered: 0, inherited: 0, failed: 1, skipped: 3, planned: 0, filtered: 0},
   },
   mayExistTwice: 0,
+  verify: {mode: 'off', rows: 0, coerced: 0, changed: 0, missing: 0, unread: 0, waiting: 0, unverified: 0},
   routes: [
     {
       flowId: 'accounts',
@@ -72,6 +73,7 @@ export const run = {
   linksEmpty: [],
   ...{deleted: 0, unchanged: 0, keptEdits: 0, keptRows: 0, creditsSaved: 0, unmapped: []},
   questions: 1,
+  questionsAnswered: 0,
   stale: null,
   progress: {done: 400, total: 1_200, unit: 'rows', rowsPerSecond: 80.5, etaSeconds: 9.9},
   ...{stop: null, pause: null, held: null, stoppedBy: null, outcome: null},

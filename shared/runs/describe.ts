@@ -12,6 +12,7 @@ import {
 import type {Run} from '../../sql/runs.ts'
 import {countsCredits} from '../crm/limits/quota-report.ts'
 import {rowsToRead, type Snapshot} from '../mapping/flows/snapshot.ts'
+import {describeVerify} from './describe-verify.ts'
 import type {FoundRun} from './find.ts'
 import {Forecast} from './forecast/forecast.ts'
 
@@ -48,10 +49,12 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     keptEdits: sumOf(run, isKeptEditsAt),
     keptRows: sumOf(run, isKeptRowsAt),
     creditsSaved: countsCredits(run.connectorKind) ? Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit) : null,
+    verify: describeVerify(run),
     routes: run.routes.map(({flow, ...route}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', ...route})),
     forecast: forecastOf(run),
     cost: costOf(run),
     questions: run.questions,
+    questionsAnswered: run.questionsAnswered,
     stale: run.stale,
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,

@@ -11,12 +11,13 @@ import {findSettings} from '../../sql/registry.ts'
 import {insertCursors} from '../../sql/run-cursors.ts'
 import {lowerRowsLimit} from '../../sql/run-heads.ts'
 import {insertSnapshot} from '../../sql/run-snapshots.ts'
-import {findDryRun, lockRun, queueRun, type Run, setRunJob} from '../../sql/runs.ts'
+import {findDryRun, lockRun, queueRun, type Run, setRunJob, VerifyMode} from '../../sql/runs.ts'
 import {isAtLeast, type Role} from '../accounts/roles.ts'
 import {assertFit, assertUnmapped, readIdempotencyFields} from '../configuration/idempotency-field.ts'
 import {usualSettings} from '../configuration/settings.ts'
 import {assertWritable} from '../crm/connectors/writing.ts'
 import type {DiscoveredModule} from '../crm/discovered.ts'
+import {admitEmbedRows, type EmbedScope, lockEmbedRows} from '../embed/scope.ts'
 import {Refusal} from '../errors.ts'
 import type {Namespaces} from '../expressions/parse.ts'
 import {Choices, readingsOf} from '../files/choices.ts'
@@ -77,8 +78,11 @@ export const StartBody = z
       .union([RunGuard, z.literal('usual')])
       .optional()
       .describe(
-        'Holds the run if more rows than these shares end badly. `usual`: the guard that a schedule would have. Default: the guard of the org',
+        'Holds the run if more rows than these shares end badly. `usual`: 5 % refused, 1 % unanswered. Default: the guard of the org',
       ),
+    verify: VerifyMode.default('off').describe(
+      'Reads written records back and compares them with what was sent. `sample`: the first 100 rows of each flow and one in 20 of the others, the same in each run. `all`: every written row',
+    ),
     rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
@@ -87,19 +91,37 @@ export const StartBody = z
 type StartCaller = {org: string; person: string; role: Role | null}
 /** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
 type Start = StartCaller &
-  Omit<z.output<typeof StartBody>, 'match' | 'write'> &
-  Partial<Pick<z.output<typeof StartBody>, 'match' | 'write'>> & {importId: string; isScheduled?: boolean}
+  Omit<z.output<typeof StartBody>, 'match' | 'write' | 'verify'> &
+  Partial<Pick<z.output<typeof StartBody>, 'match' | 'write' | 'verify'>> & {
+    importId: string
+    isScheduled?: boolean
+    embed?: EmbedScope | null
+  }
 
 /**
  * Freezes the import into a snapshot, assigns the import to the run and enqueues the run, all in the caller's transaction. If there is no
- * `runId`, the run is authorised here, for `declaredRows` or else for every row of every flow.
+ * `runId`, the run is authorised here, for `declaredRows` or else for every row of every flow. An `embed` scope limits these rows.
  */
 export const startRun = async (
   tx: Tx,
   queue: Queue,
-  {importId, runId, retryOf, dryRun, rows, guard, match = 'query', write = 'records', isScheduled = false, ...asker}: Start,
+  {
+    importId,
+    runId,
+    retryOf,
+    dryRun,
+    rows,
+    guard,
+    match = 'query',
+    write = 'records',
+    verify = 'off',
+    isScheduled = false,
+    embed = null,
+    ...asker
+  }: Start,
 ): Promise<{runId: string; job: string | null}> => {
   const {org, person} = asker
+  const left = embed && (await lockEmbedRows(tx, embed))
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
@@ -108,11 +130,13 @@ export const startRun = async (
   await admitModules(tx, {org, connector, modules: listWrittenModules(snapshot.flows.map(({flow}) => flow)), dryRun})
   const flows = snapshot.flows.map(({flow}) => flow)
   const most = dryRun ? null : await confirmDeletes(tx, {...asker, importNo, flows, retryOf, rows})
-  const declaredRows = most ?? asker.declaredRows
-  const count = countRows(snapshot)
+  const named = most ?? asker.declaredRows
   // A retry meters only the rows that are left. Their number is not known yet.
-  const fewer = retry !== null && declaredRows === undefined
-  const id = runId ?? (await authorise(tx, {org, person, declaredRows: declaredRows ?? count, connector, importNo, dryRun, fewer})).runId
+  const fewer = retry !== null && named === undefined
+  const count = countRows(snapshot)
+  const wanted = named ?? count
+  const declaredRows = left === null ? wanted : admitEmbedRows(wanted, left, fewer)
+  const id = runId ?? (await authorise(tx, {org, person, declaredRows, connector, importNo, dryRun, fewer})).runId
   const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
   if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})
 
@@ -126,6 +150,7 @@ export const startRun = async (
     retry,
     matchBy: match,
     writeBy: write,
+    verify: dryRun ? 'off' : verify,
     undoDays: dryRun ? null : await findUndoDays(tx, org),
   })
   if (!dryRun) await chooseGuard(tx, {org, run: run.no, guard, isScheduled})

@@ -2,6 +2,7 @@ import {type BulkRows, openBulkBatches} from './bulk/bulk-batches.ts'
 import type {BulkRoute} from './bulk/choose-write.ts'
 import {prepareBulk} from './bulk/prepare-bulk.ts'
 import {sendBulk} from './bulk/send-bulk.ts'
+import {countBehindCanary, holdBehindCanary} from './canary/behind-canary.ts'
 import {openChangeSignal} from './change-signal.ts'
 import {linkToParents} from './compose/link-to-parents.ts'
 import type {Context} from './context.ts'
@@ -47,14 +48,9 @@ export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: numb
     },
   })
   const pipeline: RowPipeline = {
-    ...{
-      ctx,
-      flow,
-      bulk: route && openBulkBatches(route, flow),
-      window: openRowWindow(lowWater, route?.rowsPerJob),
-      locks: openRowLocks(),
-      partBatches: {create: [], update: [], delete: []},
-    },
+    ...{ctx, flow, locks: openRowLocks(), partBatches: {create: [], update: [], delete: []}},
+    ...{bulk: route && openBulkBatches(route, flow), window: openRowWindow(lowWater, route?.rowsPerJob)},
+    behindCanary: {create: [], update: [], delete: []},
     ...{underWay: new Set(), resending: new Set(), unanswered, inFlight, smallBatchesLeft: 0, closing, silentBatches: 0},
     ...{change: openChangeSignal(), failure: null},
   }
@@ -74,7 +70,10 @@ export const planChunk = async (pipeline: RowPipeline, {rows, failures, unmatche
 
 export const waitForRoom = async (pipeline: RowPipeline) => {
   while (isFull(pipeline))
-    await waitForChange(pipeline, pipeline.underWay.size - pipeline.unanswered.steps() < pipeline.ctx.config.CRM_SLOTS)
+    await waitForChange(
+      pipeline,
+      pipeline.underWay.size - pipeline.unanswered.steps() - countBehindCanary(pipeline) < pipeline.ctx.config.CRM_SLOTS,
+    )
 }
 
 const isFull = ({window, unanswered, resending}: RowPipeline) =>
@@ -176,6 +175,7 @@ const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[]) => {
 
 /** Releases the row locks and plans the rows that waited for them. */
 const releaseRows = (pipeline: RowPipeline, rows: ImportRow[]) => {
+  pipeline.ctx.canary?.end(rows)
   const freed = rows.flatMap(row => pipeline.locks.release(row)).sort((a, b) => a.number - b.number)
   if (freed.length === 0) return
   for (const row of freed) Object.assign(row, {known: undefined, isKnownById: false})
@@ -229,7 +229,11 @@ const flushBatch = (pipeline: RowPipeline, kind: StepKind) => {
 
 const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: Op[]) => {
   const {ctx, flow} = pipeline
-  const ops = kind === 'delete' ? await chooseDeletes(pipeline, chosen) : chosen
+  const ops = holdBehindCanary(pipeline, kind, kind === 'delete' ? await chooseDeletes(pipeline, chosen) : chosen, {
+    follow: work => trackWork(pipeline, work),
+    wait: ms => waitInPipeline(pipeline, ms),
+    send: op => addToBatch(pipeline, kind, op),
+  })
   if (ops.length === 0) return
   if (kind !== 'delete') await keepImages(ctx, flow, ops)
   const on = batchHooks(pipeline)
@@ -264,10 +268,8 @@ const flushBulk = (pipeline: RowPipeline, isIdle = false) => {
 }
 
 const writeByRecords = (pipeline: RowPipeline, {kind, ops}: BulkRows) => {
-  for (const op of ops) {
-    op.row.isByRecords = true
-    addToBatch(pipeline, kind, op)
-  }
+  for (const {row} of ops) row.isByRecords = true
+  for (const op of ops) addToBatch(pipeline, kind, op)
 }
 
 const sendPipelineBulk = async (pipeline: RowPipeline, waiting: BulkRows) => {

@@ -18,7 +18,10 @@ export const EXIT = {
 export const exitCodes: [number, string][] = [
   [EXIT.ok, 'Success. For a watched run: it ended, and every row was written or intentionally skipped'],
   [EXIT.failed, 'Another error on this machine, such as a full disk'],
-  [EXIT.rows, 'The run ended, but some rows were not written: refused, failed or unanswered (see --fail-on). For checks: rows would fail'],
+  [
+    EXIT.rows,
+    'The run ended, but some rows were not written: refused, failed or unanswered (see --fail-on). For checks: rows would fail. For test: a case failed',
+  ],
   [EXIT.stopped, 'The run was stopped before its end: by a person, by a limit of the plan, or by the CRM'],
   [EXIT.usage, 'The command is invalid, or a file cannot be read. Nothing was done'],
   [EXIT.signedOut, 'Not signed in, or the session or token is no longer valid. A watched run continues'],
@@ -26,7 +29,7 @@ export const exitCodes: [number, string][] = [
   [EXIT.refused, 'The server refused the request, or the name or id does not exist. The error code is shown'],
   [
     EXIT.different,
-    'Local files and the server differ: config diff, a config pull or push that would lose changes, or a config push that skipped a library. For doctor: the CRM does not behave as expected',
+    'Local files and the server differ: config diff, a config pull or push that would lose changes, or a config push that skipped a library. For doctor: the CRM does not behave as expected. For schedules test: the file does not fit the template',
   ],
   [EXIT.hungUp, 'The terminal was closed (SIGHUP). A watched run continues'],
   [EXIT.interrupted, 'Interrupted by Ctrl-C, or a question was answered with no. A watched run continues'],
