@@ -6,6 +6,7 @@ import billingPlan from './routes/billing-plan.ts'
 import billingSummary from './routes/billing-summary.ts'
 import billingTopup from './routes/billing-topup.ts'
 import billingWebhook from './routes/billing-webhook.ts'
+import bulkCallbacks from './routes/bulk-callbacks.ts'
 import changes from './routes/changes.ts'
 import checks from './routes/checks.ts'
 import cliLogin from './routes/cli-login.ts'
@@ -137,6 +138,7 @@ export const routes: Route[] = [
   ...billingSummary,
   ...billingTopup,
   ...billingWebhook,
+  ...bulkCallbacks,
   ...ai,
   ...conversations,
   ...widget,

@@ -41,7 +41,17 @@ export const Run = z.object({
   toVerify: z.number(),
   /** How rows find their records, as asked at the start. `routes`: what each flow took. */
   matchBy: z.enum(['query', 'snapshot', 'auto']),
-  routes: z.array(z.object({flow: z.number(), match: z.enum(['query', 'snapshot']), why: z.string()})),
+  /** How records are written, as asked at the start. */
+  writeBy: z.enum(['records', 'bulk', 'auto']),
+  routes: z.array(
+    z.object({
+      flow: z.number(),
+      match: z.enum(['query', 'snapshot']),
+      why: z.string(),
+      write: z.enum(['records', 'bulk']).nullable(),
+      writeWhy: z.string().nullable(),
+    }),
+  ),
   declaredRows: z.number(),
   state: RunState,
   snapshotNo: z.number().nullable(),
@@ -104,8 +114,8 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
     (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_strict as "undoStrict", undo_days as "undoDays",
     verify, verified, (select coalesce(sum(rows), 0) from verify_queue q where q.run_no = runs.run_no and not q.verified) as "toVerify",
-    dry_run as "dryRun", match_by as "matchBy",
-    (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'match', match, 'why', why) order by flow_no), '[]') from run_routes o where o.run_no = runs.run_no) as routes, declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
+    dry_run as "dryRun", match_by as "matchBy", write_by as "writeBy",
+    (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'match', match, 'why', why, 'write', write, 'writeWhy', write_why) order by flow_no), '[]') from run_routes o where o.run_no = runs.run_no) as routes, declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
     engine, outcome, authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
     expired_at as "expiredAt",
     coalesce((select overage from row_usage u where u.run_id = runs.id), 0) as "overageRows",
@@ -215,13 +225,14 @@ type QueuedRun = {
   /** The days for which the run can be undone. Null: it stores no before images. */
   undoDays: number | null
   matchBy: 'query' | 'snapshot' | 'auto'
+  writeBy: 'records' | 'bulk' | 'auto'
   verify: VerifyMode
 }
 
-export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry, undoDays, matchBy, verify}: QueuedRun) =>
+export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry, undoDays, matchBy, writeBy, verify}: QueuedRun) =>
   tx.query(sql.type(z.object({}))`
     update runs set state = 'queued', engine = 'worker', ground = ${dryRun ? sql.fragment`(select ${groundOfDryRun} from imports i where i.import_no = ${importNo})` : null}, connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
-      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, match_by = ${matchBy}, verify = ${verify}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
+      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, match_by = ${matchBy}, write_by = ${writeBy}, verify = ${verify}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
     where run_no = ${no}`)
 
 export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>

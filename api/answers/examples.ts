@@ -59,7 +59,15 @@ export const run = {
   },
   mayExistTwice: 0,
   verify: {mode: 'off', rows: 0, coerced: 0, changed: 0, missing: 0, unread: 0, waiting: 0, unverified: 0},
-  routes: [{flowId: 'accounts', match: 'query', why: 'Queries cost about 6 credits'}],
+  routes: [
+    {
+      flowId: 'accounts',
+      match: 'query',
+      why: 'Queries cost about 6 credits',
+      write: 'records',
+      writeWhy: 'The run was started with record calls',
+    },
+  ],
   forecast: {credits: {min: 130, max: 140}, seconds: {p50: 4.8, p95: 14.4}},
   cost: {calls: 12, credits: 46, byKind: {query: 6, create: 31, update: 9}},
   linksEmpty: [],

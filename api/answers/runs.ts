@@ -124,9 +124,11 @@ export const Run = Answer({
         flowId: z.string().describe('The flow. Empty: no longer known'),
         match: z.enum(['query', 'snapshot']).describe('`query`: by queries. `snapshot`: in an export of the module'),
         why: z.string().describe('Why, in words'),
+        write: z.enum(['records', 'bulk']).nullable().describe('`records`: by record calls. `bulk`: by jobs of the CRM. Null: a dry run'),
+        writeWhy: z.string().nullable().describe('Why the records are written so, in words'),
       }),
     )
-    .describe('How each flow that matches finds records. A flow is listed once it has begun'),
+    .describe('How each flow finds and writes records. A flow is listed once it has begun'),
   forecast: Answer({
     credits: CountSpan.describe('CRM credits'),
     seconds: Answer({p50: z.number().describe('Likely time'), p95: z.number().describe('Time if the CRM is slow')}).describe(

@@ -50,7 +50,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     keptRows: sumOf(run, isKeptRowsAt),
     creditsSaved: countsCredits(run.connectorKind) ? Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit) : null,
     verify: describeVerify(run),
-    routes: run.routes.map(({flow, match, why}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', match, why})),
+    routes: run.routes.map(({flow, ...route}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', ...route})),
     forecast: forecastOf(run),
     cost: costOf(run),
     questions: run.questions,

@@ -69,6 +69,12 @@ export const StartBody = z
       .describe(
         'How rows find their records. `query`: by queries. `snapshot`: in an export of the module, which is cheaper for large files; flows that cannot use one take queries. `auto`: the cheaper way',
       ),
+    write: z
+      .enum(['records', 'bulk', 'auto'])
+      .default('records')
+      .describe(
+        'How records are written. `records`: by record calls. `bulk`: by jobs of the CRM that read a file, which cost less for many rows and take minutes; only flows with `automations: true`, because a job may or may not run automations. `auto`: the cheaper way. Flows and rows that cannot use a job take record calls',
+      ),
     guard: z
       .union([RunGuard, z.literal('usual')])
       .optional()
@@ -86,8 +92,12 @@ export const StartBody = z
 type StartCaller = {org: string; person: string; role: Role | null}
 /** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
 type Start = StartCaller &
-  Omit<z.output<typeof StartBody>, 'match' | 'verify'> &
-  Partial<Pick<z.output<typeof StartBody>, 'match' | 'verify'>> & {importId: string; isScheduled?: boolean; embed?: EmbedScope | null}
+  Omit<z.output<typeof StartBody>, 'match' | 'write' | 'verify'> &
+  Partial<Pick<z.output<typeof StartBody>, 'match' | 'write' | 'verify'>> & {
+    importId: string
+    isScheduled?: boolean
+    embed?: EmbedScope | null
+  }
 
 /**
  * Freezes the import into a snapshot, assigns the import to the run and enqueues the run, all in the caller's transaction. If there is no
@@ -96,7 +106,20 @@ type Start = StartCaller &
 export const startRun = async (
   tx: Tx,
   queue: Queue,
-  {importId, runId, retryOf, dryRun, rows, guard, match = 'query', verify = 'off', isScheduled = false, embed = null, ...asker}: Start,
+  {
+    importId,
+    runId,
+    retryOf,
+    dryRun,
+    rows,
+    guard,
+    match = 'query',
+    write = 'records',
+    verify = 'off',
+    isScheduled = false,
+    embed = null,
+    ...asker
+  }: Start,
 ): Promise<{runId: string; job: string | null}> => {
   const {org, person} = asker
   const left = embed && (await lockEmbedRows(tx, embed))
@@ -127,6 +150,7 @@ export const startRun = async (
     dryRun,
     retry,
     matchBy: match,
+    writeBy: write,
     verify: dryRun ? 'off' : verify,
     undoDays: dryRun ? null : await findUndoDays(tx, org),
   })

@@ -265,6 +265,7 @@ export const rows: Record<string, Row> = {
   'GET /billing/admin/events': staff,
   'POST /billing/admin/events/:id/retry': staff,
   'POST /billing/webhook': everybody,
+  'POST /bulk-callbacks/:secret': everybody,
   'POST /staff/people': adminToken,
   'DELETE /staff/people/:id': adminToken,
   'POST /staff/people/:id/delete': adminToken,

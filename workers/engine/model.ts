@@ -53,6 +53,8 @@ export type ImportRow = {
   hasUniqueKey: boolean
   /** The idempotency value that the row's create sends besides the payload. Other rows, updates and comparisons never see it. */
   idempotency?: {field: string; value: string}
+  /** Whether the row is written by a record call although its flow writes in bulk. */
+  isByRecords?: boolean
   /** The number of the last attempt that was sent or logged. */
   attempt: number
   /** The number of unanswered sends of this row in this run. */

@@ -6,6 +6,7 @@ import {announceHeld} from '../../shared/notifications/run-ended.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import {runEnded} from '../../shared/telemetry/metrics/rows.ts'
+import {listOpenBulkJobs} from '../../sql/bulk-jobs.ts'
 import {findWriteStatus} from '../../sql/connectors.ts'
 import {admit} from '../../sql/ledger.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
@@ -128,7 +129,7 @@ const executeToEnd = async (ctx: LedgerContext, reach: CrmDeps, head: RunHead): 
   let reason = head.stop?.stopped ?? 'done'
   try {
     if (hasCrashed) throw tooManyCrashes()
-    await settleAbandonedBatches(ctx)
+    await settleAbandonedBatches(ctx, {keepsJobs: true})
     await writeRows(ctx, reach, head)
   } catch (error) {
     const ending = findEnding(ctx, error)
@@ -145,7 +146,7 @@ const executeToEnd = async (ctx: LedgerContext, reach: CrmDeps, head: RunHead): 
 }
 
 /** Settles the batches that the last owner or a failed step of this process left open. No batch is in progress when this runs. */
-const settleAbandonedBatches = async (ctx: LedgerContext, how = {piecewise: false}) => {
+const settleAbandonedBatches = async (ctx: LedgerContext, how: {piecewise?: boolean; keepsJobs?: boolean}) => {
   const rows = await settleOpenSends(ctx, how)
   if (rows) ctx.log.warn({rows}, 'settled rows that were left in flight')
 }
@@ -154,7 +155,9 @@ const settleAbandonedBatches = async (ctx: LedgerContext, how = {piecewise: fals
 const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, head: RunHead) => {
   const {db, run, lease} = ledgerContext
   if (run.state === 'closing') return
-  if (head.stop) throw new RunStopped(head.stop)
+  // The rows of a bulk job that the CRM already executes are reported as it writes them, even if the run was cancelled.
+  const hasBulkJobs = (await listOpenBulkJobs(db, run.no)).length > 0
+  if (head.stop && !hasBulkJobs) throw new RunStopped(head.stop)
   if (head.held) throw runHeld(head.held)
   const offline = await readOfflineContext(ledgerContext)
   const compiledFlows = compileFlows(offline.snapshot)

@@ -6,7 +6,7 @@ import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
 import {type Following, isWatched, watchToEnd} from '../cli/watch.ts'
 import type {Json} from '../http.ts'
-import {failOn, type Route, routeOption, type Verify, verifyOption, watching} from './import.ts'
+import {failOn, type Route, routeOption, type Verify, verifyOption, type WriteRoute, watching, writeOption} from './import.ts'
 
 type Options = Following & {
   dryRun?: boolean
@@ -16,6 +16,7 @@ type Options = Following & {
   rows?: {from?: number; to?: number}
   route?: Route
   verify?: Verify
+  write?: WriteRoute
 }
 
 export default (cli: Cli, program: Command) => {
@@ -30,7 +31,8 @@ export default (cli: Cli, program: Command) => {
       .addOption(confirmDeletes())
       .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange)
       .addOption(routeOption())
-      .addOption(verifyOption()),
+      .addOption(verifyOption())
+      .addOption(writeOption()),
   )
     .addHelpText(
       'after',
