@@ -50,6 +50,7 @@ import runRows from './routes/run-rows.ts'
 import runs from './routes/runs.ts'
 import scheduleTests from './routes/schedule-tests.ts'
 import schedules from './routes/schedules.ts'
+import sealedPlans from './routes/sealed-plans.ts'
 import settings from './routes/settings.ts'
 import signIn from './routes/sign-in.ts'
 import sources from './routes/sources.ts'
@@ -114,6 +115,7 @@ export const routes: Route[] = [
   ...forecasts,
   ...entitlements,
   ...runs,
+  ...sealedPlans,
   ...undo,
   ...runRows,
   ...runHistory,

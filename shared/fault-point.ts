@@ -8,6 +8,7 @@ export type FaultPoint =
   | 'after_send'
   | 'before_settle'
   | 'in_close'
+  | 'in_plan'
   | 'in_archive'
   | 'in_clock'
   | 'in_retention'

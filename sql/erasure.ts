@@ -13,6 +13,7 @@ export const OF_RUNS = {
     run_lookups: 'run_no',
   },
   ...{run_parent_keys: 'run_no', segments: 'run_no', record_claims: 'run_no', image_keys: 'run_no'},
+  ...{sealed_plans: 'run_no', plan_chunks: 'run_no'},
 } as const
 export type OfRuns = keyof typeof OF_RUNS
 export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]

@@ -174,6 +174,8 @@ export const rows: Record<string, Row> = {
   'GET /orgs/:org/imports/:id/runs/:run': read('operator'),
   'POST /orgs/:org/imports/:id/runs/:run/cancel': write('operator'),
   'POST /orgs/:org/imports/:id/runs/:run/resume': write('builder'),
+  'POST /orgs/:org/imports/:id/runs/:run/seal': write('operator'),
+  'GET /orgs/:org/imports/:id/runs/:run/seal': read('operator'),
   'POST /orgs/:org/imports/:id/runs/:run/undo': write('builder'),
   'GET /orgs/:org/imports/:id/runs/:run/undo': read('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/records': read('operator'),

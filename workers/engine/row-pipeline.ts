@@ -16,6 +16,8 @@ import {openRowWindow, windowRows, windowSize} from './read/window.ts'
 import {remarkOlderValues} from './recover/older-values.ts'
 import {openUnansweredCreates} from './recover/unanswered-creates.ts'
 import {openRowLocks} from './row-locks.ts'
+import {choosePlanned} from './sealed-plan/choose-planned.ts'
+import {keepToPlan} from './sealed-plan/keep-to-plan.ts'
 import {batchesAfterLoss, isBatchFull, takeBatch} from './send/batch-size.ts'
 import {assertWritable, backOffMs, crmUnavailable} from './send/crm-retry.ts'
 import {forgetNested, nestRows} from './send/nested-rows.ts'
@@ -123,7 +125,8 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
   const creates: ImportRow[] = []
   await dropChanged(ctx, flow, rows)
   for (const row of rows) {
-    const planned = planStep(row, flow, row.matchKey ? ours.get(row.matchKey.toString('latin1')) : undefined, decisions.get(row))
+    const found = row.matchKey ? ours.get(row.matchKey.toString('latin1')) : undefined
+    const planned = keepToPlan(row, planStep(row, flow, found, decisions.get(row)))
     if (planned.do === 'create') creates.push(row)
     else if (planned.do === 'wait') {
       logOutcome({flow, settled}, row, 'unanswered', {...planned, attempt: row.attempt})
@@ -244,7 +247,10 @@ const flushBatch = (pipeline: RowPipeline, kind: StepKind) => {
 
 const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: Op[]) => {
   const {ctx, flow} = pipeline
-  const ops = kind === 'delete' ? await chooseDeletes(pipeline, chosen) : chosen
+  const there = kind === 'delete' ? await chooseDeletes(pipeline, chosen) : chosen
+  const {ops, ended} = there.length > 0 ? await choosePlanned(pipeline, kind, there) : {ops: there, ended: []}
+  for (const row of ended) pipeline.resending.delete(row)
+  releaseRows(pipeline, ended)
   if (ops.length === 0) return
   if (kind !== 'delete') await keepImages(ctx, flow, ops)
   const on = batchHooks(pipeline)

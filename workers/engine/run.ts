@@ -34,6 +34,9 @@ import {handoverSecondsOf, holdLease, type Lease} from './recover/lease.ts'
 import {settleOpenSends} from './recover/settle-open-sends.ts'
 import {openRunCost, type RunCost} from './run-cost.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './run-endings.ts'
+import {knowsChanges} from './sealed-plan/describe-steps.ts'
+import {openPlan} from './sealed-plan/open-plan.ts'
+import {orderSteps} from './sealed-plan/order-steps.ts'
 import {answerSecondsOf, overSecondsOf} from './send/admission.ts'
 import {classifyRefusal, findWriteBlock, runHeld} from './send/crm-retry.ts'
 import {openIntents} from './send/intents.ts'
@@ -185,6 +188,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     lookups: openLookups(),
     values: openValueStore(offline),
     images: await openImageStore(offline),
+    plan: await openPlan(offline),
     refusedSingles: {count: 0},
     crmClock: openCrmClock(offline),
     lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head)),
@@ -202,6 +206,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     }
     await patchRows(ctx)
     await tagRecords(ctx)
+    if (run.dryRun && knowsChanges(ctx)) await orderSteps(ctx)
   } finally {
     await Promise.all([slots.close(), expressions.close(), cost.close()])
   }

@@ -63,6 +63,8 @@ export const errors: ErrorTexts = {
   RUN_NOT_HELD: 'Der Lauf ist nicht angehalten',
   RUN_UNDONE: 'Dieser Lauf wurde rückgängig gemacht und kann nicht wiederholt werden. Starten Sie einen neuen Lauf',
   DELETES_UNCONFIRMED: 'Bestätigen Sie die Zahl der zu löschenden Datensätze mit einer neuen Vorschau',
+  PLAN_CHANGED: 'Der Import oder sein Plan wurde seit der Vorschau geändert. Starten Sie eine neue Vorschau, und versiegeln Sie ihren Plan',
+  PLAN_EXPIRED: 'Das Siegel dieses Plans ist abgelaufen. Starten Sie eine neue Vorschau, und versiegeln Sie ihren Plan',
   UNDO_NOT_KEPT: 'Für diesen Lauf wurden keine früheren Werte gespeichert. Er kann nicht rückgängig gemacht werden',
   UNDO_DONE: 'Dieser Lauf wurde schon rückgängig gemacht',
   UNDO_EXPIRED: 'Die Frist zum Rückgängigmachen dieses Laufs ist abgelaufen',

@@ -1,0 +1,54 @@
+import {findImportRun} from '../../shared/runs/find.ts'
+import {describePlan} from '../../shared/runs/sealed-plan/describe-plan.ts'
+import {sealPlanOf} from '../../shared/runs/sealed-plan/seal.ts'
+import type {Db} from '../../sql/database.ts'
+import {findPlan} from '../../sql/sealed-plans.ts'
+import {PlanAnswer, PlanOrNone} from '../answers/sealed-plans.ts'
+import {OfImportRun} from '../params.ts'
+import {route} from '../route.ts'
+
+const plan = {
+  ...{digest: '5f2b8a1c9d3e4f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8', rows: 1_200, chunks: 2, state: 'sealed' as const},
+  sealedAt: '2026-03-01T08:30:00.000Z',
+  sealedBy: {id: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4', name: 'Ana Example'},
+  expiresAt: '2026-03-08T08:30:00.000Z',
+}
+
+const readPlan = async (db: Db, name: {org: string; importId: string; runId: string}) => {
+  const {run} = await findImportRun(db, name)
+  return describePlan(run, await findPlan(db, run.no))
+}
+
+export default [
+  route({
+    method: 'post',
+    path: '/orgs/:org/imports/:id/runs/:run/seal',
+    access: {role: 'operator'},
+    summary: 'Seal the plan of a dry run',
+    description: `Seals what the dry run would do to each row, for 7 days. A run with \`planOf\` applies exactly this plan. Sealing again changes nothing and answers the
+same digest. The digest covers row, phase, kind, record, a digest of the values, and the \`Modified_Time\` of the record.`,
+    answers: {200: PlanAnswer},
+    refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'NOT_A_DRY_RUN', 'NOT_READY', 'FILE_GONE', 'PLAN_CHANGED', 'PLAN_EXPIRED'],
+    example: {answer: {plan}},
+    params: OfImportRun,
+    async handle({db, caller, params}) {
+      const name = {org: caller.org, importId: params.id, runId: params.run}
+      await db.transaction(tx => sealPlanOf(tx, caller, caller.person, name))
+      return {plan: (await readPlan(db, name))!}
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/orgs/:org/imports/:id/runs/:run/seal',
+    access: {role: 'operator'},
+    summary: 'Read the plan of a dry run',
+    description: 'Answers the digest and the state of the plan, not its rows. `plan.csv` has these.',
+    answers: {200: PlanOrNone},
+    refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND'],
+    example: {answer: {plan}},
+    params: OfImportRun,
+    async handle({db, caller: {org}, params}) {
+      return {plan: await readPlan(db, {org, importId: params.id, runId: params.run})}
+    },
+  }),
+]

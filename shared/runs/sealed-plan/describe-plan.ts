@@ -1,0 +1,18 @@
+import type {Run} from '../../../sql/runs.ts'
+import type {SealedPlan} from '../../../sql/sealed-plans.ts'
+
+/** Returns the plan of a dry run in the form of the API. Null: the dry run has no complete plan. */
+export const describePlan = ({stale}: Run, plan: SealedPlan | null) =>
+  plan && {
+    digest: plan.digest,
+    rows: plan.rows,
+    chunks: plan.chunks,
+    state: stateOf(plan, stale),
+    ...{sealedAt: plan.sealedAt, sealedBy: plan.sealedBy, expiresAt: plan.expiresAt},
+  }
+
+const stateOf = ({sealedAt, isExpired}: SealedPlan, stale: boolean | null) => {
+  if (sealedAt === null) return 'unsealed'
+  if (isExpired) return 'expired'
+  return stale === false ? 'sealed' : 'changed'
+}
