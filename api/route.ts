@@ -14,6 +14,7 @@ import type {Log} from '../shared/telemetry/log.ts'
 import type {Metrics} from '../shared/telemetry/metrics/scrape.ts'
 import type {Hot, Pool} from '../sql/database.ts'
 import type {Caller, Effect, MemberCaller, RouteAccess, StaffCaller} from './access.ts'
+import type {Tag} from './reference/tags.ts'
 
 /** The services that handlers use, created once per process. */
 export type ApiDeps = {
@@ -77,6 +78,10 @@ export type Input<A = RouteAccess, P = undefined, Q = undefined, B = undefined> 
 type RouteInput<A extends RouteAccess, P extends Schema, Q extends Schema, B extends Body> = {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   path: `/${string}`
+  /** The name in generated clients, a verb first. It never changes. */
+  operationId: string
+  /** The section of the API reference. */
+  tag: Tag
   access: A
   /** One line of the API reference: a verb first, no full stop. */
   summary: string

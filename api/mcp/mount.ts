@@ -31,6 +31,8 @@ export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'
   return route({
     method: 'post',
     path: '/mcp',
+    operationId: 'speakMcp',
+    tag: 'MCP',
     access: {role: 'operator', oauth: true},
     effect: 'read',
     summary: 'Send a Model Context Protocol message',

@@ -3,14 +3,11 @@ import {createDocument, type ZodOpenApiPathsObject} from 'zod-openapi'
 import type {Config} from '../../shared/config.ts'
 import {issuerOf, scope} from '../oauth/metadata.ts'
 import type {Route} from '../route.ts'
-import {houseNouns} from './house-nouns.ts'
-import {type Noun, orgNouns} from './nouns.ts'
 import {describeOperation, pathOf} from './operation.ts'
 import {components} from './refusal-schemas.ts'
+import {tags} from './tags.ts'
 
 export type ApiDocument = ReturnType<typeof createDocument>
-
-export const nouns: Noun[] = [...orgNouns, ...houseNouns]
 
 /** Generates the OpenAPI 3.1 document from the routes. */
 export const describeApi = (config: Pick<Config, 'PUBLIC_URL'>, routes: readonly Route[]): ApiDocument => {
@@ -19,7 +16,7 @@ export const describeApi = (config: Pick<Config, 'PUBLIC_URL'>, routes: readonly
       openapi: '3.1.1',
       info,
       servers: [{url: issuerOf(config), description: 'This service'}],
-      tags: nouns.map(({name, says}) => ({name, description: says})),
+      tags: Object.entries(tags).map(([name, description]) => ({name, description})),
       paths: pathsOf(routes),
       components: {...components, securitySchemes: securitySchemesOf(config)},
     },
@@ -87,16 +84,13 @@ const securitySchemesOf = (config: Pick<Config, 'PUBLIC_URL'>) => {
   } as const
 }
 
-/** Returns the paths in the order of the nouns. Throws for a route without a noun. */
+/** Returns the paths in the order of the tags. */
 const pathsOf = (routes: readonly Route[]): ZodOpenApiPathsObject => {
+  const order = Object.keys(tags)
   const paths: ZodOpenApiPathsObject = {}
-  const named = new Map(nouns.flatMap(({name, operations}) => Object.entries(operations).map(([id, at]) => [at, {id, tag: name}] as const)))
-  const places = [...named.keys()]
-  for (const route of routes.toSorted((one, other) => places.indexOf(nameOf(one)) - places.indexOf(nameOf(other)))) {
-    const known = named.get(nameOf(route))
-    if (!known) throw new Error(`No noun of the reference has ${nameOf(route)}`)
+  for (const route of routes.toSorted((one, other) => order.indexOf(one.tag) - order.indexOf(other.tag))) {
     const path = pathOf(route)
-    paths[path] = {...paths[path], [route.method]: describeOperation(route, known)}
+    paths[path] = {...paths[path], [route.method]: describeOperation(route)}
   }
   return paths
 }

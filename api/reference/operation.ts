@@ -7,11 +7,11 @@ import {responsesOf} from './responses.ts'
 /** Converts a path to OpenAPI syntax: `/orgs/:org` becomes `/orgs/{org}`. */
 export const pathOf = ({path}: Pick<Route, 'path'>): string => path.replaceAll(/[:*](\w+)/g, '{$1}')
 
-export const describeOperation = (route: Route, {id, tag}: {id: string; tag: string}): ZodOpenApiOperationObject => {
+export const describeOperation = (route: Route): ZodOpenApiOperationObject => {
   const requestBody = requestBodyOf(route)
   return {
-    operationId: id,
-    tags: [tag],
+    operationId: route.operationId,
+    tags: [route.tag],
     summary: route.summary,
     description: [route.description, whoMay(route.access)].filter(Boolean).join('\n\n'),
     security: securityOf(route.access),

@@ -54,6 +54,8 @@ export default [
   route({
     method: 'post',
     path: '/ai/auto-map',
+    operationId: 'autoMap',
+    tag: 'AI help',
     access: {role: 'operator'},
     effect: 'money',
     summary: 'Propose a field for every column',
@@ -75,6 +77,8 @@ export default [
   route({
     method: 'post',
     path: '/ai/formula',
+    operationId: 'writeFormula',
+    tag: 'AI help',
     access: {role: 'operator'},
     effect: 'money',
     summary: 'Write an expression for a field',
@@ -100,6 +104,8 @@ export default [
   route({
     method: 'get',
     path: '/ai/usage',
+    operationId: 'readAiUsage',
+    tag: 'AI help',
     access: {role: 'operator'},
     summary: 'Read the AI credits used in this period',
     answers: {200: AiUsage},
@@ -111,6 +117,8 @@ export default [
   route({
     method: 'get',
     path: '/ai/admin/usage',
+    operationId: 'readModelUsage',
+    tag: 'Plans by staff',
     access: {backoffice: true},
     summary: 'Read AI usage by day',
     description: 'For one org, or for all orgs together.',

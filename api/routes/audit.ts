@@ -14,6 +14,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/audit',
+    operationId: 'exportAudit',
+    tag: 'Orgs',
     access: {role: 'admin'},
     summary: 'Download the audit log of the org',
     description: `One JSON object per line, the oldest first: changes of settings, members, tokens, connections, templates and imports; sign-ins and their ends;

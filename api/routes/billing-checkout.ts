@@ -4,10 +4,12 @@ import {CheckoutAnswer, PortalAnswer} from '../answers/billing.ts'
 import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
-const checkout = (path: '/billing/checkout' | '/orgs/:org/billing/checkout') =>
+const checkout = (path: '/billing/checkout' | '/orgs/:org/billing/checkout', operationId: string) =>
   route({
     method: 'post',
     path,
+    operationId,
+    tag: 'Billing',
     access: {role: 'admin', sessionOnly: true},
     effect: 'money',
     summary: 'Create a checkout page for a plan or AI credits',
@@ -28,12 +30,14 @@ event arrives, usually within seconds.`,
 
 /** Routes that open pages of the payment provider: checkout and customer portal. */
 export default [
-  checkout('/billing/checkout'),
-  checkout('/orgs/:org/billing/checkout'),
+  checkout('/billing/checkout', 'checkOutPack'),
+  checkout('/orgs/:org/billing/checkout', 'checkOutPlan'),
 
   route({
     method: 'post',
     path: '/billing/portal',
+    operationId: 'openPortal',
+    tag: 'Billing',
     access: {role: 'admin'},
     effect: 'money',
     summary: 'Create a portal page for cards and invoices',

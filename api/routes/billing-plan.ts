@@ -39,6 +39,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/billing/plan',
+    operationId: 'changePlan',
+    tag: 'Billing',
     access: {...access, sessionOnly: true},
     effect: 'money',
     summary: 'Change the plan',
@@ -63,6 +65,8 @@ and its expiry (\`expiresAt\`). The plan changes once the payment is confirmed t
   route({
     method: 'post',
     path: '/orgs/:org/billing/plan/preview',
+    operationId: 'previewPlanChange',
+    tag: 'Billing',
     access,
     effect: 'money',
     summary: 'Preview a plan change and its cost',
@@ -81,6 +85,8 @@ and its expiry (\`expiresAt\`). The plan changes once the payment is confirmed t
   route({
     method: 'delete',
     path: '/orgs/:org/billing/plan/pending',
+    operationId: 'undoPendingPlanChange',
+    tag: 'Billing',
     access,
     effect: 'money',
     summary: 'Cancel the pending plan change',

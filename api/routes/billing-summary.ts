@@ -6,6 +6,8 @@ export default [
   route({
     method: 'get',
     path: '/billing/summary',
+    operationId: 'readBilling',
+    tag: 'Billing',
     access: {role: 'operator'},
     summary: 'Read the billing summary',
     description:

@@ -15,6 +15,8 @@ export default [
   route({
     method: 'get',
     path: '/billing/autotopup',
+    operationId: 'readAutoTopup',
+    tag: 'Billing',
     access: {role: 'admin'},
     summary: 'Read the automatic top-up of AI credits',
     answers: {200: Topup},
@@ -26,6 +28,8 @@ export default [
   route({
     method: 'post',
     path: '/billing/autotopup',
+    operationId: 'setAutoTopup',
+    tag: 'Billing',
     access: {role: 'admin'},
     effect: 'money',
     summary: 'Set the automatic top-up of AI credits',
@@ -41,6 +45,8 @@ export default [
   route({
     method: 'post',
     path: '/billing/overage',
+    operationId: 'setOverage',
+    tag: 'Billing',
     access: {role: 'admin'},
     effect: 'money',
     summary: 'Enable or disable overage',

@@ -11,6 +11,8 @@ export default [
   route({
     method: 'post',
     path: '/billing/webhook',
+    operationId: 'takePaymentEvent',
+    tag: 'Billing',
     access: {public: true},
     summary: 'Receive an event of the payment provider',
     description: `Only for the payment provider, which signs the body (\`Stripe-Signature\`). While a plan change of the org is in progress, the event is stored and the
@@ -28,6 +30,8 @@ provider is asked to send it again.`,
   route({
     method: 'get',
     path: '/billing/admin/events',
+    operationId: 'listPaymentEvents',
+    tag: 'Plans by staff',
     access: {backoffice: true},
     summary: 'List the events of the payment provider',
     answers: {200: PaymentEvents},
@@ -45,6 +49,8 @@ provider is asked to send it again.`,
   route({
     method: 'post',
     path: '/billing/admin/events/:id/retry',
+    operationId: 'retryPaymentEvent',
+    tag: 'Plans by staff',
     access: {backoffice: true},
     summary: 'Apply an event again',
     description: 'Retries at once and resets the attempt count. A processed or ignored event is left unchanged.',

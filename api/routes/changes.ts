@@ -17,6 +17,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/config/changes',
+    operationId: 'listChanges',
+    tag: 'Configuration',
     access: {role: 'operator'},
     summary: 'Read the history of the settings',
     description:

@@ -21,6 +21,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/checks',
+    operationId: 'checkImport',
+    tag: 'Checks',
     access: {role: 'operator'},
     summary: 'Check every row of an import',
     description: 'Reads all rows as a run would, without calling the CRM. If a check is already running, its job is returned.',
@@ -37,6 +39,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/checks',
+    operationId: 'readChecks',
+    tag: 'Checks',
     access: {role: 'operator'},
     summary: 'Read the result of the last check',
     answers: {200: Checks},

@@ -14,6 +14,8 @@ export default [
   route({
     method: 'get',
     path: '/cli',
+    operationId: 'letCommandLineIn',
+    tag: 'Sign-in',
     access: {public: true},
     summary: 'Show the page that signs in the command line',
     description:

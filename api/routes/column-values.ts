@@ -13,6 +13,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/sources/:source/columns/:column/values',
+    operationId: 'readColumnValues',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Count the distinct values of a column',
     description: `The whole file is read. Values that differ only in letter case and surrounding blanks are one value, as in the value map of a mapping. Ragged rows and rows

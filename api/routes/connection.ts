@@ -15,6 +15,8 @@ export default [
   route({
     method: 'post',
     path: '/auth/orgs/:org/connect',
+    operationId: 'beginConnection',
+    tag: 'Connections',
     access: {role: 'admin'},
     effect: 'access',
     summary: 'Start connecting a CRM',
@@ -42,6 +44,8 @@ export default [
   route({
     method: 'get',
     path: '/auth/orgs/:org/connection',
+    operationId: 'checkConnections',
+    tag: 'Connections',
     access: {role: 'admin'},
     summary: 'Check the health of the connections',
     description:

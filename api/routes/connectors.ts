@@ -17,6 +17,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/connectors',
+    operationId: 'listConnections',
+    tag: 'Connections',
     access: {role: 'operator'},
     summary: 'List the connections of the org',
     answers: {
@@ -46,6 +48,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/connectors',
+    operationId: 'addConnection',
+    tag: 'Connections',
     access: {role: 'admin'},
     effect: 'access',
     summary: 'Add a REST API as a connection',
@@ -79,6 +83,8 @@ export default [
   route({
     method: 'patch',
     path: '/orgs/:org/connectors/:id',
+    operationId: 'renameConnection',
+    tag: 'Connections',
     access: {role: 'admin'},
     summary: 'Rename a connection',
     answers: {200: ofConnection},
@@ -94,6 +100,8 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/connectors/:id',
+    operationId: 'disconnectConnection',
+    tag: 'Connections',
     access: {role: 'admin'},
     summary: 'Disconnect a connection',
     description:

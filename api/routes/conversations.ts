@@ -33,6 +33,8 @@ export default [
   route({
     method: 'post',
     path: '/ai/chat',
+    operationId: 'chat',
+    tag: 'AI help',
     access: {role: 'operator'},
     effect: 'money',
     summary: 'Ask the assistant',
@@ -56,6 +58,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/conversations',
+    operationId: 'listConversations',
+    tag: 'AI help',
     access: {role: 'operator'},
     summary: 'Read the conversations of an import',
     description:

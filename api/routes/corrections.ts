@@ -14,6 +14,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/runs/:run/corrections',
+    operationId: 'correctImportRun',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Upload corrected rows of a run',
     description: `The body is \`failed.csv\` or the whole file, corrected, as CSV or XLSX. Its rows are matched by the row numbers of failed.csv, else by order if both

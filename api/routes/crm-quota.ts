@@ -14,6 +14,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/connectors/:id/credits',
+    operationId: 'readCredits',
+    tag: 'Connections',
     access: {role: 'operator'},
     summary: 'Read the last known API quota of the CRM',
     description: 'Makes no call to the CRM. The values are null for a connection without an API quota.',
@@ -28,6 +30,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/connectors/:id/credits/check',
+    operationId: 'checkCredits',
+    tag: 'Connections',
     access: {role: 'operator'},
     summary: 'Read the current API quota from the CRM',
     description:

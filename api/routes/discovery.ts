@@ -15,6 +15,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/discovery/run',
+    operationId: 'runDiscovery',
+    tag: 'Discovery',
     access: {role: 'admin'},
     summary: 'Discover the modules and fields of a CRM',
     description:
@@ -34,6 +36,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/discovery/latest',
+    operationId: 'readDiscovery',
+    tag: 'Discovery',
     access: {role: 'operator'},
     summary: 'Read the latest discovery',
     answers: {200: Answer({discovery: Discovery})},

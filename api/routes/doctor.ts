@@ -17,6 +17,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/connectors/:id/doctor',
+    operationId: 'readDoctorReport',
+    tag: 'Connections',
     access: {role: 'admin'},
     summary: 'Read the newest doctor report',
     description: 'Makes no call to the CRM. `report` is null before the first run.',
@@ -32,6 +34,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/connectors/:id/doctor',
+    operationId: 'runDoctor',
+    tag: 'Connections',
     access: {role: 'admin'},
     summary: 'Check how the CRM of a connection behaves',
     description:

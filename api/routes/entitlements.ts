@@ -46,6 +46,8 @@ export default [
   route({
     method: 'get',
     path: '/entitlements/me',
+    operationId: 'readEntitlements',
+    tag: 'Plan and usage',
     access: {role: 'operator'},
     summary: 'Read the plan, limits and usage of the org',
     description: 'The plan and its status, limits, features, the usage counters of the period, and AI credits.',
@@ -58,6 +60,8 @@ export default [
   route({
     method: 'get',
     path: '/entitlements/usage',
+    operationId: 'readUsage',
+    tag: 'Plan and usage',
     access: {role: 'operator'},
     summary: 'Read the usage of this period',
     answers: {200: UsageAnswer},
@@ -69,6 +73,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/trial',
+    operationId: 'startTrial',
+    tag: 'Plan and usage',
     access: {role: 'owner'},
     summary: 'Start the trial of the org',
     description: 'An org has one trial of 14 days. The trial starts a new period.',
@@ -85,6 +91,8 @@ export default [
   route({
     method: 'post',
     path: '/entitlements/runs/authorise',
+    operationId: 'authoriseRun',
+    tag: 'Outside runs',
     access: {role: 'operator'},
     summary: 'Authorise a run',
     description: `Reserves rows of the period for the run. The run may write the smaller of the declared rows and the plan's rows per run, even if the plan changes later. An

@@ -29,6 +29,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/expressions/helpers',
+    operationId: 'listExpressionHelpers',
+    tag: 'Expressions',
     access: {role: 'operator'},
     summary: 'List the built-in helpers of expressions',
     answers: {200: ExpressionHelpers},
@@ -40,6 +42,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/expressions/test',
+    operationId: 'testExpression',
+    tag: 'Expressions',
     access: {role: 'operator'},
     effect: 'read',
     summary: 'Test an expression on sample rows',

@@ -16,6 +16,8 @@ export default [
   route({
     method: 'post',
     path: '/entitlements/runs/:runId/lease',
+    operationId: 'leaseRun',
+    tag: 'Outside runs',
     access: {role: 'operator'},
     summary: 'Acquire or renew the lease of a run',
     description: `The lease reserves the import for the run of an external engine. Every call of the run renews it. An expired lease can be acquired again while no other
@@ -32,6 +34,8 @@ run has the import.`,
   route({
     method: 'post',
     path: '/entitlements/runs/:runId/entries',
+    operationId: 'logRunEntries',
+    tag: 'Outside runs',
     access: {role: 'operator'},
     summary: 'Log rows that were settled without a write',
     description: 'Failed and unchanged rows are counted in the run, unless they have already been sent.',
@@ -57,6 +61,8 @@ run has the import.`,
   route({
     method: 'post',
     path: '/entitlements/runs/:runId/progress',
+    operationId: 'tellRunProgress',
+    tag: 'Outside runs',
     access: {role: 'operator'},
     summary: 'Report the progress or the end of a run',
     description:

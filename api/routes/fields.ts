@@ -32,6 +32,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/config/fields/:module',
+    operationId: 'listFields',
+    tag: 'Configuration',
     access: {role: 'operator'},
     summary: 'List the fields of a module',
     answers: {200: FieldList},
@@ -58,6 +60,8 @@ export default [
   route({
     method: 'patch',
     path: '/orgs/:org/config/fields/:module/:apiName',
+    operationId: 'changeField',
+    tag: 'Configuration',
     access: {role: 'admin'},
     summary: 'Change the annotation of a field',
     description: `Omitted values stay; null removes a value. Removing the last value removes the annotation. ${ofCondition}`,
@@ -81,6 +85,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/config/fields/:module/annotations',
+    operationId: 'replaceAnnotations',
+    tag: 'Configuration',
     access: {role: 'admin'},
     summary: 'Replace the annotations of all fields of a module',
     description: `Replaces the whole set. Fields that are omitted lose their annotation. ${ofCondition}`,

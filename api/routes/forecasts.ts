@@ -21,6 +21,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/forecast',
+    operationId: 'forecastImport',
+    tag: 'Checks',
     access: {role: 'operator'},
     summary: 'Forecast the cost of a run',
     description: `Reads all rows as a run would, without calling the CRM. The result says how many API credits of the CRM and how much time a run would take. A dry run
@@ -38,6 +40,8 @@ makes the forecast narrower. If a forecast is already running, its job is return
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/forecast',
+    operationId: 'readForecast',
+    tag: 'Checks',
     access: {role: 'operator'},
     summary: 'Read the last forecast',
     answers: {200: LastForecast},

@@ -10,6 +10,8 @@ export default [
   route({
     method: 'get',
     path: '/auth/grants',
+    operationId: 'listGrants',
+    tag: 'MCP',
     access: {role: 'operator', sessionOnly: 'person'},
     summary: 'List your authorised MCP clients',
     answers: {
@@ -22,6 +24,8 @@ export default [
   route({
     method: 'delete',
     path: '/auth/grants/:id',
+    operationId: 'revokeGrant',
+    tag: 'MCP',
     access: {role: 'operator', sessionOnly: 'person'},
     summary: 'Revoke the access of an MCP client',
     answers: {200: Answer({grant: Grant})},

@@ -9,6 +9,8 @@ export default [
   route({
     method: 'get',
     path: '/health',
+    operationId: 'readHealth',
+    tag: 'Service',
     access: {public: true},
     summary: 'Check the health of the service',
     description: 'For probes. Exempt from rate limits and available in maintenance mode.',
@@ -32,6 +34,8 @@ export default [
   route({
     method: 'get',
     path: '/robots.txt',
+    operationId: 'readRobots',
+    tag: 'Service',
     access: {public: true},
     summary: 'Forbid indexing by robots',
     answers: {200: File('text/plain', 'Rules that disallow all paths')},

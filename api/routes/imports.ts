@@ -67,6 +67,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports',
+    operationId: 'createImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Create an import',
     description: 'Next, add files, set the flows and start a run. An import with a template has its flows already and needs only files.',
@@ -84,6 +86,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports',
+    operationId: 'listImports',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'List the imports of the org',
     answers: {200: Answer({imports: z.array(ImportInList).describe('Newest first'), nextCursor: NextCursor})},
@@ -112,6 +116,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id',
+    operationId: 'readImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Read an import with its files',
     description: 'The `ETag` of the response is the version of the import.',
@@ -128,6 +134,8 @@ export default [
   route({
     method: 'patch',
     path: '/orgs/:org/imports/:id',
+    operationId: 'renameImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Rename or archive an import',
     description:
@@ -143,6 +151,8 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/imports/:id',
+    operationId: 'deleteImport',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Delete an import',
     description: 'Allowed to its creator and to admins. Deletes its files and the records of its runs too.',
@@ -158,6 +168,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/imports/:id/slots',
+    operationId: 'setImportSlots',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Assign files to the slots of the template',
     description: 'Each file is read with the options of its slot. The import is ready once every slot is filled and all flows fit.',
@@ -174,6 +186,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/imports/:id/flows',
+    operationId: 'setImportFlows',
+    tag: 'Imports',
     access: {role: 'operator'},
     summary: 'Set the flows of an import',
     description:
@@ -203,6 +217,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/flows/check',
+    operationId: 'checkFlows',
+    tag: 'Imports',
     access: {role: 'operator'},
     effect: 'read',
     summary: 'Check flows before a file is uploaded',

@@ -18,6 +18,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/invitations',
+    operationId: 'listInvitations',
+    tag: 'Members',
     access: {role: 'admin'},
     summary: 'List the invitations to the org',
     answers: {200: Answer({invitations: z.array(Invitation).describe('All invitations, past ones included, newest first')})},
@@ -28,6 +30,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/invitations',
+    operationId: 'invite',
+    tag: 'Members',
     access: {role: 'admin'},
     effect: 'access',
     summary: 'Invite a person to the org',
@@ -47,6 +51,8 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/invitations/:id',
+    operationId: 'withdrawInvitation',
+    tag: 'Members',
     access: {role: 'admin'},
     effect: 'access',
     summary: 'Withdraw an invitation',
@@ -59,6 +65,8 @@ export default [
   route({
     method: 'get',
     path: '/auth/invitations',
+    operationId: 'listReceivedInvitations',
+    tag: 'Members',
     access: {role: 'operator', noOrg: true, closedOrg: true},
     summary: 'List your received invitations',
     answers: {200: Answer({invitations: z.array(ReceivedInvitation).describe('Invitations you can accept, newest first')})},
@@ -69,6 +77,8 @@ export default [
   route({
     method: 'post',
     path: '/auth/invitations/:id/accept',
+    operationId: 'acceptInvitation',
+    tag: 'Members',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'Accept an invitation',
     description: 'Moves the session to that org. The role of the invitation replaces any role you had there.',

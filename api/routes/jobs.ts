@@ -7,6 +7,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/jobs/:id',
+    operationId: 'readJob',
+    tag: 'Jobs',
     access: {role: 'operator'},
     summary: 'Read a job',
     description: 'Responses with status 202 name a job. The queue deletes a job one day after its end.',

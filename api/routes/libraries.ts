@@ -35,6 +35,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/libraries',
+    operationId: 'listLibraries',
+    tag: 'Expressions',
     access: {role: 'operator'},
     summary: 'List the helper libraries',
     answers: {200: LibraryList},
@@ -47,6 +49,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/libraries/:namespace',
+    operationId: 'readLibrary',
+    tag: 'Expressions',
     access: {role: 'operator'},
     summary: 'Read a helper library with its source',
     answers: {200: LibraryRead},
@@ -61,6 +65,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/libraries/:namespace',
+    operationId: 'publishLibrary',
+    tag: 'Expressions',
     access: {role: 'admin'},
     summary: 'Publish the next version of a helper library',
     description: `Creates the library if needed. The source is loaded in a sandbox and its examples are run before anything is stored. Identical source creates no version. A library first published with an API token is managed by the configuration repository (\`managedBy: sdk\`), any other by people. Only that side can publish it. ${ofCondition}`,
@@ -83,6 +89,8 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/libraries/:namespace',
+    operationId: 'removeLibrary',
+    tag: 'Expressions',
     access: {role: 'admin'},
     summary: 'Remove a helper library with its history',
     description: `Returns the library as it was. A library published under its name later is a new one. ${ofCondition}`,
@@ -98,6 +106,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/libraries/:namespace/versions',
+    operationId: 'listLibraryVersions',
+    tag: 'Expressions',
     access: {role: 'operator'},
     summary: 'List the versions of a helper library',
     answers: {200: VersionPage},
@@ -119,6 +129,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/libraries/:namespace/versions/:version/restore',
+    operationId: 'restoreLibraryVersion',
+    tag: 'Expressions',
     access: {role: 'admin'},
     summary: 'Publish an older version of a helper library again',
     description: `Publishes the older source as the next version, after its examples have passed again. Restoring the current version does nothing. ${ofCondition}`,
@@ -137,6 +149,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/libraries/:namespace/management',
+    operationId: 'setLibraryManagement',
+    tag: 'Expressions',
     access: {role: 'admin', sessionOnly: true},
     summary: 'Change who manages a helper library',
     description:

@@ -14,6 +14,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/members',
+    operationId: 'listMembers',
+    tag: 'Members',
     access: {role: 'operator'},
     summary: 'List the members of the org',
     answers: {200: Answer({members: z.array(Member).describe('Oldest first')})},
@@ -24,6 +26,8 @@ export default [
   route({
     method: 'patch',
     path: '/orgs/:org/members/:id',
+    operationId: 'changeMember',
+    tag: 'Members',
     access: {role: 'admin'},
     effect: 'access',
     summary: 'Change the role of a member',
@@ -52,6 +56,8 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/members/:id',
+    operationId: 'removeMember',
+    tag: 'Members',
     access: {role: 'admin'},
     effect: 'access',
     summary: 'Remove a member',

@@ -7,6 +7,8 @@ export default [
   route({
     method: 'get',
     path: '/metrics',
+    operationId: 'readMetrics',
+    tag: 'Service',
     access: {operator: true, scrape: true},
     summary: 'Read the metrics of this process and of the deployment',
     description:

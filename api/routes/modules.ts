@@ -17,6 +17,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/config/modules',
+    operationId: 'listModules',
+    tag: 'Configuration',
     access: {role: 'operator'},
     summary: 'List the modules of the connections',
     description: 'Configured modules, and all modules of the latest discovery of each connection.',
@@ -37,6 +39,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/config/modules/order',
+    operationId: 'setModuleOrder',
+    tag: 'Configuration',
     access: {role: 'admin'},
     summary: 'Set the order in which modules are written',
     description: `The modules sent come first, in the order sent; the others follow in their previous order. ${ofCondition}`,
@@ -64,6 +68,8 @@ export default [
   route({
     method: 'patch',
     path: '/orgs/:org/config/modules/:module',
+    operationId: 'changeModule',
+    tag: 'Configuration',
     access: {role: 'admin'},
     summary: 'Change the settings of a module',
     description: `Omitted values stay. Field names must exist in the module or have existed there. \`idempotencyField\` must fit: unique text of at least 26 characters, creatable, and mapped by no import or template. ${ofCondition}`,

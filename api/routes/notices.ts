@@ -7,6 +7,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/notices',
+    operationId: 'readNotices',
+    tag: 'Notices',
     access: {role: 'operator'},
     summary: 'Read who receives notices',
     answers: {200: Notices},
@@ -17,6 +19,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/notices',
+    operationId: 'setNotices',
+    tag: 'Notices',
     access: {role: 'admin'},
     summary: 'Set who receives notices',
     description: 'Replaces all recipients of the org. Only addresses of members are accepted. An empty list sends no notices.',

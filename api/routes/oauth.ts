@@ -22,7 +22,7 @@ import {describeIssuer, describeResource, issuerOf} from '../oauth/metadata.ts'
 import {giveTokens, revokeToken} from '../oauth/tokens.ts'
 import {answerClient, answerPerson} from '../oauth-answer.ts'
 import {reply} from '../reply.ts'
-import {route} from '../route.ts'
+import {type ApiDeps, route} from '../route.ts'
 
 const open = {access: {public: true}, effect: 'write'} as const
 const form = {...open, method: 'post', body: 'bytes', mostBytes: formBytes} as const
@@ -32,15 +32,19 @@ const refusedPage = File('text/html', 'The refusal as a page, for a browser that
 const describesResource = {
   ...resource,
   summary: 'Describe the MCP server as a protected resource',
+  tag: 'MCP',
   answers: {200: ProtectedResource},
+  handle: ({config}: Pick<ApiDeps, 'config'>) => describeResource(config),
 } as const
 
 export default [
-  route({...describesResource, path: '/.well-known/oauth-protected-resource', handle: ({config}) => describeResource(config)}),
-  route({...describesResource, path: '/.well-known/oauth-protected-resource/mcp', handle: ({config}) => describeResource(config)}),
+  route({...describesResource, path: '/.well-known/oauth-protected-resource', operationId: 'describeResource'}),
+  route({...describesResource, path: '/.well-known/oauth-protected-resource/mcp', operationId: 'describeMcpResource'}),
   route({
     ...resource,
     path: '/.well-known/oauth-authorization-server',
+    operationId: 'describeIssuer',
+    tag: 'MCP',
     summary: 'Describe the authorisation server',
     answers: {200: Issuer},
     handle: ({config}) => describeIssuer(config),
@@ -50,6 +54,8 @@ export default [
     ...open,
     method: 'get',
     path: '/oauth/authorize',
+    operationId: 'authoriseClient',
+    tag: 'MCP',
     summary: 'Start the authorisation of an MCP client',
     description:
       'For browsers. Redirects to sign-in and then to the consent page. Parameters follow RFC 6749 with PKCE (RFC 7636) and `resource` (RFC 8707). Errors are shown on a page, never sent to an unregistered redirect URI.',
@@ -77,6 +83,8 @@ export default [
   route({
     method: 'get',
     path: '/oauth/consent',
+    operationId: 'showConsent',
+    tag: 'MCP',
     access: {public: true},
     summary: 'Show the consent page for an MCP client',
     answers: {200: File('text/html', 'The client, the access it requests, and the orgs to choose from'), 400: refusedPage},
@@ -92,6 +100,8 @@ export default [
   route({
     ...form,
     path: '/oauth/consent',
+    operationId: 'decideConsent',
+    tag: 'MCP',
     summary: 'Allow or deny an MCP client',
     sends: {type: formType, what: 'The form of the consent page', schema: DecisionForm},
     answers: {
@@ -117,6 +127,8 @@ export default [
     ...open,
     method: 'post',
     path: '/oauth/register',
+    operationId: 'registerClient',
+    tag: 'MCP',
     summary: 'Register an MCP client',
     description: 'Follows RFC 7591, for public clients (no secret). A client that receives no grant is deleted within a day.',
     sends: {type: 'application/json', what: 'The metadata of the client', schema: Registration},
@@ -131,6 +143,8 @@ export default [
   route({
     ...form,
     path: '/oauth/token',
+    operationId: 'exchangeTokens',
+    tag: 'MCP',
     summary: 'Exchange a code or a refresh token for tokens',
     sends: {type: formType, what: 'A form as defined by RFC 6749', schema: TokenForm},
     answers: {200: Tokens, 400: OAuthError},
@@ -142,6 +156,8 @@ export default [
   route({
     ...form,
     path: '/oauth/revoke',
+    operationId: 'revokeAccess',
+    tag: 'MCP',
     summary: 'Revoke a token',
     description: 'Follows RFC 7009. Either token revokes the whole grant. An unknown token is answered as revoked.',
     sends: {type: formType, what: 'A form as defined by RFC 7009', schema: RevocationForm},

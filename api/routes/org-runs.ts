@@ -16,6 +16,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/runs/:run',
+    operationId: 'readRun',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Read a run of the org',
     answers: {200: RunAnswer},
@@ -30,6 +32,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/runs/:run/records',
+    operationId: 'readRunLog',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Read the log of a run of the org',
     answers: {200: LogPage},
@@ -46,6 +50,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/runs/:run/cancel',
+    operationId: 'cancelRun',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Cancel a run of the org',
     description:

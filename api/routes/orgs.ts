@@ -11,6 +11,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org',
+    operationId: 'readOrg',
+    tag: 'Orgs',
     access: {role: 'operator'},
     summary: 'Read the org',
     answers: {200: ofOrg},
@@ -29,6 +31,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/production',
+    operationId: 'setProduction',
+    tag: 'Orgs',
     access: {role: 'owner'},
     summary: 'Link a sandbox to its production org',
     description: 'The production org pays for the sandbox. You must be the owner of the sandbox and an admin of the production org.',

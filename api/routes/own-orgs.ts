@@ -10,6 +10,8 @@ export default [
   route({
     method: 'get',
     path: '/auth/orgs',
+    operationId: 'listOwnOrgs',
+    tag: 'Sign-in',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'List the orgs of your session',
     description:
@@ -22,6 +24,8 @@ export default [
   route({
     method: 'put',
     path: '/auth/session/org',
+    operationId: 'switchOrg',
+    tag: 'Sign-in',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'Switch the session to another org',
     description: 'The token and the cookie stay the same, and from now on work in that org with your role there.',

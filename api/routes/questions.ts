@@ -27,6 +27,8 @@ export default [
   route({
     method: 'get',
     path,
+    operationId: 'readQuestions',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'List the questions of a run',
     description: 'Each question with its candidate records, read from the CRM now, and the rules in force.',
@@ -47,6 +49,8 @@ export default [
   route({
     method: 'post',
     path,
+    operationId: 'answerQuestions',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Answer questions of a run',
     description:

@@ -12,6 +12,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/connectors/:id/records/:module/:recordId/made',
+    operationId: 'takeRecord',
+    tag: 'Records',
     access: {role: 'operator'},
     summary: 'Claim the record of an unanswered create',
     description: `For external engines: use it after an unanswered create whose retry the CRM refused as a duplicate of this record. The claim succeeds if the user of

@@ -33,6 +33,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/connectors/:id/records/:module/by-ids',
+    operationId: 'readRecordsByIds',
+    tag: 'Records',
     access: {role: 'operator'},
     summary: 'Read up to 100 records by id',
     description: 'Makes one CRM call per 50 fields. Subforms and multi-lookup fields are not included; read a single record for them.',
@@ -66,6 +68,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/connectors/:id/records/:module/word-search',
+    operationId: 'searchRecordsByWord',
+    tag: 'Records',
     access: {role: 'operator'},
     summary: 'Search records by a word',
     description: "Uses the CRM's free-text search. Paged.",
@@ -84,6 +88,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/connectors/:id/records/:module/search',
+    operationId: 'searchRecordsByValue',
+    tag: 'Records',
     access: {role: 'operator'},
     summary: 'Find records by the value of a field',
     description: 'Compares values as matching does: trimmed, and ignoring case if the field does.',
@@ -101,6 +107,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/connectors/:id/records/:module/:recordId',
+    operationId: 'readRecord',
+    tag: 'Records',
     access: {role: 'operator'},
     summary: 'Read one record with all its fields',
     answers: {200: Answer({record: CrmRecord})},

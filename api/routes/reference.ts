@@ -19,6 +19,8 @@ export const describeRoutes = (table: () => readonly Route[]): Route[] => {
     route({
       method: 'get',
       path: '/openapi.json',
+      operationId: 'readOpenApi',
+      tag: 'Service',
       access: {public: true},
       summary: 'Read the OpenAPI document of this API',
       description: 'OpenAPI 3.1, generated from the schemas that validate requests and responses.',
@@ -35,6 +37,8 @@ export const describeRoutes = (table: () => readonly Route[]): Route[] => {
     route({
       method: 'get',
       path: '/reference',
+      operationId: 'openReference',
+      tag: 'Service',
       access: {public: true},
       summary: 'Show the reference of this API',
       answers: {200: page},
@@ -45,6 +49,8 @@ export const describeRoutes = (table: () => readonly Route[]): Route[] => {
     route({
       method: 'get',
       path: '/reference/:noun',
+      operationId: 'openReferenceOfNoun',
+      tag: 'Service',
       access: {public: true},
       summary: 'Show the operations on one kind of object',
       answers: {200: page},

@@ -20,6 +20,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/config/resolved',
+    operationId: 'readConfiguration',
+    tag: 'Configuration',
     access: {role: 'operator'},
     summary: 'Read the resolved configuration',
     description:
@@ -38,6 +40,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/config/registry',
+    operationId: 'readRegistry',
+    tag: 'Configuration',
     access: {role: 'operator'},
     summary: 'Read the registry',
     description: 'Settings, write pauses, modules and annotations, without libraries and templates. The `ETag` is the version.',
@@ -53,6 +57,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/config/registry',
+    operationId: 'replaceRegistry',
+    tag: 'Configuration',
     access: {role: 'admin'},
     summary: 'Replace the registry',
     description: `Replaces the whole document; omitted parts are removed. Modules and fields need not exist in the CRM, except a new \`idempotencyField\`. ${ofCondition}`,
@@ -70,6 +76,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/config/bundle',
+    operationId: 'pushBundle',
+    tag: 'Configuration',
     access: {role: 'admin'},
     summary: 'Push a configuration repository',
     description: `The registry, then the libraries, then the templates. Everything is checked before anything is written: unknown modules and fields, libraries that do not load or fail their examples, templates that do not fit. A library managed by people is skipped with a warning. ${ofCondition} The condition covers the registry only.`,
@@ -94,6 +102,8 @@ export default [
   route({
     method: 'post',
     path: '/config/validate/registry',
+    operationId: 'validateRegistry',
+    tag: 'Configuration',
     access: {public: true},
     summary: 'Validate a registry',
     description: 'Checks only the document, not any org. Stores nothing.',

@@ -10,6 +10,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/runs/:run/events',
+    operationId: 'followImportRun',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Follow a run',
     description: `Server-sent events: \`state\` with \`{state, pause, stop, stoppedBy}\`, \`progress\` with \`{progress, counts, rowsWritten}\` and, last, \`end\` with \`{run}\`. A

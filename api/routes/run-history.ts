@@ -8,6 +8,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/runs',
+    operationId: 'listRuns',
+    tag: 'Runs',
     summary: 'List the runs of the org',
     description: 'Newest first, dry runs included.',
     access: {role: 'operator'},

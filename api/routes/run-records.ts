@@ -63,10 +63,12 @@ const ResultsQuery = RunFileQuery.extend({
 })
 
 /** Creates a route that returns a file of a run for one of its sources. */
-const runFile = (kind: RunFile, path: `/${string}`) =>
+const runFile = (kind: RunFile, operationId: string) =>
   route({
     method: 'get',
-    path,
+    path: `/orgs/:org/imports/:id/${kind}.csv`,
+    operationId,
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: TOLD[kind].summary,
     description: TOLD[kind].description,
@@ -103,6 +105,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/runs/:run/records',
+    operationId: 'readImportRunLog',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Read the log of a run',
     description:
@@ -117,7 +121,7 @@ export default [
       return readLog(input, await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run}), query)
     },
   }),
-  runFile('results', '/orgs/:org/imports/:id/results.csv'),
-  runFile('failed', '/orgs/:org/imports/:id/failed.csv'),
-  runFile('plan', '/orgs/:org/imports/:id/plan.csv'),
+  runFile('results', 'downloadResults'),
+  runFile('failed', 'downloadFailedRows'),
+  runFile('plan', 'downloadPlan'),
 ]

@@ -32,6 +32,8 @@ export default [
   route({
     method: 'get',
     path,
+    operationId: 'readImportRunRows',
+    tag: 'Runs',
     summary: 'List the rows of a run with their outcomes',
     description:
       'For a dry run, the planned outcomes, with the current and new value of every field. Ordered by row number. A call examines at most 50,000 rows, so a page may have few rows, or none, and still have a next page.',
@@ -59,6 +61,8 @@ export default [
   route({
     method: 'get',
     path: `${path}/cells`,
+    operationId: 'readImportRunRowCells',
+    tag: 'Runs',
     summary: 'Read the cells of rows of a run',
     description: 'The cells as cleaned for the run, for at most 200 rows. `keys` names the columns by which a person knows a row.',
     access: {role: 'operator'},
@@ -78,6 +82,8 @@ export default [
   route({
     method: 'get',
     path: `${path}/tally`,
+    operationId: 'tallyImportRunRows',
+    tag: 'Runs',
     summary: 'Count the rows of a run by outcome',
     description:
       'Counts by module, outcome, code and field, each with its first row and its message. A call examines at most 50,000 rows; for a larger file, add up the pages.',
@@ -92,6 +98,8 @@ export default [
   route({
     method: 'get',
     path: `${path}/log`,
+    operationId: 'readImportRunRowLog',
+    tag: 'Runs',
     summary: 'Read the log of one row',
     access: {role: 'operator'},
     params: OfRun,

@@ -12,6 +12,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/templates/:id/schedules/:schedule/test',
+    operationId: 'testSchedule',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'Fetch the file of a schedule as a test',
     description:
@@ -30,6 +32,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/templates/:id/schedules/:schedule/test',
+    operationId: 'readScheduleTest',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'Read the newest test fetch of a schedule',
     description: 'A result is kept for about a day, because it contains rows of the file.',

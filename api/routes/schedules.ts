@@ -46,6 +46,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/templates/:id/schedules',
+    operationId: 'listSchedules',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'List the schedules of a template',
     answers: {200: SchedulePage},
@@ -68,6 +70,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/templates/:id/schedules',
+    operationId: 'createSchedule',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'Create a schedule',
     description:
@@ -93,6 +97,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/templates/:id/schedules/:schedule',
+    operationId: 'readSchedule',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'Read a schedule',
     description: 'The `ETag` is its version.',
@@ -106,6 +112,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/templates/:id/schedules/:schedule',
+    operationId: 'replaceSchedule',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'Replace a schedule',
     description:
@@ -131,6 +139,8 @@ export default [
   route({
     method: 'patch',
     path: '/orgs/:org/templates/:id/schedules/:schedule',
+    operationId: 'enableSchedule',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'Turn a schedule on or off',
     description: 'Firings missed while it was off are not made up. With `If-Match: "2"`, applies only if 2 is still the newest version.',
@@ -148,6 +158,8 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/templates/:id/schedules/:schedule',
+    operationId: 'deleteSchedule',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'Delete a schedule with its history',
     description: 'A run it has started continues. With `If-Match: "2"`, applies only if 2 is still the newest version.',
@@ -164,6 +176,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/templates/:id/schedules/:schedule/run',
+    operationId: 'runSchedule',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'Fire a schedule now',
     description: 'Works whether the schedule is on or off. The job fetches the file and starts the run; `GET …/firings` shows the result.',
@@ -184,6 +198,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/templates/:id/schedules/:schedule/firings',
+    operationId: 'listFirings',
+    tag: 'Schedules',
     access: {role: 'builder'},
     summary: 'List the firings of a schedule',
     answers: {200: FiringPage},

@@ -11,6 +11,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/config/settings',
+    operationId: 'readSettings',
+    tag: 'Configuration',
     access: {role: 'operator'},
     summary: 'Read the settings of the org',
     answers: {200: SettingsRead},
@@ -26,6 +28,8 @@ export default [
   route({
     method: 'patch',
     path: '/orgs/:org/config/settings',
+    operationId: 'changeSettings',
+    tag: 'Configuration',
     access: {role: 'admin'},
     summary: 'Change settings of the org',
     description: `Omitted values stay. Changing \`followsCrmRoles\` requires the same role as changing members. ${ofCondition}`,
@@ -43,6 +47,8 @@ export default [
   route({
     method: 'patch',
     path: '/orgs/:org/config/writing',
+    operationId: 'setWriting',
+    tag: 'Connections',
     access: {role: 'admin'},
     summary: 'Pause or resume writing through a connection',
     description: `Runs of the connection pause, and resume automatically when writing resumes. \`connector\` is required only if the org has several connections. ${ofCondition}`,

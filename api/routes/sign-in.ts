@@ -22,6 +22,8 @@ export default [
   route({
     method: 'get',
     path: '/auth/zoho/start',
+    operationId: 'beginSignIn',
+    tag: 'Sign-in',
     access: {public: true},
     effect: 'write',
     summary: 'Start a sign-in with a CRM account',
@@ -58,6 +60,8 @@ export default [
   route({
     method: 'get',
     path: '/auth/zoho/callback',
+    operationId: 'endSignIn',
+    tag: 'Sign-in',
     access: {public: true},
     effect: 'write',
     summary: 'Complete a sign-in or a CRM consent',
@@ -97,6 +101,8 @@ export default [
   route({
     method: 'post',
     path: '/auth/session/refresh',
+    operationId: 'refreshSession',
+    tag: 'Sign-in',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'Get a new session for the same person and org',
     description:
@@ -114,6 +120,8 @@ export default [
   route({
     method: 'delete',
     path: '/auth/session',
+    operationId: 'endSession',
+    tag: 'Sign-in',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'Sign out: end the sign-in',
     description:
@@ -130,6 +138,8 @@ export default [
   route({
     method: 'get',
     path: '/auth/sessions',
+    operationId: 'listSignIns',
+    tag: 'Sign-in',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'List your sign-ins',
     answers: {200: Answer({sessions: z.array(SignIn).describe('One entry per active sign-in, newest first')})},
@@ -140,6 +150,8 @@ export default [
   route({
     method: 'delete',
     path: '/auth/sessions',
+    operationId: 'endOtherSignIns',
+    tag: 'Sign-in',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'End all your other sign-ins',
     description: 'On every device, in every org. This sign-in continues; API tokens and MCP clients are not affected.',
@@ -152,6 +164,8 @@ export default [
   route({
     method: 'get',
     path: '/auth/me',
+    operationId: 'readMe',
+    tag: 'Sign-in',
     access: {role: 'operator', noOrg: true, closedOrg: true, oauth: true},
     summary: 'Read the current user and org',
     answers: {200: Me},

@@ -62,6 +62,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/sources',
+    operationId: 'sendSource',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Upload a file to an import',
     description: `The body is the file itself, CSV or XLSX, under any media type but \`application/json\`; or a form (\`multipart/form-data\`) whose only part is
@@ -129,6 +131,8 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/sources/:source',
+    operationId: 'readSource',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Read a file of an import with its columns',
     answers: {200: SourceAnswer},
@@ -140,6 +144,8 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
   route({
     method: 'patch',
     path: '/orgs/:org/imports/:id/sources/:source',
+    operationId: 'changeSource',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Change how a file is read, cleaned or named',
     description: 'A new reader or cleaning reads the whole file again. If that fails, nothing changes. Existing runs are not affected.',
@@ -153,6 +159,8 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
   route({
     method: 'patch',
     path: '/orgs/:org/imports/:id/sources/:source/cells',
+    operationId: 'editCells',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Edit cells of a file',
     description: `Edits are kept in the cleaning step \`editCells\`, which is always the last step. Checks, dry runs, runs and retries use the edited values; the
@@ -167,6 +175,8 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
   route({
     method: 'delete',
     path: '/orgs/:org/imports/:id/sources/:source',
+    operationId: 'removeSource',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Remove a file from an import',
     description: 'Flows that use the file stay, and the import is a draft until they are set again.',
@@ -182,6 +192,8 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/sources/:source/top',
+    operationId: 'readSourceTop',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Read the first rows of a file, to choose its header',
     description: 'Returns rows above the header too, as the file holds them. Cleaning is not applied.',
@@ -204,6 +216,8 @@ file itself is not changed. A file can have 10,000 edited cells. Templates do no
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/sources/:source/rows',
+    operationId: 'readSourceRows',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Preview rows of a file, parsed and cleaned',
     answers: {200: PreviewRows},

@@ -26,6 +26,8 @@ export default [
   route({
     method: 'post',
     path: '/staff/orgs/:org/view',
+    operationId: 'viewOrg',
+    tag: 'Staff',
     access: {backoffice: true, sessionOnly: true},
     summary: 'Open a staff view of an org',
     description:
@@ -42,6 +44,8 @@ export default [
   route({
     method: 'post',
     path: '/staff/orgs/:org/close',
+    operationId: 'closeOrg',
+    tag: 'Staff',
     access: {backoffice: true},
     summary: 'Close an org',
     description:
@@ -59,6 +63,8 @@ export default [
   route({
     method: 'post',
     path: '/staff/orgs/:org/reopen',
+    operationId: 'reopenOrg',
+    tag: 'Staff',
     access: {backoffice: true},
     summary: 'Reopen a closed org',
     answers: {200: ofClosing},
@@ -74,6 +80,8 @@ export default [
   route({
     method: 'post',
     path: '/staff/orgs/:org/erase',
+    operationId: 'eraseOrg',
+    tag: 'Staff',
     access: {operator: true},
     summary: 'Erase an org permanently',
     description: 'Closes the org and starts a job that erases it. If one is running, that job is returned.',
@@ -93,6 +101,8 @@ export default [
   route({
     method: 'get',
     path: '/staff/orgs/:org/erasure',
+    operationId: 'readErasure',
+    tag: 'Staff',
     access: {backoffice: true},
     summary: 'Read the erasure job of an org',
     answers: {200: ofErasure},

@@ -14,6 +14,8 @@ export default [
   route({
     method: 'post',
     path: '/staff/people/:id/ban',
+    operationId: 'banPerson',
+    tag: 'Staff',
     access: {backoffice: true},
     summary: 'Ban a person',
     description: 'All sessions and API tokens of the person are refused from the next request on.',
@@ -30,6 +32,8 @@ export default [
   route({
     method: 'post',
     path: '/staff/people/:id/unban',
+    operationId: 'unbanPerson',
+    tag: 'Staff',
     access: {backoffice: true},
     summary: 'Lift the ban of a person',
     answers: {200: ofPerson},
@@ -45,6 +49,8 @@ export default [
   route({
     method: 'post',
     path: '/staff/people/:id/delete',
+    operationId: 'erasePerson',
+    tag: 'Staff',
     access: {operator: true},
     summary: 'Erase a person',
     description:

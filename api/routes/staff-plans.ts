@@ -23,6 +23,8 @@ export default [
   route({
     method: 'post',
     path: '/entitlements/admin/orgs/:org/credits',
+    operationId: 'grantCredits',
+    tag: 'Plans by staff',
     access: {backoffice: true},
     summary: 'Grant AI credits to an org',
     description:
@@ -38,6 +40,8 @@ export default [
   route({
     method: 'post',
     path: '/staff/orgs/:org/plan',
+    operationId: 'placeOrg',
+    tag: 'Plans by staff',
     access: {backoffice: true},
     summary: 'Move an org to a plan',
     description: 'Any version of any plan. A move between plans without a subscription starts a new period.',
@@ -54,6 +58,8 @@ export default [
   route({
     method: 'post',
     path: '/staff/orgs/:org/suspend',
+    operationId: 'suspendOrg',
+    tag: 'Plans by staff',
     access: {backoffice: true},
     summary: 'Suspend an org',
     description: 'The org cannot start anything metered, even if it has paid. Whatever has started completes.',
@@ -70,6 +76,8 @@ export default [
   route({
     method: 'post',
     path: '/staff/orgs/:org/unsuspend',
+    operationId: 'unsuspendOrg',
+    tag: 'Plans by staff',
     access: {backoffice: true},
     summary: 'Lift the suspension of an org',
     answers: {200: PlanStatusAnswer},
@@ -85,6 +93,8 @@ export default [
   route({
     method: 'get',
     path: '/billing/admin/plans',
+    operationId: 'listPlans',
+    tag: 'Plans by staff',
     access: {backoffice: true},
     summary: 'List every version of every plan',
     answers: {200: Answer({plans: z.array(PricedPlan).describe('Lowest rank first')})},
@@ -95,6 +105,8 @@ export default [
   route({
     method: 'patch',
     path: '/billing/admin/plans/:id/payment',
+    operationId: 'pricePlan',
+    tag: 'Plans by staff',
     access: {backoffice: true},
     summary: 'Link a plan to prices of the payment provider',
     description: 'Omitted values stay; null removes a value. If a payment provider is configured, unknown or unsuitable ids are refused.',
@@ -109,6 +121,8 @@ export default [
   route({
     method: 'get',
     path: '/billing/admin/packs',
+    operationId: 'listPacks',
+    tag: 'Plans by staff',
     access: {backoffice: true},
     summary: 'List the packs of AI credits',
     answers: {200: Answer({packs: z.array(Pack).describe('Smallest first')})},
@@ -119,6 +133,8 @@ export default [
   route({
     method: 'patch',
     path: '/billing/admin/packs/:key/payment',
+    operationId: 'pricePack',
+    tag: 'Plans by staff',
     access: {backoffice: true},
     summary: 'Link a pack to a price of the payment provider',
     description: 'Omitted values stay; null removes a value. If a payment provider is configured, unknown or unsuitable ids are refused.',

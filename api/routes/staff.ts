@@ -16,6 +16,8 @@ export default [
   route({
     method: 'get',
     path: '/staff/people',
+    operationId: 'listStaff',
+    tag: 'Staff',
     access: {backoffice: true},
     summary: 'List staff members',
     answers: {200: Answer({people: z.array(StaffMember).describe('People first, then accounts awaiting their first sign-in')})},
@@ -26,6 +28,8 @@ export default [
   route({
     method: 'post',
     path: '/staff/people',
+    operationId: 'addStaff',
+    tag: 'Staff',
     access: {operator: true},
     summary: 'Add a staff member',
     description:
@@ -61,6 +65,8 @@ export default [
   route({
     method: 'delete',
     path: '/staff/people/:id',
+    operationId: 'removeStaff',
+    tag: 'Staff',
     access: {operator: true},
     summary: 'Remove a staff member',
     description: 'Their sessions lose access to the backoffice from the next request on.',
@@ -73,6 +79,8 @@ export default [
   route({
     method: 'get',
     path: '/staff/people/search',
+    operationId: 'searchPeople',
+    tag: 'Staff',
     access: {backoffice: true},
     summary: 'Find people by e-mail address',
     description: 'One mailbox may have an account in several data centres.',
@@ -86,6 +94,8 @@ export default [
   route({
     method: 'get',
     path: '/staff/retention',
+    operationId: 'readRetention',
+    tag: 'Staff',
     access: {backoffice: true},
     summary: 'Read what retention deleted each night',
     answers: {200: Answer({nights: z.array(Night).describe('Newest first')})},
@@ -97,6 +107,8 @@ export default [
   route({
     method: 'get',
     path: '/staff/actions',
+    operationId: 'listStaffActions',
+    tag: 'Staff',
     access: {backoffice: true},
     summary: 'Read the log of staff actions',
     answers: {200: Answer({actions: z.array(StaffAction).describe('Newest first'), nextCursor: NextCursor})},

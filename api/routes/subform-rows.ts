@@ -15,6 +15,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/connectors/:id/records/:module/rows',
+    operationId: 'replaceRows',
+    tag: 'Records',
     access: {role: 'operator'},
     summary: 'Replace the subform rows of records',
     description: `For external engines that have authorised a run. For each parent record, all existing rows are replaced by the rows sent, or none are. An error common

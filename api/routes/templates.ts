@@ -57,6 +57,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/templates',
+    operationId: 'listTemplates',
+    tag: 'Templates',
     access: {role: 'operator'},
     summary: 'List the templates you can see',
     description: 'Shared templates and your own. Admins see every template of the org.',
@@ -77,6 +79,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/templates',
+    operationId: 'saveTemplate',
+    tag: 'Templates',
     access: {role: 'builder'},
     summary: 'Save a template',
     description:
@@ -99,6 +103,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/templates/:id',
+    operationId: 'readTemplate',
+    tag: 'Templates',
     access: {role: 'operator'},
     summary: 'Read a template',
     description: 'The `ETag` is its version.',
@@ -111,6 +117,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/templates/:id',
+    operationId: 'replaceTemplate',
+    tag: 'Templates',
     access: {role: 'builder'},
     summary: 'Replace a template',
     description:
@@ -128,6 +136,8 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/templates/:id',
+    operationId: 'deleteTemplate',
+    tag: 'Templates',
     access: {role: 'builder'},
     summary: 'Delete a template with its schedules',
     description: 'Imports created from it and their runs stay. With `If-Match: "3"`, applies only if 3 is still the newest version.',
@@ -143,6 +153,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/templates/:id/share',
+    operationId: 'shareTemplate',
+    tag: 'Templates',
     access: {role: 'builder'},
     summary: 'Share a template with the org, or make it private',
     answers: {200: TemplateRead},
@@ -158,6 +170,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/templates/:id/runs',
+    operationId: 'listTemplateRuns',
+    tag: 'Templates',
     access: {role: 'operator'},
     summary: 'List the runs of a template',
     description: 'Runs of imports created from it, and external runs authorised with its id. Newest first.',
@@ -173,6 +187,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/templates/:id/check',
+    operationId: 'checkTemplate',
+    tag: 'Templates',
     access: {role: 'operator'},
     summary: 'Check a template against the CRM',
     description:

@@ -16,6 +16,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/tokens',
+    operationId: 'listTokens',
+    tag: 'API tokens',
     access: {role: 'admin'},
     summary: 'List the API tokens of the org',
     answers: {200: Answer({tokens: z.array(ApiToken).describe('All tokens, revoked and expired ones included, newest first')})},
@@ -26,6 +28,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/tokens',
+    operationId: 'createToken',
+    tag: 'API tokens',
     access: {role: 'admin', sessionOnly: 'person'},
     summary: 'Create an API token',
     description:
@@ -51,6 +55,8 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/tokens/:id',
+    operationId: 'revokeToken',
+    tag: 'API tokens',
     access: {role: 'admin', sessionOnly: 'person'},
     summary: 'Revoke an API token',
     description: 'The token is refused from the next request on. Revoking it again changes nothing.',

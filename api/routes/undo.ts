@@ -17,6 +17,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/runs/:run/undo',
+    operationId: 'undoImportRun',
+    tag: 'Runs',
     access: {role: 'builder'},
     summary: 'Undo a run',
     description: `Starts a run that restores the values which this run replaced, and deletes the records which it created. Values and records that were changed since are
@@ -44,6 +46,8 @@ kept and logged as \`CHANGED_SINCE\`. With \`dryRun\`, nothing is written. To ta
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/runs/:run/undo',
+    operationId: 'readImportRunUndo',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Read whether a run can be undone',
     answers: {200: UndoStatus},

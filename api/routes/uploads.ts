@@ -55,6 +55,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/uploads',
+    operationId: 'beginUpload',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Start an upload in parts',
     description:
@@ -73,6 +75,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/uploads',
+    operationId: 'listUploads',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'List the unfinished uploads of an import',
     answers: {200: Answer({uploads: z.array(Upload).describe('Unfinished uploads, oldest first; at most ten')})},
@@ -87,6 +91,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/uploads/:upload',
+    operationId: 'readUpload',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Read the state of an upload',
     answers: {200: UploadAnswer},
@@ -97,6 +103,8 @@ export default [
   route({
     method: 'put',
     path: '/orgs/:org/imports/:id/uploads/:upload/parts/:offset',
+    operationId: 'sendUploadPart',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Upload the next part of a file',
     description: `The body is the bytes from \`offset\` on, at most \`partBytes\` and at least \`leastPartBytes\` unless it is the last. A part is stored
@@ -128,6 +136,8 @@ whole or not at all. A part that is already stored may be sent again; the respon
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/uploads/:upload/finish',
+    operationId: 'finishUpload',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Finish an upload',
     description: `Returns what \`POST …/sources\` returns. Finishing again returns the same source, for one day. A refused file stays uploaded: send
@@ -150,6 +160,8 @@ other reader options or another slot here instead of uploading it again.`,
   route({
     method: 'delete',
     path: '/orgs/:org/imports/:id/uploads/:upload',
+    operationId: 'giveUpUpload',
+    tag: 'Files',
     access: {role: 'operator'},
     summary: 'Cancel an upload',
     description: 'Deletes the parts sent so far. The source of a finished upload stays.',

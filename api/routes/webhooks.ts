@@ -30,6 +30,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/webhooks',
+    operationId: 'listWebhooks',
+    tag: 'Notices',
     access: {role: 'admin'},
     summary: 'List the webhook endpoints',
     answers: {200: EndpointList},
@@ -40,6 +42,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/webhooks',
+    operationId: 'createWebhook',
+    tag: 'Notices',
     access: {role: 'admin'},
     effect: 'access',
     summary: 'Add a webhook endpoint',
@@ -58,6 +62,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/webhooks/:id',
+    operationId: 'readWebhook',
+    tag: 'Notices',
     access: {role: 'admin'},
     summary: 'Read a webhook endpoint',
     answers: {200: EndpointRead},
@@ -69,6 +75,8 @@ export default [
   route({
     method: 'patch',
     path: '/orgs/:org/webhooks/:id',
+    operationId: 'changeWebhook',
+    tag: 'Notices',
     access: {role: 'admin'},
     effect: 'access',
     summary: 'Change a webhook endpoint',
@@ -85,6 +93,8 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/webhooks/:id',
+    operationId: 'deleteWebhook',
+    tag: 'Notices',
     access: {role: 'admin'},
     summary: 'Remove a webhook endpoint with its deliveries',
     description: 'Returns the endpoint as it was.',
@@ -97,6 +107,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/webhooks/:id/secret',
+    operationId: 'renewWebhookSecret',
+    tag: 'Notices',
     access: {role: 'admin'},
     effect: 'access',
     summary: 'Replace the secret of a webhook endpoint',
@@ -113,6 +125,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/webhooks/:id/test',
+    operationId: 'testWebhook',
+    tag: 'Notices',
     access: {role: 'admin'},
     summary: 'Send a test to a webhook endpoint',
     description: 'Sent at once, before other notices. A failed test that awaits its next attempt is sent again now.',
@@ -126,6 +140,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/webhooks/:id/deliveries',
+    operationId: 'listDeliveries',
+    tag: 'Notices',
     access: {role: 'admin'},
     summary: 'List the deliveries of a webhook endpoint',
     answers: {200: DeliveryPage},
@@ -146,6 +162,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/webhooks/:id/deliveries/:delivery/redeliver',
+    operationId: 'redeliver',
+    tag: 'Notices',
     access: {role: 'admin'},
     summary: 'Redeliver a notice',
     description: 'Resets the attempts. The `webhook-id` stays the same.',

@@ -21,6 +21,8 @@ export default [
   route({
     method: 'get',
     path: '/',
+    operationId: 'openWidget',
+    tag: 'Service',
     access: {public: true},
     summary: 'Show the widget',
     answers: {200: {type: 'text/html', what: 'The page of the widget'}},
@@ -31,6 +33,8 @@ export default [
   route({
     method: 'get',
     path: '/clients/:build/*file',
+    operationId: 'readWidgetFile',
+    tag: 'Service',
     access: {public: true},
     summary: 'Read a file of the widget',
     params: z.object({

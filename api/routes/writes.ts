@@ -11,6 +11,8 @@ export default [
   route({
     method: 'get',
     path: '/orgs/:org/writes/:id',
+    operationId: 'readWrite',
+    tag: 'Records',
     access: {role: 'operator'},
     summary: 'Read a write with its results',
     description: 'Available until a week after its run has ended.',

@@ -26,7 +26,7 @@ const deletesAtOnce = 10
 /** The age from which an unfinished upload counts as left by a crashed process. */
 const leftoverMs = 24 * 60 * 60 * 1000
 
-/** Opens storage in any S3-compatible store. The client is an optional package, loaded at its first use. */
+/** Opens storage in any S3-compatible store. The client is loaded at its first use. */
 export const openS3 = (config: S3Config): Storage => {
   const {bucket: Bucket} = config
   let opened: ReturnType<typeof connect> | undefined
@@ -79,7 +79,7 @@ export const openS3 = (config: S3Config): Storage => {
 
 const connect = async ({region, endpoint, accessKeyId, secretAccessKey}: S3Config) => {
   const s3 = await import('@aws-sdk/client-s3').catch(cause => {
-    throw new Error('S3 storage needs the optional packages @aws-sdk/client-s3 and @aws-sdk/lib-storage. Run npm ci to install them', {
+    throw new Error('S3 storage needs the packages @aws-sdk/client-s3 and @aws-sdk/lib-storage. Run npm ci to install them', {
       cause,
     })
   })

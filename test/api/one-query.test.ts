@@ -30,7 +30,7 @@ test('authentication and gates cost one prepared query for every kind of bearer'
       throw new Error(`The gates asked the other pool for ${String(name)}`)
     },
   })
-  const said = {summary: 'Do nothing', answers: {}, refusals: []} as const
+  const said = {operationId: 'doNothing', tag: 'Service', summary: 'Do nothing', answers: {}, refusals: []} as const
   const routes = [route({...said, method: 'get', path: '/orgs/:org/nothing', access: {role: 'operator'}, handle: () => ({})})]
   const server = createServer(createApp({...house.tools, hot, db}, {routes}).callback())
   await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))

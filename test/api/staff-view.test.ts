@@ -118,7 +118,7 @@ const serve = async (t: ExecutionContext, table: Route[]) => {
   return openCalls(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 }
 
-const nothing = {summary: 'Do nothing', answers: {}, refusals: []} as const
+const nothing = {operationId: 'doNothing', tag: 'Service', summary: 'Do nothing', answers: {}, refusals: []} as const
 
 test('a view can use neither money nor publisher routes, whether it may write or not', async t => {
   const paid = route({

@@ -19,6 +19,8 @@ const Body = z.strictObject({name: z.string().min(1).max(200), rows: z.int().min
 const answer = ({name, rows, fields}: z.output<typeof Body>) => ({name, rows, fields: fields.length})
 
 const declared = {
+  operationId: 'answerBody',
+  tag: 'Service',
   summary: 'Answer a body',
   answers: {},
   refusals: [],

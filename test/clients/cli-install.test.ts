@@ -1,45 +1,29 @@
-import {execFile} from 'node:child_process'
-import {mkdirSync, symlinkSync} from 'node:fs'
-import {createRequire} from 'node:module'
-import {dirname, join} from 'node:path'
-import {fileURLToPath} from 'node:url'
-import {promisify} from 'node:util'
 import test from 'ava'
-import {cliPath, openHome} from '../support/cli-process.ts'
+import {openHome} from '../support/cli-process.ts'
+import {asNode20, installPackage} from '../support/installed-package.ts'
 
-const run = promisify(execFile)
-const root = fileURLToPath(new URL('../..', import.meta.url))
-
-/** Installs the package as `npm install` would, without a network: it unpacks the tarball and links the dependencies. */
-const install = async (folder: string) => {
-  const {stdout} = await run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], {cwd: root})
-  const home = join(folder, 'node_modules', 'lading')
-  mkdirSync(home, {recursive: true})
-  await run('tar', ['xzf', join(folder, stdout.trim()), '-C', home, '--strip-components', '1'])
-  for (const name of ['commander', 'amaro']) {
-    const from = createRequire(join(root, 'package.json'))
-      .resolve(name)
-      .replace(/(node_modules\/[^/]+)\/.*/, '$1')
-    symlinkSync(from, join(folder, 'node_modules', name))
-  }
-  return join(home, 'api', 'clients', 'lading.js')
-}
-
-test('the installed package works, and a Node that is too old gets a clear error', async t => {
+test('the installed command line works without the packages of the service, and a Node that is too old gets a clear error', async t => {
   const home = openHome()
-  const installed = await install(home.here)
+  const installed = await installPackage(home.here, ['commander', 'amaro'])
   const command = [process.execPath, installed]
   const help = await home.run(['help', 'exit-codes'], {command})
   t.is(help.code, 0, help.err)
   t.regex(help.out, /^7 +The server refused/m)
   const refused = await home.run(['config', 'pull', 'x'], {command})
   t.is(refused.code, 5, refused.err)
-  t.true(installed.startsWith(dirname(dirname(home.here))))
 
-  const old = ['--import', `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.19.0'})`]
-  const told = await home.run(['--version'], {command: [process.execPath, ...old, cliPath]})
+  const told = await home.run(['--version'], {command: [process.execPath, ...asNode20, installed]})
   t.is(told.code, 1)
   t.regex(told.err, /^lading requires Node 24 or later, but this is Node 20\.19\.0 .*\nInstall a newer version/)
+})
+
+test('an old Node runs a command with the packaged Node, and passes on its exit code', async t => {
+  const home = openHome()
+  const command = [process.execPath, ...asNode20, await installPackage(home.here, ['commander', 'amaro', `node-linux-${process.arch}`])]
+  const version = await home.run(['--version'], {command})
+  t.is(version.code, 0, version.err)
+  t.regex(version.out, /^\d+\.\d+\.\d+\n$/)
+  t.is((await home.run(['config', 'pull', 'x'], {command})).code, 5)
 })
 
 test('bash completes commands, their options, and the choices of an option', async t => {

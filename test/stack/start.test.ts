@@ -8,6 +8,7 @@ import {fileURLToPath} from 'node:url'
 import {promisify} from 'node:util'
 import test, {type ExecutionContext} from 'ava'
 import {openCalls} from '../support/client.ts'
+import {descendantsOf} from '../support/descendants.ts'
 import {until} from '../support/until.ts'
 import {openClient} from './client.ts'
 import {connect} from './journey.ts'
@@ -43,16 +44,6 @@ const startStack = async (t: ExecutionContext, directory: string) => {
     )
   }
   return {api, pids, stop, call: openCalls(api)(fs.readFileSync(join(directory, 'session'), 'utf8'))}
-}
-
-const descendantsOf = async (pid: number): Promise<number[]> => {
-  const {stdout} = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
-  const pairs = stdout
-    .trim()
-    .split('\n')
-    .map(line => line.trim().split(/\s+/).map(Number))
-  const below = (parent: number): number[] => pairs.flatMap(([child, of]) => (of === parent ? [child!, ...below(child!)] : []))
-  return below(pid)
 }
 
 const occupy = async (port: number) => {

@@ -13,7 +13,17 @@ import {startTestDeployment} from './test-deployment.ts'
 
 const answers = {200: z.strictObject({rows: z.int()}), 204: {type: null, what: 'Nothing'}, 409: {type: 'text/html', what: 'A page'}}
 const at = (path: `/${string}`, handle: Route['handle']) =>
-  route({method: 'get', path, access: {public: true}, summary: 'Answer something', answers, refusals: ['NOT_FOUND', 'NOT_READY'], handle})
+  route({
+    method: 'get',
+    path,
+    access: {public: true},
+    operationId: 'answerSomething',
+    tag: 'Service',
+    summary: 'Answer something',
+    answers,
+    refusals: ['NOT_FOUND', 'NOT_READY'],
+    handle,
+  })
 
 const refuse = (code: 'NOT_FOUND' | 'RUN_NOT_FOUND' | 'NOT_READY') => () => {
   throw new Refusal(code, 'No')

@@ -14,6 +14,7 @@ const [begin, rows, shape, more] = ['Get started:', 'Import:', 'Set up:', 'More:
 
 /** All commands, in the order of the help. A file is loaded only when its command is used. */
 export const nouns: Noun[] = [
+  {name: 'up', summary: 'run Lading with stand-ins on this machine', group: begin, load: () => import('./up.ts')},
   {
     name: 'login',
     names: ['login', 'logout', 'whoami'],

@@ -14,7 +14,7 @@ const mostRefusalBytes = 16 * 1024
  */
 export const fetchS3 = async (outbound: Outbound, source: S3Source, bounds: Bounds): Promise<FetchResult> => {
   const {S3Client, GetObjectCommand} = await import('@aws-sdk/client-s3').catch(cause => {
-    throw new Error('Files in buckets need the optional package @aws-sdk/client-s3. Run npm ci to install it', {cause})
+    throw new Error('Files in buckets need the package @aws-sdk/client-s3. Run npm ci to install it', {cause})
   })
   const {endpoint, region, accessKeyId, secretAccessKey, pathStyle = endpoint !== undefined} = source
   const client = new S3Client({

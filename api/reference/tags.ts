@@ -1,0 +1,30 @@
+/** The sections of the API reference in reading order. Each route names one as its tag. */
+export const tags = {
+  'Sign-in': 'Sessions: sign in, refresh, sign out, and the current user.',
+  Connections: 'Connections to CRMs: consent, health, names and API quota.',
+  Discovery: 'The modules and fields of a CRM, as last read.',
+  Imports: 'Imports: name, slots and flows.',
+  Files: 'The files of an import, uploaded whole or in parts, and previews of their rows.',
+  Checks: 'Checks of every row of an import, without calling the CRM.',
+  Runs: 'Runs: start, follow, cancel, and the result of every row.',
+  Templates: 'Templates: reusable slots and flows for repeated imports.',
+  Schedules: 'Schedules: when a template runs, where its files come from, and its results.',
+  Records: 'CRM records: read, search, and write them in an external run.',
+  'Outside runs': 'Runs executed by your own engine: authorisation, lease, log and end.',
+  Configuration: 'The registry, modules, fields, settings, and the history of all of them.',
+  Expressions: 'Tests of expressions, and helper libraries with their versions.',
+  'AI help': 'Mapping, formulas and conversations by an AI model, and their cost.',
+  Notices: 'Notices by e-mail and webhook.',
+  'Plan and usage': 'The limits of the org and its usage.',
+  Billing: 'Checkout, plan changes, top-ups, and events of the payment provider.',
+  Orgs: 'The org itself.',
+  Members: 'Members of an org, their roles, and invitations.',
+  'API tokens': 'API tokens for programs.',
+  MCP: 'The Model Context Protocol for AI assistants, and the authorisation of its clients.',
+  Jobs: 'Background jobs.',
+  Service: 'The service itself: its health, its pages, and this reference.',
+  Staff: 'Staff members, their actions on people and orgs, and the log of these actions.',
+  'Plans by staff': 'Plans, packs, AI credits, suspensions, payment events and AI usage, for staff.',
+} as const
+
+export type Tag = keyof typeof tags
