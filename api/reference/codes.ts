@@ -112,7 +112,8 @@ export const meanings: Record<Code, string> = {
   RUN_UNDONE: 'The run was undone, so it cannot be retried. Start a new run.',
   DELETES_UNCONFIRMED:
     'The run would delete records, and their number was not confirmed. Start a dry run, then send its number as `confirmDeletes`. A schedule cannot delete records.',
-  PLAN_CHANGED: 'The import or its plan was changed after the dry run, or the digest is of another plan. Start a new dry run and seal its plan.',
+  PLAN_CHANGED:
+    'The import or its plan was changed after the dry run, or the digest is of another plan. Start a new dry run and seal its plan.',
   PLAN_EXPIRED: 'The plan was sealed more than seven days ago. Start a new dry run and seal its plan.',
   UNDO_NOT_KEPT: 'The run stored no values to restore. Undo was off, or the run is a dry run, or it was written by an earlier release.',
   UNDO_DONE: 'The run was already undone, or its undo is in progress. To take that back, undo the undo.',

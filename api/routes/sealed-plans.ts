@@ -23,6 +23,8 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/runs/:run/seal',
+    operationId: 'sealImportRunPlan',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Seal the plan of a dry run',
     description: `Seals what the dry run would do to each row, for 7 days. A run with \`planOf\` applies exactly this plan. Sealing again changes nothing and answers the
@@ -40,6 +42,8 @@ same digest. The digest covers row, phase, kind, record, a digest of the values,
   route({
     method: 'get',
     path: '/orgs/:org/imports/:id/runs/:run/seal',
+    operationId: 'readImportRunPlan',
+    tag: 'Runs',
     access: {role: 'operator'},
     summary: 'Read the plan of a dry run',
     description: 'Answers the digest and the state of the plan, not its rows. `plan.csv` has these.',

@@ -37,7 +37,7 @@ export const describeSteps = async (
     ops.map(({row, target}) => [
       row,
       {
-        ...{kind, target: target === null ? null : nameOf(target), digest: digestOf(row, nameOf)},
+        ...{kind, target: target === null ? null : nameOf(target), valuesHash: hashValues(row, nameOf)},
         modifiedAt: changedAt(records.get(target ?? '')),
       },
     ]),
@@ -51,7 +51,7 @@ export const describeNested = async (ctx: Context, parent: ImportRow, rows: Impo
     ctx,
     rows.flatMap(({payload}) => Object.values(payload).flatMap(listLinks)),
   )
-  return new Map(rows.map(row => [row, {kind: 'nested', target, digest: digestOf(row, nameOf), modifiedAt: null}]))
+  return new Map(rows.map(row => [row, {kind: 'nested', target, valuesHash: hashValues(row, nameOf), modifiedAt: null}]))
 }
 
 /** Returns when a record was last changed, in one notation. Null: it is unknown. */
@@ -73,8 +73,8 @@ const nameMakers = async ({db, chain, retried, run, snapshot}: Context, ids: str
   return id => names.get(id) ?? id
 }
 
-/** Returns a digest of what the row writes, with its nested rows. It does not depend on the order of the fields. */
-const digestOf = ({payload, nested = []}: Pick<ImportRow, 'payload' | 'nested'>, nameOf: NameRecord): string => {
+/** Returns a hash of what the row writes, with its nested rows. It does not depend on the order of the fields. */
+const hashValues = ({payload, nested = []}: Pick<ImportRow, 'payload' | 'nested'>, nameOf: NameRecord): string => {
   const fieldsOf = (values: ImportRow['payload']) =>
     Object.entries(values)
       .sort(byName)

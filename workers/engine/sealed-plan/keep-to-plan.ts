@@ -32,7 +32,7 @@ export const isSent = ({attempt = 0, unansweredSends = 0, decided = null}: Plann
 /** Whether the row has a step in the plan, and its write was not sent. Such a row must not end in any other way than as stale. */
 export const isDue = (row: PlannedRow, flow: Pick<CompiledFlow, 'patchPlan'>): boolean => Boolean(row.step) && !isSent(row, flow)
 
-/** Returns what a run with a plan does with a row that it would plan in this way. A row without a step is not written, and nobody is asked. */
+/** Returns what a run with a plan does with a row that it would plan in this way. A row without a step is not written, and no question is asked. */
 export const keepToPlan = ({step, decided}: PlannedRow, planned: RowPlan): RowPlan => {
   if (step === undefined || decided) return planned
   if (planned.do === 'wait') return step ? planned : skipStale('The plan does not write this row')
@@ -49,7 +49,7 @@ export const findDifference = (step: PlanStep | null, now: StepFacts, ours: stri
   if (!step) return 'The plan does not write this row'
   if (step.kind !== now.kind) return `The plan would ${step.kind}, but the row would now ${now.kind}`
   if (step.target !== now.target) return 'The row would now write another record than the plan'
-  if (step.digest !== now.digest) return 'The values differ from the plan'
+  if (step.valuesHash !== now.valuesHash) return 'The values differ from the plan'
   if (step.modifiedAt === null && (step.target === null || step.target.startsWith('row:'))) return null
   if (now.modifiedAt === null) return 'The CRM no longer shows the record'
   const isMoved = now.modifiedAt !== step.modifiedAt && now.modifiedAt !== ours

@@ -58,14 +58,14 @@ export const openPlan = async (ctx: PlanContext): Promise<OpenPlan | null> => {
 const checkPlan = async (ctx: PlanContext, run: number) => {
   const plan = await findPlan(ctx.db, run)
   if (!plan?.sealedAt) throw changed(ctx, 'The plan is no longer stored')
+  const {digest: sealed} = plan
   let last = {chunk: 0, hash: firstHash}
   for await (const chunk of mapAhead(listChunks(ctx, run), {count: readAhead}, async one => {
     await readChunk(ctx, run, one)
     return one
   }))
     last = chunk
-  if (last.chunk !== plan.chunks || last.hash !== plan.digest)
-    throw changed(ctx, 'The digest of the stored plan is not the one that was sealed')
+  if (last.chunk !== plan.chunks || last.hash !== sealed) throw changed(ctx, 'The digest of the stored plan is not the one that was sealed')
 }
 
 async function* listChunks({db}: PlanContext, run: number): AsyncGenerator<PlanChunk> {
