@@ -70,6 +70,8 @@ export const Run = z.object({
   forecast: z.record(z.string(), z.json()).nullable(),
   /** The number of questions that a user must answer. */
   questions: z.number(),
+  /** The number of these that a user answered since the run began. Counted once the run has ended. */
+  questionsAnswered: z.number(),
   /** How many rows were written without the link in a field, by the number of the flow. */
   emptyLinks: z.array(z.object({flow: z.number(), field: z.string(), rows: z.number()})),
   unmapped: z.array(UnmappedCells),
@@ -77,6 +79,20 @@ export const Run = z.object({
   stale: z.boolean().nullable(),
 })
 export type Run = z.infer<typeof Run>
+
+/** Counts the questions of a run that have an answer of their own or by a rule, given since the run was authorised. */
+const answeredQuestions = sql.fragment`(
+    select count(*) from questions q where q.run_no = runs.run_no and (
+      exists (
+        select from decisions d where d.import_no = runs.import_no and d.question_key = q.question_key and d.flow_id = q.flow_id
+          and d.kind = q.kind and d.decided_at >= runs.authorised_at)
+      or exists (
+        select from (
+          select distinct on (d.field) d.choice from decisions d
+          where d.import_no = runs.import_no and d.question_key is null and d.flow_id = q.flow_id and d.kind = q.kind
+            and (d.field is null or d.field = q.field) and d.decided_at >= runs.authorised_at
+          order by d.field, d.decision_no desc) newest
+        where choice <> 'ask')))`
 
 export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId",
     (select c.kind from connectors c where c.id = runs.connector_id) as "connectorKind", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
@@ -90,6 +106,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     expired_at as "expiredAt",
     coalesce((select overage from row_usage u where u.run_id = runs.id), 0) as "overageRows",
     (select count(*) from questions q where q.run_no = runs.run_no) as questions,
+    case when state = 'ended' then ${answeredQuestions} else 0 end as "questionsAnswered",
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'rows', rows) order by flow_no, field), '[]')
       from run_empty_links e where e.run_no = runs.run_no) as "emptyLinks",
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'field', field, 'cells', cells) order by flow_no, field), '[]')
@@ -129,6 +146,13 @@ export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
 
 export const listRuns = (db: Db, {importNo, limit}: {importNo: number; limit: number}) =>
   db.any(sql.type(Run)`${select} where import_no = ${importNo} order by run_no desc limit ${limit}`)
+
+/** Lists the newest run of each import. Dry runs and runs that were not started are left out. */
+export const listLastRuns = (db: Db, importNos: readonly number[]) =>
+  db.any(sql.type(Run)`
+    ${select} where run_no = any(array(
+      select (select max(r.run_no) from runs r where r.import_no = one and not r.dry_run and r.state <> 'authorised')
+      from unnest(${sql.array([...importNos], 'int8')}) as one))`)
 
 type OrgRuns = {
   org: string

@@ -64,6 +64,7 @@ export const run = {
   linksEmpty: [],
   ...{deleted: 0, unchanged: 0, keptEdits: 0, keptRows: 0, creditsSaved: 0, unmapped: []},
   questions: 1,
+  questionsAnswered: 0,
   stale: null,
   progress: {done: 400, total: 1_200, unit: 'rows', rowsPerSecond: 80.5, etaSeconds: 9.9},
   ...{stop: null, pause: null, held: null, stoppedBy: null, outcome: null},

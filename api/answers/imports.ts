@@ -2,6 +2,7 @@ import {z} from 'zod'
 import {Flow, Flows} from '../../shared/mapping/flows/flow.ts'
 import {ImportSlot} from '../../shared/mapping/templates/slots.ts'
 import {Answer, Id, Moment, Version} from './common.ts'
+import {Run} from './runs.ts'
 import {Source} from './sources.ts'
 
 const inList = {
@@ -23,7 +24,10 @@ const inList = {
   flows: z.array(Flow).describe('The flows. In a template import whose slots are not yet filled, `sourceId` is the slot'),
 }
 
-export const ImportInList = Answer(inList).meta({id: 'ImportInList', description: 'An import without its files'})
+export const ImportInList = Answer({
+  ...inList,
+  lastRun: Run.nullable().optional().describe('Its newest run that is not a dry run. Null: none. Absent: not asked for'),
+}).meta({id: 'ImportInList', description: 'An import without its files'})
 
 const Import = Answer({
   ...inList,

@@ -148,6 +148,7 @@ export const Run = Answer({
     byKind: ByName(Count('Credits'), 'Credits by kind of call'),
   }).describe('What the run cost at the CRM so far. Counts are stored every 2 seconds'),
   questions: Count('Questions for people. Rows wait for the answers'),
+  questionsAnswered: Count('Questions that were answered since. A retry applies the answers. 0 while the run is active'),
   stale: z
     .boolean()
     .nullable()

@@ -5,8 +5,14 @@ type StatedRun = {
   stop: {stopped: string} | null
   counts: Record<string, Record<string, number>>
   questions: number
+  /** Questions that were answered since. Earlier servers do not send it. */
+  questionsAnswered?: number
+  /** Why the run is paused. */
+  pause?: {code: string} | null
   /** Skipped rows whose record already held every value. Earlier servers do not send it. */
   unchanged?: number
+  /** Skipped rows whose values people changed in the CRM. Earlier servers do not send it. */
+  keptRows?: number
   /** The run that it undoes. Earlier servers do not send it. */
   undoOf?: string | null
   /** Rows whose record was deleted. Earlier servers do not send it. */
@@ -15,12 +21,13 @@ type StatedRun = {
 
 /** What became of an ended run, with the number of rows or questions that need a person. */
 type RunEnd = {
-  key: 'imported' | 'attention' | 'questions' | 'nothing' | 'failed' | 'stopped' | 'cancelled'
+  key: 'imported' | 'attention' | 'questions' | 'answered' | 'nothing' | 'failed' | 'stopped' | 'cancelled'
   rows: number
 }
 
 /** Decides what became of an ended run. The widget and the command line show it in the words of `describeRunState`. */
-export const endOfRun = ({dryRun, stop, counts, questions, unchanged = 0}: Omit<StatedRun, 'state'>): RunEnd => {
+export const endOfRun = (run: Omit<StatedRun, 'state'>): RunEnd => {
+  const {dryRun, stop, counts, questions, questionsAnswered = 0, unchanged = 0, keptRows = 0} = run
   const rows = (...outcomes: string[]) =>
     Object.values(counts).reduce((sum, of) => outcomes.reduce((part, outcome) => part + (of[outcome] ?? 0), sum), 0)
   const attention = rows('failed', 'refused', 'unanswered')
@@ -29,10 +36,11 @@ export const endOfRun = ({dryRun, stop, counts, questions, unchanged = 0}: Omit<
   // A dry run that reaches the row limit has done its work: its page says where a run would stop.
   if (stop && !(dryRun && stop.stopped === 'LIMIT_ROWS_PER_RUN'))
     return {key: stop.stopped === 'ENGINE_FAILED' ? 'failed' : 'stopped', rows: 0}
-  if (questions > 0) return {key: 'questions', rows: questions}
+  if (questions > questionsAnswered) return {key: 'questions', rows: questions - questionsAnswered}
+  if (questions > 0) return {key: 'answered', rows: questions}
   if (attention === 0) return {key: done > 0 ? 'imported' : 'nothing', rows: 0}
   // A row without an answer may be written, so the run did not fail for certain.
-  return {key: done + unchanged + rows('unanswered') === 0 ? 'failed' : 'attention', rows: attention}
+  return {key: done + unchanged + keptRows + rows('unanswered') === 0 ? 'failed' : 'attention', rows: attention}
 }
 
 /** The words of a run's state in English. A translation has the same shape. */
@@ -42,9 +50,11 @@ export const runWords = {
     string,
     string
   >,
+  held: 'Held',
   done: {deleted: 'Deleted', imported: 'Imported', previewed: 'Previewed', undone: 'Undone'},
   attention: (done: string, count: string, rows: number) => `${done}, ${count} ${rows === 1 ? 'needs' : 'need'} attention`,
   questions: (count: string) => `Needs your answer (${count})`,
+  answered: 'Questions answered',
   nothing: {imported: 'Nothing imported', previewed: 'Nothing to import', undone: 'Nothing undone', undoPreviewed: 'Nothing to undo'},
   allWouldFail: 'All rows would fail',
   failed: 'Failed',
@@ -62,6 +72,7 @@ export const undoWords = {
 export const describeRunState = (run: StatedRun, count: (rows: number) => string, words = runWords): {word: string; tone: Tone} => {
   if (run.state === 'ended') return describeEnd(endOfRun(run), run, count, words)
   if (run.stop) return {word: words.stopping, tone: 'warning'}
+  if (run.pause?.code === 'GUARD') return {word: words.held, tone: 'warning'}
   return {word: words.active[run.state] ?? run.state, tone: run.state === 'paused' ? 'warning' : 'info'}
 }
 
@@ -76,6 +87,7 @@ const describeEnd = (
   if (key === 'imported') return {word: done, tone: 'good'}
   if (key === 'attention') return {word: words.attention(done, count(rows), rows), tone: 'warning'}
   if (key === 'questions') return {word: words.questions(count(rows)), tone: 'warning'}
+  if (key === 'answered') return {word: words.answered, tone: 'info'}
   if (key === 'nothing') return {word: words.nothing[kindOfNothing(dryRun, Boolean(undoOf))], tone: 'neutral'}
   if (key === 'failed') return {word: dryRun ? words.allWouldFail : words.failed, tone: 'bad'}
   return key === 'stopped' ? {word: words.stopped, tone: 'bad'} : {word: words.cancelled, tone: 'neutral'}

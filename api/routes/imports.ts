@@ -7,6 +7,7 @@ import {fillSlots} from '../../shared/mapping/templates/fill-slots.ts'
 import {createImport} from '../../shared/runs/create-import.ts'
 import {describeImport, describeWhole} from '../../shared/runs/describe-import.ts'
 import {deleteImport, editImport} from '../../shared/runs/edit-import.ts'
+import {readLastRuns} from '../../shared/runs/last-runs.ts'
 import {checkFlows, replaceFlows} from '../../shared/runs/set-flows.ts'
 import {oneLine} from '../../shared/schema/name.ts'
 import {readPage} from '../../shared/security/cursor.ts'
@@ -102,6 +103,7 @@ export default [
         .enum(['true', 'false', 'all'])
         .default('false')
         .describe('`true`: lists only archived imports. `all`: lists archived imports too'),
+      lastRun: z.enum(['true', 'false']).default('false').describe('`true`: each import has its `lastRun`'),
     }),
     async handle({db, config, caller: {org}, query}) {
       const filter = {name: query.name || null, archived: query.archived === 'all' ? null : query.archived === 'true'}
@@ -110,7 +112,8 @@ export default [
         read: ({place: before, limit}) => listImports(db, {org, before, limit, ...filter}),
         placeOf: ({id}) => id,
       })
-      return {imports: page.map(found => describeImport(found)), nextCursor}
+      const runOf = query.lastRun === 'true' ? await readLastRuns(db, page) : null
+      return {imports: page.map(found => ({...describeImport(found), ...(runOf && {lastRun: runOf(found)})})), nextCursor}
     },
   }),
   route({

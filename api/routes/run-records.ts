@@ -11,6 +11,7 @@ import {OfImport, OfImportRun} from '../params.ts'
 import {ofReadingAgain, ofRecords} from '../refusal-lists.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
+import {nameRunFile} from '../run-file-name.ts'
 
 const TOLD = {
   results: {
@@ -93,7 +94,7 @@ const runFile = (kind: RunFile, operationId: string) =>
         headers: {
           'content-type': 'text/csv; charset=utf-8',
           'content-length': String(bytes),
-          'content-disposition': `attachment; filename="${kind}-${named}${from ? `-from-${from}` : ''}.csv"`,
+          'content-disposition': await nameRunFile(db, found, {kind, isPart: from !== undefined, source}),
           ...(next && {link: `</orgs/${org}/imports/${id}/${kind}.csv?${new URLSearchParams(rest)}>; rel="next"`}),
         },
         body,

@@ -55,7 +55,8 @@ const endOf = (data: About): string => {
   if (data.stop && !(data.dryRun && data.stop === 'LIMIT_ROWS_PER_RUN')) return stops[String(data.stop)] ?? 'was stopped'
   if (questions > 0) return `needs your answer to ${questions} ${questions === 1 ? 'question' : 'questions'}`
   if (attention === 0) return done > 0 ? 'is complete' : 'has ended and wrote nothing'
-  if (done + Number(data.unchanged ?? 0) + unanswered === 0) return 'failed'
+  const settled = Number(data.unchanged ?? 0) + Number(data.keptRows ?? 0)
+  if (done + settled + unanswered === 0) return 'failed'
   return `has ended, and ${attention} ${attention === 1 ? 'row needs' : 'rows need'} attention`
 }
 

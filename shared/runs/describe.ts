@@ -55,6 +55,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     forecast: forecastOf(run),
     cost: costOf(run),
     questions: run.questions,
+    questionsAnswered: run.questionsAnswered,
     stale: run.stale,
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,

@@ -68,6 +68,20 @@ test.serial('the list finds imports by a part of the name, and hides archived im
   t.deepEqual(outcome(await foreign.call('PATCH', path.replace(org.org, foreign.org), {archived: true})), [404, 'IMPORT_NOT_FOUND'])
 })
 
+test.serial('the list has the last run of each import, if asked, and no dry run', async t => {
+  const {path, run} = await runImport(org, {csv: accountRows(2), flow: accounts})
+  const {run: dry} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
+  await untilEnded(org.call, `${path}/runs/${dry.id}`)
+  await prepareImport(org, {csv: accountRows(2), flow: accounts})
+  const read = async (query: string) => (await ok(org.call('GET', `/orgs/${org.org}/imports?limit=2${query}`), 200)).imports as any[]
+  t.deepEqual(
+    (await read('&lastRun=true')).map(({lastRun}) => lastRun?.id ?? null),
+    [null, run.id],
+  )
+  t.deepEqual((await read('&lastRun=true'))[1].lastRun, (await ok(org.call('GET', `${path}/runs/${run.id}`), 200)).run)
+  t.true((await read('')).every(one => !('lastRun' in one)))
+})
+
 test.serial('setting flows with an outdated version is refused; without a version it is accepted', async t => {
   const {path, source} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
   const read = await org.call('GET', path)

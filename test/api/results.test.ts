@@ -152,7 +152,7 @@ test.serial('failed.csv of a run that is unknown here can be imported unchanged'
   const {path, source, run} = await runImport(org, {csv, flow: accounts})
   const failed = await get(`${path}/failed.csv?run=${run.id}`)
   t.is(failed.headers.get('cache-control'), 'private, no-store')
-  t.is(failed.headers.get('content-disposition'), `attachment; filename="failed-${run.id}.csv"`)
+  t.is(failed.headers.get('content-disposition'), 'attachment; filename="Test - 4 failed.csv"')
   t.is(failed.headers.get('content-length'), String(Buffer.byteLength(failed.text) + 3), 'the mark, which reading takes off')
   const whole: string[][] = parse(failed.text, {bom: true, delimiter: '\t', relax_column_count: true})
   t.deepEqual(whole[0]!.slice(0, 2), [`lading: row of ${run.id} ${source.id}`, 'lading: error'], 'in the delimiter of the file')

@@ -59,13 +59,19 @@ const april = {
 
 const sendBook = async (page: Page, file: person.ChooseFileInput) => {
   await person.chooseFile(page, file)
-  await page.getByRole('button', {name: 'Add People 3 rows'}).click()
+  await addSheet(page, /^People 3 rows, not imported$/)
   await person.sourceCard(page, `${file.name}: People`).waitFor()
+}
+
+/** Opens the tab of a sheet that is not imported, and adds it. */
+const addSheet = async (page: Page, name: RegExp) => {
+  await page.getByRole('navigation', {name: 'Files and sheets'}).getByRole('link', {name}).click()
+  await page.getByRole('button', {name: 'Import this sheet too'}).click()
 }
 
 const mapCompanies = async (page: Page) => {
   await page
-    .getByRole('navigation', {name: 'Files'})
+    .getByRole('navigation', {name: 'Files and sheets'})
     .getByRole('link', {name: /^march\.xlsx 2 rows/})
     .click()
   await person.matchInto(page, 'Accounts')
@@ -76,7 +82,7 @@ const mapCompanies = async (page: Page) => {
 /** Links each person to the company whose number they have. */
 const mapPeople = async (page: Page) => {
   await page
-    .getByRole('navigation', {name: 'Files'})
+    .getByRole('navigation', {name: 'Files and sheets'})
     .getByRole('link', {name: /^march\.xlsx: People 3 rows/})
     .click()
   await person.matchInto(page, 'Contacts')
@@ -105,7 +111,7 @@ const importWithTemplate = async (page: Page, file: person.ChooseFileInput) => {
   await person.onPage(page, 'Match')
   const slots = page.getByRole('region', {name: 'Files for the template'})
   await person.chooseIn(page, slots.getByRole('button', {name: 'Upload file'}).first(), file)
-  await page.getByRole('button', {name: 'Add People'}).click()
+  await addSheet(page, /^People/)
   await slots.getByLabel('File for File 2').selectOption({label: `${file.name}: People`})
   await slots.getByText('file needed').first().waitFor({state: 'detached'})
   await person.stepTo(page, 'Review')

@@ -2,7 +2,7 @@ import test from 'ava'
 import {describeRunState, endOfRun} from '../../api/clients/run-state.ts'
 import {writeLetter} from '../../shared/notifications/letter.ts'
 
-type Ended = {dryRun?: boolean; stop?: string; counts?: Record<string, number>; questions?: number; unchanged?: number}
+type Ended = {dryRun?: boolean; stop?: string; counts?: Record<string, number>; questions?: number; unchanged?: number; keptRows?: number}
 
 /** Each case: the ended run, its label, its colour, and the end of the first sentence of its e-mail. */
 const cases: [Ended, word: string, tone: string, letter: string][] = [
@@ -17,6 +17,7 @@ const cases: [Ended, word: string, tone: string, letter: string][] = [
   [{counts: {updated: 1, refused: 1}}, 'Imported, 1 needs attention', 'warning', 'has ended, and 1 row needs attention'],
   [{counts: {unanswered: 1}}, 'Imported, 1 needs attention', 'warning', 'has ended, and 1 row needs attention'],
   [{counts: {skipped: 5, failed: 1}, unchanged: 5}, 'Imported, 1 needs attention', 'warning', 'has ended, and 1 row needs attention'],
+  [{counts: {skipped: 5, failed: 1}, keptRows: 5}, 'Imported, 1 needs attention', 'warning', 'has ended, and 1 row needs attention'],
   [{counts: {skipped: 4}, questions: 4}, 'Needs your answer (4)', 'warning', 'needs your answer to 4 questions'],
   [{counts: {created: 2, failed: 3}, questions: 1}, 'Needs your answer (1)', 'warning', 'needs your answer to 1 question'],
   [{counts: {failed: 2, refused: 1, skipped: 9}}, 'Failed', 'bad', 'failed'],
@@ -31,8 +32,8 @@ const cases: [Ended, word: string, tone: string, letter: string][] = [
   [{dryRun: true, counts: {failed: 2}}, 'All rows would fail', 'bad', 'failed'],
 ]
 
-const runOf = ({dryRun = false, stop, counts = {}, questions = 0, unchanged = 0}: Ended) => ({
-  ...{state: 'ended', dryRun, stop: stop ? {stopped: stop} : null, counts: {Leads: counts}, questions, unchanged},
+const runOf = ({dryRun = false, stop, counts = {}, questions = 0, unchanged = 0, keptRows = 0}: Ended) => ({
+  ...{state: 'ended', dryRun, stop: stop ? {stopped: stop} : null, counts: {Leads: counts}, questions, unchanged, keptRows},
 })
 const count = (rows: number) => rows.toLocaleString('en-US')
 
@@ -49,10 +50,25 @@ test('a run that deleted records says so, also in part', t => {
   t.is(describeRunState({...run, undoOf: 'run_1'}, count).word, 'Undone')
 })
 
+test('answered questions are no longer open, and the rest are counted', t => {
+  const run = (questionsAnswered: number) => describeRunState({...runOf({counts: {skipped: 4}, questions: 4}), questionsAnswered}, count)
+  t.deepEqual(run(1), {word: 'Needs your answer (3)', tone: 'warning'})
+  t.deepEqual(run(4), {word: 'Questions answered', tone: 'info'})
+})
+
 test('the e-mail about an ended run agrees with the widget and the command line', t => {
   for (const [ended, , , letter] of cases) {
-    const {dryRun, stop, counts, questions, unchanged} = runOf(ended)
-    const data = {org: 'org_1', dryRun, state: stop ? 'stopped' : 'done', stop: stop?.stopped ?? null, counts, questions, unchanged}
+    const {dryRun, stop, counts, questions, unchanged, keptRows} = runOf(ended)
+    const data = {
+      org: 'org_1',
+      dryRun,
+      state: stop ? 'stopped' : 'done',
+      stop: stop?.stopped ?? null,
+      counts,
+      questions,
+      unchanged,
+      keptRows,
+    }
     const {subject} = writeLetter({orgName: 'Org', body: {type: 'run.ended', timestamp: '', data}, publicUrl: 'http://x'})
     t.true(subject.startsWith(`${dryRun ? 'A dry run' : 'An import'} ${letter}: `), `${JSON.stringify(ended)}: ${subject}`)
   }
@@ -64,5 +80,6 @@ test('an active run shows its state, and never that of its end', t => {
   t.deepEqual(active('writing'), {word: 'Running', tone: 'info'})
   t.deepEqual(active('paused'), {word: 'Paused', tone: 'warning'})
   t.deepEqual(active('queued'), {word: 'Queued', tone: 'info'})
+  t.deepEqual(describeRunState({...runOf({}), state: 'paused', pause: {code: 'GUARD'}}, count), {word: 'Held', tone: 'warning'})
   t.deepEqual(active('writing', 'CANCELLED'), {word: 'Stopping', tone: 'warning'})
 })

@@ -30,7 +30,7 @@ const word = /\p{L}{2,}/u
 /** A sentence, or a label of several words. Class names, selectors and paths do not match. */
 const phrase = /^\p{Lu}[\p{L}’'-]*[ ,:…]+[\p{L}{]|^\{\} \p{Ll}{4,}|^[ ,.·]*\p{Ll}+,? \p{Ll}+,? \p{Ll}+[ ,.]/u
 /** Elements whose content is code, keys or a name. */
-const verbatim = /<(code|kbd)\b[^>]*>[^<]*<\/\1>|<a class="brand"[^>]*>[^<]*<\/a>|<h1[^>]*>Lading<\/h1>/g
+const verbatim = /<(code|kbd)\b[^>]*>[^<]*<\/\1>/g
 
 /** Finds visible text in a file of the widget: text and visible attributes of templates, visible properties, and phrases. */
 export const findVisibleTexts = ({tree, nodes}: Source): VisibleText[] => {

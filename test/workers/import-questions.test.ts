@@ -35,6 +35,7 @@ type AnswerInput = Awaited<ReturnType<typeof begin>>
 
 const answer = ({path, run}: Pick<AnswerInput, 'path' | 'run'>, body: object) =>
   ok(org.call('POST', `${path}/runs/${run.id}/questions`, body), 200)
+const runNow = async ({path, run}: Pick<AnswerInput, 'path' | 'run'>) => (await ok(org.call('GET', `${path}/runs/${run.id}`), 200)).run
 const retry = async ({path, run, rows}: Pick<AnswerInput, 'path' | 'run' | 'rows'>) => {
   const {run: begun} = await ok(org.call('POST', `${path}/runs`, {retryOf: run.id}), 202)
   const ended = await untilEnded(org.call, `${path}/runs/${begun.id}`)
@@ -79,6 +80,7 @@ test.serial('a retry applies the answer to each question: a record, a new record
   make('Leave', 2)
   const begun = await begin('Ch-', ['Choose', 'Make', 'Leave', 'Free'])
   const keyOf = (number: number) => begun.questions.find(({rowNumbers}) => rowNumbers.includes(number)).key
+  t.is(begun.run.questionsAnswered, 0)
   await answer(begun, {
     answers: [
       {key: keyOf(1), recordId: chosen!.id},
@@ -88,6 +90,7 @@ test.serial('a retry applies the answer to each question: a record, a new record
   })
   const {questions} = await ok(org.call('GET', `${begun.path}/runs/${begun.run.id}/questions`), 200)
   t.like(questions.find((one: any) => one.key === keyOf(1)).answer, {choice: 'record', recordId: chosen!.id})
+  t.like(await runNow(begun), {questions: 3, questionsAnswered: 3}, 'a client shows that only the retry is left')
   const {finals, run} = await retry(begun)
   t.like(finals.get(1), {outcome: 'updated', recordId: chosen!.id})
   t.like(finals.get(2), {outcome: 'created'})
@@ -95,6 +98,19 @@ test.serial('a retry applies the answer to each question: a record, a new record
   t.is(finals.get(4).outcome, 'inherited')
   t.is(record(chosen!.id)!.Billing_City, 'Town')
   t.is(run.questions, 0)
+})
+
+test.serial('a rule counts as the answer to each question of its flow, until it is removed', async t => {
+  make('Rule', 2)
+  make('Ruler', 2)
+  const begun = await begin('Ru-', ['Rule', 'Ruler'])
+  const rule = (choice: string) => answer(begun, {rules: [{flowId: 'f', kind: 'match', choice}]})
+  await answer(begun, {answers: [{key: begun.questions[0].key, choice: 'skip'}]})
+  t.is((await runNow(begun)).questionsAnswered, 1)
+  await rule('first')
+  t.is((await runNow(begun)).questionsAnswered, 2)
+  await rule('ask')
+  t.is((await runNow(begun)).questionsAnswered, 1)
 })
 
 test.serial('an answer given after a run began applies to the next run only', async t => {

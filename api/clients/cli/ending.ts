@@ -96,12 +96,16 @@ const countLines = (out: Output, counts: Record<string, Record<string, number>>)
     return `  ${clean(module)}: ${parts.join(', ') || 'no rows'}`
   })
 
-const questionLines = ({importId, id}: Json, questions: number) =>
-  questions > 0
+const questionLines = ({importId, id, questionsAnswered = 0}: Json, questions: number) => {
+  const open = questions - questionsAnswered
+  if (open === 0 && questions > 0)
+    return [`${plural(questions, 'question')} ${questions === 1 ? 'is' : 'are'} answered. Retry the run to write the waiting rows.`]
+  return open > 0
     ? [
-        `${plural(questions, 'question')} need an answer. Answer in the browser or at /imports/${importId}/runs/${id}/questions, then retry the run.`,
+        `${plural(open, 'question')} ${open === 1 ? 'needs' : 'need'} an answer. Answer in the browser or at /imports/${importId}/runs/${id}/questions, then retry the run.`,
       ]
     : []
+}
 
 const nextLines = (
   out: Output,

@@ -26,7 +26,7 @@ export const exitCodes: [number, string][] = [
   [EXIT.refused, 'The server refused the request, or the name or id does not exist. The error code is shown'],
   [
     EXIT.different,
-    'Local files and the server differ: config diff, a config pull or push that would lose changes, or a config push that skipped a library. For doctor: the CRM does not behave as expected',
+    'Local files and the server differ: config diff, a config pull or push that would lose changes, or a config push that skipped a library. For doctor: the CRM does not behave as expected. For schedules test: the file does not fit the template',
   ],
   [EXIT.hungUp, 'The terminal was closed (SIGHUP). A watched run continues'],
   [EXIT.interrupted, 'Interrupted by Ctrl-C, or a question was answered with no. A watched run continues'],

@@ -1,4 +1,5 @@
 import {type Command, Option} from 'commander'
+import {sendCorrection} from '../cli/correction.ts'
 import {findImportId, findRun} from '../cli/find.ts'
 import {rowRange, wholeNumber} from '../cli/options.ts'
 import {startRun} from '../cli/run-start.ts'
@@ -9,6 +10,7 @@ import {failOn, type Route, routeOption, watching} from './import.ts'
 
 type Options = Following & {
   dryRun?: boolean
+  corrected?: string
   declaredRows?: number
   confirmDeletes?: number
   rows?: {from?: number; to?: number}
@@ -47,14 +49,22 @@ export default (cli: Cli, program: Command) => {
       .summary('retry an ended run')
       .description('Writes the rows that an ended run did not. Rows already written are not written again.')
       .argument('<run>', 'id of a run, or id or name of an import (its last run)')
+      .option('--corrected <file>', 'first send the corrected failed.csv of the run, or the whole corrected file; - for standard input')
       .option('--dry-run', 'write nothing; show what the retry would do')
       .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
       .addOption(confirmDeletes()),
   )
-    .addHelpText('after', '\nExamples:\n  lading retry run_01k9… --watch\n  lading retry imp_01k9… --watch --fail-on never')
-    .action(async (given: string, {watch, failOn, ...start}: Options) => {
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading retry run_01k9… --watch\n  lading retry imp_01k9… --watch --fail-on never\n  lading retry run_01k9… --corrected failed.csv --watch',
+    )
+    .action(async (given: string, {watch, failOn, corrected, ...start}: Options) => {
       const session = await cli.open()
       const before = await findRun(session, given, ({dryRun}: Json) => !dryRun)
+      if (corrected !== undefined) {
+        const said = await sendCorrection(cli, session, before, corrected)
+        cli.out.event({event: 'corrected', run: before.id}, said)
+      }
       const run = await startRun(session, before.importId, {retryOf: before.id, ...start})
       await begun(cli, session, run, {watch: Boolean(watch), ...(failOn && {failOn})})
     })

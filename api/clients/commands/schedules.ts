@@ -5,14 +5,14 @@ import {Failure, notThere, usage} from '../cli/failure.ts'
 import {waitForJob} from '../cli/job.ts'
 import {wholeNumber} from '../cli/options.ts'
 import type {Output} from '../cli/output.ts'
-import {clean} from '../cli/phrases.ts'
+import {clean, plural, size} from '../cli/phrases.ts'
 import type {Cli, Session} from '../cli/session.ts'
 import {type Json, readPages} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
   const schedules = program
     .command('schedules')
-    .summary('list, fire and turn on or off schedules')
+    .summary('list, test, fire and turn on or off schedules')
     .description('A schedule fetches a file and runs a template at set times.')
     .addHelpText(
       'after',
@@ -33,6 +33,9 @@ export default (cli: Cli, program: Command) => {
     .option('-w, --wait', 'wait until its run has started or failed to start')
     .addHelpText('after', '\nNext: lading schedules firings NAME, lading watch RUN')
     .action((given: string, options: {again?: boolean; wait?: boolean}) => fire(cli, given, options))
+  named('test', 'fetch the file of a schedule as a test, without an import')
+    .addHelpText('after', '\nExits with 7 if the file cannot be fetched, and with 8 if it does not fit the template.')
+    .action((given: string) => testFetch(cli, given))
   named('on', 'turn a schedule on').action((given: string) => turn(cli, given, true))
   named('off', 'turn a schedule off').action((given: string) => turn(cli, given, false))
   addExamples(schedules, EXAMPLES)
@@ -43,6 +46,7 @@ const EXAMPLES = {
   show: 'show "Nightly leads"',
   firings: 'firings "Nightly leads" --limit 5',
   fire: 'fire "Nightly leads" --wait',
+  test: 'test "Nightly leads"',
   on: 'on "Nightly leads"',
   off: 'off "Nightly leads"',
 }
@@ -142,6 +146,29 @@ const fire = async (cli: Cli, given: string, {again = false, wait}: {again?: boo
   cli.out.answer({firing: now}, [
     `${clean(schedule.name)}: ${clean(now.outcome ?? now.state)}${later}`,
     now.runId ? `Next: lading watch ${now.runId}` : `Next: lading schedules firings ${schedule.id}`,
+  ])
+}
+
+const testFetch = async (cli: Cli, given: string) => {
+  const session = await cli.open()
+  const {at, schedule} = await find(session, given)
+  const {job} = await session.client.post(`${at}/test`)
+  await waitForJob(cli, session, job)
+  const {test} = await session.client.get(`${at}/test`)
+  const {file, problem} = test
+  const next = `Check its source and its template: lading schedules show ${schedule.id}`
+  const detail = {test}
+  if (problem)
+    throw new Failure(`The file could not be fetched: ${clean(problem.message)}`, {exit: EXIT.refused, code: problem.code, detail, next})
+  const differences = file.drift.map(({stops, message}: Json) => `  ${clean(message)}${stops ? '' : ' (does not stop imports)'}`)
+  if (file.drift.some(({stops}: Json) => stops))
+    throw new Failure(`${clean(file.name)} does not fit the template: ${file.drift.map(({message}: Json) => clean(message)).join('; ')}`, {
+      ...{exit: EXIT.different, code: 'DRIFT', detail, next},
+    })
+  cli.out.answer({test}, [
+    `${clean(file.name)}: ${plural(file.rows, 'row')}, ${plural(file.columnCount, 'column')}, ${size(file.bytes)}`,
+    ...(differences.length > 0 ? ['Differences from the template:', ...differences] : ['The columns are those of the template']),
+    `Next: lading schedules fire ${schedule.id}`,
   ])
 }
 

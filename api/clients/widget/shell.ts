@@ -13,6 +13,7 @@ import {t} from './text/shell.ts'
 import {Button} from './ui/button.ts'
 import {Select} from './ui/field.ts'
 import {sayRole} from './ui/labels.ts'
+import {Logo, productName} from './ui/logo.ts'
 import {useLostFocus} from './ui/lost-focus.ts'
 import {Notice} from './ui/notice.ts'
 import {Tabs} from './ui/tabs.ts'
@@ -33,7 +34,7 @@ export const Shell = ({children}: {children?: Markup}) => {
   return html`
   <a class="skip" href="#main" onClick=${skip}>${t.skipToContent}</a>
   <header class="top">
-    <a class="brand" href="#/imports">Lading</a>
+    <a class="brand" href="#/imports"><${Logo} />${productName}</a>
     <${Tabs} class="sections" label=${t.sections} tabs=${sections.map(({key, label}) => ({label, href: to(key), isHere: place.value.path[0] === key}))} />
     <${Button} kind="quiet" class="find" title=${`${modifierName} K`} aria-keyshortcuts="Control+K Meta+K" onClick=${() => showMenu()}>${t.find}<span class="unseen"> ${t.findWhat}</span> <kbd aria-hidden="true">${modifierName} K</kbd><//>
     <${Account} />
@@ -64,7 +65,7 @@ const skip = (event: Event) => {
 
 const Account = () => html`
   <details class="account" onFocusOut=${closeOutside}>
-    <summary>${me.value!.user.name || me.value!.user.email}</summary>
+    <summary>${me.value!.user.name || me.value!.user.email} <span class="org-name">${me.value!.org!.name}</span></summary>
     <div class="menu">
       <p><strong>${me.value!.org!.name}</strong><br />${me.value!.user.email}<br />${sayRole(me.value!.role)}</p>
       <${OrgSwitcher} />

@@ -9,6 +9,7 @@ import {settings} from './state/settings.ts'
 import {t} from './text/shell.ts'
 import {Button} from './ui/button.ts'
 import {Select} from './ui/field.ts'
+import {Logo, productName} from './ui/logo.ts'
 import {Notice, Problem} from './ui/notice.ts'
 import {Shown} from './ui/page.ts'
 
@@ -70,7 +71,7 @@ export const SignIn = () => {
   })
   return html`
     <main class="alone">
-      <h1 ref=${heading} tabindex="-1">Lading</h1>
+      <h1 ref=${heading} tabindex="-1"><${Logo} />${productName}</h1>
       <p class="lead">${t.purpose}</p>
       ${ended.value && html`<${Notice} kind="warning" title=${t.signInAgain}>${t.draftsKept(ended.value)}<//>`}
       <form

@@ -11,17 +11,21 @@ const mostColumns = 20
 const longestName = 100
 
 /**
- * Returns the first row that looks like a header below a title. Every row above it fills at most half as many cells. The header has at
- * least two names, all different and most of them text. The next row fills at least half and less than twice as many cells. Returns null if
- * the first non-empty row may be the header.
+ * Returns the first row that looks like a header below a title. The first row fills at most half as many cells, and the rows between fewer.
+ * The header has at least two names, all different and most of them text. The next row fills at least half and less than twice as many
+ * cells, and most rows below fill no more: a second title row above a wider table is no header. Returns null if the first non-empty row may
+ * be the header.
  */
 export const proposeHeader = (rows: string[][]): {at: number; title: string; columns: string[]} | null => {
   const filled = rows.map(cells => cells.filter(cell => cell.trim() !== ''))
   const first = filled.findIndex(({length}) => length > 0)
   if (first < 0) return null
-  let widest = 0
+  const titleCells = filled[first]!.length
+  let widest = titleCells
   for (const [at, names] of filled.entries()) {
-    if (at > first && names.length >= Math.max(2, 2 * widest) && isHeader(names) && hasRowsBelow(filled.slice(at + 1), names.length))
+    if (at <= first) continue
+    const isWider = names.length > widest && names.length >= Math.max(2, 2 * titleCells)
+    if (isWider && isHeader(names) && hasRowsBelow(filled.slice(at + 1), names.length))
       return {
         at,
         title: filled[first]![0]!.slice(0, longestName),
@@ -38,8 +42,10 @@ const isHeader = (names: string[]) => {
 }
 
 const hasRowsBelow = (below: string[][], width: number) => {
-  const next = below.find(({length}) => length > 0)
-  return next !== undefined && 2 * next.length >= width && next.length < 2 * width
+  const lengths = below.map(({length}) => length).filter(length => length > 0)
+  const [next] = lengths
+  const wider = lengths.filter(length => length > width)
+  return next !== undefined && 2 * next >= width && next < 2 * width && 2 * wider.length <= lengths.length
 }
 
 /** Applies `proposeHeader` to the beginning of a CSV file, below the lines that its reader skips already. */

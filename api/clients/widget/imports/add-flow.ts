@@ -54,7 +54,7 @@ export const AddFlow = ({found, source, flows, modules, allFields, add, onCancel
       <${Select} label=${t.importInto} value=${target} options=${[{value: '', label: t.chooseAModule}, ...targets]} onChange=${setTarget} />
       <${Problem} error=${make.error} />
       <div class="actions">
-        <${Button} kind="main" type="submit" isBusy=${make.isBusy} disabled=${!target}>${t.addDestination}<//>
+        <${Button} kind=${flows.length === 0 ? 'main' : 'plain'} type="submit" isBusy=${make.isBusy} disabled=${!target}>${t.addDestination}<//>
         ${onCancel && html`<${Button} onClick=${onCancel}>${t.cancel}<//>`}
       </div>
     </form>

@@ -66,7 +66,7 @@ const OneValue = ({value: {value, count, suggestion}, field, isBusy, fix}: OnePr
   const [to, setTo] = useState(suggestion?.to ?? '')
   return html`
     <div class="row">
-      <span class="sample grow">${value}</span>
+      <span class="grow"><span class="sample">${value}</span></span>
       <${Select} label=${t.optionFor(value)} isHidden=${true} value=${to} options=${[{value: '', label: t.chooseAnOption}, ...choicesOf(field)]} onChange=${setTo} />
       <${Button} isBusy=${isBusy} disabled=${to === ''} onClick=${() => fix(value, to)} label=${t.fixAllNamed(number(count), value, to)}>${t.fixAll(number(count))}<//>
     </div>

@@ -11,7 +11,8 @@ import {Problem, say} from '../ui/notice.ts'
 import type {Imported} from './import.ts'
 import {DeleteImport, RenameImport} from './rename.ts'
 
-export type ListedImport = Omit<Imported, 'sources' | 'slots'>
+/** `lastRun`: its newest run that is not a dry run. Earlier versions of Lading do not send it. */
+export type ListedImport = Omit<Imported, 'sources' | 'slots'> & {lastRun?: Run | null}
 type ListMenuProps = {found: ListedImport; run: Run | undefined; again: () => void}
 
 /** The actions on one import of the list. Whether its last run can be undone is asked when the menu opens. */

@@ -2,7 +2,7 @@ import type {Json} from '../../http.ts'
 import {ConnectionState} from '../connections/connection-state.ts'
 import type {Connection} from '../connections/list.ts'
 import {html} from '../html.ts'
-import {type Run, sayState} from '../runs/run.ts'
+import {sayState} from '../runs/run.ts'
 import {addressOf, sayCounts} from '../runs/run-list.ts'
 import {useLoad} from '../state/load.ts'
 import {place, setQuery, to} from '../state/place.ts'
@@ -19,26 +19,28 @@ import {TypedField} from '../ui/typed-field.ts'
 import {DropAnywhere} from './drop-anywhere.ts'
 import {type ListedImport, ListMenu} from './list-menu.ts'
 
-/** Data that the list shows beside the imports. `runs` holds the newest runs of the org by import; older runs are not shown. */
-type ListContext = {connections: Connection[]; runs: Map<string, Run>; owners: Map<string, string>}
+/** Data that the list shows beside the imports. */
+type ListContext = {connections: Connection[]; owners: Map<string, string>}
 
 const readBeside = async (signal: AbortSignal): Promise<ListContext> => {
-  const [{connectors}, {runs}, {members}] = await Promise.all([
+  const [{connectors}, {members}] = await Promise.all([
     client.get<Json>(inOrg('/connectors'), {}, signal),
-    client.get<Json>(inOrg('/runs'), {limit: 100, dryRun: 'false'}, signal),
     client.get<Json>(inOrg('/members'), {}, signal),
   ])
-  const newest = new Map<string, Run>()
-  for (const run of runs as Run[]) if (run.importId && !newest.has(run.importId)) newest.set(run.importId, run)
   const owners = new Map<string, string>(members.map(({personId, name, email}: Json) => [personId, name || email]))
-  return {connections: connectors, runs: newest, owners}
+  return {connections: connectors, owners}
 }
 
 /** Lists the imports, newest first. The URL keeps the search, and whether archived imports are shown. */
 export const Imports = () => {
   const {query} = place.value
   const [name, archived] = [query.get('name') ?? '', query.get('archived') === 'true']
-  const imports = usePages<ListedImport>('/imports', 'imports', {limit: 25, ...(name && {name}), ...(archived && {archived: 'true'})})
+  const imports = usePages<ListedImport>('/imports', 'imports', {
+    limit: 25,
+    lastRun: 'true',
+    ...(name && {name}),
+    ...(archived && {archived: 'true'}),
+  })
   const beside = useLoad<ListContext>(readBeside, [])
   const isFiltered = name !== '' || archived
   return html`
@@ -55,7 +57,7 @@ export const Imports = () => {
       `
       }
       <${PagedTable} of=${imports} caption=${t.importsNewestFirst} columns=${columnsFor(beside.data, imports.again)} empty=${isFiltered ? html`<p>${name ? (archived ? t.noArchivedImportHas : t.noImportHas)(name) : t.noArchivedImports}</p>` : html`<${Empty} />`} />
-      <${Problem} error=${beside.error} title=${t.couldNotLoadConnectionsAndLastRuns} again=${beside.again} />
+      <${Problem} error=${beside.error} title=${t.couldNotLoadConnections} again=${beside.again} />
     <//>
   `
 }
@@ -74,8 +76,8 @@ const states: Record<ListedImport['state'], {word: string; tone: Tone}> = {
 }
 
 /** Shows what became of the last run, where the import has one, instead of the state of the import. */
-const State = ({state, run}: {state: ListedImport['state']; run: Run | undefined}) => {
-  const {word, tone} = state === 'done' && run ? sayState(run) : states[state]
+const State = ({state, lastRun: run}: ListedImport) => {
+  const {word, tone} = (state === 'done' || state === 'running') && run ? sayState(run) : states[state]
   return html`<${Pill} tone=${tone}>${word}<//>`
 }
 
@@ -85,19 +87,19 @@ const columnsFor = (beside: ListContext | undefined, again: () => void): Column<
     head: t.connection,
     cell: ({connectorId}) => (beside ? (beside.connections.find(({id}) => id === connectorId)?.name ?? t.deletedConnection) : ''),
   },
-  {head: t.state, cell: ({id, state}) => html`<${State} state=${state} run=${beside?.runs.get(id)} />`},
-  {head: t.lastRun, cell: ({id, state}) => html`<${LastRun} run=${beside?.runs.get(id)} hasRun=${state === 'done'} id=${id} />`},
+  {head: t.state, cell: found => html`<${State} ...${found} />`},
+  {head: t.lastRun, cell: found => html`<${LastRun} ...${found} />`},
   {head: t.owner, cell: ({createdBy}) => (createdBy ? (beside?.owners.get(createdBy) ?? '–') : '–')},
   {head: t.createdHead, cell: ({createdAt}) => at(createdAt)},
   {
     head: '',
     label: t.actions,
-    cell: found => may('operator') && html`<${ListMenu} key=${found.id} found=${found} run=${beside?.runs.get(found.id)} again=${again} />`,
+    cell: found => may('operator') && html`<${ListMenu} key=${found.id} found=${found} run=${found.lastRun ?? undefined} again=${again} />`,
   },
 ]
 
-const LastRun = ({run, hasRun, id}: {run: Run | undefined; hasRun: boolean; id: string}) => {
+const LastRun = ({id, state, lastRun: run}: ListedImport) => {
   const address = run && addressOf(run)
   if (run) return html`${address ? html`<a href=${address}>${sayCounts(run)}</a>` : sayCounts(run)}`
-  return hasRun ? html`<a href=${to('imports', id, 'results')}>${t.viewResults}</a>` : '–'
+  return state === 'done' ? html`<a href=${to('imports', id, 'results')}>${t.viewResults}</a>` : '–'
 }

@@ -18,6 +18,7 @@ import {type Draft, useDraft} from './mapping-draft.ts'
 import {MatchBar} from './match-bar.ts'
 import {MatchFiles} from './match-files.ts'
 import {type FieldsOf, useFields, useModules} from './module-data.ts'
+import {chooseOpenSheet, OpenSheetCard, SourceTabs} from './sheet-tabs.ts'
 import {SourceCard} from './source-card.ts'
 
 /** The match step: the files of an import, and the field for each of their columns. */
@@ -38,13 +39,21 @@ const MatchOf = ({known: loadedImport}: {known: LoadedImport}) => {
   const linked = linkedModules(draft.flows, own.data)
   const fields = useFields(found.connectorId, [...draft.flows.map(({module}) => module), ...linked])
   const source = chooseSource(found, draft.flows)
+  const sheet = chooseOpenSheet(found)
   return html`
     ${found.state === 'running' && html`<${Notice}>${t.aRunIsUsingThisImportYou}<//>`}
     <${MatchFiles} known=${loadedImport} />
     ${
       source &&
       html`
-      <${SourceTabs} found=${found} flows=${draft.flows} here=${source} />
+      <${SourceTabs} found=${found} flows=${draft.flows} here=${sheet ?? source} />
+      ${sheet && html`<${OpenSheetCard} key=${sheet.name} found=${found} sheet=${sheet} again=${again} />`}
+    `
+    }
+    ${
+      source &&
+      !sheet &&
+      html`
       <${SourceCard} key=${source.id} found=${found} source=${source} again=${again} />
       <${Shown} of=${modules}>
         ${(list: Module[]) => html`<${Shown} of=${fields}>${(allFields: FieldsOf) => html`<${Destinations} known=${loadedImport} draft=${draft} modules=${list} allFields=${allFields} source=${source} />`}<//>`}
@@ -59,16 +68,6 @@ const chooseSource = ({sources}: Imported, flows: Flow[]): Source | undefined =>
   const {query} = place.value
   const wanted = query.get('source') ?? flows.find(({id}) => id === query.get('flow'))?.sourceId
   return sources.find(({id}) => id === wanted) ?? sources.find(({id}) => flows.some(({sourceId}) => sourceId === id)) ?? sources[0]
-}
-
-const SourceTabs = ({found, flows, here}: {found: Imported; flows: Flow[]; here: Source}) => {
-  if (found.sources.length < 2) return null
-  const tabs = found.sources.map(({id, label, rows}) => ({
-    href: to('imports', found.id, 'match', {source: id}),
-    label: html`${label} <span class="quiet">${t.rowCount(rows)}${flows.some(({sourceId}) => sourceId === id) ? '' : t.notImportedSuffix}</span>`,
-    isHere: id === here.id,
-  }))
-  return html`<${Tabs} label=${t.files} tabs=${tabs} />`
 }
 
 type DestinationsProps = {known: LoadedImport; draft: Draft; modules: Module[]; allFields: FieldsOf; source: Source}

@@ -11,8 +11,8 @@ const share = (rows: number, total: number) => (total > 0 ? rows / total : 0)
 
 /** Formats a percentage. Only nothing is 0 %, and only everything is 100 %. */
 const sayShare = (part: number) => {
-  if (part > 0 && part < 0.01) return '< 1%'
-  return part < 1 && part > 0.99 ? '> 99%' : percent(part)
+  if (part > 0 && part < 0.01) return `< ${percent(0.01)}`
+  return part < 1 && part > 0.99 ? `> ${percent(0.99)}` : percent(part)
 }
 
 /** The outcomes of a run as a table with bars, linked to the rows. */

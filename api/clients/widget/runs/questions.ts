@@ -20,7 +20,7 @@ import {QuestionSheet} from './question.ts'
 import {useQuestionRows} from './question-rows.ts'
 import {Retry} from './retry.ts'
 import {Rules} from './rules.ts'
-import type {Run} from './run.ts'
+import {openQuestionsOf, type Run} from './run.ts'
 
 type QuestionPage = {questions: Question[]; rules: Rule[]; nextCursor: string | null}
 
@@ -37,10 +37,12 @@ const QuestionsOf = ({id, known: loadedImport}: {id: string; known: LoadedImport
     async signal => (runId === null ? null : (await client.get<{run: Run}>(inOrg(`/imports/${id}/runs/${runId}`), {}, signal)).run),
     [id, runId],
   )
-  return html`<${Shown} of=${loaded}>${(run: Run | null) => (run ? html`<${RunQuestions} key=${run.id} id=${id} run=${run} known=${loadedImport} />` : html`<div class="empty">${t.noRunsYetSoThereAreNo}</div>`)}<//>`
+  return html`<${Shown} of=${loaded}>${(run: Run | null) => (run ? html`<${RunQuestions} key=${run.id} id=${id} run=${run} known=${loadedImport} onSaved=${loaded.again} />` : html`<div class="empty">${t.noRunsYetSoThereAreNo}</div>`)}<//>`
 }
 
-const RunQuestions = ({id, run, known: loadedImport}: {id: string; run: Run; known: LoadedImport}) => {
+type RunQuestionsProps = {id: string; run: Run; known: LoadedImport; onSaved: () => void}
+
+const RunQuestions = ({id, run, known: loadedImport, onSaved}: RunQuestionsProps) => {
   const path = inOrg(`/imports/${id}/runs/${run.id}/questions`)
   const cursor = place.value.query.get('cursor') ?? undefined
   const page = useLoad<QuestionPage>(signal => client.get(path, {cursor, limit: 20}, signal), [run.id, cursor])
@@ -52,6 +54,7 @@ const RunQuestions = ({id, run, known: loadedImport}: {id: string; run: Run; kno
     setSaved(true)
     say(t.answersSaved)
     page.again()
+    onSaved()
   })
   const readCell = openCells(loadedImport, id)
   const rows = useQuestionRows({importId: id, runId: run.id, flows: loadedImport.import.flows, questions: page.data?.questions ?? []})
@@ -71,10 +74,10 @@ const RunQuestions = ({id, run, known: loadedImport}: {id: string; run: Run; kno
           ${nextCursor !== null && html`<${Button} onClick=${() => setQuery({cursor: nextCursor})}>${t.nextQuestions}<//>`}
         </div>
         <${Problem} error=${saving.error} />
-        ${questions.length > 0 && may('operator') && html`<div class="run-save"><span class="grow quiet" role="status">${waiting === 0 ? t.noUnsavedAnswers : t.unsavedAnswerCount(waiting)}</span><${Button} kind="main" disabled=${waiting === 0} isBusy=${saving.isBusy} onClick=${() => saving.run()}>${waiting > 0 ? t.saveAnswerCount(waiting) : t.saveAnswers}<//></div>`}
+        ${questions.length > 0 && may('operator') && html`<div class="run-save"><span class="grow quiet" role="status">${waiting === 0 ? t.noUnsavedAnswers : t.unsavedAnswerCount(waiting)}</span><${Button} kind=${waiting > 0 || openQuestionsOf(run) > 0 ? 'main' : 'plain'} disabled=${waiting === 0} isBusy=${saving.isBusy} onClick=${() => saving.run()}>${waiting > 0 ? t.saveAnswerCount(waiting) : t.saveAnswers}<//></div>`}
         ${hasSaved && waiting === 0 && html`<${Notice} kind="good" title=${t.answersSaved}>${t.retryTheRunToWriteTheWaiting(count(questions.reduce((sum, {rows}) => sum + rows, 0)))}<//>`}
       `}
     <//>
-    <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${started} />
+    <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${started} isMain=${waiting === 0 && openQuestionsOf(run) === 0} />
   `
 }

@@ -14,11 +14,18 @@ import {laterOf, type Run} from './run.ts'
 import {StartProblem} from './start-problem.ts'
 import {sumCounts} from './tally.ts'
 
-/** `groups`: the counted rows of the run, which show missing tags. */
-type RetryProps = {importId: string; run: Run; known: LoadedImport; onStarted: (run: string) => void; groups?: readonly Group[]}
+/** `groups`: the counted rows of the run, which show missing tags. `isMain`: whether it is the main action of the page. */
+type RetryProps = {
+  importId: string
+  run: Run
+  known: LoadedImport
+  onStarted: (run: string) => void
+  groups?: readonly Group[]
+  isMain?: boolean
+}
 
 /** Offers to retry an ended run, and explains what the retry will do. */
-export const Retry = ({importId, run, known, onStarted, groups = []}: RetryProps) => {
+export const Retry = ({importId, run, known, onStarted, groups = [], isMain = true}: RetryProps) => {
   const [isAsking, setAsking] = useState(false)
   const open = openOf(run, groups)
   const {left, links, tags} = open
@@ -32,7 +39,7 @@ export const Retry = ({importId, run, known, onStarted, groups = []}: RetryProps
       <h2 id="retry">${t.retry}</h2>
       ${left > 0 && html`<p>${t.rowsWithoutRecord(left)}</p>`}
       <${WhatRetryDoes} run=${run} open=${open} />
-      ${may('operator') && html`<${Button} kind="main" onClick=${() => setAsking(true)}>${sayRetry(open).button}<//>`}
+      ${may('operator') && html`<${Button} kind=${isMain ? 'main' : 'plain'} onClick=${() => setAsking(true)}>${sayRetry(open).button}<//>`}
       ${isAsking && html`<${AskRetry} importId=${importId} run=${run} open=${open} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}
     </section>
   `

@@ -52,8 +52,8 @@ const ReviewReady = ({id, known: loadedImport}: {id: string; known: LoadedImport
     <section class="sheet review-head" aria-labelledby="review-sum">
       <${Sum} rows=${rows} expected=${expected} isBusy=${preview.isBusy} />
       <${ReviewStart} id=${id} known=${loadedImport} isWaiting=${preview.isBusy && !expected} onStarted=${started} />
+      <${RunForecast} id=${id} version=${loadedImport.import.version} preview=${preview.ended?.id ?? null} isBusy=${preview.isBusy} />
     </section>
-    <${RunForecast} id=${id} version=${loadedImport.import.version} preview=${preview.ended?.id ?? null} isBusy=${preview.isBusy} />
     <${PreviewState} id=${id} known=${loadedImport} preview=${preview} />
     <${ReviewProblems} known=${loadedImport} />
     ${shown && html`<${ReviewPlan} key=${shown.id} known=${loadedImport} run=${shown} />`}

@@ -18,8 +18,8 @@ import {EveryRow, Outcomes, UnmappedValues} from './outcomes.ts'
 import {Reasons} from './reasons.ts'
 import {Repeat} from './repeat.ts'
 import {Retry} from './retry.ts'
-import {type Run, sayState} from './run.ts'
-import {sumCounts} from './tally.ts'
+import {openQuestionsOf, type Run, sayState} from './run.ts'
+import {leftOf, sumCounts} from './tally.ts'
 import {Undo, UndoResult} from './undo.ts'
 import {useTally} from './use-tally.ts'
 
@@ -54,6 +54,7 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
   const {failed, refused, unanswered} = sumCounts(run.counts)
   const several = tally.sources.length > 1
   const focused = useExpectedFocus()
+  const main = mainActionOf(run)
   return html`
     <section class="sheet" aria-labelledby="summary">
       <h2 id="summary" ref=${focused} tabindex="-1">${titleOf(run)}</h2>
@@ -71,10 +72,10 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         !run.expiredAt &&
         html`
           <div class="actions">
-            <a class=${run.undoOf ? 'button' : 'button main'} href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? t.fixRows(failed + refused) : t.viewRows}</a>
+            ${run.questions > 0 && html`<a class=${main === 'answer' ? 'button main' : 'button'} href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
+            <a class=${main === 'rows' ? 'button main' : 'button'} href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? t.fixRows(failed + refused) : t.viewRows}</a>
             ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">${t.downloadFailedCsv}<//>`}
             ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">${t.downloadResultsCsv}<//>`}
-            ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
             ${!run.undoOf && html`<${Repeat} found=${loadedImport.import} />`}
           </div>
           ${several && html`<p class="hint">${t.thisRunHasSeveralFilesDownload}</p>`}
@@ -84,7 +85,7 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         `
       }
     </section>
-    ${!run.undoOf && html`<${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} />`}
+    ${!run.undoOf && html`<${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} isMain=${main === 'retry'} />`}
     <${Undo} importId=${id} run=${run} onStarted=${onStarted} />
     ${
       loadedImport.import.state !== 'expired' &&
@@ -97,6 +98,15 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       }</p>`
     }
   `
+}
+
+/** Returns the main action of a run's page: answer its questions, fix or view its rows, or retry it. Null for an undo, which has its own. */
+const mainActionOf = (run: Run): 'answer' | 'rows' | 'retry' | null => {
+  if (run.undoOf) return null
+  if (may('operator') && openQuestionsOf(run) > 0) return 'answer'
+  const {failed, refused} = sumCounts(run.counts)
+  const isRetriable = may('operator') && failed + refused === 0 && (run.stop !== null || leftOf(run) > 0)
+  return isRetriable ? 'retry' : 'rows'
 }
 
 const titleOf = (run: Run) => (run.stop ? t.resultsBeforeTheRunStopped : sayState(run).word)

@@ -35,6 +35,8 @@ export type Run = {
   /** Skipped rows whose values people changed in the CRM. Earlier versions of Lading do not send it. */
   keptRows?: number
   questions: number
+  /** Questions that were answered since. Earlier versions of Lading do not send it. */
+  questionsAnswered?: number
   /** Whether the plan of an ended dry run is out of date. Earlier versions of Lading do not send it. */
   stale?: boolean | null
   progress: Progress | null
@@ -68,6 +70,10 @@ export const kindOf = ({dryRun, retryOf, undoOf}: Pick<Run, 'dryRun' | 'retryOf'
   if (dryRun) return retryOf ? t.dryRunOfARetry : t.dryRunKind
   return retryOf ? t.retry : t.run
 }
+
+/** Returns how many questions of a run wait for an answer. */
+export const openQuestionsOf = ({questions, questionsAnswered = 0}: Pick<Run, 'questions' | 'questionsAnswered'>): number =>
+  questions - questionsAnswered
 
 /** Describes the row range of a run. Returns null for all rows. */
 export const sayRange = (rows: Run['rows']): string | null => {

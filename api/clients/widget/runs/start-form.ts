@@ -50,6 +50,7 @@ export const StartForm = ({importId, sources, isHindered, warning, expected, onS
   if (!may('operator')) return null
   const known = Object.keys(body).length === 0 ? expected : null
   const label = sayImport(planned, known)
+  const isFixing = known !== null && known.ready === 0 && known.attention > 0
   return html`
     <form class="start-form" onSubmit=${submit} novalidate>
       <details open=${Object.keys(body).length > 0 || Object.keys(problems).length > 0}>
@@ -63,8 +64,8 @@ export const StartForm = ({importId, sources, isHindered, warning, expected, onS
       ${planned === 0 && html`<p class="wrong">${t.noFileOfThisImportHasThese}</p>`}
       <${StartProblem} error=${starting.error} importId=${importId} onFewer=${(rows: number) => set('most')(String(rows))} />
       <div class="actions">
-        <${Button} kind="main" type="submit" isBusy=${starting.isBusy} disabled=${isHindered || planned === 0}>${label}<//>
-        ${known !== null && known.attention > 0 && html`<a class="button" href=${to('imports', importId, 'review', {tab: 'errors'})}>${t.fixFirst}</a>`}
+        <${Button} kind=${isFixing ? 'plain' : 'main'} type="submit" isBusy=${starting.isBusy} disabled=${isHindered || planned === 0}>${label}<//>
+        ${known !== null && known.attention > 0 && html`<a class=${isFixing ? 'button main' : 'button'} href=${to('imports', importId, 'review', {tab: 'errors'})}>${t.fixFirst}</a>`}
       </div>
     </form>
     ${isAsking && html`<${Confirm} title=${t.createRecordsASecondTime} action=${label} isDangerous=${true} work=${start} onClose=${() => setAsking(false)}><p>${warning}</p><//>`}

@@ -41,7 +41,7 @@ export const t = translate('files', {
   deleteWord: 'Delete',
   anImportWritesTheRowsOfOne: 'An import writes the rows of one or more files to your CRM.',
   importsNewestFirst: 'Imports, newest first',
-  couldNotLoadConnectionsAndLastRuns: 'Could not load connections and last runs',
+  couldNotLoadConnections: 'Could not load the connections',
   newImport: 'New import',
   findImports: 'Find imports',
   searchByName: 'Search by name',

@@ -118,8 +118,6 @@ export const t = translate('mapping', {
   chooseWhereEachColumnGoesNothingIs: 'Choose where each column goes. Nothing is written to the CRM yet.',
   aRunIsUsingThisImportYou: 'A run is using this import. You can change it when the run has ended.',
   rowCount: (rows: number) => plural(rows, 'row'),
-  notImportedSuffix: ', not imported',
-  files: 'Files',
   plusAddDestination: '+ Add destination',
   destinations: 'Destinations',
   acceptedBefore: 'accepted before',

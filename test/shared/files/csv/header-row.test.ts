@@ -19,6 +19,8 @@ const found: [what: string, content: string, options: object, skipRows: number][
   ['a title with delimiters, as spreadsheet programs save it', `Sales report 2026,,\r\n,,\r\n${table}`, {}, 2],
   ['a title of two lines in quotes', `"Sales\nreport"\n\n${table}`, {}, 2],
   ['several lines, one of two cells', `Sales report\nFrom:,Anna\n\nName,City,Amount,Date\nAnna,Bonn,5,2026-01-01\n`, {}, 2],
+  ['two titles, the second of two cells', `Sales report\nFrom:,Anna\n${table}`, {}, 2],
+  ['two titles, the second of text in two cells', `Sales report\nRegion,North\n\n${table}`, {}, 2],
   ['lines that are skipped already', `x\ny\nTitle\n${table}`, {skipRows: 2}, 3],
   ['comments', `# made by a program\nTitle\n${table}`, {comment: '#'}, 2],
 ]

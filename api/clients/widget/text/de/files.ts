@@ -41,7 +41,7 @@ export const files: typeof t = {
   deleteWord: 'Löschen',
   anImportWritesTheRowsOfOne: 'Ein Import schreibt die Zeilen einer oder mehrerer Dateien in Ihr CRM.',
   importsNewestFirst: 'Importe, neueste zuerst',
-  couldNotLoadConnectionsAndLastRuns: 'Verbindungen und letzte Läufe konnten nicht geladen werden',
+  couldNotLoadConnections: 'Die Verbindungen konnten nicht geladen werden',
   newImport: 'Neuer Import',
   findImports: 'Importe suchen',
   searchByName: 'Nach Namen suchen',

@@ -118,8 +118,6 @@ export const mapping: typeof t = {
   chooseWhereEachColumnGoesNothingIs: 'Wählen Sie für jede Spalte das Feld. In das CRM wird noch nichts geschrieben.',
   aRunIsUsingThisImportYou: 'Ein Lauf verwendet diesen Import. Sie können ihn ändern, wenn der Lauf beendet ist.',
   rowCount: rows => plural(rows, 'Zeile', 'Zeilen'),
-  notImportedSuffix: ', nicht importiert',
-  files: 'Dateien',
   plusAddDestination: '+ Ziel hinzufügen',
   destinations: 'Ziele',
   acceptedBefore: 'früher angenommen',

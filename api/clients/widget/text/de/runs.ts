@@ -260,9 +260,11 @@ export const runs: typeof t = {
       paused: 'Angehalten',
       closing: 'Wird abgeschlossen',
     },
+    held: 'Zurückgehalten',
     done: {deleted: 'Gelöscht', imported: 'Importiert', previewed: 'Vorschau fertig', undone: 'Rückgängig gemacht'},
     attention: (done, count, rows) => `${done}, ${count} ${rows === 1 ? 'braucht' : 'brauchen'} Aufmerksamkeit`,
     questions: count => `Wartet auf Ihre Antwort (${count})`,
+    answered: 'Fragen beantwortet',
     nothing: {
       imported: 'Nichts importiert',
       previewed: 'Nichts zu importieren',

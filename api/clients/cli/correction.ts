@@ -1,0 +1,20 @@
+import {createReadStream} from 'node:fs'
+import {Readable} from 'node:stream'
+import type {Json} from '../http.ts'
+import {readInputs} from './inputs.ts'
+import {plural} from './phrases.ts'
+import type {Cli, Session} from './session.ts'
+
+const workbookType = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
+
+/** Sends the corrected rows of a run: its failed.csv, or the whole file. A retry of the run writes them. Returns what changed, in words. */
+export const sendCorrection = async (cli: Cli, session: Session, run: Json, given: string): Promise<string> => {
+  const [file] = await readInputs([given])
+  const {path, name} = file!
+  const corrections = session.path(`imports/${run.importId}/runs/${encodeURIComponent(run.id)}/corrections`)
+  const type = /\.xlsx$/i.test(name) ? workbookType : 'text/csv'
+  const body = Readable.toWeb(createReadStream(path))
+  const sent = {query: {name}, body, headers: {'content-type': type}, signal: cli.interrupt(), timeoutMs: Infinity}
+  const {rows, cells} = (await session.client.call('POST', corrections, sent)).body
+  return cells === 0 ? `${name} corrects no cell` : `${plural(rows, 'row')} corrected, ${plural(cells, 'cell')} changed`
+}
