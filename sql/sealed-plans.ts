@@ -62,8 +62,6 @@ const SealedPlan = z.object({
   sealedBy: Person,
   expiresAt: z.string().nullable(),
   isExpired: z.boolean(),
-  askedAt: z.string().nullable(),
-  askedBy: Person,
   approvedAt: z.string().nullable(),
   approvedBy: Person,
 })
@@ -74,7 +72,7 @@ const personOf = (column: ReturnType<typeof sql.fragment>) =>
 
 const planColumns = sql.fragment`run_no as run, encode(digest, 'hex') as digest, chunks, steps, rows, sealed_at as "sealedAt",
   ${personOf(sql.fragment`sealed_by`)} as "sealedBy", expires_at as "expiresAt", coalesce(expires_at < lading_now(), false) as "isExpired",
-  asked_at as "askedAt", ${personOf(sql.fragment`asked_by`)} as "askedBy", approved_at as "approvedAt",
+  approved_at as "approvedAt",
   ${personOf(sql.fragment`approved_by`)} as "approvedBy"`
 
 /** Finds the plan of a dry run, sealed or not. Null: the dry run has no complete plan. */
@@ -84,6 +82,14 @@ export const findPlan = (db: Db, run: number) =>
 /** Locks the plan of a dry run until the transaction ends. */
 export const lockPlan = (tx: Tx, run: number) =>
   tx.maybeOne(sql.type(SealedPlan)`select ${planColumns} from sealed_plans where run_no = ${run} for update`)
+
+/** Approves a sealed plan that was not approved before. */
+export const approvePlan = (tx: Tx, {run, person}: {run: number; person: string}) =>
+  tx.query(
+    sql.type(
+      Empty,
+    )`update sealed_plans set approved_at = lading_now(), approved_by = ${person} where run_no = ${run} and approved_at is null`,
+  )
 
 /** Seals a plan that was not sealed before. */
 export const sealPlan = (tx: Tx, {run, person, days}: {run: number; person: string; days: number}) =>

@@ -12,6 +12,9 @@ const SealedPlan = Answer({
   sealedAt: Moment('When it was sealed').nullable().describe('When it was sealed. Null: not yet'),
   sealedBy: PersonNamed.nullable().describe('The person who sealed it. Null: not sealed, or erased'),
   expiresAt: Moment('When it expires').nullable().describe('When the seal expires. Null: not sealed'),
+  needsApproval: z.boolean().describe('Whether its rows exceed `approvalAbove` of the org, so that it can be applied only once approved'),
+  approvedAt: Moment('When it was approved').nullable().describe('When it was approved. Null: not yet'),
+  approvedBy: PersonNamed.nullable().describe('The admin who approved it. Null: not approved, or erased'),
 }).meta({id: 'SealedPlan', description: 'The plan of a dry run: what its run would do to each row'})
 
 export const PlanAnswer = Answer({plan: SealedPlan})

@@ -37,6 +37,7 @@ import {freeImport} from './external/run.ts'
 import {chooseGuard} from './guard/choose-guard.ts'
 import {RunGuard} from './guard/guard.ts'
 import {findRetried} from './retry.ts'
+import {assertApproved} from './sealed-plan/approve.ts'
 import {findAppliedPlan} from './sealed-plan/start-plan.ts'
 import {findUndoDays} from './undo/window.ts'
 
@@ -119,6 +120,7 @@ export const startRun = async (
   const fewer = retry !== null && declaredRows === undefined
   const id = runId ?? (await authorise(tx, {org, person, declaredRows: declaredRows ?? count, connector, importNo, dryRun, fewer})).runId
   const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
+  if (!dryRun) await assertApproved(tx, {org, rows: Math.min(run.rowsLimit, most ?? run.rowsLimit), plan: applied?.plan ?? null})
   if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})
 
   const snapshotNo = applied

@@ -175,6 +175,7 @@ export const rows: Record<string, Row> = {
   'POST /orgs/:org/imports/:id/runs/:run/cancel': write('operator'),
   'POST /orgs/:org/imports/:id/runs/:run/resume': write('builder'),
   'POST /orgs/:org/imports/:id/runs/:run/seal': write('operator'),
+  'POST /orgs/:org/imports/:id/runs/:run/approve': {who: 'admin', effect: 'write', person: true},
   'GET /orgs/:org/imports/:id/runs/:run/seal': read('operator'),
   'POST /orgs/:org/imports/:id/runs/:run/undo': write('builder'),
   'GET /orgs/:org/imports/:id/runs/:run/undo': read('operator'),

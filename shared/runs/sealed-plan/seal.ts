@@ -1,9 +1,11 @@
 import type {Tx} from '../../../sql/database.ts'
 import {lockImport} from '../../../sql/imports.ts'
+import {findSettings} from '../../../sql/registry.ts'
 import {findRun} from '../../../sql/runs.ts'
 import {lockPlan, sealPlan} from '../../../sql/sealed-plans.ts'
 import {type Author, recordChanges} from '../../configuration/change.ts'
 import {Refusal} from '../../errors.ts'
+import {announce} from '../../notifications/announce.ts'
 import {assertPlanned, assertUnchanged, assertUnexpired} from './start-plan.ts'
 
 /** The days for which a sealed plan can be applied. */
@@ -24,7 +26,7 @@ export const lockPlanOf = async (tx: Tx, {org, importId, runId}: PlanName) => {
   return {found, run, plan}
 }
 
-/** Seals the plan of a dry run that read every row. A plan that is sealed already stays as it is. */
+/** Seals the plan of a dry run that read every row, and announces a plan that needs approval. A plan that is sealed already stays as it is. */
 export const sealPlanOf = async (tx: Tx, author: Author, person: string, name: PlanName): Promise<void> => {
   const {found, run, plan} = await lockPlanOf(tx, name)
   assertUnexpired(plan)
@@ -35,6 +37,10 @@ export const sealPlanOf = async (tx: Tx, author: Author, person: string, name: P
   await recordChanges(tx, author, [
     {page: 'imports', target: found.name, connectorId: found.connectorId, subject: 'plan.sealed', before: null, after},
   ])
+  const above = (await findSettings(tx, name.org))?.approvalAbove ?? null
+  if (above === null || plan.rows <= above) return
+  const about = {import: name.importId, run: run.id, rows: plan.rows, digest: plan.digest}
+  await announce(tx, {org: name.org, kind: 'plan.waiting', schedule: null, about})
 }
 
 const explainNoPlan = ({stop, connectorKind}: {stop: object | null; connectorKind: string | null}): string => {
