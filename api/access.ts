@@ -1,5 +1,6 @@
 import {isAtLeast, type Role} from '../shared/accounts/roles.ts'
 import type {Staff} from '../shared/accounts/staff-action.ts'
+import type {EmbedScope} from '../shared/embed/scope.ts'
 import {Refusal} from '../shared/errors.ts'
 
 /** The caller of a request. `role` is the role that applies now. In a session without an org, `org` and `role` are null. */
@@ -21,6 +22,8 @@ export type Caller = {
   isRecent: boolean
   /** Set while a staff member views an org. Membership of the org is not required. */
   staffView: {write: boolean} | null
+  /** Set for an embed token, which acts with the operator role and only within this scope. */
+  embed: EmbedScope | null
 }
 
 /** A caller in an org. Every route without `noOrg` receives one. */
@@ -32,9 +35,10 @@ export type StaffCaller<S extends Staff = Staff> = {via: 'staff' | 'operator'; s
 /**
  * The gates of a route in an org. `noOrg` admits sessions without an org; `closedOrg` admits members of a closed org. `sessionOnly:
  * 'person'` admits only the person who signed in, never a staff view of the org. `oauth` admits MCP clients, whose tokens work on no other
- * route.
+ * route. `embed` admits embed tokens: with `own`, for the import in the path if the token created it; with `scope`, the handler uses
+ * nothing but the scope of the token.
  */
-export type Gates = {role: Role; sessionOnly?: true | 'person'; noOrg?: true; closedOrg?: true; oauth?: true}
+export type Gates = {role: Role; sessionOnly?: true | 'person'; noOrg?: true; closedOrg?: true; oauth?: true; embed?: 'own' | 'scope'}
 /**
  * The gates of a backoffice route. `backoffice` admits a staff session and, unless `sessionOnly` is set, ADMIN_TOKEN. `operator` admits
  * ADMIN_TOKEN alone; with `scrape`, METRICS_TOKEN too. A route that changes something requires ADMIN_TOKEN, or a staff session signed in
@@ -66,6 +70,8 @@ export const assertAccess = ({access: gates, effect}: Route, {caller, banned, cl
   if (closed && !gates.closedOrg) throw new Refusal('ORG_CLOSED', 'This org is closed. Contact support to reopen it')
   if (caller.via === 'oauth' && !gates.oauth)
     throw new Refusal('SESSION_REQUIRED', 'The token of an MCP client works at /mcp only. Sign in, or use an API token')
+  if (caller.embed && !gates.embed)
+    throw new Refusal('SESSION_REQUIRED', 'An embed token only creates and runs imports of its template. Use an API token, or sign in')
   if (gates.sessionOnly && caller.via !== 'session') throw new Refusal('SESSION_REQUIRED', 'An API token cannot do this. Sign in')
   if (caller.staffView) assertViewMay(caller.staffView, gates, effect)
   if (caller.role !== null && !isAtLeast(caller.role, gates.role))

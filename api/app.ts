@@ -8,6 +8,7 @@ import {admitInsider, isBackoffice} from './backoffice.ts'
 import {openStream, readBytes, readJson} from './body.ts'
 import {type NoteBearer, readCaller} from './caller.ts'
 import {allowOrigins} from './cross-origin.ts'
+import {assertOwnImport} from './embed-scope.ts'
 import {envelope, invalid} from './envelope.ts'
 import {refuseInMaintenance} from './maintenance.ts'
 import {observe} from './observe.ts'
@@ -93,6 +94,7 @@ const admitRequest = async (deps: LimitedDeps, {access, effect}: GuardedRoute, c
   const standing = await readCaller(deps, authorization, note)
   await deps.limits.bearer(standing.caller)
   assertAccess({access, effect}, standing, ctx.params.org)
+  if (access.embed === 'own') await assertOwnImport(deps.db, standing.caller, ctx.params.id)
   return standing.caller
 }
 

@@ -1,10 +1,12 @@
 import {hashSecret, isWellFormed, looksLikeSecret} from '../shared/accounts/api-token.ts'
 import {lowerOf, type Role} from '../shared/accounts/roles.ts'
 import {readSignedId} from '../shared/accounts/signed.ts'
+import {EMBED} from '../shared/embed/token.ts'
 import {Refusal} from '../shared/errors.ts'
 import {
   noteGrantUse,
   noteTokenUse,
+  readEmbedCaller,
   readGrantCaller,
   readSessionCaller,
   readTokenCaller,
@@ -29,12 +31,12 @@ const ignore = () => {}
 export const readCaller = async (deps: CallerDeps, authorization: string | undefined, note: NoteBearer = ignore): Promise<AuthContext> => {
   const bearer = bearerOf(authorization)
   if (bearer === null) throw new Refusal('AUTH_REQUIRED', 'Send `Authorization: Bearer <session or API token>`')
-  return looksLikeSecret(bearer) || isAccess(bearer) ? readToken(deps, bearer, note) : readOrgStatus(await readSession(deps, bearer, note))
+  return isToken(bearer) ? readToken(deps, bearer, note) : readOrgStatus(await readSession(deps, bearer, note))
 }
 
 /** Loads the caller of a backoffice route. For staff, the org and the membership are ignored. */
 export const readInsider = async (deps: CallerDeps, bearer: string, note: NoteBearer = ignore): Promise<AuthContext> => {
-  if (looksLikeSecret(bearer) || isAccess(bearer)) return readToken(deps, bearer, note)
+  if (isToken(bearer)) return readToken(deps, bearer, note)
   const found = await readSession(deps, bearer, note)
   return readOrgStatus(opensBackoffice(found) ? {...found, orgId: null, orgName: null, closed: false, memberRole: null} : found)
 }
@@ -64,12 +66,14 @@ const readOrgStatus = (found: SessionCaller): AuthContext => {
     staff: opensBackoffice(found),
     staffView,
     isRecent: found.isRecent,
+    embed: null,
   } as const
   return authContextOf(found, {...bearer, role: staffView ? 'admin' : roleInForce(found)})
 }
 
 const readToken = async ({hot, log}: CallerDeps, bearer: string, note: NoteBearer): Promise<AuthContext> => {
   if (isAccess(bearer)) return readAccess({hot, log}, bearer, note)
+  if (isEmbed(bearer)) return readEmbed({hot}, bearer, note)
   const found = isWellFormed(bearer) ? await readTokenCaller(hot, hashSecret(bearer)) : undefined
   if (!found) throw new Refusal('AUTH_REQUIRED', 'Unknown API token. Check it for typing errors, or create a new one')
   note({...idsOf(found), via: 'token', token: found.id})
@@ -92,19 +96,44 @@ const readAccess = async ({hot, log}: Pick<CallerDeps, 'hot' | 'log'>, bearer: s
   return standing
 }
 
+/**
+ * Loads the caller of an embed token. It acts with the lowest role for the person who created it. Its changes count as those of the API
+ * token that created it.
+ */
+const readEmbed = async ({hot}: Pick<CallerDeps, 'hot'>, bearer: string, note: NoteBearer): Promise<AuthContext> => {
+  const found = await readEmbedCaller(hot, hashSecret(bearer))
+  if (!found) throw new Refusal('AUTH_REQUIRED', 'Unknown embed token. Create a new one')
+  const {id, template, origin, rowsLimit} = found
+  note({...idsOf(found), via: 'token', token: id})
+  if (found.revoked) throw new Refusal('TOKEN_REVOKED', 'This embed token was revoked. Create a new one')
+  if (found.expired) throw new Refusal('TOKEN_EXPIRED', 'This embed token has expired. Create a new one')
+  return authContextOf(found, {
+    ...{via: 'token', role: 'operator', ...nobodys},
+    ...{token: found.apiToken, embed: {id, template, origin, rowsLimit}},
+  })
+}
+
 const isAccess = (bearer: string) => bearer.startsWith(ACCESS)
+const isEmbed = (bearer: string) => bearer.startsWith(EMBED)
+const isToken = (bearer: string) => looksLikeSecret(bearer) || isAccess(bearer) || isEmbed(bearer)
 
-const idsOf = ({orgId: org, personId: person}: SessionCaller | TokenCaller) => ({org, person, session: null, token: null, grant: null})
+const idsOf = ({orgId: org, personId: person}: Pick<TokenCaller, 'orgId' | 'personId'>) => ({
+  org,
+  person,
+  session: null,
+  token: null,
+  grant: null,
+})
 
-const nobodys = {session: null, token: null, grant: null, staff: false, staffView: null, isRecent: false} as const
+const nobodys = {session: null, token: null, grant: null, staff: false, staffView: null, isRecent: false, embed: null} as const
 
 /** Returns the role that applies now. A demotion takes effect at once; a promotion takes effect when the session is renewed. */
 const roleInForce = ({memberRole, sessionRole}: SessionCaller): Role | null =>
   memberRole && sessionRole ? lowerOf(memberRole, sessionRole) : memberRole
 
-type Bearer = Pick<Caller, 'via' | 'role' | 'session' | 'token' | 'grant' | 'staff' | 'staffView' | 'isRecent'>
+type Bearer = Pick<Caller, 'via' | 'role' | 'session' | 'token' | 'grant' | 'staff' | 'staffView' | 'isRecent' | 'embed'>
 
-const authContextOf = (found: SessionCaller | TokenCaller, bearer: Bearer): AuthContext => {
+const authContextOf = (found: Omit<TokenCaller, 'revoked' | 'stale'>, bearer: Bearer): AuthContext => {
   const {personId, email, personName, orgId: org, orgName, memberRole, banned, closed} = found
   if (org !== null && orgName === null) throw new Refusal('ORG_NOT_FOUND', 'The org of this session or token no longer exists')
   const isMember = memberRole !== null || bearer.staffView !== null || org === null

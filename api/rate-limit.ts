@@ -8,7 +8,7 @@ export type RateLimits = {
   address(ip: string): Promise<void>
   /** Counts an unauthenticated request that stores a row, calls another server or starts a sign-in. */
   guest(ip: string): Promise<void>
-  bearer(caller: Pick<Caller, 'session' | 'token' | 'grant'>): Promise<void>
+  bearer(caller: Pick<Caller, 'session' | 'token' | 'grant' | 'embed'>): Promise<void>
 }
 
 const windowSeconds = 60
@@ -23,7 +23,11 @@ export const openRateLimits = ({RATE_PER_ADDRESS, RATE_PER_BEARER}: Pick<Config,
   const addresses = openCount(RATE_PER_ADDRESS, 'This address')
   const bearers = openCount(RATE_PER_BEARER, 'This token or session')
   const guests = openCount(Math.ceil(RATE_PER_ADDRESS / guestShare), 'This address')
-  return {address: addresses, guest: guests, bearer: ({session, token, grant}) => bearers(token ?? session ?? grant ?? '')}
+  return {
+    address: addresses,
+    guest: guests,
+    bearer: ({session, token, grant, embed}) => bearers(embed?.id ?? token ?? session ?? grant ?? ''),
+  }
 }
 
 const openCount = (points: number, whose: string) => {

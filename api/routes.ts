@@ -17,6 +17,7 @@ import corrections from './routes/corrections.ts'
 import credits from './routes/crm-quota.ts'
 import discovery from './routes/discovery.ts'
 import doctor from './routes/doctor.ts'
+import embedTokens from './routes/embed-tokens.ts'
 import entitlements from './routes/entitlements.ts'
 import expressions from './routes/expressions.ts'
 import outsideRuns from './routes/external-runs.ts'
@@ -80,6 +81,7 @@ export const routes: Route[] = [
   ...members,
   ...invitations,
   ...tokens,
+  ...embedTokens,
   ...oauth,
   ...grants,
   ...mcp,

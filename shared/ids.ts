@@ -38,6 +38,7 @@ const PREFIXES = [
   'aiu',
   'trn',
   'upl',
+  'emb',
 ] as const
 
 /** Creates an opaque id such as `imp_01k9…`: a UUIDv7 in base32, so that ids of one kind sort by creation. */

@@ -57,6 +57,21 @@ export const readGrantCaller = openBatchLoader<Buffer, TokenCaller>(
     from oauth_tokens t join oauth_grants g on g.id = t.grant_id where t.hash = k.hash and t.kind = 'access') b on true ${joined}`,
 )
 
+export type EmbedCaller = Omit<TokenCaller, 'stale'> & {apiToken: string | null; template: string; origin: string; rowsLimit: number}
+
+/**
+ * Reads the caller of an embed token. `revoked`: the API token that created it was revoked or has expired, or the org removed the origin
+ * from its settings.
+ */
+export const readEmbedCaller = openBatchLoader<Buffer, EmbedCaller>(
+  'embed-caller',
+  `select ${standing}, (a.revoked_at is not null or coalesce(a.expires_at <= lading_now(), false)
+      or not coalesce(b.origin = any(s.embed_origins), false)) as revoked,
+    b.api_token_id as "apiToken", b.template_id as template, b.origin, b.rows_limit as "rowsLimit"
+  from unnest($1::bytea[]) with ordinality k (hash, n) join embed_tokens b on b.hash = k.hash
+  left join api_tokens a on a.id = b.api_token_id left join org_settings s on s.org_id = b.org_id ${joined}`,
+)
+
 export const noteGrantUse = prepare<never>(
   'grant-use',
   `update oauth_grants set last_used_at = lading_now()

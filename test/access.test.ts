@@ -10,6 +10,7 @@ import {newId} from '../shared/ids.ts'
 import {sql} from '../sql/database.ts'
 import {insertGrant, insertTokens} from '../sql/oauth-grants.ts'
 import {type Row, rows} from './support/access-rows.ts'
+import {embedBearers} from './support/embed.ts'
 import {register} from './support/oauth-client.ts'
 import {startTestDeployment, type TestDeployment} from './support/test-deployment.ts'
 
@@ -46,6 +47,8 @@ type Bearer = {
   api?: true
   /** True for the token of an MCP client with consent. */
   client?: true
+  /** True for an embed token that created no import. */
+  embed?: true
   refused?: [number, string]
   state?: 'banned' | 'closed' | 'other org' | 'no org'
   view?: 'read' | 'write'
@@ -70,6 +73,8 @@ const expectedAt = (row: Row, path: string, bearer: Bearer): ExpectedAnswer => {
   if (bearer.state === 'other org' && path.includes('/:org')) return [403, 'OTHER_ORG']
   if (bearer.state === 'closed' && !row.anyOrg) return [403, 'ORG_CLOSED']
   if (bearer.client && !row.client) return [403, 'SESSION_REQUIRED']
+  if (bearer.embed && !row.embed) return [403, 'SESSION_REQUIRED']
+  if (bearer.embed && row.embed === 'own') return [404, 'IMPORT_NOT_FOUND']
   if ((row.person || row.session) && bearer.api) return [403, 'SESSION_REQUIRED']
   if (bearer.view && row.person) return [403, 'STAFF_VIEW']
   if (bearer.view === 'read' && row.effect !== 'read') return [403, 'IMPERSONATION_READ_ONLY']
@@ -102,7 +107,9 @@ const walk = async (t: ExecutionContext, bearer: Bearer) => {
   const tell = async (route: Route) => {
     const {status, body} = await knock(route, bearer)
     const code = typeof body === 'object' ? (body?.code ?? null) : null
-    return [nameOf(route), GATES.has(code) ? [status, code] : 'let in'] as const
+    // Any other bearer passes the gates and gets this code from the handler.
+    const isGate = GATES.has(code) || (bearer.embed && code === 'IMPORT_NOT_FOUND')
+    return [nameOf(route), isGate ? [status, code] : 'let in'] as const
   }
   const told = await Promise.all(routes.filter(route => !isSignOut(route)).map(tell))
   told.push(await tell(routes.find(isSignOut)!))
@@ -176,6 +183,7 @@ const bearers: Record<string, () => Promise<Bearer>> = {
     await run('delete from members where org_id = $1', home.org)
     return {...home, refused: AUTH}
   },
+  ...embedBearers(() => house, withToken),
   'an unknown API token': async () => ({token: mintSecret().secret, org: 'org_none', refused: AUTH}),
   'an API token with a typing error': async () => {
     const home = await withToken()

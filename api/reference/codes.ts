@@ -109,6 +109,7 @@ export const meanings: Record<Code, string> = {
   RUN_USED: 'The run was already started by another engine. Authorise a new run.',
   RUN_RETRIED: 'The run has already been retried. Use the later run.',
   RUN_NOT_HELD: 'The guard does not hold the run, so there is nothing to resume.',
+  EMBED_LIMIT: 'The embed token may create no more imports, or import fewer rows than this run has: `left`. Import a smaller file.',
   RUN_UNDONE: 'The run was undone, so it cannot be retried. Start a new run.',
   DELETES_UNCONFIRMED:
     'The run would delete records, and their number was not confirmed. Start a dry run, then send its number as `confirmDeletes`. A schedule cannot delete records.',

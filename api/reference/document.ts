@@ -78,6 +78,11 @@ const securitySchemesOf = (config: Pick<Config, 'PUBLIC_URL'>) => {
   }
   return {
     session: {type: 'http', scheme: 'bearer', description: 'A session of a signed-in person, valid for eight hours'},
+    embedToken: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'A short-lived token for imports of one template. Starts with `lading-embed_`',
+    },
     apiToken: {type: 'http', scheme: 'bearer', description: 'An API token with the admin role in its org. Starts with `lading_`'},
     adminToken: {type: 'http', scheme: 'bearer', description: "The operator's ADMIN_TOKEN"},
     mcpClient: {type: 'oauth2', description: 'The access of an authorised MCP client', flows: {authorizationCode: flow}},

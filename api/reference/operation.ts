@@ -26,9 +26,15 @@ const whoMay = (access: RouteAccess): string => {
   if ('public' in access) return 'Public: no authentication.'
   if ('operator' in access) return 'For the operator, with ADMIN_TOKEN.'
   if ('backoffice' in access) return `For staff${access.sessionOnly ? ' with a session' : ', or the operator with ADMIN_TOKEN'}.`
-  const {role, sessionOnly, noOrg, oauth} = access
+  const {role, sessionOnly, noOrg, oauth, embed} = access
   const who = noOrg ? 'For any signed-in person, also without an org' : `Requires the role \`${role}\` or a higher one`
-  const how = sessionOnly ? ', and a session. API tokens are refused' : oauth ? '. MCP clients are accepted too' : ''
+  const how = sessionOnly
+    ? ', and a session. API tokens are refused'
+    : oauth
+      ? '. MCP clients are accepted too'
+      : embed
+        ? '. Embed tokens are accepted too'
+        : ''
   return `${who}${how}.`
 }
 
@@ -37,7 +43,7 @@ const securityOf = (access: RouteAccess): Record<string, string[]>[] => {
   if ('operator' in access) return [{adminToken: []}]
   if ('backoffice' in access) return [{session: []}, ...(access.sessionOnly ? [] : [{adminToken: []}])]
   if (access.sessionOnly) return [{session: []}]
-  return [{session: []}, {apiToken: []}, ...(access.oauth ? [{mcpClient: ['mcp']}] : [])]
+  return [{session: []}, {apiToken: []}, ...(access.oauth ? [{mcpClient: ['mcp']}] : []), ...(access.embed ? [{embedToken: []}] : [])]
 }
 
 const requestBodyOf = ({body, sends, example, mostBytes}: Route): ZodOpenApiRequestBodyObject | undefined => {

@@ -47,11 +47,12 @@ const ofAccess = (route: Route): Code[] => {
 
 const isOfOrg = (access: Exclude<RouteAccess, {public: true}>): access is Gates => 'role' in access
 
-const ofGates = ({role, sessionOnly, noOrg, closedOrg, oauth}: Gates, effect: Effect, path: string): Code[] => [
+const ofGates = ({role, sessionOnly, noOrg, closedOrg, oauth, embed}: Gates, effect: Effect, path: string): Code[] => [
   ...only(!noOrg, 'NO_ORG'),
   ...only(path.split('/').includes(':org'), 'OTHER_ORG'),
   ...only(!closedOrg, 'ORG_CLOSED'),
-  ...only(!oauth || sessionOnly !== undefined, 'SESSION_REQUIRED'),
+  ...only(!oauth || !embed || sessionOnly !== undefined, 'SESSION_REQUIRED'),
+  ...only(embed === 'own', 'IMPORT_NOT_FOUND'),
   ...ofView(sessionOnly, effect),
   ...only(role !== ROLES[0], 'ROLE_REQUIRED'),
 ]

@@ -20,6 +20,7 @@ export const tags = {
   Orgs: 'The org itself.',
   Members: 'Members of an org, their roles, and invitations.',
   'API tokens': 'API tokens for programs.',
+  Embedding: 'Short-lived tokens for pages that embed an import.',
   MCP: 'The Model Context Protocol for AI assistants, and the authorisation of its clients.',
   Jobs: 'Background jobs.',
   Service: 'The service itself: its health, its pages, and this reference.',

@@ -15,7 +15,7 @@ export default [
     path: '/orgs/:org/imports/:id/sources/:source/columns/:column/values',
     operationId: 'readColumnValues',
     tag: 'Files',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Count the distinct values of a column',
     description: `The whole file is read. Values that differ only in letter case and surrounding blanks are one value, as in the value map of a mapping. Ragged rows and rows
 that cleaning excludes are left out. With \`module\` and \`field\`, an option of the field is proposed for each value without a model, and cells of a

@@ -1,9 +1,11 @@
 import {z} from 'zod'
 import {isAtLeast} from '../../shared/accounts/roles.ts'
 import {tagOf} from '../../shared/configuration/version.ts'
+import {createEmbeddedImport} from '../../shared/embed/create-import.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {Flows} from '../../shared/mapping/flows/flow.ts'
 import {fillSlots} from '../../shared/mapping/templates/fill-slots.ts'
+import {Columns, setColumns} from '../../shared/mapping/templates/set-columns.ts'
 import {createImport} from '../../shared/runs/create-import.ts'
 import {describeImport, describeWhole} from '../../shared/runs/describe-import.ts'
 import {deleteImport, editImport} from '../../shared/runs/edit-import.ts'
@@ -70,11 +72,11 @@ export default [
     path: '/orgs/:org/imports',
     operationId: 'createImport',
     tag: 'Imports',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'scope'},
     summary: 'Create an import',
     description: 'Next, add files, set the flows and start a run. An import with a template has its flows already and needs only files.',
     answers: {201: ImportAnswer},
-    refusals: ['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NOT_FOUND'],
+    refusals: ['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NOT_FOUND', 'EMBED_LIMIT'],
     example: {
       body: {name: 'Accounts of March', connectorId},
       answer: {import: {...wholeImport, state: 'draft', version: 1, flows: [], sources: []}},
@@ -82,7 +84,11 @@ export default [
     params: OfOrg,
     body: NewImport,
     status: 201,
-    handle: async input => replyWhole(input, await createImport(input.db, input.caller, input.body)),
+    handle: async input => {
+      const {db, caller, body} = input
+      const {embed} = caller
+      return replyWhole(input, await (embed ? createEmbeddedImport(db, {...caller, embed}, body) : createImport(db, caller, body)))
+    },
   }),
   route({
     method: 'get',
@@ -121,7 +127,7 @@ export default [
     path: '/orgs/:org/imports/:id',
     operationId: 'readImport',
     tag: 'Imports',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Read an import with its files',
     description: 'The `ETag` of the response is the version of the import.',
     answers: {200: ImportAnswer},
@@ -173,7 +179,7 @@ export default [
     path: '/orgs/:org/imports/:id/slots',
     operationId: 'setImportSlots',
     tag: 'Imports',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Assign files to the slots of the template',
     description: 'Each file is read with the options of its slot. The import is ready once every slot is filled and all flows fit.',
     answers: {200: ImportAnswer},
@@ -185,6 +191,23 @@ export default [
       const sources = Object.entries(input.body).map(([slot, sourceId]) => ({slot, sourceId}))
       return replyWhole(input, await fillSlots(input, {org: input.caller.org, importId: input.params.id}, sources))
     },
+  }),
+  route({
+    method: 'put',
+    path: '/orgs/:org/imports/:id/columns',
+    operationId: 'setImportColumns',
+    tag: 'Imports',
+    access: {role: 'operator', embed: 'own'},
+    summary: 'Choose the columns for the fields of the template',
+    description:
+      'For a file whose columns have other names than those of the template. Every request starts with the flows of the template; only columns of its fields change. The import is ready once all flows fit.',
+    answers: {200: ImportAnswer},
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'NO_DISCOVERY'],
+    example: {body: {accounts: {Account_Name: 'Company', Phone: null}}, answer: {import: wholeImport}},
+    params: OfImport,
+    body: Columns,
+    handle: async input =>
+      answer(input, await setColumns(input.db, {org: input.caller.org, importId: input.params.id, columns: input.body})),
   }),
   route({
     method: 'put',

@@ -12,7 +12,7 @@ export default [
     path: '/orgs/:org/imports/:id/runs/:run/events',
     operationId: 'followImportRun',
     tag: 'Runs',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Follow a run',
     description: `Server-sent events: \`state\` with \`{state, pause, stop, stoppedBy}\`, \`progress\` with \`{progress, counts, rowsWritten}\` and, last, \`end\` with \`{run}\`. A
 comment is sent every 15 seconds without an event. The stream ends with the run, or after ten minutes. Reconnect with \`Last-Event-ID\` to receive

@@ -5,6 +5,7 @@ import {findKeyColumns, listMappedColumns} from '../../shared/runs/row-cells.ts'
 import {readRunRow} from '../../shared/runs/row-log.ts'
 import {frozenOf, RowsFilter, readRunRows} from '../../shared/runs/rows.ts'
 import {tallyRows} from '../../shared/runs/tally.ts'
+import type {Caller} from '../access.ts'
 import {RunRowCells, RunRowLog, RunRows, RunTally} from '../answers/run-rows.ts'
 import {openKeyedLimiter} from '../keyed-limiter.ts'
 import {Cursor, limitOf} from '../paging.ts'
@@ -27,6 +28,16 @@ type RunRowsInput = Pick<Input<{role: 'operator'}, typeof OfRun>, 'db' | 'caller
 
 const findOwn = ({db, caller: {org}, params: {id, run}}: RunRowsInput) => findImportRun(db, {org, importId: id, runId: run})
 
+type Entry = Awaited<ReturnType<typeof readRunRows>>['rows'][number]['entries'][number]
+type UrlOf = Awaited<ReturnType<typeof openRunRecordUrls>>
+
+/** Adds the record's page. An embed token learns neither that page nor what the record held, because the file's author may not read the CRM. */
+const describeEntry = (entry: Entry, urlOf: UrlOf, {embed}: Pick<Caller, 'embed'>) => ({
+  ...entry,
+  recordUrl: embed ? null : urlOf(entry.module, entry.recordId),
+  changes: embed ? (entry.changes?.map(change => ({...change, old: ''})) ?? null) : entry.changes,
+})
+
 /** Routes that return the rows of a run's files by outcome. */
 export default [
   route({
@@ -37,7 +48,7 @@ export default [
     summary: 'List the rows of a run with their outcomes',
     description:
       'For a dry run, the planned outcomes, with the current and new value of every field. Ordered by row number. A call examines at most 50,000 rows, so a page may have few rows, or none, and still have a next page.',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     params: OfRun,
     query: RowsFilter.extend({limit: limitOf({usual: 50, most: 200}), cursor: Cursor}),
     answers: {200: RunRows},
@@ -52,7 +63,7 @@ export default [
           ...page,
           rows: page.rows.map(row => ({
             ...row,
-            entries: row.entries.map(entry => ({...entry, recordUrl: urlOf(entry.module, entry.recordId)})),
+            entries: row.entries.map(entry => describeEntry(entry, urlOf, input.caller)),
           })),
         }
       }),
@@ -65,7 +76,7 @@ export default [
     tag: 'Runs',
     summary: 'Read the cells of rows of a run',
     description: 'The cells as cleaned for the run, for at most 200 rows. `keys` names the columns by which a person knows a row.',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     params: OfRun,
     query: z.object({source: Source, rows: RowNumbers.describe('The numbers of the rows, separated by commas')}),
     answers: {200: RunRowCells},
@@ -87,7 +98,7 @@ export default [
     summary: 'Count the rows of a run by outcome',
     description:
       'Counts by module, outcome, code and field, each with its first row and its message. A call examines at most 50,000 rows; for a larger file, add up the pages.',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     params: OfRun,
     query: z.object({source: Source, cursor: Cursor}),
     answers: {200: RunTally},
@@ -101,7 +112,7 @@ export default [
     operationId: 'readImportRunRowLog',
     tag: 'Runs',
     summary: 'Read the log of one row',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     params: OfRun,
     query: z.object({source: Source, row: z.coerce.number().int().min(1).describe('The number of the row in its file, from 1')}),
     answers: {200: RunRowLog},
@@ -112,7 +123,7 @@ export default [
         const found = await findOwn(input)
         const {row, log} = await readRunRow(input, found, input.query)
         const urlOf = await openRunRecordUrls(input, found)
-        return {row: {...row, entries: row.entries.map(entry => ({...entry, recordUrl: urlOf(entry.module, entry.recordId)}))}, log}
+        return {row: {...row, entries: row.entries.map(entry => describeEntry(entry, urlOf, input.caller))}, log}
       }),
   }),
 ]

@@ -24,13 +24,16 @@ const begun = {
   progress: {done: 0, total: 1_200, unit: 'rows', rowsPerSecond: null, etaSeconds: null},
 }
 
+const refuseInEmbed = () =>
+  new Refusal('INVALID', 'An embed token authorises its own runs, under the guard of the org. Leave runId and guard out')
+
 export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/runs',
     operationId: 'runImport',
     tag: 'Runs',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Run an import',
     description: `Starts a run, a dry run (\`dryRun\`) or a retry (\`retryOf\`). The run uses a snapshot of the import; later changes to the import do not affect it. A run that deletes records needs \`confirmDeletes\`. The job
 ends with the run. To follow the run, use \`GET …/events\`.`,
@@ -49,7 +52,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
         'NO_FILE',
         'SNAPSHOT_CHANGED',
       ] as const),
-      ...(['FROM_FUTURE', 'UNREADABLE', 'DELETES_UNCONFIRMED', 'ROLE_REQUIRED'] as const),
+      ...(['FROM_FUTURE', 'UNREADABLE', 'DELETES_UNCONFIRMED', 'ROLE_REQUIRED', 'EMBED_LIMIT'] as const),
       ...(['NOT_A_DRY_RUN', 'PLAN_CHANGED', 'PLAN_EXPIRED', 'APPROVAL_REQUIRED'] as const),
       ...ofPlan,
     ],
@@ -61,8 +64,9 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     body: StartBody,
     async handle(input) {
       const {db, queue, caller, params, body} = input
-      const {org, person, role} = caller
-      const start = {org, person, role, importId: params.id, ...body}
+      const {org, person, role, embed} = caller
+      if (embed && (body.runId !== undefined || body.guard !== undefined)) throw refuseInEmbed()
+      const start = {org, person, role, embed, importId: params.id, ...body}
       const {runId, job} = await db.transaction(tx => startRun(tx, queue, start))
       return answerJob(input, job, runImport.name, {run: describeRun(await findImportRun(db, {org, importId: params.id, runId}))})
     },
@@ -72,7 +76,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     path: '/orgs/:org/imports/:id/runs',
     operationId: 'listImportRuns',
     tag: 'Runs',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'List the runs of an import',
     answers: {200: Runs},
     refusals: ['IMPORT_NOT_FOUND'],
@@ -93,7 +97,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     path: '/orgs/:org/imports/:id/runs/:run',
     operationId: 'readImportRun',
     tag: 'Runs',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Read a run',
     answers: {200: RunAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND'],
@@ -108,7 +112,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     path: '/orgs/:org/imports/:id/runs/:run/cancel',
     operationId: 'cancelImportRun',
     tag: 'Runs',
-    access: {role: 'operator'},
+    access: {role: 'operator', embed: 'own'},
     summary: 'Cancel a run',
     description: 'Stops the run, which ends once batches in flight are settled. An ended run is left unchanged.',
     answers: {200: RunAnswer},

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {EmbedOrigin} from '../embed/origin.ts'
 import {isZone} from '../expressions/zone-offset.ts'
 import {OnEdited} from '../mapping/flows/edits.ts'
 import {RunGuard} from '../runs/guard/guard.ts'
@@ -58,6 +59,14 @@ export const Settings = z.strictObject({
     .describe(
       'Whether runs store the values that they replace, sealed, so that they can be undone. `off`: they store none. Absent or null: `on`',
     ),
+  embedOrigins: z
+    .array(EmbedOrigin)
+    .max(20)
+    .refine(origins => new Set(origins).size === origins.length, 'Name each origin once')
+    .nullish()
+    .describe(
+      'The origins whose pages may embed imports of the org, at most 20. Removing an origin ends its embed tokens. Absent or null: none',
+    ),
 })
 export type Settings = z.output<typeof Settings>
 
@@ -70,4 +79,5 @@ export const usualSettings: Settings = {
   undo: null,
   guard: null,
   approvalAbove: null,
+  embedOrigins: null,
 }

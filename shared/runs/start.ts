@@ -17,6 +17,7 @@ import {assertFit, assertUnmapped, readIdempotencyFields} from '../configuration
 import {usualSettings} from '../configuration/settings.ts'
 import {assertWritable} from '../crm/connectors/writing.ts'
 import type {DiscoveredModule} from '../crm/discovered.ts'
+import {admitEmbedRows, type EmbedScope, lockEmbedRows} from '../embed/scope.ts'
 import {Refusal} from '../errors.ts'
 import type {Namespaces} from '../expressions/parse.ts'
 import {Choices, readingsOf} from '../files/choices.ts'
@@ -91,18 +92,21 @@ export const StartBody = z
 type StartCaller = {org: string; person: string; role: Role | null}
 /** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
 type Start = StartCaller &
-  Omit<z.output<typeof StartBody>, 'match'> & {match?: z.output<typeof StartBody>['match']} & {importId: string; isScheduled?: boolean}
+  Omit<z.output<typeof StartBody>, 'match'> & {match?: z.output<typeof StartBody>['match']} & {importId: string; isScheduled?: boolean} & {
+    embed?: EmbedScope | null
+  }
 
 /**
  * Freezes the import into a snapshot, assigns the import to the run and enqueues the run, all in the caller's transaction. If there is no
- * `runId`, the run is authorised here, for `declaredRows` or else for every row of every flow.
+ * `runId`, the run is authorised here, for `declaredRows` or else for every row of every flow. An `embed` scope limits these rows.
  */
 export const startRun = async (
   tx: Tx,
   queue: Queue,
-  {importId, runId, retryOf, planOf, dryRun, rows: range, guard, match = 'query', isScheduled = false, ...asker}: Start,
+  {importId, runId, retryOf, planOf, dryRun, rows: range, guard, match = 'query', isScheduled = false, embed = null, ...asker}: Start,
 ): Promise<{runId: string; job: string | null}> => {
   const {org, person} = asker
+  const left = embed && (await lockEmbedRows(tx, embed))
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
@@ -114,11 +118,13 @@ export const startRun = async (
   await admitModules(tx, {org, connector, modules: listWrittenModules(snapshot.flows.map(({flow}) => flow)), dryRun})
   const flows = snapshot.flows.map(({flow}) => flow)
   const most = dryRun ? null : await confirmDeletes(tx, {...asker, importNo, flows, retryOf, rows})
-  const declaredRows = most ?? asker.declaredRows
-  const count = countRows(snapshot)
+  const named = most ?? asker.declaredRows
   // A retry meters only the rows that are left. Their number is not known yet.
-  const fewer = retry !== null && declaredRows === undefined
-  const id = runId ?? (await authorise(tx, {org, person, declaredRows: declaredRows ?? count, connector, importNo, dryRun, fewer})).runId
+  const fewer = retry !== null && named === undefined
+  const count = countRows(snapshot)
+  const wanted = named ?? count
+  const declaredRows = left === null ? wanted : admitEmbedRows(wanted, left, fewer)
+  const id = runId ?? (await authorise(tx, {org, person, declaredRows, connector, importNo, dryRun, fewer})).runId
   const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
   if (!dryRun) await assertApproved(tx, {org, rows: Math.min(run.rowsLimit, most ?? run.rowsLimit), plan: applied?.plan ?? null})
   if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})

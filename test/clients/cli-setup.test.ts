@@ -37,7 +37,7 @@ const open = async () => {
 const manifest = {namespace: 'names', version: '1.0.0', scope: 'org', functions: [{name: 'shout', parameters: [{name: 'text'}]}]}
 
 test('the configuration is pulled, edited, compared and pushed, and a stale push is refused until the next pull', async t => {
-  const {run, read, edit, call, at, version} = await open()
+  const {run, read, edit, call, org, at, version} = await open()
   const pulled = await run(['config', 'pull', 'crm', '--json'])
   t.is(pulled.code, 0, pulled.err)
   const files = ['fields/Leads.json', 'modules/Leads.json', 'settings.json', 'templates/leads-marz.json', 'writing.json']
@@ -47,8 +47,10 @@ test('the configuration is pulled, edited, compared and pushed, and a stale push
     files,
   )
   t.deepEqual(JSON.parse(read(`crm/${key}`)).uniqueFields, ['Email'])
+  const {modules} = (await ok(call('GET', `/orgs/${org}/discovery/latest`), 200)).discovery
+  t.deepEqual(JSON.parse(read('crm/discovery.json')).connections[0].modules, modules, 'the discovery is beside the configuration')
   const again = await run(['config', 'pull', 'crm', '--json'])
-  t.deepEqual(JSON.parse(again.out).taken, [], 'the same again is the same text')
+  t.like(JSON.parse(again.out), {taken: [], discovered: false}, 'the same again is the same text')
   t.is((await run(['config', 'diff', 'crm'])).code, 0)
   await run(['config', 'pull', 'other'])
 

@@ -3,16 +3,27 @@ import type {Role} from '../../shared/accounts/roles.ts'
 /**
  * The permissions of one route, taken from the specification and not from the routes. `test/access.test.ts` checks every route against its
  * row here; a route without a row fails. `person`: the route acts for the person who signed in. `anyOrg`: it also admits sessions in no org
- * and members of a closed one. `client`: it also admits MCP clients.
+ * and members of a closed one. `client`: it also admits MCP clients. `embed`: it also admits embed tokens; with `own`, only for an import that
+ * the token created.
  */
 export type Row =
   | {who: 'everybody'}
-  | {who: Role; effect: 'read' | 'write' | 'money' | 'publisher' | 'access'; person?: true; session?: true; anyOrg?: true; client?: true}
+  | {
+      who: Role
+      effect: 'read' | 'write' | 'money' | 'publisher' | 'access'
+      person?: true
+      session?: true
+      anyOrg?: true
+      client?: true
+      embed?: 'own' | 'scope'
+    }
   | {who: 'staff'; session?: true}
   | {who: 'operator with ADMIN_TOKEN'}
 
 const read = (who: Role): Row => ({who, effect: 'read'})
 const write = (who: Role): Row => ({who, effect: 'write'})
+/** What an embed token needs to create an import of its template, run it and read its results. */
+const embedded = (effect: 'read' | 'write'): Row => ({who: 'operator', effect, embed: 'own'})
 const access = (who: Role): Row => ({who, effect: 'access'})
 const everybody: Row = {who: 'everybody'}
 const staff: Row = {who: 'staff'}
@@ -66,6 +77,8 @@ export const rows: Record<string, Row> = {
   'GET /orgs/:org/tokens': read('admin'),
   'POST /orgs/:org/tokens': {who: 'admin', effect: 'write', person: true},
   'DELETE /orgs/:org/tokens/:id': {who: 'admin', effect: 'write', person: true},
+  'POST /orgs/:org/embed-tokens': access('operator'),
+  'GET /auth/embed': {who: 'operator', effect: 'read', embed: 'scope'},
   'GET /orgs/:org/jobs/:id': read('operator'),
 
   'GET /orgs/:org/connectors': read('operator'),
@@ -132,30 +145,31 @@ export const rows: Record<string, Row> = {
   'GET /orgs/:org/templates/:id/runs': read('operator'),
   'GET /orgs/:org/templates/:id/check': read('operator'),
 
-  'POST /orgs/:org/imports': write('operator'),
+  'POST /orgs/:org/imports': {who: 'operator', effect: 'write', embed: 'scope'},
   'GET /orgs/:org/imports': read('operator'),
-  'GET /orgs/:org/imports/:id': read('operator'),
+  'GET /orgs/:org/imports/:id': embedded('read'),
   'PATCH /orgs/:org/imports/:id': write('operator'),
   'DELETE /orgs/:org/imports/:id': write('operator'),
+  'PUT /orgs/:org/imports/:id/columns': embedded('write'),
   'PUT /orgs/:org/imports/:id/flows': write('operator'),
-  'PUT /orgs/:org/imports/:id/slots': write('operator'),
-  'POST /orgs/:org/imports/:id/sources': write('operator'),
-  'GET /orgs/:org/imports/:id/sources/:source': read('operator'),
-  'PATCH /orgs/:org/imports/:id/sources/:source': write('operator'),
-  'PATCH /orgs/:org/imports/:id/sources/:source/cells': write('operator'),
-  'DELETE /orgs/:org/imports/:id/sources/:source': write('operator'),
-  'GET /orgs/:org/imports/:id/sources/:source/rows': read('operator'),
-  'GET /orgs/:org/imports/:id/sources/:source/top': read('operator'),
-  'GET /orgs/:org/imports/:id/sources/:source/columns/:column/values': read('operator'),
-  'POST /orgs/:org/imports/:id/uploads': write('operator'),
-  'GET /orgs/:org/imports/:id/uploads': read('operator'),
-  'GET /orgs/:org/imports/:id/uploads/:upload': read('operator'),
-  'PUT /orgs/:org/imports/:id/uploads/:upload/parts/:offset': write('operator'),
-  'POST /orgs/:org/imports/:id/uploads/:upload/finish': write('operator'),
-  'DELETE /orgs/:org/imports/:id/uploads/:upload': write('operator'),
+  'PUT /orgs/:org/imports/:id/slots': embedded('write'),
+  'POST /orgs/:org/imports/:id/sources': embedded('write'),
+  'GET /orgs/:org/imports/:id/sources/:source': embedded('read'),
+  'PATCH /orgs/:org/imports/:id/sources/:source': embedded('write'),
+  'PATCH /orgs/:org/imports/:id/sources/:source/cells': embedded('write'),
+  'DELETE /orgs/:org/imports/:id/sources/:source': embedded('write'),
+  'GET /orgs/:org/imports/:id/sources/:source/rows': embedded('read'),
+  'GET /orgs/:org/imports/:id/sources/:source/top': embedded('read'),
+  'GET /orgs/:org/imports/:id/sources/:source/columns/:column/values': embedded('read'),
+  'POST /orgs/:org/imports/:id/uploads': embedded('write'),
+  'GET /orgs/:org/imports/:id/uploads': embedded('read'),
+  'GET /orgs/:org/imports/:id/uploads/:upload': embedded('read'),
+  'PUT /orgs/:org/imports/:id/uploads/:upload/parts/:offset': embedded('write'),
+  'POST /orgs/:org/imports/:id/uploads/:upload/finish': embedded('write'),
+  'DELETE /orgs/:org/imports/:id/uploads/:upload': embedded('write'),
   'POST /orgs/:org/flows/check': read('operator'),
-  'POST /orgs/:org/imports/:id/checks': write('operator'),
-  'GET /orgs/:org/imports/:id/checks': read('operator'),
+  'POST /orgs/:org/imports/:id/checks': embedded('write'),
+  'GET /orgs/:org/imports/:id/checks': embedded('read'),
   'POST /orgs/:org/imports/:id/forecast': write('operator'),
   'GET /orgs/:org/imports/:id/forecast': read('operator'),
   'GET /entitlements/me': read('operator'),
@@ -169,10 +183,10 @@ export const rows: Record<string, Row> = {
   'GET /orgs/:org/runs/:run': read('operator'),
   'GET /orgs/:org/runs/:run/records': read('operator'),
   'POST /orgs/:org/runs/:run/cancel': write('operator'),
-  'POST /orgs/:org/imports/:id/runs': write('operator'),
-  'GET /orgs/:org/imports/:id/runs': read('operator'),
-  'GET /orgs/:org/imports/:id/runs/:run': read('operator'),
-  'POST /orgs/:org/imports/:id/runs/:run/cancel': write('operator'),
+  'POST /orgs/:org/imports/:id/runs': embedded('write'),
+  'GET /orgs/:org/imports/:id/runs': embedded('read'),
+  'GET /orgs/:org/imports/:id/runs/:run': embedded('read'),
+  'POST /orgs/:org/imports/:id/runs/:run/cancel': embedded('write'),
   'POST /orgs/:org/imports/:id/runs/:run/resume': write('builder'),
   'POST /orgs/:org/imports/:id/runs/:run/seal': write('operator'),
   'POST /orgs/:org/imports/:id/runs/:run/approve': {who: 'admin', effect: 'write', person: true},
@@ -180,16 +194,16 @@ export const rows: Record<string, Row> = {
   'POST /orgs/:org/imports/:id/runs/:run/undo': write('builder'),
   'GET /orgs/:org/imports/:id/runs/:run/undo': read('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/records': read('operator'),
-  'GET /orgs/:org/imports/:id/runs/:run/rows': read('operator'),
-  'GET /orgs/:org/imports/:id/runs/:run/rows/tally': read('operator'),
-  'GET /orgs/:org/imports/:id/runs/:run/rows/cells': read('operator'),
-  'GET /orgs/:org/imports/:id/runs/:run/rows/log': read('operator'),
+  'GET /orgs/:org/imports/:id/runs/:run/rows': embedded('read'),
+  'GET /orgs/:org/imports/:id/runs/:run/rows/tally': embedded('read'),
+  'GET /orgs/:org/imports/:id/runs/:run/rows/cells': embedded('read'),
+  'GET /orgs/:org/imports/:id/runs/:run/rows/log': embedded('read'),
   'POST /orgs/:org/imports/:id/runs/:run/corrections': write('operator'),
-  'GET /orgs/:org/imports/:id/runs/:run/events': read('operator'),
+  'GET /orgs/:org/imports/:id/runs/:run/events': embedded('read'),
   'GET /orgs/:org/imports/:id/runs/:run/questions': read('operator'),
   'POST /orgs/:org/imports/:id/runs/:run/questions': write('operator'),
-  'GET /orgs/:org/imports/:id/results.csv': read('operator'),
-  'GET /orgs/:org/imports/:id/failed.csv': read('operator'),
+  'GET /orgs/:org/imports/:id/results.csv': embedded('read'),
+  'GET /orgs/:org/imports/:id/failed.csv': embedded('read'),
   'GET /orgs/:org/imports/:id/plan.csv': read('operator'),
 
   'GET /orgs/:org/templates/:id/schedules': read('builder'),

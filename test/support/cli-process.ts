@@ -23,9 +23,11 @@ type OpenHomeInput = {
   columns?: number
   cwd?: string
   command?: string[]
+  /** The time after which the process is killed: a minute, if not given. */
+  seconds?: number
 }
 
-const longestMs = 60_000
+const usualSeconds = 60
 
 /** Creates a home directory for the command line of one test. `here` is a folder for files. */
 export const openHome = (env: Record<string, string> = {}) => {
@@ -41,15 +43,18 @@ export const openHome = (env: Record<string, string> = {}) => {
   return {here, put, start, run: (args: string[], asked?: OpenHomeInput) => start(args, asked).ended}
 }
 
-/** Runs the command line as a separate process, as a shell does. It is killed after a minute. */
-const startCli = (args: string[], {env = {}, input, columns, cwd, command = [process.execPath, cliPath]}: OpenHomeInput): Started => {
+/** Runs the command line as a separate process, as a shell does. It is killed after its time. */
+const startCli = (
+  args: string[],
+  {env = {}, input, columns, cwd, command = [process.execPath, cliPath], seconds = usualSeconds}: OpenHomeInput,
+): Started => {
   const whole = columns === undefined ? [...command, ...args] : inTerminal([...command, ...args], columns)
   const child = spawn(whole[0]!, whole.slice(1), {cwd, env: {...inherited(), TERM: 'xterm-256color', ...env}, stdio: 'pipe'})
   const [out, err] = [collect(child.stdout!), collect(child.stderr!)]
   child.stdin!.on('error', () => {})
   if (input !== undefined) child.stdin!.end(input)
   else if (columns === undefined) child.stdin!.end()
-  const timer = setTimeout(() => child.kill('SIGKILL'), longestMs)
+  const timer = setTimeout(() => child.kill('SIGKILL'), seconds * 1000)
   const ended = once(child, 'close').then(([code]) => {
     clearTimeout(timer)
     return {code: code as number | null, out: out(), err: err()}

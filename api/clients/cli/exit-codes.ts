@@ -18,7 +18,10 @@ export const EXIT = {
 export const exitCodes: [number, string][] = [
   [EXIT.ok, 'Success. For a watched run: it ended, and every row was written or intentionally skipped'],
   [EXIT.failed, 'Another error on this machine, such as a full disk'],
-  [EXIT.rows, 'The run ended, but some rows were not written: refused, failed or unanswered (see --fail-on). For checks: rows would fail'],
+  [
+    EXIT.rows,
+    'The run ended, but some rows were not written: refused, failed or unanswered (see --fail-on). For checks: rows would fail. For test: a case failed',
+  ],
   [EXIT.stopped, 'The run was stopped before its end: by a person, by a limit of the plan, or by the CRM'],
   [EXIT.usage, 'The command is invalid, or a file cannot be read. Nothing was done'],
   [EXIT.signedOut, 'Not signed in, or the session or token is no longer valid. A watched run continues'],

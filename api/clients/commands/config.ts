@@ -2,6 +2,7 @@ import type {Command} from 'commander'
 import {assertOrigin, type Origin, readFiles, readOrigin, writeFiles, writeOrigin} from '../cli/config-directory.ts'
 import {type Base, bundleOf, type Configuration, type Files, filesOf, hashOf, isOfRegistry, mergeFiles} from '../cli/config-files.ts'
 import {diffLines} from '../cli/diff.ts'
+import {discoveryFile, pullDiscovery} from '../cli/discovery-file.ts'
 import {EXIT} from '../cli/exit-codes.ts'
 import {Failure, usage} from '../cli/failure.ts'
 import type {Output} from '../cli/output.ts'
@@ -19,7 +20,7 @@ export default (cli: Cli, program: Command) => {
     .command('pull')
     .summary('download the configuration')
     .description(
-      'Writes the configuration to a directory. Keeps files that only you changed. If a file was changed both here and on the server, it is reported and nothing is written.',
+      'Writes the configuration to a directory, with the modules and fields of its CRMs (discovery.json). Keeps files that only you changed. If a file was changed both here and on the server, it is reported and nothing is written.',
     )
     .argument('[directory]', 'target directory', '.')
     .option('--force', 'overwrite your changes')
@@ -99,11 +100,13 @@ const pull = async ({out, open}: Cli, directory: string, force: boolean) => {
   await writeFiles(directory, there, {take, drop})
   const {server, org} = session
   await writeOrigin(directory, {server, org, version, etag, files: hashesOf(there)})
+  const discovered = await pullDiscovery(session, directory)
   const kept = force ? [] : merge.keep
-  out.answer({version, taken: take, removed: drop, kept}, [
+  out.answer({version, taken: take, removed: drop, kept, discovered}, [
     `${directory} is at version ${version}: ${plural(take.length, 'file')} updated, ${drop.length} removed, ${kept.length} of yours kept`,
     ...take.map(path => `  ${path}`),
     ...drop.map(path => `  ${path} (removed)`),
+    ...(discovered ? [`  ${discoveryFile}`] : []),
   ])
 }
 
@@ -256,6 +259,7 @@ const CONFIG_HELP = `
   libraries/NAME/manifest.json, source.js
   templates/NAME.json                   shared templates
   .lading.json                          server, org and version; commit it too
+  discovery.json                        modules and fields of the CRMs, for lading test
 
 Examples:
   lading config pull crm

@@ -57,6 +57,7 @@ export const nouns: Noun[] = [
   {name: 'templates', summary: 'list, show, check, export and import templates', group: shape, load: () => import('./templates.ts')},
   {name: 'schedules', summary: 'list, test, fire and turn on or off schedules', group: shape, load: () => import('./schedules.ts')},
   {name: 'config', summary: 'sync the configuration of the org with files', group: shape, load: () => import('./config.ts')},
+  {name: 'test', summary: 'test the configuration with a stand-in of the CRM', group: shape, load: () => import('./test.ts')},
   {name: 'libraries', summary: 'list and publish helper libraries', group: shape, load: () => import('./libraries.ts')},
   {name: 'tokens', summary: 'list, create and revoke API tokens', group: more, load: () => import('./tokens.ts')},
   {name: 'audit', summary: 'download the audit log of the org', group: more, load: () => import('./audit.ts')},

@@ -8,6 +8,7 @@ export const describeField = (org: Org, module: Module, field: Field) => {
   const {spec} = field
   const label = spec.label ?? spec.name.replaceAll('_', ' ')
   const isUsed = !spec.unused
+  const isReadOnly = spec.writable ? Boolean(spec.readOnly) : !field.creatable
   return {
     ...unchanging,
     id: field.id,
@@ -20,8 +21,8 @@ export const describeField = (org: Org, module: Module, field: Field) => {
     length: field.length,
     decimal_place: decimals(field),
     system_mandatory: Boolean(spec.mandatory),
-    read_only: !field.creatable,
-    field_read_only: !field.creatable,
+    read_only: isReadOnly,
+    field_read_only: isReadOnly,
     custom_field: Boolean(spec.custom),
     created_source: 'default',
     visible: isUsed,

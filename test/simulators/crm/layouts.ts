@@ -7,7 +7,7 @@ import type {LayoutSpec} from './schema.ts'
 export type Layout = {id: string; name: string; status: 'active' | 'inactive'; spec: LayoutSpec | null}
 
 export const listLayouts = (org: Org, {name, spec}: Module): Layout[] => [
-  {id: namedId(org, `layout ${name}`), name: 'Standard', status: 'active', spec: null},
+  ...(spec.standardLayout === false ? [] : [{id: namedId(org, `layout ${name}`), name: 'Standard', status: 'active' as const, spec: null}]),
   ...(spec.layouts ?? []).map(
     (layout): Layout => ({
       id: namedId(org, `layout ${name} ${layout.name}`),

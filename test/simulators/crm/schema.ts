@@ -38,6 +38,8 @@ export type FieldSpec = {
   mandatory?: boolean
   unique?: boolean | 'case-sensitive'
   readOnly?: boolean
+  /** Whether a create and an update may set it, if that does not follow from the type and `readOnly`. */
+  writable?: {create: boolean; update: boolean}
   /** On no layout of the user. */
   unused?: boolean
   /** Required by the layout: checked only when a record names its `Layout`. */
@@ -83,6 +85,8 @@ export type ModuleSpec = {
   deletable?: boolean
   convertable?: boolean
   parent?: string
+  /** False: only the `layouts` exist. */
+  standardLayout?: boolean
   layouts?: LayoutSpec[]
   assignmentRules?: AssignmentRuleSpec[]
 }
@@ -130,6 +134,8 @@ export type OrgSpec = {
   /** The profiles besides Administrator and Standard. */
   profiles?: ProfileSpec[]
   modules: ModuleSpec[]
+  /** Fixed ids by name (`namedId`). */
+  ids?: Record<string, string>
 }
 
 export const jsonTypes: Record<DataType, string | null> = {

@@ -89,7 +89,7 @@ export const addOrg = (world: SimulatorState, spec: OrgSpec): Org => {
     counters: {meta: 2000, user: 201_000, record: 900_000},
     restores: [],
     bulk: createBulkState(),
-    names: new Map(),
+    names: new Map(Object.entries(spec.ids ?? {})),
   }
   org.id = namedId(org, 'org')
   world.orgs.set(spec.key, org)

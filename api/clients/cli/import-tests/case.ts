@@ -1,0 +1,72 @@
+import {dirname, join} from 'node:path'
+import {parseAllDocuments} from 'yaml'
+import type {Json} from '../../http.ts'
+import {badFile} from '../failure.ts'
+
+/** Counts by outcome, of all modules or of each. */
+export type ExpectedCounts = Record<string, number | Record<string, number>>
+/** The end of a row: an outcome, or some keys of it, or one of these for each module. */
+export type ExpectedRow = string | Record<string, unknown>
+export type CaseRecords = Record<string, Json[]>
+
+export type CaseAnswer = {
+  /** The number of a row whose question is answered; without it, the answer is a rule for the questions of `flow`. */
+  row?: number
+  flow?: string
+  kind?: string
+  field?: string
+  choice?: string
+  /** Values by which one candidate is chosen. */
+  record?: Json
+}
+
+/** One import test: the files of a template, the records of the CRM before, and what is expected after. */
+export type ImportCase = {
+  name: string
+  template: string
+  /** Paths by slot. A template with one slot may leave its name out; the key is then empty. */
+  files: Record<string, string>
+  crm: CaseRecords
+  answers: CaseAnswer[]
+  expect: {counts?: ExpectedCounts; rows?: Record<string, ExpectedRow>; records?: CaseRecords}
+}
+
+const keys = ['name', 'template', 'files', 'crm', 'answers', 'expect']
+const expectations = ['counts', 'rows', 'records']
+
+/** Reads the cases of one YAML file: a case, a list of cases, or several documents. Paths are relative to the file. */
+export const parseCases = (path: string, text: string): ImportCase[] => {
+  const documents = parseAllDocuments(text, {prettyErrors: true})
+  if (!Array.isArray(documents)) return []
+  const error = documents.flatMap(({errors}) => errors)[0]
+  if (error) throw badFile(`${path} is not YAML: ${error.message}`, 'Fix the file, then run the command again')
+  const cases = documents.flatMap(document => document.toJS() ?? [])
+  return cases.map((one: unknown, at: number) => readCase(path, one, at + 1))
+}
+
+const readCase = (path: string, given: unknown, number: number): ImportCase => {
+  const wrong = (message: string) => badFile(`${path}, case ${number}: ${message}`, 'See: lading test --help')
+  if (!isObject(given)) throw wrong('a case is an object with template, files and expect')
+  const unknown = Object.keys(given).find(key => !keys.includes(key))
+  if (unknown !== undefined) throw wrong(`${unknown} is not a key of a case (${keys.join(', ')})`)
+  const {template, name = template, crm = {}, answers = [], expect} = given
+  if (typeof template !== 'string') throw wrong('template is the name of a template')
+  if (!isObject(expect)) throw wrong('expect needs counts, rows or records')
+  const other = Object.keys(expect).find(key => !expectations.includes(key))
+  if (other !== undefined) throw wrong(`${other} is not an expectation (${expectations.join(', ')})`)
+  if (Object.keys(expect).length === 0) throw wrong('expect needs counts, rows or records')
+  if (!isObject(crm) || !isObject(crm.records ?? {})) throw wrong('crm.records lists records by module')
+  if (!Array.isArray(answers)) throw wrong('answers is a list')
+  return {name: String(name), template, files: readFiles(path, given.files, wrong), crm: crm.records ?? {}, answers, expect}
+}
+
+const readFiles = (path: string, files: unknown, wrong: (message: string) => Error): Record<string, string> => {
+  const at = (file: unknown) => {
+    if (typeof file === 'string') return join(dirname(path), file)
+    throw wrong('files is a path, or a path for each slot')
+  }
+  if (isObject(files)) return Object.fromEntries(Object.entries(files).map(([slot, file]) => [slot, at(file)]))
+  return {'': at(files)}
+}
+
+const isObject = (value: unknown): value is Record<string, Json> => typeof value === 'object' && value !== null && !Array.isArray(value)

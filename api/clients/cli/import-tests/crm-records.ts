@@ -1,0 +1,91 @@
+import type {Client, Json} from '../../http.ts'
+import type {CaseRecords} from './case.ts'
+import {type Difference, differ, show} from './difference.ts'
+
+/** The stand-in's org of a case and the modules of its discovery. */
+export type CrmOrg = {crm: Client; key: string; modules: Json[]}
+
+/** Replaces all records of the stand-in by those of the case. A text in a lookup is the name of an earlier record. */
+export const writeRecords = async (org: CrmOrg, records: CaseRecords): Promise<Difference[]> => {
+  await org.crm.post('/__sim/clear')
+  const ids = new Map<string, string>()
+  const differences: Difference[] = []
+  for (const [module, list] of Object.entries(records)) {
+    const described = org.modules.find(({apiName}) => apiName === module)
+    if (!described) {
+      differences.push(differ(`The CRM has no module ${module}, so the records of the case cannot be created`, {module}))
+      continue
+    }
+    const filled = list.map(record => withIds(described, record, ids))
+    const entries: Json[] = await org.crm.post('/__sim/records', {org: org.key, module, records: filled})
+    for (const [at, {status, code, message, details}] of entries.entries()) {
+      if (status === 'success') ids.set(nameKey(module, list[at]![described.namingField]), details.id)
+      else differences.push(refused(module, at + 1, {code, message, details}))
+    }
+  }
+  return differences
+}
+
+const refused = (module: string, number: number, {code, message, details}: Json): Difference => {
+  const field = details?.api_name ?? details?.errors?.[0]?.details?.api_name ?? null
+  return differ(`record ${number} of the case cannot be created: ${message} (${code})`, {module, field})
+}
+
+const nameKey = (module: string, name: unknown) => `${module} ${name}`
+
+const withIds = ({fields}: Json, record: Json, ids: ReadonlyMap<string, string>): Json =>
+  Object.fromEntries(
+    Object.entries(record).map(([name, value]) => {
+      const target = fields.find(({apiName}: Json) => apiName === name)?.lookup?.module
+      const id = target && typeof value === 'string' ? ids.get(nameKey(target, value)) : undefined
+      return [name, id === undefined ? value : {id}]
+    }),
+  )
+
+/** Compares all records of the named modules. Only the fields that the case lists are compared. */
+export const compareRecords = async ({crm, key, modules}: CrmOrg, expected: CaseRecords): Promise<Difference[]> => {
+  const differences: Difference[] = []
+  for (const [module, wanted] of Object.entries(expected)) {
+    if (!modules.some(({apiName}) => apiName === module)) differences.push(differ(`The CRM has no module ${module}`, {module}))
+    else differences.push(...compareModule(module, wanted, await crm.get('/__sim/records', {org: key, module})))
+  }
+  return differences
+}
+
+/** Pairs each expected record with the most similar one that is left, then reports differing fields and records without a partner. */
+const compareModule = (module: string, wanted: Json[], found: Json[]): Difference[] => {
+  const left = new Set(found)
+  const differences: Difference[] = []
+  for (const record of wanted) {
+    const [best] = [...left].toSorted((one, other) => likeness(record, other) - likeness(record, one))
+    if (!best || likeness(record, best) === 0) {
+      differences.push(differ(`a record is missing: ${show(record)}`, {module}))
+      continue
+    }
+    left.delete(best)
+    for (const [field, value] of Object.entries(record))
+      if (!isSame(value, best[field]))
+        differences.push(differ(`${show(shown(best[field]))} instead of ${show(value)} in ${nameOf(record)}`, {module, field}))
+  }
+  for (const record of left) differences.push(differ(`an unexpected record: ${show(written(record))}`, {module}))
+  return differences
+}
+
+const likeness = (wanted: Json, found: Json) => Object.entries(wanted).filter(([field, value]) => isSame(value, found[field])).length
+
+/** A lookup is compared by the name of its record. */
+const isSame = (wanted: unknown, found: unknown): boolean =>
+  JSON.stringify(wanted ?? null) === JSON.stringify(found ?? null) || (typeof wanted === 'string' && wanted === shown(found))
+
+const shown = (value: Json): unknown => (value && typeof value === 'object' && 'name' in value ? value.name : value)
+
+const nameOf = (record: Json) => show(Object.values(record)[0])
+
+const system = /^(id|\$|Owner$|Created_|Modified_|Record_Status__s$|Locked__s$|Layout$)/
+
+const written = (record: Json) =>
+  Object.fromEntries(
+    Object.entries(record).flatMap(([name, value]) =>
+      value === null || value === false || system.test(name) ? [] : [[name, shown(value)]],
+    ),
+  )

@@ -1,0 +1,38 @@
+import {ApiError, type Json} from '../../http.ts'
+import {clean} from '../phrases.ts'
+
+/** One thing that is not as expected, with the module and the field if it concerns one. */
+export type Difference = {module: string | null; field: string | null; row: number | null; message: string}
+
+export const differ = (message: string, {module = null, field = null, row = null}: Partial<Difference> = {}): Difference => ({
+  ...{module, field, row},
+  message,
+})
+
+export const show = (value: unknown): string => (value === undefined || value === null ? 'empty' : JSON.stringify(value))
+
+/** Describes a refusal of the API, one difference for each issue, module or field that it names. */
+const differencesOf = ({body, message}: ApiError): Difference[] => {
+  const {issues = [], modules = [], fields = []} = body ?? {}
+  const named = [
+    ...issues.map(({path = [], message: issue}: Json) => differ(`${path.join('.')}${path.length > 0 ? ': ' : ''}${issue}`)),
+    ...modules.map(({apiName}: Json) => differ(`The CRM has no module ${apiName}`, {module: apiName})),
+    ...fields.map(({module, apiName}: Json) => differ(`The CRM has no field ${module}.${apiName}`, {module, field: apiName})),
+  ]
+  return named.length > 0 ? named : [differ(message)]
+}
+
+/** Runs a step of a case. A refusal of the API becomes differences. */
+export const orDifferences = async (step: () => Promise<Difference[]>): Promise<Difference[]> => {
+  try {
+    return await step()
+  } catch (error) {
+    if (error instanceof ApiError) return differencesOf(error)
+    throw error
+  }
+}
+
+export const lineOf = ({module, field, row, message}: Difference): string => {
+  const at = [row === null ? '' : `row ${row}`, [module, field].filter(Boolean).join('.')].filter(Boolean).join(', ')
+  return clean(at ? `${at}: ${message}` : message)
+}

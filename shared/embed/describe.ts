@@ -1,0 +1,58 @@
+import {findConnector, listConnectors} from '../../sql/connectors.ts'
+import type {Db} from '../../sql/database.ts'
+import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
+import {readEmbedExpiry, sumEmbedRows} from '../../sql/embed-tokens.ts'
+import type {TemplateRow} from '../../sql/templates.ts'
+import {findDateFormat} from '../configuration/store.ts'
+import {Refusal} from '../errors.ts'
+import {findVisible} from '../mapping/templates/find.ts'
+import {documentOf} from '../mapping/templates/template.ts'
+import type {EmbedScope} from './scope.ts'
+
+type EmbedCaller = {org: string; orgName: string; person: string; embed: EmbedScope}
+
+/** Finds the template of an embed token. The token was allowed to use it when it was created. */
+export const findEmbedTemplate = (db: Db, {org, person, embed}: Omit<EmbedCaller, 'orgName'>): Promise<TemplateRow> =>
+  findVisible(db, {org, person, rank: 'admin', id: embed.template})
+
+/** Describes what an embedded page may know: its org's name, its template, what is left of its rows, and the connection. */
+export const describeEmbed = async (db: Db, caller: EmbedCaller) => {
+  const {org, orgName, embed} = caller
+  const template = await findEmbedTemplate(db, caller)
+  const expiresAt = await readEmbedExpiry(db, embed.id)
+  if (expiresAt === null) throw new Refusal('AUTH_REQUIRED', 'This embed token no longer exists. Create a new one')
+  return {
+    org: {id: org, name: orgName, dateFormat: await findDateFormat(db, org)},
+    template: {id: template.id, name: template.name},
+    ...{origin: embed.origin, rowsLimit: embed.rowsLimit, expiresAt},
+    rowsLeft: Math.max(0, embed.rowsLimit - (await sumEmbedRows(db, embed.id))),
+    ...(await describeTarget(db, org, template)),
+  }
+}
+
+/** Describes the connection that imports of the template write to, and of its modules only what the template names. */
+const describeTarget = async (db: Db, org: string, template: TemplateRow) => {
+  const found = await findTarget(db, org, template.connectorId)
+  if (!found) return {connection: null, modules: {}}
+  const discovery = await findLatestDiscovery(db, found.id)
+  const modules = discovery ? await listDiscoveredModules(db, discovery.id) : []
+  const {id, name, state, writesPaused} = found
+  return {connection: {id, name, state, writesPaused, isDiscovered: discovery !== null}, modules: nameFields(template, modules)}
+}
+
+const findTarget = async (db: Db, org: string, id: string | null) => {
+  if (id !== null) return findConnector(db, {org, id})
+  const all = await listConnectors(db, org)
+  const connected = all.filter(({state}) => state === 'connected')
+  return all.length === 1 ? all[0]! : connected.length === 1 ? connected[0]! : null
+}
+
+const nameFields = (template: TemplateRow, modules: Awaited<ReturnType<typeof listDiscoveredModules>>) =>
+  Object.fromEntries(
+    documentOf(template).flows.flatMap(({module: name, fields}) => {
+      const module = modules.find(({apiName}) => apiName === name)
+      const mapped = new Set(fields.map(({field}) => field))
+      const labels = (module?.fields ?? []).filter(({apiName}) => mapped.has(apiName)).map(({apiName, label}) => [apiName, label])
+      return module ? [[name, {label: module.label, fields: Object.fromEntries(labels)}]] : []
+    }),
+  )

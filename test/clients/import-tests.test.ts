@@ -1,0 +1,177 @@
+import {cpSync, readFileSync, writeFileSync} from 'node:fs'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
+import {fileURLToPath} from 'node:url'
+import test from 'ava'
+import {parseCases} from '../../api/clients/cli/import-tests/case.ts'
+import {junitOf} from '../../api/clients/cli/import-tests/junit.ts'
+import {runSuite} from '../../api/clients/cli/import-tests/run-suite.ts'
+import {startTestStack} from '../../api/clients/cli/import-tests/stack.ts'
+import {readSuites} from '../../api/clients/cli/import-tests/suite.ts'
+import {openHome} from '../support/cli-process.ts'
+import {endAfterTests} from '../support/test-deployment.ts'
+
+/** Import tests: the examples pass, and every change of the CRM that breaks them is named. */
+const examples = fileURLToPath(new URL('../../examples', import.meta.url))
+const folder = join(examples, 'import-tests')
+type Change = (find: (module: string, field?: string) => any, modules: any[]) => void
+
+const optionGone =
+  (module: string, name: string, option: string): Change =>
+  find => {
+    const field = find(module, name)
+    field.picklist = field.picklist.filter(({actual}: any) => actual !== option)
+  }
+const renamed =
+  (module: string, name: string, to: string): Change =>
+  find =>
+    void (find(module, name).apiName = to)
+const set =
+  (module: string, name: string, values: object): Change =>
+  find =>
+    void Object.assign(find(module, name), values)
+const setModule =
+  (module: string, values: object): Change =>
+  find =>
+    void Object.assign(find(module), values)
+const fieldGone =
+  (module: string, name: string): Change =>
+  find => {
+    const found = find(module)
+    found.fields = found.fields.filter(({apiName}: any) => apiName !== name)
+  }
+const moduleGone =
+  (module: string): Change =>
+  (_, modules) =>
+    void modules.splice(
+      modules.findIndex(({apiName}) => apiName === module),
+      1,
+    )
+
+/** Each change of the discovery, the template whose cases notice it, and the field or module that a difference names. */
+const changes: [what: string, template: string, named: string, change: Change][] = [
+  ['a field is renamed', 'Companies', 'Phone', renamed('Accounts', 'Phone', 'Phone_1')],
+  ['a field is gone', 'Companies', 'Website', fieldGone('Accounts', 'Website')],
+  ['a match field is gone', 'Companies', 'Account_Number', fieldGone('Accounts', 'Account_Number')],
+  ['a number becomes a date', 'Companies', 'Employees', set('Accounts', 'Employees', {type: 'date', jsonType: 'string'})],
+  [
+    'a currency becomes a yes or no',
+    'Companies',
+    'Annual_Revenue',
+    set('Accounts', 'Annual_Revenue', {type: 'boolean', jsonType: 'boolean'}),
+  ],
+  ['an option of a picklist is gone', 'Companies', 'Industry', optionGone('Accounts', 'Industry', 'Retail')],
+  ['a field that the file lacks is made mandatory', 'Companies', 'Description', set('Accounts', 'Description', {required: true})],
+  ['a field is made unique', 'Companies', 'Phone', set('Accounts', 'Phone', {unique: {caseSensitive: false}})],
+  [
+    'a field is made read-only',
+    'Companies',
+    'Billing_City',
+    set('Accounts', 'Billing_City', {readOnly: true, creatable: false, updatable: false}),
+  ],
+  ['a field can no longer be updated', 'Companies', 'Employees', set('Accounts', 'Employees', {updatable: false})],
+  ['a text becomes shorter', 'Companies', 'Account_Name', set('Accounts', 'Account_Name', {length: 10})],
+  ['a module is gone', 'Companies', 'Accounts', moduleGone('Accounts')],
+  ['a module accepts no records', 'Companies', 'Accounts', setModule('Accounts', {creatable: false})],
+  ['a lookup leads elsewhere', 'Contacts of companies', 'Account_Name', set('Contacts', 'Account_Name', {lookup: {module: 'Leads'}})],
+  [
+    'a date becomes a number',
+    'Contacts of companies',
+    'Date_of_Birth',
+    set('Contacts', 'Date_of_Birth', {type: 'integer', jsonType: 'integer'}),
+  ],
+  ['an option of another picklist is gone', 'Contacts of companies', 'Lead_Source', optionGone('Contacts', 'Lead_Source', 'Partner')],
+  ['a field that some rows leave empty is made mandatory', 'Contacts of companies', 'Mobile', set('Contacts', 'Mobile', {required: true})],
+  ['a mandatory field is gone', 'Contacts of companies', 'Last_Name', fieldGone('Contacts', 'Last_Name')],
+  ['an option of a value map is renamed', 'Leads of the fair', 'Lead_Status', optionGone('Leads', 'Lead_Status', 'Contacted')],
+  ['a shared value is made unique', 'Leads of the fair', 'Email', set('Leads', 'Email', {unique: {caseSensitive: false}})],
+  [
+    'a number is made read-only',
+    'Leads of the fair',
+    'No_of_Employees',
+    set('Leads', 'No_of_Employees', {readOnly: true, creatable: false, updatable: false}),
+  ],
+  ['a static value is no option any more', 'Leads of the fair', 'Lead_Source', optionGone('Leads', 'Lead_Source', 'Trade Show')],
+]
+
+test.serial('each of 22 changes of the CRM fails a case, and a difference names the field', async t => {
+  t.timeout(600_000)
+  const [suite] = await readSuites(folder)
+  const stack = await startTestStack(tmpdir(), new AbortController().signal)
+  endAfterTests(stack.stop)
+  for (const [what, template, named, change] of changes) {
+    const changed = structuredClone(suite!)
+    changed.cases = changed.cases.filter(one => one.template === template).slice(0, 1)
+    const {modules} = changed.connections[0]
+    const find = (module: string, field?: string) => {
+      const found = modules.find(({apiName}: any) => apiName === module)
+      return field === undefined ? found : found.fields.find(({apiName}: any) => apiName === field)
+    }
+    change(find, modules)
+    const [result] = await Array.fromAsync(runSuite(stack, changed))
+    t.false(result!.passed, what)
+    const names = result!.differences.map(({module, field, message}) => `${module} ${field} ${message}`)
+    t.true(
+      names.some(text => text.includes(named)),
+      `${what}: ${JSON.stringify(names)}`,
+    )
+  }
+  await stack.stop()
+})
+
+test.serial('the examples pass, and the results are written as a table and as JUnit', async t => {
+  const home = openHome()
+  const {code, out, err} = await home.run(['test', examples, '--junit', join(home.here, 'results.xml')], {seconds: 200})
+  t.is(code, 0, out + err)
+  t.is(out.split('\n').filter(line => line.startsWith('passed')).length, 5)
+  t.regex(readFileSync(join(home.here, 'results.xml'), 'utf8'), /<testsuites name="lading test" tests="5" failures="0" /)
+})
+
+test.serial('a failed case is exit code 2, with its differences as lines and as JSON', async t => {
+  const home = openHome()
+  cpSync(folder, join(home.here, 'crm'), {recursive: true})
+  const at = join(home.here, 'crm/tests/leads.yaml')
+  writeFileSync(at, readFileSync(at, 'utf8').replace('created: 2', 'created: 3').replace('Diaz Studio', 'Other Studio'))
+  for (const other of ['companies', 'contacts', 'nameless']) writeFileSync(join(home.here, `crm/tests/${other}.yaml`), '')
+  const {code, out} = await home.run(['test', 'crm', '--json', '--junit', 'results.xml'], {seconds: 200})
+  t.is(code, 2, out)
+  const {passed, failed, cases} = JSON.parse(out)
+  t.deepEqual([passed, failed], [0, 1])
+  t.deepEqual(cases[0].differences, [
+    {module: null, field: null, row: null, message: '2 created instead of 3'},
+    {module: 'Leads', field: 'Company', row: null, message: '"Diaz Studio" instead of "Other Studio" in "Rosa"'},
+  ])
+  t.regex(readFileSync(join(home.here, 'results.xml'), 'utf8'), /<failure message="2 created instead of 3">/)
+})
+
+test('a folder without a discovery or without cases is refused with what to do', async t => {
+  const home = openHome()
+  t.like(await home.run(['test', home.here]), {code: 4})
+  t.regex(
+    (await home.run(['test', home.here])).err,
+    /has no discovery\.json\nPull the configuration with its discovery: lading config pull/,
+  )
+  writeFileSync(join(home.here, 'discovery.json'), JSON.stringify({format: 1, connections: []}))
+  t.regex((await home.run(['test', home.here])).err, /has no cases\nWrite one to /)
+})
+
+test('a damaged case names its file, its number and the mistake', t => {
+  const wrong = (text: string) => t.throws(() => parseCases('a.yaml', text))!.message
+  t.regex(wrong('a: ['), /^a\.yaml is not YAML: /)
+  t.is(
+    wrong('- {template: T, files: a.csv, expect: {counts: {}}}\n- 7'),
+    'a.yaml, case 2: a case is an object with template, files and expect',
+  )
+  t.regex(wrong('{template: T, files: a.csv, expects: {}}'), /case 1: expects is not a key of a case/)
+  t.regex(wrong('{template: T, files: a.csv, expect: {}}'), /expect needs counts, rows or records/)
+  t.regex(wrong('{template: T, files: [a], expect: {counts: {}}}'), /files is a path, or a path for each slot/)
+  t.like(parseCases('b/a.yaml', '{template: T, files: a.csv, expect: {counts: {}}}')[0], {name: 'T', files: {'': 'b/a.csv'}})
+})
+
+test('JUnit text is escaped, and control characters are left out', t => {
+  const difference = {module: 'A', field: 'B', row: 3, message: '<"&\u0007>'}
+  const xml = junitOf([{suite: 'a', name: 'b & c', ms: 1500, passed: false, differences: [difference]}])
+  t.true(xml.includes('name="b &amp; c" time="1.500"'))
+  t.true(xml.includes('row 3, A.B: &lt;&quot;&amp;'))
+  t.false(xml.includes('\u0007'))
+})
