@@ -48,6 +48,7 @@ import runEvents from './routes/run-events.ts'
 import runHistory from './routes/run-history.ts'
 import runRecords from './routes/run-records.ts'
 import runRows from './routes/run-rows.ts'
+import runVerify from './routes/run-verify.ts'
 import runs from './routes/runs.ts'
 import scheduleTests from './routes/schedule-tests.ts'
 import schedules from './routes/schedules.ts'
@@ -122,6 +123,7 @@ export const routes: Route[] = [
   ...runRows,
   ...runHistory,
   ...runRecords,
+  ...runVerify,
   ...corrections,
   ...runEvents,
   ...orgRuns,

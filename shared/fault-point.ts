@@ -7,6 +7,8 @@ export type FaultPoint =
   | 'after_intent'
   | 'after_send'
   | 'before_settle'
+  | 'before_verified'
+  | 'after_verified'
   | 'in_close'
   | 'in_plan'
   | 'in_archive'

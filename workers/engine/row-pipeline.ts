@@ -1,7 +1,7 @@
+import {countBehindCanary, holdBehindCanary} from './canary/behind-canary.ts'
 import {openChangeSignal} from './change-signal.ts'
 import {joinParents} from './compose/parents.ts'
 import type {Context} from './context.ts'
-import {prepareDeletes} from './delete/prepare-deletes.ts'
 import {planBatch} from './dry-run/dry-run.ts'
 import {keepEdits} from './edits/keep-edits.ts'
 import {keepImages} from './images/before-images.ts'
@@ -16,7 +16,7 @@ import {openRowWindow, windowRows, windowSize} from './read/window.ts'
 import {remarkOlderValues} from './recover/older-values.ts'
 import {openUnansweredCreates} from './recover/unanswered-creates.ts'
 import {openRowLocks} from './row-locks.ts'
-import {choosePlanned} from './sealed-plan/choose-planned.ts'
+import {chooseOps} from './sealed-plan/choose-planned.ts'
 import {keepToPlan} from './sealed-plan/keep-to-plan.ts'
 import {batchesAfterLoss, isBatchFull, takeBatch} from './send/batch-size.ts'
 import {assertWritable, backOffMs, crmUnavailable} from './send/crm-retry.ts'
@@ -46,6 +46,7 @@ export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: numb
   })
   const pipeline: RowPipeline = {
     ...{ctx, flow, window: openRowWindow(lowWater), locks: openRowLocks(), partBatches: {create: [], update: [], delete: []}},
+    behindCanary: {create: [], update: [], delete: []},
     ...{underWay: new Set(), resending: new Set(), unanswered, inFlight, smallBatchesLeft: 0, closing, silentBatches: 0},
     ...{change: openChangeSignal(), failure: null},
   }
@@ -72,7 +73,10 @@ export const planChunk = async (pipeline: RowPipeline, {rows, failures, unmatche
 
 export const waitForRoom = async (pipeline: RowPipeline) => {
   while (isFull(pipeline))
-    await waitForChange(pipeline, pipeline.underWay.size - pipeline.unanswered.steps() < pipeline.ctx.config.CRM_SLOTS)
+    await waitForChange(
+      pipeline,
+      pipeline.underWay.size - pipeline.unanswered.steps() - countBehindCanary(pipeline) < pipeline.ctx.config.CRM_SLOTS,
+    )
 }
 
 const isFull = ({window, unanswered, resending}: RowPipeline) =>
@@ -192,6 +196,7 @@ const linkToParents = async (pipeline: RowPipeline, rows: ImportRow[]): Promise<
 
 /** Releases the row locks and plans the rows that waited for them. */
 const releaseRows = (pipeline: RowPipeline, rows: ImportRow[]) => {
+  pipeline.ctx.canary?.end(rows)
   const freed = rows.flatMap(row => pipeline.locks.release(row)).sort((a, b) => a.number - b.number)
   if (freed.length === 0) return
   for (const row of freed) Object.assign(row, {known: undefined, isKnownById: false})
@@ -247,10 +252,14 @@ const flushBatch = (pipeline: RowPipeline, kind: StepKind) => {
 
 const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: Op[]) => {
   const {ctx, flow} = pipeline
-  const there = kind === 'delete' ? await chooseDeletes(pipeline, chosen) : chosen
-  const {ops, ended} = there.length > 0 ? await choosePlanned(pipeline, kind, there) : {ops: there, ended: []}
+  const {ops: planned, ended} = await chooseOps(pipeline, kind, chosen)
   for (const row of ended) pipeline.resending.delete(row)
   releaseRows(pipeline, ended)
+  const ops = holdBehindCanary(pipeline, kind, planned, {
+    follow: work => trackWork(pipeline, work),
+    wait: ms => waitInPipeline(pipeline, ms),
+    send: op => addToBatch(pipeline, kind, op),
+  })
   if (ops.length === 0) return
   if (kind !== 'delete') await keepImages(ctx, flow, ops)
   const on = batchHooks(pipeline)
@@ -267,12 +276,6 @@ const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: 
   if (lost.length === 0) return
   pipeline.smallBatchesLeft = batchesAfterLoss
   trackWork(pipeline, pipeline.unanswered.settle(lost))
-}
-
-const chooseDeletes = async (pipeline: RowPipeline, chosen: Op[]): Promise<Op[]> => {
-  const {ops, ended} = await prepareDeletes(pipeline, chosen)
-  releaseRows(pipeline, ended)
-  return ops
 }
 
 const batchHooks = (pipeline: RowPipeline) => ({

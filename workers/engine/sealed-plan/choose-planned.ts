@@ -1,5 +1,6 @@
 import {listLastWrites} from '../../../sql/undo.ts'
 import type {Context} from '../context.ts'
+import {prepareDeletes} from '../delete/prepare-deletes.ts'
 import {isPlannedId} from '../dry-run/planned-ids.ts'
 import {holdsAll, isComparable} from '../match/compare-values.ts'
 import {readById} from '../match/read-by-id.ts'
@@ -20,12 +21,12 @@ type ChosenOps = {ops: Op[]; ended: ImportRow[]}
  * Compares operations with the plan that the run applies, just before they are sent. The targets are read by id, because the query that
  * matched them may be old. A row that differs, or whose record was changed by anyone else, is skipped as stale.
  */
-export const choosePlanned = async (
+const choosePlanned = async (
   {ctx, flow, window}: Pick<RowPipeline, 'ctx' | 'flow' | 'window'>,
   kind: StepKind,
   ops: Op[],
 ): Promise<ChosenOps> => {
-  if (!ctx.plan || flow.tags) return {ops, ended: []}
+  if (!ctx.plan || flow.tags || ops.length === 0) return {ops, ended: []}
   const records = await readTargets(
     ctx,
     flow,
@@ -55,6 +56,17 @@ export const choosePlanned = async (
   await settleRows({ctx, flow, window}, settled, ended)
   const over = new Set(ended)
   return {ops: ops.filter(({row}) => !over.has(row)), ended}
+}
+
+/** Chooses the operations that may be sent now: deletes of records that still match, and what the run's plan has. */
+export const chooseOps = async (
+  pipeline: Pick<RowPipeline, 'ctx' | 'flow' | 'window'>,
+  kind: StepKind,
+  chosen: Op[],
+): Promise<ChosenOps> => {
+  const there = kind === 'delete' ? await prepareDeletes(pipeline, chosen) : {ops: chosen, ended: []}
+  const {ops, ended} = await choosePlanned(pipeline, kind, there.ops)
+  return {ops, ended: [...there.ended, ...ended]}
 }
 
 /** Lists when rows of the chain last changed these records, in the notation of a step. */
