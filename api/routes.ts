@@ -54,6 +54,7 @@ import runVerify from './routes/run-verify.ts'
 import runs from './routes/runs.ts'
 import scheduleTests from './routes/schedule-tests.ts'
 import schedules from './routes/schedules.ts'
+import sealedPlans from './routes/sealed-plans.ts'
 import settings from './routes/settings.ts'
 import signIn from './routes/sign-in.ts'
 import sources from './routes/sources.ts'
@@ -120,6 +121,7 @@ export const routes: Route[] = [
   ...forecasts,
   ...entitlements,
   ...runs,
+  ...sealedPlans,
   ...undo,
   ...runRows,
   ...runHistory,

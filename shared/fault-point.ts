@@ -16,6 +16,7 @@ export type FaultPoint =
   | 'before_verified'
   | 'after_verified'
   | 'in_close'
+  | 'in_plan'
   | 'in_archive'
   | 'in_clock'
   | 'in_retention'

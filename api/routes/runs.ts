@@ -53,6 +53,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
         'SNAPSHOT_CHANGED',
       ] as const),
       ...(['FROM_FUTURE', 'UNREADABLE', 'DELETES_UNCONFIRMED', 'ROLE_REQUIRED', 'EMBED_LIMIT'] as const),
+      ...(['NOT_A_DRY_RUN', 'PLAN_CHANGED', 'PLAN_EXPIRED', 'APPROVAL_REQUIRED'] as const),
       ...ofPlan,
     ],
     example: {

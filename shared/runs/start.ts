@@ -10,7 +10,7 @@ import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings} from '../../sql/registry.ts'
 import {insertCursors} from '../../sql/run-cursors.ts'
 import {lowerRowsLimit} from '../../sql/run-heads.ts'
-import {insertSnapshot} from '../../sql/run-snapshots.ts'
+import {copySnapshot, insertSnapshot} from '../../sql/run-snapshots.ts'
 import {findDryRun, lockRun, queueRun, type Run, setRunJob, VerifyMode} from '../../sql/runs.ts'
 import {isAtLeast, type Role} from '../accounts/roles.ts'
 import {assertFit, assertUnmapped, readIdempotencyFields} from '../configuration/idempotency-field.ts'
@@ -39,6 +39,8 @@ import {freeImport} from './external/run.ts'
 import {chooseGuard} from './guard/choose-guard.ts'
 import {RunGuard} from './guard/guard.ts'
 import {findRetried} from './retry.ts'
+import {assertApproved} from './sealed-plan/approve.ts'
+import {findAppliedPlan} from './sealed-plan/start-plan.ts'
 import {findUndoDays} from './undo/window.ts'
 
 export const StartBody = z
@@ -81,12 +83,20 @@ export const StartBody = z
       .describe(
         'Holds the run if more rows than these shares end badly. `usual`: 5 % refused, 1 % unanswered. Default: the guard of the org',
       ),
+    planOf: z
+      .string()
+      .optional()
+      .describe(
+        'A dry run with a sealed plan, which the run applies as it is. A row that differs from the plan, or whose record was changed since, is skipped as `PLAN_STALE`. A retry keeps to the plan of the run that it retries',
+      ),
     verify: VerifyMode.default('off').describe(
       'Reads written records back and compares them with what was sent. `sample`: the first 100 rows of each flow and one in 20 of the others, the same in each run. `all`: every written row',
     ),
     rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
+  .refine(({dryRun, planOf}) => !dryRun || planOf === undefined, 'A dry run makes a plan and applies none. Leave planOf out')
+  .refine(({rows, planOf}) => rows === undefined || planOf === undefined, 'A plan has its own rows. Leave rows out')
 
 /** `role`: null for a schedule. */
 type StartCaller = {org: string; person: string; role: Role | null}
@@ -110,8 +120,9 @@ export const startRun = async (
     importId,
     runId,
     retryOf,
+    planOf,
     dryRun,
-    rows,
+    rows: range,
     guard,
     match = 'query',
     write = 'records',
@@ -126,7 +137,10 @@ export const startRun = async (
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
-  const snapshot = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows, isScheduled})
+  const applied = dryRun ? null : await findAppliedPlan(tx, {org, importNo: found.no, planOf, retryOf, retried: retry})
+  const rows = applied ? applied.snapshot.rows : range
+  const frozen = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows, isScheduled})
+  const snapshot = applied?.snapshot ?? frozen
   const {connectorId: connector, no: importNo} = found
   await admitModules(tx, {org, connector, modules: listWrittenModules(snapshot.flows.map(({flow}) => flow)), dryRun})
   const flows = snapshot.flows.map(({flow}) => flow)
@@ -139,9 +153,12 @@ export const startRun = async (
   const declaredRows = left === null ? wanted : admitEmbedRows(wanted, left, fewer)
   const id = runId ?? (await authorise(tx, {org, person, declaredRows, connector, importNo, dryRun, fewer})).runId
   const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
+  if (!dryRun) await assertApproved(tx, {org, rows: Math.min(run.rowsLimit, most ?? run.rowsLimit), plan: applied?.plan ?? null})
   if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})
 
-  const snapshotNo = await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
+  const snapshotNo = applied
+    ? await copySnapshot(tx, applied.snapshotNo)
+    : await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
   await queueRun(tx, {
     no: run.no,
     connector,
@@ -151,6 +168,7 @@ export const startRun = async (
     retry,
     matchBy: match,
     writeBy: write,
+    planOf: applied?.run.no ?? null,
     verify: dryRun ? 'off' : verify,
     undoDays: dryRun ? null : await findUndoDays(tx, org),
   })
