@@ -11,7 +11,9 @@ const StoredContract = Answer({
 export const ContractRead = Answer({contract: StoredContract})
 
 export const ContractProposal = Answer({
-  contract: Answer({sources: z.array(SourceContract).describe('Expectations by slot. A slot without an accepted file is left out')}),
+  contract: Answer({
+    sources: z.array(SourceContract).describe('Expectations by slot. A slot without an accepted file is left out'),
+  }).describe('The proposed contract, in the form that `PUT …/contract` takes'),
   files: z
     .array(Answer({slot: z.string().describe('The slot'), accepted: Count('Accepted files that the proposal is based on, at most 10')}))
     .describe('How many files each slot was learnt from'),

@@ -59,12 +59,10 @@ export default (cli: Cli, program: Command) => {
   templates
     .command('contract')
     .summary('print, learn or replace the data contract of a template')
-    .description('A data contract says what each file must meet. A schedule holds a file that does not meet it.')
     .argument('<template>', 'name or id')
     .option('-l, --learn', 'propose a contract from the last ten accepted files')
     .option('-o, --output <file>', 'write to this file')
     .option('--set <file>', 'replace the contract with the one in this file')
-    .addHelpText('after', '\nNext: lading templates contract NAME --set FILE')
     .action((named: string, options: ContractOptions) => contract(cli, named, options))
   templates
     .command('delete')

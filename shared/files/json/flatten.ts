@@ -26,9 +26,9 @@ const parse = ({number, text}: JsonRecord): Record<string, unknown> => {
   }
 }
 
-type Place = {number: number; path: string; depth: number}
+type CellPlace = {number: number; path: string; depth: number}
 
-const addObject = (cells: Map<string, string>, {number, path, depth}: Place, object: Record<string, unknown>): void => {
+const addObject = (cells: Map<string, string>, {number, path, depth}: CellPlace, object: Record<string, unknown>): void => {
   if (depth > mostDepth)
     throw new Refusal('UNREADABLE', `Record ${number} of the JSON file has objects nested more than ${mostDepth} levels deep`)
   for (const [key, value] of Object.entries(object)) {

@@ -27,7 +27,7 @@ const mostColumns = 500
 
 /**
  * Remembers the shapes of the files of an import that a template made, because a run of them starts. Columns that the template does not have are left
- * out, so that no name is kept that nobody saved.
+ * out, because their names were never saved.
  */
 export const keepAcceptedFiles = async (tx: Tx, {org, found}: {org: string; found: Import}): Promise<void> => {
   if (found.templateId === null) return

@@ -37,7 +37,10 @@ const ColumnExpectations = z
       .default(null)
       .describe('The allowed values. Surrounding blanks do not count. Null: any value'),
     picklist: z
-      .strictObject({module: z.string().max(100), field: z.string().max(100)})
+      .strictObject({
+        module: z.string().max(100).describe('API name of the module'),
+        field: z.string().max(100).describe('API name of the picklist'),
+      })
       .nullable()
       .default(null)
       .describe('A picklist of the CRM whose options are the allowed values, as of the newest discovery. Null: none'),
