@@ -38,6 +38,8 @@ export const rows: Record<string, Row> = {
   'GET /metrics': adminToken,
   'GET /': everybody,
   'GET /clients/:build/*file': everybody,
+  'GET /embed': everybody,
+  'GET /embed.js': everybody,
   'GET /auth/zoho/start': everybody,
   'GET /auth/zoho/callback': everybody,
   'GET /cli': everybody,

@@ -1,5 +1,6 @@
 /** All German messages, by area. They are loaded together, because pages share parts of several areas. */
 export {decide} from './decide.ts'
+export {embed} from './embed.ts'
 export {errors} from './errors.ts'
 export {files} from './files.ts'
 export {mapping} from './mapping.ts'
