@@ -58,7 +58,7 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
             ${run.questions > 0 && !embed.value && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
           </div>
           <${EmptyLinks} run=${run} importId=${id} />
-          ${!embed.value && html`<${Verification} run=${run} found=${loadedImport.import} />`}
+          <${Verification} run=${run} found=${loadedImport.import} />
           ${!embed.value && html`<${FixRows} importId=${id} run=${run} source=${source} known=${loadedImport} />`}
           <${Problem} error=${tally.error} again=${tally.again} />
           <${RowsPanel} importId=${id} run=${run} tally=${tally} />
