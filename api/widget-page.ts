@@ -5,6 +5,8 @@ import {type Reply, reply} from './reply.ts'
 import {importMapOf, type WidgetBuild} from './widget-files.ts'
 
 type EmbedSettings = {origin: string; template: string}
+/** `origins`: all that may be around the frame, the embedding page included. */
+type EmbedFrame = EmbedSettings & {origins: string[]}
 type Document = {main: string; frameAncestors: string; embed: EmbedSettings | null}
 
 /** Returns the widget's page. It loads only our own files, calls only our own API, and cannot be framed. */
@@ -12,11 +14,15 @@ export const widgetPage = (config: Config, build: WidgetBuild): Reply =>
   writePage(config, build, {main: 'widget/main.ts', frameAncestors: "'none'", embed: null})
 
 /**
- * Returns the page of an embedded import. Only a page of `embed.origin` may frame it. Null: no page may, because the org of the template
- * does not list the origin.
+ * Returns the page of an embedded import. Only a page of `origin` may frame it, itself framed at most by the other `origins`. Null: no page
+ * may, because the org of the template does not list one of them.
  */
-export const embedPage = (config: Config, build: WidgetBuild, embed: EmbedSettings | null): Reply =>
-  writePage(config, build, {main: 'widget/embed/main.ts', frameAncestors: embed?.origin ?? "'none'", embed})
+export const embedPage = (config: Config, build: WidgetBuild, frame: EmbedFrame | null): Reply =>
+  writePage(config, build, {
+    main: 'widget/embed/main.ts',
+    frameAncestors: frame?.origins.join(' ') ?? "'none'",
+    embed: frame && {origin: frame.origin, template: frame.template},
+  })
 
 const writePage = (config: Config, build: WidgetBuild, {main, frameAncestors, embed}: Document): Reply => {
   const importMap = importMapOf(build)

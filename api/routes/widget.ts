@@ -78,16 +78,18 @@ export default [
     access: {public: true},
     summary: 'Show the embedded import',
     description:
-      'The page in the frame of `<lading-import>`. Its policy lets only `origin` frame it, and only if the settings of the org of the template list this origin.',
+      'The page in the frame of `<lading-import>`. Its policy lets only `origin` frame it, and `within` around that, and only if the settings of the org of the template list both.',
     answers: {200: {type: 'text/html', what: 'The page of the embedded import'}},
     refusals: [],
     query: z.object({
       template: z.string().max(100).describe('The template of the imports'),
       origin: EmbedOrigin.describe('The origin of the page that embeds the import'),
+      within: EmbedOrigin.optional().describe('The origin of the page around that page, if that page is in a frame too'),
     }),
-    async handle({db, config, query}) {
-      const mayEmbed = await mayEmbedTemplate(db, query)
-      return embedPage(config, await readBuild(config, true), mayEmbed ? query : null)
+    async handle({db, config, query: {template, origin, within}}) {
+      const origins = [origin, ...(within ? [within] : [])]
+      const mayEmbed = await mayEmbedTemplate(db, {template, origins})
+      return embedPage(config, await readBuild(config, true), mayEmbed ? {template, origin, origins} : null)
     },
   }),
 

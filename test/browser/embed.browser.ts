@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type {Server} from 'node:http'
+import {once} from 'node:events'
+import {createServer, type Server} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import test from 'node:test'
 import type {FrameLocator, Page} from 'playwright-core'
@@ -16,6 +17,8 @@ type Host = {origin: string; server: Server}
 const hosts: Host[] = []
 let org: string
 let template: string
+/** Lists the origins that may embed imports of the org. */
+let list: (embedOrigins: string[]) => Promise<unknown>
 
 const flow = {
   ...{id: 'f', sourceId: 'leads', module: 'Leads'},
@@ -46,7 +49,8 @@ const opened = stage('embed', async world => {
   )
   template = (await must('POST', `/orgs/${org}/templates`, {name: 'Customers', sources: [slot], flows: [flow]})).template.id
   for (const _ of [1, 2]) await addHost({org, token, template})
-  await must('PATCH', `/orgs/${org}/config/settings`, {embedOrigins: [hosts[0]!.origin]})
+  list = embedOrigins => must('PATCH', `/orgs/${org}/config/settings`, {embedOrigins})
+  await list([hosts[0]!.origin])
 })
 test.after(() => {
   for (const {server} of hosts) {
@@ -147,6 +151,24 @@ test('no other page can be framed, and the embedded page only by its origin', as
   assert.equal(await ancestors(template, hosts[1]!.origin), "'none'")
   assert.equal(await ancestors('tpl_none', hosts[0]!.origin), "'none'")
   assert.equal((await get(`/embed?${new URLSearchParams({template, origin: '*'})}`)).status, 400)
+})
+
+test('a web tab works: the page around the embedding page must be listed too', async () => {
+  const outer = createServer((_, response) => {
+    response.setHeader('content-type', 'text/html')
+    response.end(`<title>CRM</title><link rel="icon" href="data:,"><iframe src="${hosts[0]!.origin}" width="900" height="600"></iframe>`)
+  }).listen(0, '127.0.0.1')
+  await once(outer, 'listening')
+  const origin = `http://127.0.0.1:${(outer.address() as AddressInfo).port}`
+  hosts.push({origin, server: outer})
+  const {page} = await opened.open()
+  const start = page.frameLocator('iframe').frameLocator('lading-import iframe').getByRole('button', {name: 'Choose file'})
+  const refused = page.waitForEvent('console', message => message.text().includes('frame-ancestors'))
+  await page.goto(origin)
+  await refused
+  await list([hosts[0]!.origin, origin])
+  await page.goto(origin)
+  await start.waitFor()
 })
 
 /** Runs in the embedding page: before it asks for a token, another frame of the page posts a forged one to the import. */

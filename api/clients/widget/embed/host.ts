@@ -39,10 +39,16 @@
       if (!template) return
       const frame = document.createElement('iframe')
       frame.title = this.getAttribute('title') ?? 'Import'
-      frame.src = `${this.server}/embed?${new URLSearchParams({template, origin: location.origin})}`
+      frame.src = `${this.server}/embed?${new URLSearchParams({template, origin: location.origin, ...this.#findOuterPage()})}`
       frame.style.cssText = 'display:block;width:100%;min-height:12rem;border:0'
       this.#frame = frame
       this.append(frame)
+    }
+
+    /** The page around this one, such as the CRM around a web tab. Browsers that do not tell it need the attribute `within`. */
+    #findOuterPage(): {within?: string} {
+      const within = this.getAttribute('within') ?? [...(location.ancestorOrigins ?? [])].at(-1)
+      return within && within !== location.origin ? {within} : {}
     }
 
     /** Only the own frame, while it shows a page of the server, is heard. */
