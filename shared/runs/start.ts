@@ -67,7 +67,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   const {connectorId: connector, no: importNo} = found
   await admitModules(tx, {org, connector, modules: listWrittenModules(snapshot.flows.map(({flow}) => flow)), dryRun})
   const flows = snapshot.flows.map(({flow}) => flow)
-  const most = dryRun ? null : await confirmDeletes(tx, {...start, importNo, flows, rows})
+  const most = dryRun ? null : await confirmDeletes(tx, {...start, importNo, flows, retryOf, rows})
   const named = most ?? start.declaredRows
   // A retry meters only the rows that are left. Their number is not known yet.
   const fewer = retry !== null && named === undefined
