@@ -15,6 +15,7 @@ import connectors from './routes/connectors.ts'
 import conversations from './routes/conversations.ts'
 import corrections from './routes/corrections.ts'
 import credits from './routes/crm-quota.ts'
+import dataContracts from './routes/data-contracts.ts'
 import discovery from './routes/discovery.ts'
 import doctor from './routes/doctor.ts'
 import embedTokens from './routes/embed-tokens.ts'
@@ -48,6 +49,7 @@ import runEvents from './routes/run-events.ts'
 import runHistory from './routes/run-history.ts'
 import runRecords from './routes/run-records.ts'
 import runRows from './routes/run-rows.ts'
+import runVerify from './routes/run-verify.ts'
 import runs from './routes/runs.ts'
 import scheduleTests from './routes/schedule-tests.ts'
 import schedules from './routes/schedules.ts'
@@ -94,6 +96,7 @@ export const routes: Route[] = [
   ...rows,
   ...takes,
   ...templates,
+  ...dataContracts,
   ...discovery,
   ...doctor,
   ...libraries,
@@ -120,6 +123,7 @@ export const routes: Route[] = [
   ...runRows,
   ...runHistory,
   ...runRecords,
+  ...runVerify,
   ...corrections,
   ...runEvents,
   ...orgRuns,

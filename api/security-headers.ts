@@ -7,14 +7,18 @@ export const securityHeaders = ({PUBLIC_URL, HSTS_SECONDS}: Pick<Config, 'PUBLIC
     // Responses hold customer data unless a route overrides this.
     'cache-control': 'private, no-store',
     'x-content-type-options': 'nosniff',
-    'x-frame-options': 'DENY',
     'referrer-policy': 'no-referrer',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
     'cross-origin-resource-policy': 'same-origin',
     ...(isSecure && {'strict-transport-security': `max-age=${HSTS_SECONDS}`}),
   }
-  return (path: string): Record<string, string> => ({...common, 'cross-origin-opener-policy': openerPolicyOf(path)})
+  return (path: string): Record<string, string> => ({
+    ...common,
+    // This header cannot name an origin. The policy of the embedded page does: `'none'`, or the one origin that the org lists.
+    ...(path !== '/embed' && {'x-frame-options': 'DENY'}),
+    'cross-origin-opener-policy': openerPolicyOf(path),
+  })
 }
 
 /** Returns the opener policy of a path. The sign-in window posts its session to its opener, which may have another origin. */

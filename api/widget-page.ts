@@ -4,16 +4,35 @@ import {listHosts} from '../shared/crm/hosts.ts'
 import {type Reply, reply} from './reply.ts'
 import {importMapOf, type WidgetBuild} from './widget-files.ts'
 
+type EmbedSettings = {origin: string; template: string}
+/** `origins`: all that may be around the frame, the embedding page included. */
+type EmbedFrame = EmbedSettings & {origins: string[]}
+type Document = {main: string; frameAncestors: string; embed: EmbedSettings | null}
+
 /** Returns the widget's page. It loads only our own files, calls only our own API, and cannot be framed. */
-export const widgetPage = (config: Config, build: WidgetBuild): Reply => {
+export const widgetPage = (config: Config, build: WidgetBuild): Reply =>
+  writePage(config, build, {main: 'widget/main.ts', frameAncestors: "'none'", embed: null})
+
+/**
+ * Returns the page of an embedded import. Only a page of `origin` may frame it, itself framed at most by the other `origins`. Null: no page
+ * may, because the org of the template does not list one of them.
+ */
+export const embedPage = (config: Config, build: WidgetBuild, frame: EmbedFrame | null): Reply =>
+  writePage(config, build, {
+    main: 'widget/embed/main.ts',
+    frameAncestors: frame?.origins.join(' ') ?? "'none'",
+    embed: frame && {origin: frame.origin, template: frame.template},
+  })
+
+const writePage = (config: Config, build: WidgetBuild, {main, frameAncestors, embed}: Document): Reply => {
   const importMap = importMapOf(build)
   const mapHash = createHash('sha256').update(importMap).digest('base64')
   const policy = [
     `default-src 'none'; script-src 'self' 'sha256-${mapHash}'; style-src 'self'; img-src 'self' data:; connect-src 'self'`,
-    `base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'`,
+    `base-uri 'none'; form-action 'none'; frame-ancestors ${frameAncestors}; require-trusted-types-for 'script'; trusted-types 'none'`,
   ]
   const at = (path: string) => `/clients/${build.name}/${path}`
-  const settings = {dataCentres: listHosts(config).map(({dc}) => dc)}
+  const settings = {dataCentres: listHosts(config).map(({dc}) => dc), embed}
   return reply({
     headers: {'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store', 'content-security-policy': policy.join('; ')},
     body: `<!doctype html>
@@ -25,8 +44,8 @@ export const widgetPage = (config: Config, build: WidgetBuild): Reply => {
 <link rel="icon" type="image/svg+xml" href="${at('widget/icon.svg')}">
 ${build.styles.map(path => `<link rel="stylesheet" href="${at(path)}">`).join('\n')}
 <script type="importmap">${importMap}</script>
-<script type="application/json" id="settings">${JSON.stringify(settings)}</script>
-<script type="module" src="${at('widget/main.ts')}"></script>
+<script type="application/json" id="settings">${JSON.stringify(settings).replaceAll('<', '\\u003c')}</script>
+<script type="module" src="${at(main)}"></script>
 <div id="app"><p class="loading">Loading … If nothing else appears, reload the page.</p></div>
 <noscript>Lading requires JavaScript. Turn it on in the browser, then reload the page.</noscript>
 </html>

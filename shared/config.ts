@@ -1,7 +1,7 @@
 import {z} from 'zod'
-import {isLiveKey} from './billing/key-mode.ts'
 import {readPattern, readPrivateHost} from './schedules/outbound/hosts.ts'
-import {assertKeysAreSafe, DEVELOPMENT_CRM_SECRET, DEVELOPMENT_KEY} from './security/key-safety.ts'
+import {DEVELOPMENT_CRM_SECRET, DEVELOPMENT_KEY} from './security/key-safety.ts'
+import {rules} from './setting-rules.ts'
 
 const flag = z.enum(['', '0', '1', 'true', 'false']).transform(text => text === '1' || text === 'true')
 const list = z.string().transform(text =>
@@ -110,6 +110,7 @@ const Environment = z.object({
   CRM_SLOTS: z.coerce.number().int().min(1).max(25).default(10),
   CRM_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(300).default(75),
   CRM_LAG_SECONDS: z.coerce.number().min(0).max(600).default(60),
+  VERIFY_AFTER_SECONDS: z.coerce.number().min(1).max(3_600).default(5),
   IMPORTS_PER_WORKER: z.coerce.number().int().min(1).max(100).default(4),
   LEASE_SECONDS: z.coerce.number().min(1).max(120).default(15),
   FILE_LIMIT_BYTES: z.coerce
@@ -165,29 +166,50 @@ const Environment = z.object({
 export const settingNames = Object.keys(Environment.shape)
 
 export type Config = ReturnType<typeof readConfig>
+export type ParsedEnvironment = z.output<typeof Environment>
 
 /**
  * Parses the environment, once per process. Throws one error that names every invalid variable. If other machines can reach the process, it needs its
  * own keys.
  */
 export const readConfig = (environment: Record<string, string | undefined> = process.env) => {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
-  const parsed = Environment.safeParse(given)
+  const parsed = Environment.safeParse(givenOf(environment))
   if (!parsed.success)
     throw new Error(`Configuration: ${parsed.error.issues.map(({path, message}) => `${path.join('.')}: ${message}`).join('; ')}`)
   const config = parsed.data
-  if (config.SMTP_URL && !config.MAIL_FROM)
-    throw new Error('Configuration: SMTP_URL is set, so MAIL_FROM is needed too, e.g. Lading <notices@example.com>')
-  if (config.PAYMENT_API_KEY && config.PAYMENT_WEBHOOK_SECRETS.length === 0)
-    throw new Error(
-      'Configuration: PAYMENT_API_KEY is set, so PAYMENT_WEBHOOK_SECRETS is needed too, because payments take effect by webhooks',
-    )
-  refuseIncompleteModel(config)
-  refusePublishedKeys(config)
-  assertKeysAreSafe(config)
-  if (config.NODE_ENV === 'production') refuseDefaults(config)
+  for (const {assert} of rules) assert(config)
   const PAYMENT_ENVIRONMENT = config.PAYMENT_ENVIRONMENT ?? config.NODE_ENV
   return {...config, PAYMENT_ENVIRONMENT, PUBLIC_URL: config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`}
+}
+
+const givenOf = (environment: Record<string, string | undefined>) =>
+  Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
+
+/** Returns the environment of the process, for the check of the settings. */
+export const readEnvironment = (): Record<string, string | undefined> => ({...process.env})
+
+export type SettingProblem = {names: string[]; message: string}
+
+/**
+ * Finds every problem of an environment, where `readConfig` throws the first one of the rules. A variable with a bad value counts as not set for the
+ * rules. Also returns the names of the variables that are set.
+ */
+export const inspectSettings = (environment: Record<string, string | undefined>) => {
+  const given = givenOf(environment)
+  const issues = Environment.safeParse(given).error?.issues ?? []
+  const bad = issues.map(({path, message}): SettingProblem => ({names: [String(path[0])], message}))
+  const rest = Object.fromEntries(Object.entries(given).filter(([name]) => !bad.some(({names}) => names.includes(name))))
+  const config = Environment.parse(rest)
+  const broken = rules.flatMap(({names, assert}): SettingProblem[] => {
+    try {
+      assert(config)
+      return []
+    } catch (error) {
+      const message = (error as Error).message.replace('Configuration: ', '')
+      return [{names: names.filter(name => message.includes(name)), message}]
+    }
+  })
+  return {problems: [...bad, ...broken], config, given: settingNames.filter(name => name in given)}
 }
 
 /** The placeholder for the webhook secret until the webhook endpoint, and with it the secret, is created. */
@@ -222,29 +244,4 @@ export const storageOf = (
   if (accessKeyId === undefined || secretAccessKey === undefined)
     throw new Error('S3_BUCKET is set, so S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY are needed too.')
   return {directory, s3: {bucket, region, endpoint, accessKeyId, secretAccessKey}}
-}
-
-/**
- * Refuses a paid DEFAULT_PLAN with a live key, unless it is confirmed. Such a deployment sells plans, so giving one to every new org is probably a
- * mistake.
- */
-const refusePublishedKeys = ({PAYMENT_API_KEY, DEFAULT_PLAN, DEFAULT_PLAN_CONFIRMED}: z.output<typeof Environment>) => {
-  if (!isLiveKey(PAYMENT_API_KEY) || DEFAULT_PLAN === 'free' || DEFAULT_PLAN_CONFIRMED) return
-  throw new Error(
-    `Configuration: PAYMENT_API_KEY is a live key, and DEFAULT_PLAN=${DEFAULT_PLAN} gives every new org a paid plan. Set DEFAULT_PLAN=free, or DEFAULT_PLAN_CONFIRMED=1 if that is meant`,
-  )
-}
-
-const MODEL = ['MODEL_KIND', 'MODEL_URL', 'MODEL_API_KEY', 'MODEL_NAME'] as const
-
-const refuseIncompleteModel = (config: z.output<typeof Environment>) => {
-  const missing = MODEL.filter(name => config[name] === undefined)
-  if (missing.length > 0 && missing.length < MODEL.length)
-    throw new Error(`Configuration: a model needs all of ${MODEL.join(', ')}. Set ${missing.join(', ')}`)
-}
-
-const refuseDefaults = (config: z.output<typeof Environment>) => {
-  if (config.CRM_STANDIN_URL) throw new Error('Production does not use the CRM stand-in. Unset CRM_STANDIN_URL.')
-  if (config.PAYMENT_API_URL && !config.PAYMENT_API_KEY?.startsWith('sk_test_'))
-    throw new Error('Production sends a live key only to the payment provider itself. Unset PAYMENT_API_URL.')
 }

@@ -63,6 +63,18 @@ export const checkImport = job({
   key: payload => payload.import,
 })
 
+/**
+ * Checks the newest import of each template of a connection again, after a discovery found changes. A job that starts later than another
+ * discovery reads that one, so one waiting job a connection is enough.
+ */
+export const recheckTemplates = job({
+  name: 'templates.recheck',
+  payload: z.object({org: z.string(), connector: z.string()}),
+  answer: z.object({templates: z.number(), broken: z.number()}),
+  policy: {policy: 'short', retryLimit: 3, retryDelay: 30, expireInSeconds: 43_200, heartbeatSeconds: 60, deleteAfterSeconds: 86_400},
+  key: ({connector}) => connector,
+})
+
 /** Reads every row of an import as a run would, and stores what the run would cost at the CRM. One such job runs at a time per import. */
 export const forecastImport = job({
   name: 'import.forecast',
@@ -216,6 +228,7 @@ export const jobs: Job[] = [
   runImport,
   checkImport,
   forecastImport,
+  recheckTemplates,
   eraseOrg,
   fireSchedule,
   testSchedule,

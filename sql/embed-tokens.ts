@@ -70,3 +70,9 @@ const TemplateFlows = z.object({flows: z.array(z.unknown()).nullable()})
 /** Reads the flows of the import's template at the time of its creation. Null if they were not kept. */
 export const readTemplateFlows = (tx: Tx, importNo: number) =>
   tx.oneFirst(sql.type(TemplateFlows)`select template_flows as flows from imports where import_no = ${importNo}`)
+
+/** Finds out whether the org of the template lists all these origins. An unknown template has no origins. */
+export const mayEmbedTemplate = (db: Db, {template, origins}: {template: string; origins: string[]}) =>
+  db.exists(sql.type(Nothing)`
+    select from templates t join org_settings s on s.org_id = t.org_id join orgs o on o.id = t.org_id
+    where t.id = ${template} and s.embed_origins @> ${sql.array(origins, 'text')} and o.closed_at is null`)

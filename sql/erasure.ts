@@ -12,7 +12,14 @@ export const OF_RUNS = {
     question_rows: 'run_no',
     run_lookups: 'run_no',
   },
-  ...{run_parent_keys: 'run_no', segments: 'run_no', record_claims: 'run_no', image_keys: 'run_no'},
+  ...{
+    run_parent_keys: 'run_no',
+    segments: 'run_no',
+    record_claims: 'run_no',
+    image_keys: 'run_no',
+    verify_queue: 'run_no',
+    verify_keys: 'run_no',
+  },
 } as const
 export type OfRuns = keyof typeof OF_RUNS
 export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]

@@ -3,6 +3,12 @@ import {listMigrations} from './migration-files.ts'
 
 export const checkDatabase = prepare<{one: number}>('health', 'select 1 as one')
 
+/** The version of the server as a number, such as 180004 for 18.4. */
+export const readServerVersion = prepare<{version: number}>(
+  'server-version',
+  "select current_setting('server_version_num')::int as version",
+)
+
 const readApplied = prepare<{name: string}>('applied-migrations', 'select name from migrations order by name')
 
 export const readMigrationState = async (hot: Hot): Promise<{applied: number; pending: string[]}> => {

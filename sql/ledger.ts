@@ -5,6 +5,7 @@ import {nameStatement} from './named-statement.ts'
 import type {RunHold} from './run-heads.ts'
 import {settleNamed} from './settle-statement.ts'
 import type {UnmappedCells} from './unmapped-cells.ts'
+import type {QueuedRows} from './verify-queue.ts'
 
 /**
  * The SQLSTATE that the intent (T1) and the settlement (T2) raise if their gate is shut; they then change nothing. Each statement serves
@@ -172,6 +173,8 @@ export type Settlement = {
   unmapped?: UnmappedCells[]
   /** At most one entry per record. */
   marked?: RecordMarks[]
+  /** Written rows that are to be read back. Null: none. */
+  queued?: QueuedRows | null
   cursor: {flow: number; lowWater: number; pass?: number}
   /** Whether the settlement shows that this owner makes progress. False for batches that an earlier owner left in flight. */
   isProgress?: boolean
@@ -214,6 +217,8 @@ const valuesOf = (s: Settlement) =>
     ...columnsOf('rewritten', s.rewritten ?? [], ['chain', 'module', 'recordId', 'writtenAt']),
     ...columnsOf('unmapped', s.unmapped ?? [], ['flow', 'field', 'cells']),
     ...columnsOf('marked', s.marked ?? [], ['module', 'recordId', 'marks', 'isSure']),
+    'queued.records': arrayLiteral(s.queued ? [arrayLiteral(s.queued.records)] : []),
+    ...columnsOf('queued', s.queued ? [s.queued] : [], ['rows', 'sealed']),
   })
 
 const settleStatement = prepare<{held: RunHold | null}>('settle', settleNamed.text)

@@ -11,9 +11,12 @@ export const RunStop = z.object({
 })
 export type RunStop = z.infer<typeof RunStop>
 
-/** Why a guard holds a run: `rows` of `settled` rows have the outcome, more than the share `limit`. */
+/**
+ * Why a guard holds a run: `rows` of `settled` rows have the outcome, more than the share `limit`. For `coerced`, `settled` are the rows that
+ * were read back.
+ */
 export const RunHold = z.object({
-  outcome: z.enum(['refused', 'unanswered', 'failed']),
+  outcome: z.enum(['refused', 'unanswered', 'failed', 'coerced']),
   rows: z.number(),
   settled: z.number(),
   limit: z.number(),
@@ -33,23 +36,34 @@ const RunHead = z.object({
   counts: z.array(z.number()),
   stop: RunStop.nullable(),
   held: RunHold.nullable(),
+  /** The first rows of each kind that are verified before the others are sent. Null: no canary. */
+  canary: z.number().nullable(),
+  canaryPassed: z.array(z.string()),
 })
 export type RunHead = z.infer<typeof RunHead>
 
 const columns = sql.fragment`fence, lease_until > lading_now() as "leaseLive", takeovers, crashes, settle_no as "settleNo",
-  next_batch as "nextBatch", counted, rows_limit as "rowsLimit", limit_by as "limitBy", counts, stop, held`
+  next_batch as "nextBatch", counted, rows_limit as "rowsLimit", limit_by as "limitBy", counts, stop, held,
+  (guard ->> 'canary')::int as canary, canary_passed as "canaryPassed"`
 
 /** Sets the guard of a run that was not started. */
 export const setGuard = (tx: Tx, {run, guard}: {run: number; guard: object}) =>
   tx.query(sql.type(z.object({}))`update run_heads set guard = ${JSON.stringify(guard)}::jsonb where run_no = ${run}`)
 
-/** Queues a run that its guard holds. The guard then counts anew. Returns null if no hold paused the run. */
+/** Queues a run that its guard holds. The guard then counts anew, and the canary is over. Returns null if no hold paused the run. */
 export const endHold = (tx: Tx, run: number) =>
   tx.maybeOneFirst(sql.type(z.object({run: z.number()}))`
     with released as (
-      update run_heads set held = null, guard_since = counts where run_no = ${run} and held is not null and stop is null
+      update run_heads set held = null, guard_since = counts, verified_since = verified, canary_passed = '{*}' where run_no = ${run} and held is not null and stop is null
         and exists (select from runs where run_no = ${run} and state = 'paused') returning run_no)
     update runs set state = 'queued', pause = null, resume_at = null from released where runs.run_no = released.run_no returning runs.run_no as run`)
+
+/** Stores that the canary of this kind of rows was verified. Returns false if another owner has the run. */
+export const passCanary = async (db: Db, {run, fence, kind}: {run: number; fence: number; kind: string}) => {
+  const {rowCount} = await db.query(sql.type(z.object({}))`
+    update run_heads set canary_passed = canary_passed || ${kind}::text where run_no = ${run} and fence = ${fence} and lease_until > lading_now()`)
+  return rowCount === 1
+}
 
 export const insertHead = (tx: Tx, {run, rowsLimit, limitBy}: {run: number; rowsLimit: number; limitBy: string}) =>
   tx.query(sql.type(z.object({}))`insert into run_heads (run_no, rows_limit, limit_by) values (${run}, ${rowsLimit}, ${limitBy})`)

@@ -9,6 +9,8 @@ export const LOG_LIST = 0
 export const PLAN_LIST = -1
 /** The number of the list of before images, one line each, in the order in which they were stored. */
 export const IMAGE_LIST = -2
+/** The number of the list of values that differed when they were read back, one line each, in the order in which they were found. */
+export const VERIFY_LIST = -3
 
 const Segment = z.object({
   list: z.number(),

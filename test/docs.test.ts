@@ -6,7 +6,7 @@ import test from 'ava'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const folderReadmes = globSync('{api,workers,shared,sql,test}/**/README.md', {cwd: root}).sort()
-const pages = ['README.md', ...folderReadmes, ...globSync('docs/**/*.md', {cwd: root}).sort()]
+const pages = [...globSync('*.md', {cwd: root}).sort(), ...folderReadmes, ...globSync('docs/**/*.md', {cwd: root}).sort()]
 const lineCount = (text: string) => text.trimEnd().split('\n').length
 
 /** Returns the text without code, in which brackets and names are not links. */

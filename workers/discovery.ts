@@ -7,7 +7,8 @@ import {CrmError, refusalOf} from '../shared/crm/error.ts'
 import {placeSubforms} from '../shared/crm/metadata.ts'
 import {Refusal} from '../shared/errors.ts'
 import {newId} from '../shared/ids.ts'
-import {runDiscovery} from '../shared/jobs.ts'
+import {recheckTemplates, runDiscovery} from '../shared/jobs.ts'
+import {enqueue, type Queue} from '../shared/queue.ts'
 import {findConnector, setWarnings} from '../sql/connectors.ts'
 import type {Tx} from '../sql/database.ts'
 import {findLatestDiscovery, insertDiscovery, listDiscoveredModules, markDiscoverySeen} from '../sql/discoveries.ts'
@@ -20,7 +21,7 @@ export default worker(runDiscovery, {concurrency: 2}, async ({org, connector, up
   if (!(await findConnector(work.db, {org, id: connector}))) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
   if (!(await isOpenOrg(work.db, org))) throw new Refusal('ORG_CLOSED', 'This org is closed')
   const read = await readModules(work, {connector, upkeep})
-  const {id, modules} = await work.db.transaction(tx => keepDiscovery(tx, {org, connector, read, upkeep}))
+  const {id, modules} = await work.db.transaction(tx => keepDiscovery(tx, work.queue, {org, connector, read, upkeep}))
   return {discovery: id, modules: modules.length, fields: modules.reduce((sum, {fields}) => sum + fields.length, 0)}
 })
 
@@ -57,18 +58,19 @@ const readWarnings = async (
 type ReadDiscovery = {org: string; connector: string; read: DiscoveredModule[]; upkeep: boolean}
 
 /** Stores a discovery. A daily refresh without changes only marks the newest snapshot as seen again, so equal snapshots do not pile up. */
-const keepDiscovery = async (tx: Tx, {org, connector, read, upkeep}: ReadDiscovery) => {
+const keepDiscovery = async (tx: Tx, queue: Queue, {org, connector, read, upkeep}: ReadDiscovery) => {
   // This lock comes first, so that of two discoveries that end at once, the later is compared with the earlier.
   await holdVersion(tx, org)
   const before = await findLatestDiscovery(tx, connector)
   const known = before ? await listDiscoveredModules(tx, before.id) : []
   const modules = withKnownFields(known, read)
   const diff = diffModules(before && {id: before.id, modules: known}, modules)
-  if (upkeep && before && diff.added.length + diff.removed.length + diff.changed.length === 0)
-    return {id: await markDiscoverySeen(tx, before.id), modules}
+  const isChanged = diff.added.length + diff.removed.length + diff.changed.length > 0
+  if (upkeep && before && !isChanged) return {id: await markDiscoverySeen(tx, before.id), modules}
   const id = newId('dis')
   await insertDiscovery(tx, {id, connector, modules, diff})
   await applyDiscovery(tx, {org, connector, before: known, now: modules})
+  if (isChanged) await enqueue(queue, recheckTemplates, {org, connector}, {tx})
   return {id, modules}
 }
 

@@ -28,7 +28,7 @@ const workers: Record<string, () => Promise<{default: Worker}[]>> = {
       ...[import('./billing.ts'), import('./billing-periodic.ts'), import('./billing-end.ts')],
       ...[import('./billing-event-periodic.ts'), import('./topups.ts'), import('./topup-periodic.ts')],
     ]),
-  checks: () => Promise.all([import('./checks.ts'), import('./forecasts.ts')]),
+  checks: () => Promise.all([import('./checks.ts'), import('./forecasts.ts'), import('./rechecks.ts')]),
   clock: () => Promise.all([import('./clock.ts')]),
   credits: () => Promise.all([import('./crm-quota.ts')]),
   discovery: () => Promise.all([import('./discovery.ts'), import('./discovery-refresh.ts'), import('./doctor.ts')]),

@@ -3,6 +3,7 @@ import {RowRange} from '../../shared/mapping/flows/snapshot.ts'
 import {CountSpan} from '../../shared/runs/forecast/forecast.ts'
 import {OUTCOMES, PHASES} from '../../sql/run-log.ts'
 import {Answer, ByName, Count, Id, JobWith, Moment, NextCursor, Seconds} from './common.ts'
+import {VerifyCounts} from './verify.ts'
 
 const RunCounts = Answer({
   created: Count('The record was created'),
@@ -116,6 +117,7 @@ export const Run = Answer({
     .describe(
       'Cells whose value has no entry in the value map of the field, up to the last row that is done. Inherited rows are not counted',
     ),
+  verify: VerifyCounts.describe('What was found when written rows were read back. Values: `GET …/verify`'),
   routes: z
     .array(
       Answer({
@@ -156,9 +158,11 @@ export const Run = Answer({
     .nullable()
     .describe('Why it is paused. Null: it is not'),
   held: Answer({
-    outcome: z.enum(['refused', 'unanswered', 'failed']).describe('The outcome of which there are too many rows'),
+    outcome: z
+      .enum(['refused', 'unanswered', 'failed', 'coerced'])
+      .describe('The outcome of which there are too many rows. `coerced`: the CRM cut values or stored them in another form'),
     rows: Count('Rows with this outcome since the run began or was resumed'),
-    settled: Count('Rows that were written or ended badly since then'),
+    settled: Count('Rows that were written or ended badly since then; for `coerced`, rows that were read back'),
     limit: z.number().describe('The share that the guard allows, from 0 to 1'),
   })
     .nullable()

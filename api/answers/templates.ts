@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {Flows} from '../../shared/mapping/flows/flow.ts'
 import {TemplateSlot} from '../../shared/mapping/templates/template.ts'
-import {Answer, Id, Moment, NextCursor, Version} from './common.ts'
+import {Answer, Count, Id, Moment, NextCursor, Version} from './common.ts'
 import {Run} from './runs.ts'
 
 const outline = {
@@ -28,6 +28,33 @@ const Template = Answer({
 
 export const TemplatePage = Answer({templates: z.array(TemplateOutline).describe('Newest first'), nextCursor: NextCursor})
 export const TemplateRead = Answer({template: Template})
+
+const Recheck = Answer({
+  discovery: Id('dis', 'The discovery that it follows'),
+  importId: Id('imp', 'The newest import of the template then, whose rows were read'),
+  checkedAt: Moment('When it ended'),
+  rows: Count('Rows read'),
+  problems: z
+    .array(
+      Answer({
+        severity: z.enum(['error', 'warning']).describe('`error`: rows will fail. `warning`: rows may fail, or be written differently'),
+        kind: z.string().meta({description: 'The kind of problem, as in the checks of an import', examples: ['not_in_picklist']}),
+        flow: z.string().nullable().describe('The id of the flow. Null: none'),
+        module: z.string().describe('The API name of the module'),
+        field: z.string().nullable().describe('The API name of the changed field. Null: the module'),
+        rows: z.int().nonnegative().nullable().describe('Affected rows. Null: the flow itself does not fit'),
+        fix: z.string().describe('What to do'),
+      }),
+    )
+    .describe('What changed fields break, at most 50. Empty: nothing'),
+})
+
+export const TemplateShown = Answer({
+  template: Template,
+  recheck: Recheck.nullable().describe(
+    'The newest check of its newest import that a change of the CRM caused. Null: none since this version was saved',
+  ),
+})
 export const TemplateMade = Answer({
   template: Template,
   leftOut: z

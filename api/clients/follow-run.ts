@@ -3,7 +3,7 @@ import {ApiError, type Client, type Json} from './http.ts'
 import {type Pause, pause as usualPause} from './pause.ts'
 
 /** An event of a run. Only `asked` does not come from the server: it holds the run as polled while no events arrive. */
-type RunEvent = {event: 'state' | 'progress' | 'end' | 'asked'; data: Json}
+export type RunEvent = {event: 'state' | 'progress' | 'end' | 'asked'; data: Json}
 type Following = {
   client: Client
   path: string

@@ -75,7 +75,7 @@ const Sheet = Answer({name: z.string().describe('The sheet'), state: z.string().
 /** Further keys of refusals, each with the codes that have it. */
 export const extras = {
   registryVersion: of(['REGISTRY_CONFLICT'], int, 'the current version of the configuration'),
-  version: of(['TEMPLATE_CONFLICT', 'SCHEDULE_CONFLICT', 'IMPORT_CONFLICT'], int, 'the current version'),
+  version: of(['TEMPLATE_CONFLICT', 'CONTRACT_CONFLICT', 'SCHEDULE_CONFLICT', 'IMPORT_CONFLICT'], int, 'the current version'),
   lift: of(
     [...METERED, 'FEATURE_HELPER_LIBRARIES', 'FEATURE_FREQUENT_SCHEDULES', 'FILE_TOO_LARGE'],
     z.array(Lift),

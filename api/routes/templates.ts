@@ -10,6 +10,7 @@ import {createTemplate, removeTemplate, replaceTemplate, shareTemplate} from '..
 import {withJsonSchema} from '../../shared/schema/json-schema.ts'
 import {oneLine} from '../../shared/schema/name.ts'
 import {readPage} from '../../shared/security/cursor.ts'
+import {findRecheck} from '../../sql/template-rechecks.ts'
 import {listTemplates, type TemplateRow} from '../../sql/templates.ts'
 import {
   checkExample,
@@ -20,6 +21,7 @@ import {
   TemplateRead,
   TemplateRemoved,
   TemplateRuns,
+  TemplateShown,
   templateBodyExample,
   templateExample,
 } from '../answers/templates.ts'
@@ -45,8 +47,10 @@ const New = withJsonSchema(z.unknown(), z.union([Template, FromImport])).transfo
   },
 )
 
+type AnswerParts = {status?: number; leftOut?: string[]; recheck?: object | null}
+
 /** Replies with the template and its version as ETag. */
-const answer = (template: TemplateRow, templateCaller: TemplateCaller, {status, ...more}: {status?: number; leftOut?: string[]} = {}) =>
+const answer = (template: TemplateRow, templateCaller: TemplateCaller, {status, ...more}: AnswerParts = {}) =>
   reply({
     json: {template: describeTemplate(template, templateCaller), ...more},
     headers: {etag: tagOf(template.version)},
@@ -107,12 +111,15 @@ export default [
     tag: 'Templates',
     access: {role: 'operator'},
     summary: 'Read a template',
-    description: 'The `ETag` is its version.',
-    answers: {200: TemplateRead},
+    description: 'The `ETag` is its version. After a discovery that found changes, the newest import is checked again: `recheck`.',
+    answers: {200: TemplateShown},
     refusals: ['NOT_FOUND'],
-    example: {answer: {template: templateExample}},
+    example: {answer: {template: templateExample, recheck: null}},
     params: OfTemplate,
-    handle: async ({db, caller, params: {id}}) => answer(await findVisible(db, {...templateAskerOf(caller), id}), templateAskerOf(caller)),
+    async handle({db, caller, params: {id}}) {
+      const template = await findVisible(db, {...templateAskerOf(caller), id})
+      return answer(template, templateAskerOf(caller), {recheck: await findRecheck(db, template)})
+    },
   }),
   route({
     method: 'put',

@@ -1,10 +1,12 @@
 import {z} from 'zod'
 import type {Config} from '../../shared/config.ts'
+import {EmbedOrigin} from '../../shared/embed/origin.ts'
 import {Refusal} from '../../shared/errors.ts'
+import {mayEmbedTemplate} from '../../sql/embed-tokens.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 import {buildWidget, type WidgetBuild} from '../widget-files.ts'
-import {widgetPage} from '../widget-page.ts'
+import {embedPage, widgetPage} from '../widget-page.ts'
 
 let built: Promise<WidgetBuild> | undefined
 
@@ -65,6 +67,55 @@ export default [
         ...(isZipped && {'content-encoding': 'gzip'}),
       }
       return reply({headers, body: isZipped ? file.zipped : file.body})
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/embed',
+    operationId: 'showEmbeddedImport',
+    tag: 'Embedding',
+    access: {public: true},
+    summary: 'Show the embedded import',
+    description:
+      'The page in the frame of `<lading-import>`. Its policy lets only `origin` frame it, and `within` around that, and only if the settings of the org of the template list both.',
+    answers: {200: {type: 'text/html', what: 'The page of the embedded import'}},
+    refusals: [],
+    query: z.object({
+      template: z.string().max(100).describe('The template of the imports'),
+      origin: EmbedOrigin.describe('The origin of the page that embeds the import'),
+      within: EmbedOrigin.optional().describe('The origin of the page around that page, if that page is in a frame too'),
+    }),
+    async handle({db, config, query: {template, origin, within}}) {
+      const origins = [origin, ...(within ? [within] : [])]
+      const mayEmbed = await mayEmbedTemplate(db, {template, origins})
+      return embedPage(config, await readBuild(config, true), mayEmbed ? {template, origin, origins} : null)
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/embed.js',
+    operationId: 'readEmbedScript',
+    tag: 'Embedding',
+    access: {public: true},
+    summary: 'Read the script for pages that embed an import',
+    description: 'Defines `<lading-import>` and `Lading.open()`. Pages of any origin may load it.',
+    answers: {200: {type: 'text/javascript', what: 'The script'}},
+    refusals: [],
+    async handle({config, request}) {
+      const {body, zipped} = (await readBuild(config, false)).files.get('widget/embed/host.ts')!
+      const isZipped = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
+      return reply({
+        headers: {
+          'content-type': 'text/javascript; charset=utf-8',
+          'cache-control': 'public, max-age=300',
+          'cross-origin-resource-policy': 'cross-origin',
+          vary: 'Accept-Encoding, Origin',
+          ...(isZipped && {'content-encoding': 'gzip'}),
+        },
+        body: isZipped ? zipped : body,
+      })
     },
   }),
 ]

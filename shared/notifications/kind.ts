@@ -9,6 +9,7 @@ export const KINDS = [
   'schedule.skipped',
   'schedule.failed',
   'schedule.drifted',
+  'template.broken',
   'webhook.disabled',
   'usage.rows',
   'usage.credits',

@@ -33,6 +33,7 @@ const SENTENCES: Record<string, string> = {
   'schedule.skipped': 'A firing of a schedule was skipped',
   'schedule.failed': 'A firing of a schedule failed',
   'schedule.drifted': 'The file or the CRM no longer matches the template of a schedule',
+  'template.broken': 'The CRM has changed, and rows of the newest import of a template no longer fit',
   'webhook.disabled': 'A webhook endpoint was disabled and receives nothing until it is enabled again',
   'billing.payment_failed': 'A payment for the plan failed. Pay the invoice or change the card',
   'billing.action_required': 'The bank requires a confirmation of a payment for the plan',

@@ -12,6 +12,7 @@ import {
 import type {Run} from '../../sql/runs.ts'
 import {countsCredits} from '../crm/limits/quota-report.ts'
 import {rowsToRead, type Snapshot} from '../mapping/flows/snapshot.ts'
+import {describeVerify} from './describe-verify.ts'
 import type {FoundRun} from './find.ts'
 import {Forecast} from './forecast/forecast.ts'
 
@@ -48,6 +49,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     keptEdits: sumOf(run, isKeptEditsAt),
     keptRows: sumOf(run, isKeptRowsAt),
     creditsSaved: countsCredits(run.connectorKind) ? Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit) : null,
+    verify: describeVerify(run),
     routes: run.routes.map(({flow, match, why}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', match, why})),
     forecast: forecastOf(run),
     cost: costOf(run),

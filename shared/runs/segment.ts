@@ -39,7 +39,7 @@ export const unpackLines = async (
 }
 
 /** Like `unpackLines`, for API requests: a failed read becomes `RECORDS_MOVING`, and another kind of storage `NOT_CONFIGURED`. */
-export const readLines = async (storage: Storage, segment: Segment): Promise<Buffer> => {
+export const readLines = async (storage: Storage, segment: Segment, unseal?: (stored: Buffer) => Buffer): Promise<Buffer> => {
   if (segment.format > SEGMENT_FORMAT)
     throw new Refusal(
       'FROM_FUTURE',
@@ -51,7 +51,7 @@ export const readLines = async (storage: Storage, segment: Segment): Promise<Buf
       `The run's records are in storage of kind "${segment.storage}", which this deployment does not use. Ask its operator to configure it`,
     )
   try {
-    return await unpackLines(storage, segment)
+    return await unpackLines(storage, segment, unseal)
   } catch (cause) {
     const moving = new Refusal('RECORDS_MOVING', "The run's records cannot be read from storage at the moment. Try again in a minute", {
       retryAfterMs: askAgainMs,

@@ -11,7 +11,7 @@ import {findSettings} from '../../sql/registry.ts'
 import {insertCursors} from '../../sql/run-cursors.ts'
 import {lowerRowsLimit} from '../../sql/run-heads.ts'
 import {insertSnapshot} from '../../sql/run-snapshots.ts'
-import {findDryRun, lockRun, queueRun, type Run, setRunJob} from '../../sql/runs.ts'
+import {findDryRun, lockRun, queueRun, type Run, setRunJob, VerifyMode} from '../../sql/runs.ts'
 import {isAtLeast, type Role} from '../accounts/roles.ts'
 import {assertFit, assertUnmapped, readIdempotencyFields} from '../configuration/idempotency-field.ts'
 import {usualSettings} from '../configuration/settings.ts'
@@ -25,6 +25,7 @@ import {Cleaning} from '../files/cleaning/cleaning.ts'
 import {assertTextDecided} from '../files/sources/assert-text.ts'
 import {type NarrowSource, readNarrowSources} from '../files/sources/evidence.ts'
 import {runImport} from '../jobs.ts'
+import {keepAcceptedFiles} from '../mapping/contracts/accepted-files.ts'
 import {addDateDefaults} from '../mapping/flows/date-defaults.ts'
 import type {EditSettings} from '../mapping/flows/edits.ts'
 import {type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
@@ -72,8 +73,11 @@ export const StartBody = z
       .union([RunGuard, z.literal('usual')])
       .optional()
       .describe(
-        'Holds the run if more rows than these shares end badly. `usual`: the guard that a schedule would have. Default: the guard of the org',
+        'Holds the run if more rows than these shares end badly. `usual`: 5 % refused, 1 % unanswered. Default: the guard of the org',
       ),
+    verify: VerifyMode.default('off').describe(
+      'Reads written records back and compares them with what was sent. `sample`: the first 100 rows of each flow and one in 20 of the others, the same in each run. `all`: every written row',
+    ),
     rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
   })
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
@@ -82,9 +86,8 @@ export const StartBody = z
 type StartCaller = {org: string; person: string; role: Role | null}
 /** `isScheduled`: a schedule starts the run, so it keeps values that people edited, unless a setting says otherwise. */
 type Start = StartCaller &
-  Omit<z.output<typeof StartBody>, 'match'> & {match?: z.output<typeof StartBody>['match']} & {importId: string; isScheduled?: boolean} & {
-    embed?: EmbedScope | null
-  }
+  Omit<z.output<typeof StartBody>, 'match' | 'verify'> &
+  Partial<Pick<z.output<typeof StartBody>, 'match' | 'verify'>> & {importId: string; isScheduled?: boolean; embed?: EmbedScope | null}
 
 /**
  * Freezes the import into a snapshot, assigns the import to the run and enqueues the run, all in the caller's transaction. If there is no
@@ -93,7 +96,7 @@ type Start = StartCaller &
 export const startRun = async (
   tx: Tx,
   queue: Queue,
-  {importId, runId, retryOf, dryRun, rows, guard, match = 'query', isScheduled = false, embed = null, ...asker}: Start,
+  {importId, runId, retryOf, dryRun, rows, guard, match = 'query', verify = 'off', isScheduled = false, embed = null, ...asker}: Start,
 ): Promise<{runId: string; job: string | null}> => {
   const {org, person} = asker
   const left = embed && (await lockEmbedRows(tx, embed))
@@ -124,9 +127,11 @@ export const startRun = async (
     dryRun,
     retry,
     matchBy: match,
+    verify: dryRun ? 'off' : verify,
     undoDays: dryRun ? null : await findUndoDays(tx, org),
   })
   if (!dryRun) await chooseGuard(tx, {org, run: run.no, guard, isScheduled})
+  if (!dryRun && retry === null) await keepAcceptedFiles(tx, {org, found})
   if (!dryRun) await keepRunForecast(tx, {run: run.no, importNo})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})

@@ -15,7 +15,7 @@ type ExposureConfig = {
   CRM_STANDIN_URL?: string | undefined
 }
 
-/** Throws if other machines can reach this process and a key is public or easily guessed, or if production is reached without https. */
+/** Throws if other machines can reach this process and a key is public or easily guessed. */
 export const assertKeysAreSafe = (config: ExposureConfig): void => {
   const reason = exposureOf(config)
   if (!reason) return
@@ -27,7 +27,11 @@ export const assertKeysAreSafe = (config: ExposureConfig): void => {
     throw new Error(
       `Configuration: ${reason}, and ${weak.join(', ')} is a development default or easy to guess. Set your own; make keys with: openssl rand -base64 32`,
     )
-  if (config.NODE_ENV === 'production' && !config.PUBLIC_URL?.startsWith('https://'))
+}
+
+/** Throws if production is reached without https. */
+export const assertHttps = ({NODE_ENV, PUBLIC_URL}: Pick<ExposureConfig, 'NODE_ENV' | 'PUBLIC_URL'>): void => {
+  if (NODE_ENV === 'production' && !PUBLIC_URL?.startsWith('https://'))
     throw new Error(
       'Configuration: NODE_ENV is production, so PUBLIC_URL has to begin with https://. Set it to the address that browsers use',
     )

@@ -5,6 +5,7 @@ import {resealMarkKeys} from '../mapping/edit-marks/reseal.ts'
 import {resealWebhooks} from '../notifications/reseal.ts'
 import {resealIdempotencyKeys} from '../runs/reseal-idempotency.ts'
 import {resealImageKeys} from '../runs/undo/image-key.ts'
+import {resealVerifyKeys} from '../runs/verify/verify-seal.ts'
 import {resealSchedules} from '../schedules/reseal.ts'
 import {openLog} from '../telemetry/log.ts'
 
@@ -13,7 +14,8 @@ const config = readConfig()
 const db = await openDatabase(databaseUrlOf(config), {connections: 2})
 const tools = {db, ring: config.SECRETS_KEYS, log: openLog('secrets', config.LOG_LEVEL)}
 let [resealed, remaining] = [0, 0]
-for (const reseal of [resealGrants, resealWebhooks, resealSchedules, resealMarkKeys, resealIdempotencyKeys, resealImageKeys]) {
+const ofRuns = [resealIdempotencyKeys, resealImageKeys, resealVerifyKeys]
+for (const reseal of [resealGrants, resealWebhooks, resealSchedules, resealMarkKeys, ...ofRuns]) {
   const done = await reseal(tools)
   resealed += done.resealed
   remaining += done.remaining

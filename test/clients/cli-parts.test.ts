@@ -10,7 +10,6 @@ import {rowRange} from '../../api/clients/cli/options.ts'
 import {openOutput} from '../../api/clients/cli/output.ts'
 import {clean, duration, moment, size} from '../../api/clients/cli/phrases.ts'
 import {progressLine, runProgress} from '../../api/clients/cli/progress.ts'
-import {pauseBefore} from '../../api/clients/cli/retry.ts'
 import {isPastHalf, serverOf} from '../../api/clients/cli/session.ts'
 import {readSettings} from '../../api/clients/cli/settings.ts'
 import {formatJson} from '../../api/clients/cli/stable-json.ts'
@@ -18,6 +17,7 @@ import {formatPlain, formatTable, shorten, widthOf} from '../../api/clients/cli/
 import {createProgram} from '../../api/clients/cli.ts'
 import {nouns} from '../../api/clients/commands/nouns.ts'
 import {ApiError, Unreachable} from '../../api/clients/http.ts'
+import {pauseBefore} from '../../api/clients/retry.ts'
 
 /** Columns of a table. The tests of this file cover the parts of the command line that need no server. */
 const columns = [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'ROWS', right: true}]

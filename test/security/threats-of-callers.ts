@@ -61,6 +61,7 @@ export const ofCallers: Record<string, Threat> = {
       '256 random bits with prefix and checksum, kept as a hash': [
         ['test/shared/people.test.ts', 'a token secret has our prefix, 256 random bits and a checksum'],
         ['test/api/tokens.test.ts', 'the database stores a hash of a token and not its secret'],
+        ['test/api/embed-tokens.test.ts', 'an embed token describes itself, and only a hash of its secret is stored'],
       ],
       'no secret in any table, as it is or encoded': [
         [

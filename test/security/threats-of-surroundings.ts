@@ -160,6 +160,12 @@ export const ofSurroundings: Record<string, Threat> = {
         ['test/api/sign-in.test.ts', 'the sign-in is protected by PKCE, a signed state and a cookie that scripts cannot read'],
         ['test/api/oauth-attacks.test.ts', 'a ban, a closed org or a lost membership between page, code and token refuses the token'],
       ],
+      'embedded imports: one origin in the policy, and messages of that page only': [
+        ['test/browser/embed.browser.ts', 'no other page can be framed, and the embedded page only by its origin'],
+        ['test/browser/embed.browser.ts', 'a page of an origin that the org does not list gets neither a frame nor a token'],
+        ['test/browser/embed.browser.ts', 'the frame takes a token only from the page that embeds it'],
+        ['test/browser/embed.browser.ts', 'the embedded page alone in a window does nothing'],
+      ],
       'messages to the exact origin': [
         ['test/api/sign-in.test.ts', 'the page sends the token only to the origin where the sign-in began'],
         ['test/shared/people.test.ts', 'an address that only resembles an allowed origin is refused'],
@@ -193,6 +199,13 @@ export const ofSurroundings: Record<string, Threat> = {
       'role by bearer by route': [
         ['test/access.test.ts', 'by the permission table`, async t => walk(t, await make()))'],
         ['test/access.test.ts', 'every route has a row in the permission table, and every row has a route'],
+      ],
+      'an embed token: one template, its own imports and its rows': [
+        ['test/api/embed-tokens.test.ts', 'the path of every route that admits an embed token names the import that the gate checks'],
+        ['test/api/embed-tokens.test.ts', 'a token reads its own imports only, not those of its creator or of another token'],
+        ['test/api/embed-tokens.test.ts', 'columns can be chosen for the fields of the template, and nothing else of its flows'],
+        ['test/api/embed-tokens.test.ts', 'runs that start at the same time share the rows of their token'],
+        ['test/api/embed-tokens.test.ts', 'a token ends with its time, its API token and its origin'],
       ],
       'access that would outlive a staff view': [['test/api/staff-view.test.ts', 'a write view cannot create access that outlives it']],
       'headers that keep answers private and to this origin': [

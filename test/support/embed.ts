@@ -18,12 +18,18 @@ export const openEmbed = async (
 }
 
 /** Stores a template without the checks of its route, for an org without a discovery. */
-const storeTemplate = async (house: TestDeployment, org: string): Promise<string> => {
+export const storeTemplate = async (
+  house: Pick<TestDeployment, 'db'>,
+  org: string,
+  {sources = [], flows = []}: StoredTemplate = {},
+): Promise<string> => {
   const id = newId('tpl')
   await house.db.query(sql.unsafe`
-    insert into templates (id, org_id, name, sources, flows) values (${id}, ${org}, 'Embedded', '[]', '[]')`)
+    insert into templates (id, org_id, name, sources, flows)
+    values (${id}, ${org}, 'Embedded', ${sql.jsonb(sources as never)}, ${sql.jsonb(flows as never)})`)
   return id
 }
+type StoredTemplate = {sources?: object[]; flows?: object[]}
 
 type Home = {org: string; person: string; token: string}
 

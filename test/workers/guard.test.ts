@@ -139,7 +139,7 @@ test('a scheduled run is held after five percent refused rows, unless the org sa
     const found = sql.type(z.object({guard: z.json().nullable()}))`select guard from run_heads join runs using (run_no) where id = ${run}`
     return (await there.db.one(found)).guard
   }
-  t.deepEqual(await guardOf(firing.runId), {refused: 0.05, unanswered: 0.01})
+  t.deepEqual(await guardOf(firing.runId), {refused: 0.05, unanswered: 0.01, canary: 200})
   await ok(scheduling.call('PATCH', `/orgs/${scheduling.org}/config/settings`, {guard: {}}), 200)
   host.serve(accountRows(3, 'B-'))
   t.is(await guardOf((await fire(scheduling, path)).runId), null)

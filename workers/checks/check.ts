@@ -3,6 +3,7 @@ import type {DiscoveredModule} from '../../shared/crm/discovered.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {Choices} from '../../shared/files/choices.ts'
 import {problemsOf} from '../../shared/files/problems.ts'
+import {openRepeats} from '../../shared/files/repeats.ts'
 import {evidenceOf} from '../../shared/files/sources/evidence.ts'
 import type {CheckProblem} from '../../shared/mapping/checks/problem.ts'
 import {type Flow, Flows, findIssues, type Issue} from '../../shared/mapping/flows/flow.ts'
@@ -27,7 +28,6 @@ import {type CheckFindings, openFindings} from './findings.ts'
 import {noteIssues, noteWarnings} from './flow-issues.ts'
 import {keysPerRow, openFlowKeys} from './flow-keys.ts'
 import {checkRows} from './flow-rows.ts'
-import {openRepeats} from './repeats.ts'
 import {noteRepeats} from './report-repeats.ts'
 import {openRowlessParents} from './rowless-parents.ts'
 
@@ -41,8 +41,14 @@ type CheckSnapshot = {
   rowsPerRun: number
 }
 
-/** Reads every row of every flow as a run would, and replaces the findings of the previous check. */
+/** Checks an import for the caller of the job, who reads the problems afterwards. */
 export const checkImport = async (work: Work, checkRef: CheckRef) => {
+  const {rows, problems} = await runCheck(work, checkRef)
+  return {rows, errors: countOf(problems, 'error'), warnings: countOf(problems, 'warning')}
+}
+
+/** Reads every row of every flow as a run would, and replaces the findings of the previous check. */
+export const runCheck = async (work: Work, checkRef: CheckRef): Promise<{rows: number; problems: CheckProblem[]}> => {
   const findings = openFindings()
   const taken = await work.db.transaction(tx => takeCheckSnapshot(tx, checkRef, findings))
   const {found, known, ground, startedAt, rowsPerRun} = taken
@@ -57,7 +63,7 @@ export const checkImport = async (work: Work, checkRef: CheckRef) => {
     if (!held || held.state === 'expired') throw gone()
     await replaceCheck(tx, {importNo: found.no, startedAt, rows, ground, discovery: known.discovery, problems})
   })
-  return {rows, errors: countOf(problems, 'error'), warnings: countOf(problems, 'warning')}
+  return {rows, problems}
 }
 
 const gone = () => new Refusal('IMPORT_NOT_FOUND', 'This import no longer exists: it was deleted or has expired')

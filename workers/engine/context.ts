@@ -7,6 +7,7 @@ import type {Storage} from '../../shared/storage/storage.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import type {Hot, Pool} from '../../sql/database.ts'
 import type {Run} from '../../sql/runs.ts'
+import type {Canary} from './canary/canary.ts'
 import type {Expressions} from './compose/expressions.ts'
 import type {Lookups} from './compose/lookups.ts'
 import type {ValueStore} from './dry-run/plan-values.ts'
@@ -26,6 +27,8 @@ export type Context = OfflineContext & {
   values: ValueStore
   /** Null: the run stores no before images. */
   images: ImageStore | null
+  /** Null: the first rows are not verified before the others. */
+  canary: Canary | null
   lateUpdates: LateUpdates
   crmClock: CrmClock
   /** Returns the idempotency value of a row. Null if no module of the run has an idempotency field. */

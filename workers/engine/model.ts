@@ -86,6 +86,8 @@ export type ImportRow = {
   /** Fields whose value map has no entry for the row's value, and those of them whose value counts as a blank cell. */
   unmapped?: string[]
   emptied?: string[]
+  /** Whether the row is among the first of its kind, which are read back before others are sent. */
+  isCanary?: boolean
   /** Whether sending the row counts towards the row limit. Default true. */
   isMetered?: boolean
   /** Subform rows that are sent in this row's create. `nestable`: as read from the file. `nested`: as composed. */

@@ -21,6 +21,8 @@ export type RowPipeline = {
   unanswered: UnansweredCreates
   /** Batches that were sent, until each is settled. */
   inFlight: Set<Promise<void>>
+  /** Operations that wait until the canary of their kind is verified. */
+  behindCanary: Record<StepKind, Op[]>
   /** The number of small batches still to be sent after a lost batch. */
   smallBatchesLeft: number
   closing: AbortController

@@ -1,3 +1,4 @@
+import {countBehindCanary, holdBehindCanary} from './canary/behind-canary.ts'
 import {openChangeSignal} from './change-signal.ts'
 import {joinParents} from './compose/parents.ts'
 import type {Context} from './context.ts'
@@ -44,6 +45,7 @@ export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: numb
   })
   const pipeline: RowPipeline = {
     ...{ctx, flow, window: openRowWindow(lowWater), locks: openRowLocks(), partBatches: {create: [], update: [], delete: []}},
+    behindCanary: {create: [], update: [], delete: []},
     ...{underWay: new Set(), resending: new Set(), unanswered, inFlight, smallBatchesLeft: 0, closing, silentBatches: 0},
     ...{change: openChangeSignal(), failure: null},
   }
@@ -70,7 +72,10 @@ export const planChunk = async (pipeline: RowPipeline, {rows, failures, unmatche
 
 export const waitForRoom = async (pipeline: RowPipeline) => {
   while (isFull(pipeline))
-    await waitForChange(pipeline, pipeline.underWay.size - pipeline.unanswered.steps() < pipeline.ctx.config.CRM_SLOTS)
+    await waitForChange(
+      pipeline,
+      pipeline.underWay.size - pipeline.unanswered.steps() - countBehindCanary(pipeline) < pipeline.ctx.config.CRM_SLOTS,
+    )
 }
 
 const isFull = ({window, unanswered, resending}: RowPipeline) =>
@@ -189,6 +194,7 @@ const linkToParents = async (pipeline: RowPipeline, rows: ImportRow[]): Promise<
 
 /** Releases the row locks and plans the rows that waited for them. */
 const releaseRows = (pipeline: RowPipeline, rows: ImportRow[]) => {
+  pipeline.ctx.canary?.end(rows)
   const freed = rows.flatMap(row => pipeline.locks.release(row)).sort((a, b) => a.number - b.number)
   if (freed.length === 0) return
   for (const row of freed) Object.assign(row, {known: undefined, isKnownById: false})
@@ -244,7 +250,11 @@ const flushBatch = (pipeline: RowPipeline, kind: StepKind) => {
 
 const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: Op[]) => {
   const {ctx, flow} = pipeline
-  const ops = kind === 'delete' ? await chooseDeletes(pipeline, chosen) : chosen
+  const ops = holdBehindCanary(pipeline, kind, kind === 'delete' ? await chooseDeletes(pipeline, chosen) : chosen, {
+    follow: work => trackWork(pipeline, work),
+    wait: ms => waitInPipeline(pipeline, ms),
+    send: op => addToBatch(pipeline, kind, op),
+  })
   if (ops.length === 0) return
   if (kind !== 'delete') await keepImages(ctx, flow, ops)
   const on = batchHooks(pipeline)

@@ -10,7 +10,6 @@ import {findWriteStatus} from '../../sql/connectors.ts'
 import {admit} from '../../sql/ledger.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {isOutage} from '../../sql/outage.ts'
-import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
 import {type RunHead, takeLease, writeStop} from '../../sql/run-heads.ts'
 import {listLateUpdates, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
 import {beginRun, findRun, pauseRun, type Run} from '../../sql/runs.ts'
@@ -18,14 +17,9 @@ import type {WorkerDeps} from '../deps.ts'
 import {compileFlows} from './compose/compiled-flow.ts'
 import {openExpressions} from './compose/expressions.ts'
 import {openLookups} from './compose/lookups.ts'
-import {indexParents} from './compose/parent-index.ts'
 import type {Context, LedgerContext, OfflineContext} from './context.ts'
 import {openValueStore} from './dry-run/plan-values.ts'
-import {openMarks} from './edits/record-marks.ts'
 import {openImageStore} from './images/before-images.ts'
-import {runPass} from './pass.ts'
-import {compilePatchPlan} from './patch/build-patches.ts'
-import {runPatchPass} from './patch/patch-pass.ts'
 import {executeIsolated, mostCrashes, needsIsolation} from './recover/crash-isolation.ts'
 import {openCrmClock} from './recover/crm-clock.ts'
 import {openIdempotency} from './recover/idempotency-value.ts'
@@ -39,10 +33,8 @@ import {classifyRefusal, findWriteBlock, runHeld} from './send/crm-retry.ts'
 import {openIntents} from './send/intents.ts'
 import {closeRun} from './settle/close-run.ts'
 import {openSettler} from './settle/settler.ts'
-import {isSubform} from './subform/record-order.ts'
-import {runSubformPass} from './subform/subform-pass.ts'
-import {compileTagFlow, runTagPass} from './tag/tag-pass.ts'
 import {runUndo} from './undo/undo-run.ts'
+import {writeFlows} from './write-flows.ts'
 
 /**
  * The result of an execution. `ended`: nothing is left to do. `held`: another owner has the run. `released`: the run continues later, in
@@ -175,8 +167,9 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   const config = {...offline.config, CRM_LAG_SECONDS: Math.max(offline.config.CRM_LAG_SECONDS, connection.lagSeconds)}
   const slots = budget.open(connection.connector, run.no)
   const expressions = openExpressions(run)
-  const ctx = {
+  const ctx: Context = {
     ...offline,
+    canary: null,
     config,
     connection,
     idempotencyValueOf,
@@ -191,17 +184,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   }
   try {
     if (run.undoOf !== null) return await runUndo(ctx)
-    await indexParents(ctx, compiledFlows)
-    await openMarks(ctx, compiledFlows)
-    const cursors = await listCursors(db, run.no)
-    for (const compiled of compiledFlows) {
-      const {lowWater, done} = cursors.find(({flow}) => flow === compiled.no)!
-      if (done) continue
-      await (isSubform(compiled) ? runSubformPass(ctx, compiled, lowWater) : runPass(ctx, compiled, lowWater))
-      await finishFlow(db, {run: run.no, flow: compiled.no})
-    }
-    await patchRows(ctx)
-    await tagRecords(ctx)
+    await writeFlows(ctx, compiledFlows, head)
   } finally {
     await Promise.all([slots.close(), expressions.close(), cost.close()])
   }
@@ -217,20 +200,6 @@ const listKnownUpdates = async (ctx: LedgerContext, {fence}: RunHead) => {
   if (fence === 1 && ctx.retried === null && !undone) return []
   const chains = [chain, ...(undone ? [undone.chainNo ?? undone.no] : [])]
   return listLateUpdates(db, {run: run.no, chains, seconds: overSecondsOf(ctx)})
-}
-
-/** Runs the patch passes. They come last, because they need the records of all flows. */
-const patchRows = async (ctx: Context) => {
-  const {flows} = ctx.snapshot
-  const compiledFlows = flows.flatMap(flow => compilePatchPlan(flow, ctx.snapshot, ctx.retried !== null) ?? [])
-  await openMarks(ctx, compiledFlows)
-  for (const compiled of compiledFlows) await runPatchPass(ctx, compiled)
-}
-
-/** Runs the tag passes. They come last, so that a failure of them leaves every row written. A dry run has no records to tag. */
-const tagRecords = async (ctx: Context) => {
-  if (ctx.run.dryRun || !ctx.connection.addTags) return
-  for (const compiled of ctx.snapshot.flows.flatMap(flow => compileTagFlow(flow, ctx.snapshot) ?? [])) await runTagPass(ctx, compiled)
 }
 
 const readOfflineContext = async (ledgerContext: LedgerContext): Promise<OfflineContext> => {

@@ -2,10 +2,10 @@ import {randomUUID} from 'node:crypto'
 import {Readable} from 'node:stream'
 import {setTimeout as sleep} from 'node:timers/promises'
 import {packLines, SEGMENT_FORMAT} from '../../shared/runs/segment.ts'
-import {sqlStateOf} from '../../sql/database.ts'
+import {sqlStateOf, type Tx} from '../../sql/database.ts'
 import {findLastLine, insertLoose, insertSegments, lockSegments, nameLoose} from '../../sql/segments.ts'
 import type {LedgerContext} from './context.ts'
-import {RunPaused} from './run-endings.ts'
+import {LeaseLost, RunPaused} from './run-endings.ts'
 
 /** Stores values of a running run in file storage, never in the database. */
 export type SegmentWriter<T> = {
@@ -13,14 +13,10 @@ export type SegmentWriter<T> = {
   keep(items: T[]): Promise<void>
 }
 
-/**
- * `list`: the list of segments. `what`: the noun for log and pause. `gatherMs`: the time in ms during which items are collected into one
- * object; every caller waits at least this long. `seal`: encrypts an object.
- */
-type SegmentWriterOptions = {
+/** `list`: the list of segments. `what`: the noun for log and pause. `seal`: encrypts an object. */
+export type SegmentOptions = {
   list: number
   what: string
-  gatherMs: number
   nameObject(id: string): string
   seal?(packed: Buffer): Buffer
 }
@@ -29,8 +25,14 @@ const tries = 3
 
 type SegmentContext = Pick<LedgerContext, 'db' | 'storage' | 'run' | 'log'>
 
-/** Opens a writer that stores the items of concurrent callers together. */
-export const openSegmentWriter = <T extends object>(ctx: SegmentContext, options: SegmentWriterOptions): SegmentWriter<T> => {
+/**
+ * Opens a writer that stores the items of concurrent callers together. `gatherMs`: the time in ms during which items are collected into one
+ * object; every caller waits at least this long.
+ */
+export const openSegmentWriter = <T extends object>(
+  ctx: SegmentContext,
+  options: SegmentOptions & {gatherMs: number},
+): SegmentWriter<T> => {
   let waiting: T[] = []
   let next: Promise<void> | null = null
   let last: Promise<unknown> = Promise.resolve()
@@ -40,7 +42,7 @@ export const openSegmentWriter = <T extends object>(ctx: SegmentContext, options
     const items = waiting
     waiting = []
     next = null
-    last = store(ctx, options, items)
+    last = storeSegment(ctx, options, items)
     await last
   }
   return {
@@ -52,10 +54,15 @@ export const openSegmentWriter = <T extends object>(ctx: SegmentContext, options
   }
 }
 
-const store = async (
+/**
+ * Stores the items as one object and names it in a transaction. `within`: statements of that transaction; if it returns false, the object is
+ * not named. A try whose result is unknown is repeated, so `within` must notice that it was committed.
+ */
+export const storeSegment = async (
   {db, storage, run, log}: SegmentContext,
-  {list, what, nameObject, seal = same}: SegmentWriterOptions,
+  {list, what, nameObject, seal = same}: SegmentOptions,
   items: readonly object[],
+  within: (tx: Tx) => Promise<boolean> = async () => true,
 ) => {
   const {packed, ...lines} = await packLines(items)
   for (let tried = 1; ; tried++) {
@@ -64,6 +71,7 @@ const store = async (
       await insertLoose(db, key)
       await storage.put(key, Readable.from([seal(packed)]))
       return await db.transaction(async tx => {
+        if (!(await within(tx))) return
         await lockSegments(tx, {run: run.no, list})
         const first = (await findLastLine(tx, {run: run.no, list})) + 1
         const segment = {list, first, last: first + lines.rows - 1, ...lines, format: SEGMENT_FORMAT, storage: storage.kind, key}
@@ -71,6 +79,7 @@ const store = async (
         await nameLoose(tx, [key])
       })
     } catch (error) {
+      if (error instanceof LeaseLost) throw error
       log.warn({err: error, state: sqlStateOf(error)}, `could not store values: ${what}`)
       if (tried === tries)
         throw new RunPaused('UNAVAILABLE', `The ${what} cannot be stored at the moment. The run resumes automatically`, 30)

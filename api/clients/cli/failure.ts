@@ -122,6 +122,7 @@ const NEXT: Record<string, string> = {
     'The configuration changed after you pulled. Run `lading config pull` (it keeps your changes and reports conflicts), review with `lading config diff`, then push again',
   TEMPLATE_CONFLICT: 'The template has changed. Check it with `lading templates show`, then run the command again',
   CONNECTION_ENDED: 'Connect the CRM again in the browser. lading connections shows the state',
+  CONTRACT_CONFLICT: 'The data contract has changed. Check it with `lading templates contract`, then run the command again',
   SCHEDULE_CONFLICT: 'The schedule has changed. Check it with `lading schedules show`, then run the command again',
   UNKNOWN_FIELDS: 'Correct the names. If they are new in the CRM, read it again: lading discover',
   FIELD_NOT_UNIQUE: 'Correct the field in the CRM and run `lading discover`, or set another `idempotencyField` in the module',

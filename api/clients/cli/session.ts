@@ -1,8 +1,8 @@
 import {ApiError, type Client} from '../http.ts'
+import {openRetryingClient} from '../retry.ts'
 import {signedOut, usage} from './failure.ts'
 import type {Output} from './output.ts'
 import {readProfiles, replaceProfileToken} from './profiles.ts'
-import {openRetryingClient} from './retry.ts'
 import type {Settings} from './settings.ts'
 
 /** The API client for one org. `path` returns paths below the org. */

@@ -2,9 +2,9 @@ import {stat} from 'node:fs/promises'
 import {pipeline} from 'node:stream/promises'
 import {type Command, InvalidArgumentError, Option} from 'commander'
 import {addExamples} from '../cli/examples.ts'
-import {notOurs} from '../cli/retry.ts'
 import {bodyOf, saveFile} from '../cli/save-file.ts'
 import type {Cli} from '../cli/session.ts'
+import {notOurs} from '../retry.ts'
 
 type Export = {from?: string; to?: string; output?: string; out?: string}
 

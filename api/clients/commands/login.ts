@@ -8,9 +8,9 @@ import {listenForSession} from '../cli/login-listener.ts'
 import {openBrowser} from '../cli/open-browser.ts'
 import {clean, moment} from '../cli/phrases.ts'
 import {dropProfile, keepProfile, readProfiles} from '../cli/profiles.ts'
-import {openRetryingClient} from '../cli/retry.ts'
 import {type Cli, chooseServer, lifeOf} from '../cli/session.ts'
 import {ApiError, type Json} from '../http.ts'
+import {openRetryingClient} from '../retry.ts'
 
 const waitMinutes = 10
 

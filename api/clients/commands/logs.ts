@@ -6,10 +6,10 @@ import {usage} from '../cli/failure.ts'
 import {findRun, runPath} from '../cli/find.ts'
 import {interrupted} from '../cli/interrupt.ts'
 import {clean} from '../cli/phrases.ts'
-import {notOurs} from '../cli/retry.ts'
 import {bodyOf, saveFile} from '../cli/save-file.ts'
 import type {Cli, Session} from '../cli/session.ts'
 import {type Json, readPages} from '../http.ts'
+import {notOurs} from '../retry.ts'
 import {openResults} from '../whole-results.ts'
 
 type Logs = {follow?: boolean; failed?: boolean; limit?: number}

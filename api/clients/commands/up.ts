@@ -8,7 +8,7 @@ import {usage} from '../cli/failure.ts'
 import {openProgram, packageFolder} from '../cli/program-copy.ts'
 import type {Cli} from '../cli/session.ts'
 
-type UpOptions = {directory: string; port: number; database?: string}
+type UpOptions = {directory: string; port: number; database?: string; check?: boolean}
 
 export default (cli: Cli, program: Command) => {
   program
@@ -20,8 +20,9 @@ export default (cli: Cli, program: Command) => {
     .option('-d, --directory <path>', 'folder for the data and the logs', 'lading-data')
     .option('-p, --port <number>', 'port of the widget and the API on 127.0.0.1', readPort, 4000)
     .option('--database <url>', 'an empty database of PostgreSQL 15 or later, instead of the packaged PostgreSQL')
+    .option('--check', 'start nothing; check the settings of a production deployment in the environment')
     .addHelpText('after', UP_HELP)
-    .action((options: UpOptions) => runUp(cli, options))
+    .action((options: UpOptions) => (options.check ? checkSettings(cli) : runUp(cli, options)))
 }
 
 const runUp = async (cli: Cli, {directory, port, database}: UpOptions) => {
@@ -31,6 +32,12 @@ const runUp = async (cli: Cli, {directory, port, database}: UpOptions) => {
   const script = join(openProgram(data), 'test', 'stack', 'up.ts')
   const args = ['--directory', data, '--port', `${port}`, ...(database ? ['--database', database] : [])]
   await runChild(cli, [script, ...args])
+}
+
+/** Checks the settings in a separate process, which may load the server. It exits with 1 if there is a problem. */
+const checkSettings = async (cli: Cli) => {
+  const strip = packageFolder.includes('/node_modules/') ? ['--import', new URL('../strip-types.js', import.meta.url).href] : []
+  await runChild(cli, [...strip, join(packageFolder, 'shared', 'settings-check.ts'), ...(cli.out.json ? ['--json'] : [])])
 }
 
 /** Runs a program of the server. A terminal sends Ctrl-C to both processes, and this one waits for the other. */
@@ -56,5 +63,6 @@ stand-in of the CRM has sample users; nothing leaves this machine.
 Examples:
   lading up
   lading up --port 4100 --directory /srv/lading-trial
+  lading up --check                      # in the environment of a production deployment
 
 Next: lading import FILE --module Leads --watch, with the variables that lading up prints`

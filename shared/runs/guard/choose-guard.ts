@@ -1,14 +1,14 @@
 import type {Tx} from '../../../sql/database.ts'
 import {findSettings} from '../../../sql/registry.ts'
 import {setGuard} from '../../../sql/run-heads.ts'
-import {type RunGuard, usualGuard} from './guard.ts'
+import {type RunGuard, scheduledGuard, usualGuard} from './guard.ts'
 
 type GuardChoice = {org: string; run: number; guard: RunGuard | 'usual' | undefined; isScheduled: boolean}
 
-/** Sets the guard of a run: the requested one, else the org's, else the usual one for schedules and on request. Other runs have none. */
+/** Sets the guard of a run: the requested one, else the org's, else that of schedules, or the usual one on request. Other runs have none. */
 export const chooseGuard = async (tx: Tx, {org, run, guard, isScheduled}: GuardChoice): Promise<void> => {
-  const isUsual = isScheduled || guard === 'usual'
+  const usual = isScheduled ? scheduledGuard : guard === 'usual' ? usualGuard : null
   const stated = guard === 'usual' ? undefined : guard
-  const chosen = stated ?? (await findSettings(tx, org))?.guard ?? (isUsual ? usualGuard : null)
+  const chosen = stated ?? (await findSettings(tx, org))?.guard ?? usual
   if (chosen && Object.keys(chosen).length > 0) await setGuard(tx, {run, guard: chosen})
 }

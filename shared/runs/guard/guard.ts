@@ -3,23 +3,42 @@ import type {RunHold} from '../../../sql/run-heads.ts'
 
 const share = z.number().min(0).max(1)
 
-/** The shares of settled rows beyond which a run is held until a person resumes it. An outcome that is left out has no limit. */
+/** The shares of rows beyond which a run is held until a person resumes it. An outcome that is left out has no limit. */
 export const RunGuard = z
   .strictObject({
     refused: share.optional().describe('The share of rows that the CRM may refuse, from 0 to 1'),
     unanswered: share.optional().describe('The share of rows that may stay without an answer from the CRM'),
     failed: share.optional().describe('The share of rows that may fail before they are sent'),
+    coerced: share
+      .optional()
+      .describe(
+        'The share of rows that were read back whose values the CRM may have cut or stored in another form. It needs `verify` or `canary`',
+      ),
+    canary: z
+      .int()
+      .min(1)
+      .max(2_000)
+      .optional()
+      .describe(
+        'The first rows of each kind (created, updated) in each module. They are written and read back before others of the kind are sent',
+      ),
   })
-  .describe('Holds the run if more rows than this end badly. It takes effect after 50 settled rows. `{}`: no limit')
+  .describe(
+    'Holds the run if more rows than this end badly. It takes effect after 50 rows, or after the canary if it is smaller. `{}`: no limit',
+  )
 export type RunGuard = z.output<typeof RunGuard>
 
-/** The guard of scheduled runs, unless the org has its own. */
+/** The guard on request, unless the org has its own. */
 export const usualGuard: RunGuard = {refused: 0.05, unanswered: 0.01}
+
+/** The guard of scheduled runs. */
+export const scheduledGuard: RunGuard = {...usualGuard, canary: 200}
 
 const ends: Record<RunHold['outcome'], string> = {
   refused: 'were refused by the CRM',
   unanswered: 'got no answer from the CRM',
   failed: 'failed before they were sent',
+  coerced: 'hold values that the CRM cut or stored in another form, as reading them back showed',
 }
 
 /** Explains to a person why the run is held, and what to do. */

@@ -1,4 +1,5 @@
 import {isDeletedAt, isKeptEditsAt, isKeptRowsAt, isUnchangedAt, OUTCOMES, outcomeNoAt} from '../../../sql/run-log.ts'
+import {type FieldCounts, RESULTS} from '../../../sql/verify-results.ts'
 import {counter} from './registry.ts'
 
 const settled = counter({
@@ -21,6 +22,20 @@ export const rowsSettled = (counts: readonly number[]): void => {
     // Kept rows are counted under skipped, and kept edits are no rows.
     if (isKeptEditsAt(no) || isKeptRowsAt(no) || isDeletedAt(no)) continue
     settled.inc({outcome: OUTCOMES[no] ?? (isUnchangedAt(no) ? 'unchanged' : 'filtered')}, count)
+  }
+}
+
+const verified = counter({
+  name: 'values_verified_total',
+  help: 'Written values that were read back, by what the CRM held: `as_sent`, `truncated`, `coerced`, `changed`, `missing` or `uncompared`',
+  labels: ['result'],
+})
+
+/** Counts values that were read back. */
+export const valuesVerified = (fields: readonly FieldCounts[]): void => {
+  for (const result of RESULTS) {
+    const count = fields.reduce((sum, counts) => sum + counts[result], 0)
+    if (count > 0) verified.inc({result}, count)
   }
 }
 

@@ -1,3 +1,5 @@
+import type {Rewrite} from './rewrites.ts'
+
 /** A switch for each behaviour of the CRM that is unverified or differs between versions. An org may override switches. */
 export type Switches = {
   /** Answers refused records with 202, as older versions did. */
@@ -97,6 +99,8 @@ export type Switches = {
   displayField: 'object' | 'string' | 'null'
   /** Drops the fields outside the layout that a record names; otherwise stores them. */
   layoutDrops: boolean
+  /** What the CRM does to written records besides storing what was sent. */
+  rewrites: Rewrite[]
   /** The offset of the shown time, in `Date` headers and records, from the true time. */
   clockOffsetSeconds: number
   /** The duration of every CRM call in milliseconds. */
@@ -157,6 +161,7 @@ export const defaultSwitches: Switches = {
   bulkNamesSkipped: false,
   displayField: 'object',
   layoutDrops: true,
+  rewrites: [],
   clockOffsetSeconds: 0,
   latencyMs: 0,
 }

@@ -5,6 +5,7 @@ import {type Call, headerInstant, isId, jsonOf, listParam, moduleOf} from './cal
 import type {Write} from './drafts.ts'
 import {isSubform, type Module} from './modules.ts'
 import {reportedTime} from './org.ts'
+import {applyRewrites} from './rewrites.ts'
 import {lazyIndex, type Rec, type Values} from './store.ts'
 import {countElements} from './subforms.ts'
 import {createRecord, deleteRecord, type Entry, findForUpsert, isSuccess, stamps, updateRecord, upsertRecord} from './writes.ts'
@@ -140,6 +141,12 @@ const checkedFields = (module: Module, asked: unknown): string[] => {
 const settle = (call: Call, module: Module, operation: string, entries: Entry[], trigger: unknown, good: number): Answer => {
   const done = entries.filter(isSuccess)
   call.committed = done.length > 0
+  if (operation !== 'delete')
+    applyRewrites(
+      writeOf(call),
+      module,
+      done.map(entry => String(entry.details.id)),
+    )
   noteAutomations(
     call,
     module,

@@ -19,7 +19,7 @@ import {emptySettlement} from '../settle/settler.ts'
 import {patchPresent} from '../settle/skipped-rows.ts'
 import type {PatchPlan} from './build-patches.ts'
 
-type CompiledPatchFlow = CompiledFlow & {patchPlan: PatchPlan}
+export type CompiledPatchFlow = CompiledFlow & {patchPlan: PatchPlan}
 /** A row to patch. `emptyLinks`: the links that an earlier run left empty. `isPatched`: only these links are left to be written. */
 type PatchableRow = {recordId: string; how: number; isPatched: boolean; emptyLinks: string[]}
 

@@ -7,6 +7,7 @@ import {countEmptyLinks, logOutcome} from '../settle/log-entries.ts'
 import {sayRefusal} from '../settle/refusal-words.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
+import {noteWritten} from '../verify/written-rows.ts'
 
 type PatchBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
 
@@ -23,6 +24,7 @@ export const judgePatch = (
     countEmptyLinks(settled, flow, row)
     logOutcome({flow, settled}, row, 'updated', {attempt, recordId: answer.recordId})
     markWritten({flow, settled}, row, answer.recordId)
+    noteWritten({flow, settled}, row, {recordId: answer.recordId, writtenAt: answer.modifiedAt})
     settled.patched.push({
       ...name,
       filled: Object.keys({...row.confirmed, ...row.payload}),
@@ -36,6 +38,7 @@ export const judgePatch = (
     countUnanswered(row)
     lateUpdates.add(target!, row.key)
     markWritten({flow, settled}, row, target!, false)
+    noteWritten({flow, settled}, row, {recordId: target!, isSure: false})
     logOutcome({flow, settled}, row, 'unanswered', {
       attempt,
       recordId: target,

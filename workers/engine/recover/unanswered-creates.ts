@@ -13,6 +13,7 @@ import {sentDigestOf} from '../send/payload-digest.ts'
 import {logMayExistTwice, logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement, type SettlementParts} from '../settle/settler.ts'
 import {mostUnansweredSends, questionOf} from '../settle/verdict.ts'
+import {noteWritten} from '../verify/written-rows.ts'
 import {type CreateInterval, findCandidateRecords, holdersOf} from './candidates.ts'
 import {type Group, matchLostCreates, type RowMatch} from './match-lost-creates.ts'
 import {claimForRows, waitForOtherRuns} from './record-claims.ts'
@@ -255,6 +256,7 @@ const settleFound = ({flow}: Pass, settled: SettlementParts, row: ImportRow, {re
   if (mayExistTwice) logMayExistTwice({flow, settled}, row, {recordId, message: sayOthers(others)})
   settled.kept.push({...name, recordId, how: HOW.taken, matchKey: row.matchKey, mayExistTwice, flow: flow.no, emptyLinks: row.emptyLinks})
   markWritten({flow, settled}, row, recordId)
+  noteWritten({flow, settled}, row, {recordId})
   settled.closed.push(name)
   row.open = false
 }

@@ -10,10 +10,12 @@ import {deleteCursors} from '../../../sql/run-cursors.ts'
 import {countAdmissions, deleteAdmissions, findHead} from '../../../sql/run-heads.ts'
 import {deleteAnswers} from '../../../sql/run-lookups.ts'
 import {beginClose, endRun} from '../../../sql/runs.ts'
+import {countUnread, deleteQueued} from '../../../sql/verify-queue.ts'
 import type {LedgerContext} from '../context.ts'
 import {LeaseLost} from '../run-endings.ts'
 
 const rowsPerDelete = 10_000
+const entriesPerDelete = 1_000
 
 /**
  * Ends the run: compares its row count with its admissions, deletes rows that only writing needed, and frees the import for the next run.
@@ -25,6 +27,8 @@ export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   if (run.state !== 'closing') await checkMeter(ctx)
   if (!(await beginClose(db, {no: run.no, fence}))) throw new LeaseLost('Another owner closes the run')
   while ((await deleteAdmissions(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
+  if (run.verify !== 'off') await countUnread(db, run.no)
+  while ((await deleteQueued(db, {run: run.no, limit: entriesPerDelete})) === entriesPerDelete) lease.lost.throwIfAborted()
   await deleteCursors(db, run.no)
   await deleteExports(db, {run: run.no})
   await releaseRun(db, run.no)

@@ -1,7 +1,6 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {Log} from '../../../shared/telemetry/log.ts'
 import {rowsSettled} from '../../../shared/telemetry/metrics/rows.ts'
-import {HOW, listHolders} from '../../../sql/chain-rows.ts'
 import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../../sql/database.ts'
 import type {EmptyLink} from '../../../sql/empty-links.ts'
 import {
@@ -16,12 +15,12 @@ import {
   settleIn,
 } from '../../../sql/ledger.ts'
 import {insertQuestions, type NewQuestion} from '../../../sql/questions.ts'
-import {listMadeElsewhere} from '../../../sql/record-claims.ts'
 import {findHead} from '../../../sql/run-heads.ts'
-import {countAt, outcomeNo} from '../../../sql/run-log.ts'
 import type {UnmappedCells} from '../../../sql/unmapped-cells.ts'
 import type {Lease} from '../recover/lease.ts'
 import {LeaseLost} from '../run-endings.ts'
+import type {PackWritten, SettledRow} from '../verify/written-rows.ts'
+import {doubtRecordsOfOtherRuns, doubtSharedRecords} from './doubt-records.ts'
 import {openStatistics} from './statistics.ts'
 
 /**
@@ -42,6 +41,8 @@ export type SettlementParts = {
   rewritten: NonNullable<Settlement['rewritten']>
   asked: NewQuestion[]
   marked: MarkedRow[]
+  /** Rows that the CRM has written. Runs that verify read them back. */
+  written: SettledRow[]
   counts: Map<number, number>
   /** Cells to add to the run's counts of unmapped cells. */
   unmapped: UnmappedCells[]
@@ -54,10 +55,10 @@ export type SettlementParts = {
  * A record to store for a row. `doubt` builds the unsettled entry that is stored instead if another row already holds the record.
  * `madeWith`: the key of the row in whose create this row was nested. If that row is doubted, so is this one.
  */
-type KeptRow = ChainRow & {doubt?: () => OpenQuestion; madeWith?: string}
+export type KeptRow = ChainRow & {doubt?: () => OpenQuestion; madeWith?: string}
 
 /** The marks of a row's record. `key` and `moduleNo` name the row. */
-type MarkedRow = RecordMarks & {key: string; moduleNo: number}
+export type MarkedRow = RecordMarks & {key: string; moduleNo: number}
 
 export const emptySettlement = (...batches: number[]): SettlementParts => ({
   batches,
@@ -72,6 +73,7 @@ export const emptySettlement = (...batches: number[]): SettlementParts => ({
   rewritten: [],
   asked: [],
   marked: [],
+  written: [],
   counts: new Map(),
   unmapped: [],
   isProgress: true,
@@ -86,9 +88,23 @@ type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<numbe
 
 const noCursor: Cursor = {flow: 0, lowWater: 0}
 
-export type Settler = {settle(settled: SettlementParts): Promise<void>; follow(cursor: () => Cursor): void}
+/** `follow`: the cursor of the pass in progress. `queueWritten`: written rows are packed and stored in their settlement, to be read back. */
+export type Settler = {
+  settle(settled: SettlementParts): Promise<void>
+  follow(cursor: () => Cursor): void
+  queueWritten(pack: PackWritten): void
+}
 
-type SettlerOptions = {db: Pool; hot: Hot; run: number; chain: number; lease: Lease; leaseSeconds: number; answerSeconds: number; log: Log}
+export type SettlerOptions = {
+  db: Pool
+  hot: Hot
+  run: number
+  chain: number
+  lease: Lease
+  leaseSeconds: number
+  answerSeconds: number
+  log: Log
+}
 
 /**
  * Runs the settlements of a run one after another; settlements that arrive meanwhile share a statement. Each is applied once, even if the
@@ -98,6 +114,7 @@ type SettlerOptions = {db: Pool; hot: Hot; run: number; chain: number; lease: Le
 export const openSettler = (options: SettlerOptions): Settler => {
   const line: {settled: SettlementParts; resolve(): void; reject(error: unknown): void}[] = []
   let cursor: (() => Cursor) | null = null
+  let pack: PackWritten = () => null
   let settleNo = 0
   const grown = openStatistics(options)
   let busy = false
@@ -118,7 +135,7 @@ export const openSettler = (options: SettlerOptions): Settler => {
       try {
         const asked = parts.flatMap(part => part.asked)
         const settlement = merge(options, parts, {settleNo: settleNo + 1, cursor: mark})
-        await settleOnce(options, settlement, asked)
+        await settleOnce(options, settlement, {asked, pack})
         settleNo++
         rowsSettled(settlement.counts)
         for (const {resolve} of taken) resolve()
@@ -135,6 +152,9 @@ export const openSettler = (options: SettlerOptions): Settler => {
     follow: of => {
       cursor = of
     },
+    queueWritten: of => {
+      pack = of
+    },
     settle: settled =>
       new Promise((resolve, reject) => {
         line.push({settled, resolve, reject})
@@ -143,11 +163,14 @@ export const openSettler = (options: SettlerOptions): Settler => {
   }
 }
 
+/** A settlement whose written rows are not packed yet. */
+export type UnpackedSettlement = Settlement & {written: SettledRow[]}
+
 const merge = (
   {run, chain, lease, leaseSeconds, answerSeconds}: SettlerOptions,
   parts: SettlementParts[],
   at: Pick<Settlement, 'settleNo' | 'cursor'>,
-): Settlement => {
+): UnpackedSettlement => {
   const counts: number[] = []
   for (const part of parts) {
     for (const [index, change] of part.counts) {
@@ -171,6 +194,7 @@ const merge = (
     rewritten: parts.flatMap(({rewritten}) => rewritten),
     unmapped: parts.flatMap(({unmapped}) => unmapped),
     marked: [...new Map(parts.flatMap(({marked}) => marked).map(one => [`${one.module} ${one.recordId}`, one])).values()],
+    written: parts.flatMap(({written}) => written),
     counts,
     isProgress: parts.some(({isProgress}) => isProgress),
     leaseSeconds,
@@ -179,13 +203,16 @@ const merge = (
   }
 }
 
+type SettleOnceInput = {asked: NewQuestion[]; pack: PackWritten}
+
 /** Retries until the result is known. The lease limits the retries: after its loss, nothing can be committed. */
-const settleOnce = async (options: SettlerOptions, settlement: Settlement, asked: NewQuestion[]): Promise<void> => {
+const settleOnce = async (options: SettlerOptions, settlement: UnpackedSettlement, {asked, pack}: SettleOnceInput): Promise<void> => {
   const {db, hot, lease, log} = options
   for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 1_000)) {
     const since = performance.now()
     try {
       await doubtRecordsOfOtherRuns(options, settlement)
+      settlement.queued = pack(settlement.written)
       lease.noteHeld(await (asked.length ? settleWithQuestions(db, settlement, asked) : settle(hot, settlement)))
       return lease.renewedSince(since)
     } catch (error) {
@@ -214,73 +241,4 @@ const assertSettled = async (db: Pool, {run, fence, settleNo}: Settlement, cause
   if (head?.fence === fence && head.settleNo === settleNo) return
   if (head?.fence === fence && head.leaseLive) throw new Error('A settlement was refused under a live lease', {cause})
   throw new LeaseLost('Another owner took the run')
-}
-
-const UNANSWERED = outcomeNo('unanswered')
-
-/**
- * Marks a create as unanswered with `RECORD_HELD` if its answer names a record that another row of the chain holds. Two rows cannot have
- * created the same record, so the CRM confirmed the create without naming its own record. Source: the specification's CRM error object,
- * `unanswered`.
- */
-const doubtSharedRecords = async (db: Pool, settlement: Settlement) => {
-  const {chain} = settlement
-  const kept: KeptRow[] = settlement.kept
-  const made = kept.filter(({how}) => how === HOW.made || how === HOW.taken)
-  const holders = new Map<string, string>()
-  for (const module of new Set(made.map(({module}) => module))) {
-    const records = made.filter(row => row.module === module).map(({recordId}) => recordId)
-    for (const {recordId, key} of await listHolders(db, {chain, module, records})) holders.set(nameOf({module, recordId}), key)
-  }
-  const losers = made.filter(row => {
-    const holder = holders.get(nameOf(row))
-    if (holder === undefined) holders.set(nameOf(row), row.key)
-    return holder !== undefined && holder !== row.key
-  })
-  if (losers.length === 0) throw new Error('A record is held twice and its holder cannot be found')
-  markDoubtful(settlement, losers, 'another row of this import')
-}
-
-/**
- * Marks a create as unanswered if its answer names a record that a row of another chain at the same CRM org holds. The answer may belong to
- * another request.
- */
-const doubtRecordsOfOtherRuns = async ({hot, run, chain}: SettlerOptions, settlement: Settlement) => {
-  const made = settlement.kept.filter(({how}) => how === HOW.made)
-  if (made.length === 0) return
-  const elsewhere = new Set((await listMadeElsewhere(hot, {run, chain, rows: made})).map(nameOf))
-  if (elsewhere.size > 0)
-    markDoubtful(
-      settlement,
-      made.filter(row => elsewhere.has(nameOf(row))),
-      'a row of another import',
-    )
-}
-
-const nameOf = ({module, recordId}: Pick<ChainRow, 'module' | 'recordId'>) => `${module} ${recordId}`
-
-/** Marks rows as unanswered whose answers named a record of another row, the `holder`. */
-const markDoubtful = (settlement: Settlement, losers: readonly KeptRow[], holder: string) => {
-  const {log, counts} = settlement
-  const kept: KeptRow[] = settlement.kept
-  const keys = new Set(losers.map(({key}) => key))
-  const nested = kept.filter(({madeWith}) => madeWith !== undefined && keys.has(madeWith))
-  for (const loser of [...losers, ...nested]) {
-    kept.splice(kept.indexOf(loser), 1)
-    const said = loser.madeWith === undefined ? 'created' : 'updated'
-    const entry = log.findLast(({key, module, outcome}) => key === loser.key && module === loser.module && outcome === outcomeNo(said))!
-    const message = `The CRM named record ${loser.recordId}, which ${holder} made. Look for this row's record in the CRM`
-    Object.assign(entry, {outcome: UNANSWERED, code: 'RECORD_HELD', message, recordId: null})
-    settlement.marked = (settlement.marked as MarkedRow[]).filter(({key, moduleNo}) => key !== loser.key || moduleNo !== loser.module)
-    settlement.closed = settlement.closed.filter(({key, module}) => key !== loser.key || module !== loser.module)
-    if (loser.doubt) settlement.opened.push(loser.doubt())
-    for (const [outcome, change] of [
-      [said, -1],
-      ['unanswered', 1],
-    ] as const) {
-      const index = countAt(loser.module, outcome)
-      while (counts.length <= index) counts.push(0)
-      counts[index]! += change
-    }
-  }
 }

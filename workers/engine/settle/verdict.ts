@@ -11,6 +11,7 @@ import type {ClaimVerdict} from '../recover/judge-claims.ts'
 import type {LateUpdates} from '../recover/late-updates.ts'
 import {sentDigestOf} from '../send/payload-digest.ts'
 import type {ReplaceUnit} from '../subform/subform-verdict.ts'
+import {noteWritten} from '../verify/written-rows.ts'
 import {type LogDetails, logMayExistTwice, logOutcome, longestMessage, plain} from './log-entries.ts'
 import {sayRefusal, sayRowRefusal} from './refusal-words.ts'
 import type {SettlementParts} from './settler.ts'
@@ -152,6 +153,7 @@ const markUnanswered = (judgedBatch: JudgedBatch, op: Op, crm: CrmProblem): Next
   else {
     judgedBatch.lateUpdates.add(target!, row.key)
     markWritten(judgedBatch, row, target!, false)
+    noteWritten(judgedBatch, row, {recordId: target!, isSure: false})
   }
   openQuestion(judgedBatch, op, STEP_CODES[judgedBatch.kind], {
     doneSeconds: isDone(crm) ? unreadableSeconds : null,
@@ -206,6 +208,7 @@ const keepRecord = (
 ) => {
   const {attempt} = row
   markWritten(judgedBatch, row, recordId)
+  noteWritten(judgedBatch, row, {recordId, writtenAt})
   const doubt = () => ({...questionOf(judgedBatch.flow, row, {kind: STEP_CODES.create, target: null, attempt}), creates: 1, ended: true})
   judgedBatch.settled.kept.push({
     ...nameOf(judgedBatch, row),

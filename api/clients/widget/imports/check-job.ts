@@ -1,5 +1,6 @@
 import {useEffect, useState} from 'preact/hooks'
 import type {Job} from '../../follow-job.ts'
+import {embed} from '../state/embed.ts'
 import {untilDone} from '../state/jobs.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
@@ -16,7 +17,9 @@ export const useCheck = ({import: {id}, checks, again}: LoadedImport) => {
   const start = useDoing(async () => {
     setFailed(null)
     const {job} = await client.post(inOrg(`/imports/${id}/checks`), {})
-    setJob(job.id)
+    // An embed token reads no jobs, so its checks are polled.
+    if (embed.value) await again()
+    else setJob(job.id)
   })
   useEffect(() => {
     if (jobId === null) return

@@ -1,5 +1,6 @@
 import {useEffect, useRef} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
+import {embed} from '../state/embed.ts'
 import {to} from '../state/place.ts'
 import {t} from '../text/files.ts'
 import {Notice, Problem} from '../ui/notice.ts'
@@ -17,7 +18,7 @@ export const ImportFrame = ({id, step, title = stepLabels[step], lead, actions, 
   const {known, error, again} = useImport(id)
   const trail = [{label: t.imports, href: to('imports')}, ...(known ? [{label: known.import.name, href: to('imports', id)}] : [])]
   return html`
-    <${Page} title=${title} trail=${trail} lead=${lead} actions=${known && actions}>
+    <${Page} title=${title} trail=${embed.value ? [] : trail} lead=${lead} actions=${known && !embed.value && actions}>
       <${Steps} id=${id} here=${step} steps=${known ? stepsOf(known) : null} />
       <${Problem} error=${error} again=${again} />
       ${known?.import.state === 'expired' && html`<${Notice} kind="warning" title=${t.thisImportHasExpired}>${t.itsFilesAndMappingsWereDeletedThe}<//>`}

@@ -1,5 +1,6 @@
 import {useRef} from 'preact/hooks'
 import {type Sample, sampleOf} from '../../sample.ts'
+import {embed} from '../state/embed.ts'
 import {type Loaded, useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {sayName} from '../ui/labels.ts'
@@ -25,6 +26,8 @@ export const useFields = (connector: string, names: readonly string[]): Loaded<F
   return useLoad(
     async signal => {
       for (const name of wanted) {
+        // An embed token reads no settings. Its own description has the labels.
+        if (embed.value) continue
         if (read.current.has(name)) continue
         const {fields} = await client.get(inOrg(`/config/fields/${encodeURIComponent(name)}`), {connector}, signal)
         read.current.set(name, fields)
@@ -38,7 +41,8 @@ export const useFields = (connector: string, names: readonly string[]): Loaded<F
 /** Returns a function that gives the label of a field of these modules, and its API name in words until the labels are loaded. */
 export const useFieldLabels = (connector: string, names: readonly string[]): ((module: string, field: string) => string) => {
   const {data} = useFields(connector, names)
-  return (module, field) => data?.get(module)?.find(({apiName}) => apiName === field)?.label ?? sayName(field)
+  return (module, field) =>
+    embed.value?.modules[module]?.fields[field] ?? data?.get(module)?.find(({apiName}) => apiName === field)?.label ?? sayName(field)
 }
 
 export const useSample = (importId: string, source: Source): Loaded<Sample> =>

@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
+import {embed} from '../state/embed.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -19,7 +20,7 @@ import {useFieldLabels} from './module-data.ts'
 export const ReviewProblems = ({known: {import: found, checks, again}}: {known: LoadedImport}) => {
   if (!checks || checks.checks.endedAt === null || checks.problems.length === 0) return null
   return html`
-    ${checks.problems.filter(problem => canFixValues(found, problem)).map(problem => html`<${FixValues} key=${`${problem.flow} ${problem.field}`} found=${found} problem=${problem} again=${again} />`)}
+    ${checks.problems.filter(problem => !embed.value && canFixValues(found, problem)).map(problem => html`<${FixValues} key=${`${problem.flow} ${problem.field}`} found=${found} problem=${problem} again=${again} />`)}
     <${Problems} key=${checks.checks.endedAt} found=${found} first=${checks} />
   `
 }

@@ -1,5 +1,5 @@
 import {ApiError, Unreachable} from '../../http.ts'
-import {csrfHeaders, leave} from '../state/session.ts'
+import {leave, sessionHeaders} from '../state/session.ts'
 import {t} from '../text/files.ts'
 import type {Send} from './send.ts'
 
@@ -17,7 +17,7 @@ export const sendByXhr: Send = (method, path, body, {signal, onSent}) =>
       timer = setTimeout(stop, silenceMs)
     }
     request.open(method, path)
-    for (const [name, value] of Object.entries(csrfHeaders)) request.setRequestHeader(name, value)
+    for (const [name, value] of Object.entries(sessionHeaders())) request.setRequestHeader(name, value)
     request.setRequestHeader('content-type', 'application/octet-stream')
     request.upload.onprogress = ({loaded}) => {
       isAlive()

@@ -1,5 +1,6 @@
 import {useEffect} from 'preact/hooks'
 import {html} from '../html.ts'
+import {embed} from '../state/embed.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may, me} from '../state/session.ts'
 import {t} from '../text/decide.ts'
@@ -11,10 +12,12 @@ import type {Run} from './run.ts'
 type Notices = {notices: {emails: string[]; endpoints: string[]; on: string[]}; mail: {configured: boolean}}
 
 const kind = 'run.ended'
+/** What an embed token knows: it reads no settings and has no address. */
+const notTold: Notices = {notices: {emails: [], endpoints: [], on: []}, mail: {configured: false}}
 
 /** Says that the run goes on without the page, and whether an e-mail reports its end. Admins can turn the e-mail on here. */
 export const LeaveNotice = ({run}: {run: Run}) => {
-  const loaded = useLoad<Notices>(signal => client.get(inOrg('/notices'), {}, signal), [])
+  const loaded = useLoad<Notices>(async signal => (embed.value ? notTold : client.get(inOrg('/notices'), {}, signal)), [])
   const save = useDoing(async (notices: Notices['notices']) => {
     await client.put(inOrg('/notices'), notices)
     loaded.again()

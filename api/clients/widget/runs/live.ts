@@ -1,5 +1,6 @@
 import {useEffect, useRef, useState} from 'preact/hooks'
 import {followRun} from '../../follow-run.ts'
+import {reportRunToHost} from '../state/embed.ts'
 import {useKept} from '../state/kept.ts'
 import {client, inOrg} from '../state/session.ts'
 import {expectFocus} from './focus.ts'
@@ -19,6 +20,7 @@ export const useRun = (importId: string, runId: string, onEnd: () => void): Live
     let wasUnderWay = false
     const tell = (run: Run, isPolled: boolean) => {
       if (gone.signal.aborted) return
+      reportRunToHost(importId, run)
       setState({run, error: null, isPolled})
       if (!isOver(run) || wasUnderWay) setSamples(before => addSample(before.length ? before : begun(run), sampleOf(run, Date.now())))
       if (isOver(run) && wasUnderWay) {

@@ -2,6 +2,7 @@ import {html} from '../html.ts'
 import {ImportFrame} from '../imports/frame.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
+import {embed} from '../state/embed.ts'
 import {go, to} from '../state/place.ts'
 import {inSentence} from '../text/language.ts'
 import {t} from '../text/runs.ts'
@@ -53,10 +54,10 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
           <div class="actions">
             <${Download} found=${loadedImport.import} run=${run} kind="results" source=${source}>${t.downloadResultsCsv}${source && t.ofFile(source.label)}<//>
             ${failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed" source=${source}>${t.downloadFailedCsv}${source && t.ofFile(source.label)}<//>`}
-            ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
+            ${run.questions > 0 && !embed.value && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
           </div>
           <${EmptyLinks} run=${run} importId=${id} />
-          <${FixRows} importId=${id} run=${run} source=${source} known=${loadedImport} />
+          ${!embed.value && html`<${FixRows} importId=${id} run=${run} source=${source} known=${loadedImport} />`}
           <${Problem} error=${tally.error} again=${tally.again} />
           <${RowsPanel} importId=${id} run=${run} tally=${tally} />
         `

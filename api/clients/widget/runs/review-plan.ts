@@ -1,5 +1,6 @@
 import {html} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
+import {embed} from '../state/embed.ts'
 import {place, to} from '../state/place.ts'
 import {t} from '../text/decide.ts'
 import {count} from '../ui/format.ts'
@@ -45,7 +46,7 @@ export const ReviewPlan = ({known: loadedImport, run}: Props) => {
       <${UnmappedValues} run=${run} />
       ${file && html`<${ReviewRows} key=${`${run.id} ${tab} ${file}`} known=${loadedImport} run=${run} tab=${tab} sourceId=${file} />`}
       <${EveryRow} run=${run} />
-      <div class="row"><${Download} found=${found} run=${run} kind="plan" source=${tally.sources.length > 1 ? tally.sources.find(({id}) => id === file) : undefined}>${t.downloadPlanCsv}<//></div>
+      ${!embed.value && html`<div class="row"><${Download} found=${found} run=${run} kind="plan" source=${tally.sources.length > 1 ? tally.sources.find(({id}) => id === file) : undefined}>${t.downloadPlanCsv}<//></div>`}
     </section>
   `
 }

@@ -2,6 +2,7 @@ import type {Json} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import {useFieldLabels} from '../imports/module-data.ts'
+import {type EmbedSession, embed} from '../state/embed.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -62,7 +63,7 @@ const StartSheet = ({
 type HindrancesProps = {id: string; connection: StartState['connection']; running: string | undefined}
 
 const Hindrances = ({id, connection, running}: HindrancesProps) => {
-  const link = html`<a class="button" href=${to('connections')}>${t.goToConnections}</a>`
+  const link = embed.value ? null : html`<a class="button" href=${to('connections')}>${t.goToConnections}</a>`
   if (running)
     return html`<${Notice} title=${t.aRunOfThisImportIsActive} actions=${html`<a class="button" href=${to('imports', id, 'run', {run: running})}>${t.viewRun}</a>`}>${t.waitForItOrCancelItBefore}<//>`
   if (!connection)
@@ -106,6 +107,7 @@ const sayRoom = ({limits, usage: {rows, periodEnd}, overageEnabled}: NonNullable
 }
 
 const readStanding = async (connectorId: string, signal: AbortSignal): Promise<StartState> => {
+  if (embed.value) return {connection: (await client.get<EmbedSession>('/auth/embed', {}, signal)).connection, entitlements: null}
   const [list, entitlements] = await Promise.all([
     client.get<Json>(inOrg('/connectors'), {}, signal),
     client.get<StartState['entitlements']>('/entitlements/me', {}, signal).catch(() => null),

@@ -3,6 +3,7 @@ import {ImportFrame} from '../imports/frame.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import {ReviewProblems} from '../imports/review-problems.ts'
 import type {PageProps} from '../pages.ts'
+import {embed} from '../state/embed.ts'
 import {goIfHere, place, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
@@ -52,7 +53,7 @@ const ReviewReady = ({id, known: loadedImport}: {id: string; known: LoadedImport
     <section class="sheet review-head" aria-labelledby="review-sum">
       <${Sum} rows=${rows} expected=${expected} isBusy=${preview.isBusy} />
       <${ReviewStart} id=${id} known=${loadedImport} isWaiting=${preview.isBusy && !expected} onStarted=${started} />
-      <${RunForecast} id=${id} version=${loadedImport.import.version} preview=${preview.ended?.id ?? null} isBusy=${preview.isBusy} />
+      ${!embed.value && html`<${RunForecast} id=${id} version=${loadedImport.import.version} preview=${preview.ended?.id ?? null} isBusy=${preview.isBusy} />`}
     </section>
     <${PreviewState} id=${id} known=${loadedImport} preview=${preview} />
     <${ReviewProblems} known=${loadedImport} />

@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
+import {embed} from '../state/embed.ts'
 import {inSentence} from '../text/language.ts'
 import {t} from '../text/runs.ts'
 import {count} from '../ui/format.ts'
@@ -106,7 +107,9 @@ const Said = ({entry, value}: {entry: Entry; value: {column: string; value: stri
 const mostChanges = 6
 
 /** Shows the old and new values of changed fields. */
-export const Changes = ({changes, isNew}: {changes: Change[]; isNew: boolean}) => {
+/** The values of a record. An embed token does not learn the old ones. */
+export const Changes = ({changes, ...record}: {changes: Change[]; isNew: boolean}) => {
+  const isNew = record.isNew || embed.value !== null
   const [isAll, setAll] = useState(false)
   if (changes.length === 0) return html`<span class="quiet">${t.noChanges}</span>`
   const shown = isAll ? changes : changes.slice(0, mostChanges)

@@ -2,6 +2,7 @@ import {html} from '../html.ts'
 import {ImportFrame} from '../imports/frame.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
+import {embed} from '../state/embed.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
 import {t} from '../text/runs.ts'
@@ -72,11 +73,11 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         !run.expiredAt &&
         html`
           <div class="actions">
-            ${run.questions > 0 && html`<a class=${main === 'answer' ? 'button main' : 'button'} href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
+            ${run.questions > 0 && !embed.value && html`<a class=${main === 'answer' ? 'button main' : 'button'} href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
             <a class=${main === 'rows' ? 'button main' : 'button'} href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? t.fixRows(failed + refused) : t.viewRows}</a>
             ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">${t.downloadFailedCsv}<//>`}
             ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">${t.downloadResultsCsv}<//>`}
-            ${!run.undoOf && html`<${Repeat} found=${loadedImport.import} />`}
+            ${!run.undoOf && !embed.value && html`<${Repeat} found=${loadedImport.import} />`}
           </div>
           ${several && html`<p class="hint">${t.thisRunHasSeveralFilesDownload}</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />
@@ -86,10 +87,11 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       }
     </section>
     ${!run.undoOf && html`<${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} isMain=${main === 'retry'} />`}
-    <${Undo} importId=${id} run=${run} onStarted=${onStarted} />
+    ${!embed.value && html`<${Undo} importId=${id} run=${run} onStarted=${onStarted} />`}
     ${
       loadedImport.import.state !== 'expired' &&
       !run.undoOf &&
+      !embed.value &&
       may('operator') &&
       html`<p class="begin-anew">${
         findRepeatingFlows(loadedImport.import).length === 0

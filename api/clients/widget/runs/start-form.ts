@@ -1,6 +1,7 @@
 import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
+import {embed} from '../state/embed.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
@@ -35,7 +36,7 @@ export const StartForm = ({importId, sources, isHindered, warning, expected, onS
     body.declaredRows ?? Number.POSITIVE_INFINITY,
   )
   const start = async () => {
-    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {...body, guard: 'usual'})
+    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), embed.value ? body : {...body, guard: 'usual'})
     forget()
     onStarted(run.id)
   }

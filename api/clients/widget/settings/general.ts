@@ -17,6 +17,7 @@ type Settings = {
   expressionContext: unknown
   aiSamplePolicy: string
   onEdited: string | null
+  embedOrigins?: string[] | null
   followsCrmRoles: boolean
 }
 type GeneralInput = {settings: Settings; registryVersion: number}
@@ -45,10 +46,16 @@ export const General = () => {
 }
 
 const SettingsForm = ({read: {settings, registryVersion}, again}: {read: GeneralInput; again: () => void}) => {
-  const form = useDraft({...settings, expressionContext: JSON.stringify(settings.expressionContext, null, 2)})
+  const form = useDraft({
+    ...settings,
+    expressionContext: JSON.stringify(settings.expressionContext, null, 2),
+    embedOrigins: (settings.embedOrigins ?? []).join('\n'),
+  })
   const {draft, set} = form
   const save = useDoing(async () => {
-    const changed = {...draft, expressionContext: readJson(draft.expressionContext)}
+    const origins = draft.embedOrigins.split(/\s+/).filter(origin => origin !== '')
+    const embedOrigins = origins.length > 0 ? origins : null
+    const changed = {...draft, expressionContext: readJson(draft.expressionContext), embedOrigins}
     await client.patch(inOrg('/config/settings'), changed, {'if-match': `"${registryVersion}"`})
     await readMe()
     say(t.settingsSaved)
@@ -78,6 +85,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
           onChange=${(value: string) => set({onEdited: value || null})}
         />
         <${TextArea} label=${t.expressionContext} hint=${t.jsonAvailableToEveryExpressionAs} rows="4" value=${draft.expressionContext} onInput=${(expressionContext: string) => set({expressionContext})} />
+        <${TextArea} label=${t.embedOrigins} hint=${t.embedOriginsHint} rows="2" value=${draft.embedOrigins} onInput=${(embedOrigins: string) => set({embedOrigins})} />
         <${Check}
           label=${t.rolesFollowTheCrm}
           hint=${t.eachSignInAndRenewalReadsA}
@@ -91,7 +99,9 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
   `
 }
 
-const Formats = ({draft, set}: {draft: Settings; set: (change: Partial<Settings>) => void}) => html`
+type FormatSettings = Pick<Settings, 'dateFormat' | 'timezone'>
+
+const Formats = ({draft, set}: {draft: FormatSettings; set: (change: Partial<FormatSettings>) => void}) => html`
   <${Select}
     label=${t.dateFormat}
     hint=${t.forDatesOnThesePagesAndIn}

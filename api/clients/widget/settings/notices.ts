@@ -22,6 +22,7 @@ export const kinds: Record<string, string> = {
   'schedule.skipped': t.aScheduleSkippedARun,
   'schedule.failed': t.aScheduleFailed,
   'schedule.drifted': t.aFileOrTheCrmNoLonger,
+  'template.broken': t.aChangeOfTheCrmBreaksATemplate,
   'webhook.disabled': t.aWebhookWasDisabled,
   'usage.rows': t.shareOfRowsUsed,
   'usage.credits': t.shareOfCreditsUsed,

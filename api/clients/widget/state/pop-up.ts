@@ -1,5 +1,6 @@
 import {t} from '../text/shell.ts'
 import {client} from './session.ts'
+import {settings} from './settings.ts'
 
 type PopUpMessage = {connectorId?: string; missingScopes?: string[]}
 
@@ -10,7 +11,7 @@ type PopUpMessage = {connectorId?: string; missingScopes?: string[]}
 const askInPopUp = (address: string | Promise<string>, type: 'lading:signed-in' | 'lading:connected'): Promise<PopUpMessage> => {
   // The pop-up opens within the click event, because browsers block later ones.
   const popUp = window.open('about:blank', 'lading-sign-in', 'popup,width=520,height=680')
-  if (!popUp && typeof address === 'string') {
+  if (!popUp && typeof address === 'string' && !settings.embed) {
     location.assign(address)
     return new Promise(() => {})
   }

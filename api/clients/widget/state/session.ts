@@ -4,6 +4,7 @@ import {messageOf} from '../text/errors.ts'
 import {t} from '../text/shell.ts'
 import {dateFormat} from '../ui/format.ts'
 import {say} from '../ui/notice.ts'
+import {type EmbedSession, embed, embedToken} from './embed.ts'
 import {forgetKept} from './kept.ts'
 import {type Change, hasRank, mayChange, type Role, whyClosed} from './rights.ts'
 
@@ -18,7 +19,7 @@ export type Me = {
 export type {Role}
 
 /** The header that proves to the API that a page of its own origin sends the request. A cookie keeps the session. */
-export const csrfHeaders = {'x-lading-csrf': '1'}
+const csrfHeaders = {'x-lading-csrf': '1'}
 
 /** Interval of renewal. A session lasts eight hours. */
 const renewEveryMs = 60 * 60_000
@@ -33,7 +34,13 @@ export const ended = signal<string | null>(null)
 /** Counts the sessions of this tab, so that a late response to a former session is recognised. */
 let round = 0
 
-const bare: Client = openClient({base: location.origin, headers: csrfHeaders})
+const bare: Client = openClient({base: location.origin, bearer: embedToken, headers: csrfHeaders})
+
+/** Headers of requests that are not sent by the client. */
+export const sessionHeaders = (): Record<string, string> => {
+  const token = embedToken()
+  return token === null ? csrfHeaders : {authorization: `bearer ${token}`}
+}
 
 /** The API client of this session. A 401 ends the session and shows the sign-in. */
 export const client: Client = wrap(bare)
@@ -41,6 +48,7 @@ export const client: Client = wrap(bare)
 /** Tells the other tabs that the cookie holds another session now, or none. */
 const tabs = new BroadcastChannel('lading.session')
 tabs.onmessage = ({data}) => {
+  if (embed.value) return
   if (data === 'ended') return leave(null)
   round++
   readMe().catch(() => {})
@@ -112,6 +120,16 @@ export const readMe = async (): Promise<void> => {
   ended.value = null
 }
 
+/** Begins a session of an embed token. Its person is unknown, and its role is the lowest. */
+export const enterEmbedded = (session: EmbedSession): void => {
+  round++
+  embed.value = session
+  dateFormat.value = session.org.dateFormat
+  const user = {id: '', email: '', name: ''}
+  me.value = {org: session.org, user, role: 'operator', via: 'token', staff: false, staffView: null}
+  ended.value = null
+}
+
 /** Renews the session, because only a renewal gives it a new role or org. */
 export const renewSession = async (): Promise<void> => {
   const before = round
@@ -122,7 +140,7 @@ export const renewSession = async (): Promise<void> => {
 
 // One tab renews for all. A failed renewal is tried again after a minute. An expired session is reported by the next request.
 setInterval(() => {
-  if (me.value && Date.now() - Number(localStorage.getItem(renewedKey) ?? 0) > renewEveryMs) renewSession().catch(() => {})
+  if (me.value && !embed.value && Date.now() - Number(localStorage.getItem(renewedKey) ?? 0) > renewEveryMs) renewSession().catch(() => {})
 }, lookEveryMs)
 
 function wrap(inner: Client): Client {

@@ -13,18 +13,21 @@ import {sayName} from '../ui/labels.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Table} from '../ui/table.ts'
+import {ContractSection} from './contract.ts'
 import type {TemplateOutline} from './list.ts'
+import {type Recheck, RecheckNotice} from './recheck.ts'
 import {Schedules} from './schedules.ts'
 
 type Slot = {slot: string; label: string; columns: string[]}
 type Flow = {id: string; sourceId: string; module: string; match?: {by: string[]}; fields: {field: string; mode: string; source?: string}[]}
+type Read = {template: Template; recheck: Recheck | null}
 export type Template = TemplateOutline & {sources: Slot[]; flows: Flow[]}
 
 /** One template: its files, flows, check against the CRM and schedules. */
 export const TemplatePage = ({params}: PageProps) => {
   const {id} = params as {id: string}
-  const loaded = useLoad<Template>(async signal => (await client.get<Json>(inOrg(`/templates/${id}`), {}, signal)).template, [id])
-  const template = loaded.data
+  const loaded = useLoad<Read>(signal => client.get<Read>(inOrg(`/templates/${id}`), {}, signal), [id])
+  const template = loaded.data?.template
   return html`
     <${Page}
       title=${template?.name ?? t.template}
@@ -33,10 +36,12 @@ export const TemplatePage = ({params}: PageProps) => {
       actions=${template && may('operator') && html`<a class="button main" href=${to('imports', 'new', {template: id})}>${t.newImport}</a>`}
     >
       <${Shown} of=${loaded}>
-        ${(one: Template) => html`
+        ${({template: one, recheck}: Read) => html`
           ${one.mayEdit && html`<${Deeds} template=${one} again=${loaded.again} />`}
+          <${RecheckNotice} recheck=${recheck} connectorId=${one.connectorId} />
           <${Check} template=${one} />
           <${Contents} template=${one} />
+          <${ContractSection} template=${one} />
           ${may('builder') && html`<${Schedules} template=${one} />`}
         `}
       <//>

@@ -12,6 +12,7 @@ export const t = translate('notices', {
   aScheduleSkippedARun: 'A schedule skipped a run',
   aScheduleFailed: 'A schedule failed',
   aFileOrTheCrmNoLonger: 'A file or the CRM no longer matches a template',
+  aChangeOfTheCrmBreaksATemplate: 'A change of the CRM breaks rows of a template',
   aWebhookWasDisabled: 'A webhook was disabled',
   shareOfRowsUsed: '50, 80 or 100 % of the plan’s rows are used',
   shareOfCreditsUsed: '50, 80 or 100 % of the AI credits are used',

@@ -73,6 +73,8 @@ export const t = translate('settings', {
   sampleValuesSentToAnAiModel: 'Sample values sent to an AI model, if one is configured. Fields marked as personal data are always masked.',
   valuesThatPeopleChangedInTheCrm: 'Values that people changed in the CRM',
   whatImportsDoWithThemModulesAnd: 'What imports do with them. Modules and mappings can choose otherwise.',
+  embedOrigins: 'Pages that may embed imports',
+  embedOriginsHint: 'One origin per line, such as https://app.example.com',
   expressionContext: 'Expression context',
   jsonAvailableToEveryExpressionAs: 'JSON available to every expression as “context”, for example a rate or a list of codes',
   rolesFollowTheCrm: 'Roles follow the CRM',

@@ -1,6 +1,8 @@
 /** All German messages, by area. They are loaded together, because pages share parts of several areas. */
 export {changes} from './changes.ts'
+export {contracts} from './contracts.ts'
 export {decide} from './decide.ts'
+export {embed} from './embed.ts'
 export {errors} from './errors.ts'
 export {files} from './files.ts'
 export {mapping} from './mapping.ts'

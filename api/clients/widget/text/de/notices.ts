@@ -12,6 +12,7 @@ export const notices: typeof t = {
   aScheduleSkippedARun: 'Ein Zeitplan hat einen Lauf übersprungen',
   aScheduleFailed: 'Ein Zeitplan ist fehlgeschlagen',
   aFileOrTheCrmNoLonger: 'Eine Datei oder das CRM passt nicht mehr zu einer Vorlage',
+  aChangeOfTheCrmBreaksATemplate: 'Eine Änderung im CRM macht Zeilen einer Vorlage ungültig',
   aWebhookWasDisabled: 'Ein Webhook wurde abgeschaltet',
   shareOfRowsUsed: '50, 80 oder 100 % der Zeilen des Tarifs sind verbraucht',
   shareOfCreditsUsed: '50, 80 oder 100 % der KI-Credits sind verbraucht',

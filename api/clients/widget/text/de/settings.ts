@@ -75,6 +75,8 @@ export const settings: typeof t = {
     'Beispielwerte, die an ein KI-Modell gesendet werden, wenn eines eingerichtet ist. Als personenbezogen markierte Felder werden immer maskiert.',
   valuesThatPeopleChangedInTheCrm: 'Werte, die Personen im CRM geändert haben',
   whatImportsDoWithThemModulesAnd: 'Was Importe damit machen. Module und Zuordnungen können davon abweichen.',
+  embedOrigins: 'Seiten, die Importe einbetten dürfen',
+  embedOriginsHint: 'Ein Origin je Zeile, zum Beispiel https://app.example.com',
   expressionContext: 'Kontext für Ausdrücke',
   jsonAvailableToEveryExpressionAs: 'JSON, das jeder Ausdruck als „context“ sieht, zum Beispiel ein Kurs oder eine Liste von Kürzeln',
   rolesFollowTheCrm: 'Rollen folgen dem CRM',

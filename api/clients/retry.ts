@@ -1,5 +1,5 @@
-import {setTimeout as sleep} from 'node:timers/promises'
-import {ApiError, type Client, type HttpAnswer, type Json, openClient, type Query, type RequestOptions, Unreachable} from '../http.ts'
+import {ApiError, type Client, type HttpAnswer, type Json, openClient, type Query, type RequestOptions, Unreachable} from './http.ts'
+import {pause} from './pause.ts'
 
 const mostTries = 5
 const longestWaitMs = 60_000
@@ -55,7 +55,7 @@ const again = async <T>(ask: () => Promise<T>, {isRead, waitMs, wasThere, signal
     } catch (error) {
       const pauseMs = pauseBefore(error, {isRead, tries, waitMs, wasThere: wasThere()})
       if (pauseMs === null || tries >= mostTries) throw error
-      await sleep(pauseMs, undefined, signal && {signal})
+      await pause(pauseMs, signal)
     }
   }
 }

@@ -1,0 +1,64 @@
+import type {ComponentType} from 'preact'
+import {useEffect} from 'preact/hooks'
+import {ApiError} from '../../http.ts'
+import {html} from '../html.ts'
+import {findPage, type PageProps} from '../pages.ts'
+import {askHostForToken, type EmbedSession, embed, embedToken, holdEmbedToken} from '../state/embed.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {go, place} from '../state/place.ts'
+import {client, ended, enterEmbedded, me} from '../state/session.ts'
+import {settings} from '../state/settings.ts'
+import {t} from '../text/embed.ts'
+import {Button} from '../ui/button.ts'
+import {Notice, Problem, Toasts} from '../ui/notice.ts'
+import {ConnectFirst, isConnected} from './connect-first.ts'
+import {EmbedMatch} from './match.ts'
+import {EmbedStart} from './start.ts'
+
+/** The root of an embedded import: the steps from a file to its results, without the rest of the widget. */
+export const EmbedApp = () => {
+  const begin = useDoing(beginSession)
+  useEffect(() => void begin.run(), [])
+  if (!settings.embed || parent === window) return html`<main class="embedded"><${Notice} title=${t.notHere}>${t.notHereWhy}<//></main>`
+  return html`
+    <${Toasts} />
+    <main class="embedded" id="main" tabindex="-1">
+      ${begin.error && html`<${Problem} error=${describeStart(begin.error)} title=${t.couldNotStart} again=${() => begin.run()} />`}
+      ${!begin.error && me.value === undefined && html`<p class="loading" role="status">${t.loading}</p>`}
+      ${!begin.error && me.value === null && html`<${Notice} kind="warning" title=${t.sessionEnded} actions=${html`<${Button} isBusy=${begin.isBusy} onClick=${() => begin.run()}>${t.startAgain}<//>`}>${ended.value} ${t.runsGoOn}<//>`}
+      ${!begin.error && me.value && embed.value && (isConnected(embed.value) ? html`<${Here} />` : html`<${ConnectFirst} />`)}
+    </main>
+  `
+}
+
+/** Takes a new token from the embedding page. Imports of an earlier token cannot be read with it, so the steps begin again. */
+const beginSession = async () => {
+  if (!settings.embed || parent === window) return
+  const isAgain = embedToken() !== null
+  holdEmbedToken(await askHostForToken())
+  const session = await client.get<EmbedSession>('/auth/embed')
+  if (session.origin !== settings.embed.origin || session.template.id !== settings.embed.template) throw new Error(t.otherToken)
+  if (isAgain || place.value.path.length > 0) go('#/', {replace: true})
+  enterEmbedded(session)
+}
+
+const describeStart = (error: unknown) =>
+  error instanceof Error && !(error instanceof ApiError) && error.message === '' ? new Error(t.noToken) : error
+
+type EmbedPage = ComponentType<PageProps>
+const steps = ['imports/:id/review', 'imports/:id/run', 'imports/:id/results']
+
+/** The page of a step. Addresses of other pages of the widget lead to the first step. */
+const Here = () => {
+  const {path} = place.value
+  const found = findPage(path)
+  const {data, error} = useLoad<{pattern: string; Shown: EmbedPage} | null>(
+    async () => (found && steps.includes(found.pattern) ? {pattern: found.pattern, Shown: await found.load()} : null),
+    [found?.pattern],
+  )
+  if (error) return html`<${Problem} error=${error} again=${() => location.reload()} />`
+  if (found?.pattern === 'imports/:id/match') return html`<${EmbedMatch} key=${found.params.id} params=${found.params} />`
+  if (!found || !steps.includes(found.pattern)) return html`<${EmbedStart} />`
+  if (data?.pattern !== found.pattern) return html`<p class="loading" role="status">${t.loading}</p>`
+  return html`<${data.Shown} key=${found.pattern} params=${found.params} />`
+}

@@ -1,0 +1,110 @@
+/** The script `/embed.js` for pages that embed an import. It has no imports and no exports, so a plain `<script src>` loads it. */
+{
+  type Token = () => string | Promise<string>
+  type OpenOptions = {template: string; token: Token; server?: string}
+
+  const own = new URL((document.currentScript as HTMLScriptElement).src).origin
+  const passedOn = ['lading:run', 'lading:end']
+
+  /** `<lading-import template="tpl_…">` with the property `token`, a function that returns an embed token. `server` is the origin of Lading. */
+  class LadingImport extends HTMLElement {
+    static observedAttributes = ['server', 'template']
+    /** Gets a token from the server of the page. It is called for each session of the frame. */
+    token: Token | null = null
+    #frame: HTMLIFrameElement | null = null
+
+    get server(): string {
+      return new URL(this.getAttribute('server') ?? own).origin
+    }
+
+    connectedCallback(): void {
+      addEventListener('message', this.#hear)
+      this.#draw()
+    }
+
+    disconnectedCallback(): void {
+      removeEventListener('message', this.#hear)
+      this.#frame?.remove()
+      this.#frame = null
+    }
+
+    attributeChangedCallback(): void {
+      if (this.isConnected) this.#draw()
+    }
+
+    #draw(): void {
+      const template = this.getAttribute('template')
+      this.#frame?.remove()
+      this.#frame = null
+      if (!template) return
+      const frame = document.createElement('iframe')
+      frame.title = this.getAttribute('title') ?? 'Import'
+      frame.src = `${this.server}/embed?${new URLSearchParams({template, origin: location.origin, ...this.#findOuterPage()})}`
+      frame.style.cssText = 'display:block;width:100%;min-height:12rem;border:0'
+      this.#frame = frame
+      this.append(frame)
+    }
+
+    /** The page around this one, such as the CRM around a web tab. Browsers that do not tell it need the attribute `within`. */
+    #findOuterPage(): {within?: string} {
+      const within = this.getAttribute('within') ?? [...(location.ancestorOrigins ?? [])].at(-1)
+      return within && within !== location.origin ? {within} : {}
+    }
+
+    /** Only the own frame, while it shows a page of the server, is heard. */
+    readonly #hear = async ({source, origin, data}: MessageEvent): Promise<void> => {
+      const frame = this.#frame
+      if (!frame || source !== frame.contentWindow || origin !== this.server) return
+      if (data?.type === 'lading:ready') {
+        const answer = await this.#askForToken()
+        // The frame may have been replaced meanwhile.
+        if (frame === this.#frame) frame.contentWindow?.postMessage({type: 'lading:session', ...answer}, this.server)
+      }
+      if (data?.type === 'lading:height' && Number.isFinite(data.height))
+        frame.style.height = `${Math.min(Math.max(data.height, 0), 20_000)}px`
+      if (['lading:ready', ...passedOn].includes(data?.type)) this.dispatchEvent(new CustomEvent(data.type, {detail: data, bubbles: true}))
+    }
+
+    async #askForToken(): Promise<{token: string} | {error: string}> {
+      // Without a reason, the frame says that the page provides no access.
+      if (!this.token) return {error: ''}
+      try {
+        return {token: await this.token()}
+      } catch (error) {
+        return {error: error instanceof Error ? error.message : String(error)}
+      }
+    }
+  }
+
+  /** Opens the import in a dialog. The promise has the ended run, or null if the person closed the dialog before a run ended. */
+  const open = ({template, token, server = own}: OpenOptions): Promise<object | null> => {
+    const {promise, resolve} = Promise.withResolvers<object | null>()
+    const dialog = document.createElement('dialog')
+    dialog.style.cssText = 'width:min(64rem,94vw);max-height:94vh;padding:1rem;border:1px solid #8888;border-radius:8px;overflow:auto'
+    const close = document.createElement('button')
+    close.type = 'button'
+    close.textContent = '✕'
+    close.ariaLabel = document.documentElement.lang.startsWith('de') ? 'Schließen' : 'Close'
+    close.style.cssText = 'float:right'
+    close.addEventListener('click', () => dialog.close())
+    const element = new LadingImport()
+    element.setAttribute('server', server)
+    element.setAttribute('template', template)
+    element.token = token
+    let ended: object | null = null
+    element.addEventListener('lading:end', event => {
+      ended = (event as CustomEvent).detail
+    })
+    dialog.addEventListener('close', () => {
+      dialog.remove()
+      resolve(ended)
+    })
+    dialog.append(close, element)
+    document.body.append(dialog)
+    dialog.showModal()
+    return promise
+  }
+
+  if (!customElements.get('lading-import')) customElements.define('lading-import', LadingImport)
+  Object.assign(globalThis, {Lading: {open}})
+}

@@ -1,0 +1,16 @@
+import {render} from 'preact'
+import {html} from '../html.ts'
+import {postToHost} from '../state/embed.ts'
+import {startLanguage} from '../state/language.ts'
+import {applyTheme} from '../state/theme.ts'
+
+applyTheme()
+await startLanguage()
+// Modules read their messages when they are evaluated, so they are imported after the language is known.
+const {EmbedApp} = await import('./app.ts')
+const app = document.getElementById('app')!
+app.replaceChildren()
+render(html`<${EmbedApp} />`, app)
+
+/** Tells the embedding page how high the content is, so that the frame needs no scroll bar. */
+new ResizeObserver(() => postToHost({type: 'lading:height', height: Math.ceil(app.getBoundingClientRect().height)})).observe(app)

@@ -1,0 +1,71 @@
+import {z} from 'zod'
+import {findImportRun} from '../../shared/runs/find.ts'
+import {readVerify} from '../../shared/runs/verify/differences.ts'
+import {makeVerifyFile} from '../../shared/runs/verify/verify-csv.ts'
+import {File} from '../answers/common.ts'
+import {run} from '../answers/examples.ts'
+import {VerifyPage} from '../answers/verify.ts'
+import {Cursor, limitOf} from '../paging.ts'
+import {OfImportRun} from '../params.ts'
+import {ofRecords} from '../refusal-lists.ts'
+import {reply} from '../reply.ts'
+import {route} from '../route.ts'
+
+const field = {flowId: 'accounts', field: 'Website', asSent: 398, truncated: 1, coerced: 0, changed: 1, missing: 0, uncompared: 0}
+const difference = {
+  ...{rowNumber: 17, rowKey: 'accounts.17', flowId: 'accounts', module: 'Accounts', recordId: '4400000000123001', phase: 'write'},
+  ...{field: 'Website', result: 'truncated', sent: 'https://www.example.org/a/long/way', read: 'https://www.example.org/a'},
+}
+
+export default [
+  route({
+    method: 'get',
+    path: '/orgs/:org/imports/:id/runs/:run/verify',
+    operationId: 'readImportRunVerify',
+    tag: 'Runs',
+    access: {role: 'operator'},
+    summary: 'Read the verification of a run',
+    description: `How many sent values the CRM holds, by field, and the values that differ. Start a run with \`verify\` to read written rows back. A cursor stays
+valid while the run is active.`,
+    answers: {200: VerifyPage},
+    refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'INVALID_CURSOR', ...ofRecords],
+    example: {
+      query: {limit: '100'},
+      answer: {
+        verify: {...run.verify, mode: 'all', rows: 400, coerced: 1, changed: 1},
+        fields: [field],
+        differences: [difference],
+        nextCursor: null,
+      },
+    },
+    params: OfImportRun,
+    query: z.object({limit: limitOf({usual: 100, most: 1000}), cursor: Cursor}),
+    async handle(input) {
+      const {db, caller, params, query} = input
+      return readVerify(input, await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run}), query)
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/orgs/:org/imports/:id/runs/:run/verify.csv',
+    operationId: 'downloadImportRunVerify',
+    tag: 'Runs',
+    access: {role: 'operator'},
+    summary: 'Download the values that differ',
+    description: 'Every value that was not as sent when it was read back. At most 64 MB.',
+    answers: {200: File('text/csv', 'One line per value: its row, record and field, the result, and the sent and the read value')},
+    refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'BUSY', 'RESULTS_TOO_LARGE', ...ofRecords],
+    example: {},
+    params: OfImportRun,
+    async handle(input) {
+      const {db, caller, params} = input
+      const found = await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run})
+      const {bytes, body} = await makeVerifyFile(input, found)
+      const name = `attachment; filename="verify-${params.run}.csv"`
+      return reply({
+        headers: {'content-type': 'text/csv; charset=utf-8', 'content-length': String(bytes), 'content-disposition': name},
+        body,
+      })
+    },
+  }),
+]

@@ -1,0 +1,18 @@
+import type {VerifyResult} from '../../../sql/verify-results.ts'
+
+/**
+ * A sent value that the CRM did not hold when it was read back. `module` and `flow`: their numbers in the snapshot. `read`: undefined if the
+ * record is missing.
+ */
+export type Difference = {
+  row: number
+  key: string
+  flow: number
+  module: number
+  recordId: string
+  phase: 'write' | 'patch'
+  field: string
+  result: Exclude<VerifyResult, 'as_sent' | 'uncompared'>
+  sent: unknown
+  read?: unknown
+}

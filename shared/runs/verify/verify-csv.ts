@@ -1,0 +1,33 @@
+import {bounded} from '../../files/bounded.ts'
+import {lineOf} from '../../files/csv/csv-line.ts'
+import type {FoundRun} from '../find.ts'
+import {assertKept, assertStillKept} from '../kept.ts'
+import {openResultCache, type ResultStream} from '../results/result-cache.ts'
+import {type DifferenceDeps, readDifferences, textOf} from './differences.ts'
+
+const header = ['Row', 'Flow', 'Module', 'Record', 'Field', 'Result', 'Sent', 'Read']
+
+const verifyCache = openResultCache()
+
+/** Makes the file with the values that differed, completely before its first byte is sent. The file of an ended run is cached for a while. */
+export const makeVerifyFile = (deps: DifferenceDeps, found: FoundRun): Promise<ResultStream> => {
+  const {run} = found
+  assertKept(run)
+  return verifyCache.take(run.state === 'ended' ? `verify ${run.id}` : null, () => bounded(piecesOf(deps, found), {}))
+}
+
+async function* piecesOf(deps: DifferenceDeps, {run, names}: FoundRun) {
+  yield {rows: 0, text: `${lineOf(header)}\r\n`}
+  const flows = new Map(names.flows.map(({no, id}) => [no, id]))
+  const modules = new Map(names.modules.map(({no, apiName}) => [no, apiName]))
+  for await (const {differences} of readDifferences(deps, run)) {
+    const lines = differences.map(({row, flow, module, recordId, field, result, sent, read}) =>
+      lineOf([
+        ...[row ? String(row) : '', flows.get(flow) ?? '', modules.get(module) ?? '', recordId],
+        ...[field, result, textOf(sent) ?? '', textOf(read) ?? ''],
+      ]),
+    )
+    yield {rows: lines.length, text: lines.map(line => `${line}\r\n`).join('')}
+  }
+  await assertStillKept(deps.db, run.no)
+}

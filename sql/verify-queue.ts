@@ -1,0 +1,88 @@
+import {z} from 'zod'
+import {type Db, sql} from './database.ts'
+import {openRunKeys} from './run-keys.ts'
+
+const Empty = z.object({})
+
+/** The keys of runs' values for verification. */
+export const verifyKeys = openRunKeys('verify_keys')
+
+/** Written rows of one settlement that are to be read back. `records`: the ids of their records. `sealed`: the rows with their values. */
+export type QueuedRows = {records: string[]; rows: number; sealed: Buffer}
+
+/** The name of an entry within its run. Names ascend in the order of the settlements. */
+export type EntryName = {fence: number; settleNo: number}
+
+const Entry = z.object({fence: z.number(), settleNo: z.number(), sealed: z.instanceof(Buffer)})
+export type QueueEntry = z.infer<typeof Entry>
+
+type QueueQuery = {run: number; seconds: number; rows: number; bytes: number}
+
+/**
+ * Lists the oldest entries that are not verified and were settled `seconds` ago: as many as have at most `rows` rows and `bytes` bytes, or
+ * one. `readAt`: the time before their records are read.
+ */
+export const listQueued = (db: Db, {run, seconds, rows, bytes}: QueueQuery) =>
+  db.any(sql.type(Entry.extend({readAt: z.string()}))`
+    select fence, settle_no as "settleNo", sealed, readAt::text as "readAt" from (
+      select fence, settle_no, sealed, lading_now() as readAt, row_number() over entries as n, sum(rows) over entries as rows,
+        sum(octet_length(sealed)) over entries as bytes
+      from verify_queue where run_no = ${run} and not verified and settled_at <= lading_now() - make_interval(secs => ${seconds})
+      window entries as (order by fence, settle_no)) as due
+    where n = 1 or (rows <= ${rows} and bytes <= ${bytes}) order by n`)
+
+const Size = z.object({rows: z.number(), dueRows: z.number(), oldestSeconds: z.number(), waitSeconds: z.number()})
+
+/**
+ * Measures the entries that are not verified. `dueRows`: rows that were settled `seconds` ago. `oldestSeconds`: for how long the first is
+ * due. `waitSeconds`: until the first is due.
+ */
+export const measureQueue = (db: Db, {run, seconds}: {run: number; seconds: number}) =>
+  db.one(sql.type(Size)`
+    select coalesce(sum(rows), 0) as rows, coalesce(sum(rows) filter (where age >= 0), 0) as "dueRows",
+      greatest(coalesce(max(age), 0), 0)::float8 as "oldestSeconds", greatest(coalesce(-max(age), 0), 0)::float8 as "waitSeconds"
+    from (select rows, extract(epoch from lading_now() - settled_at) - ${seconds} as age from verify_queue
+      where run_no = ${run} and not verified) as queued`)
+
+/** Returns the name of the last entry, or null. */
+export const findLastQueued = (db: Db, run: number) =>
+  db.maybeOne(sql.type(Entry.omit({sealed: true}))`
+    select fence, settle_no as "settleNo" from verify_queue where run_no = ${run} order by fence desc, settle_no desc limit 1`)
+
+/** Whether an entry up to this one is not verified. */
+export const isQueuedUpTo = (db: Db, {run, fence, settleNo}: EntryName & {run: number}) =>
+  db.exists(sql.type(Empty)`
+    select from verify_queue where run_no = ${run} and not verified and (fence, settle_no) <= (${fence}::bigint, ${settleNo}::bigint)`)
+
+/** Lists entries from this one on that name one of the records. */
+export const listSharing = (db: Db, {run, from, records}: {run: number; from: EntryName; records: readonly string[]}) =>
+  db.any(sql.type(Entry)`
+    select fence, settle_no as "settleNo", sealed from verify_queue
+    where run_no = ${run} and (fence, settle_no) >= (${from.fence}::bigint, ${from.settleNo}::bigint)
+      and records && ${sql.array([...records], 'text')} order by fence, settle_no`)
+
+/** Lists which of the records are the target of a batch in flight. */
+export const listInFlight = (db: Db, {run, records}: {run: number; records: readonly string[]}) =>
+  db.anyFirst(sql.type(z.object({record: z.string()}))`
+    select distinct target as record from sends, unnest(targets) as target
+    where run_no = ${run} and target = any(${sql.array([...records], 'text')})`)
+
+/** Deletes verified entries before the first that is not verified. Until then, they show which values a later row of the run wrote. */
+export const deleteVerified = (db: Db, run: number) =>
+  db.query(sql.type(Empty)`
+    delete from verify_queue v where run_no = ${run} and verified and not exists (
+      select from verify_queue o where o.run_no = ${run} and not o.verified and (o.fence, o.settle_no) < (v.fence, v.settle_no))`)
+
+/** Deletes the entries of a run, in pieces. Returns the number of deleted entries. */
+export const deleteQueued = async (db: Db, {run, limit}: {run: number; limit: number}) => {
+  const {rowCount} = await db.query(sql.type(Empty)`
+    delete from verify_queue where ctid = any(array(select ctid from verify_queue where run_no = ${run} limit ${limit}))`)
+  return rowCount
+}
+
+/** Counts the rows that a run ends without reading them back. Call it once, before its entries are deleted. */
+export const countUnread = (db: Db, run: number) =>
+  db.query(sql.type(Empty)`
+    update run_heads set verified = add_counts(verified, array[0, 0, 0, 0, 0, left_over.rows]::bigint[])
+    from (select coalesce(sum(rows), 0) as rows from verify_queue where run_no = ${run} and not verified) as left_over
+    where run_no = ${run} and left_over.rows > 0`)

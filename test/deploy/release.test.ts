@@ -1,0 +1,59 @@
+import {execFile} from 'node:child_process'
+import {globSync} from 'node:fs'
+import {promisify} from 'node:util'
+import test from 'ava'
+import {readText, readYaml, root} from './files.ts'
+import {listLicences} from './licences.ts'
+
+const run = promisify(execFile)
+const manifest = JSON.parse(readText('package.json'))
+const lock = JSON.parse(readText('package-lock.json'))
+
+test('the list of licences has every package of the service, each with a licence, and none of development', t => {
+  const rows = listLicences(lock)
+  const names = new Set(rows.map(({name}) => name))
+  for (const name of Object.keys({...manifest.dependencies, ...manifest.optionalDependencies})) t.true(names.has(name), name)
+  for (const name of ['ava', '@biomejs/biome', 'typescript']) t.false(names.has(name), name)
+  t.deepEqual(
+    rows.filter(({licence}) => licence === ''),
+    [],
+  )
+})
+
+test('the SBOM is CycloneDX and names the packages of the list of licences', async t => {
+  const {stdout} = await run('npm', ['run', '-s', 'sbom'], {cwd: root, maxBuffer: 32 * 1024 ** 2})
+  const sbom = JSON.parse(stdout)
+  t.is(sbom.bomFormat, 'CycloneDX')
+  const listed = new Set(
+    sbom.components.map(({group, name, version}: Record<string, string>) => `${group ? `${group}/` : ''}${name}@${version}`),
+  )
+  const wanted = new Set(listLicences(lock).map(({name, version}) => `${name}@${version}`))
+  t.deepEqual([...listed].toSorted(), [...wanted].toSorted())
+  const refs = new Set(sbom.components.map((component: Record<string, string>) => component['bom-ref']))
+  const own = sbom.metadata.component['bom-ref']
+  for (const {ref, dependsOn} of sbom.dependencies) for (const one of [ref, ...dependsOn]) t.true(refs.has(one) || one === own, one)
+})
+
+test('the changelog has the version of the package or changes to release, with upgrade notes', t => {
+  const changelog = readText('CHANGELOG.md')
+  t.regex(changelog, new RegExp(`^## (Unreleased|${manifest.version.replaceAll('.', '\\.')}\\b)`, 'm'))
+  t.regex(changelog, /^### Upgrade notes$/m)
+})
+
+test('every issue form has required fields, and asks for no secret', t => {
+  const forms = globSync('.github/ISSUE_TEMPLATE/*.yml', {cwd: root}).filter(path => !path.endsWith('/config.yml'))
+  t.is(forms.length, 2)
+  for (const path of forms) {
+    const {name, description, body} = readYaml(path)
+    t.truthy(name && description, path)
+    t.true(
+      body.some(({validations}: {validations?: {required: boolean}}) => validations?.required),
+      path,
+    )
+  }
+  t.regex(readText('.github/ISSUE_TEMPLATE/bug.yml'), /Do not post customer rows, tokens or grants/)
+})
+
+test('the guide for contributors is one page', t => {
+  t.true(readText('CONTRIBUTING.md').trimEnd().split('\n').length <= 40)
+})

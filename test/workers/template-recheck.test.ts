@@ -1,0 +1,118 @@
+import test from 'ava'
+import {type Org, ok, openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
+
+/** After a discovery with changes, the newest import of each template is checked again, and what a changed field breaks is reported. */
+let house: TestDeployment
+let org: Org
+
+test.before(async t => {
+  house = await startTestDeployment(t, {workers: ['discovery', 'checks']})
+  org = await openOrg(house)
+})
+
+const column = (field: string, source: string) => ({field, mode: 'column', source, empty: 'leave'})
+const csv = `name,number,industry\n${Array.from({length: 7}, (_, n) => `Company ${n},R-${n},${n === 0 ? 'Retail' : 'Food'}`).join('\n')}\n`
+
+const makeTemplate = async (name: string) => {
+  const {template} = await ok(
+    org.call('POST', `/orgs/${org.org}/templates`, {
+      ...{name, description: null, connectorId: org.connector},
+      sources: [{slot: 'companies', label: 'Companies', reader: {}, cleaning: [], choices: {}, columns: ['name', 'number', 'industry']}],
+      flows: [
+        {
+          ...{id: 'f', sourceId: 'companies', module: 'Accounts'},
+          fields: [column('Account_Name', 'name'), column('Account_Number', 'number'), column('Industry', 'industry')],
+        },
+      ],
+    }),
+    201,
+  )
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {templateId: template.id}), 201)
+  await ok(org.call('POST', `/orgs/${org.org}/imports/${made.id}/sources?name=a.csv`, csv, {'content-type': 'text/csv'}), 201)
+  return {id: template.id as string, importId: made.id as string}
+}
+
+const discover = () => ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
+const readTemplate = (id: string) => ok(org.call('GET', `/orgs/${org.org}/templates/${id}`), 200)
+const noticesOf = async (template: string) =>
+  (await house.hot.query(`select about from notices where kind = 'template.broken' and about ->> 'template' = $1`, [template])).rows
+const endedJobs = async () => {
+  const found = await house.queue.findJobs('templates.recheck')
+  return found.every(({state}) => state === 'completed') ? found.length : -1
+}
+
+const options = [
+  'Banking',
+  'Construction',
+  'Education',
+  'Energy',
+  'Food',
+  'Healthcare',
+  'Manufacturing',
+  'Retail',
+  'Technology',
+  'Transport',
+]
+const setIndustry = (names: string[]) => house.crm.addField('example', 'Accounts', {name: 'Industry', type: 'picklist', options: names})
+
+test.serial('an option that is gone is reported with the share of rows that use it, once', async t => {
+  const {id, importId} = await makeTemplate('Companies')
+  t.is((await readTemplate(id)).recheck, null)
+  setIndustry(options.filter(name => name !== 'Retail'))
+  await discover()
+  const {recheck} = await until(
+    () => readTemplate(id),
+    ({recheck: found}) => found !== null,
+  )
+  t.like(recheck, {importId, rows: 7})
+  t.like(recheck.problems, [{severity: 'error', kind: 'not_in_picklist', module: 'Accounts', field: 'Industry', rows: 1}])
+  t.is(recheck.problems.length, 1)
+  t.false(JSON.stringify(recheck).includes('Retail'), 'a template stores no cell')
+  t.like((await noticesOf(id))[0]!.about, {import: importId, rows: 7, affectedRows: 1, problems: 1})
+
+  const before = await until(endedJobs, count => count >= 0)
+  house.crm.addField('example', 'Accounts', {name: 'Fax_2', type: 'text'})
+  await discover()
+  await until(endedJobs, count => count > before)
+  t.is((await noticesOf(id)).length, 1, 'the same problems are announced once')
+})
+
+test.serial('a mapped field that is gone breaks the flow, and a change elsewhere is not checked', async t => {
+  setIndustry(options)
+  await discover()
+  const {id} = await makeTemplate('Numbers')
+  house.crm.addField('example', 'Leads', {name: 'Fax_3', type: 'text'})
+  await discover()
+  await until(endedJobs, count => count >= 0)
+  t.is((await readTemplate(id)).recheck, null, 'only a module changed that the template does not use')
+  house.crm.dropField('example', 'Accounts', 'Account_Number')
+  await discover()
+  const {recheck} = await until(
+    () => readTemplate(id),
+    ({recheck: found}) => found !== null,
+  )
+  t.like(
+    recheck.problems.find(({field}: any) => field === 'Account_Number'),
+    {severity: 'error', module: 'Accounts', rows: null},
+  )
+})
+
+test.serial('a new version of the template has no re-check, and a deleted template leaves none', async t => {
+  const {id} = await makeTemplate('Versions')
+  house.crm.addField('example', 'Accounts', {name: 'Description', type: 'textarea', mandatory: true})
+  await discover()
+  const {template, recheck} = await until(
+    () => readTemplate(id),
+    ({recheck: found}) => found !== null,
+  )
+  t.true(recheck.problems.some(({kind, field}: any) => kind === 'required' && field === null))
+  const {name, description, connectorId, sources, flows} = template
+  const [flow] = flows
+  const changed = [{...flow, fields: [...flow.fields, {field: 'Description', mode: 'static', staticValue: 'From the list'}]}]
+  await ok(org.call('PUT', `/orgs/${org.org}/templates/${id}`, {name, description, connectorId, sources, flows: changed}), 200)
+  t.is((await readTemplate(id)).recheck, null)
+  await ok(org.call('DELETE', `/orgs/${org.org}/templates/${id}`), 200)
+  t.is((await house.hot.query('select from template_rechecks where template_id = $1', [id])).rowCount, 0)
+})

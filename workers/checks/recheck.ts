@@ -1,0 +1,88 @@
+import type {DiscoveryDiff} from '../../shared/crm/discovered.ts'
+import {Refusal} from '../../shared/errors.ts'
+import type {CheckProblem} from '../../shared/mapping/checks/problem.ts'
+import {Flows} from '../../shared/mapping/flows/flow.ts'
+import {announce} from '../../shared/notifications/announce.ts'
+import {findLatestDiscovery} from '../../sql/discoveries.ts'
+import {listChangesSince, listRecheckable, type RecheckProblem, replaceRecheck} from '../../sql/template-rechecks.ts'
+import type {Work} from '../worker.ts'
+import {runCheck} from './check.ts'
+
+/** The most templates of one job, and the most rows of an import that is checked, because no person waits for the result. */
+const [mostTemplates, mostRows, mostProblems] = [20, 500_000, 50]
+
+/**
+ * Checks the newest import of each template of the connection again, and stores which rows a field breaks that changed since the import was
+ * made. An import without a changed field is left out.
+ */
+export const recheckTemplates = async (work: Work, {org, connector}: {org: string; connector: string}) => {
+  const answer = {templates: 0, broken: 0}
+  for (const template of await listRecheckable(work.db, {org, connector, limit: mostTemplates})) {
+    const changed = changedFields(await listChangesSince(work.db, {connector, since: template.madeAt}))
+    const modules = Flows.parse(template.flows).map(({module}) => module)
+    if (template.rows > mostRows || !modules.some(module => changed.has(module))) continue
+    const checked = await checkOrSkip(work, {org, importId: template.importId})
+    if (!checked) continue
+    const problems = checked.problems.flatMap(problem => brokenBy(problem, changed)).slice(0, mostProblems)
+    await keep(work, {org, connector, template, rows: checked.rows, problems})
+    answer.templates += 1
+    if (problems.length > 0) answer.broken += 1
+  }
+  return answer
+}
+
+/** A person may delete the import meanwhile, and its file may be gone. Such an import is left out. */
+const checkOrSkip = async (work: Work, ref: {org: string; importId: string}) => {
+  try {
+    return await runCheck(work, ref)
+  } catch (error) {
+    if (error instanceof Refusal) return null
+    throw error
+  }
+}
+
+/** The changed fields by module. `all`: the module itself was added, removed or changed, so each of its problems may follow from that. */
+type ChangedFields = Map<string, {all: boolean; fields: Set<string>}>
+
+const changedFields = (diffs: readonly DiscoveryDiff[]): ChangedFields => {
+  const changed: ChangedFields = new Map()
+  const of = (module: string) => {
+    const known = changed.get(module) ?? {all: false, fields: new Set<string>()}
+    changed.set(module, known)
+    return known
+  }
+  for (const {added, removed, changed: modules} of diffs) {
+    for (const module of [...added, ...removed]) of(module).all = true
+    for (const {module, changes, fields} of modules) {
+      const known = of(module)
+      if (changes.some(({what}) => !['label', 'singular'].includes(what))) known.all = true
+      for (const name of [...fields.added, ...fields.removed, ...fields.changed.map(({field}) => field)]) known.fields.add(name)
+    }
+  }
+  return changed
+}
+
+const brokenBy = ({severity, kind, flow, module, field, count, rows, fix}: CheckProblem, changed: ChangedFields): RecheckProblem[] => {
+  const known = module === null ? undefined : changed.get(module)
+  if (!known || module === null || severity === 'info' || (field !== null && !known.all && !known.fields.has(field))) return []
+  return [{severity, kind, flow, module, field, rows: rows.length > 0 ? count : null, fix}]
+}
+
+type KeepInput = {
+  org: string
+  connector: string
+  template: {id: string; version: number; importId: string}
+  rows: number
+  problems: RecheckProblem[]
+}
+
+/** Stores the result and announces it in one transaction. The same problems are announced once. */
+const keep = ({db}: Work, {org, connector, template, rows, problems}: KeepInput) =>
+  db.transaction(async tx => {
+    const discovery = (await findLatestDiscovery(tx, connector))!.id
+    const isNew = await replaceRecheck(tx, {template, discovery, importId: template.importId, rows, problems})
+    if (!isNew || problems.length === 0) return
+    const affected = Math.max(0, ...problems.map(({rows: count}) => count ?? 0))
+    const about = {template: template.id, connection: connector, discovery, import: template.importId, problems: problems.length}
+    await announce(tx, {org, kind: 'template.broken', schedule: null, about: {...about, rows, affectedRows: affected}})
+  })

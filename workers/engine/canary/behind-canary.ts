@@ -1,0 +1,26 @@
+import type {StepKind} from '../model.ts'
+import type {RowPipeline} from '../pipeline-state.ts'
+import type {Op} from '../settle/verdict.ts'
+
+type PipelineSteps = {follow(work: Promise<void>): void; wait(ms: number): Promise<void>; send(op: Op): void}
+
+const lookMs = 50
+
+/** Lets operations wait until the canary of their kind is verified, and sends them then. Returns those that may be sent now. */
+export const holdBehindCanary = (pipeline: RowPipeline, kind: StepKind, ops: Op[], {follow, wait, send}: PipelineSteps): Op[] => {
+  const {ctx, flow, closing, behindCanary} = pipeline
+  const {now, later} = ctx.canary?.split(flow, kind, ops) ?? {now: ops, later: []}
+  const sendLater = async () => {
+    const over = AbortSignal.any([ctx.signal, closing.signal])
+    while (!(await ctx.canary!.pass(flow, kind, over))) await wait(lookMs)
+    for (const op of behindCanary[kind].splice(0)) send(op)
+  }
+  const isFirst = behindCanary[kind].length === 0
+  behindCanary[kind].push(...later)
+  if (isFirst && later.length > 0) follow(sendLater())
+  return now
+}
+
+/** Counts steps in progress that only wait for a canary. */
+export const countBehindCanary = ({behindCanary}: RowPipeline): number =>
+  Object.values(behindCanary).filter(({length}) => length > 0).length

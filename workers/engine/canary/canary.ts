@@ -1,0 +1,75 @@
+import {passCanary, type RunHead} from '../../../sql/run-heads.ts'
+import {countAt} from '../../../sql/run-log.ts'
+import type {Context} from '../context.ts'
+import type {CompiledFlow, ImportRow, StepKind} from '../model.ts'
+import {LeaseLost} from '../run-endings.ts'
+import type {Op} from '../settle/verdict.ts'
+import type {Verifier} from '../verify/verifier.ts'
+
+/** The first rows of each kind in each module. They are verified before other rows of the kind are sent. */
+export type Canary = {
+  /** Splits operations into those that may be sent now and those that wait for the canary. */
+  split(flow: CompiledFlow, kind: StepKind, ops: Op[]): {now: Op[]; later: Op[]}
+  /** Notes that these rows are settled. */
+  end(rows: readonly ImportRow[]): void
+  /** Whether other rows of the kind may be sent. While every row of the canary is settled, verifies them first. */
+  pass(flow: CompiledFlow, kind: StepKind, signal: AbortSignal): Promise<boolean>
+}
+
+/** The canary of one kind. `taken`: how many rows were sent. `open`: those that are not settled. */
+type Gate = {taken: number; open: Set<ImportRow>; isPassed: boolean}
+
+/** Opens the gates of a canary. Null: the guard has none. A new owner counts the rows that earlier owners wrote. */
+export const openCanaryGates = ({canary, canaryPassed, counts}: Pick<RunHead, 'canary' | 'canaryPassed' | 'counts'>) => {
+  if (canary === null || canaryPassed.includes('*')) return null
+  const gates = new Map<string, Gate>()
+  const gateOf = (flow: CompiledFlow, kind: 'create' | 'update'): Gate => {
+    const name = nameOf(flow, kind)
+    const taken = counts[countAt(flow.module.no, kind === 'create' ? 'created' : 'updated')] ?? 0
+    const gate = gates.get(name) ?? {taken, open: new Set(), isPassed: canaryPassed.includes(name)}
+    gates.set(name, gate)
+    return gate
+  }
+  return {size: canary, gates, gateOf}
+}
+
+type CanaryGates = NonNullable<ReturnType<typeof openCanaryGates>>
+
+const nameOf = ({module}: CompiledFlow, kind: StepKind) => `${module.no} ${kind}`
+
+/** Whether the flow's writes of this kind have a canary. Patches and tags write records that other passes wrote before. */
+const hasCanary = ({patchPlan, tags, judge}: CompiledFlow, kind: StepKind): kind is 'create' | 'update' =>
+  kind !== 'delete' && !patchPlan && !tags && !judge
+
+export const openCanary = (ctx: Pick<Context, 'db' | 'run' | 'lease'>, {size, gates, gateOf}: CanaryGates, verifier: Verifier): Canary => ({
+  split(flow, kind, ops) {
+    if (!hasCanary(flow, kind)) return {now: ops, later: []}
+    const gate = gateOf(flow, kind)
+    if (gate.isPassed) return {now: ops, later: []}
+    const [now, later]: [Op[], Op[]] = [[], []]
+    for (const op of ops) {
+      if (!op.row.isCanary && gate.taken < size) {
+        gate.taken++
+        op.row.isCanary = true
+        gate.open.add(op.row)
+      }
+      if (op.row.isCanary) now.push(op)
+      else later.push(op)
+    }
+    return {now, later}
+  },
+  end(rows) {
+    for (const gate of gates.values()) for (const row of rows) gate.open.delete(row)
+  },
+  async pass(flow, kind, signal) {
+    if (!hasCanary(flow, kind)) return true
+    const gate = gateOf(flow, kind)
+    if (gate.isPassed) return true
+    if (gate.open.size > 0) return false
+    await verifier.verifySettled(signal)
+    const isOwner = await passCanary(ctx.db, {run: ctx.run.no, fence: ctx.lease.fence, kind: nameOf(flow, kind)})
+    if (!isOwner) throw new LeaseLost('Another owner took the run')
+    gate.isPassed = true
+    return true
+  },
+})

@@ -1,0 +1,54 @@
+import {roundTo} from '../../../shared/mapping/flows/numbers.ts'
+import type {VerifyResult} from '../../../sql/verify-results.ts'
+import {type ComparedField, formOf, isEqual, wholeFormOf} from '../match/compare-values.ts'
+
+/**
+ * What is known about a record that was read back. `isByOther`: another user changed it last. `isTouched`: it was changed after the run's
+ * last write, or automations of the CRM may have changed it.
+ */
+export type RecordTraces = {isByOther: boolean; isTouched: boolean}
+
+/**
+ * Compares a sent value with the value of the record. A value that another user may have set is changed. Otherwise, the beginning of the
+ * sent value is truncated, and the same value in another form is coerced. Any other value is changed if the record was touched since. If
+ * not, the CRM itself stored it instead, so it is coerced.
+ */
+export const classifyValue = (
+  field: ComparedField,
+  {sent, read}: {sent: unknown; read: unknown},
+  {isByOther, isTouched}: RecordTraces,
+): Exclude<VerifyResult, 'missing'> => {
+  const [ours, theirs] = [formOf(field, sent), wholeFormOf(field, read)]
+  if (field.type === 'boolean' && sent === false && (read === null || read === undefined)) return 'as_sent'
+  if (ours === undefined || theirs === undefined) return 'uncompared'
+  if (ours === theirs) return 'as_sent'
+  if (isByOther) return 'changed'
+  if (isBeginning(field, ours, theirs)) return 'truncated'
+  if (isSameInOtherForm(field, sent, read)) return 'coerced'
+  return isTouched ? 'changed' : 'coerced'
+}
+
+const TEXTS = new Set(['text', 'textarea', 'email', 'phone', 'website', 'picklist'])
+const NUMBERS = new Set(['integer', 'double', 'percent', 'currency'])
+
+const isBeginning = ({type}: ComparedField, sent: string, read: string) => TEXTS.has(type) && read !== '' && sent.startsWith(read)
+
+/** Whether the values are the same apart from letter case, signs, and lost precision. */
+const isSameInOtherForm = (field: ComparedField, sent: unknown, read: unknown): boolean => {
+  if (isEmpty(sent) || isEmpty(read)) return false
+  const {apiName, type} = field
+  if (isEqual([field], {[apiName]: sent}, {[apiName]: read})) return true
+  if (TEXTS.has(type)) return lettersOf(sent) === lettersOf(read) && lettersOf(sent) !== ''
+  if (NUMBERS.has(type)) return Math.abs(Number(roundTo(String(sent), placesOf(read))) - Number(read)) < Number.EPSILON
+  return type === 'datetime' && String(sent).slice(0, 10) === String(read).slice(0, 10)
+}
+
+const isEmpty = (value: unknown) => value === null || value === undefined || value === ''
+
+const lettersOf = (value: unknown) =>
+  String(value)
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, '')
+
+const placesOf = (value: unknown) => String(value).split('.')[1]?.length ?? 0

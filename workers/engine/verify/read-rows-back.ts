@@ -1,0 +1,92 @@
+import type {RunSeal} from '../../../shared/runs/run-seal.ts'
+import {listInFlight, listSharing, type QueueEntry} from '../../../sql/verify-queue.ts'
+import type {Context} from '../context.ts'
+import {formOf} from '../match/compare-values.ts'
+import {readWholeUnlessRefused} from '../match/read-by-id.ts'
+import {type FlowOf, type ReadRows, STAMPS} from './judge-rows.ts'
+import {unpackWritten, type WrittenRow} from './written-rows.ts'
+
+type ReadContext = {ctx: Context; flowOf: FlowOf; seal: RunSeal}
+
+/** An entry with its rows. */
+export type OpenEntry = QueueEntry & {rows: WrittenRow[]}
+
+export const openEntries = (entries: readonly QueueEntry[], seal: RunSeal): OpenEntry[] =>
+  entries.map(entry => ({...entry, rows: unpackWritten(entry.sealed, seal)}))
+
+/**
+ * Reads the records of these entries by id, a hundred per call. Returns the entries that can be judged now, and their rows as they were
+ * read. An entry cannot be judged while a batch in flight writes one of its records that differs.
+ */
+export const readRowsBack = async (of: ReadContext, entries: readonly OpenEntry[]): Promise<{judged: OpenEntry[]; read: ReadRows[]}> => {
+  const read = await readRecords(
+    of,
+    entries.flatMap(({rows}) => rows.filter(({isSure}) => isSure)),
+  )
+  const differing = new Set(read.flatMap(({rows, records}) => rows.filter(row => differs(of, row, records)).map(({recordId}) => recordId)))
+  if (differing.size === 0) return {judged: [...entries], read}
+  const {db, run} = of.ctx
+  const names = {run: run.no, records: [...differing]}
+  // The batches in flight are listed first: one that is settled meanwhile is among the entries.
+  const inFlight = new Set(await listInFlight(db, names))
+  const later = openEntries(await listSharing(db, {...names, from: entries[0]!}), of.seal)
+  const judged = entries.filter(({rows}) => !rows.some(({recordId}) => inFlight.has(recordId)))
+  return {judged, read: keepOwnValues(read, {judged, later, differing})}
+}
+
+/** Reads the rows of each flow together, because they have the same fields. */
+const readRecords = ({ctx, flowOf}: ReadContext, rows: WrittenRow[]): Promise<ReadRows[]> =>
+  Promise.all(
+    [...Map.groupBy(rows, flowOf)].map(async ([flow, of]) => {
+      const ids = [...new Set(of.map(({recordId}) => recordId))]
+      const fields = [...new Set([...of.flatMap(({sent}) => Object.keys(sent)), ...STAMPS])]
+      return {rows: of, records: await readWholeUnlessRefused(ctx, flow, {ids, fields})}
+    }),
+  )
+
+const differs = ({flowOf}: ReadContext, row: WrittenRow, records: ReadRows['records']): boolean => {
+  const record = records?.get(row.recordId)
+  if (!record) return records !== null
+  const {fields} = flowOf(row).module
+  return Object.entries(row.sent).some(([name, sent]) => {
+    const field = fields.find(({apiName}) => apiName === name)
+    return field && formOf(field, sent) !== formOf(field, record[name])
+  })
+}
+
+type SharedRecords = {judged: readonly OpenEntry[]; later: readonly OpenEntry[]; differing: ReadonlySet<string>}
+
+/**
+ * Leaves out of each row that differs the values that a later row of the run wrote to the same record. The later row is judged by them. The
+ * run's last write of the record counts as its own.
+ */
+const keepOwnValues = (read: readonly ReadRows[], {judged, later, differing}: SharedRecords): ReadRows[] => {
+  const mine = new Map(judged.flatMap(entry => entry.rows.map((row, at) => [nameOf(row), placeOf(entry, at)])))
+  const writes = Map.groupBy(
+    later.flatMap(entry => entry.rows.map((row, at) => ({row, place: placeOf(entry, at)}))),
+    ({row}) => row.recordId,
+  )
+  return read.map(({rows, records}) => ({
+    records,
+    rows: rows.flatMap(row => {
+      const place = mine.get(nameOf(row))
+      if (place === undefined) return []
+      if (!differing.has(row.recordId)) return [row]
+      const after = (writes.get(row.recordId) ?? []).filter(write => isAfter(write.place, place))
+      const sent = Object.fromEntries(Object.entries(row.sent).filter(([name]) => !after.some(write => name in write.row.sent)))
+      const times = [row, ...after.map(write => write.row)].flatMap(({writtenAt}) => writtenAt ?? [])
+      return [{...row, sent, writtenAt: times.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1) ?? null}]
+    }),
+  }))
+}
+
+const nameOf = ({module, flow, key, phase, recordId, isSure}: WrittenRow) => `${module} ${flow} ${key} ${phase} ${recordId} ${isSure}`
+
+type WritePosition = readonly [number, number, number]
+
+const placeOf = ({fence, settleNo}: OpenEntry, at: number): WritePosition => [fence, settleNo, at]
+
+const isAfter = (one: WritePosition, other: WritePosition): boolean => {
+  const at = one.findIndex((value, index) => value !== other[index])
+  return at >= 0 && one[at]! > other[at]!
+}

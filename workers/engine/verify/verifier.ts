@@ -1,0 +1,115 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {makeVerifySeal} from '../../../shared/runs/verify/verify-seal.ts'
+import {findLastQueued, isQueuedUpTo, measureQueue} from '../../../sql/verify-queue.ts'
+import type {Context} from '../context.ts'
+import type {CompiledFlow} from '../model.ts'
+import {LeaseLost, RunPaused} from '../run-endings.ts'
+import {runHeld} from '../send/crm-retry.ts'
+import {type VerifyContext, verifyDueEntries} from './verify-entries.ts'
+import {openPackWritten} from './written-rows.ts'
+
+/**
+ * Reads back what a run has written. Settlements store the rows to read in `verify_queue`, so any owner of the run continues where the last
+ * one stopped. While the run writes, rows are read in the slots that writing leaves free.
+ */
+export type Verifier = {
+  /** Resolves when every row that is settled now is verified. Rejects if the run is held or ends. */
+  verifySettled(signal: AbortSignal): Promise<void>
+  /** Verifies what is left. Call it when nothing is written any more. */
+  finish(): Promise<void>
+  close(): Promise<void>
+}
+
+/** So many due rows fill the calls, so they are read at once. Fewer wait for others, at most so long. */
+const [enoughRows, longestWaitSeconds] = [1_000, 5]
+const lookMs = 500
+
+type VerifierInput = {flows: readonly CompiledFlow[]; hasCanary: boolean}
+
+/** Opens the verifier of a run. Null for a run that reads nothing back. `flows`: the flows that write, patches included. */
+export const openVerifier = async (ctx: Context, {flows, hasCanary}: VerifierInput): Promise<Verifier | null> => {
+  const {config, db, run, settler} = ctx
+  if (run.dryRun || (run.verify === 'off' && !hasCanary)) return null
+  const seal = await makeVerifySeal({db, ring: config.SECRETS_KEYS}, run)
+  settler.queueWritten(openPackWritten(run.verify, seal))
+  return openVerifierOf(ctx, {ctx, seal, flowOf: row => findFlow(flows, row)})
+}
+
+const findFlow = (flows: readonly CompiledFlow[], {flow, phase}: {flow: number; phase: string}): CompiledFlow => {
+  const found = flows.find(({no, patchPlan}) => no === flow && Boolean(patchPlan) === (phase === 'patch'))
+  if (!found) throw new Error(`A row to verify names flow ${flow}, which the run does not have`)
+  return found
+}
+
+const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
+  const {db, run, lease} = ctx
+  const closing = new AbortController()
+  const seconds = ctx.config.VERIFY_AFTER_SECONDS
+  let last: Promise<unknown> = Promise.resolve()
+  let failure: {error: unknown} | null = null
+
+  /** Verifies one part. One part at a time, so that entries are verified in their order. */
+  const verifyPart = (): Promise<boolean> => {
+    const part = last.catch(() => {}).then(() => verifyDueEntries(of))
+    last = part
+    return part
+  }
+  const working = workBesidePasses(ctx, closing.signal, verifyPart).catch((error: unknown) => {
+    failure = {error}
+  })
+
+  const verifyUntil = async (isDone: () => Promise<boolean>, signal: AbortSignal) => {
+    for (;;) {
+      signal.throwIfAborted()
+      if (failure) throw failure.error
+      if (await verifyPart()) continue
+      if (await isDone()) return
+      const {waitSeconds} = await measureQueue(db, {run: run.no, seconds})
+      await sleep(Math.min(lookMs, Math.max(50, waitSeconds * 1_000)), undefined, {signal})
+    }
+  }
+  const assertNotHeld = () => {
+    const held = lease.heldSeen()
+    if (held) throw runHeld(held)
+  }
+
+  return {
+    async verifySettled(signal) {
+      const upTo = await findLastQueued(db, run.no)
+      if (upTo) await verifyUntil(async () => !(await isQueuedUpTo(db, {run: run.no, ...upTo})), signal)
+      assertNotHeld()
+    },
+    async finish() {
+      closing.abort()
+      await working
+      // Without verification, rows of a canary matter only while others of their kind wait for it.
+      if (run.verify === 'off') return
+      await verifyUntil(async () => (await measureQueue(db, {run: run.no, seconds})).rows === 0, ctx.signal)
+      assertNotHeld()
+    },
+    async close() {
+      closing.abort()
+      await working
+      await last.catch(() => {})
+    },
+  }
+}
+
+/** Verifies parts until `closing`. A fault that passes only delays them. Any other fault rejects, and is thrown when the passes have ended. */
+const workBesidePasses = async (ctx: Context, closing: AbortSignal, verifyPart: () => Promise<boolean>): Promise<void> => {
+  while (!closing.aborted) {
+    try {
+      if (!((await isWorthReading(ctx)) && (await verifyPart()))) await sleep(lookMs, undefined, {signal: closing})
+    } catch (error) {
+      if (closing.aborted || ctx.signal.aborted || error instanceof LeaseLost) return
+      if (!(error instanceof RunPaused)) throw error
+      ctx.log.warn({err: error}, 'verification is delayed')
+      await sleep(error.seconds * 1_000, undefined, {signal: closing}).catch(() => {})
+    }
+  }
+}
+
+const isWorthReading = async ({db, run, config}: Context) => {
+  const {dueRows, oldestSeconds} = await measureQueue(db, {run: run.no, seconds: config.VERIFY_AFTER_SECONDS})
+  return dueRows >= enoughRows || (dueRows > 0 && oldestSeconds >= longestWaitSeconds)
+}

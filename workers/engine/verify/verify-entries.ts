@@ -1,0 +1,79 @@
+import {atPoint} from '../../../shared/fault-point.ts'
+import type {RunSeal} from '../../../shared/runs/run-seal.ts'
+import {valuesVerified} from '../../../shared/telemetry/metrics/rows.ts'
+import {isFateUnknown, isPassing, type Tx} from '../../../sql/database.ts'
+import {VERIFY_LIST} from '../../../sql/segments.ts'
+import {deleteVerified, listQueued, type QueueEntry} from '../../../sql/verify-queue.ts'
+import {commitVerified, type VerifiedRows} from '../../../sql/verify-results.ts'
+import type {Context} from '../context.ts'
+import {LeaseLost, RunPaused} from '../run-endings.ts'
+import {storeSegment} from '../segment-writer.ts'
+import {type Findings, type FlowOf, judgeRows} from './judge-rows.ts'
+import {openEntries, readRowsBack} from './read-rows-back.ts'
+
+/** What is read back at once. It bounds the memory: rows, and packed bytes of their sent values. */
+const [rowsAtOnce, bytesAtOnce] = [3_000, 4 * 1024 ** 2]
+
+export type VerifyContext = {ctx: Context; flowOf: FlowOf; seal: RunSeal}
+
+/** Reads back the oldest rows that are due, and commits what was found. Returns whether any entry was verified. */
+export const verifyDueEntries = async (of: VerifyContext): Promise<boolean> => {
+  const {ctx} = of
+  const {db, run, config} = ctx
+  const due = await listQueued(db, {run: run.no, seconds: config.VERIFY_AFTER_SECONDS, rows: rowsAtOnce, bytes: bytesAtOnce})
+  if (due.length === 0) return false
+  const {judged, read} = await readRowsBack(of, openEntries(due, of.seal))
+  if (judged.length === 0) return false
+  const findings = judgeRows(of.flowOf, ctx.connection.connector.crmUserId, read)
+  atPoint('before_verified')
+  await commit(of, judged, {findings, readAt: due[0]!.readAt})
+  atPoint('after_verified')
+  await deleteVerified(db, run.no)
+  return true
+}
+
+type CommitInput = {findings: Findings; readAt: string}
+
+/** Commits the findings once, with an object that holds the values that differ. */
+const commit = async ({ctx, seal}: VerifyContext, entries: readonly QueueEntry[], {findings, readAt}: CommitInput) => {
+  const {run, lease, config} = ctx
+  const {rows, marks, differences} = findings
+  const fields = [...findings.fields.values()]
+  const since = performance.now()
+  const verified = {run: run.no, fence: lease.fence, leaseSeconds: config.LEASE_SECONDS, entries, fields, rows, marks, readAt}
+  const within = (tx: Tx) => commitOnce(ctx, tx, verified)
+  if (differences.length === 0) await commitPlain(ctx, within)
+  else {
+    const options = {list: VERIFY_LIST, what: 'values that were read back', nameObject: nameObject, seal: seal.seal}
+    await storeSegment(ctx, options, differences, within)
+  }
+  lease.renewedSince(since)
+  valuesVerified(fields)
+}
+
+const nameObject = (id: string) => `verify-${id}.ndjson.gz.sealed`
+
+const commitOnce = async ({lease}: Context, tx: Tx, verified: VerifiedRows): Promise<boolean> => {
+  const {done, isOwner, held} = await commitVerified(tx, verified)
+  // An earlier try was committed, although its answer was lost.
+  if (done === 0) return false
+  if (!isOwner) throw new LeaseLost('Another owner took the run')
+  lease.noteHeld(held)
+  return true
+}
+
+const tries = 5
+
+const commitPlain = async ({db, log}: Context, within: (tx: Tx) => Promise<boolean>) => {
+  for (let tried = 1; ; tried++) {
+    try {
+      await db.transaction(within)
+      return
+    } catch (error) {
+      if (!isFateUnknown(error) && !isPassing(error)) throw error
+      log.warn({err: error}, 'retrying the commit of a verification')
+      if (tried === tries)
+        throw new RunPaused('UNAVAILABLE', 'The database cannot be reached at the moment. The run resumes automatically', 5)
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import {crc32, gunzipSync, gzipSync} from 'node:zlib'
+import type {RunSeal} from '../../../shared/runs/run-seal.ts'
+import type {VerifyMode} from '../../../sql/runs.ts'
+import type {QueuedRows} from '../../../sql/verify-queue.ts'
+import type {CompiledFlow, ImportRow} from '../model.ts'
+import type {SettlementParts} from '../settle/settler.ts'
+
+/**
+ * A row whose values the CRM accepted. `writtenAt`: the record's `Modified_Time` after the write, if the CRM says it. `isSure`: false for an
+ * update without an answer; it is not read back, but its values may be in the record.
+ */
+export type WrittenRow = {
+  row: number
+  key: string
+  flow: number
+  module: number
+  recordId: string
+  phase: 'write' | 'patch'
+  sent: Record<string, unknown>
+  writtenAt: string | null
+  isSure: boolean
+}
+
+/** A row that a settlement adds to those that are read back, if the run reads them. */
+export type SettledRow = WrittenRow & {isCanary: boolean}
+
+type WrittenDetails = {recordId: string; writtenAt?: string | null | undefined; isSure?: boolean}
+
+/** Adds to the settlement that the CRM has written the row's payload. */
+export const noteWritten = (
+  {flow, settled}: {flow: Pick<CompiledFlow, 'no' | 'module' | 'patchPlan'>; settled: SettlementParts},
+  {number, key, payload, isCanary = false}: Pick<ImportRow, 'number' | 'key' | 'payload' | 'isCanary'>,
+  {recordId, writtenAt = null, isSure = true}: WrittenDetails,
+) => {
+  const place = {row: number, key, flow: flow.no, module: flow.module.no, recordId}
+  settled.written.push({...place, phase: flow.patchPlan ? 'patch' : 'write', sent: payload, writtenAt, isSure, isCanary})
+}
+
+const firstRows = 100
+const oneIn = 20
+
+/** Whether the sample of a run has the row: the first hundred rows of a flow, and one in twenty of the others by the digest of their keys. */
+export const isInSample = ({row, key}: Pick<WrittenRow, 'row' | 'key'>): boolean => row <= firstRows || crc32(key) % oneIn === 0
+
+/** Packs the rows of a settlement that are read back. Null if there is none. Rows of the canary are always read back. */
+export type PackWritten = (rows: readonly SettledRow[]) => QueuedRows | null
+
+export const openPackWritten =
+  (mode: VerifyMode, {seal}: RunSeal): PackWritten =>
+  rows => {
+    const chosen = rows.filter(row => row.isCanary || mode === 'all' || (mode === 'sample' && isInSample(row)))
+    if (chosen.length === 0) return null
+    const items = chosen.map(({isCanary: _, ...row}): WrittenRow => row)
+    const sealed = seal(gzipSync(JSON.stringify(items), {level: 1}))
+    return {records: [...new Set(items.map(({recordId}) => recordId))], rows: items.length, sealed}
+  }
+
+export const unpackWritten = (sealed: Buffer, {unseal}: RunSeal): WrittenRow[] => JSON.parse(gunzipSync(unseal(sealed)).toString())

@@ -1,0 +1,65 @@
+import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
+import type {RunHead} from '../../sql/run-heads.ts'
+import {openCanary, openCanaryGates} from './canary/canary.ts'
+import {indexParents} from './compose/parent-index.ts'
+import type {Context} from './context.ts'
+import {openMarks} from './edits/record-marks.ts'
+import type {CompiledFlow} from './model.ts'
+import {runPass} from './pass.ts'
+import {compilePatchPlan} from './patch/build-patches.ts'
+import {type CompiledPatchFlow, runPatchPass} from './patch/patch-pass.ts'
+import {RunStopped} from './run-endings.ts'
+import {isSubform} from './subform/record-order.ts'
+import {runSubformPass} from './subform/subform-pass.ts'
+import {compileTagFlow, runTagPass} from './tag/tag-pass.ts'
+import {openVerifier, type Verifier} from './verify/verifier.ts'
+
+/** Executes the passes of a run that imports rows, one after another, and verifies what they wrote. */
+export const writeFlows = async (ctx: Context, flows: CompiledFlow[], head: RunHead): Promise<void> => {
+  await indexParents(ctx, flows)
+  await openMarks(ctx, flows)
+  const patches = ctx.snapshot.flows.flatMap(flow => compilePatchPlan(flow, ctx.snapshot, ctx.retried !== null) ?? [])
+  await openMarks(ctx, patches)
+  const gates = ctx.run.dryRun ? null : openCanaryGates(head)
+  const verifier = await openVerifier(ctx, {flows: [...flows, ...patches], hasCanary: gates !== null})
+  ctx.canary = gates && verifier && openCanary(ctx, gates, verifier)
+  try {
+    await runPasses(ctx, flows, patches)
+    await verifier?.finish()
+  } catch (error) {
+    if (verifier && error instanceof RunStopped) await verifyStopped(ctx, verifier)
+    throw error
+  } finally {
+    await verifier?.close()
+  }
+}
+
+const runPasses = async (ctx: Context, flows: CompiledFlow[], patches: CompiledPatchFlow[]) => {
+  const {db, run} = ctx
+  const cursors = await listCursors(db, run.no)
+  for (const compiled of flows) {
+    const {lowWater, done} = cursors.find(({flow}) => flow === compiled.no)!
+    if (done) continue
+    await (isSubform(compiled) ? runSubformPass(ctx, compiled, lowWater) : runPass(ctx, compiled, lowWater))
+    await finishFlow(db, {run: run.no, flow: compiled.no})
+  }
+  // Patches need the records of all flows.
+  for (const compiled of patches) await runPatchPass(ctx, compiled)
+  await tagRecords(ctx)
+}
+
+/** Runs the tag passes. They come last, so that a failure of them leaves every row written. A dry run has no records to tag. */
+const tagRecords = async (ctx: Context) => {
+  if (ctx.run.dryRun || !ctx.connection.addTags) return
+  for (const compiled of ctx.snapshot.flows.flatMap(flow => compileTagFlow(flow, ctx.snapshot) ?? [])) await runTagPass(ctx, compiled)
+}
+
+/** Verifies what a stopped run has written, if the CRM answers. The run ends all the same, and counts the rows that were not read. */
+const verifyStopped = async ({log, lease}: Context, verifier: Verifier) => {
+  try {
+    await verifier.finish()
+  } catch (error) {
+    lease.lost.throwIfAborted()
+    log.warn({err: error}, 'rows of a stopped run were not verified')
+  }
+}

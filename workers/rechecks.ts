@@ -1,0 +1,11 @@
+import {Refusal} from '../shared/errors.ts'
+import {recheckTemplates as job} from '../shared/jobs.ts'
+import {isOpenOrg} from '../sql/orgs.ts'
+import {recheckTemplates} from './checks/recheck.ts'
+import {worker} from './worker.ts'
+
+/** Executes re-checks after discoveries, one at a time, so that checks which people wait for come first. */
+export default worker(job, {concurrency: 1}, async ({org, connector}, work) => {
+  if (!(await isOpenOrg(work.db, org))) throw new Refusal('ORG_CLOSED', 'This org is closed')
+  return recheckTemplates(work, {org, connector})
+})
