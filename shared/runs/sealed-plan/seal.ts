@@ -9,7 +9,7 @@ import {announce} from '../../notifications/announce.ts'
 import {assertPlanned, assertUnchanged, assertUnexpired} from './start-plan.ts'
 
 /** The days for which a sealed plan can be applied. */
-export const sealDays = 7
+const sealDays = 7
 
 export type PlanName = {org: string; importId: string; runId: string}
 
