@@ -37,6 +37,7 @@ const events: Record<NoticeKind, string> = {
   'schedule.skipped': 'A firing was skipped',
   'schedule.failed': 'A firing failed',
   'schedule.drifted': 'The file or the CRM no longer matches the template',
+  'template.broken': 'The CRM has changed, and rows of the newest import of a template no longer fit',
   'webhook.disabled': 'An endpoint failed too often and was disabled',
   'usage.rows': '50, 80 or 100 % of the rows of the period are used',
   'usage.credits': '50, 80 or 100 % of the included AI credits are used',
