@@ -14,6 +14,7 @@ export type RateLimits = {
 const windowSeconds = 60
 const guestShare = 1_000
 const ofGuests = ['/auth/zoho/start', '/oauth/authorize', '/oauth/register']
+const callbacks = '/bulk-callbacks/'
 
 /**
  * Limits the requests per minute of each address and each bearer token; 0 disables a limit. Counters live in memory, so each API process
@@ -61,6 +62,6 @@ export const limitAddresses =
   async (ctx, next) => {
     const owner = ownerOf(ctx.ip)
     if (ctx.path !== '/health') await limits.address(owner)
-    if (ofGuests.includes(ctx.path)) await limits.guest(owner)
+    if (ofGuests.includes(ctx.path) || ctx.path.startsWith(callbacks)) await limits.guest(owner)
     await next()
   }

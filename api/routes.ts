@@ -6,6 +6,7 @@ import billingPlan from './routes/billing-plan.ts'
 import billingSummary from './routes/billing-summary.ts'
 import billingTopup from './routes/billing-topup.ts'
 import billingWebhook from './routes/billing-webhook.ts'
+import bulkCallbacks from './routes/bulk-callbacks.ts'
 import changes from './routes/changes.ts'
 import checks from './routes/checks.ts'
 import cliLogin from './routes/cli-login.ts'
@@ -53,6 +54,7 @@ import runVerify from './routes/run-verify.ts'
 import runs from './routes/runs.ts'
 import scheduleTests from './routes/schedule-tests.ts'
 import schedules from './routes/schedules.ts'
+import sealedPlans from './routes/sealed-plans.ts'
 import settings from './routes/settings.ts'
 import signIn from './routes/sign-in.ts'
 import sources from './routes/sources.ts'
@@ -119,6 +121,7 @@ export const routes: Route[] = [
   ...forecasts,
   ...entitlements,
   ...runs,
+  ...sealedPlans,
   ...undo,
   ...runRows,
   ...runHistory,
@@ -137,6 +140,7 @@ export const routes: Route[] = [
   ...billingSummary,
   ...billingTopup,
   ...billingWebhook,
+  ...bulkCallbacks,
   ...ai,
   ...conversations,
   ...widget,

@@ -20,6 +20,8 @@ export type Intent = {
   flow: number
   module: number
   kind: number
+  /** The number of the bulk job that holds the rows of the batch. Absent: the batch is one call. */
+  bulkJob?: number
   /**
    * The rows of the batch. `digest`: a digest of the values by which a lost create is recognised. `isMetered`: false for rows that are not
    * counted. `parent`: the row key of the parent, if there is one.
@@ -51,7 +53,7 @@ export const admit = async (hot: Hot, ...intents: [Intent, ...Intent[]]) => {
   const sentColumn = (name: keyof Intent['rows'][number]) => arrayLiteral(intents.map(({rows}) => columnLiteral(rows, name)))
   const values = {
     ...{run, fence, answerSeconds, leaseSeconds},
-    ...Object.fromEntries((['batch', 'flow', 'module', 'kind'] as const).map(name => [name, columnLiteral(intents, name)])),
+    ...Object.fromEntries((['batch', 'flow', 'module', 'kind', 'bulkJob'] as const).map(name => [name, columnLiteral(intents, name)])),
     ...columnsOf('row', rows, ['module', 'key', 'attempt', 'isMetered', 'parent']),
     ...Object.fromEntries(sentColumns.map(name => [`sent.${name}`, sentColumn(name)])),
   }
@@ -82,12 +84,12 @@ const admitNamed = nameStatement(`with admitted as (
        and counted + (select count(*) from admitted where fresh) <= rows_limit
      returning 1),
    sent as (
-     insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, attempts, row_numbers, targets, witness, digests, sent_at,
+     insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, attempts, row_numbers, targets, witness, digests, bulk_job, sent_at,
        deadline_at)
      select @run, batch, @fence, flow, module, b.kind, keys::text[], b.attempts::smallint[], numbers::bigint[], b.targets::text[],
-       b.witness::boolean[], b.digests::bytea[], lading_now(), lading_now() + make_interval(secs => @answerSeconds::float8)
+       b.witness::boolean[], b.digests::bytea[], b.bulk_job, lading_now(), lading_now() + make_interval(secs => @answerSeconds::float8)
      from head, unnest(@batch::bigint[], @flow::smallint[], @module::smallint[], @kind::smallint[], @sent.key::text[], @sent.attempt::text[], @sent.number::text[], @sent.target::text[],
-       @sent.witness::text[], @sent.digest::text[]) as b(batch, flow, module, kind, keys, attempts, numbers, targets, witness, digests))
+       @sent.witness::text[], @sent.digest::text[], @bulkJob::int[]) as b(batch, flow, module, kind, keys, attempts, numbers, targets, witness, digests, bulk_job))
    select case when exists (select from head) then 1 else stop_if('the gate of T1 is shut') end`)
 const admitStatement = prepare('admit', admitNamed.text)
 

@@ -90,7 +90,7 @@ export const listNameless = (db: Db, keys: readonly string[]) =>
       or exists (select from staff_actions where kind = 'erased' and org_id = split_part(key, '/', 1)) as known
     from unnest(${sql.array([...keys], 'text')}) as key
     where not exists (select from sources where file_key = key) and not exists (select from segments where segments.key = key.key)
-      and not exists (select from match_exports e where e.key = key.key)
+      and not exists (select from match_exports e where e.key = key.key) and not exists (select from bulk_jobs b where b.key = key.key)
       and not exists (select from loose_objects l where l.key = key.key) and not exists (select from upload_parts p where p.key = key.key)
       and not exists (
         select from imports join runs using (import_no) join run_snapshots using (snapshot_no)

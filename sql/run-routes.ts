@@ -8,3 +8,11 @@ export const keepRoute = (db: Db, {run, flow, match, why}: RunRoute) =>
   db.query(sql.type(z.object({}))`
     insert into run_routes (run_no, flow_no, match, why) values (${run}, ${flow}, ${match}, ${why})
     on conflict (run_no, flow_no) do update set match = excluded.match, why = excluded.why`)
+
+type WriteRoute = {run: number; flow: number; write: 'records' | 'bulk'; why: string}
+
+/** Stores how a flow writes its records. A flow that looks for no records gets the route of a query. */
+export const keepWriteRoute = (db: Db, {run, flow, write, why}: WriteRoute) =>
+  db.query(sql.type(z.object({}))`
+    insert into run_routes (run_no, flow_no, match, why, write, write_why) values (${run}, ${flow}, 'query', 'The flow looks for no records', ${write}, ${why})
+    on conflict (run_no, flow_no) do update set write = excluded.write, write_why = excluded.write_why`)

@@ -41,10 +41,14 @@ const OpenSend = z.object({
   targets: z.array(z.string().nullable()),
   witness: z.array(z.boolean()),
   digests: z.array(z.instanceof(Buffer).nullable()).nullable(),
+  bulkJob: z.number().nullable(),
+  /** Whether the bulk job may have been requested. Null: the batch is one call. */
+  isBulkSent: z.boolean().nullable(),
 })
 
 export const listSends = (db: Db, run: number) =>
   db.any(sql.type(OpenSend)`
     select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness,
-      digests
+      digests, bulk_job as "bulkJob",
+      (select j.sent_at is not null from bulk_jobs j where j.run_no = sends.run_no and j.job_no = sends.bulk_job) as "isBulkSent"
     from sends where run_no = ${run} order by batch_no`)

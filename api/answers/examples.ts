@@ -52,14 +52,22 @@ export const wholeImport = {...importInList, slots: [], sources: [source]}
 
 export const run = {
   ...{id: runId, importId, connectorId, templateId: null, state: 'writing', engine: 'worker', dryRun: false, retryOf: null},
-  ...{undoOf: null, undo: null},
+  ...{undoOf: null, undo: null, planOf: null, planStale: 0},
   ...{rows: null, declaredRows: 1_200, rowsPerRun: 1_200, rowsWritten: 400, overageRows: 0},
   counts: {
     Accounts: {created: 310, updated: 84, refused: 2, unanswered: 0, inherited: 0, failed: 1, skipped: 3, planned: 0, filtered: 0},
   },
   mayExistTwice: 0,
   verify: {mode: 'off', rows: 0, coerced: 0, changed: 0, missing: 0, unread: 0, waiting: 0, unverified: 0},
-  routes: [{flowId: 'accounts', match: 'query', why: 'Queries cost about 6 credits'}],
+  routes: [
+    {
+      flowId: 'accounts',
+      match: 'query',
+      why: 'Queries cost about 6 credits',
+      write: 'records',
+      writeWhy: 'The run was started with record calls',
+    },
+  ],
   forecast: {credits: {min: 130, max: 140}, seconds: {p50: 4.8, p95: 14.4}},
   cost: {calls: 12, credits: 46, byKind: {query: 6, create: 31, update: 9}},
   linksEmpty: [],

@@ -115,6 +115,12 @@ export const meanings: Record<Code, string> = {
   RUN_UNDONE: 'The run was undone, so it cannot be retried. Start a new run.',
   DELETES_UNCONFIRMED:
     'The run would delete records, and their number was not confirmed. Start a dry run, then send its number as `confirmDeletes`. A schedule cannot delete records.',
+  APPROVAL_REQUIRED:
+    'The run may write more rows than the setting `approvalAbove` of the org. Seal the plan of a dry run, have another admin approve it, and send `planOf`.',
+  SELF_APPROVAL: 'The person who sealed the plan or started its dry run cannot approve it. Ask another admin.',
+  PLAN_CHANGED:
+    'The import or its plan was changed after the dry run, or the digest is of another plan. Start a new dry run and seal its plan.',
+  PLAN_EXPIRED: 'The plan was sealed more than seven days ago. Start a new dry run and seal its plan.',
   UNDO_NOT_KEPT: 'The run stored no values to restore. Undo was off, or the run is a dry run, or it was written by an earlier release.',
   UNDO_DONE: 'The run was already undone, or its undo is in progress. To take that back, undo the undo.',
   UNDO_EXPIRED: 'The days of the plan in which the run could be undone have passed. The replaced values were deleted.',

@@ -132,6 +132,7 @@ export const extras = {
     int.nullable(),
     'the records that the newest dry run would delete. Null: there is no such dry run of these rows',
   ),
+  approvalAbove: of(['APPROVAL_REQUIRED'], int, 'the rows above which a run of the org needs an approved plan'),
   flow: of(['SNAPSHOT_CHANGED'], z.string(), 'the flow that differs'),
   stop: of(['RUN_STOPPED'], Stop, 'why it was stopped'),
   stands: of(['NO_CHANGE', 'CHANGE_INCOMPLETE'], Stands.nullable(), 'the current subscription. Null: not known'),

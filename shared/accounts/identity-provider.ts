@@ -45,6 +45,8 @@ const SCOPES = {
     'ZohoSearch.securesearch.READ',
     'ZohoCRM.coql.READ',
     'ZohoCRM.bulk.READ',
+    'ZohoCRM.bulk.CREATE',
+    'ZohoFiles.files.ALL',
   ],
 }
 /** The scopes that a connection must be granted. With fewer scopes, its runs would fail. */

@@ -167,12 +167,12 @@ test.serial('a job that failed at the CRM is given up, and the run queries', asy
   here.crm.faults.add({match: jobs, times: 1, action: 'bulkFailure'})
   const {run} = await finish(accountRows(3, 'Mi-'))
   t.like(run.counts.Accounts, {created: 0, updated: 1, skipped: 2})
-  t.deepEqual(run.routes, [{flowId: 'f', match: 'query', why: 'The export failed at the CRM'}])
+  t.like(run.routes, [{flowId: 'f', match: 'query', why: 'The export failed at the CRM'}])
 })
 
 test.serial('the cheaper route of a small file is to query, and flows that cannot use an export say why', async t => {
   const {run} = await finish(accountRows(3, 'Mj-'), {match: 'auto'})
-  t.deepEqual(run.routes, [{flowId: 'f', match: 'query', why: 'Queries cost about 2 credits'}])
+  t.like(run.routes, [{flowId: 'f', match: 'query', why: 'Queries cost about 2 credits'}])
   const two = [skipping, {...skipping, id: 'second'}]
   const {run: both} = await finish(accountRows(3, 'Mk-'), {match: 'snapshot'}, two)
   t.like(both.routes, [{match: 'query', why: 'Several flows write this module, so an export would soon be old'}, {match: 'query'}])

@@ -4,8 +4,9 @@ import {listSentBefore, type PHASES} from '../../sql/run-log.ts'
 import type {Context} from './context.ts'
 import type {CompiledFlow} from './model.ts'
 import type {PreparedChunk, RowPipeline} from './pipeline-state.ts'
+import {assertRunning} from './pipeline-work.ts'
 import {openPassCounts, type PassCounts} from './read/pass-counts.ts'
-import {assertRunning, drainPipeline, finishRows, openRowPipeline, planChunk, waitForRoom} from './row-pipeline.ts'
+import {drainPipeline, finishRows, openRowPipeline, planChunk, waitForRoom} from './row-pipeline.ts'
 import {emptySettlement} from './settle/settler.ts'
 
 const chunksAhead = 2

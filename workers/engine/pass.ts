@@ -2,6 +2,7 @@ import {mapAhead} from '../../shared/concurrency/map-ahead.ts'
 import type {FileRow} from '../../shared/files/row.ts'
 import {deleteExports} from '../../sql/match-exports.ts'
 import {listLoggedRows} from '../../sql/run-log.ts'
+import {openBulkRoute} from './bulk/choose-write.ts'
 import {composeRows, composeUnlinked} from './compose/compose-rows.ts'
 import type {Context} from './context.ts'
 import {matchRows} from './match/match-rows.ts'
@@ -9,13 +10,15 @@ import {openQuestions, type Question} from './match/questions.ts'
 import {openSnapshotMatches} from './match-snapshot/snapshot-matches.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from './model.ts'
 import type {PreparedChunk, RowPipeline} from './pipeline-state.ts'
+import {assertRunning} from './pipeline-work.ts'
 import {measureNestable, type NestedChunk, type NestedReader, openNestedReader} from './read/nested-reader.ts'
 import {openPassCounts, type PassCounts} from './read/pass-counts.ts'
 import {readChunks} from './read/read-rows.ts'
 import {addIdempotencyValue} from './recover/idempotency-value.ts'
 import {findInheritedRows, type InheritedRow, isInheritedRow, isInRange, resumeRow} from './recover/inherited-rows.ts'
 import {keepNewest} from './recover/newest-ids.ts'
-import {assertRunning, drainPipeline, finishRows, openRowPipeline, planChunk, waitForRoom} from './row-pipeline.ts'
+import {drainPipeline, finishRows, openRowPipeline, planChunk, waitForRoom} from './row-pipeline.ts'
+import {addSteps} from './sealed-plan/keep-to-plan.ts'
 import {emptySettlement} from './settle/settler.ts'
 
 /** The most chunks in preparation, so that their queries use all slots for queries. The room in the window limits them too. */
@@ -38,7 +41,7 @@ export const runPass = async (ctx: Context, compiled: CompiledFlow, lowWater: nu
 
 const runMatchedPass = async (ctx: Context, flow: CompiledFlow, lowWater: number): Promise<void> => {
   await keepNewest(ctx, flow)
-  const pipeline = openRowPipeline(ctx, flow, lowWater)
+  const pipeline = openRowPipeline(ctx, flow, lowWater, await openBulkRoute(ctx, flow))
   const counts = openPassCounts(flow, lowWater)
   const isDone = await findDone(ctx, flow, lowWater)
   let reader: NestedReader | null = null
@@ -123,6 +126,7 @@ const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, options: Pr
     else failures.push(one)
   }
   counts.leave(window)
+  await addSteps(ctx, flow, 'write', [...rows, ...failures])
   return {rows, failures, inherited: standing, unmatched: await matchRows(ctx, flow, rows)}
 }
 

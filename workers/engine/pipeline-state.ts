@@ -1,3 +1,4 @@
+import type {BulkBatches} from './bulk/bulk-batches.ts'
 import type {ChangeSignal} from './change-signal.ts'
 import type {Context} from './context.ts'
 import type {MatchFailure} from './match/match-rows.ts'
@@ -15,6 +16,8 @@ export type RowPipeline = {
   window: RowWindow
   locks: RowLocks
   partBatches: Record<StepKind, Op[]>
+  /** The rows that wait for a file of a bulk job. Null: rows are written by record calls. */
+  bulk: BulkBatches | null
   underWay: Set<Promise<void>>
   /** Rows that are already counted and wait to be sent again. */
   resending: Set<ImportRow>

@@ -1,8 +1,11 @@
+import {type BulkRows, openBulkBatches} from './bulk/bulk-batches.ts'
+import type {BulkRoute} from './bulk/choose-write.ts'
+import {prepareBulk} from './bulk/prepare-bulk.ts'
+import {sendBulk} from './bulk/send-bulk.ts'
 import {countBehindCanary, holdBehindCanary} from './canary/behind-canary.ts'
 import {openChangeSignal} from './change-signal.ts'
-import {joinParents} from './compose/parents.ts'
+import {linkToParents} from './compose/link-to-parents.ts'
 import type {Context} from './context.ts'
-import {prepareDeletes} from './delete/prepare-deletes.ts'
 import {planBatch} from './dry-run/dry-run.ts'
 import {keepEdits} from './edits/keep-edits.ts'
 import {keepImages} from './images/before-images.ts'
@@ -10,17 +13,19 @@ import {findRowDecisions} from './match/match-decisions.ts'
 import {findChainMatches, matchRows} from './match/match-rows.ts'
 import {planStep, planUnchanged} from './match/plan-rows.ts'
 import {dropChanged, findUnchangedOps} from './match/unchanged-records.ts'
-import {type CompiledFlow, type ImportRow, isRow, type StepKind} from './model.ts'
-import {waitInPass} from './pass-wait.ts'
+import type {CompiledFlow, ImportRow, StepKind} from './model.ts'
 import type {PreparedChunk, RowPipeline} from './pipeline-state.ts'
-import {openRowWindow, windowRows, windowSize} from './read/window.ts'
+import {assertRunning, batchHooks, trackWork, waitInPipeline} from './pipeline-work.ts'
+import {openRowWindow} from './read/window.ts'
 import {remarkOlderValues} from './recover/older-values.ts'
 import {openUnansweredCreates} from './recover/unanswered-creates.ts'
 import {openRowLocks} from './row-locks.ts'
+import {chooseOps} from './sealed-plan/choose-planned.ts'
+import {keepToPlan} from './sealed-plan/keep-to-plan.ts'
 import {batchesAfterLoss, isBatchFull, takeBatch} from './send/batch-size.ts'
-import {assertWritable, backOffMs, crmUnavailable} from './send/crm-retry.ts'
+import {backOffMs} from './send/crm-retry.ts'
 import {forgetNested, nestRows} from './send/nested-rows.ts'
-import {sendBatch} from './send/send-batch.ts'
+import {type BatchResult, sendBatch} from './send/send-batch.ts'
 import {trackInFlight} from './send/track-in-flight.ts'
 import {LEDGERED, logOutcome} from './settle/log-entries.ts'
 import {emptySettlement} from './settle/settler.ts'
@@ -28,7 +33,7 @@ import {logSkipped} from './settle/skipped-rows.ts'
 import {settleFailures, settleInherited, settleRows} from './settle/unsent-rows.ts'
 import {groupByStep, type Op} from './settle/verdict.ts'
 
-export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: number): RowPipeline => {
+export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: number, route: BulkRoute | null = null): RowPipeline => {
   const inFlight = new Set<Promise<void>>()
   const closing = new AbortController()
   const unanswered = openUnansweredCreates({
@@ -44,19 +49,13 @@ export const openRowPipeline = (ctx: Context, flow: CompiledFlow, lowWater: numb
     },
   })
   const pipeline: RowPipeline = {
-    ...{ctx, flow, window: openRowWindow(lowWater), locks: openRowLocks(), partBatches: {create: [], update: [], delete: []}},
+    ...{ctx, flow, locks: openRowLocks(), partBatches: {create: [], update: [], delete: []}},
+    ...{bulk: route && openBulkBatches(route, flow), window: openRowWindow(lowWater, route?.rowsPerJob)},
     behindCanary: {create: [], update: [], delete: []},
     ...{underWay: new Set(), resending: new Set(), unanswered, inFlight, smallBatchesLeft: 0, closing, silentBatches: 0},
     ...{change: openChangeSignal(), failure: null},
   }
   return pipeline
-}
-
-/** Throws the cause if the pass has ended. Pauses the run after too many consecutive batches without an answer, instead of sending the rest of the file. */
-export const assertRunning = ({failure, ctx, silentBatches, window}: RowPipeline) => {
-  if (failure) throw failure.error
-  assertWritable(ctx)
-  if (silentBatches > ctx.config.CRM_SLOTS && window.count() > 0) throw crmUnavailable()
 }
 
 /** Plans rows that hold all their row locks. The other rows wait for their locks. */
@@ -79,7 +78,7 @@ export const waitForRoom = async (pipeline: RowPipeline) => {
 }
 
 const isFull = ({window, unanswered, resending}: RowPipeline) =>
-  window.count() + unanswered.count() + resending.size >= windowRows || window.size() + unanswered.size() >= windowSize
+  window.isFull({rows: unanswered.count() + resending.size, size: unanswered.size()})
 
 export const finishRows = async (pipeline: RowPipeline) => {
   const {window, underWay, partBatches} = pipeline
@@ -98,28 +97,24 @@ const kinds = ['create', 'update', 'delete'] as const
 const waitForChange = async (pipeline: RowPipeline, goPartFilled = true) => {
   assertRunning(pipeline)
   const changed = pipeline.change.next()
-  if (goPartFilled) for (const kind of kinds) while (pipeline.partBatches[kind].length) flushBatch(pipeline, kind)
+  if (goPartFilled) flushPartFilled(pipeline)
+  flushBulk(pipeline, goPartFilled && pipeline.underWay.size === 0)
+  if (goPartFilled) flushPartFilled(pipeline)
   if (pipeline.underWay.size === 0)
     throw new Error(`The row pipeline stalled: ${pipeline.window.count()} rows are open and no step is in progress`)
   await changed
 }
 
-const trackWork = (pipeline: RowPipeline, work: Promise<void>) => {
-  const tracked = work
-    .catch(error => {
-      pipeline.failure ??= {error}
-    })
-    .finally(() => {
-      pipeline.underWay.delete(tracked)
-      pipeline.change.notify()
-    })
-  pipeline.underWay.add(tracked)
+const flushPartFilled = (pipeline: RowPipeline) => {
+  for (const kind of kinds) while (pipeline.partBatches[kind].length) flushBatch(pipeline, kind)
 }
 
 /** Plans rows that hold their locks. Looks up the chain's own writes while the locks are held, so that the result cannot change. */
 const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
   const {ctx, flow, locks} = pipeline
-  const rows = pipeline.unanswered.takeUp(await linkToParents(pipeline, held))
+  const linked = await linkToParents(pipeline, held)
+  releaseRows(pipeline, linked.ended)
+  const rows = pipeline.unanswered.takeUp(linked.rows)
   const ours = await findChainMatches(ctx, flow, rows)
   const decisions = await findRowDecisions(ctx, flow, rows)
   const settled = emptySettlement()
@@ -128,7 +123,8 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
   const creates: ImportRow[] = []
   await dropChanged(ctx, flow, rows)
   for (const row of rows) {
-    const planned = planStep(row, flow, row.matchKey ? ours.get(row.matchKey.toString('latin1')) : undefined, decisions.get(row))
+    const found = row.matchKey ? ours.get(row.matchKey.toString('latin1')) : undefined
+    const planned = keepToPlan(row, planStep(row, flow, found, decisions.get(row)))
     if (planned.do === 'create') creates.push(row)
     else if (planned.do === 'wait') {
       logOutcome({flow, settled}, row, 'unanswered', {...planned, attempt: row.attempt})
@@ -147,9 +143,12 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
   }
   if (creates.length) await addCreates(pipeline, creates)
   if (uncompared.length) trackWork(pipeline, updateUnlessUnchanged(pipeline, uncompared))
-  const kept = await keepEdits(ctx, flow, updates, {ours, settled})
+  // The records of a bulk update are read when its file is written.
+  const forBulk = new Set(flow.edits ? updates.filter(op => pipeline.bulk?.holds('update', op)) : [])
+  const forRecords = updates.filter(op => !forBulk.has(op))
+  const kept = await keepEdits(ctx, flow, forRecords, {ours, settled})
   skipped.push(...kept.skipped)
-  await addUpdates(pipeline, kept.updates)
+  await addUpdates(pipeline, [...kept.updates, ...forBulk])
   if (skipped.length === 0) return
   await settleRows(pipeline, settled, skipped)
   releaseRows(pipeline, skipped)
@@ -174,22 +173,6 @@ const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[]) => {
   for (const {row, target} of unchanged) logSkipped(ctx, flow, settled, row, planUnchanged(target!))
   await settleRows(pipeline, settled, rows)
   releaseRows(pipeline, rows)
-}
-
-/** Links rows that waited for their parents. Settles rows whose parent has no record and returns the other rows. */
-const linkToParents = async (pipeline: RowPipeline, rows: ImportRow[]): Promise<ImportRow[]> => {
-  const waited = rows.filter(({waitsFor}) => waitsFor)
-  if (waited.length === 0) return rows
-  const joined = await joinParents(pipeline.ctx, pipeline.flow, waited)
-  const over = rows.flatMap(row => {
-    const end = joined.get(row)
-    return end && !isRow(end) ? [{...end, row}] : []
-  })
-  if (over.length === 0) return rows
-  await settleFailures(pipeline, over)
-  const ended = new Set(over.map(({row}) => row))
-  releaseRows(pipeline, [...ended])
-  return rows.filter(row => !ended.has(row))
 }
 
 /** Releases the row locks and plans the rows that waited for them. */
@@ -220,9 +203,6 @@ const addUpdate = (pipeline: RowPipeline, op: Op): void => {
   else trackWork(pipeline, addLater())
 }
 
-const waitInPipeline = (pipeline: RowPipeline, ms: number) =>
-  waitInPass(ms, {signal: pipeline.ctx.signal, over: pipeline.closing.signal, assertGoing: () => assertRunning(pipeline)})
-
 /** Adds creates to the next batch, once their nested subform rows are composed. */
 const addCreates = async (pipeline: RowPipeline, rows: ImportRow[]) => {
   const {ready, ended} = pipeline.flow.nestedFlows ? await nestRows(pipeline, rows) : {ready: rows, ended: []}
@@ -232,6 +212,7 @@ const addCreates = async (pipeline: RowPipeline, rows: ImportRow[]) => {
 }
 
 const addToBatch = (pipeline: RowPipeline, kind: StepKind, op: Op) => {
+  if (pipeline.bulk?.add(kind, op)) return flushBulk(pipeline)
   pipeline.partBatches[kind].push(op)
   if (isBatchFull(pipeline, kind)) flushBatch(pipeline, kind)
 }
@@ -250,7 +231,10 @@ const flushBatch = (pipeline: RowPipeline, kind: StepKind) => {
 
 const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: Op[]) => {
   const {ctx, flow} = pipeline
-  const ops = holdBehindCanary(pipeline, kind, kind === 'delete' ? await chooseDeletes(pipeline, chosen) : chosen, {
+  const {ops: planned, ended} = await chooseOps(pipeline, kind, chosen)
+  for (const row of ended) pipeline.resending.delete(row)
+  releaseRows(pipeline, ended)
+  const ops = holdBehindCanary(pipeline, kind, planned, {
     follow: work => trackWork(pipeline, work),
     wait: ms => waitInPipeline(pipeline, ms),
     send: op => addToBatch(pipeline, kind, op),
@@ -258,9 +242,13 @@ const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: 
   if (ops.length === 0) return
   if (kind !== 'delete') await keepImages(ctx, flow, ops)
   const on = batchHooks(pipeline)
-  const {next, unsent, ending} = ctx.run.dryRun
+  const result = ctx.run.dryRun
     ? await planBatch(ctx, flow, kind, ops, on.leave)
     : await trackInFlight(pipeline.inFlight, leaving => sendBatch(ctx, flow, kind, ops, {...on, leaving}))
+  takeResult(pipeline, kind, result)
+}
+
+const takeResult = (pipeline: RowPipeline, kind: StepKind, {next, unsent, ending}: BatchResult) => {
   if (ending) throw ending
   for (const row of next.keys()) pipeline.resending.delete(row)
   for (const op of unsent) addToBatch(pipeline, kind, op)
@@ -273,23 +261,35 @@ const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: 
   trackWork(pipeline, pipeline.unanswered.settle(lost))
 }
 
-const chooseDeletes = async (pipeline: RowPipeline, chosen: Op[]): Promise<Op[]> => {
-  const {ops, ended} = await prepareDeletes(pipeline, chosen)
-  releaseRows(pipeline, ended)
-  return ops
+/** Sends a full file of rows, one at a time. `isIdle`: nothing else is in progress, so the largest group of rows goes too. */
+const flushBulk = (pipeline: RowPipeline, isIdle = false) => {
+  const {bulk} = pipeline
+  if (!bulk || bulk.isBusy || pipeline.failure) return
+  const rows = bulk.takeFull() ?? (isIdle ? bulk.takeLargest() : null)
+  if (!rows) return
+  bulk.isBusy = true
+  const sent = sendPipelineBulk(pipeline, rows).finally(() => Object.assign(bulk, {isBusy: false}))
+  trackWork(pipeline, sent)
 }
 
-const batchHooks = (pipeline: RowPipeline) => ({
-  leave: (row: ImportRow) => pipeline.window.leave(row.number),
-  resending: () => pipeline.resending.size > 0 || pipeline.unanswered.count() > 0,
-  heard: (anything: boolean) => {
-    pipeline.silentBatches = anything ? 0 : pipeline.silentBatches + 1
-  },
-  change: () => {
-    assertRunning(pipeline)
-    return pipeline.change.next()
-  },
-})
+const writeByRecords = (pipeline: RowPipeline, {kind, ops}: BulkRows) => {
+  for (const {row} of ops) row.isByRecords = true
+  for (const op of ops) addToBatch(pipeline, kind, op)
+}
+
+const sendPipelineBulk = async (pipeline: RowPipeline, waiting: BulkRows) => {
+  const {ctx, flow, bulk} = pipeline
+  const {rows, ended, others} = await prepareBulk(pipeline, waiting)
+  releaseRows(pipeline, ended)
+  writeByRecords(pipeline, {kind: rows.kind, ops: others})
+  if (rows.ops.length === 0) return
+  if (!bulk!.isWorthIt(rows)) return writeByRecords(pipeline, rows)
+  const on = batchHooks(pipeline)
+  const result = await trackInFlight(pipeline.inFlight, leaving => sendBulk(ctx, flow, bulk!.route, rows, {...on, leaving}))
+  if (result.refused !== null) await bulk!.switchOff(result.refused)
+  for (const {row} of result.unsent) row.isByRecords = true
+  takeResult(pipeline, rows.kind, result)
+}
 
 const sendLater = async (pipeline: RowPipeline, kind: StepKind, rows: ImportRow[]) => {
   for (const row of rows) pipeline.resending.add(row)

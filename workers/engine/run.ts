@@ -6,6 +6,7 @@ import {announceHeld} from '../../shared/notifications/run-ended.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import {runEnded} from '../../shared/telemetry/metrics/rows.ts'
+import {listOpenBulkJobs} from '../../sql/bulk-jobs.ts'
 import {findWriteStatus} from '../../sql/connectors.ts'
 import {admit} from '../../sql/ledger.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
@@ -28,6 +29,7 @@ import {handoverSecondsOf, holdLease, type Lease} from './recover/lease.ts'
 import {settleOpenSends} from './recover/settle-open-sends.ts'
 import {openRunCost, type RunCost} from './run-cost.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './run-endings.ts'
+import {openPlan} from './sealed-plan/open-plan.ts'
 import {answerSecondsOf, overSecondsOf} from './send/admission.ts'
 import {classifyRefusal, findWriteBlock, runHeld} from './send/crm-retry.ts'
 import {openIntents} from './send/intents.ts'
@@ -128,7 +130,7 @@ const executeToEnd = async (ctx: LedgerContext, reach: CrmDeps, head: RunHead): 
   let reason = head.stop?.stopped ?? 'done'
   try {
     if (hasCrashed) throw tooManyCrashes()
-    await settleAbandonedBatches(ctx)
+    await settleAbandonedBatches(ctx, {keepsJobs: true})
     await writeRows(ctx, reach, head)
   } catch (error) {
     const ending = findEnding(ctx, error)
@@ -145,7 +147,7 @@ const executeToEnd = async (ctx: LedgerContext, reach: CrmDeps, head: RunHead): 
 }
 
 /** Settles the batches that the last owner or a failed step of this process left open. No batch is in progress when this runs. */
-const settleAbandonedBatches = async (ctx: LedgerContext, how = {piecewise: false}) => {
+const settleAbandonedBatches = async (ctx: LedgerContext, how: {piecewise?: boolean; keepsJobs?: boolean}) => {
   const rows = await settleOpenSends(ctx, how)
   if (rows) ctx.log.warn({rows}, 'settled rows that were left in flight')
 }
@@ -154,7 +156,9 @@ const settleAbandonedBatches = async (ctx: LedgerContext, how = {piecewise: fals
 const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, head: RunHead) => {
   const {db, run, lease} = ledgerContext
   if (run.state === 'closing') return
-  if (head.stop) throw new RunStopped(head.stop)
+  // The rows of a bulk job that the CRM already executes are reported as it writes them, even if the run was cancelled.
+  const hasBulkJobs = (await listOpenBulkJobs(db, run.no)).length > 0
+  if (head.stop && !hasBulkJobs) throw new RunStopped(head.stop)
   if (head.held) throw runHeld(head.held)
   const offline = await readOfflineContext(ledgerContext)
   const compiledFlows = compileFlows(offline.snapshot)
@@ -178,6 +182,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     lookups: openLookups(),
     values: openValueStore(offline),
     images: await openImageStore(offline),
+    plan: await openPlan(offline),
     refusedSingles: {count: 0},
     crmClock: openCrmClock(offline),
     lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head)),

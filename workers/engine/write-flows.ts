@@ -1,5 +1,6 @@
 import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
 import type {RunHead} from '../../sql/run-heads.ts'
+import {finishBulkJobs} from './bulk/finish-jobs.ts'
 import {openCanary, openCanaryGates} from './canary/canary.ts'
 import {indexParents} from './compose/parent-index.ts'
 import type {Context} from './context.ts'
@@ -9,6 +10,8 @@ import {runPass} from './pass.ts'
 import {compilePatchPlan} from './patch/build-patches.ts'
 import {type CompiledPatchFlow, runPatchPass} from './patch/patch-pass.ts'
 import {RunStopped} from './run-endings.ts'
+import {knowsChanges} from './sealed-plan/describe-steps.ts'
+import {orderSteps} from './sealed-plan/order-steps.ts'
 import {isSubform} from './subform/record-order.ts'
 import {runSubformPass} from './subform/subform-pass.ts'
 import {compileTagFlow, runTagPass} from './tag/tag-pass.ts'
@@ -24,7 +27,7 @@ export const writeFlows = async (ctx: Context, flows: CompiledFlow[], head: RunH
   const verifier = await openVerifier(ctx, {flows: [...flows, ...patches], hasCanary: gates !== null})
   ctx.canary = gates && verifier && openCanary(ctx, gates, verifier)
   try {
-    await runPasses(ctx, flows, patches)
+    await runPasses(ctx, flows, patches, head.stop)
     await verifier?.finish()
   } catch (error) {
     if (verifier && error instanceof RunStopped) await verifyStopped(ctx, verifier)
@@ -34,8 +37,11 @@ export const writeFlows = async (ctx: Context, flows: CompiledFlow[], head: RunH
   }
 }
 
-const runPasses = async (ctx: Context, flows: CompiledFlow[], patches: CompiledPatchFlow[]) => {
+/** `stop`: why the run was stopped before this process took it. Only bulk jobs that the CRM already executes are finished then. */
+const runPasses = async (ctx: Context, flows: CompiledFlow[], patches: CompiledPatchFlow[], stop: RunHead['stop']) => {
   const {db, run} = ctx
+  await finishBulkJobs(ctx, flows)
+  if (stop) throw new RunStopped(stop)
   const cursors = await listCursors(db, run.no)
   for (const compiled of flows) {
     const {lowWater, done} = cursors.find(({flow}) => flow === compiled.no)!
@@ -46,6 +52,7 @@ const runPasses = async (ctx: Context, flows: CompiledFlow[], patches: CompiledP
   // Patches need the records of all flows.
   for (const compiled of patches) await runPatchPass(ctx, compiled)
   await tagRecords(ctx)
+  if (run.dryRun && knowsChanges(ctx)) await orderSteps(ctx)
 }
 
 /** Runs the tag passes. They come last, so that a failure of them leaves every row written. A dry run has no records to tag. */

@@ -11,6 +11,8 @@ type Start = {
   dryRun?: boolean
   rows?: {from?: number; to?: number}
   match?: 'query' | 'snapshot' | 'auto'
+  verify?: 'sample' | 'all'
+  write?: 'records' | 'bulk' | 'auto'
 }
 
 /** Starts a run. If the response was lost, looks for a new run first, so that none is started twice. */

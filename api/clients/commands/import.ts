@@ -9,7 +9,8 @@ import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
 import {type Following, isWatched, watchToEnd} from '../cli/watch.ts'
 
-type Options = Omit<PrepareInput, 'files'> & Following & {run: boolean; forecast?: boolean; route?: Route}
+type Options = Omit<PrepareInput, 'files'> &
+  Following & {run: boolean; forecast?: boolean; route?: Route; verify?: Verify; write?: WriteRoute}
 
 export default (cli: Cli, program: Command) => {
   const command = program
@@ -35,6 +36,8 @@ export default (cli: Cli, program: Command) => {
     .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
     .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange)
     .addOption(routeOption())
+    .addOption(verifyOption())
+    .addOption(writeOption())
     .option('--no-run', 'only upload the files; start later with lading run')
     .option('--resume', 'resume an interrupted import, or fail if there is none')
     .option('--fresh', 'start a new import even if one of these files was interrupted')
@@ -56,7 +59,7 @@ const importFiles = async (cli: Cli, files: string[], options: Options) => {
     await forget()
     return cli.out.answer(sent, [`${importId} is ready`, `Next: lading checks ${importId}, lading run ${importId} --watch`])
   }
-  const {declaredRows, dryRun = false, rows, route} = options
+  const {declaredRows, dryRun = false, rows, route, write} = options
   const run =
     begun ??
     (await startRun(session, importId, {
@@ -64,6 +67,8 @@ const importFiles = async (cli: Cli, files: string[], options: Options) => {
       ...(declaredRows && {declaredRows}),
       ...(rows && {rows}),
       ...(route && {match: route}),
+      ...(options.verify && {verify: options.verify}),
+      ...(write && {write}),
     }))
   const what = `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId}`
   if (isWatched(options)) {
@@ -81,6 +86,16 @@ export type Route = 'query' | 'snapshot' | 'auto'
 
 export const routeOption = () =>
   new Option('--route <how>', 'find records by queries, in one export, or the cheaper way').choices(['query', 'snapshot', 'auto'])
+
+export type Verify = 'sample' | 'all'
+
+export const verifyOption = () =>
+  new Option('--verify <rows>', 'read written records back: the first rows and one in twenty, or all').choices(['sample', 'all'])
+
+export type WriteRoute = 'records' | 'bulk' | 'auto'
+
+export const writeOption = () =>
+  new Option('--write <how>', 'write by record calls, by bulk jobs of the CRM, or the cheaper way').choices(['records', 'bulk', 'auto'])
 
 export const matchOption = () =>
   new Option('--match <fields>', 'update records with equal values in these fields; none: every row creates a record')

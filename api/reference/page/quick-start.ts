@@ -33,6 +33,8 @@ const events: Record<NoticeKind, string> = {
   'run.ended': 'A run or dry run has ended. `counts` has its rows by module and outcome',
   'run.undone': 'The undo of a run has ended. `undo` counts its rows',
   'run.held': 'The guard of a run holds it, until a person resumes or cancels it',
+  'plan.waiting': 'The sealed plan of an import waits for the approval of another admin',
+  'plan.approved': 'A sealed plan was approved',
   'schedule.stopped': 'A schedule was stopped, and does not fire until it is enabled again',
   'schedule.skipped': 'A firing was skipped',
   'schedule.failed': 'A firing failed',

@@ -33,17 +33,28 @@ export type BulkWriteRequest = {
   findBy: string
   columns: BulkColumn[]
   layout?: string | null
+  /** Whether empty cells set nothing. Without it, they clear fields. Only for inserts, because it is unverified. */
+  ignoresEmpty?: boolean
   callbackUrl?: string | null
 }
 
-/** A job that is done says nothing about its rows. `resultUrl`: null if the CRM names no result. */
-type BulkWriteStatus = {state: 'running'} | {state: 'done'; resultUrl: string | null} | {state: 'failed'; crm: CrmProblem}
+/**
+ * A job that is done says nothing about its rows. `resultUrl`: null if the CRM names no result. `fileName`: of the written file, by which a job is
+ * recognised; null if the CRM does not say it.
+ */
+export type BulkWriteStatus = {fileName: string | null} & (
+  | {state: 'running'}
+  | {state: 'done'; resultUrl: string | null}
+  | {state: 'failed'; crm: CrmProblem}
+)
 
 type BulkHosts = Pick<Hosts, 'content' | 'results'> & {apiDomain: string}
 
 const path = '/crm/bulk/v8/write'
 /** Source: the vendor's page of API limits. */
-const creditsPerJob = 500
+export const bulkCreditsPerJob = 500
+/** A newer page of the vendor says 10,000, an older one 25,000. */
+export const bulkRowsPerJob = 10_000
 const transferSeconds = 600
 
 /** Null if no host for uploads is known. Source: the vendor's OpenAPI of uploads and of bulk writes. */
@@ -52,8 +63,8 @@ export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts):
   if (content === undefined) return null
   let zgid: string | null = null
   return {
-    creditsPerJob,
-    rowsPerJob: 10_000,
+    creditsPerJob: bulkCreditsPerJob,
+    rowsPerJob: bulkRowsPerJob,
     async upload(zip, {signal} = {}) {
       zgid ??= await readZgid(sendCrmRequest, signal)
       const headers = {feature: 'bulk-write', 'X-CRM-ORG': zgid}
@@ -68,7 +79,7 @@ export const openBulkWrite = (sendCrmRequest: SendCrmRequest, hosts: BulkHosts):
         method: 'POST',
         path,
         json,
-        credits: creditsPerJob,
+        credits: bulkCreditsPerJob,
         ...sendOptions(options),
       })
       return idIn(answerOf(outcome), 'id')
@@ -105,13 +116,15 @@ const multipart = (zip: Buffer) => {
   }
 }
 
-/** Empty cells clear fields, which is the default of `ignore_empty`. */
-const bodyOf = ({operation, module, fileId, fileName, findBy, columns, layout, callbackUrl}: BulkWriteRequest) => ({
+/** The vendor's pages and its OpenAPI have `ignore_empty` in different places. Without it, empty cells clear fields. */
+const bodyOf = ({operation, module, fileId, fileName, findBy, columns, layout, callbackUrl, ignoresEmpty = false}: BulkWriteRequest) => ({
   ...{operation, character_encoding: 'UTF-8'},
+  ...(ignoresEmpty && {ignore_empty: true}),
   ...(callbackUrl != null && {callback: {url: callbackUrl, method: 'post'}}),
   resource: [
     {
       ...{type: 'data', module: {api_name: module}, file_id: fileId, file_names: [fileName], find_by: findBy},
+      ...(ignoresEmpty && {ignore_empty: true}),
       field_mappings: [...columns.map(mapBulkColumn), ...(layout == null ? [] : [{api_name: 'Layout', default_value: {value: layout}}])],
     },
   ],
@@ -125,13 +138,16 @@ const idIn = (answer: ReturnType<typeof answerOf>, key: 'file_id' | 'id'): strin
 
 const readStatus = (details: Record<string, unknown>, status: string): BulkWriteStatus => {
   const url = asObject(details.result)?.download_url
+  const resource = asObject(listAt(details, 'resource')?.[0])
+  const name = asObject(resource?.file)?.name
+  const fileName = typeof name === 'string' ? name : null
   if (status === 'FAILED' || (status === 'SKIPPED' && typeof url !== 'string')) {
-    const code = asObject(listAt(details, 'resource')?.[0])?.code
+    const code = resource?.code
     const problem = unanswered({status: 200, response: details, retryable: false})
-    return {state: 'failed', crm: {...problem, unanswered: false, code: typeof code === 'string' ? code : status}}
+    return {state: 'failed', fileName, crm: {...problem, unanswered: false, code: typeof code === 'string' ? code : status}}
   }
-  if (status !== 'COMPLETED' && status !== 'SKIPPED') return {state: 'running'}
-  return {state: 'done', resultUrl: typeof url === 'string' ? url : null}
+  if (status !== 'COMPLETED' && status !== 'SKIPPED') return {state: 'running', fileName}
+  return {state: 'done', fileName, resultUrl: typeof url === 'string' ? url : null}
 }
 
 /** The vendor's pages have a path of the API host, its SDK takes an address on another host. The token goes to listed hosts only. */

@@ -23,6 +23,7 @@ import type {CompiledFlow} from '../../engine/model.ts'
 import {compilePatchPlan} from '../../engine/patch/build-patches.ts'
 import {RunStopped} from '../../engine/run-endings.ts'
 import type {Work} from '../../worker.ts'
+import {forecastBulkRoute} from './bulk-route.ts'
 import {type CallPlan, spanOf} from './call-plan.ts'
 import {type PlannedFlow, planCalls} from './plan-calls.ts'
 import {priceCalls, priceRun} from './price-run.ts'
@@ -52,12 +53,17 @@ export const forecastImport = async (work: Work, forecastRef: ForecastRef): Prom
   const quota = countsCredits(connector.kind) ? await readQuota(db, connector) : null
   const slots = Math.min(slotsOfEdition(quota?.edition) ?? config.CRM_SLOTS, mostLarge)
   const pricing = {quota, slots, paces: await listPaces(db, connector.id)}
+  const usual = priceCalls({plan, ...pricing})
   const exported = forecastSnapshotRoute({
-    ...{flows, connector, sizes: await listModuleSizes(db, connector.id), queried: priceCalls({plan, ...pricing})},
+    ...{flows, connector, sizes: await listModuleSizes(db, connector.id), queried: usual},
     priceWith: exports => priceCalls({plan: planCalls(flows, {...facts, exports}), ...pricing}),
   })
+  const inBulk = forecastBulkRoute({
+    ...{flows, connector, byRecords: usual},
+    priceWith: bulkFlows => priceCalls({plan: planCalls(flows, {...facts, bulkFlows}), ...pricing}),
+  })
   const forecast = priceRun({
-    ...{plan, ...pricing, now: Date.now(), others: [exported]},
+    ...{plan, ...pricing, now: Date.now(), others: [exported, inBulk]},
     rows: flows.reduce((sum, {tally}) => sum + tally.rows, 0),
     basis: shares.modules ? (shares.isDryRun ? 'dry_run' : 'last_run') : 'file',
   })

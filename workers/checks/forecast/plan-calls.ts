@@ -4,6 +4,7 @@ import type {CountSpan} from '../../../shared/runs/forecast/forecast.ts'
 import {isComparable} from '../../engine/match/compare-values.ts'
 import type {CompiledFlow} from '../../engine/model.ts'
 import {readsAtOnce} from '../../engine/subform/pack.ts'
+import {bulkWritesOf} from './bulk-route.ts'
 import {addCalls, type CallPlan, countBatches, plainCalls, recordsPerCall, spanOf, tagsOf, writesOf} from './call-plan.ts'
 import type {FlowTally} from './tally-rows.ts'
 
@@ -24,6 +25,8 @@ export type RunFacts = {
   columns: number
   fieldsPerRead: number
   exports?: ReadonlyMap<number, ExportPlan>
+  /** The numbers of the flows that write by bulk jobs. */
+  bulkFlows?: ReadonlySet<number>
 }
 /** An export that a flow matches against. `seconds`: until the run ends, in which the changes of the module are read. */
 export type ExportPlan = {jobs: number; seconds: number}
@@ -123,6 +126,12 @@ const planDeletes = (plan: CallPlan, {flow, tally, written}: PlannedFlow, facts:
 
 const planWrites = (plan: CallPlan, {flow, tally, written}: PlannedFlow, facts: RunFacts) => {
   const mayUpdate = tally.keyed > 0 && flow.onOne === 'update'
+  if (facts.bulkFlows?.has(flow.no)) {
+    addCalls(plan, 'bulk_write', bulkWritesOf(written, mayUpdate ? 2 : 1))
+    if (mayUpdate && (facts.stores || flow.edits))
+      planReads(plan, spanOf(0, Math.min(written.max, tally.keyed)), flow.mappings.length, facts)
+    return
+  }
   // A row whose match value an earlier row has waits for that row, so its batch may be part-filled.
   const parts = tally.repeated
   if (!mayUpdate) {

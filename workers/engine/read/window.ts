@@ -1,7 +1,7 @@
 import {chunkRows} from '../../../shared/files/row.ts'
 
 /** The limits on rows in progress above the low-water mark, and on characters of their cells. They bound memory and what a new owner reads again. */
-export const [windowRows, windowSize] = [5_000, 32 * 1024 ** 2] as const
+const [windowRows, windowSize] = [5_000, 32 * 1024 ** 2] as const
 
 /**
  * The rows between the low-water mark and the reader. Rows enter in file order and leave in any order. Every row up to `lowWater` has its
@@ -15,6 +15,8 @@ export type RowWindow = {
   lowWater(): number
   count(): number
   size(): number
+  /** Whether no further row may be read. `others`: rows outside the window, and their size. */
+  isFull(others: {rows: number; size: number}): boolean
   /**
    * Whether another chunk may be prepared. The rest of the window is left to planned rows. If prepared rows alone filled the window, no row could
    * leave it.
@@ -22,7 +24,9 @@ export type RowWindow = {
   hasRoomAhead(): boolean
 }
 
-export const openRowWindow = (lowWater: number): RowWindow => {
+/** `moreRows`: rows beyond the usual limit, for files of bulk jobs. */
+export const openRowWindow = (lowWater: number, moreRows = 0): RowWindow => {
+  const mostRows = windowRows + moreRows
   const open = new Map<number, number>()
   let read = lowWater
   let total = 0
@@ -45,6 +49,7 @@ export const openRowWindow = (lowWater: number): RowWindow => {
     },
     count: () => open.size,
     size: () => total,
-    hasRoomAhead: () => open.size <= windowRows - 2 * chunkRows && total <= windowSize / 2,
+    isFull: others => open.size + others.rows >= mostRows || total + others.size >= windowSize,
+    hasRoomAhead: () => open.size <= mostRows - 2 * chunkRows && total <= windowSize / 2,
   }
 }

@@ -13,17 +13,24 @@ type Send = Awaited<ReturnType<typeof listSends>>[number]
 /**
  * Settles the batches that a dead owner left in flight, before anything else is sent. The CRM may have executed them, so their rows are
  * logged as unanswered, in one statement per batch. Needs only the ledger. `piecewise`: if a batch cannot be settled as a whole, its rows
- * are settled one by one. Rows that still fail are logged and skipped. Returns the number of settled rows.
+ * are settled one by one. Rows that still fail are logged and skipped. `keepsJobs`: leaves the batches of requested bulk jobs open, because their
+ * result will be read. Returns the number of settled rows.
  */
-export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false} = {}): Promise<number> => {
+export const settleOpenSends = async (ctx: LedgerContext, {piecewise = false, keepsJobs = false} = {}): Promise<number> => {
   let rows = 0
   for (const send of await listSends(ctx.db, ctx.run.no)) {
+    if (send.isBulkSent === false) await putBack(ctx, send)
+    if (send.isBulkSent === false || (send.isBulkSent && keepsJobs)) continue
     const all = [...send.keys.keys()]
     const telling = settleSend(ctx, send, all, send.batch)
     rows += await (piecewise ? telling.catch(error => settleRowByRow(ctx, send, all, error)) : telling)
   }
   return rows
 }
+
+/** Settles the batch of a bulk job that was never requested: its rows count as never sent. */
+const putBack = (ctx: LedgerContext, {batch, module, keys}: Send) =>
+  ctx.settler.settle({...emptySettlement(batch), released: keys.map(key => ({module, key})), isProgress: false})
 
 const settleSend = async (ctx: LedgerContext, send: Send, places: number[], batch: number | null): Promise<number> => {
   const {flow, module, kind, keys, numbers, attempts, targets, witness, digests} = send

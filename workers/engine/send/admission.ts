@@ -35,8 +35,9 @@ export const lagSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_LA
 /** Returns the seconds after which a request has no further effect, and its effect is visible to queries. */
 export const overSecondsOf = (ctx: Pick<Context, 'config'>) => answerSecondsOf(ctx) + lagSecondsOf(ctx)
 
-/** What an admission at the row limit needs to know about the pass. */
+/** What an admission at the row limit needs to know about the pass. `bulkJob`: the number of the bulk job that holds the rows. */
 export type AdmissionHooks = {
+  bulkJob?: number
   /** Resolves when a step of the pass has ended; throws the cause if the pass ended. */
   change(): Promise<void>
   /** Whether rows that are already counted wait to be sent again. */
@@ -60,7 +61,7 @@ export const admitOps = async (
   for (;;) {
     const change = admissionHooks.change()
     const chosen = sorted.slice(0, take)
-    const intents = intentsOf(ctx, flow, kind, chosen)
+    const intents = intentsOf(ctx, flow, kind, chosen, admissionHooks.bulkJob)
     const since = performance.now()
     if (await intend(ctx, intents)) {
       ctx.lease.renewedSince(since)
@@ -104,14 +105,16 @@ const intend = async (ctx: Context, intents: Intent[]): Promise<boolean> => {
 }
 
 /** Makes the intents of a batch. Rows nested in a create are stored and metered together with it. */
-const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[]): Intent[] => {
+const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[], bulkJob?: number): Intent[] => {
   const rows = ops.map(({row, target, unit}) => ({
     ...{key: row.key, number: row.number, attempt: row.attempt + 1, target, witness: row.hasUniqueKey},
     digest: kind === 'create' ? sentDigestOf(flow, row) : null,
     isMetered: row.isMetered !== false,
     parent: unit?.parent ?? null,
   }))
-  const intents = [intentOf(ctx, flow, STEP_CODES[flow.tags ? 'tag' : flow.patchPlan ? 'patch' : kind], rows)]
+  const code = STEP_CODES[flow.tags ? 'tag' : flow.patchPlan ? 'patch' : kind]
+  if (bulkJob !== undefined) return inBatches(rows).map(some => ({...intentOf(ctx, flow, code, some), bulkJob}))
+  const intents = [intentOf(ctx, flow, code, rows)]
   for (const nest of flow.nestedFlows ?? []) {
     const nested = nestedIn(ops, nest).map(({row, parent}) => ({
       ...{key: row.key, number: row.number, attempt: row.attempt + 1, target: null, witness: parent.hasUniqueKey, parent: parent.key},
@@ -120,6 +123,13 @@ const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[])
   }
   return intents
 }
+
+/** The rows of a bulk job are settled in pieces, each in one statement. */
+const rowsPerPiece = 2_000
+
+/** Splits the rows of a bulk job into its batches. */
+export const inBatches = <T>(rows: readonly T[]): T[][] =>
+  Array.from({length: Math.ceil(rows.length / rowsPerPiece)}, (_, at) => rows.slice(at * rowsPerPiece, (at + 1) * rowsPerPiece))
 
 const nestedIn = (ops: Op[], nest: CompiledFlow) =>
   ops.flatMap(({row: parent}) => (parent.nested ?? []).flatMap(({flow, rows}) => (flow === nest ? rows.map(row => ({row, parent})) : [])))

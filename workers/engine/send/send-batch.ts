@@ -7,19 +7,13 @@ import {batchSent} from '../../../shared/telemetry/metrics/rows.ts'
 import {traced} from '../../../shared/telemetry/tracing.ts'
 import {isFateUnknown, isPassing} from '../../../sql/database.ts'
 import type {Context} from '../context.ts'
-import {judgeDelete} from '../delete/delete-verdict.ts'
-import type {BatchKind, CompiledFlow, ImportRow, StepKind} from '../model.ts'
-import {judgePatch} from '../patch/patch-verdict.ts'
-import {type ClaimCandidate, type ClaimVerdict, judgeClaims} from '../recover/judge-claims.ts'
+import type {BatchKind, CompiledFlow, ImportRow} from '../model.ts'
 import {RunPaused} from '../run-endings.ts'
-import {judgeNested} from '../settle/nested-verdict.ts'
-import {emptySettlement} from '../settle/settler.ts'
-import {findClaimedRecord, judgeAnswer, type NextStep, type Op} from '../settle/verdict.ts'
+import {type Answers, putBack, settleAnswers} from '../settle/settle-answers.ts'
+import type {NextStep, Op} from '../settle/verdict.ts'
 import {countRecords} from '../subform/send.ts'
-import {isFresh, judgeReplaced} from '../subform/subform-verdict.ts'
-import {judgeTag} from '../tag/tag-verdict.ts'
-import {judgeUndo} from '../undo/undo-verdict.ts'
-import {type AdmissionHooks, type AdmittedBatches, admitOps, lagSecondsOf} from './admission.ts'
+import {isFresh} from '../subform/subform-verdict.ts'
+import {type AdmissionHooks, type AdmittedBatches, admitOps} from './admission.ts'
 import {type BatchSlot, queueForSlot} from './batch-slot.ts'
 import {backOffMs, classifyRefusal, quotaExhausted} from './crm-retry.ts'
 import {enterSlot} from './enter-slot.ts'
@@ -34,7 +28,6 @@ export type BatchResult = {
   ending: Error | null
 }
 
-type Answers = {answers: RecordAnswer[]; clockOffsetMs: number | null}
 /** The result of one request. `refused`: the CRM refused the request as a whole, because of its size or of one of its records. */
 type TransmitResult = Answers | {unsent: Error | null} | {refused: CrmProblem}
 
@@ -45,7 +38,7 @@ const mostTries = 10
  * The callbacks of a batch. `leave`: the row is settled, or is being searched for in the CRM. `heard`: whether the CRM answered anything
  * about the batch. `leaving`: the batch is about to be sent.
  */
-type BatchHooks = {leave(row: ImportRow): void; heard(anything: boolean): void; leaving(): void}
+export type BatchHooks = {leave(row: ImportRow): void; heard(anything: boolean): void; leaving(): void}
 
 /** Sends and settles one batch: intent while the slot is near, slot, request, slot back, settlement. */
 export const sendBatch = (
@@ -213,75 +206,4 @@ const halve = (ops: Op[]): [Op[], Op[]] => {
   const records = [...Map.groupBy(ops, op => op.unit ?? op).values()]
   const half = Math.ceil(records.length / 2)
   return [records.slice(0, half).flat(), records.slice(half).flat()]
-}
-
-/** Deletes the batches of unsent rows, and releases the admission of rows that were never sent before. */
-const putBack = (ctx: Context, flow: CompiledFlow, {batches, ops}: Pick<AdmittedBatches, 'batches' | 'ops'>) =>
-  ctx.settler.settle({
-    ...emptySettlement(...batches),
-    released: ops
-      .flatMap(({row}) => [{row, flow}, ...(row.nested ?? []).flatMap(({flow, rows}) => rows.map(row => ({row, flow})))])
-      .filter(({row}) => row.unansweredSends === 0 && row.isMetered !== false)
-      .map(({row, flow}) => ({module: flow.module.no, key: row.key})),
-  })
-
-const settleAnswers = async (
-  ctx: Context,
-  flow: CompiledFlow,
-  kind: BatchKind,
-  {batches, ops}: AdmittedBatches,
-  {answers, clockOffsetMs}: Answers,
-  leave: (row: ImportRow) => void,
-) => {
-  const candidates = ops.flatMap((op, at) => {
-    const recordId = findClaimedRecord(kind, op, answers[at]!)
-    return recordId === null ? [] : [{row: op.row, recordId}]
-  })
-  await ctx.crmClock.note(clockOffsetMs)
-  const made = ops.flatMap(({row: {key}}, at) => {
-    const answer = answers[at]!
-    return answer.ok ? [{key, recordId: answer.recordId}] : []
-  })
-  const {takes, ending} = await judgeOrPutOff(ctx, flow, candidates, {clockOffsetMs, batches, made})
-  const settled = emptySettlement(...batches)
-  const next = new Map<ImportRow, NextStep>()
-  for (const [at, op] of ops.entries()) {
-    const answer = answers[at]!
-    if (!answer.ok && !answer.sent) throw new Error('A batch came back partly unsent')
-    const sent = {flow, settled, patienceMs: lagSecondsOf(ctx) * 1000, lateUpdates: ctx.lateUpdates}
-    if (flow.judge === 'undo') next.set(op.row, judgeUndo(sent, op, answer))
-    else if (kind === 'replace') next.set(op.row, judgeReplaced(sent, op, answer))
-    else if (kind === 'delete') next.set(op.row, judgeDelete(sent, op, answer))
-    else if (flow.tags) next.set(op.row, judgeTag(sent, op, answer))
-    else if (flow.patchPlan) next.set(op.row, judgePatch(sent, op, answer))
-    else {
-      const step = judgeAnswer({...sent, kind: kind as StepKind}, op, answer, takes.get(op.row))
-      if (kind === 'create') judgeNested(settled, op.row, answer, step)
-      next.set(op.row, step)
-    }
-  }
-  settled.leave = () => {
-    for (const [row, step] of next) if (step === 'end' || step === 'wait') leave(row)
-  }
-  atPoint('before_settle')
-  ctx.lease.lost.throwIfAborted()
-  await ctx.settler.settle(settled)
-  return {next, ending}
-}
-
-/**
- * Judges the claims of a batch. If a record cannot be read, the rows are put off and the cause is returned, so that the batch's other
- * answers are not lost.
- */
-const judgeOrPutOff = async (
-  ctx: Context,
-  flow: CompiledFlow,
-  candidates: ClaimCandidate[],
-  answered: Parameters<typeof judgeClaims>[3],
-) => {
-  try {
-    return {takes: await judgeClaims(ctx, flow, candidates, answered), ending: null}
-  } catch (error) {
-    return {takes: new Map<ImportRow, ClaimVerdict | 'later'>(candidates.map(({row}) => [row, 'later'])), ending: error as Error}
-  }
 }

@@ -1,0 +1,23 @@
+import {createHash} from 'node:crypto'
+import {hintBulkJob} from '../../../sql/bulk-jobs.ts'
+import type {Db} from '../../../sql/database.ts'
+import {asObject} from '../error.ts'
+
+/** Returns the digest by which the job of a callback's secret is found. */
+export const digestSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+
+/** Stores the id that a callback names as a hint for the run, which verifies it. Anything else is ignored. */
+export const receiveCallback = async (db: Db, secret: string, body: Buffer): Promise<void> => {
+  const id = idIn(body.toString())
+  if (id !== null) await hintBulkJob(db, {secret: digestSecret(secret), hint: id})
+}
+
+const idIn = (text: string): string | null => {
+  try {
+    const id = asObject(JSON.parse(text))?.id
+    return typeof id === 'string' && /^\d{1,20}$/.test(id) ? id : null
+  } catch (error) {
+    if (error instanceof SyntaxError) return null
+    throw error
+  }
+}

@@ -1,0 +1,43 @@
+import test from 'ava'
+import {codesOf, jobs, openBulkImports, rows, written} from '../support/bulk-imports.ts'
+import {accountRows, openOrg} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {killAt, openWorkers} from '../support/worker-process.ts'
+
+let here: TestDeployment
+let imports: ReturnType<typeof openBulkImports>
+
+test.before(async t => {
+  here = await startTestDeployment(t, {
+    workers: ['discovery'],
+    environment: {LEASE_SECONDS: '2', CRM_TIMEOUT_SECONDS: '5', CRM_LAG_SECONDS: '1'},
+  })
+  here.crm.setSwitches({bulkSeconds: 0, bulkRowMs: 0})
+  imports = openBulkImports(here, await openOrg(here))
+})
+test.beforeEach(() => here.crm.clearJournal())
+
+const startWorker = openWorkers(() => here.config)
+const start = (environment: Record<string, string> = {}) => startWorker({PUBLIC_URL: here.url, ...environment})
+
+const points = ['bulk_intended', 'bulk_composed', 'bulk_uploaded', 'bulk_started', 'bulk_ended', 'before_settle']
+for (const [at, point] of points.entries())
+  test.serial(`a worker that dies at ${point} is followed by one that writes every row once`, async t => {
+    const prefix = `F${at}-`
+    imports.create(prefix)
+    const begun = await imports.begin(accountRows(rows, prefix))
+    await killAt(start, point)
+    start()
+    const {log} = await imports.check(t, prefix, begun)
+    t.deepEqual(codesOf(log), written, 'no row counts as unanswered')
+    t.is(here.crm.journal(jobs).length, 2, 'each job was requested once')
+  })
+
+test.serial('a worker that dies before it stores the id of a job is followed by one that the callback tells', async t => {
+  imports.create('Fh-')
+  const begun = await imports.begin(accountRows(rows, 'Fh-'))
+  await killAt(start, 'bulk_answered')
+  start()
+  const {log} = await imports.check(t, 'Fh-', begun)
+  t.deepEqual(codesOf(log), written)
+})

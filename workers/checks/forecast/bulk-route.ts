@@ -1,0 +1,46 @@
+import {bulkCreditsPerJob, bulkRowsPerJob} from '../../../shared/crm/bulk/bulk-write.ts'
+import {countsCredits} from '../../../shared/crm/limits/quota-report.ts'
+import type {CountSpan, RouteForecast} from '../../../shared/runs/forecast/forecast.ts'
+import type {ConnectorRow} from '../../../sql/connectors.ts'
+import {findBulkBlock} from '../../engine/bulk/choose-write.ts'
+import {type CallSpan, spanOf} from './call-plan.ts'
+import type {PlannedFlow} from './plan-calls.ts'
+
+/** The time of a job: a fixed time, and one for each row. */
+const [secondsPerJob, rowsPerSecond] = [60, 1_000] as const
+/** The calls of a job besides its start: upload, polls and download. A short job is polled once. */
+const [fewestJobCalls, mostJobCalls] = [3, 12] as const
+
+/** Returns the jobs that write so many rows. `kinds`: creates and updates are in different files. */
+export const bulkWritesOf = ({min, max}: CountSpan, kinds: number): CallSpan => {
+  const jobs = spanOf(Math.ceil(min / bulkRowsPerJob), max === 0 ? 0 : Math.ceil(max / bulkRowsPerJob) + kinds - 1)
+  return {
+    calls: spanOf(jobs.min * (1 + fewestJobCalls), jobs.max * (1 + mostJobCalls)),
+    credits: spanOf(jobs.min * (bulkCreditsPerJob + fewestJobCalls), jobs.max * (bulkCreditsPerJob + mostJobCalls)),
+  }
+}
+
+type Price = Pick<RouteForecast, 'credits' | 'seconds'>
+type BulkRouteInput = {
+  flows: PlannedFlow[]
+  connector: ConnectorRow
+  /** The forecast of the same run with record calls. */
+  byRecords: Price
+  /** Prices the run with bulk jobs for these flows, by number. */
+  priceWith(bulkFlows: ReadonlySet<number>): Price
+}
+
+/** Forecasts the route on which flows write by bulk jobs. Flows that cannot take record calls. Rows that no file can hold are not known. */
+export const forecastBulkRoute = ({flows, connector, byRecords, priceWith}: BulkRouteInput): RouteForecast => {
+  const blocks = new Map(
+    flows.map(({flow, patch}) => [flow.no, findBulkBlock(flow, {hasBulk: countsCredits(connector.kind), hasPatches: patch !== null})]),
+  )
+  const inBulk = flows.filter(({flow}) => blocks.get(flow.no) === null)
+  const route = {match: 'query', write: 'bulk'} as const
+  if (inBulk.length === 0) return {...route, ...byRecords, blockedBy: [...blocks.values()][0] ?? 'The import has no flow'}
+  const {credits, seconds} = priceWith(new Set(inBulk.map(({flow}) => flow.no)))
+  const rows = inBulk.reduce((sum, {written}) => sum + written.max, 0)
+  const waitSeconds = Math.ceil(rows / bulkRowsPerJob) * secondsPerJob + rows / rowsPerSecond
+  const after = (time: number) => Math.round((time + waitSeconds) * 10) / 10
+  return {...route, credits, seconds: {p50: after(seconds.p50), p95: after(seconds.p95)}, blockedBy: null}
+}

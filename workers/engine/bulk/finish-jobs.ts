@@ -1,0 +1,29 @@
+import {endEmptyBulkJobs, listOpenBulkJobs} from '../../../sql/bulk-jobs.ts'
+import {listSends} from '../../../sql/sends.ts'
+import type {Context} from '../context.ts'
+import type {CompiledFlow} from '../model.ts'
+import {awaitJob} from './await-job.ts'
+import {composeBulk} from './bulk-batches.ts'
+import {findKeyColumn} from './choose-write.ts'
+import {settleJob} from './settle-job.ts'
+import {readRows} from './stored-rows.ts'
+
+/**
+ * Waits for the jobs that an earlier owner of the run requested, and settles their rows. Rows without an answer have unsettled entries then, so
+ * that their flow's pass sends them again. Rows that the CRM did not write are planned again.
+ */
+export const finishBulkJobs = async (ctx: Context, flows: readonly CompiledFlow[]): Promise<void> => {
+  const {db, run} = ctx
+  await endEmptyBulkJobs(db, run.no)
+  for (const job of await listOpenBulkJobs(db, run.no)) {
+    const flow = flows.find(({no}) => no === job.flow)!
+    const sends = (await listSends(db, run.no)).filter(({bulkJob}) => bulkJob === job.no)
+    const stored = new Map((await readRows(ctx, job)).map(op => [op.row.key, op]))
+    const ops = sends.flatMap(({keys}) => keys.map(key => stored.get(key)!))
+    const {keys} = composeBulk({keyColumn: findKeyColumn(flow)}, flow, {kind: job.operation, ops})
+    ctx.log.info({job: job.job, rows: ops.length}, 'continuing a bulk job')
+    const url = await awaitJob(ctx, job, job.job)
+    const batches = sends.map(({batch}) => batch)
+    await settleJob(ctx, flow, {no: job.no, kind: job.operation, url}, {batches, ops, keys}, () => {})
+  }
+}

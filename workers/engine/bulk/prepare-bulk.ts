@@ -1,0 +1,32 @@
+import {keepEdits} from '../edits/keep-edits.ts'
+import {keepImages} from '../images/before-images.ts'
+import {findChainMatches} from '../match/match-rows.ts'
+import type {ImportRow} from '../model.ts'
+import type {RowPipeline} from '../pipeline-state.ts'
+import {emptySettlement} from '../settle/settler.ts'
+import {settleRows} from '../settle/unsent-rows.ts'
+import type {Op} from '../settle/verdict.ts'
+import {type BulkRows, fits, nameGroup} from './bulk-batches.ts'
+
+/** `ended`: rows that are settled without a write. `others`: rows that do not fit into the file any more. */
+type PreparedRows = {rows: BulkRows; ended: ImportRow[]; others: Op[]}
+
+/**
+ * Reads the records of updates again, because the rows may have waited for minutes: for values that people edited, and for before images. What is
+ * left out of an update may differ by row, so only the largest group of rows stays in the file.
+ */
+export const prepareBulk = async (pipeline: RowPipeline, {kind, ops}: BulkRows): Promise<PreparedRows> => {
+  const {ctx, flow, bulk} = pipeline
+  if (kind === 'create' || (!flow.edits && !ctx.images)) return {rows: {kind, ops}, ended: [], others: []}
+  for (const {row} of ops) Object.assign(row, {known: undefined, isKnownById: false})
+  const settled = emptySettlement()
+  const rows = ops.map(({row}) => row)
+  const {updates, skipped} = await keepEdits(ctx, flow, ops, {ours: await findChainMatches(ctx, flow, rows), settled})
+  if (skipped.length > 0) await settleRows(pipeline, settled, skipped)
+  const fitting = updates.filter(op => fits(bulk!.route, flow, kind, op))
+  const groups = [...Map.groupBy(fitting, ({row}) => nameGroup(kind, row)).values()].sort((one, other) => other.length - one.length)
+  const largest = new Set(groups[0] ?? [])
+  await keepImages(ctx, flow, [...largest])
+  for (const {row} of ops) row.known = undefined
+  return {rows: {kind, ops: [...largest]}, ended: skipped, others: updates.filter(op => !largest.has(op))}
+}

@@ -1,0 +1,53 @@
+import {tmpdir} from 'node:os'
+import {type BulkRowResult, readBulkResults} from '../../../shared/crm/bulk/bulk-results.ts'
+import {CrmError, type RecordAnswer} from '../../../shared/crm/crm.ts'
+import {unanswered} from '../../../shared/crm/outcome.ts'
+import {openUnlinkedFile} from '../../../shared/files/unlinked-file.ts'
+import type {Context} from '../context.ts'
+import {readUnlessRefused} from '../send/crm-retry.ts'
+import type {BulkKind} from './bulk-batches.ts'
+
+const mostDownloads = 3
+
+/** Downloads and reads the result of a job, by key. Returns null if it is gone, on an unlisted host, or unreadable three times. */
+export const readResults = async (ctx: Context, url: string, keys: string[]): Promise<Map<string, BulkRowResult> | null> => {
+  for (let tried = 1; ; tried++) {
+    const file = await openUnlinkedFile(tmpdir())
+    try {
+      const receive = async (bytes: AsyncIterable<Uint8Array>) => {
+        await file.truncate(0)
+        let at = 0
+        for await (const chunk of bytes) at += (await file.write(chunk, 0, chunk.length, at)).bytesWritten
+        return at
+      }
+      const download = () => ctx.connection.bulkWrite!.download(url, receive, {signal: ctx.lease.lost}).then(() => true)
+      if ((await readUnlessRefused(ctx, download, ctx.slots.small)) === null) return null
+      const {size} = await file.stat()
+      const storage = {
+        size: async () => size,
+        readRange: async (_: string, {start, end}: {start: number; end: number}) =>
+          file.createReadStream({start, end: end - 1, autoClose: false}),
+      }
+      return await readBulkResults({storage, key: 'result.zip'}, keys)
+    } catch (error) {
+      if (!(error instanceof CrmError) || tried >= mostDownloads) {
+        if (!(error instanceof CrmError)) throw error
+        ctx.log.warn({err: error}, 'the result of a bulk job cannot be read')
+        return null
+      }
+    } finally {
+      await file.close()
+    }
+  }
+}
+
+/**
+ * Returns the answer for one row. `unsent`: the CRM says that it did not write the row, so a record call writes it and says why it is refused. A row
+ * without a sound result is unanswered.
+ */
+export const answerOf = (kind: BulkKind, target: string | null, result: BulkRowResult | undefined): RecordAnswer | 'unsent' => {
+  if (result?.status === 'skipped' || result?.status === 'unprocessed') return 'unsent'
+  const isWritten = result?.status === (kind === 'create' ? 'created' : 'updated') && (target === null || result.recordId === target)
+  if (result && isWritten) return {ok: true, recordId: result.recordId!}
+  return {ok: false, sent: true, crm: unanswered({status: null}), duplicateOf: null}
+}

@@ -1,0 +1,145 @@
+import {randomBytes, randomUUID} from 'node:crypto'
+import {setTimeout as sleep} from 'node:timers/promises'
+import {writeBulkFile} from '../../../shared/crm/bulk/bulk-file.ts'
+import {digestSecret} from '../../../shared/crm/bulk/receive-callback.ts'
+import {CrmError, isCrowded, isRefusedForGood} from '../../../shared/crm/error.ts'
+import {Refusal} from '../../../shared/errors.ts'
+import {atPoint} from '../../../shared/fault-point.ts'
+import {batchSent} from '../../../shared/telemetry/metrics/rows.ts'
+import {insertBulkJob, setDone, setSent, setStarted, setUnsent, setUploaded} from '../../../sql/bulk-jobs.ts'
+import type {Context} from '../context.ts'
+import type {CompiledFlow} from '../model.ts'
+import {RunPaused} from '../run-endings.ts'
+import {type AdmissionHooks, type AdmittedBatches, admitOps} from '../send/admission.ts'
+import type {BatchSlot} from '../send/batch-slot.ts'
+import {assertWritable, backOffMs, classifyRefusal, quotaExhausted, readUnlessRefused} from '../send/crm-retry.ts'
+import type {BatchHooks, BatchResult} from '../send/send-batch.ts'
+import {putBack} from '../settle/settle-answers.ts'
+import {awaitJob, holdDeadline} from './await-job.ts'
+import {type BulkContent, type BulkRows, composeBulk} from './bulk-batches.ts'
+import type {BulkRoute} from './choose-write.ts'
+import {settleJob} from './settle-job.ts'
+import {storeRows} from './stored-rows.ts'
+
+/** A job waits for its slots itself, one call at a time. */
+const noSlot: BatchSlot = {granted: async () => {}, give() {}, again: async () => {}}
+
+type SendHooks = AdmissionHooks & Pick<BatchHooks, 'leave' | 'leaving'>
+
+/** The result of a bulk batch. `refused`: why the CRM takes no such file from the flow. */
+export type BulkResult = BatchResult & {refused: string | null}
+
+/**
+ * Writes rows by one job of the CRM: intent, rows in storage, upload, job, wait, settlement. If the wait ends early, the job stays open for the
+ * next owner of the run.
+ */
+export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRoute, rows: BulkRows, on: SendHooks): Promise<BulkResult> => {
+  const {db, run} = ctx
+  const [fileName, secret] = [`rows-${randomUUID()}.csv`, randomBytes(32).toString('base64url')]
+  const about = {run: run.no, flow: flow.no, operation: rows.kind, fileName, rows: rows.ops.length, secret: digestSecret(secret)}
+  const job = {no: await insertBulkJob(db, about), fileName, callbackUrl: callbackUrlOf(ctx, secret)}
+  const admitted = await admitOps(ctx, flow, rows.kind, rows.ops, noSlot, {...on, bulkJob: job.no})
+  const content = composeBulk(route, flow, {...rows, ops: admitted.ops})
+  atPoint('bulk_intended')
+  const requested = await requestJob(ctx, flow, rows.kind, {job, admitted, content}, on).catch(
+    (error: Error): RequestResult => ({unsent: error}),
+  )
+  if ('job' in requested) {
+    batchSent(rows.kind)
+    const url = await awaitJob(ctx, job, requested.job)
+    const settled = await settleJob(ctx, flow, {no: job.no, kind: rows.kind, url}, {...admitted, keys: content.keys}, on.leave)
+    return {...settled, unsent: [...settled.unsent, ...admitted.left], refused: null}
+  }
+  if ('open' in requested) throw requested.open
+  ctx.lease.lost.throwIfAborted()
+  await putBack(ctx, flow, admitted)
+  await setDone(db, {run: run.no, no: job.no})
+  if ('refused' in requested) return {next: new Map(), unsent: rows.ops, ending: null, refused: requested.refused}
+  return {next: new Map(), unsent: rows.ops, ending: requested.unsent, refused: null}
+}
+
+/** The CRM calls back over https only. Without an address, a job whose creation was not answered is waited for and then sent again. */
+const callbackUrlOf = ({config}: Context, secret: string): string | null => {
+  const {protocol, hostname} = new URL(config.PUBLIC_URL)
+  const isReachable = protocol === 'https:' || ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)
+  return isReachable ? `${config.PUBLIC_URL.replace(/\/$/, '')}/bulk-callbacks/${secret}` : null
+}
+
+/**
+ * `job`: its id; null if the answer was lost. `unsent`: nothing was sent, and why nothing can be sent for now. `open`: the job may have started, but
+ * this process cannot go on.
+ */
+type RequestResult = {job: string | null} | {refused: string} | {unsent: Error} | {open: Error}
+type JobRequest = {job: {no: number; fileName: string; callbackUrl: string | null}; admitted: AdmittedBatches; content: BulkContent}
+
+const requestJob = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  kind: BulkRows['kind'],
+  {job, admitted, content}: JobRequest,
+  on: SendHooks,
+): Promise<RequestResult> => {
+  const {connection, db, run} = ctx
+  const {columns, records} = content
+  await holdDeadline(ctx, job)
+  await storeRows(ctx, job.no, admitted.ops)
+  atPoint('bulk_composed')
+  const zip = await writeBulkFile(job.fileName, columns, records)
+  const upload = () => connection.bulkWrite!.upload(zip, {signal: ctx.lease.lost})
+  const fileId = await readUnlessRefused(ctx, upload, ctx.slots.small)
+  if (fileId === null) return {refused: 'The CRM refuses the file'}
+  await setUploaded(db, {run: run.no, no: job.no, fileId})
+  atPoint('bulk_uploaded')
+  const findBy = kind === 'create' ? columns[0]!.apiName : 'id'
+  return startJob(ctx, job.no, on, {
+    ...{operation: kind === 'create' ? 'insert' : 'update', module: flow.module.apiName, fileId, fileName: job.fileName, findBy, columns},
+    ...{layout: flow.options?.layout ?? null, ignoresEmpty: kind === 'create', callbackUrl: job.callbackUrl},
+  })
+}
+
+const mostTries = 6
+const longestWaitMs = 10_000
+type StartRequest = Parameters<NonNullable<Context['connection']['bulkWrite']>['start']>[0]
+
+/** Requests the job. Retries while the CRM answers that it did nothing and asks to retry soon. */
+const startJob = async (ctx: Context, no: number, on: SendHooks, request: StartRequest): Promise<RequestResult> => {
+  const {slots} = ctx
+  for (let tried = 1; ; tried++) {
+    await slots.small.take(ctx.signal)
+    const result = await startOnce(ctx, no, on, request).finally(() => slots.small.give())
+    if (!('crm' in result)) return result
+    if (isCrowded(result.crm)) await slots.cut()
+    if (tried >= mostTries)
+      return {unsent: new RunPaused('RATE_LIMITED', 'The CRM limits the request rate. The run resumes automatically', 30)}
+    await sleep(Math.min(longestWaitMs, backOffMs(tried, result.crm.retryAfterMs)), undefined, {signal: ctx.signal})
+  }
+}
+
+/** Requests the job once. Returns a CrmError if the CRM did nothing and the request may be repeated. */
+const startOnce = async (ctx: Context, no: number, on: SendHooks, request: StartRequest): Promise<RequestResult | CrmError> => {
+  const {connection, db, run, lease} = ctx
+  const named = {run: run.no, no}
+  assertWritable(ctx)
+  const since = performance.now()
+  await holdDeadline(ctx, {no})
+  await setSent(db, named)
+  on.leaving()
+  try {
+    const job = await connection.bulkWrite!.start(request, {signal: lease.lost, mayLeave: () => lease.maySend(since)})
+    atPoint('bulk_answered')
+    await setStarted(db, {...named, job})
+    atPoint('bulk_started')
+    return {job}
+  } catch (error) {
+    if (error instanceof CrmError && isLost(error)) return {job: null}
+    if (!(error instanceof CrmError) && !(error instanceof Refusal)) return {open: error as Error}
+    await setUnsent(db, named)
+    if (error instanceof Refusal) return {unsent: await classifyRefusal(ctx, error)}
+    const {crm, message} = error
+    if (isRefusedForGood(error)) return {refused: `The CRM refuses the job: ${crm.code ?? message}`}
+    return crm.quotaSpent ? {unsent: quotaExhausted()} : error
+  }
+}
+
+/** Whether the CRM may have started the job. */
+const isLost = ({crm}: CrmError): boolean => crm.unanswered || (crm.retryable && !crm.rateLimited && !crm.quotaSpent)

@@ -1,0 +1,42 @@
+import {setDone} from '../../../sql/bulk-jobs.ts'
+import type {Context} from '../context.ts'
+import type {CompiledFlow, ImportRow} from '../model.ts'
+import {inBatches} from '../send/admission.ts'
+import type {BatchResult} from '../send/send-batch.ts'
+import {settleAnswers} from '../settle/settle-answers.ts'
+import type {NextStep, Op} from '../settle/verdict.ts'
+import type {BulkKind} from './bulk-batches.ts'
+import {answerOf, readResults} from './read-answers.ts'
+
+/** A job that ended. `url`: the address of its result; null if it has none. */
+type EndedJob = {no: number; kind: BulkKind; url: string | null}
+/** The rows in flight, in the order of their batches, each with its key in the file. */
+type RowsInFlight = {batches: number[]; ops: Op[]; keys: string[]}
+
+/**
+ * Settles the rows of an ended job, batch by batch. Rows that the CRM did not write are returned as unsent, for record calls. Rows without a result
+ * are unanswered.
+ */
+export const settleJob = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  {no, kind, url}: EndedJob,
+  {batches, ops, keys}: RowsInFlight,
+  leave: (row: ImportRow) => void,
+): Promise<BatchResult> => {
+  const results = url === null ? null : await readResults(ctx, url, keys)
+  const next = new Map<ImportRow, NextStep>()
+  const unsent: Op[] = []
+  const judged = ops.map((op, at) => ({op, answer: answerOf(kind, op.target, results?.get(keys[at]!))}))
+  for (const [at, piece] of inBatches(judged).entries()) {
+    const answered = piece.flatMap(({op, answer}) => (answer === 'unsent' ? [] : [{op, answer}]))
+    const left = piece.filter(({answer}) => answer === 'unsent').map(({op}) => op)
+    const batch = {batches: [batches[at]!], ops: answered.map(({op}) => op), unsent: left}
+    const answers = {answers: answered.map(({answer}) => answer), clockOffsetMs: null}
+    const settled = await settleAnswers(ctx, flow, kind, batch, answers, leave)
+    for (const [row, step] of settled.next) next.set(row, step)
+    unsent.push(...left)
+  }
+  await setDone(ctx.db, {run: ctx.run.no, no})
+  return {next, unsent, ending: null}
+}

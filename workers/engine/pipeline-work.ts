@@ -1,0 +1,40 @@
+import type {ImportRow} from './model.ts'
+import {waitInPass} from './pass-wait.ts'
+import type {RowPipeline} from './pipeline-state.ts'
+import {assertWritable, crmUnavailable} from './send/crm-retry.ts'
+
+/** Throws the cause if the pass has ended. Pauses the run after too many consecutive batches without an answer, instead of sending the rest of the file. */
+export const assertRunning = ({failure, ctx, silentBatches, window}: RowPipeline) => {
+  if (failure) throw failure.error
+  assertWritable(ctx)
+  if (silentBatches > ctx.config.CRM_SLOTS && window.count() > 0) throw crmUnavailable()
+}
+
+/** Counts work as in progress. The first failure ends the pass. */
+export const trackWork = (pipeline: RowPipeline, work: Promise<void>) => {
+  const tracked = work
+    .catch(error => {
+      pipeline.failure ??= {error}
+    })
+    .finally(() => {
+      pipeline.underWay.delete(tracked)
+      pipeline.change.notify()
+    })
+  pipeline.underWay.add(tracked)
+}
+
+export const waitInPipeline = (pipeline: RowPipeline, ms: number) =>
+  waitInPass(ms, {signal: pipeline.ctx.signal, over: pipeline.closing.signal, assertGoing: () => assertRunning(pipeline)})
+
+/** The callbacks of a batch of the pass. */
+export const batchHooks = (pipeline: RowPipeline) => ({
+  leave: (row: ImportRow) => pipeline.window.leave(row.number),
+  resending: () => pipeline.resending.size > 0 || pipeline.unanswered.count() > 0,
+  heard: (anything: boolean) => {
+    pipeline.silentBatches = anything ? 0 : pipeline.silentBatches + 1
+  },
+  change: () => {
+    assertRunning(pipeline)
+    return pipeline.change.next()
+  },
+})
