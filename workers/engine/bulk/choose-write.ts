@@ -70,7 +70,7 @@ const callsPerJob = 9
 type Prices = {creditsPerJob: number; readsAgain: boolean}
 
 /** Returns from how many rows on a job costs less than record calls. `readsAgain`: records are read by id before the file is written. */
-export const leastRowsOf = ({creditsPerJob, readsAgain}: Prices): number =>
+const leastRowsOf = ({creditsPerJob, readsAgain}: Prices): number =>
   Math.ceil((creditsPerJob + callsPerJob) / (1 / recordsPerCredit - (readsAgain ? 0.01 : 0)))
 
 /** Chooses how the flow writes its records, and stores the route and its reason. Returns null for record calls. */

@@ -1,7 +1,7 @@
 import {chunkRows} from '../../../shared/files/row.ts'
 
 /** The limits on rows in progress above the low-water mark, and on characters of their cells. They bound memory and what a new owner reads again. */
-export const [windowRows, windowSize] = [5_000, 32 * 1024 ** 2] as const
+const [windowRows, windowSize] = [5_000, 32 * 1024 ** 2] as const
 
 /**
  * The rows between the low-water mark and the reader. Rows enter in file order and leave in any order. Every row up to `lowWater` has its
