@@ -23,6 +23,7 @@ export const ofNaming = ['MODULE_NOT_FOUND', 'CONNECTION_REQUIRED', 'CONNECTION_
 
 export const OfTemplate = z.object({org, id: z.string().describe('The template')})
 export const OfSchedule = OfTemplate.extend({schedule: z.string().describe('The schedule')})
+export const OfFiring = OfSchedule.extend({firing: z.string().describe('The firing')})
 export const OfEndpoint = z.object({org, id: z.string().describe('The webhook endpoint')})
 
 /** Row numbers in a query, sorted. */

@@ -16,6 +16,7 @@ import connectors from './routes/connectors.ts'
 import conversations from './routes/conversations.ts'
 import corrections from './routes/corrections.ts'
 import credits from './routes/crm-quota.ts'
+import dataContracts from './routes/data-contracts.ts'
 import discovery from './routes/discovery.ts'
 import doctor from './routes/doctor.ts'
 import embedTokens from './routes/embed-tokens.ts'
@@ -53,6 +54,7 @@ import runVerify from './routes/run-verify.ts'
 import runs from './routes/runs.ts'
 import scheduleTests from './routes/schedule-tests.ts'
 import schedules from './routes/schedules.ts'
+import sealedPlans from './routes/sealed-plans.ts'
 import settings from './routes/settings.ts'
 import signIn from './routes/sign-in.ts'
 import sources from './routes/sources.ts'
@@ -96,6 +98,7 @@ export const routes: Route[] = [
   ...rows,
   ...takes,
   ...templates,
+  ...dataContracts,
   ...discovery,
   ...doctor,
   ...libraries,
@@ -118,6 +121,7 @@ export const routes: Route[] = [
   ...forecasts,
   ...entitlements,
   ...runs,
+  ...sealedPlans,
   ...undo,
   ...runRows,
   ...runHistory,

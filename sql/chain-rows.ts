@@ -87,6 +87,14 @@ export const listHolders = (db: Db, {chain, module, records}: {chain: number; mo
     select record_id as "recordId", row_key as key from chain_rows
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (1, 2)`)
 
+/** Lists which of the records rows of these chains created or claimed, in any of these modules, with the key of each row. */
+export const listMakers = (db: Db, {chains, modules, records}: {chains: number[]; modules: number[]; records: string[]}) =>
+  db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
+    select record_id as "recordId", min(row_key) as key from chain_rows
+    where chain_no = any(${sql.array(chains, 'int8')}) and module_no = any(${sql.array(modules, 'int2')}) and record_id = any(${sql.array(records, 'text')})
+      and how in (1, 2)
+    group by record_id`)
+
 export const listCreated = (db: Db, {chain, module, limit}: {chain: number; module: number; limit: number}) =>
   db.anyFirst(sql.type(z.object({recordId: z.string()}))`
     select record_id as "recordId" from chain_rows

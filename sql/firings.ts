@@ -16,6 +16,10 @@ const Firing = z.object({
   outcome: z.enum(['done', 'stopped', 'unchanged', 'drifted', 'failed', 'skipped']).nullable(),
   reason: Reason.nullable(),
   drift: z.array(z.unknown()).nullable(),
+  /** The broken expectations of a held file, with the file of each slot. */
+  contract: z.unknown(),
+  decision: z.enum(['accepted', 'discarded']).nullable(),
+  decidedAt: z.string().nullable(),
   tries: z.number(),
   fence: z.number(),
   leaseUntil: z.string(),
@@ -32,7 +36,7 @@ export type Firing = z.output<typeof Firing>
 type Outcome = NonNullable<Firing['outcome']>
 
 const columns = sql.fragment`firings.id, firings.schedule_id as "scheduleId", firings.org_id as org, firings.due_at as "dueAt", firings.by,
-  firings.person_id as "personId", firings.again, firings.missed, firings.state, firings.outcome, firings.reason, firings.drift, firings.tries,
+  firings.person_id as "personId", firings.again, firings.missed, firings.state, firings.outcome, firings.reason, firings.drift, firings.contract, firings.decision, firings.decided_at as "decidedAt", firings.tries,
   firings.fence, firings.lease_until as "leaseUntil", encode(firings.sha256, 'hex') as sha256, firings.template_version as "templateVersion",
   (select i.id from imports i where i.import_no = firings.import_no) as "importId",
   (select r.id from runs r where r.run_no = firings.run_no) as "runId",
@@ -127,14 +131,20 @@ export const setFiringRun = (tx: Tx, leasedFiring: LeasedFiring, {run, drift}: {
       reason = null`,
   )
 
-type FiringEnd = {outcome: Outcome; reason: object | null; drift?: readonly object[] | null; sha256?: string | null}
+type FiringEnd = {
+  outcome: Outcome
+  reason: object | null
+  drift?: readonly object[] | null
+  contract?: object | null
+  sha256?: string | null
+}
 
-export const endFiring = (tx: Tx, leasedFiring: LeasedFiring, {outcome, reason, drift = null, sha256 = null}: FiringEnd) =>
+export const endFiring = (tx: Tx, leasedFiring: LeasedFiring, {outcome, reason, drift = null, contract = null, sha256 = null}: FiringEnd) =>
   change(
     tx,
     leasedFiring,
     sql.fragment`state = 'ended', outcome = ${outcome}, reason = ${reason && sql.jsonb(reason as never)}, drift = ${drift && sql.jsonb(drift as never)},
-      sha256 = coalesce(decode(${sha256}, 'hex'), sha256), ended_at = lading_now()`,
+      contract = ${contract && sql.jsonb(contract as never)}, sha256 = coalesce(decode(${sha256}, 'hex'), sha256), ended_at = lading_now()`,
   )
 
 /** Lists firings that have had no owner for two seconds after their time: the worker died, the job was lost, or they wait for a retry. */

@@ -42,6 +42,7 @@ const Settings = z.object({
   onEdited: OnEdited,
   undo: z.enum(['on', 'off']).nullish(),
   guard: z.object({refused: z.number().optional(), unanswered: z.number().optional(), failed: z.number().optional()}).nullish(),
+  approvalAbove: z.number().nullish(),
   embedOrigins: z.array(z.string()).nullish(),
 })
 type SettingsRow = z.output<typeof Settings>
@@ -50,20 +51,30 @@ type SettingsRow = z.output<typeof Settings>
 export const findSettings = (db: Db, org: string) =>
   db.maybeOne(sql.type(Settings)`
     select date_format as "dateFormat", timezone, expression_context as "expressionContext", ai_sample_policy as "aiSamplePolicy",
-      case when undo then 'on' else 'off' end as undo, guard, embed_origins as "embedOrigins",
+      case when undo then 'on' else 'off' end as undo, guard, approval_above as "approvalAbove", embed_origins as "embedOrigins",
       (select on_edited from edit_settings e where e.org_id = s.org_id and module_key = '') as "onEdited"
     from org_settings s where org_id = ${org}`)
 
 export const keepSettings = async (tx: Tx, org: string, settings: SettingsRow) => {
-  const {dateFormat, timezone, expressionContext, aiSamplePolicy, onEdited = null, undo, guard = null, embedOrigins} = settings
+  const {
+    dateFormat,
+    timezone,
+    expressionContext,
+    aiSamplePolicy,
+    onEdited = null,
+    undo,
+    guard = null,
+    approvalAbove = null,
+    embedOrigins,
+  } = settings
   await keepEditSettings(tx, org, [{key: '', onEdited}])
   await tx.query(sql.type(z.object({}))`
-    insert into org_settings (org_id, date_format, timezone, expression_context, ai_sample_policy, undo, guard, embed_origins)
+    insert into org_settings (org_id, date_format, timezone, expression_context, ai_sample_policy, undo, guard, approval_above, embed_origins)
     values (${org}, ${dateFormat}, ${timezone}, ${sql.jsonb(expressionContext)}, ${aiSamplePolicy}, ${undo !== 'off'}, ${guard === null ? null : JSON.stringify(guard)}::jsonb,
-      ${sql.array(embedOrigins ?? [], 'text')})
+      ${approvalAbove}, ${sql.array(embedOrigins ?? [], 'text')})
     on conflict (org_id) do update set date_format = excluded.date_format, timezone = excluded.timezone,
       expression_context = excluded.expression_context, ai_sample_policy = excluded.ai_sample_policy, undo = excluded.undo, guard = excluded.guard,
-      embed_origins = excluded.embed_origins`)
+      approval_above = excluded.approval_above, embed_origins = excluded.embed_origins`)
 }
 
 export const findFollowsCrmRoles = (db: Db, org: string) =>

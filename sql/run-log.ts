@@ -19,14 +19,14 @@ export const OUTCOMES = [
 export type OutcomeName = (typeof OUTCOMES)[number]
 export const outcomeNo = (outcome: OutcomeName) => OUTCOMES.indexOf(outcome)
 
-/** The number of counts per module in the run's head: one per outcome, and the last ones for deleted records, kept rows, kept edits, unchanged rows and filtered rows. */
+/** The number of counts per module in the run's head: one per outcome, and others for stale rows, deleted records, kept rows, kept edits, unchanged rows and filtered rows. */
 const countsPerModule = 16
 
 /** The position of a module's count of an outcome in the head's counts. */
 export const countAt = (module: number, outcome: OutcomeName) => (module - 1) * countsPerModule + outcomeNo(outcome)
 /** The number of the outcome that is counted at a position. */
 export const outcomeNoAt = (place: number) => place % countsPerModule
-const [deletedNo, keptRowsNo, keptEditsNo, unchangedNo] = [11, 12, 13, 14]
+const [staleNo, deletedNo, keptRowsNo, keptEditsNo, unchangedNo] = [10, 11, 12, 13, 14]
 /** The position of a module's count of unchanged rows. They also count as skipped. */
 export const unchangedAt = (module: number) => (module - 1) * countsPerModule + unchangedNo
 export const isUnchangedAt = (place: number) => outcomeNoAt(place) === unchangedNo
@@ -39,6 +39,9 @@ export const isKeptRowsAt = (place: number) => outcomeNoAt(place) === keptRowsNo
 /** The position of a module's count of rows whose record an undo deleted. They also count as updated or planned. */
 export const deletedAt = (module: number) => (module - 1) * countsPerModule + deletedNo
 export const isDeletedAt = (place: number) => outcomeNoAt(place) === deletedNo
+/** The position of a module's count of rows that were skipped because they differ from the run's plan. They also count as skipped. No row is counted as a lookup. */
+export const staleAt = (module: number) => (module - 1) * countsPerModule + staleNo
+export const isStaleAt = (place: number) => outcomeNoAt(place) === staleNo
 /** The position of a module's count of filtered rows, which have no log entries. */
 export const filteredAt = (module: number) => module * countsPerModule - 1
 

@@ -34,6 +34,9 @@ export const Run = z.object({
   undoStrict: z.boolean().nullable(),
   /** The days for which the run can be undone, from its end. Null: it stores no before images. */
   undoDays: z.number().nullable(),
+  /** The dry run whose sealed plan this run applies: its public id and its number. */
+  planOf: z.string().nullable(),
+  planNo: z.number().nullable(),
   dryRun: z.boolean(),
   /** Whether the run reads back what it writes. `verified`: counts of rows, as in `run_heads`. `toVerify`: rows that wait to be read back. */
   verify: VerifyMode,
@@ -113,6 +116,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
     (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_strict as "undoStrict", undo_days as "undoDays",
+    (select d.id from runs d where d.run_no = runs.plan_of and d.org_id = runs.org_id) as "planOf", plan_of as "planNo",
     verify, verified, (select coalesce(sum(rows), 0) from verify_queue q where q.run_no = runs.run_no and not q.verified) as "toVerify",
     dry_run as "dryRun", match_by as "matchBy", write_by as "writeBy",
     (select coalesce(jsonb_agg(jsonb_build_object('flow', flow_no, 'match', match, 'why', why, 'write', write, 'writeWhy', write_why) order by flow_no), '[]') from run_routes o where o.run_no = runs.run_no) as routes, declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
@@ -151,6 +155,8 @@ export const insertRun = (tx: Tx, {id, org, person, connector, importNo, declare
 
 export const findRun = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Run)`${select} where org_id = ${org} and id = ${id}`)
+
+export const findRunByNo = (db: Db, no: number) => db.maybeOne(sql.type(Run)`${select} where run_no = ${no}`)
 
 /** Locks the run's row, so that the run is started only once. */
 export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
@@ -227,12 +233,17 @@ type QueuedRun = {
   matchBy: 'query' | 'snapshot' | 'auto'
   writeBy: 'records' | 'bulk' | 'auto'
   verify: VerifyMode
+  /** The number of the dry run whose plan the run applies. */
+  planOf: number | null
 }
 
-export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry, undoDays, matchBy, writeBy, verify}: QueuedRun) =>
+export const queueRun = (
+  tx: Tx,
+  {no, connector, importNo, snapshotNo, dryRun, retry, undoDays, matchBy, writeBy, verify, planOf}: QueuedRun,
+) =>
   tx.query(sql.type(z.object({}))`
     update runs set state = 'queued', engine = 'worker', ground = ${dryRun ? sql.fragment`(select ${groundOfDryRun} from imports i where i.import_no = ${importNo})` : null}, connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
-      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, match_by = ${matchBy}, write_by = ${writeBy}, verify = ${verify}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
+      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, undo_days = ${undoDays}, match_by = ${matchBy}, write_by = ${writeBy}, verify = ${verify}, plan_of = ${planOf}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
     where run_no = ${no}`)
 
 export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>

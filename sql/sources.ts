@@ -54,7 +54,7 @@ export const insertSource = async (tx: Tx, s: NewSource): Promise<Source> => ({
 export const listSources = (db: Db, importNo: number) =>
   db.any(sql.type(Source)`select ${columns} from sources where import_no = ${importNo} order by source_no`)
 
-export type ColumnKey = 'name' | 'dates' | 'marks' | 'stored' | 'samples'
+export type ColumnKey = 'name' | 'dates' | 'marks' | 'stored' | 'samples' | 'kinds' | 'empties' | 'distinct'
 
 /** Lists sources as `listSources` does, but only with these keys of each column's evidence. A wide file then takes a few milliseconds to parse. */
 export const listNarrowSources = (db: Db, {importNo, keys}: {importNo: number; keys: readonly ColumnKey[]}) => {
@@ -68,6 +68,12 @@ export const listNarrowSources = (db: Db, {importNo, keys}: {importNo: number; k
        from jsonb_array_elements(evidence -> 'columns') with ordinality as listed (seen, at)), '[]'))::text as evidence
     from sources where import_no = ${importNo} order by source_no`)
 }
+
+/** Finds a source of an import that still has its files, by its id alone. */
+export const findSourceOfOrg = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.maybeOne(sql.type(Source)`
+    select ${columns} from sources
+    where id = ${id} and import_no in (select import_no from imports where org_id = ${org} and state <> 'expired' and not deleted)`)
 
 export const findSource = (db: Db, {importNo, id}: {importNo: number; id: string}) =>
   db.maybeOne(sql.type(Source)`select ${columns} from sources where import_no = ${importNo} and id = ${id}`)

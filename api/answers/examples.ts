@@ -52,7 +52,7 @@ export const wholeImport = {...importInList, slots: [], sources: [source]}
 
 export const run = {
   ...{id: runId, importId, connectorId, templateId: null, state: 'writing', engine: 'worker', dryRun: false, retryOf: null},
-  ...{undoOf: null, undo: null},
+  ...{undoOf: null, undo: null, planOf: null, planStale: 0},
   ...{rows: null, declaredRows: 1_200, rowsPerRun: 1_200, rowsWritten: 400, overageRows: 0},
   counts: {
     Accounts: {created: 310, updated: 84, refused: 2, unanswered: 0, inherited: 0, failed: 1, skipped: 3, planned: 0, filtered: 0},

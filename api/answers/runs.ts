@@ -29,6 +29,7 @@ export const Stop = Answer({
       'FILE_GONE',
       'EXPRESSION_TIMEOUT',
       'ENGINE_FAILED',
+      'PLAN_CHANGED',
     ],
   }),
   message: z.string().describe('The reason and how to continue, in words'),
@@ -66,6 +67,7 @@ export const Run = Answer({
   dryRun: z.boolean().describe('Whether it is a dry run, which writes nothing'),
   retryOf: Id('run', 'The retried run').nullable().describe('The run that it retries. Null: none'),
   undoOf: Id('run', 'The undone run').nullable().describe('The run that it undoes. Null: none'),
+  planOf: Id('run', 'The dry run').nullable().describe('The dry run whose sealed plan it applies. Null: none'),
   undo: Answer({
     restored: Count('Rows whose record got its earlier values back, or was taken out of the recycle bin'),
     deleted: Count('Rows whose record was deleted, because the undone run had created it'),
@@ -99,6 +101,9 @@ export const Run = Answer({
     ),
   deleted: Count('Rows whose record was deleted, or would be in a dry run. They also count as updated or planned'),
   unchanged: Count('Rows that were skipped because their record already held every value. They also count as skipped'),
+  planStale: Count(
+    'Rows that were skipped because they differ from the sealed plan, or their record was changed since. They also count as skipped',
+  ),
   keptEdits: Count('Values that were not written, because a person had changed them in the CRM'),
   keptRows: Count('Rows that were skipped because every value that differs was changed in the CRM. They also count as skipped'),
   creditsSaved: z

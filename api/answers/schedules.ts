@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {Answer, ByName, Count, Id, JobAnswer, Moment, NextCursor, Version} from './common.ts'
+import {HeldFile} from './data-contracts.ts'
 import {NoticeRule} from './notices.ts'
 import {Drift} from './templates.ts'
 
@@ -55,6 +56,7 @@ const Firing = Answer({
   outcome: z.enum(['done', 'stopped', 'unchanged', 'drifted', 'failed', 'skipped']).nullable().describe('The outcome. Null: not ended'),
   reason: Reason.nullable().describe('Why there was no run, the run stopped, or the last try failed. Null: none'),
   drift: z.array(Drift).nullable().describe('Differences from the template. Null: not checked yet'),
+  contract: HeldFile.nullable().describe('The file that a data contract held. Null: none'),
   importId: Id('imp', 'The import').nullable().describe('The import. Null: none, or deleted'),
   runId: Id('run', 'The run').nullable().describe('The run. Null: none, or deleted'),
   counts: Answer({
@@ -121,7 +123,16 @@ export const newScheduleExample = {
 
 export const firingExample = {
   ...{id: 'fir_01k9m0v6f8e2r4t7w3y5z1a2b3', scheduleId: 'sch_01k9m0v6f8e2r4t7w3y5z1a2b3', dueAt: '2026-03-01T01:30:00.000Z', by: 'clock'},
-  ...{person: null, missed: 0, state: 'ended', outcome: 'done', reason: null, drift: [], importId: 'imp_01k9m0v6f8e2r4t7w3y5z1a2b3'},
+  ...{
+    person: null,
+    missed: 0,
+    state: 'ended',
+    outcome: 'done',
+    reason: null,
+    drift: [],
+    contract: null,
+    importId: 'imp_01k9m0v6f8e2r4t7w3y5z1a2b3',
+  },
   runId: 'run_01k9m0v6f8e2r4t7w3y5z1a2b3',
   counts: {rowsWritten: 120, modules: {Leads: {created: 100, updated: 20, refused: 0}}},
   ...{sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', tries: 0, tryAgainAt: null},

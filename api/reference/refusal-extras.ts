@@ -75,7 +75,7 @@ const Sheet = Answer({name: z.string().describe('The sheet'), state: z.string().
 /** Further keys of refusals, each with the codes that have it. */
 export const extras = {
   registryVersion: of(['REGISTRY_CONFLICT'], int, 'the current version of the configuration'),
-  version: of(['TEMPLATE_CONFLICT', 'SCHEDULE_CONFLICT', 'IMPORT_CONFLICT'], int, 'the current version'),
+  version: of(['TEMPLATE_CONFLICT', 'CONTRACT_CONFLICT', 'SCHEDULE_CONFLICT', 'IMPORT_CONFLICT'], int, 'the current version'),
   lift: of(
     [...METERED, 'FEATURE_HELPER_LIBRARIES', 'FEATURE_FREQUENT_SCHEDULES', 'FILE_TOO_LARGE'],
     z.array(Lift),
@@ -132,6 +132,7 @@ export const extras = {
     int.nullable(),
     'the records that the newest dry run would delete. Null: there is no such dry run of these rows',
   ),
+  approvalAbove: of(['APPROVAL_REQUIRED'], int, 'the rows above which a run of the org needs an approved plan'),
   flow: of(['SNAPSHOT_CHANGED'], z.string(), 'the flow that differs'),
   stop: of(['RUN_STOPPED'], Stop, 'why it was stopped'),
   stands: of(['NO_CHANGE', 'CHANGE_INCOMPLETE'], Stands.nullable(), 'the current subscription. Null: not known'),

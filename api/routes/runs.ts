@@ -6,7 +6,8 @@ import {describeRun} from '../../shared/runs/describe.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
 import {readRun} from '../../shared/runs/names.ts'
 import {resumeRun} from '../../shared/runs/resume.ts'
-import {StartBody, startRun} from '../../shared/runs/start.ts'
+import {startRun} from '../../shared/runs/start.ts'
+import {StartBody} from '../../shared/runs/start-body.ts'
 import {findImport} from '../../sql/imports.ts'
 import {listRuns} from '../../sql/runs.ts'
 import {actorOf} from '../actor.ts'
@@ -53,6 +54,7 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
         'SNAPSHOT_CHANGED',
       ] as const),
       ...(['FROM_FUTURE', 'UNREADABLE', 'DELETES_UNCONFIRMED', 'ROLE_REQUIRED', 'EMBED_LIMIT'] as const),
+      ...(['NOT_A_DRY_RUN', 'PLAN_CHANGED', 'PLAN_EXPIRED', 'APPROVAL_REQUIRED'] as const),
       ...ofPlan,
     ],
     example: {

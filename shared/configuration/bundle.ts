@@ -5,7 +5,7 @@ import {Refusal} from '../errors.ts'
 import {prepareLibraries, publishPrepared} from '../expressions/libraries/bundle.ts'
 import {PublishedLibrary, type Publisher} from '../expressions/libraries/library.ts'
 import {applyTemplates, prepareTemplates} from '../mapping/templates/bundle.ts'
-import {Template} from '../mapping/templates/template.ts'
+import {BundledTemplate, type Template} from '../mapping/templates/template.ts'
 import {findRepeated} from './annotation.ts'
 import type {Author, Change} from './change.ts'
 import {annotationsOf, diffRegistry} from './diff.ts'
@@ -28,7 +28,7 @@ const Libraries = z
 
 /** The templates of a bundle. Each name occurs once, because the name identifies the template. */
 const Templates = z
-  .array(Template)
+  .array(BundledTemplate)
   .max(200)
   .superRefine((templates, context) => {
     for (const at of findRepeated(templates.map(({name}) => name)))

@@ -45,6 +45,14 @@ export const Settings = z.strictObject({
   guard: RunGuard.nullish().describe(
     'Holds runs of which more rows than these shares end badly, until a person resumes them. Null: schedules are held after 5 % refused or 1 % unanswered rows, and other runs never',
   ),
+  approvalAbove: z
+    .int()
+    .min(0)
+    .max(1_000_000_000)
+    .nullish()
+    .describe(
+      'A run that may write more rows needs a sealed plan that another admin approved. Absent or null: no run needs approval. Not for external runs and undos',
+    ),
   undo: z
     .enum(['on', 'off'])
     .nullish()
@@ -70,5 +78,6 @@ export const usualSettings: Settings = {
   onEdited: null,
   undo: null,
   guard: null,
+  approvalAbove: null,
   embedOrigins: null,
 }

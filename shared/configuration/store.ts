@@ -16,13 +16,17 @@ import {usualSettings} from './settings.ts'
 
 /** Returns the org's current registry, without the version, which every caller has already read. */
 export const loadRegistry = async (db: Db, org: string): Promise<Registry> => {
-  const {onEdited: orgChoice, undo, guard, embedOrigins, ...settings} = (await findSettings(db, org)) ?? usualSettings
+  const {onEdited: orgChoice, undo, guard, approvalAbove = null, embedOrigins, ...settings} = (await findSettings(db, org)) ?? usualSettings
   const paused = await listPausedConnectors(db, org)
   const rows = await listCuratedModules(db, org)
   const annotated = rows.filter(({annotations}) => annotations.length > 0)
   return {
     settings: {
-      ...{...settings, ...(orgChoice && {onEdited: orgChoice}), ...(undo === 'off' && {undo}), ...(guard && {guard})},
+      ...settings,
+      ...(orgChoice && {onEdited: orgChoice}),
+      ...(undo === 'off' && {undo}),
+      ...(guard && {guard}),
+      ...(approvalAbove !== null && {approvalAbove}),
       ...(embedOrigins?.length && {embedOrigins}),
     },
     writing: Object.fromEntries(paused.map(id => [id, {paused: true}])),

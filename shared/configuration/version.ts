@@ -42,7 +42,12 @@ export const holdVersion = async (tx: Tx, org: string, condition: Condition = nu
   return version
 }
 
-const CONFLICTS = {template: 'TEMPLATE_CONFLICT', schedule: 'SCHEDULE_CONFLICT', import: 'IMPORT_CONFLICT'} as const
+const CONFLICTS = {
+  template: 'TEMPLATE_CONFLICT',
+  contract: 'CONTRACT_CONFLICT',
+  schedule: 'SCHEDULE_CONFLICT',
+  import: 'IMPORT_CONFLICT',
+} as const
 
 /** Refuses a write that is based on another version of an object. The caller has locked the object's row. */
 export const assertVersion = (what: keyof typeof CONFLICTS, {version}: {version: number}, condition: Condition) => {

@@ -2,14 +2,14 @@ import {Refusal} from '../errors.ts'
 import {sampleBytes} from './text/sniff.ts'
 
 /**
- * Refuses a web page, XML or JSON instead of a table, by the structure of the file's first bytes. If the content type names such a format,
+ * Refuses a web page, XML or JSON instead of a table, by the structure of the file's first bytes. JSON with records is a table. If the content type names such a format,
  * broken markup and a single JSON string are refused too. The content type alone decides nothing, because servers also label CSV as HTML.
  */
 export const assertTable = (sample: Uint8Array, contentType = ''): void => {
   const text = asciiOf(sample)
   const isCut = sample.length >= sampleBytes
   if (isMarkup(text, isCut) || (/\b(html|xml)\b/i.test(contentType) && LABELLED_MARKUP.test(text))) throw notATable(markupOf(text))
-  if (isJson(text, isCut) || (/\bjson\b/i.test(contentType) && JSON_STRING.test(text))) throw notATable('JSON')
+  if ((isJson(text, isCut) && !isListOfObjects(text)) || (/\bjson\b/i.test(contentType) && JSON_STRING.test(text))) throw notATable('JSON')
 }
 
 const notATable = (kind: string) =>
@@ -75,6 +75,15 @@ const isUnclosed = (inside: string, name: string, isCut: boolean) => {
   if (/^\s*[,;|\t]/.test(inside)) return false
   return /^(html|head|body)$/i.test(name) || (isCut && /^\s*</.test(inside) && inside.includes('</'))
 }
+
+/** Whether a file is JSON with records: an array of objects, or objects one a line. A single object is not, because error messages look like it. */
+export const isJsonRecords = (sample: Uint8Array): boolean => {
+  const text = asciiOf(sample)
+  // A file that ends within a record is JSON too. Its reader says where it ends.
+  return isJson(text, true) && isListOfObjects(text)
+}
+
+const isListOfObjects = (text: string) => /^\[\s*\{/.test(text) || /^\{.*\}[ \t\r]*\n\s*\{/.test(text)
 
 const JSON_START = /^(\{\s*("[^"\\]*(\\.[^"\\]*)*"\s*:|\})|\[)/
 const JSON_STRING = /^"[^"\\]*(\\.[^"\\]*)*"$/

@@ -3,7 +3,7 @@ import {once} from 'node:events'
 import {PassThrough, Readable} from 'node:stream'
 import {Refusal} from '../errors.ts'
 import type {Storage} from '../storage/storage.ts'
-import {assertTable} from './assert-table.ts'
+import {assertTable, isJsonRecords} from './assert-table.ts'
 import {assertFormat, type NewFile, sampleOf} from './new-file.ts'
 import type {ReaderOptions} from './reader.ts'
 import {formatOf} from './text/magic.ts'
@@ -41,7 +41,8 @@ export const ingest = async <Found>(upload: IncomingUpload, read: (file: NewFile
     assertFormat(reader, format)
     await drain(rest)
     await shelf.close()
-    const found = await read({key, format, ...(reader && {reader}), ...(named && {named})})
+    const json = format === 'csv' && isJsonRecords(sample)
+    const found = await read({key, format, ...(json && {json}), ...(reader && {reader}), ...(named && {named})})
     return {found, bytes: count.bytes, sha256: count.hash.digest('hex')}
   } catch (error) {
     await shelf.abandon(error as Error)

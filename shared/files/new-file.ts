@@ -3,6 +3,7 @@ import {type FailedRowsOrigin, findOrigin, findOriginIn, isFailedFile, rangeWith
 import type {Storage} from '../storage/storage.ts'
 import {openCsv} from './csv/csv-file.ts'
 import {type ExaminedFile, examine} from './examine.ts'
+import {convertJson, jsonReader} from './json/json-to-csv.ts'
 import type {CsvOptions, CsvReader, Reader, ReaderOptions, XlsxOptions} from './reader.ts'
 import {openBadBytes} from './text/bad-bytes.ts'
 import {openSurvey, type Survey} from './text/byte-survey.ts'
@@ -17,10 +18,10 @@ import {openXlsx, type WorkbookLimits} from './xlsx/xlsx-file.ts'
 export type FileFormat = 'csv' | 'xlsx'
 
 /**
- * A stored file that is read for the first time. `reader` has the options that the caller stated; the other options are sniffed from the
+ * A stored file that is read for the first time. `json`: the file is JSON with records, and becomes CSV. `reader` has the options that the caller stated; the other options are sniffed from the
  * file.
  */
-export type NewFile = {key: string; format: FileFormat; reader?: ReaderOptions; named?: NamedEncodings}
+export type NewFile = {key: string; format: FileFormat; json?: boolean; reader?: ReaderOptions; named?: NamedEncodings}
 
 /**
  * What was found about the sheets of a workbook: the sheet that is read, and all sheets. `passed` is the first visible sheet, if it was
@@ -40,8 +41,12 @@ export type FileFindings = ExaminedFile & {reader: Reader; sniffed: SniffedFile;
 type NewFileDeps = {storage: Storage; limits: WorkbookLimits}
 
 /** Reads the file to its end. If a CSV file has bytes that are not UTF-8, it is read again to find candidate encodings. */
-export const readNewFile = (deps: NewFileDeps, file: NewFile): Promise<FileFindings> =>
-  file.format === 'csv' ? readText(deps, file) : readWorkbook(deps, file)
+export const readNewFile = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings> => {
+  if (file.format === 'xlsx') return readWorkbook(deps, file)
+  if (!file.json) return readText(deps, file)
+  await convertJson(deps.storage, file.key)
+  return readText(deps, {key: file.key, format: 'csv', reader: {...file.reader, ...jsonReader} as CsvOptions})
+}
 
 export const assertFormat = (stated: ReaderOptions | undefined, format: FileFormat): void => {
   const other = format === 'csv' ? xlsxOnly : csvOnly

@@ -5,6 +5,8 @@ export const KINDS = [
   'run.ended',
   'run.undone',
   'run.held',
+  'plan.waiting',
+  'plan.approved',
   'schedule.stopped',
   'schedule.skipped',
   'schedule.failed',

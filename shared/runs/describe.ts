@@ -4,6 +4,7 @@ import {
   isDeletedAt,
   isKeptEditsAt,
   isKeptRowsAt,
+  isStaleAt,
   isUnchangedAt,
   type OutcomeName,
   outcomeNo,
@@ -34,6 +35,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     dryRun: run.dryRun,
     retryOf: run.retryOf,
     undoOf: run.undoOf,
+    planOf: run.planOf,
     undo: run.undoOf === null ? null : undoOf(run),
     rows: snapshot?.rows ?? null,
     declaredRows: run.declaredRows,
@@ -46,6 +48,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     unmapped: run.unmapped.map(({flow, field, cells}) => ({flowId: names.flows.find(({no}) => no === flow)?.id ?? '', field, cells})),
     deleted: sumOf(run, isDeletedAt),
     unchanged: sumOf(run, isUnchangedAt),
+    planStale: sumOf(run, isStaleAt),
     keptEdits: sumOf(run, isKeptEditsAt),
     keptRows: sumOf(run, isKeptRowsAt),
     creditsSaved: countsCredits(run.connectorKind) ? Math.floor(sumOf(run, isUnchangedAt) / recordsPerCredit) : null,
@@ -123,6 +126,6 @@ const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, r
 
 /** Whether the position counts rows that another position counts too, or values. */
 const isCountedElsewhere = (at: number) =>
-  outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) || isKeptRowsAt(at) || isDeletedAt(at)
+  outcomeNoAt(at) === TWICE || isUnchangedAt(at) || isKeptEditsAt(at) || isKeptRowsAt(at) || isDeletedAt(at) || isStaleAt(at)
 
 const rounded = (value: number | null) => (value === null ? null : Math.round(value * 10) / 10)

@@ -31,19 +31,24 @@ export const editImport = (db: Pool, author: Author, {id, name, archived, condit
   })
 
 /** Hides the import at once. `workers/retention.ts` later deletes its rows and files, as for an expired import. */
-export const deleteImport = (db: Pool, author: Author, {id, admin}: {id: string; admin: boolean}): Promise<void> =>
-  db.transaction(async tx => {
-    const {org} = author
-    const found = await lock(tx, {org, id})
-    const {no, createdBy} = found
-    if (createdBy !== author.person && !admin)
-      throw new Refusal('ROLE_REQUIRED', 'Only the member who created this import, or an admin, can delete it')
-    await freeImport(tx, {org, importNo: no})
-    if ((await findDryRun(tx, {importNo: no})) !== null)
-      throw new Refusal('IMPORT_RUNNING', 'A dry run of this import is in progress. Wait for it to end, or cancel it')
-    await recordImport(tx, author, found, {subject: 'import.deleted', before: {importId: id}, after: null})
-    await expireImport(tx, {no, deleted: true})
-  })
+export const deleteImport = (db: Pool, author: Author, input: DeleteInput): Promise<void> =>
+  db.transaction(tx => deleteImportIn(tx, author, input))
+
+type DeleteInput = {id: string; admin: boolean}
+
+/** Deletes an import as `deleteImport` does, in the caller's transaction. */
+export const deleteImportIn = async (tx: Tx, author: Author, {id, admin}: DeleteInput): Promise<void> => {
+  const {org} = author
+  const found = await lock(tx, {org, id})
+  const {no, createdBy} = found
+  if (createdBy !== author.person && !admin)
+    throw new Refusal('ROLE_REQUIRED', 'Only the member who created this import, or an admin, can delete it')
+  await freeImport(tx, {org, importNo: no})
+  if ((await findDryRun(tx, {importNo: no})) !== null)
+    throw new Refusal('IMPORT_RUNNING', 'A dry run of this import is in progress. Wait for it to end, or cancel it')
+  await recordImport(tx, author, found, {subject: 'import.deleted', before: {importId: id}, after: null})
+  await expireImport(tx, {no, deleted: true})
+}
 
 const lock = async (tx: Tx, importRef: ImportRef): Promise<Import> => {
   const found = await lockImport(tx, importRef)

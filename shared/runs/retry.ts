@@ -7,7 +7,7 @@ import {assertKept} from './kept.ts'
 import {readRun} from './names.ts'
 import {assertNotUndone} from './undo/undo-status.ts'
 
-type RetriedRun = {no: number; chain: number; lineage: Lineage}
+type RetriedRun = {no: number; chain: number; lineage: Lineage; planNo: number | null}
 
 /**
  * Finds the run to retry. It must be an ended run of this import and the last of its chain, so that no row is retried by two runs. The
@@ -25,7 +25,7 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
   assertKept(run)
   const {snapshot, unread} = await readRun(tx, run)
   if (unread) throw unread
-  return {no: run.no, chain: run.chainNo ?? run.no, lineage: lineageOf(snapshot!)}
+  return {no: run.no, chain: run.chainNo ?? run.no, lineage: lineageOf(snapshot!), planNo: run.planNo}
 }
 
 /** Returns the lineage of a snapshot. If an older snapshot has none, its modules and flows are numbered by order. */

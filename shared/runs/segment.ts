@@ -17,9 +17,12 @@ const lineFeed = 10
 const pack = promisify(gzip)
 const unpack = promisify(gunzip)
 
+/** Returns items as lines of JSON. */
+export const linesOf = (items: readonly object[]): Buffer => Buffer.from(items.map(item => `${JSON.stringify(item)}\n`).join(''))
+
 /** Packs items as gzipped lines of JSON. `rows`, `bytes` and `sha256` describe the uncompressed lines. */
 export const packLines = async (items: readonly object[]) => {
-  const lines = Buffer.from(items.map(item => `${JSON.stringify(item)}\n`).join(''))
+  const lines = linesOf(items)
   return {packed: await pack(lines), rows: items.length, bytes: lines.length, sha256: digest(lines)}
 }
 

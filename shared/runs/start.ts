@@ -1,5 +1,5 @@
 import {createHash} from 'node:crypto'
-import {z} from 'zod'
+import type {z} from 'zod'
 import type {Tx} from '../../sql/database.ts'
 import {findLastDecision} from '../../sql/decisions.ts'
 import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
@@ -10,8 +10,8 @@ import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings} from '../../sql/registry.ts'
 import {insertCursors} from '../../sql/run-cursors.ts'
 import {lowerRowsLimit} from '../../sql/run-heads.ts'
-import {insertSnapshot} from '../../sql/run-snapshots.ts'
-import {findDryRun, lockRun, queueRun, type Run, setRunJob, VerifyMode} from '../../sql/runs.ts'
+import {copySnapshot, insertSnapshot} from '../../sql/run-snapshots.ts'
+import {findDryRun, lockRun, queueRun, type Run, setRunJob} from '../../sql/runs.ts'
 import {isAtLeast, type Role} from '../accounts/roles.ts'
 import {assertFit, assertUnmapped, readIdempotencyFields} from '../configuration/idempotency-field.ts'
 import {usualSettings} from '../configuration/settings.ts'
@@ -25,67 +25,23 @@ import {Cleaning} from '../files/cleaning/cleaning.ts'
 import {assertTextDecided} from '../files/sources/assert-text.ts'
 import {type NarrowSource, readNarrowSources} from '../files/sources/evidence.ts'
 import {runImport} from '../jobs.ts'
+import {keepAcceptedFiles} from '../mapping/contracts/accepted-files.ts'
 import {addDateDefaults} from '../mapping/flows/date-defaults.ts'
 import type {EditSettings} from '../mapping/flows/edits.ts'
 import {type Flow, Flows, findIssues} from '../mapping/flows/flow.ts'
 import {namespacesOf, type SnapshotLibrary, shapeLibrary} from '../mapping/flows/libraries.ts'
-import {formatOf, RowRange, rowsToRead, type Snapshot, type SnapshotSource, takeSnapshot} from '../mapping/flows/snapshot.ts'
+import {formatOf, rowsToRead, type Snapshot, type SnapshotSource, takeSnapshot} from '../mapping/flows/snapshot.ts'
 import {enqueue, type Queue} from '../queue.ts'
 import {admitModules, listWrittenModules} from './admit-modules.ts'
 import {authorise} from './authorise.ts'
 import {confirmDeletes} from './confirm-deletes.ts'
 import {freeImport} from './external/run.ts'
 import {chooseGuard} from './guard/choose-guard.ts'
-import {RunGuard} from './guard/guard.ts'
 import {findRetried} from './retry.ts'
+import {assertApproved} from './sealed-plan/approve.ts'
+import {type AppliedPlan, findAppliedPlan} from './sealed-plan/start-plan.ts'
+import type {StartBody} from './start-body.ts'
 import {findUndoDays} from './undo/window.ts'
-
-export const StartBody = z
-  .strictObject({
-    runId: z
-      .string()
-      .optional()
-      .describe('A run that `POST /entitlements/runs/authorise` authorised. Without it, this request authorises one. Not with `dryRun`'),
-    declaredRows: z
-      .int()
-      .min(1)
-      .max(1_000_000_000)
-      .optional()
-      .describe('The most rows the run may write, if this request authorises it. Default: every row of every flow'),
-    retryOf: z.string().optional().describe('An ended run of this import to retry. Rows it has written are not written again'),
-    dryRun: z.boolean().default(false).describe('Write and meter nothing, and report what the run would do'),
-    confirmDeletes: z
-      .int()
-      .min(1)
-      .max(1_000_000_000)
-      .optional()
-      .describe(
-        'The number of records that the newest dry run would delete. Required if a flow has `action: delete`. The run deletes at most this many records',
-      ),
-    match: z
-      .enum(['query', 'snapshot', 'auto'])
-      .default('query')
-      .describe(
-        'How rows find their records. `query`: by queries. `snapshot`: in an export of the module, which is cheaper for large files; flows that cannot use one take queries. `auto`: the cheaper way',
-      ),
-    write: z
-      .enum(['records', 'bulk', 'auto'])
-      .default('records')
-      .describe(
-        'How records are written. `records`: by record calls. `bulk`: by jobs of the CRM that read a file, which cost less for many rows and take minutes; only flows with `automations: true`, because a job may or may not run automations. `auto`: the cheaper way. Flows and rows that cannot use a job take record calls',
-      ),
-    guard: z
-      .union([RunGuard, z.literal('usual')])
-      .optional()
-      .describe(
-        'Holds the run if more rows than these shares end badly. `usual`: 5 % refused, 1 % unanswered. Default: the guard of the org',
-      ),
-    verify: VerifyMode.default('off').describe(
-      'Reads written records back and compares them with what was sent. `sample`: the first 100 rows of each flow and one in 20 of the others, the same in each run. `all`: every written row',
-    ),
-    rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
-  })
-  .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
 
 /** `role`: null for a schedule. */
 type StartCaller = {org: string; person: string; role: Role | null}
@@ -102,45 +58,33 @@ type Start = StartCaller &
  * Freezes the import into a snapshot, assigns the import to the run and enqueues the run, all in the caller's transaction. If there is no
  * `runId`, the run is authorised here, for `declaredRows` or else for every row of every flow. An `embed` scope limits these rows.
  */
-export const startRun = async (
-  tx: Tx,
-  queue: Queue,
-  {
-    importId,
-    runId,
-    retryOf,
-    dryRun,
-    rows,
-    guard,
-    match = 'query',
-    write = 'records',
-    verify = 'off',
-    isScheduled = false,
-    embed = null,
-    ...asker
-  }: Start,
-): Promise<{runId: string; job: string | null}> => {
-  const {org, person} = asker
+export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{runId: string; job: string | null}> => {
+  const {org, person, importId, runId, retryOf, planOf, dryRun, rows: range} = start
+  const {guard, match = 'query', write = 'records', verify = 'off', isScheduled = false, embed = null} = start
   const left = embed && (await lockEmbedRows(tx, embed))
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
-  const snapshot = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows, isScheduled})
+  const applied = dryRun ? null : await findAppliedPlan(tx, {org, importNo: found.no, planOf, retryOf, retried: retry})
+  const rows = applied ? applied.snapshot.rows : range
+  const frozen = await freezeImport(tx, {org, found}, {before: retry?.lineage ?? null, rows, isScheduled})
+  const snapshot = applied?.snapshot ?? frozen
   const {connectorId: connector, no: importNo} = found
   await admitModules(tx, {org, connector, modules: listWrittenModules(snapshot.flows.map(({flow}) => flow)), dryRun})
   const flows = snapshot.flows.map(({flow}) => flow)
-  const most = dryRun ? null : await confirmDeletes(tx, {...asker, importNo, flows, retryOf, rows})
-  const named = most ?? asker.declaredRows
+  const most = dryRun ? null : await confirmDeletes(tx, {...start, importNo, flows, retryOf, rows})
+  const named = most ?? start.declaredRows
   // A retry meters only the rows that are left. Their number is not known yet.
   const fewer = retry !== null && named === undefined
   const count = countRows(snapshot)
   const wanted = named ?? count
   const declaredRows = left === null ? wanted : admitEmbedRows(wanted, left, fewer)
   const id = runId ?? (await authorise(tx, {org, person, declaredRows, connector, importNo, dryRun, fewer})).runId
-  const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
+  const run = await lockOwnRun(tx, start, {id, connector, importNo, template: found.templateId})
+  if (!dryRun) await assertApproved(tx, {org, rows: Math.min(run.rowsLimit, most ?? run.rowsLimit), plan: applied?.plan ?? null})
   if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})
 
-  const snapshotNo = await insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
+  const snapshotNo = await keepSnapshot(tx, snapshot, applied)
   await queueRun(tx, {
     no: run.no,
     connector,
@@ -150,10 +94,12 @@ export const startRun = async (
     retry,
     matchBy: match,
     writeBy: write,
+    planOf: applied?.run.no ?? null,
     verify: dryRun ? 'off' : verify,
     undoDays: dryRun ? null : await findUndoDays(tx, org),
   })
   if (!dryRun) await chooseGuard(tx, {org, run: run.no, guard, isScheduled})
+  if (!dryRun && retry === null) await keepAcceptedFiles(tx, {org, found})
   if (!dryRun) await keepRunForecast(tx, {run: run.no, importNo})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})
@@ -161,6 +107,10 @@ export const startRun = async (
   await setRunJob(tx, {no: run.no, job})
   return {runId: id, job}
 }
+
+/** Stores the snapshot of a run. A run that applies a plan has a copy of the plan's snapshot. */
+const keepSnapshot = (tx: Tx, snapshot: Snapshot, applied: AppliedPlan | null): Promise<number> =>
+  applied ? copySnapshot(tx, applied.snapshotNo) : insertSnapshot(tx, {format: formatOf(snapshot), document: snapshot})
 
 /**
  * Locks the import. A run that writes needs the import for itself, and a connection that accepts writes. An import has at most one dry run

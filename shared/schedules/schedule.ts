@@ -100,8 +100,14 @@ const shapeSchedule = (schedule: Schedule) => {
 export const describeFiring = (firing: Firing) => {
   const {id, scheduleId, dueAt, by, personId, missed, state, outcome, reason, drift, importId, runId, counts, sha256, tries} = firing
   return {
-    ...{id, scheduleId, dueAt, by, person: personId, missed, state, outcome, reason, drift, importId, runId, counts, sha256, tries},
+    ...{id, scheduleId, dueAt, by, person: personId, missed, state, outcome, reason, drift, contract: describeHeldFile(firing)},
+    ...{importId, runId, counts, sha256, tries},
     tryAgainAt: state === 'due' && tries > 0 ? firing.leaseUntil : null,
     ...{createdAt: firing.createdAt, startedAt: firing.startedAt, endedAt: firing.endedAt},
   }
 }
+
+const HeldContract = z.object({version: z.number(), breaches: z.array(z.unknown()), total: z.number()})
+
+const describeHeldFile = ({contract, decision, decidedAt}: Firing) =>
+  contract === null ? null : {...HeldContract.parse(contract), decision, decidedAt}

@@ -13,6 +13,7 @@ import {tags} from '../../api/reference/tags.ts'
 import type {AnswerShape, Route} from '../../api/route.ts'
 import {routes} from '../../api/routes.ts'
 import {codes} from '../../shared/errors.ts'
+import {KINDS} from '../../shared/notifications/kind.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -135,6 +136,9 @@ test('the document and its pages are served and load nothing from other hosts', 
     start.headers.get('content-security-policy')!,
     /^default-src 'none'; script-src 'nonce-[^']+'; style-src 'nonce-[^']+'; img-src data:;/,
   )
+  t.regex(start.text, /<h2 id="quick-start">.*curl -X POST \S+\/imports\b.*<h2 id="events">/s, 'it begins with an import, call by call')
+  for (const kind of KINDS) t.true(start.text.includes(`<code>${kind}</code>`), kind)
+  t.true(start.text.includes('href="/"'), 'a way back to the app')
   for (const name of Object.keys(tags)) {
     const {status, text} = await ask('GET', `/reference/${name.toLowerCase().replaceAll(' ', '-')}`)
     t.is(status, 200, name)

@@ -241,7 +241,7 @@ test('a file missing from storage is refused with FILE_GONE', async t => {
 
 test('a web page, XML or JSON is refused as no table, regardless of its name, and not stored', async t => {
   const path = await newImport()
-  const pages = ['<table><tr><td>id</td></tr><tr><td>1</td></tr></table>', '<?xml version="1.0"?><a>1</a>', '[{"id":1}]']
+  const pages = ['<table><tr><td>id</td></tr><tr><td>1</td></tr></table>', '<?xml version="1.0"?><a>1</a>', '{"id":1}']
   for (const page of pages) {
     const answer = await org.call('POST', `${path}/sources?name=export.xls`, page, {'content-type': 'application/vnd.ms-excel'})
     t.like({status: answer.status, code: answer.body.code}, {status: 422, code: 'NOT_A_TABLE'})

@@ -15,6 +15,7 @@ import {measureRowCost} from './row-cost.ts'
 import {measureSlotUse} from './slot-use.ts'
 import {measureSmallRuns} from './small-runs.ts'
 import {measureUndo} from './undo.ts'
+import {measureVerifyCost} from './verify-cost.ts'
 
 /** A measured ratio. `about` says what is divided by what. `atLeast` and `atMost` are its limits, if any. */
 export type Figure = {about: string; atLeast?: number; atMost?: number}
@@ -104,6 +105,15 @@ const undo: Measure = {
       about: 'undoing 100,000 updates: time in flight at the stand-in ÷ (10 slots × wall), from the first restore to the last',
       atLeast: 0.95,
     },
+  },
+}
+
+const verifyCost: Measure = {
+  subject: '60,000 updates at 400 ms a call, every written row read back',
+  measure: measureVerifyCost,
+  figures: {
+    verifyCostCredits: {about: 'credits with every row read back ÷ without', atMost: 1.12},
+    verifyCostTime: {about: 'seconds with every row read back ÷ without', atMost: 1.12},
   },
 }
 
@@ -221,5 +231,19 @@ const rowCost: Measure = {
 
 export const MEASURES: Measure[] = [
   ...[requests, parallelRuns, queue, expressions, autoMap],
-  ...[slotUse, reimport, matchedImport, undo, importSpeed, engineParts, memory, importWorkers, smallRuns, logDepth, resultsSpeed, rowCost],
+  ...[
+    slotUse,
+    reimport,
+    matchedImport,
+    undo,
+    verifyCost,
+    importSpeed,
+    engineParts,
+    memory,
+    importWorkers,
+    smallRuns,
+    logDepth,
+    resultsSpeed,
+    rowCost,
+  ],
 ]

@@ -12,7 +12,7 @@ export const measureMatchedImport = async () => {
   const crm = ['test/simulators/crm.ts', '--control', '--latency', `${latencyMs}`, '--no-bodies', '--journal', '10']
   const deployment = await startDeployment('matched-import', {crm, env: {CRM_LAG_SECONDS: '1'}})
   try {
-    await fetch(`${deployment.crmUrl}/__sim/credits`, {method: 'POST', body: JSON.stringify({org: crmOrg, allowance: 1_000_000})})
+    await setAllowance(deployment)
     const csv = fileOf(rows, 'S-')
     await deployment.runImport({csv, flow})
     const queried = await importAgain(deployment, csv, {})
@@ -23,6 +23,9 @@ export const measureMatchedImport = async () => {
   }
 }
 
+export const setAllowance = ({crmUrl}: Deployment) =>
+  fetch(`${crmUrl}/__sim/credits`, {method: 'POST', body: JSON.stringify({org: crmOrg, allowance: 1_000_000})})
+
 const importAgain = async (deployment: Deployment, csv: Buffer, body: {match?: 'snapshot'}) => {
   const before = await readSpent(deployment)
   const prepared = await prepareImport(deployment.places[0], {csv, flow})
@@ -31,7 +34,7 @@ const importAgain = async (deployment: Deployment, csv: Buffer, body: {match?: '
   return {credits: (await readSpent(deployment)) - before, seconds: ended!.seconds}
 }
 
-const readSpent = async ({crmUrl}: Deployment): Promise<number> => {
+export const readSpent = async ({crmUrl}: Deployment): Promise<number> => {
   const answer = await fetch(`${crmUrl}/__sim/credits?org=${crmOrg}`)
   return ((await answer.json()) as {used: number}).used
 }

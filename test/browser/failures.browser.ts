@@ -172,6 +172,7 @@ test('a row that matches several records is asked about, and a retry writes to t
   assert.ok(await radio.isChecked(), 'an answer that is not saved outlives a reload')
   await page.getByRole('button', {name: 'Save 1 answer'}).click()
   await page.getByText('Retry the run to write').waitFor()
+  await page.getByText('Questions answered', {exact: true}).waitFor()
   await person.retryRows(page)
   await person.runEnded(page, /^Imported$/)
   await person.assertAccount(page, '1 updated + 1 already written = 2 rows')

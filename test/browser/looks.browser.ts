@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
+import type {Page} from 'playwright-core'
 import {ok, openOrg, untilEnded} from '../support/importing.ts'
 import {until} from '../support/until.ts'
 import {companies, csvOf, fairFile, peopleOf} from './people.ts'
@@ -80,29 +81,52 @@ const pages = (): [address: string, awaited: string][] => [
   ['/connections', '.connection'],
 ]
 
-const dark = {colorScheme: 'dark' as const}
-const phone = {viewport: {width: 360, height: 740}}
-const looks = {light: {}, dark, phone}
-const germanLooks = {wide: {locale: 'de-DE', viewport: {width: 1440, height: 900}}, phone: {locale: 'de-DE', ...dark, ...phone}}
+const settingsPages = ['', '/modules', '/libraries', '/notices', '/members', '/tokens', '/sessions', '/plan', '/changes'].map(
+  (path): [string, string] => [`/settings${path}`, '.settings, form, table, section, .empty'],
+)
 
-for (const [look, options] of Object.entries(looks)) {
-  test(`every page of an import is usable in the look "${look}"`, async () => {
-    const visitor = await here.open(options)
+type Look = {language: 'en' | 'de'; width: number; scheme: 'light' | 'dark'}
+const looks: Look[] = (['en', 'de'] as const).flatMap(language =>
+  [1440, 360].flatMap(width => (['light', 'dark'] as const).map(scheme => ({language, width, scheme}))),
+)
+const optionsOf = ({language, width, scheme}: Look) => ({
+  locale: language === 'de' ? 'de-DE' : 'en-US',
+  colorScheme: scheme,
+  viewport: {width, height: width < 600 ? 740 : 900},
+})
+const signInWords = {en: 'Continue with your CRM', de: 'Weiter mit Ihrem CRM'}
+
+for (const look of looks) {
+  const name = `${look.language}-${look.width}-${look.scheme}`
+  test(`every page is usable in the look "${name}"`, async () => {
+    const visitor = await here.open(optionsOf(look))
     const {page} = visitor
-    await page.getByRole('button', {name: 'Continue with your CRM'}).waitFor()
-    await assertUsable(visitor, `sign-in, ${look}`)
+    await page.getByRole('button', {name: signInWords[look.language]}).waitFor()
+    assert.equal(await page.locator('html').getAttribute('lang'), look.language)
+    await assertUsable(visitor, `sign-in, ${name}`)
+    await picture(page, `looks-${name}-sign-in`)
     await enter(visitor, made.session)
-    for (const [address, awaited] of pages()) {
+    for (const [address, awaited] of [...pages(), ...settingsPages]) {
       await page.goto(`${here.world.url}/#${address}`)
       await page.locator(`main ${awaited}`).first().waitFor()
       await settled(page)
-      await assertUsable(visitor, `${address}, ${look}`)
+      await assertUsable(visitor, `${address}, ${name}`)
+      await assertOneMainAction(page, `${address}, ${name}`)
+      const file = address.replaceAll(/imp_\w+|tpl_\w+|\?run=\w+/g, '').replaceAll(/\W+/g, '-')
+      await picture(page, `looks-${name}${file}`, {height: look.width < 600 ? 1400 : 1100})
     }
-    await proposals(visitor, look)
-    await dialog(visitor, look)
+    if (look.language === 'en') {
+      await proposals(visitor, name)
+      await dialog(visitor, name)
+    }
     assert.deepEqual(visitor.complaints, [])
   })
+}
 
+const dark = {colorScheme: 'dark' as const}
+const phone = {viewport: {width: 360, height: 740}}
+
+for (const [look, options] of Object.entries({light: {}, dark, phone}))
   test(`the API reference and the command line's sign-in page are usable in the look "${look}"`, async () => {
     const visitor = await here.open(options)
     const {page} = visitor
@@ -113,31 +137,6 @@ for (const [look, options] of Object.entries(looks)) {
     }
     assert.deepEqual(visitor.complaints, [])
   })
-}
-
-for (const [look, options] of Object.entries(germanLooks)) {
-  test(`every page is usable in German in the look "${look}"`, async () => {
-    const visitor = await here.open(options)
-    const {page} = visitor
-    await page.getByRole('button', {name: 'Weiter mit Ihrem CRM'}).waitFor()
-    assert.equal(await page.locator('html').getAttribute('lang'), 'de')
-    await assertUsable(visitor, `sign-in in German, ${look}`)
-    await enter(visitor, made.session)
-    for (const [address, awaited] of [...pages(), ...settingsPages]) {
-      await page.goto(`${here.world.url}/#${address}`)
-      await page.locator(`main ${awaited}`).first().waitFor()
-      await settled(page)
-      await assertUsable(visitor, `${address} in German, ${look}`)
-      const name = address.replaceAll(/imp_\w+|tpl_\w+|\?run=\w+/g, '').replaceAll(/\W+/g, '-')
-      await picture(page, `german-${look}${name}`, {height: look === 'phone' ? 1400 : 1100})
-    }
-    assert.deepEqual(visitor.complaints, [])
-  })
-}
-
-const settingsPages = ['', '/modules', '/libraries', '/notices', '/members', '/tokens', '/sessions', '/plan', '/changes'].map(
-  (path): [string, string] => [`/settings${path}`, '.settings, form, table, section, .empty'],
-)
 
 test('the language follows the browser until a person chooses another one, which a reload keeps', async () => {
   const visitor = await here.open({locale: 'de-AT'})
@@ -158,6 +157,12 @@ test('the language follows the browser until a person chooses another one, which
 const assertUsable = async ({page}: Visitor, where: string) => {
   await assertAccessible(page, where)
   await assertFits(page, where)
+}
+
+/** Asserts that a page emphasises one action at most. */
+const assertOneMainAction = async (page: Page, where: string) => {
+  const actions = await page.locator('main .button.main:visible').allInnerTexts()
+  assert.ok(actions.length <= 1, `${where} emphasises ${actions.join(', ')}`)
 }
 
 const proposals = async (visitor: Visitor, look: string) => {

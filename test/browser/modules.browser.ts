@@ -29,7 +29,7 @@ test('match, unique and hidden fields of a module are chosen by label, and nothi
   await page.locator('.toast').filter({hasText: 'Module saved'}).waitFor()
   const {match, exclusions} = await readModule()
   assert.deepEqual([match, exclusions], [{by: ['Email'], onOne: 'update', onMany: 'ask'}, ['Last_Name']])
-  assert.ok(await save.isDisabled())
+  await page.getByRole('button', {name: 'Save', exact: true, disabled: true}).waitFor()
   await group('Match fields').getByRole('button', {name: 'Remove Email'}).click()
   const asked: string[] = []
   page.once('dialog', dialog => {

@@ -89,3 +89,28 @@ test('a person who refuses the consent can sign in without a connection, and con
   await picture(page, 'first-imports-360')
   assert.deepEqual(visitor.complaints, [])
 })
+
+/** Returns how many bytes the bodies of a reload take over the network, compressed and with an empty cache. */
+const weighReload = async ({page, context}: Visitor, shown: () => Promise<void>): Promise<number> => {
+  await shown()
+  await page.waitForLoadState('networkidle')
+  const network = await context.newCDPSession(page)
+  await network.send('Network.enable')
+  await network.send('Network.setCacheDisabled', {cacheDisabled: true})
+  let bytes = 0
+  // The first number is the size of the headers, and the last one that of headers and body.
+  network.on('Network.responseReceived', ({response}) => void (bytes -= response.encodedDataLength))
+  network.on('Network.loadingFinished', ({encodedDataLength}) => void (bytes += encodedDataLength))
+  await page.reload()
+  await shown()
+  await page.waitForLoadState('networkidle')
+  await network.detach()
+  return bytes
+}
+
+test('the first page takes at most 80 KB, compressed', async t => {
+  const visitor = await here.open()
+  const bytes = await weighReload(visitor, () => start(visitor).waitFor())
+  t.diagnostic(`the first page: ${bytes} bytes`)
+  assert.ok(bytes > 10_000 && bytes <= 80 * 1024, `it takes ${bytes} bytes`)
+})

@@ -3,7 +3,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import {filesOf, hashOf as hash, isOurs, mergeFiles, slugsOf} from '../../api/clients/cli/config-files.ts'
 import {diffLines} from '../../api/clients/cli/diff.ts'
-import {describeEnding, exitOf} from '../../api/clients/cli/ending.ts'
+import {describeEnding, exitOf, verifyLines} from '../../api/clients/cli/ending.ts'
 import {Failure, failureOf} from '../../api/clients/cli/failure.ts'
 import {bindFlows, fillSlots} from '../../api/clients/cli/inputs.ts'
 import {rowRange} from '../../api/clients/cli/options.ts'
@@ -193,6 +193,16 @@ test('the end of a run names the fields whose value maps lack entries', t => {
   const lines = describeEnding(out, {...ended, unmapped: [{flowId: 'leads', field: 'Industry', cells: 12}]})
   t.true(lines.includes('  Industry of flow leads: 12 cells without an entry in the value map.'), lines.join('\n'))
   t.false(describeEnding(out, ended).join().includes('value map'))
+})
+
+test('the end of a run tells what was found when written rows were read back', t => {
+  const verify = {mode: 'all', rows: 1_200, coerced: 0, changed: 0, missing: 0, unread: 0, waiting: 0, unverified: 0}
+  t.deepEqual(verifyLines({id: 'run_1', verify: {...verify, rows: 0}}), [])
+  t.deepEqual(verifyLines({id: 'run_1', verify}), ['  1,200 written rows read back, all as sent.'])
+  t.deepEqual(verifyLines({id: 'run_1', verify: {...verify, coerced: 3, missing: 1, unverified: 1}}), [
+    '  1,200 written rows read back: 3 with values that the CRM cut or converted, 1 whose record is gone. See /verify.csv of run run_1.',
+    '  1 written row not read back.',
+  ])
 })
 
 test('row ranges accept only valid row numbers', t => {

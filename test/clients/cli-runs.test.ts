@@ -43,6 +43,15 @@ test('rows whose values people changed in the CRM are no reason to fail', async 
   t.regex(out, /1 value that people changed in the CRM was kept/)
 })
 
+test('written rows are read back on request, and the end of the run tells what was found', async t => {
+  const path = home.put('verified.csv', accountRows(3, 'RB-'))
+  const {code, out, err} = await home.run(['import', path, '-t', 'Companies', '--verify', 'all', '--watch'])
+  t.is(code, 0, err)
+  t.regex(out, /\n {2}3 written rows read back, all as sent\.\n/)
+  const [run] = /run_\w+/.exec(out)!
+  t.regex((await home.run(['runs', run])).out, /3 written rows read back, all as sent/)
+})
+
 test('an import is named by its name wherever its id can be used, and a name of several imports is refused with their ids', async t => {
   const path = home.put('named.csv', accountRows(2, 'N-'))
   const name = 'Companies of the fair'

@@ -62,6 +62,31 @@ test('every alert rule uses existing metrics, and counters with a rate or increa
   }
 })
 
+const Dashboard = z.object({
+  panels: z.array(
+    z.object({id: z.int(), title: z.string(), targets: z.array(z.object({expr: z.string(), legendFormat: z.string()})).min(1)}),
+  ),
+})
+
+test('every panel of the dashboard uses existing metrics and labels, and counters with a rate or increase', async t => {
+  const house = await startTestDeployment(t)
+  const {text} = await house.as(house.adminToken)('GET', '/metrics')
+  const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name, type]))
+  const given = [...types].flatMap(([name, type]) => (type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name]))
+  const {panels} = Dashboard.parse(JSON.parse(await read('shared/telemetry/metrics/dashboard.json')))
+  t.true(panels.length >= 12)
+  t.is(new Set(panels.map(({id}) => id)).size, panels.length)
+  for (const {title, targets} of panels)
+    for (const {expr, legendFormat} of targets) {
+      const names = namesIn(expr)
+      t.true(names.length > 0, title)
+      for (const name of names) t.true(given.includes(name), `${title}: ${name}`)
+      for (const name of names.filter(name => types.get(name) === 'counter'))
+        t.regex(expr, new RegExp(`(rate|increase)\\(${name}\\b`), title)
+      for (const [, label] of legendFormat.matchAll(/\{\{(\w+)\}\}/g)) t.regex(expr, new RegExp(`by \\([^)]*\\b${label}\\b`), title)
+    }
+})
+
 test('rule names are unique, and each rule links to its row in the alert table of the runbook', async t => {
   const rules = await readRules()
   t.is(new Set(rules.map(({alert}) => alert)).size, rules.length)

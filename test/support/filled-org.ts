@@ -25,6 +25,8 @@ export const fillOrg = async (house: TestDeployment, org: Org, user: string): Pr
   const asked = org.call('POST', of(`connectors/${org.connector}/records/Accounts`), {runId, items: [item]}, {prefer: 'respond-async'})
   const {write} = await ok(asked, 202)
   const {schedule} = await ok(org.call('POST', of(`templates/${template}/schedules`), nightly()), 201)
+  const firing = `fir_of_${org.org.slice(-6)}`
+  await house.hot.query(ENDED_FIRING, [firing, schedule.id, org.org])
   const {upload} = await openUpload(org.call, path, {bytes: Buffer.from('id')})
   const {webhook} = await ok(org.call('POST', of('webhooks'), {url: 'https://receiver.example/hook'}), 201)
   const {delivery} = await ok(org.call('POST', of(`webhooks/${webhook.id}/test`), {}), 202)
@@ -32,12 +34,16 @@ export const fillOrg = async (house: TestDeployment, org: Org, user: string): Pr
     webhooks: webhook.id,
     grants: await grantOf(house, org, user),
     deliveries: delivery.id,
-    schedules: schedule.id,
+    ...{schedules: schedule.id, firings: firing},
     ...{org: org.org, tokens: token.id, invitations: invitation.id, members: members[0].id, jobs: job.id, connector: org.connector},
     ...{imports: importId!, sources: source.id, runs: run.id, connectors: org.connector, records: await recordOf(org)},
     ...{libraries: library, writes: write.id, templates: template, filling: filling.id, uploads: upload.id},
   }
 }
+
+/** A firing whose file was held, and whose import is gone. */
+const ENDED_FIRING = `insert into firings (id, schedule_id, org_id, due_at, by, state, outcome, contract, ended_at)
+  values ($1, $2, $3, lading_now(), 'person', 'ended', 'drifted', '{"version": 1, "breaches": [], "total": 0, "files": []}', lading_now())`
 
 /** Creates a grant by which a person of the org admits a client. */
 const grantOf = async (house: TestDeployment, {org, session}: Org, user: string): Promise<string> => {

@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import {digestOfText, openRepeats, type Repeat} from '../../workers/checks/repeats.ts'
+import {digestOfText, openRepeats, type Repeat} from '../../shared/files/repeats.ts'
 
 const identityOf = (number: number) => {
   const identity = Buffer.alloc(8)

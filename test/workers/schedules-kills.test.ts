@@ -138,3 +138,27 @@ test.serial('a schedule that is removed while its import is created leaves no im
   )
   t.pass()
 })
+
+test.serial('a worker that is killed after it checked a data contract leaves one held file and no run', async t => {
+  host.serve('name,number,city\nA,held-1,Oslo\n')
+  const {path, template} = await makeSchedule(org, host)
+  const expectations = {slot: 'companies', columns: [{name: 'city', values: ['Rome']}]}
+  await ok(org.call('PUT', `${template}/contract`, {sources: [expectations]}), 200)
+  const before = (await ok(org.call('GET', `/orgs/${org.org}/imports`), 200)).imports.length
+  const victim = start(['schedules'], {FAULT_POINT: 'after_contract'})
+  await ok(org.call('POST', `${path}/run`, {}), 202)
+  await once(victim, 'exit')
+  t.is(victim.signalCode, 'SIGKILL')
+  start(['clock', 'schedules'])
+  const [firing, ...others] = await until(
+    () => listFirings(org, path),
+    ([one]) => one?.state === 'ended',
+  )
+  t.deepEqual(others, [])
+  t.like(firing, {outcome: 'drifted', runId: null, reason: {code: 'CONTRACT_BROKEN'}, contract: {total: 1, decision: null}})
+  const {imports} = await ok(org.call('GET', `/orgs/${org.org}/imports`), 200)
+  t.is(imports.length, before + 1)
+  t.is(await countObjects(firing.importId), 1)
+  const {rows} = await house.hot.query('select count(*) from notices where schedule_id = $1', [path.split('/').at(-1)])
+  t.is(rows[0].count, 1)
+})

@@ -1,8 +1,7 @@
 import type {DiscoveredField, DiscoveredModule} from '../../shared/crm/discovered.ts'
+import {digestOfText, type Repeats} from '../../shared/files/repeats.ts'
 import {normalise} from '../../shared/mapping/flows/match-key.ts'
 import type {CompiledFlow, ImportRow} from '../engine/model.ts'
-
-import {digestOfText, type Repeats} from './repeats.ts'
 
 /** What the keys of a slot are: a flow's match keys if `field` is null, otherwise the values of one of its unique fields. */
 export type KeySlot = {flow: CompiledFlow; field: DiscoveredField | null}

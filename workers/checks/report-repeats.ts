@@ -1,12 +1,11 @@
+import type {Repeat, Repeats} from '../../shared/files/repeats.ts'
 import type {FileDeps} from '../../shared/files/stored-file.ts'
 import type {CheckProblem} from '../../shared/mapping/checks/problem.ts'
 import type {CompiledFlow} from '../engine/model.ts'
-
 import {readChunks} from '../engine/read/read-rows.ts'
 import {addSample, type CheckFindings} from './findings.ts'
 import type {KeySlot} from './flow-keys.ts'
 import {cellAt, columnName, fillerOf} from './flow-rows.ts'
-import type {Repeat, Repeats} from './repeats.ts'
 
 type ReportedRepeat = {problem: CheckProblem; flow: CompiledFlow; column: number | null}
 

@@ -15,6 +15,7 @@ import type {ImageStore} from './images/before-images.ts'
 import type {CrmClock} from './recover/crm-clock.ts'
 import type {LateUpdates} from './recover/late-updates.ts'
 import type {Lease} from './recover/lease.ts'
+import type {OpenPlan} from './sealed-plan/open-plan.ts'
 import type {Intend} from './send/intents.ts'
 import type {Settler} from './settle/settler.ts'
 
@@ -27,6 +28,8 @@ export type Context = OfflineContext & {
   values: ValueStore
   /** Null: the run stores no before images. */
   images: ImageStore | null
+  /** Null: the run applies no sealed plan. */
+  plan: OpenPlan | null
   /** Null: the first rows are not verified before the others. */
   canary: Canary | null
   lateUpdates: LateUpdates

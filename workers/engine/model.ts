@@ -3,6 +3,7 @@ import type {SnapshotLookup} from '../../shared/mapping/flows/lookups.ts'
 import type {Snapshot, SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/mapping/flows/snapshot.ts'
 import type {Rules} from '../../shared/mapping/flows/value.ts'
 import type {ValueMap} from '../../shared/mapping/flows/value-map.ts'
+import type {PlanStep} from '../../shared/runs/sealed-plan/plan-step.ts'
 import type {NewQuestion} from '../../sql/questions.ts'
 import type {OutcomeName} from '../../sql/run-log.ts'
 import type {FlowProgram} from './compose/flow-program.ts'
@@ -99,6 +100,8 @@ export type ImportRow = {
   parentCandidates?: ParentCandidates
   /** Dependencies between rows of the flow. `isAwaited`: other rows may wait for this row. `waitsFor`: keys of the rows for which this row waits. */
   isAwaited?: boolean
+  /** The row's step in the sealed plan that the run applies. Null: the plan does not write the row. Absent: the run applies no plan. */
+  step?: PlanStep | null | undefined
   waitsFor?: string[] | undefined
 }
 
@@ -115,6 +118,7 @@ export type RowFailure = {
   end?: 'skipped' | 'held'
   /** The last attempt and the counted outcome of a row that was nested in an unanswered create. */
   sent?: Pick<ImportRow, 'counted' | 'attempt'>
+  step?: ImportRow['step']
   notes?: LookupNote[]
   question?: NewQuestion
   unmapped?: string[]

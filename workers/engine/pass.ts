@@ -18,6 +18,7 @@ import {addIdempotencyValue} from './recover/idempotency-value.ts'
 import {findInheritedRows, type InheritedRow, isInheritedRow, isInRange, resumeRow} from './recover/inherited-rows.ts'
 import {keepNewest} from './recover/newest-ids.ts'
 import {drainPipeline, finishRows, openRowPipeline, planChunk, waitForRoom} from './row-pipeline.ts'
+import {addSteps} from './sealed-plan/keep-to-plan.ts'
 import {emptySettlement} from './settle/settler.ts'
 
 /** The most chunks in preparation, so that their queries use all slots for queries. The room in the window limits them too. */
@@ -125,6 +126,7 @@ const prepareChunk = async (pipeline: RowPipeline, chunk: ReadChunk, options: Pr
     else failures.push(one)
   }
   counts.leave(window)
+  await addSteps(ctx, flow, 'write', [...rows, ...failures])
   return {rows, failures, inherited: standing, unmatched: await matchRows(ctx, flow, rows)}
 }
 

@@ -6,7 +6,6 @@ import {countBehindCanary, holdBehindCanary} from './canary/behind-canary.ts'
 import {openChangeSignal} from './change-signal.ts'
 import {linkToParents} from './compose/link-to-parents.ts'
 import type {Context} from './context.ts'
-import {prepareDeletes} from './delete/prepare-deletes.ts'
 import {planBatch} from './dry-run/dry-run.ts'
 import {keepEdits} from './edits/keep-edits.ts'
 import {keepImages} from './images/before-images.ts'
@@ -21,6 +20,8 @@ import {openRowWindow} from './read/window.ts'
 import {remarkOlderValues} from './recover/older-values.ts'
 import {openUnansweredCreates} from './recover/unanswered-creates.ts'
 import {openRowLocks} from './row-locks.ts'
+import {chooseOps} from './sealed-plan/choose-planned.ts'
+import {keepToPlan} from './sealed-plan/keep-to-plan.ts'
 import {batchesAfterLoss, isBatchFull, takeBatch} from './send/batch-size.ts'
 import {backOffMs} from './send/crm-retry.ts'
 import {forgetNested, nestRows} from './send/nested-rows.ts'
@@ -122,7 +123,8 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
   const creates: ImportRow[] = []
   await dropChanged(ctx, flow, rows)
   for (const row of rows) {
-    const planned = planStep(row, flow, row.matchKey ? ours.get(row.matchKey.toString('latin1')) : undefined, decisions.get(row))
+    const found = row.matchKey ? ours.get(row.matchKey.toString('latin1')) : undefined
+    const planned = keepToPlan(row, planStep(row, flow, found, decisions.get(row)))
     if (planned.do === 'create') creates.push(row)
     else if (planned.do === 'wait') {
       logOutcome({flow, settled}, row, 'unanswered', {...planned, attempt: row.attempt})
@@ -229,7 +231,10 @@ const flushBatch = (pipeline: RowPipeline, kind: StepKind) => {
 
 const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: Op[]) => {
   const {ctx, flow} = pipeline
-  const ops = holdBehindCanary(pipeline, kind, kind === 'delete' ? await chooseDeletes(pipeline, chosen) : chosen, {
+  const {ops: planned, ended} = await chooseOps(pipeline, kind, chosen)
+  for (const row of ended) pipeline.resending.delete(row)
+  releaseRows(pipeline, ended)
+  const ops = holdBehindCanary(pipeline, kind, planned, {
     follow: work => trackWork(pipeline, work),
     wait: ms => waitInPipeline(pipeline, ms),
     send: op => addToBatch(pipeline, kind, op),
@@ -284,12 +289,6 @@ const sendPipelineBulk = async (pipeline: RowPipeline, waiting: BulkRows) => {
   if (result.refused !== null) await bulk!.switchOff(result.refused)
   for (const {row} of result.unsent) row.isByRecords = true
   takeResult(pipeline, rows.kind, result)
-}
-
-const chooseDeletes = async (pipeline: RowPipeline, chosen: Op[]): Promise<Op[]> => {
-  const {ops, ended} = await prepareDeletes(pipeline, chosen)
-  releaseRows(pipeline, ended)
-  return ops
 }
 
 const sendLater = async (pipeline: RowPipeline, kind: StepKind, rows: ImportRow[]) => {

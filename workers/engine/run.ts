@@ -29,6 +29,7 @@ import {handoverSecondsOf, holdLease, type Lease} from './recover/lease.ts'
 import {settleOpenSends} from './recover/settle-open-sends.ts'
 import {openRunCost, type RunCost} from './run-cost.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './run-endings.ts'
+import {openPlan} from './sealed-plan/open-plan.ts'
 import {answerSecondsOf, overSecondsOf} from './send/admission.ts'
 import {classifyRefusal, findWriteBlock, runHeld} from './send/crm-retry.ts'
 import {openIntents} from './send/intents.ts'
@@ -181,6 +182,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     lookups: openLookups(),
     values: openValueStore(offline),
     images: await openImageStore(offline),
+    plan: await openPlan(offline),
     refusedSingles: {count: 0},
     crmClock: openCrmClock(offline),
     lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head)),

@@ -10,6 +10,8 @@ import {runPass} from './pass.ts'
 import {compilePatchPlan} from './patch/build-patches.ts'
 import {type CompiledPatchFlow, runPatchPass} from './patch/patch-pass.ts'
 import {RunStopped} from './run-endings.ts'
+import {knowsChanges} from './sealed-plan/describe-steps.ts'
+import {orderSteps} from './sealed-plan/order-steps.ts'
 import {isSubform} from './subform/record-order.ts'
 import {runSubformPass} from './subform/subform-pass.ts'
 import {compileTagFlow, runTagPass} from './tag/tag-pass.ts'
@@ -50,6 +52,7 @@ const runPasses = async (ctx: Context, flows: CompiledFlow[], patches: CompiledP
   // Patches need the records of all flows.
   for (const compiled of patches) await runPatchPass(ctx, compiled)
   await tagRecords(ctx)
+  if (run.dryRun && knowsChanges(ctx)) await orderSteps(ctx)
 }
 
 /** Runs the tag passes. They come last, so that a failure of them leaves every row written. A dry run has no records to tag. */

@@ -1,3 +1,4 @@
+import type {Breach} from '../../shared/mapping/contracts/breach.ts'
 import {bindWhatFits} from '../../shared/mapping/templates/apply.ts'
 import type {Obstacle} from '../../shared/schedules/schedule-status.ts'
 import {logFailure, logStop, stop} from '../../shared/schedules/stop.ts'
@@ -20,6 +21,12 @@ export const endUnchanged = async (tx: Tx, {firing, schedule}: FiringOf, sha256:
   const message = 'The file and the template are the same as in the last run, so nothing was run. Fire with again: true to run it anyway'
   await end(tx, firing, {outcome: 'unchanged', reason: {code: 'UNCHANGED', message}, sha256})
   await forgetFailures(tx, schedule.id)
+}
+
+/** Ends a firing as unchanged, because a person discarded the same file under the same template and contract. */
+export const endDiscarded = async (tx: Tx, {firing}: FiringOf, sha256: string) => {
+  const message = 'A person discarded this file before, so nothing was run. Fire with again: true to check it again'
+  await end(tx, firing, {outcome: 'unchanged', reason: {code: 'DISCARDED', message}, sha256})
 }
 
 /** Ends a firing because of an obstacle. A permanent obstacle disables the schedule. A temporary one skips this firing. */
@@ -61,3 +68,31 @@ export const endDrifted = async (
   await logFailure(tx, 'schedule.drifted', schedule, firedOf(firing, reason, importId))
 }
 type DriftedFiring = {stops: boolean; message: string}
+
+type HeldFiring = {
+  breaches: readonly Breach[]
+  drift: readonly DriftedFiring[]
+  importId: string
+  filled: readonly {slot: string; sourceId: string}[]
+  /** Whether the files were cleaned as their slots define. Flows are bound to cleaned files only. */
+  isCleaned: boolean
+}
+
+/** The limit on broken expectations that are stored with the firing. */
+const mostBreaches = 100
+
+/** Ends a firing because its file does not meet the data contract, before the first row. The import and its file wait for a person's decision. */
+export const endHeld = async (
+  tx: Tx,
+  {firing, schedule, contract}: FiringOf & {contract: {version: number}},
+  {breaches, drift, importId, filled, isCleaned}: HeldFiring,
+) => {
+  const files = filled.map(({slot, sourceId}) => ({slot, sourceId}))
+  if (isCleaned) await bindWhatFits(tx, {org: schedule.org, importId, sources: files})
+  const messages = breaches.slice(0, 3).map(({message}) => message)
+  const message = `Nothing was run, because the file does not meet the data contract: ${messages.join('; ')}${breaches.length > 3 ? '; …' : ''}. Accept or discard the file`
+  const reason = {code: 'CONTRACT_BROKEN', message}
+  const held = {version: contract.version, breaches: breaches.slice(0, mostBreaches), total: breaches.length, files}
+  await end(tx, firing, {outcome: 'drifted', reason, drift, contract: held})
+  await logFailure(tx, 'schedule.drifted', schedule, firedOf(firing, reason, importId))
+}

@@ -2,6 +2,7 @@ import {describeRun} from '../../shared/runs/describe.ts'
 import {findOrgRun} from '../../shared/runs/find.ts'
 import type {Tx} from '../../sql/database.ts'
 import {claimRunEnded, endRunning, type Firing} from '../../sql/firings.ts'
+import {hasLaterRun} from '../../sql/held-files.ts'
 import {forgetFailures, keepLastFile} from '../../sql/schedules.ts'
 
 export const endNextRunning = async (tx: Tx): Promise<boolean> => {
@@ -32,5 +33,7 @@ const end = async (tx: Tx, firing: Firing) => {
   await endRunning(tx, {id, outcome: stop ? 'stopped' : 'done', reason, counts})
   if (!stop) await forgetFailures(tx, scheduleId)
   if (stop && stop.stopped !== 'CANCELLED' && counts.rowsWritten === 0) return
+  // A file that a person accepted late must not replace a newer one as the last file.
+  if (firing.decision === 'accepted' && (await hasLaterRun(tx, {schedule: scheduleId, firing: id}))) return
   if (sha256 !== null && templateVersion !== null) await keepLastFile(tx, {id: scheduleId, sha256, templateVersion, connectorId})
 }

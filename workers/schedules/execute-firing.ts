@@ -1,6 +1,7 @@
 import {Refusal} from '../../shared/errors.ts'
 import {atPoint} from '../../shared/fault-point.ts'
 import {parseHere} from '../../shared/files/parser/pool.ts'
+import {readContract, type StoredContract} from '../../shared/mapping/contracts/store.ts'
 import {bindSources} from '../../shared/mapping/templates/apply.ts'
 import {type Drift, findDrift} from '../../shared/mapping/templates/drift.ts'
 import {findKnownNow} from '../../shared/mapping/templates/template-fields.ts'
@@ -12,14 +13,15 @@ import type {Tx} from '../../sql/database.ts'
 import {type Firing, findLastRun, pauseFiring, setFiringImport, setFiringRun, takeFiring} from '../../sql/firings.ts'
 import type {Import} from '../../sql/imports.ts'
 import {findFired, type Reason, type Schedule} from '../../sql/schedules.ts'
-import {endBlocked, endDrifted, endFailed, endUnchanged, endUndecided} from './end-firing.ts'
+import {checkContract, findMissing, isDiscardedFile} from './check-contract.ts'
+import {endBlocked, endDiscarded, endDrifted, endFailed, endHeld, endUnchanged, endUndecided} from './end-firing.ts'
 import {type FetchDeps, type FetchedFile, fetchFile} from './fetch.ts'
 import {holdLease, Superseded} from './lease.ts'
 import {clean, discard, type FilledSource, makeFilled} from './make-import.ts'
 
 type FiringState = 'running' | 'ended' | 'waiting' | 'held'
 type FiringInput = {firing: Firing; schedule: Schedule}
-type ReadyFiring = FiringInput & {ground: ScheduleStatus; fetched: FetchedFile}
+export type ReadyFiring = FiringInput & {ground: ScheduleStatus; contract: StoredContract; fetched: FetchedFile}
 type FilledImport = {made: Import; filled: FilledSource}
 
 /** The delays in seconds after which a fetch with a temporary failure is retried. */
@@ -59,10 +61,11 @@ const executeStep = async (work: FetchDeps, input: FiringInput): Promise<FiringS
     await db.transaction(tx => endBlocked(tx, input, ground))
     return 'ended'
   }
+  const contract = await readContract(db, {org: firing.org, template: ground.template.id})
   const fetched = await fetchFile(work, schedule, firing)
   try {
     atPoint('after_fetch')
-    return await runFile(work, {...input, ground, fetched})
+    return await runFile(work, {...input, ground, contract, fetched})
   } finally {
     await fetched.file.close()
   }
@@ -70,6 +73,10 @@ const executeStep = async (work: FetchDeps, input: FiringInput): Promise<FiringS
 
 const runFile = async (work: FetchDeps, ready: ReadyFiring): Promise<FiringState> => {
   if (isUnchanged(ready)) return continueFiring(work, ready)
+  if (await isDiscardedFile(work.db, ready)) {
+    await work.db.transaction(tx => endDiscarded(tx, ready, ready.fetched.sha256))
+    return 'ended'
+  }
   const {made, filled} = await makeFilled({...work, parsing: parseHere(work)}, ready)
   atPoint('after_source')
   const place = {org: ready.schedule.org, importId: made.id}
@@ -81,11 +88,22 @@ const runFile = async (work: FetchDeps, ready: ReadyFiring): Promise<FiringState
       return 'ended'
     }
     const drift = await driftOf(work, ready, {made, filled})
+    const missing = findMissing(ready, filled)
+    if (missing.length > 0) {
+      await work.db.transaction(tx => endHeld(tx, ready, {breaches: missing, drift, importId: made.id, filled, isCleaned: false}))
+      return 'ended'
+    }
     if (ready.schedule.onDrift === 'stop' && drift.some(({stops}) => stops)) {
       await work.db.transaction(tx => endDrifted(tx, ready, {drift, importId: made.id}))
       return 'ended'
     }
     await clean({...work, parsing: parseHere(work)}, place, filled)
+    const breaches = await checkContract({...work, parsing: parseHere(work)}, ready, {made, filled})
+    atPoint('after_contract')
+    if (breaches.length > 0) {
+      await work.db.transaction(tx => endHeld(tx, ready, {breaches, drift, importId: made.id, filled, isCleaned: true}))
+      return 'ended'
+    }
     return await begin(work, ready, {made, filled, drift})
   } catch (error) {
     // A new owner of the firing does not know this import, so this worker removes it.

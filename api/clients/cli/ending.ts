@@ -35,6 +35,7 @@ export const describeEnding = (out: Output, run: Json, reasons: readonly Group[]
     ...unchangedLines(run),
     ...unmappedLines(run),
     ...keptEditLines(run),
+    ...verifyLines(run),
     ...linkLines(run),
     ...questionLines(run, questions),
     ...reasonLines(reasons, run.dryRun),
@@ -87,6 +88,18 @@ const linkLines = ({dryRun, linksEmpty = []}: Json): string[] =>
 
 const keptEditLines = ({keptEdits = 0}: Json) =>
   keptEdits > 0 ? [`  ${plural(keptEdits, 'value')} that people changed in the CRM ${keptEdits === 1 ? 'was' : 'were'} kept.`] : []
+
+/** One line about the records that were read back, and one per kind of difference. */
+export const verifyLines = ({id, verify}: Json): string[] => {
+  if (!verify || verify.rows + verify.unverified === 0) return []
+  const differing = [
+    ...[[verify.coerced, 'with values that the CRM cut or converted'] as const, [verify.changed, 'with values changed since'] as const],
+    ...[[verify.missing, 'whose record is gone'] as const, [verify.unread, 'that the CRM did not show'] as const],
+  ].flatMap(([rows, what]) => (rows > 0 ? [`${count(rows)} ${what}`] : []))
+  const found = differing.length > 0 ? `: ${differing.join(', ')}. See /verify.csv of run ${id}` : ', all as sent'
+  const left = verify.unverified > 0 ? [`  ${plural(verify.unverified, 'written row')} not read back.`] : []
+  return [`  ${plural(verify.rows, 'written row')} read back${found}.`, ...left]
+}
 
 const countLines = (out: Output, counts: Record<string, Record<string, number>>) =>
   Object.entries(counts).map(([module, of]) => {

@@ -111,6 +111,9 @@ const NEXT: Record<string, string> = {
   RUN_NOT_FOUND: 'List runs with: lading runs',
   IMPORT_RUNNING: 'Wait for the active run with `lading watch RUN`, or cancel it with `lading cancel RUN`',
   DELETES_UNCONFIRMED: 'Run it with --dry-run --watch, check the plan, then repeat it with --confirm-deletes and the number of deletes',
+  APPROVAL_REQUIRED: 'Seal the plan of a dry run and have another admin approve it in the browser',
+  PLAN_CHANGED: 'Make a new plan with: lading plan FILE',
+  PLAN_EXPIRED: 'Make a new plan with: lading plan FILE',
   SNAPSHOT_CHANGED:
     'Save the failed rows with `lading results RUN --failed -o failed.csv`, correct them, then upload that file on the results page of the run',
   FAILED_FILE: 'Upload the file on the results page of the run. The rows are then retried, and none is written twice',
@@ -122,6 +125,7 @@ const NEXT: Record<string, string> = {
     'The configuration changed after you pulled. Run `lading config pull` (it keeps your changes and reports conflicts), review with `lading config diff`, then push again',
   TEMPLATE_CONFLICT: 'The template has changed. Check it with `lading templates show`, then run the command again',
   CONNECTION_ENDED: 'Connect the CRM again in the browser. lading connections shows the state',
+  CONTRACT_CONFLICT: 'The data contract has changed. Check it with `lading templates contract`, then run the command again',
   SCHEDULE_CONFLICT: 'The schedule has changed. Check it with `lading schedules show`, then run the command again',
   UNKNOWN_FIELDS: 'Correct the names. If they are new in the CRM, read it again: lading discover',
   FIELD_NOT_UNIQUE: 'Correct the field in the CRM and run `lading discover`, or set another `idempotencyField` in the module',

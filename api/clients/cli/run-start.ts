@@ -11,6 +11,7 @@ type Start = {
   dryRun?: boolean
   rows?: {from?: number; to?: number}
   match?: 'query' | 'snapshot' | 'auto'
+  verify?: 'sample' | 'all'
   write?: 'records' | 'bulk' | 'auto'
 }
 

@@ -69,7 +69,10 @@ const readThere = async ({client, path}: Session): Promise<There> => {
     if (!shared) continue
     const {template} = await client.get(path(`templates/${id}`))
     const {name, description, connectorId, sources, flows} = template
-    templates.push({name, description, connectorId, sources, flows})
+    const {contract} = await client.get(path(`templates/${id}/contract`))
+    // A template without a contract has none in its file, so that files of before stay equal.
+    const expected = contract.sources.length > 0 && {contract: {sources: contract.sources}}
+    templates.push({name, description, connectorId, sources, flows, ...expected})
   }
   const configuration = {registry, libraries, templates}
   return {files: filesOf(configuration), version: registry.version, etag: headers.get('etag') ?? `"${registry.version}"`, configuration}

@@ -9,7 +9,8 @@ import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
 import {type Following, isWatched, watchToEnd} from '../cli/watch.ts'
 
-type Options = Omit<PrepareInput, 'files'> & Following & {run: boolean; forecast?: boolean; route?: Route; write?: WriteRoute}
+type Options = Omit<PrepareInput, 'files'> &
+  Following & {run: boolean; forecast?: boolean; route?: Route; verify?: Verify; write?: WriteRoute}
 
 export default (cli: Cli, program: Command) => {
   const command = program
@@ -35,6 +36,7 @@ export default (cli: Cli, program: Command) => {
     .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
     .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange)
     .addOption(routeOption())
+    .addOption(verifyOption())
     .addOption(writeOption())
     .option('--no-run', 'only upload the files; start later with lading run')
     .option('--resume', 'resume an interrupted import, or fail if there is none')
@@ -65,6 +67,7 @@ const importFiles = async (cli: Cli, files: string[], options: Options) => {
       ...(declaredRows && {declaredRows}),
       ...(rows && {rows}),
       ...(route && {match: route}),
+      ...(options.verify && {verify: options.verify}),
       ...(write && {write}),
     }))
   const what = `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId}`
@@ -83,6 +86,11 @@ export type Route = 'query' | 'snapshot' | 'auto'
 
 export const routeOption = () =>
   new Option('--route <how>', 'find records by queries, in one export, or the cheaper way').choices(['query', 'snapshot', 'auto'])
+
+export type Verify = 'sample' | 'all'
+
+export const verifyOption = () =>
+  new Option('--verify <rows>', 'read written records back: the first rows and one in twenty, or all').choices(['sample', 'all'])
 
 export type WriteRoute = 'records' | 'bulk' | 'auto'
 

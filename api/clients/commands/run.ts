@@ -6,7 +6,7 @@ import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
 import {type Following, isWatched, watchToEnd} from '../cli/watch.ts'
 import type {Json} from '../http.ts'
-import {failOn, type Route, routeOption, type WriteRoute, watching, writeOption} from './import.ts'
+import {failOn, type Route, routeOption, type Verify, verifyOption, type WriteRoute, watching, writeOption} from './import.ts'
 
 type Options = Following & {
   dryRun?: boolean
@@ -15,6 +15,7 @@ type Options = Following & {
   confirmDeletes?: number
   rows?: {from?: number; to?: number}
   route?: Route
+  verify?: Verify
   write?: WriteRoute
 }
 
@@ -30,6 +31,7 @@ export default (cli: Cli, program: Command) => {
       .addOption(confirmDeletes())
       .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange)
       .addOption(routeOption())
+      .addOption(verifyOption())
       .addOption(writeOption()),
   )
     .addHelpText(
@@ -54,7 +56,8 @@ export default (cli: Cli, program: Command) => {
       .option('--corrected <file>', 'first send the corrected failed.csv of the run, or the whole corrected file; - for standard input')
       .option('--dry-run', 'write nothing; show what the retry would do')
       .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
-      .addOption(confirmDeletes()),
+      .addOption(confirmDeletes())
+      .addOption(verifyOption()),
   )
     .addHelpText(
       'after',

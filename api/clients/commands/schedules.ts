@@ -38,6 +38,12 @@ export default (cli: Cli, program: Command) => {
     .action((given: string) => testFetch(cli, given))
   named('on', 'turn a schedule on').action((given: string) => turn(cli, given, true))
   named('off', 'turn a schedule off').action((given: string) => turn(cli, given, false))
+  named('held', 'show the file that a data contract holds, and why').action((given: string) => held(cli, given))
+  named('accept', 'run the held file once')
+    .option('--adapt', 'also loosen the data contract, so that a file like this meets it')
+    .addHelpText('after', '\nNext: lading watch RUN')
+    .action((given: string, {adapt = false}: {adapt?: boolean}) => accept(cli, given, adapt))
+  named('discard', 'delete the held file').action((given: string) => discard(cli, given))
   addExamples(schedules, EXAMPLES)
 }
 
@@ -46,6 +52,9 @@ const EXAMPLES = {
   show: 'show "Nightly leads"',
   firings: 'firings "Nightly leads" --limit 5',
   fire: 'fire "Nightly leads" --wait',
+  held: 'held "Nightly leads"',
+  accept: 'accept "Nightly leads" --adapt',
+  discard: 'discard "Nightly leads"',
   test: 'test "Nightly leads"',
   on: 'on "Nightly leads"',
   off: 'off "Nightly leads"',
@@ -177,4 +186,41 @@ const turn = async ({out, open}: Cli, given: string, enabled: boolean) => {
   const {at, schedule} = await find(session, given)
   const {schedule: turned} = await session.client.patch(at, {enabled}, {'if-match': `"${schedule.version}"`})
   out.answer({schedule: turned}, `${clean(turned.name)} is ${enabled ? `on; next at ${nextOf(out, turned, turned.next[0])}` : 'off'}`)
+}
+
+/** Finds the newest firing whose file waits for a decision. */
+const findHeld = async (session: Session, given: string) => {
+  const {at, schedule} = await find(session, given)
+  const {firings: newest} = await session.client.get(`${at}/firings`, {limit: 200})
+  const firing = newest.find(({contract}: Json) => contract !== null && contract.decision === null)
+  if (!firing) throw notThere(`${clean(schedule.name)} holds no file`, `See its history: lading schedules firings ${schedule.id}`)
+  return {at: `${at}/firings/${firing.id}`, schedule, firing}
+}
+
+const held = async ({out, open}: Cli, given: string) => {
+  const {schedule, firing} = await findHeld(await open(), given)
+  const {breaches, total} = firing.contract
+  out.answer({firing}, [
+    `${clean(schedule.name)} holds the file of ${out.time(firing.dueAt)}: ${plural(total, 'expectation')} broken`,
+    ...breaches.map(({message}: Json) => `  ${clean(message)}`),
+    `Next: lading schedules accept ${schedule.id}, or lading schedules discard ${schedule.id}`,
+  ])
+}
+
+const accept = async ({out, open}: Cli, given: string, adapt: boolean) => {
+  const session = await open()
+  const {at, schedule} = await findHeld(session, given)
+  const answer = await session.client.post(`${at}/accept`, {adapt})
+  out.answer(answer, [
+    `Accepted the file of ${clean(schedule.name)}: ${answer.runId}`,
+    ...answer.left.map(({message}: Json) => `  not adapted, state the value yourself: ${clean(message)}`),
+    `Next: lading watch ${answer.runId}`,
+  ])
+}
+
+const discard = async ({out, open}: Cli, given: string) => {
+  const session = await open()
+  const {at, schedule, firing} = await findHeld(session, given)
+  await session.client.post(`${at}/discard`)
+  out.answer({discarded: firing.id}, `Discarded the file of ${clean(schedule.name)}`)
 }

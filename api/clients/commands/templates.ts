@@ -57,6 +57,14 @@ export default (cli: Cli, program: Command) => {
     .argument('<name>', 'name of the template')
     .action((fromImport: string, name: string) => save(cli, fromImport, name))
   templates
+    .command('contract')
+    .summary('print, learn or replace the data contract of a template')
+    .argument('<template>', 'name or id')
+    .option('-l, --learn', 'propose a contract from the last ten accepted files')
+    .option('-o, --output <file>', 'write to this file')
+    .option('--set <file>', 'replace the contract with the one in this file')
+    .action((named: string, options: ContractOptions) => contract(cli, named, options))
+  templates
     .command('delete')
     .summary('delete a template')
     .argument('<template>', 'name or id')
@@ -70,6 +78,7 @@ const EXAMPLES = {
   export: 'export Leads -o leads.json',
   import: 'import leads.json --share',
   save: 'save imp_01k9… "Leads of the month"',
+  contract: 'contract Leads --learn -o contract.json',
   delete: 'delete tpl_01k9…',
 }
 
@@ -172,6 +181,23 @@ const importOne = async ({out, open}: Cli, file: string, share: boolean) => {
     `${before ? 'Replaced' : 'Created'} ${clean(template.name)}: ${template.id}, version ${template.version}`,
     `Next: lading templates check ${template.id}`,
   ])
+}
+
+type ContractOptions = {learn?: boolean; output?: string; set?: string}
+
+const contract = async ({out, open}: Cli, named: string, {learn, output, set}: ContractOptions) => {
+  const session = await open()
+  const {template} = await findTemplate(session, named)
+  const at = session.path(`templates/${template.id}/contract`)
+  if (set !== undefined) {
+    const {contract: stored} = await session.client.put(at, {sources: (await readJsonFile(set)).sources})
+    return out.answer({contract: stored}, `The contract of ${clean(template.name)} has version ${stored.version}`)
+  }
+  const {contract: found} = await session.client.get(learn ? `${at}/proposal` : at)
+  const document = {sources: found.sources}
+  if (output === undefined) return void out.out.write(formatJson(document))
+  await writeFile(output, formatJson(document))
+  out.answer({file: output}, `Wrote ${output}`)
 }
 
 const save = async ({out, open}: Cli, fromImport: string, name: string) => {

@@ -29,11 +29,11 @@ export const showOperation = (placed: LocatedOperation, server: string): string 
 <h2 id="${inText(id)}-title">${inText(summary)} <a class="link" href="#${inText(id)}" aria-label="Link to ${inText(id)}">#</a></h2>
 <p class="address"><b class="method ${method}">${method.toUpperCase()}</b> <code>${inText(path)}</code> <span class="id">${inText(id)}</span></p>
 ${markdown(description)}
+${showExample(placed, server)}
 ${showParameters(operation.parameters ?? [])}
 ${showBody(operation.requestBody)}
 ${showAnswers(operation)}
 ${showRefusals(operation)}
-${showExample(placed, server)}
 </section>`
 }
 
@@ -102,5 +102,6 @@ const showExample = (placed: LocatedOperation, server: string): string => {
   return `<h3>Example</h3>${copied(curlOf(placed, server), 'the curl command')}${answer}`
 }
 
-const copied = (text: string, what: string): string =>
+/** A text with a button that copies it. */
+export const copied = (text: string, what: string): string =>
   `<div class="copied"><pre tabindex="0" role="group" aria-label="${inText(what)}"><code>${inText(text)}</code></pre><button type="button" class="copy" hidden aria-label="Copy ${inText(what)}">Copy</button></div>`

@@ -5,6 +5,7 @@ import {inText} from '../../html.ts'
 import {type Reply, reply} from '../../reply.ts'
 import type {ApiDocument} from '../document.ts'
 import {type ApiOperation, type LocatedOperation, type Response, showOperation} from './operation.ts'
+import {showEvents, showQuickStart} from './quick-start.ts'
 import {namesIn, type Schema, treeOf} from './schema.ts'
 import {markdown} from './text.ts'
 
@@ -38,6 +39,8 @@ const placedIn = ({paths = {}, components}: ApiDocument): LocatedOperation[] => 
   )
 }
 
+const addressOf = ({operation: {operationId, tags}}: LocatedOperation) => `/reference/${slugOf(tags[0]!)}#${inText(operationId)}`
+
 const startPage = (document: ApiDocument, placed: LocatedOperation[]): string => {
   const {info, tags = []} = document
   const nouns = tags.map(({name, description = ''}) => {
@@ -46,9 +49,12 @@ const startPage = (document: ApiDocument, placed: LocatedOperation[]): string =>
   })
   return `<h1>${inText(info.title)} API reference</h1>
 <p class="id">Version ${inText(info.version)} · <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi})</p>
+${showQuickStart(placed, {server: document.servers?.[0]?.url ?? '', addressOf})}
+<h2>Conventions</h2>
 ${markdown(info.description ?? '')}
 <h2>Sections</h2>
-<ul class="nouns">${nouns.join('')}</ul>`
+<ul class="nouns">${nouns.join('')}</ul>
+${showEvents()}`
 }
 
 type Noun = {name: string; description?: string}
@@ -96,7 +102,7 @@ const shell = ({document, placed, title, slug, content}: Shell): string => `<!do
 </head>
 <body>
 <a class="skip" href="#main">Skip to content</a>
-<header><a class="home" href="/reference">Lading <span>API reference</span></a></header>
+<header><a class="home" href="/reference">Lading <span>API reference</span></a> <a class="app" href="/">Open the app</a></header>
 <nav aria-label="Operations">
 <details class="menu" open><summary>Operations</summary>
 <label for="filter">Find an operation</label>

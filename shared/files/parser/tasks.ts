@@ -1,5 +1,6 @@
 import {type MapRequest, mapInSlices} from '../../assistant/matcher/map-slices.ts'
 import {likeness} from '../../assistant/matcher/propose.ts'
+import {measureFile} from '../../mapping/contracts/measure.ts'
 import {readColumnValues} from '../../mapping/values/column-values.ts'
 import {findCorrections} from '../../runs/corrections/find-corrections.ts'
 import {failedRows, resultRows} from '../../runs/results/result-rows.ts'
@@ -23,6 +24,7 @@ const tasks = {
   values: readColumnValues,
   corrections: findCorrections,
   cells: readRowCells,
+  measure: measureFile,
   describe: async (_: FileDeps, facts: FileFacts) => describeEvidence(facts),
   propose: async (_: FileDeps, request: MapRequest) => mapInSlices(request),
   likeness: async (_: FileDeps, request: Omit<MapRequest, 'accepted'>) => likeness(request),

@@ -8,9 +8,10 @@ import {invalid} from '../../configuration/modules.ts'
 import {Refusal} from '../../errors.ts'
 import type {PublishedLibrary} from '../../expressions/libraries/library.ts'
 import {newId} from '../../ids.ts'
+import {readContract, saveContract} from '../contracts/store.ts'
 import {recordTemplate, versionOf} from './change.ts'
 import {type Drift, findDrift} from './drift.ts'
-import {documentOf, type Template} from './template.ts'
+import {type BundledTemplate, documentOf, type Template} from './template.ts'
 import {findKnownNow, type KnownNow} from './template-fields.ts'
 import {knownNow} from './write.ts'
 
@@ -81,13 +82,21 @@ const wasThere = async (db: Db, {connectorId}: Template, {kind, module, field}: 
  * Creates or updates shared templates by name. A new template belongs to the pusher; an existing template keeps its owner. Unchanged
  * content makes no new version.
  */
-export const applyTemplates = (db: Pool, pusher: Pusher, templates: Template[]): Promise<void> =>
+export const applyTemplates = (db: Pool, pusher: Pusher, templates: BundledTemplate[]): Promise<void> =>
   db.transaction(async tx => {
     // The templates are sorted, so that two concurrent pushes cannot deadlock.
     for (const template of templates.toSorted((one, other) => (one.name < other.name ? -1 : 1))) await applyOne(tx, pusher, template)
   })
 
-const applyOne = async (tx: Tx, pusher: Pusher, template: Template): Promise<void> => {
+const applyOne = async (tx: Tx, pusher: Pusher, {contract, ...template}: BundledTemplate): Promise<void> => {
+  await applyDocument(tx, pusher, template)
+  if (contract === undefined) return
+  const stored = (await lockSharedTemplate(tx, {org: pusher.org, name: template.name}))!
+  const before = await readContract(tx, {org: pusher.org, template: stored.id})
+  await saveContract(tx, pusher, {template: stored, before, contract})
+}
+
+const applyDocument = async (tx: Tx, pusher: Pusher, template: Template): Promise<void> => {
   const {org, person} = pusher
   const known = await knownNow(tx, org, template)
   const id = newId('tpl')

@@ -5,6 +5,7 @@ import {Choices} from '../../files/choices.ts'
 import {Cleaning, namesRows} from '../../files/cleaning/cleaning.ts'
 import {ReaderOptions} from '../../files/reader.ts'
 import {isOneLine, notOneLine, oneLine, toOneLine} from '../../schema/name.ts'
+import {DataContract} from '../contracts/contract.ts'
 import {Flows} from '../flows/flow.ts'
 import {parentOf} from '../flows/subform.ts'
 
@@ -66,6 +67,12 @@ export const Template = z
     for (const {path, message} of contradictions(template)) context.addIssue({code: 'custom', path, message})
   })
 export type Template = z.output<typeof Template>
+
+/** A template of a bundle, with its data contract. A contract that is left out stays as it is. */
+export const BundledTemplate = Template.safeExtend({
+  contract: DataContract.optional().describe('The data contract. Left out: unchanged'),
+})
+export type BundledTemplate = z.output<typeof BundledTemplate>
 
 type Inside = {sources: Pick<TemplateSlot, 'slot' | 'label'>[]; flows: z.output<typeof Flows>}
 

@@ -1,11 +1,21 @@
 import type {Db} from '../../../sql/database.ts'
 import {listSegments, PLAN_LIST, type Segment} from '../../../sql/segments.ts'
 import type {Storage} from '../../storage/storage.ts'
+import type {StepFacts} from '../sealed-plan/plan-step.ts'
 import {itemsOf, readLines} from '../segment.ts'
 import {openRowSort} from './row-sort.ts'
 
-/** The fields of one record of one row that a dry run would change, each with the current and the new value. */
-export type PlannedValues = {row: number; flow: number; phase: 'write' | 'patch'; changes: [field: string, old: string, now: string][]}
+/**
+ * The fields of one record of one row that a dry run would change, each with the current and the new value. `step`: what a sealed plan holds
+ * about the row.
+ */
+export type PlannedValues = {
+  row: number
+  flow: number
+  phase: 'write' | 'patch'
+  changes: [field: string, old: string, now: string][]
+  step?: StepFacts
+}
 
 const segmentsPerLook = 100
 

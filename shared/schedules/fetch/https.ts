@@ -2,6 +2,7 @@ import {findCharset} from '../../files/text/encoding.ts'
 import type {Outbound, OutboundAnswer} from '../outbound/outbound.ts'
 import {SourceFailure} from './failure.ts'
 import type {Bounds, FetchResult} from './fetch.ts'
+import {isSheetExport, requestSheet} from './google-sheet.ts'
 import {nameOf} from './name.ts'
 import type {FileSource} from './source.ts'
 
@@ -9,7 +10,9 @@ type HttpsSource = Extract<FileSource, {kind: 'https'}>
 
 export const fetchHttps = async (outbound: Outbound, source: HttpsSource, bounds: Bounds): Promise<FetchResult> => {
   const url = new URL(source.query === undefined ? source.url : `${source.url}?${source.query.replace(/^\?/, '')}`)
-  const answer = await outbound.request(url.href, {headers: headersOf(source), ...bounds})
+  const answer = await (isSheetExport(url)
+    ? requestSheet(outbound, url, bounds)
+    : outbound.request(url.href, {headers: headersOf(source), ...bounds}))
   try {
     assertFile(answer, url)
   } catch (error) {

@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import {clearable} from '../../schema/json-schema.ts'
 import {readHost} from '../outbound/hosts.ts'
+import {exportAddressOf} from './google-sheet.ts'
 import {fillText, isFillable} from './placeholders.ts'
 
 const mostHeaders = 10
@@ -87,10 +88,11 @@ const Sftp = z.strictObject({
     .describe('The digest of the host key. It ensures that credentials are sent only to this host'),
 })
 
-/** Moves the query out of the URL, into the field that is stored encrypted. */
+/** Moves the query out of the URL, into the field that is stored encrypted. The link of a Google sheet becomes the address of its export. */
 const apart = <S extends {kind: string}>(source: S): S => {
   if (!('url' in source) || typeof source.url !== 'string') return source
-  const [, url = source.url, query] = /^([^?#]*)(?:\?([^#]*))?/.exec(source.url) ?? []
+  const address = exportAddressOf(source.url)
+  const [, url = address, query] = /^([^?#]*)(?:\?([^#]*))?/.exec(address) ?? []
   return {...source, url, ...(query && {query})}
 }
 

@@ -4,6 +4,8 @@
  */
 export type OutboundCode = 'HOST_REFUSED' | 'ADDRESS_REFUSED' | 'UNREACHABLE' | 'TIMED_OUT' | 'REDIRECTED' | 'TOO_LARGE' | 'BAD_ANSWER'
 
+type OutboundFailureOptions = ErrorOptions & {status?: number | null; location?: string | null}
+
 /**
  * A failed outbound call, described for the user who entered the URL. The message never contains a path, a query, a credential or an internal
  * address.
@@ -13,10 +15,13 @@ export class OutboundFailure extends Error {
   readonly code: OutboundCode
   /** The status of the answer, if there was one. */
   readonly status: number | null
+  /** Where a redirect leads. It may hold a credential, so it is never shown. */
+  readonly location: string | null
 
-  constructor(code: OutboundCode, message: string, {status = null, ...options}: ErrorOptions & {status?: number | null} = {}) {
+  constructor(code: OutboundCode, message: string, {status = null, location = null, ...options}: OutboundFailureOptions = {}) {
     super(message, options)
     this.code = code
+    this.location = location
     this.status = status
   }
 }

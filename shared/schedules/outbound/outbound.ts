@@ -142,10 +142,10 @@ const connector =
 const assertStays = ({statusCode: status, headers}: Dispatcher.ResponseData, url: URL, isPrivate: boolean) => {
   if (status < 300 || status > 399) return
   const {location} = single(headers)
-  const elsewhere =
-    !isPrivate && location !== undefined && URL.canParse(location, url.href) ? ` to ${hostOf(new URL(location, url.href))}` : ''
+  const target = location !== undefined && URL.canParse(location, url.href) ? new URL(location, url.href) : null
+  const elsewhere = !isPrivate && target !== null ? ` to ${hostOf(target)}` : ''
   throw new OutboundFailure('REDIRECTED', `${hostOf(url)} answered ${status} and redirects${elsewhere}. Enter the final URL`, {
-    status,
+    ...{status, location: target?.href ?? null},
   })
 }
 

@@ -37,16 +37,15 @@ const pages: [string, string | Uint8Array, string][] = [
   ['SpreadsheetML', '<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?><Workbook xmlns="urn:x"><Table/></Workbook>', xml],
   ['JSON object', '{"error":"Please sign in","code":401}', json],
   ['JSON of several lines', '{\n  "error": "a \\" b",\n  "rows": [1, -2.5e3, true, null]\n}\n', json],
-  ['JSON array', '[{"id":1,"name":"x"},{"id":2,"name":"y"}]', json],
+  ['JSON array without objects', '[1,"x"]', json],
   ['empty JSON', '[]', json],
-  ['JSON lines', '{"id":1}\n{"id":2}\n', json],
-  ['JSON larger than the sample', `[${many('{"id": 1, "name": "Example, Ltd"},\n')}{}]`, json],
+  ['JSON larger than the sample', `{"rows": [${many('{"id": 1, "name": "Example, Ltd"},\n')}{}]}`, json],
 ]
 for (const [name, content, code] of pages) test(`not a table: ${name}`, t => t.is(codeOf(content), code))
 
 test('JSON cut at any byte by the end of the sample is recognised', t => {
   for (let shift = 0; shift < 40; shift++)
-    t.is(codeOf(`[${' '.repeat(shift)}${many('{"id": 10, "ok": false, "t": "a\\"b"},')}`), json, `${shift}`)
+    t.is(codeOf(`[0,${' '.repeat(shift)}${many('{"id": 10, "ok": false, "t": "a\\"b"},')}`), json, `${shift}`)
 })
 
 const tables: [string, string][] = [

@@ -85,6 +85,7 @@ export const openBulkRoute = async (ctx: Context, flow: CompiledFlow): Promise<B
   }
   if (run.writeBy === 'records') return byRecords('The run was started with record calls')
   if (ctx.canary) return byRecords('The first rows are verified before the rest, so record calls write them')
+  if (ctx.plan) return byRecords('A run that applies a plan compares each record just before its write, so record calls write them')
   const {bulkWrite} = connection
   const block = findBulkBlock(flow, {hasBulk: bulkWrite !== null, hasPatches: hasPatches(ctx, flow)})
   if (block !== null) return byRecords(block)

@@ -9,7 +9,7 @@ import type {BatchResult} from '../send/send-batch.ts'
 import {countDeleted, countEmptyLinks, logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement, type SettlementParts} from '../settle/settler.ts'
 import type {Op} from '../settle/verdict.ts'
-import {compareValues, valuesOf, withoutChanges} from './plan-values.ts'
+import {planValues} from './plan-values.ts'
 import {isPlannedId, plannedIdOf, rowNumberOf} from './planned-ids.ts'
 import {predictRefusal} from './predict-refusal.ts'
 
@@ -31,8 +31,7 @@ export const planBatch = async (
   const taken = selectFitting(accepted, run.rowsLimit - planned.count)
   planned.count += taken.reduce((sum, op) => sum + countMetered(op), 0)
   const nested = taken.flatMap(({row: parent}) => (parent.nested ?? []).flatMap(({flow, rows}) => rows.map(row => ({flow, row, parent}))))
-  const values = kind === 'delete' ? taken.map(({row}) => withoutChanges(flow, row)) : await compareValues(ctx, flow, taken)
-  await ctx.values.keep([...values, ...nested.map(({flow, row}) => valuesOf(flow, row, null))])
+  await ctx.values.keep(await planValues(ctx, flow, kind, taken))
   const settled = emptySettlement()
   for (const {row, target} of taken) {
     const recordId = target === null || isPlannedId(target) ? null : target

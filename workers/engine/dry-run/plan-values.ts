@@ -1,10 +1,12 @@
 import type {CrmRecord} from '../../../shared/crm/crm.ts'
 import type {PlannedValues} from '../../../shared/runs/results/planned-values.ts'
+import type {StepFacts} from '../../../shared/runs/sealed-plan/plan-step.ts'
 import {PLAN_LIST} from '../../../sql/segments.ts'
 import type {Context, LedgerContext} from '../context.ts'
 import {isEqual} from '../match/compare-values.ts'
 import {readById} from '../match/read-by-id.ts'
-import type {CompiledFlow, ImportRow} from '../model.ts'
+import type {CompiledFlow, ImportRow, StepKind} from '../model.ts'
+import {describeNested, describeSteps, knowsChanges} from '../sealed-plan/describe-steps.ts'
 import {openSegmentWriter, type SegmentWriter} from '../segment-writer.ts'
 import type {Op} from '../settle/verdict.ts'
 import {isPlannedId} from './planned-ids.ts'
@@ -15,14 +17,35 @@ export type ValueStore = SegmentWriter<PlannedValues>
 export const openValueStore = (ctx: LedgerContext): ValueStore =>
   openSegmentWriter(ctx, {list: PLAN_LIST, what: 'plan', gatherMs: 100, nameObject: id => `plan-${id}.ndjson.gz`})
 
-/** Returns the current and the planned values of these operations. Costs one CRM call per hundred records and fifty fields. */
-export const compareValues = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<PlannedValues[]> => {
+/**
+ * Returns the current and the planned values of these operations, with their steps, and those of the rows nested in them. Costs one CRM call
+ * per hundred records and fifty fields.
+ */
+export const planValues = async (ctx: Context, flow: CompiledFlow, kind: StepKind, ops: Op[]): Promise<PlannedValues[]> => {
   const there = ops.filter(({target}) => target !== null && !isPlannedId(target))
-  const fields = [...new Set(there.flatMap(({row}) => Object.keys(row.payload)))]
+  const written = kind === 'delete' ? [] : there.flatMap(({row}) => Object.keys(row.payload))
+  const fields = [...new Set([...written, ...(knowsChanges(ctx) ? ['Modified_Time'] : [])])]
   const ids = [...new Set(there.map(({target}) => target!))]
-  const records = await readById(ctx, flow, {ids, fields})
-  return ops.map(({row, target}) => valuesOf(flow, row, records.get(target ?? '') ?? null))
+  const records = fields.length > 0 ? await readById(ctx, flow, {ids, fields}) : new Map<string, CrmRecord>()
+  const steps = knowsChanges(ctx) ? await describeSteps(ctx, kind, ops, records) : new Map<ImportRow, StepFacts>()
+  const values = ops.map(({row, target}) => ({
+    ...(kind === 'delete' ? withoutChanges(flow, row) : valuesOf(flow, row, records.get(target ?? '') ?? null)),
+    ...withStep(steps.get(row)),
+  }))
+  return [...values, ...(await planNested(ctx, ops))]
 }
+
+const planNested = async (ctx: Context, ops: Op[]): Promise<PlannedValues[]> => {
+  const values: PlannedValues[] = []
+  for (const {row: parent} of ops)
+    for (const {flow, rows} of parent.nested ?? []) {
+      const steps = knowsChanges(ctx) ? await describeNested(ctx, parent, rows) : new Map<ImportRow, StepFacts>()
+      values.push(...rows.map(row => ({...valuesOf(flow, row, null), ...withStep(steps.get(row))})))
+    }
+  return values
+}
+
+const withStep = (step: StepFacts | undefined) => (step ? {step} : {})
 
 /** Pairs the planned values of a row with the record's. `record`: null if it does not exist yet, or its values are unknown. */
 export const valuesOf = (flow: CompiledFlow, {number, payload}: ImportRow, record: CrmRecord | null): PlannedValues => {
@@ -37,7 +60,7 @@ export const valuesOf = (flow: CompiledFlow, {number, payload}: ImportRow, recor
 }
 
 /** Returns the plan values of a row that writes no field, because its record is deleted. */
-export const withoutChanges = (flow: CompiledFlow, {number}: ImportRow): PlannedValues => ({
+const withoutChanges = (flow: CompiledFlow, {number}: ImportRow): PlannedValues => ({
   ...{row: number, flow: flow.no, phase: 'write', changes: []},
 })
 

@@ -9,6 +9,7 @@ import {planUnchanged} from '../match/plan-rows.ts'
 import {readByIdUnlessRefused} from '../match/read-by-id.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
 import type {CompiledFlow, EditRules, ImportRow} from '../model.ts'
+import {isDue, skipStale} from '../sealed-plan/keep-to-plan.ts'
 import {countEmptyLinks, countKept, logOutcome} from '../settle/log-entries.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import {logSkipped} from '../settle/skipped-rows.ts'
@@ -121,6 +122,10 @@ type SkipOptions = {settled: SettlementParts; written: WrittenValues | undefined
  */
 const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {settled, written, isShared}: SkipOptions): boolean => {
   const {row, target, equal, kept, asked} = update
+  if (asked.length > 0 && isDue(row, flow)) {
+    logSkipped(ctx, flow, settled, row, {...skipStale(sayEdited(asked)), recordId: target})
+    return true
+  }
   if (asked.length > 0) {
     logSkip(flow, settled, update, {code: 'EDITED', message: sayEdited(asked)})
     for (const edited of asked) addEditQuestion(ctx, flow, settled, update, edited)
@@ -133,7 +138,9 @@ const skipUpdate = (ctx: Context, flow: CompiledFlow, update: ComparedUpdate, {s
   const names = isUncertain ? [...update.written, ...equal] : update.written
   if (names.length === 0 && (kept.length > 0 || flow.edits!.skipsUnchanged)) {
     row.keptEdits = unlogged
-    if (kept.length > 0) {
+    if (kept.length > 0 && isDue(row, flow))
+      logSkipped(ctx, flow, settled, row, {...skipStale('A person changed the values in the CRM'), recordId: target})
+    else if (kept.length > 0) {
       logSkip(flow, settled, update, {code: 'KEPT_EDIT', message: 'A person changed the values in the CRM, so they were kept'})
       if (!flow.patchPlan) countKept(settled, flow)
     } else logSkipped(ctx, flow, settled, row, planUnchanged(target))

@@ -14,7 +14,7 @@ export type RowPlan =
 /** Ends the row without a write. `asks`: the records from which a user must choose, possibly none; null if no question is asked. */
 export type SkipPlan = {
   do: 'skip'
-  code: 'MATCH_ONE' | 'MATCH_MANY' | 'MATCH_SKIPPED' | 'MATCH_EMPTY' | 'MATCH_NONE' | 'UNCHANGED' | 'GONE'
+  code: 'MATCH_ONE' | 'MATCH_MANY' | 'MATCH_SKIPPED' | 'MATCH_EMPTY' | 'MATCH_NONE' | 'UNCHANGED' | 'GONE' | 'PLAN_STALE'
   message: string
   recordId: string | null
   asks: string[] | null

@@ -14,6 +14,7 @@ import type {PreparedChunk, RowPipeline} from '../pipeline-state.ts'
 import type {PassCounts} from '../read/pass-counts.ts'
 import {readChunks} from '../read/read-rows.ts'
 import {isInRange} from '../recover/inherited-rows.ts'
+import {addSteps, skipStale} from '../sealed-plan/keep-to-plan.ts'
 import {countEmptyLinks, logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import {patchPresent} from '../settle/skipped-rows.ts'
@@ -66,6 +67,7 @@ const preparePatches = async (
   await leaveFilled(ctx, flow, rows, records)
   const [full, empty] = [rows.filter(hasFields), rows.filter(row => !hasFields(row))]
   const failures: RowFailure[] = joined.flatMap(one => (isRow(one) ? [] : [one]))
+  await addSteps(ctx, flow, 'patch', joined)
   const told = empty.filter(isAnswered)
   const gone = new Set([...full, ...failures, ...told].map(({number}) => number))
   for (const {rowNumber} of entered) if (!gone.has(rowNumber)) window.leave(rowNumber)
@@ -104,7 +106,7 @@ const composeRepairs = async (ctx: Context, flow: CompiledPatchFlow, rows: FileR
 
 const hasFields = ({payload}: ImportRow) => Object.keys(payload).length > 0
 /** Whether a row with nothing to write still needs a log entry. */
-const isAnswered = ({notes, attempt}: ImportRow) => attempt > 0 || (notes?.length ?? 0) > 0
+const isAnswered = ({notes, attempt, step}: ImportRow) => attempt > 0 || (notes?.length ?? 0) > 0 || Boolean(step)
 
 const findTargets = async (
   {hot, chain, retried, run}: Context,
@@ -201,7 +203,8 @@ const settleAnswered = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlo
     const [note] = notes ?? []
     row.notes = []
     countEmptyLinks(settled, flow, row)
-    const said = attempt > 0 ? patchPresent : noteOf(flow, note!)
+    const said =
+      attempt > 0 ? patchPresent : row.step ? skipStale('The plan patches the record, but nothing is left to patch') : noteOf(flow, note!)
     logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
   }
   const leave = () => {

@@ -1,5 +1,15 @@
 import {describeEmptied, describeRounded} from '../../../shared/runs/results/row-result.ts'
-import {countAt, deletedAt, keptEditsAt, keptRowsAt, type OutcomeName, outcomeNo, PHASES, unchangedAt} from '../../../sql/run-log.ts'
+import {
+  countAt,
+  deletedAt,
+  keptEditsAt,
+  keptRowsAt,
+  type OutcomeName,
+  outcomeNo,
+  PHASES,
+  staleAt,
+  unchangedAt,
+} from '../../../sql/run-log.ts'
 import type {ImportRow} from '../model.ts'
 import type {SettlementParts} from './settler.ts'
 
@@ -49,6 +59,7 @@ export const logOutcome = (
   if (row.counted) add(settled.counts, countAt(module, row.counted), -1)
   add(settled.counts, countAt(module, outcome), 1)
   row.counted = outcome
+  if (code === 'PLAN_STALE' && outcome === 'skipped') add(settled.counts, staleAt(module), 1)
 }
 
 /** Appends remarks about changed values to the message of a row that was created, updated or planned: emptied fields, then rounded ones. */

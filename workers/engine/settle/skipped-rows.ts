@@ -3,11 +3,13 @@ import type {Context} from '../context.ts'
 import {addQuestion} from '../match/match-decisions.ts'
 import type {SkipPlan} from '../match/plan-rows.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
+import {isDue, PLAN_STALE, skipStale} from '../sealed-plan/keep-to-plan.ts'
 import {countEmptyLinks, countUnchanged, logOutcome} from './log-entries.ts'
 import type {SettlementParts} from './settler.ts'
 
 /** Logs a row that ends without a write, and stores the record that other rows or patches need. */
-export const logSkipped = (ctx: Pick<Context, 'run'>, flow: CompiledFlow, settled: SettlementParts, row: ImportRow, plan: SkipPlan) => {
+export const logSkipped = (ctx: Pick<Context, 'run'>, flow: CompiledFlow, settled: SettlementParts, row: ImportRow, given: SkipPlan) => {
+  const plan = staleOf(flow, row, given)
   if (flow.patchPlan) return logUnchangedPatch(flow, settled, row, plan)
   const {code, recordId, asks} = plan
   const name = {module: flow.module.no, key: row.key}
@@ -23,6 +25,12 @@ export const logSkipped = (ctx: Pick<Context, 'run'>, flow: CompiledFlow, settle
   if (row.open) settled.closed.push(name)
 }
 
+/** Returns how a row ends that the run's plan writes and that now would be skipped for another reason. */
+const staleOf = (flow: CompiledFlow, row: ImportRow, given: SkipPlan): SkipPlan =>
+  given.code === PLAN_STALE || !isDue(row, flow)
+    ? given
+    : {...skipStale(`The plan would ${row.step!.kind}, but now: ${given.message}`), recordId: given.recordId}
+
 /** The outcome of an unanswered patch whose fields need no write any more. */
 export const patchPresent = {
   code: 'PATCH_PRESENT',
@@ -33,6 +41,7 @@ export const patchPresent = {
 const logUnchangedPatch = (flow: CompiledFlow, settled: SettlementParts, row: ImportRow, said: {code: string; message: string}) => {
   const {attempt, notes = []} = row
   countEmptyLinks(settled, flow, row)
-  if (attempt > 0) logOutcome({flow, settled}, row, 'skipped', {...patchPresent, attempt})
+  if (said.code === PLAN_STALE) logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
+  else if (attempt > 0) logOutcome({flow, settled}, row, 'skipped', {...patchPresent, attempt})
   else if (notes.length > 0) logOutcome({flow, settled}, row, 'skipped', {...said, attempt})
 }

@@ -3,18 +3,23 @@ import type {Context} from '../context.ts'
 import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
 import type {RowWindow} from '../read/window.ts'
 import type {InheritedRow} from '../recover/inherited-rows.ts'
+import {isDue, PLAN_STALE} from '../sealed-plan/keep-to-plan.ts'
 import {logMayExistTwice, logOutcome} from './log-entries.ts'
 import {emptySettlement, type SettlementParts} from './settler.ts'
 
 type Pass = {ctx: Pick<Context, 'settler' | 'run'>; flow: CompiledFlow; window: Pick<RowWindow, 'leave'>}
 
-type FailedRow = Omit<RowFailure, 'key' | 'number'> & {row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt' | 'open' | 'notes'>}
+type FailedRow = Omit<RowFailure, 'key' | 'number'> & {
+  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt' | 'open' | 'notes'> & Partial<Pick<ImportRow, 'step' | 'decided'>>
+}
 
 export const settleFailures = async (pass: Pass, failed: FailedRow[]): Promise<void> => {
   const {flow} = pass
   const settled = emptySettlement()
-  for (const {row, code, message, target, end, question: asks} of failed) {
-    if (asks) settled.asked.push(asks)
+  for (const {row, question, ...given} of failed) {
+    const {code, message, target, end} = isDue(row, flow) ? {...given, end: 'skipped' as const, ...staleFailure(given)} : given
+    // The answer to a question would differ from the run's plan.
+    if (question && row.step === undefined) settled.asked.push(question)
     // The record of a row that is patched exists, so the row is written without the link.
     if (flow.patchPlan && target !== null && isLinkCode(code)) settled.emptyLinks.push({flow: flow.no, field: target})
     logOutcome({flow, settled}, row, end === 'skipped' ? 'skipped' : 'failed', {code, message, target, attempt: row.attempt})
@@ -26,6 +31,12 @@ export const settleFailures = async (pass: Pass, failed: FailedRow[]): Promise<v
     failed.map(({row}) => row),
   )
 }
+
+/** Returns how a row ends that the run's plan writes and that now fails. */
+export const staleFailure = ({message}: {message: string | null}) => ({
+  code: PLAN_STALE,
+  message: `The plan writes this row, but now: ${message}`,
+})
 
 /** Settles rows that an earlier run of the chain wrote, and rows whose create of an earlier run stays unanswered. */
 export const settleInherited = async (pass: Pass, standing: InheritedRow[]): Promise<void> => {

@@ -9,6 +9,7 @@ import type {Context} from '../context.ts'
 import {type ImportRow, isRow, type RowFailure, STEP_CODES} from '../model.ts'
 import {findInheritedRows, isInRange} from '../recover/inherited-rows.ts'
 import {countedAs} from '../recover/settle-open-sends.ts'
+import {addSteps} from '../sealed-plan/keep-to-plan.ts'
 import type {CompiledSubformFlow, OrderedSubformRow} from './record-order.ts'
 import {type GroupVerdict, judgeEach, judgeGroup, judgeTooMany, type SubformGroupMember} from './subform-group.ts'
 
@@ -68,8 +69,11 @@ const prepareMembers = async (ctx: Context, flow: CompiledSubformFlow, placed: O
 const withoutParent = (member: SubformGroupMember, end: RowFailure): SubformGroupMember => {
   const {composed, sent} = member
   if (!isRow(composed)) return member
-  const {notes, unmapped} = composed
-  return {...member, composed: {...end, ...(notes && {notes}), ...(unmapped && {unmapped}), ...(sent && {sent})}}
+  const {notes, unmapped, step} = composed
+  return {
+    ...member,
+    composed: {...end, ...(step !== undefined && {step}), ...(notes && {notes}), ...(unmapped && {unmapped}), ...(sent && {sent})},
+  }
 }
 
 /** Composes every row, even one that was written before. If the rows of its record are replaced, such a row is written again. */
@@ -84,6 +88,7 @@ export const composeMembers = async (ctx: Context, flow: CompiledSubformFlow, ro
   const ends = new Map(ended.map(({number, outcome, attempt}) => [number, {outcome: OUTCOMES[outcome]!, attempt}]))
   const open = new Map(questions.map(question => [question.number, question]))
   const composed = await composeRows(ctx, flow, rows, open)
+  await addSteps(ctx, flow, 'write', composed)
   return rows.map(({rowNumber}, at) => {
     const one = composed[at]!
     const [end, question] = [ends.get(rowNumber), open.get(rowNumber)]

@@ -5,6 +5,7 @@ import {valuesOf} from '../dry-run/plan-values.ts'
 import {isPlannedId, rowNumberOf} from '../dry-run/planned-ids.ts'
 import {predictGroupRefusal} from '../dry-run/predict-refusal.ts'
 import {RunStopped} from '../run-endings.ts'
+import {describeGroups} from '../sealed-plan/describe-groups.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import type {ParentedGroup} from './pack.ts'
@@ -17,6 +18,7 @@ import type {CompiledSubformFlow} from './record-order.ts'
 export const planGroups = async (ctx: Context, flow: CompiledSubformFlow, groups: ParentedGroup[]): Promise<void> => {
   const {run, planned} = ctx
   const settled = emptySettlement()
+  const steps = await describeGroups(ctx, flow, groups)
   const values: PlannedValues[] = []
   let stop: RunStopped | null = null
   for (const {parent, rows} of groups) {
@@ -32,7 +34,7 @@ export const planGroups = async (ctx: Context, flow: CompiledSubformFlow, groups
     planned.count += rows.length
     const recordId = recordOf(parent)
     const message = recordId ? 'replace' : `replace the rows of the record that row ${rowNumberOf(parent.recordId)} would make`
-    values.push(...rows.map(row => valuesOf(flow, row, null)))
+    values.push(...rows.map(row => ({...valuesOf(flow, row, null), ...(steps && {step: steps.get(row)!})})))
     for (const row of rows) logOutcome({flow, settled}, row, 'planned', {attempt: 1, recordId, message})
   }
   await ctx.values.keep(values)

@@ -17,7 +17,7 @@ export type SubformGroupMember = {
 
 /** The end of a row that is not sent. */
 export type MemberEnd = {
-  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt' | 'notes'>
+  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt' | 'notes'> & Partial<Pick<ImportRow, 'step'>>
   outcome: Extract<OutcomeName, 'failed' | 'skipped' | 'inherited' | 'unanswered'>
   recordId: string | null
   code: string | null
@@ -139,7 +139,7 @@ const failureEnd = (failure: RowFailure): MemberEnd => ({
 const SENT_WITH_PARENT = 'It was sent with that row in a request that the CRM did not answer, so both may exist'
 
 const rowOf = (one: ImportRow | RowFailure): Pick<MemberEnd, 'row'> => {
-  const {key, number, notes} = one
+  const {key, number, notes, step} = one
   const {counted, attempt} = isRow(one) ? one : (one.sent ?? {counted: null, attempt: 0})
-  return {row: {key, number, counted, attempt, ...(notes && {notes})}}
+  return {row: {key, number, counted, attempt, ...(step !== undefined && {step}), ...(notes && {notes})}}
 }

@@ -8,11 +8,13 @@ import {keepRowImages} from '../images/row-images.ts'
 import type {ComparedField} from '../match/compare-values.ts'
 import {openUnmappedCount} from '../read/pass-counts.ts'
 import {RunStopped} from '../run-endings.ts'
+import {findStaleGroups} from '../sealed-plan/describe-groups.ts'
 import {answerSecondsOf} from '../send/admission.ts'
 import {assertWritable, backOffMs, crmUnavailable} from '../send/crm-retry.ts'
 import {sendBatch} from '../send/send-batch.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement} from '../settle/settler.ts'
+import {staleFailure} from '../settle/unsent-rows.ts'
 import type {Op} from '../settle/verdict.ts'
 import {gatherPack, holderOf, type ParentedGroup, selectFitting} from './pack.ts'
 import {readSubformGroups} from './read-groups.ts'
@@ -139,8 +141,10 @@ const trackWork = (pipeline: SubformPipeline, work: Promise<void>) => {
 
 const settleEnds = ({ctx, flow}: SubformPipeline, ends: MemberEnd[]): Promise<void> => {
   const settled = emptySettlement()
-  for (const {row, outcome, asks, ...said} of ends) {
-    if (asks) settled.asked.push(asks)
+  for (const {row, asks, ...given} of ends) {
+    if (asks && row.step === undefined) settled.asked.push(asks)
+    const isStale = row.attempt === 0 && row.step && (given.outcome === 'failed' || given.outcome === 'skipped')
+    const {outcome, ...said} = isStale ? {...given, outcome: 'skipped' as const, ...staleFailure(given)} : given
     logOutcome({flow, settled}, row, outcome, {...said, attempt: row.attempt})
   }
   return ctx.settler.settle(settled)
@@ -152,6 +156,10 @@ const processGroup = async (pipeline: SubformPipeline, groups: ParentedGroup[]):
   if (ctx.run.dryRun) return planGroups(ctx, flow, groups)
   let left = groups
   try {
+    const stale = await findStaleGroups(ctx, flow, groups)
+    if (stale.length) await endUnwritable(pipeline, stale)
+    const ended = new Set(stale.map(({group}) => group))
+    left = left.filter(group => !ended.has(group))
     for (let round = 1; left.length > 0; ) {
       assertRunning(pipeline)
       const {units, over, waitMs} = await gatherPack(ctx, flow, left, {round, fields: pipeline.rowFields.map(({apiName}) => apiName)})

@@ -83,10 +83,14 @@ const State = ({state, lastRun: run}: ListedImport) => {
 
 const columnsFor = (beside: ListContext | undefined, again: () => void): Column<ListedImport>[] => [
   {head: t.name, isName: true, cell: ({id, name}) => html`<a href=${to('imports', id)}>${name}</a>`},
-  {
-    head: t.connection,
-    cell: ({connectorId}) => (beside ? (beside.connections.find(({id}) => id === connectorId)?.name ?? t.deletedConnection) : ''),
-  },
+  ...(beside && beside.connections.length > 1
+    ? [
+        {
+          head: t.connection,
+          cell: ({connectorId}: ListedImport) => beside.connections.find(({id}) => id === connectorId)?.name ?? t.deletedConnection,
+        },
+      ]
+    : []),
   {head: t.state, cell: found => html`<${State} ...${found} />`},
   {head: t.lastRun, cell: found => html`<${LastRun} ...${found} />`},
   {head: t.owner, cell: ({createdBy}) => (createdBy ? (beside?.owners.get(createdBy) ?? '–') : '–')},

@@ -84,7 +84,7 @@ const ImportForm = ({connections, templates}: Ground) => {
       <${TextField} label=${t.name} hint=${t.defaultName(template ? t.theNameOfTheTemplate : usualName())} maxlength="200" value=${draft.name} onInput=${(name: string) => change({name})} />
       ${(templates.length > 0 || wanted) && html`<${Select} label=${t.template} hint=${t.forFilesLikeThoseOfAnEarlier} value=${template?.id ?? ''} options=${[{value: '', label: t.none}, ...templates.map(({id, name}) => ({value: id, label: name}))]} onChange=${chooseTemplate} />`}
       ${wanted && !template && html`<${Notice} kind="warning">${t.thisTemplateWasDeletedOrIsNot}<//>`}
-      <${Select} label=${t.connection} hint=${t.theCrmToWriteTo} value=${connectorId} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: t.nameWithUser(name, crmUserName)}))} onChange=${(id: string) => change({connectorId: id})} />
+      ${connections.length > 1 && html`<${Select} label=${t.connection} hint=${t.theCrmToWriteTo} value=${connectorId} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: t.nameWithUser(name, crmUserName)}))} onChange=${(id: string) => change({connectorId: id})} />`}
       <${Undiscovered} key=${connectorId} connection=${connectorId} />
       <${Problem} error=${make.error} title=${t.couldNotCreateTheImport} />
       <${Button} kind="main" type="submit" isBusy=${make.isBusy}>${t.createImport}<//>

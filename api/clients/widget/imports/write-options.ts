@@ -1,3 +1,4 @@
+import {useEffect, useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {t} from '../text/options.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
@@ -43,17 +44,26 @@ export const WriteOptions = ({flow, module, issues, change}: Props) => {
               options=${optionsOf(module?.assignmentRules, assignmentRule, t.none)}
               onChange=${(id: string) => change({...flow, assignmentRule: id || null})}
             />
-            <${TextField}
-              label=${t.tags}
-              hint=${t.separateTagsWithCommasWritten}
-              error=${issuesAt(issues, 'tags').map(sayIssue)[0]}
-              value=${tags.join(', ')}
-              onChange=${(event: Event) => change({...flow, tags: splitTags((event.target as HTMLInputElement).value)})}
-              onInput=${() => {}}
-            />
+            <${TagsField} tags=${tags} error=${issuesAt(issues, 'tags').map(sayIssue)[0]} onTyped=${(typed: string[]) => change({...flow, tags: typed})} />
           `
         }
       </div>
     </details>
   `
+}
+
+type TagsProps = {tags: string[]; error: string | undefined; onTyped: (tags: string[]) => void}
+
+/** The tags as text. The flow has every tag as soon as it is typed, and the text keeps its commas and blanks meanwhile. */
+const TagsField = ({tags, error, onTyped}: TagsProps) => {
+  const [text, setText] = useState(tags.join(', '))
+  const saved = tags.join(', ')
+  useEffect(() => {
+    if (splitTags(text).join(', ') !== saved) setText(saved)
+  }, [saved])
+  const type = (typed: string) => {
+    setText(typed)
+    onTyped(splitTags(typed))
+  }
+  return html`<${TextField} label=${t.tags} hint=${t.separateTagsWithCommasWritten} error=${error} value=${text} onInput=${type} />`
 }

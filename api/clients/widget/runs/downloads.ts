@@ -18,7 +18,7 @@ import type {Source} from './use-tally.ts'
 type DownloadProps = {
   found: Pick<Imported, 'id' | 'name'>
   run: Run
-  kind: 'results' | 'failed' | 'plan'
+  kind: 'results' | 'failed' | 'plan' | 'verify'
   /** The file whose rows to download, if the run read several. */
   source?: Source | undefined
   children: Markup
@@ -37,8 +37,8 @@ export const Download = ({found, run, kind, source, children}: DownloadProps) =>
       const size = await saveStream(
         name,
         () =>
-          openFile(inOrg(`/imports/${found.id}/${kind}.csv`), kind, {
-            query: {run: run.id, source: source?.id},
+          openFile(inOrg(kind === 'verify' ? `/imports/${found.id}/runs/${run.id}/verify.csv` : `/imports/${found.id}/${kind}.csv`), kind, {
+            query: kind === 'verify' ? {} : {run: run.id, source: source?.id},
             signal,
             timeoutMs: Number.POSITIVE_INFINITY,
           }),

@@ -1,6 +1,11 @@
 import {t} from '../text/runs.ts'
 
-type FileNameInput = {importName: string; kind: 'results' | 'failed' | 'plan'; rows?: number | undefined; source?: string | undefined}
+type FileNameInput = {
+  importName: string
+  kind: 'results' | 'failed' | 'plan' | 'verify'
+  rows?: number | undefined
+  source?: string | undefined
+}
 
 const longest = 120
 

@@ -19,6 +19,7 @@ import {RowsPanel} from './rows-panel.ts'
 import {isUnderWay, kindOf, type Run, sayState} from './run.ts'
 import {sumCounts} from './tally.ts'
 import {useTally} from './use-tally.ts'
+import {Verification} from './verification.ts'
 
 /** The results step: the outcome of each row of a run. */
 export const Results = ({params: {id = ''}}: PageProps) => html`
@@ -57,6 +58,7 @@ const RunResults = ({id, run, known: loadedImport}: {id: string; run: Run; known
             ${run.questions > 0 && !embed.value && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>${t.answerQuestions}</a>`}
           </div>
           <${EmptyLinks} run=${run} importId=${id} />
+          <${Verification} run=${run} found=${loadedImport.import} />
           ${!embed.value && html`<${FixRows} importId=${id} run=${run} source=${source} known=${loadedImport} />`}
           <${Problem} error=${tally.error} again=${tally.again} />
           <${RowsPanel} importId=${id} run=${run} tally=${tally} />

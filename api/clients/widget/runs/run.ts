@@ -32,6 +32,8 @@ export type Run = {
   /** Cells without an entry in a value map. Earlier versions of Lading do not send it. */
   unmapped?: {flowId: string; field: string; cells: number}[]
   keptEdits?: number
+  /** What was found when written rows were read back. Earlier versions of Lading do not send it. */
+  verify?: VerifyCounts
   /** Skipped rows whose values people changed in the CRM. Earlier versions of Lading do not send it. */
   keptRows?: number
   questions: number
@@ -48,6 +50,16 @@ export type Run = {
   startedAt: string | null
   endedAt: string | null
   expiredAt: string | null
+}
+export type VerifyCounts = {
+  mode: string
+  rows: number
+  coerced: number
+  changed: number
+  missing: number
+  unread: number
+  waiting: number
+  unverified: number
 }
 export type Counts = Record<string, Record<string, number>>
 type Progress = {done: number; total: number; rowsPerSecond: number | null; etaSeconds: number | null}

@@ -2,6 +2,7 @@ import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {place, setQuery} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
+import {t as words} from '../text/changes.ts'
 import {t} from '../text/settings.ts'
 import {Select} from '../ui/field.ts'
 import {at} from '../ui/format.ts'
@@ -52,11 +53,20 @@ const columns = [
     head: t.what,
     isName: true,
     cell: ({subject, target, proposedBy}: Change) =>
-      html`<span class="unbroken">${subject}</span>${target && html`<br /><span class="quiet">${target}</span>`}${proposedBy && html`<br /><span class="quiet">${t.proposedBy(proposedBy)}</span>`}`,
+      html`<span title=${subject}>${saySubject(subject)}</span>${target && html`<br /><span class="quiet">${target}</span>`}${proposedBy && html`<br /><span class="quiet">${t.proposedBy(proposedBy)}</span>`}`,
   },
   {head: t.before, cell: ({before}: Change) => html`<${Value} value=${before} />`},
   {head: t.after, cell: ({after}: Change) => html`<${Value} value=${after} />`},
 ]
+
+/** Returns the label of a subject. A setting has the name that programs use, after the word of its group. */
+const saySubject = (subject: string): string => {
+  const known = words.subjects[subject]
+  if (known !== undefined) return known
+  const [group = '', ...rest] = subject.split('.')
+  const name = rest.join('.').replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+  return words.ofGroup[group] === undefined ? subject : `${words.ofGroup[group]}: ${name}`
+}
 
 const shortest = 80
 

@@ -18,6 +18,8 @@ export const kinds: Record<string, string> = {
   'run.ended': t.aRunEnded,
   'run.undone': t.aRunWasUndone,
   'run.held': t.aRunIsHeld,
+  'plan.waiting': t.aPlanWaits,
+  'plan.approved': t.aPlanWasApproved,
   'schedule.stopped': t.aScheduleWasTurnedOff,
   'schedule.skipped': t.aScheduleSkippedARun,
   'schedule.failed': t.aScheduleFailed,

@@ -5,6 +5,7 @@ import type {PageProps} from '../pages.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {go, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {t as contracts} from '../text/contracts.ts'
 import {currentLocale} from '../text/language.ts'
 import {t} from '../text/schedules.ts'
 import {Button} from '../ui/button.ts'
@@ -16,6 +17,7 @@ import {Pill} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
 import {describeCron} from './cron-times.ts'
 import {codeOf, FrequencyAdvice} from './frequency-advice.ts'
+import {HeldFile, isHeld} from './held-file.ts'
 import {readConnections} from './schedule-connections.ts'
 import {ScheduleForm} from './schedule-form.ts'
 import {type Firing, OutcomePill, type Schedule} from './schedules.ts'
@@ -132,7 +134,10 @@ const Firings = ({address, schedule}: {address: string; schedule: Schedule}) => 
   return html`
     <div class="row"><h2 class="grow">${t.history}</h2><${Button} kind="quiet" onClick=${loaded.again}>${t.refresh}<//></div>
     <${Shown} of=${loaded}>
-      ${(list: Firing[]) => html`<${Table} caption=${t.firingsNewestFirst} columns=${columns} rows=${list} keyOf=${({id}: Firing) => id} empty=${t.thisScheduleHasNotFiredYet} />`}
+      ${(list: Firing[]) => html`
+        ${list.filter(isHeld).map(firing => html`<${HeldFile} key=${firing.id} address=${address} firing=${firing} again=${loaded.again} />`)}
+        <${Table} caption=${t.firingsNewestFirst} columns=${columns} rows=${list} keyOf=${({id}: Firing) => id} empty=${t.thisScheduleHasNotFiredYet} />
+      `}
     <//>
   `
 }
@@ -147,7 +152,10 @@ const columns = [
   {head: t.by, cell: ({by}: Firing) => t.firedBy[by] ?? by},
   {head: t.outcome, cell: (firing: Firing) => html`<${OutcomePill} firing=${firing} />`},
   {head: t.rowsWritten, isNumber: true, cell: ({counts}: Firing) => count(counts?.rowsWritten)},
-  {head: t.reason, cell: ({reason}: Firing) => reason?.message ?? ''},
+  {
+    head: t.reason,
+    cell: ({reason, contract}: Firing) => (contract?.decision ? contracts.decisions[contract.decision] : (reason?.message ?? '')),
+  },
   {
     head: '',
     label: t.importLabel,

@@ -12,8 +12,12 @@ import {at, count} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
+import type {Breach} from './breach-text.ts'
 import {describeCron} from './cron-times.ts'
 import type {Template} from './template.ts'
+
+/** What a firing says about the file that a data contract held. */
+export type HeldContract = {breaches: Breach[]; total: number; decision: 'accepted' | 'discarded' | null}
 
 export type Firing = {
   id: string
@@ -23,6 +27,7 @@ export type Firing = {
   state: string
   outcome: string | null
   reason: {code: string; message: string} | null
+  contract: HeldContract | null
   importId: string | null
   runId: string | null
   counts: {rowsWritten: number; modules: Counts} | null

@@ -13,6 +13,7 @@ import {sayName} from '../ui/labels.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Table} from '../ui/table.ts'
+import {ContractSection} from './contract.ts'
 import type {TemplateOutline} from './list.ts'
 import {type Recheck, RecheckNotice} from './recheck.ts'
 import {Schedules} from './schedules.ts'
@@ -40,6 +41,7 @@ export const TemplatePage = ({params}: PageProps) => {
           <${RecheckNotice} recheck=${recheck} connectorId=${one.connectorId} />
           <${Check} template=${one} />
           <${Contents} template=${one} />
+          <${ContractSection} template=${one} />
           ${may('builder') && html`<${Schedules} template=${one} />`}
         `}
       <//>

@@ -7,6 +7,8 @@ export const t = translate('notices', {
   actions: 'Actions',
   aRunEnded: 'A run ended',
   aRunIsHeld: 'A run is held by its guard',
+  aPlanWaits: 'A plan waits for approval',
+  aPlanWasApproved: 'A plan was approved',
   aRunWasUndone: 'A run was undone',
   aScheduleWasTurnedOff: 'A schedule was turned off',
   aScheduleSkippedARun: 'A schedule skipped a run',

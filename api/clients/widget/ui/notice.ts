@@ -76,7 +76,7 @@ const SignInAgain = ({message, code, again}: {message: string; code: string; aga
   `
 }
 
-const describe = (error: unknown): {message: string; code: string | null; wait: string; issues: string[]} => {
+const describe = (error: unknown): {message: string; code: string | null; wait: string; issues: Markup[]} => {
   if (error instanceof ApiError) {
     const wait = error.retryAfterMs === null ? '' : `. ${t.tryAgainIn(duration(error.retryAfterMs))}`
     const issues = Array.isArray(error.body?.issues) ? error.body.issues.slice(0, 10).map(sayIssue) : []
@@ -86,8 +86,8 @@ const describe = (error: unknown): {message: string; code: string | null; wait: 
   return {message: error instanceof Error ? error.message : String(error), code: null, wait: '', issues: []}
 }
 
-const sayIssue = ({path = [], message}: {path?: (string | number)[]; message: string}) =>
-  path.length ? `${path.join(' › ')}: ${message}` : message
+const sayIssue = ({path = [], message}: {path?: (string | number)[]; message: string}): Markup =>
+  html`${message}${path.length > 0 && html` <code class="code">${path.join(' › ')}</code>`}`
 
 const toast = signal<{id: number; text: string} | null>(null)
 const shownMs = 6000

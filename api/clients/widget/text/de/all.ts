@@ -1,4 +1,6 @@
 /** All German messages, by area. They are loaded together, because pages share parts of several areas. */
+export {changes} from './changes.ts'
+export {contracts} from './contracts.ts'
 export {decide} from './decide.ts'
 export {embed} from './embed.ts'
 export {errors} from './errors.ts'
@@ -15,3 +17,4 @@ export {schedules} from './schedules.ts'
 export {settings} from './settings.ts'
 export {shell} from './shell.ts'
 export {undo} from './undo.ts'
+export {verification} from './verification.ts'

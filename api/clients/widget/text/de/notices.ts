@@ -7,6 +7,8 @@ export const notices: typeof t = {
   actions: 'Aktionen',
   aRunEnded: 'Ein Lauf ist beendet',
   aRunIsHeld: 'Ein Lauf wird von seiner Bedingung angehalten',
+  aPlanWaits: 'Ein Plan wartet auf Freigabe',
+  aPlanWasApproved: 'Ein Plan wurde freigegeben',
   aRunWasUndone: 'Ein Lauf wurde rückgängig gemacht',
   aScheduleWasTurnedOff: 'Ein Zeitplan wurde ausgeschaltet',
   aScheduleSkippedARun: 'Ein Zeitplan hat einen Lauf übersprungen',

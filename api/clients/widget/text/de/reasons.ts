@@ -110,6 +110,8 @@ export const reasons: typeof t = {
     GONE: 'Der Datensatz ist nicht mehr im CRM. Sie müssen nichts tun.',
     KEPT_EDIT:
       'Eine Person hat den Wert im CRM geändert, deshalb blieb er. Um ihn zu schreiben, wählen Sie in der Zuordnung „überschreiben“, und importieren Sie erneut.',
+    PLAN_STALE:
+      'Die Zeile oder ihr Datensatz hat sich geändert, seit der Plan erstellt wurde. Sie wurde nicht geschrieben. Erstellen Sie dafür einen neuen Plan.',
     EDITED: 'Eine Person hat den Wert im CRM geändert. Beantworten Sie die Fragen, und wiederholen Sie dann.',
     UNCHANGED: 'Der Datensatz hat diese Werte schon. Sie müssen nichts tun.',
     MATCH_SKIPPED: 'Sie haben diese Zeile übersprungen. Um sie zu schreiben, ändern Sie Ihre Antwort, und wiederholen Sie.',
@@ -147,6 +149,7 @@ export const reasons: typeof t = {
     MATCH_NONE: 'Kein Datensatz passt',
     GONE: 'Datensatz nicht mehr da',
     KEPT_EDIT: 'Von einer Person geändert, behalten',
+    PLAN_STALE: 'Seit dem Plan geändert',
     EDITED: 'Von einer Person geändert',
     UNCHANGED: 'Unverändert',
     MATCH_SKIPPED: 'Nach Ihrer Antwort übersprungen',

@@ -19,6 +19,7 @@ export const rowReasons: RowTexts = {
   MATCH_SKIPPED: () => 'Nach Ihrer Antwort übersprungen',
   GONE: () => 'Der Datensatz ist nicht mehr im CRM',
   KEPT_EDIT: field => of(field, 'von einer Person geändert und deshalb behalten'),
+  PLAN_STALE: () => 'Die Zeile oder ihr Datensatz hat sich seit dem Plan geändert',
   EDITED: field => of(field, 'von einer Person geändert'),
   UNCHANGED: () => 'Der Datensatz hat diese Werte schon',
   LOOKUP_MANY: field => of(field, 'mehrere Datensätze passen zur Verknüpfung'),

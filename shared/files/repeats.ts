@@ -1,7 +1,7 @@
 import {hash} from 'node:crypto'
 import type {FileHandle} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
-import {openUnlinkedFile} from '../../shared/files/unlinked-file.ts'
+import {openUnlinkedFile} from './unlinked-file.ts'
 
 /** A key of one row. Keys are compared within their `group`. `slot` is the number of what the key belongs to, such as a match. */
 type Key = {group: number; slot: number; row: number; digest: Buffer; identity: Buffer}

@@ -1,0 +1,100 @@
+import {html} from '../html.ts'
+import type {LoadedImport} from '../imports/known.ts'
+import {useLoad} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {t} from '../text/verification.ts'
+import {count} from '../ui/format.ts'
+import {Problem} from '../ui/notice.ts'
+import {Download} from './downloads.ts'
+import type {Run, VerifyCounts} from './run.ts'
+
+type FieldCounts = {
+  flowId: string | null
+  field: string
+  asSent: number
+  truncated: number
+  coerced: number
+  changed: number
+  missing: number
+  uncompared: number
+}
+type Difference = {
+  rowNumber: number | null
+  field: string
+  recordId: string
+  result: 'truncated' | 'coerced' | 'changed' | 'missing'
+  sent: string | null
+  read: string | null
+}
+type VerifyPage = {fields: FieldCounts[]; differences: Difference[]}
+
+const shownDifferences = 20
+
+type VerificationProps = {run: Run; found: LoadedImport['import']}
+
+/** Shows what was found when the written rows of a run were read back. Shows nothing if no row is read back. */
+export const Verification = ({run, found}: VerificationProps) => {
+  const {verify} = run
+  if (!verify || verify.rows + verify.waiting + verify.unverified === 0) return null
+  return html`
+    <section class="verification">
+      <h2>${t.readBack}</h2>
+      <p>${sayRows(verify)}</p>
+      ${verify.rows > 0 && html`<${FoundValues} key=${`${run.id} ${verify.rows}`} run=${run} found=${found} hasDifferences=${hasDifferences(verify)} />`}
+    </section>
+  `
+}
+
+const hasDifferences = ({coerced, changed, missing}: VerifyCounts) => coerced + changed + missing > 0
+
+const sayRows = ({rows, coerced, changed, missing, unread, waiting, unverified}: VerifyCounts): string =>
+  [
+    t.rowsReadBack(rows),
+    ...(coerced + changed + missing + unread === 0 && rows > 0 ? [t.allAsSent] : []),
+    ...(coerced > 0 ? [t.rowsCoerced(coerced)] : []),
+    ...(changed > 0 ? [t.rowsChanged(changed)] : []),
+    ...(missing > 0 ? [t.rowsMissing(missing)] : []),
+    ...(unread > 0 ? [t.rowsUnread(unread)] : []),
+    ...(waiting > 0 ? [t.rowsWaiting(waiting)] : []),
+    ...(unverified > 0 ? [t.rowsUnverified(unverified)] : []),
+  ].join(' ')
+
+type FoundValuesProps = VerificationProps & {hasDifferences: boolean}
+
+const FoundValues = ({run, found, hasDifferences}: FoundValuesProps) => {
+  const page = useLoad(
+    signal => client.get<VerifyPage>(inOrg(`/imports/${found.id}/runs/${run.id}/verify`), {limit: shownDifferences}, signal),
+    [run.id],
+  )
+  if (!page.data) return html`<${Problem} error=${page.error} again=${page.again} />`
+  const {fields, differences} = page.data
+  return html`
+    <table class="cards">
+      <thead><tr>${[t.field, t.asSent, t.truncated, t.coerced, t.changed, t.missing].map(head => html`<th scope="col">${head}</th>`)}</tr></thead>
+      <tbody>${fields.map(
+        ({field, asSent, truncated, coerced, changed, missing}) =>
+          html`<tr><th scope="row">${field}</th>${numbers([
+            [t.asSent, asSent],
+            [t.truncated, truncated],
+            [t.coerced, coerced],
+            [t.changed, changed],
+            [t.missing, missing],
+          ])}</tr>`,
+      )}</tbody>
+    </table>
+    ${
+      hasDifferences &&
+      html`
+        <h3>${t.firstDifferences}</h3>
+        <table class="cards">
+          <thead><tr>${[t.row, t.field, t.found, t.sent, t.read].map(head => html`<th scope="col">${head}</th>`)}</tr></thead>
+          <tbody>${differences.map(one => html`<tr><td data-label=${t.row}>${one.rowNumber ?? ''}</td><td data-label=${t.field}>${one.field}</td><td data-label=${t.found}>${t[one.result]}</td><td data-label=${t.sent}>${one.sent ?? t.empty}</td><td data-label=${t.read}>${one.result === 'missing' ? '' : (one.read ?? t.empty)}</td></tr>`)}</tbody>
+        </table>
+        <div class="actions"><${Download} found=${found} run=${run} kind="verify">${t.downloadVerifyCsv}<//></div>
+      `
+    }
+  `
+}
+
+const numbers = (cells: [label: string, values: number][]) =>
+  cells.map(([label, values]) => html`<td data-label=${label}>${count(values)}</td>`)

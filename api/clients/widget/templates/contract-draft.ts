@@ -1,0 +1,81 @@
+/** The data contract of a template as the API has it. */
+export type ColumnExpectations = {
+  name: string
+  present: boolean
+  type: string | null
+  unique: boolean
+  values: string[] | null
+  picklist: {module: string; field: string} | null
+  emptyShare: number | null
+}
+export type SourceContract = {
+  slot: string
+  columns: ColumnExpectations[]
+  otherColumns: 'allow' | 'refuse'
+  rows: {least: number | null; most: number | null; change: number | null}
+}
+
+/** A contract in a form: numbers and lists are texts, and every column of the template has a row. */
+export type ColumnDraft = Omit<ColumnExpectations, 'values' | 'emptyShare'> & {values: string; empty: string}
+export type SourceDraft = {
+  slot: string
+  columns: ColumnDraft[]
+  refusesOthers: boolean
+  least: string
+  most: string
+  change: string
+}
+
+type Slot = {slot: string; columns: string[]}
+
+const asPercent = (share: number | null) => (share === null ? '' : String(Math.round(share * 10_000) / 100))
+const asText = (number: number | null) => (number === null ? '' : String(number))
+
+const emptyColumn = (name: string): ColumnExpectations => ({
+  ...{name, present: false, type: null, unique: false, values: null, picklist: null, emptyShare: null},
+})
+const emptySource = (slot: string): SourceContract => ({
+  ...{slot, columns: [], otherColumns: 'allow', rows: {least: null, most: null, change: null}},
+})
+
+/** Returns the draft of a contract, with a row for each column of the template and of the contract. */
+export const draftOf = (slots: readonly Slot[], contract: readonly SourceContract[]): SourceDraft[] =>
+  slots.map(({slot, columns}) => {
+    const source = contract.find(one => one.slot === slot) ?? emptySource(slot)
+    const others = source.columns.filter(({name}) => !columns.includes(name))
+    const all = [...columns.map(name => source.columns.find(one => one.name === name) ?? emptyColumn(name)), ...others]
+    const {least, most, change} = source.rows
+    return {
+      slot,
+      columns: all.map(({values, emptyShare, ...column}) => ({...column, values: (values ?? []).join('\n'), empty: asPercent(emptyShare)})),
+      refusesOthers: source.otherColumns === 'refuse',
+      ...{least: asText(least), most: asText(most), change: asPercent(change)},
+    }
+  })
+
+const numberIn = (text: string): number | null => (text.trim() === '' ? null : Number(text))
+const shareIn = (text: string): number | null => (text.trim() === '' ? null : Number(text) / 100)
+
+const expectsNothing = ({present, type, unique, values, picklist, emptyShare}: ColumnExpectations) =>
+  !present && type === null && !unique && values === null && picklist === null && emptyShare === null
+
+/** Returns the contract of a draft. Columns and files that expect nothing are left out. */
+export const contractIn = (drafts: readonly SourceDraft[]): SourceContract[] =>
+  drafts.map(sourceIn).filter(({columns, otherColumns, rows}) => columns.length > 0 || otherColumns === 'refuse' || hasLimit(rows))
+
+const hasLimit = ({least, most, change}: SourceContract['rows']) => least !== null || most !== null || change !== null
+
+const sourceIn = ({slot, columns, refusesOthers, least, most, change}: SourceDraft): SourceContract => ({
+  slot,
+  columns: columns.map(columnIn).filter(column => !expectsNothing(column)),
+  otherColumns: refusesOthers ? 'refuse' : 'allow',
+  rows: {least: numberIn(least), most: numberIn(most), change: shareIn(change)},
+})
+
+const columnIn = ({values, empty, ...column}: ColumnDraft): ColumnExpectations => {
+  const stated = values
+    .split('\n')
+    .map(value => value.trim())
+    .filter(value => value !== '')
+  return {...column, values: stated.length > 0 && column.picklist === null ? stated : null, emptyShare: shareIn(empty)}
+}

@@ -1,0 +1,94 @@
+import {Refusal} from '../../errors.ts'
+import {maxRowCharacters} from '../row.ts'
+
+/** A record of a JSON file: the text of one object, and its number from 1. */
+export type JsonRecord = {number: number; text: string}
+
+const [quote, backslash, open, close, openList, closeList, comma] = [34, 92, 123, 125, 91, 93, 44] as const
+const isBlank = (code: number) => code === 32 || code === 10 || code === 13 || code === 9
+
+/**
+ * Cuts a JSON array of objects, or objects one after another (NDJSON), into the texts of its objects. One object is in memory at a time, and it has at
+ * most as many characters as a row may have. Refuses a file that ends too early, or that has anything else than objects.
+ */
+export async function* readJsonRecords(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<JsonRecord, void, undefined> {
+  const cutter = openCutter()
+  for await (const text of decoded(bytes)) yield* cutter.add(text)
+  cutter.end()
+}
+
+async function* decoded(bytes: AsyncIterable<Uint8Array>) {
+  const decoder = new TextDecoder('utf-8', {fatal: true})
+  try {
+    for await (const chunk of bytes) yield decoder.decode(chunk, {stream: true})
+    yield decoder.decode()
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    throw unreadable('The JSON file has bytes that are not UTF-8. Save it as UTF-8 and send that')
+  }
+}
+
+const unreadable = (message: string) => new Refusal('UNREADABLE', message)
+
+/** What may come next outside of an object: the start, an object, a comma or the end of the list, or nothing more. */
+type Expected = 'start' | 'object' | 'separator' | 'nothing'
+
+const openCutter = () => {
+  let [isList, expected, number] = [false, 'start' as Expected, 0]
+  let [depth, isInString, isEscaped, record] = [0, false, false, '']
+
+  /** Reads the characters between two objects. Returns whether an object begins. */
+  const readBetween = (code: number): boolean => {
+    if (isBlank(code)) return false
+    if (expected === 'start' && code === openList) [isList, expected] = [true, 'object']
+    else if (isList && expected === 'separator' && code === comma) expected = 'object'
+    else if (isList && code === closeList && (expected === 'separator' || number === 0)) expected = 'nothing'
+    else if (code === open && (expected === 'start' || expected === 'object' || (!isList && expected === 'separator'))) return true
+    else
+      throw unreadable(
+        `The JSON file has something else than an object after record ${number}. Send an array of objects, or one object a line`,
+      )
+    return false
+  }
+
+  /** Reads one character of an object. Returns whether the object ends with it. */
+  const readInside = (code: number): boolean => {
+    if (isInString) {
+      if (isEscaped) isEscaped = false
+      else if (code === backslash) isEscaped = true
+      else if (code === quote) isInString = false
+      return false
+    }
+    if (code === quote) isInString = true
+    else if (code === open || code === openList) depth++
+    else if (code === close || code === closeList) depth--
+    return depth === 0
+  }
+
+  function* add(text: string): Generator<JsonRecord> {
+    let from = 0
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      if (depth === 0) {
+        if (!readBetween(code)) continue
+        ;[depth, from] = [1, at]
+      } else if (readInside(code)) {
+        const found = whole(record + text.slice(from, at + 1))
+        yield {number: ++number, text: found}
+        ;[record, expected] = ['', 'separator']
+      }
+    }
+    if (depth > 0) record = whole(record + text.slice(from))
+  }
+
+  const whole = (text: string) => {
+    if (text.length <= maxRowCharacters) return text
+    throw unreadable(`Record ${number + 1} of the JSON file has more than ${maxRowCharacters.toLocaleString('en')} characters`)
+  }
+
+  const end = () => {
+    if (depth > 0 || (isList && expected !== 'nothing'))
+      throw unreadable(`The JSON file ends within record ${depth > 0 ? number + 1 : number}. It may be cut off: send the complete file`)
+  }
+  return {add, end}
+}

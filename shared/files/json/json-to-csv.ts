@@ -1,0 +1,64 @@
+import {Refusal} from '../../errors.ts'
+import type {Storage} from '../../storage/storage.ts'
+import type {CsvOptions} from '../reader.ts'
+import {maxFilledCells, maxRowCells} from '../row.ts'
+import {flattenRecord} from './flatten.ts'
+import {readJsonRecords} from './json-records.ts'
+
+/** How the CSV file is read that a JSON file becomes. */
+export const jsonReader: CsvOptions = {
+  encoding: 'utf-8',
+  delimiter: ',',
+  quote: '"',
+  headerRow: true,
+  skipRows: 0,
+  comment: null,
+  apostrophes: 'keep',
+}
+
+/**
+ * Replaces a stored JSON file by the CSV file that it is read as, so that every later reader knows one format. The file is read twice: for its columns,
+ * then for its rows. Columns are in the order of their first record. Memory does not grow with the file.
+ */
+export const convertJson = async (storage: Storage, key: string): Promise<void> => {
+  const columns = await listColumns(storage, key)
+  await storage.put(key, writeCsv(storage, key, columns))
+}
+
+const listColumns = async (storage: Storage, key: string): Promise<string[]> => {
+  const columns = new Set<string>()
+  let records = 0
+  for await (const record of readJsonRecords(await storage.read(key))) {
+    for (const name of flattenRecord(record).keys()) columns.add(name)
+    records++
+    if (columns.size > maxRowCells)
+      throw new Refusal('UNREADABLE', `The JSON file has more than ${maxRowCells.toLocaleString('en')} columns. Send fewer keys`)
+    if (columns.size * records > maxFilledCells)
+      throw new Refusal(
+        'UNREADABLE',
+        `The JSON file has more than ${maxFilledCells.toLocaleString('en')} cells. Split it and send the parts`,
+      )
+  }
+  if (columns.size === 0) throw new Refusal('FILE_NO_ROWS', 'The JSON file has no record with a value. Send a file with records')
+  return [...columns]
+}
+
+/** The characters of rows that are written at once. */
+const piece = 64 * 1024
+
+async function* writeCsv(storage: Storage, key: string, columns: string[]): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder()
+  let text = rowOf(columns)
+  for await (const record of readJsonRecords(await storage.read(key))) {
+    const cells = flattenRecord(record)
+    text += rowOf(columns.map(name => cells.get(name) ?? ''))
+    if (text.length < piece) continue
+    yield encoder.encode(text)
+    text = ''
+  }
+  yield encoder.encode(text)
+}
+
+const rowOf = (cells: string[]) => `${cells.map(cellOf).join(',')}\n`
+/** Quotes every cell, so that a record of one empty value is a row and not a blank line. */
+const cellOf = (cell: string) => `"${cell.replaceAll('"', '""')}"`

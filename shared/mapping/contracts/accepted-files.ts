@@ -1,0 +1,56 @@
+import {z} from 'zod'
+import {type AcceptedFileRow, insertAcceptedFile} from '../../../sql/data-contracts.ts'
+import type {Tx} from '../../../sql/database.ts'
+import type {Import} from '../../../sql/imports.ts'
+import {readNarrowSources} from '../../files/sources/evidence.ts'
+import {slotsOf} from '../templates/slots.ts'
+
+const ColumnShape = z.object({
+  name: z.string(),
+  /** The kinds of the column's cells. */
+  kinds: z.array(z.string()),
+  filled: z.number(),
+  empties: z.number(),
+  /** The number of distinct values. It is an estimate unless `exact`. */
+  distinct: z.number(),
+  exact: z.boolean(),
+})
+/** What is remembered of a column of an accepted file: counts and kinds, and none of its values. */
+export type ColumnShape = z.output<typeof ColumnShape>
+
+export type AcceptedFile = Omit<AcceptedFileRow, 'columns'> & {columns: ColumnShape[]}
+
+export const acceptedFileOf = (row: AcceptedFileRow): AcceptedFile => ({...row, columns: z.array(ColumnShape).parse(row.columns)})
+
+/** The limit on columns of a file whose shapes are kept, which is that of a contract. */
+const mostColumns = 500
+
+/**
+ * Remembers the shapes of the files of an import that a template made, because a run of them starts. Columns that the template does not have are left
+ * out, because their names were never saved.
+ */
+export const keepAcceptedFiles = async (tx: Tx, {org, found}: {org: string; found: Import}): Promise<void> => {
+  if (found.templateId === null) return
+  const sources = await readNarrowSources(tx, {importNo: found.no, keys: ['name', 'kinds', 'empties', 'distinct']})
+  for (const {slot, sourceId, columns: known, cleaning} of slotsOf(found)) {
+    const source = sources.find(({id}) => id === sourceId)
+    if (!source) continue
+    const names = new Set([...known, ...cleaning.flatMap(step => (step.step === 'split' ? step.into : []))])
+    const columns = source.evidence.columns.filter(({name}) => names.has(name)).slice(0, mostColumns)
+    await insertAcceptedFile(tx, {
+      ...{org, template: found.templateId, slot, sourceId: source.id},
+      rows: source.rows - (source.evidence.struck?.count ?? 0),
+      columns: columns.map(shapeColumn),
+    })
+  }
+}
+
+type SeenColumn = Awaited<
+  ReturnType<typeof readNarrowSources<'name' | 'kinds' | 'empties' | 'distinct'>>
+>[number]['evidence']['columns'][number]
+
+const shapeColumn = ({name, kinds, empties, distinct}: SeenColumn): ColumnShape => ({
+  ...{name, kinds: Object.keys(kinds), empties},
+  filled: Object.values(kinds).reduce((sum, cells) => sum + cells, 0),
+  ...{distinct: distinct.about ?? distinct.count, exact: !distinct.more},
+})

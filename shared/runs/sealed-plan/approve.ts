@@ -1,0 +1,49 @@
+import type {Tx} from '../../../sql/database.ts'
+import {findSettings} from '../../../sql/registry.ts'
+import {approvePlan, type SealedPlan} from '../../../sql/sealed-plans.ts'
+import {type Author, recordChanges} from '../../configuration/change.ts'
+import {Refusal} from '../../errors.ts'
+import {announce} from '../../notifications/announce.ts'
+import {lockPlanOf, type PlanName} from './seal.ts'
+import {assertUnchanged, assertUnexpired} from './start-plan.ts'
+
+type Approval = PlanName & {person: string; digest: string}
+
+/**
+ * Approves a sealed plan. The approver names its digest, and is neither the person who sealed it nor the one who started its dry run. A plan that
+ * is approved already stays as it is.
+ */
+export const approvePlanOf = async (tx: Tx, author: Author, {person, digest, ...name}: Approval): Promise<void> => {
+  const {found, run, plan} = await lockPlanOf(tx, name)
+  if (!plan.sealedAt) throw new Refusal('NOT_READY', 'The plan of this dry run is not sealed. Seal it first')
+  assertUnexpired(plan)
+  assertUnchanged(run)
+  const {digest: sealed} = plan
+  if (digest.toLowerCase() !== sealed)
+    throw new Refusal('PLAN_CHANGED', 'This digest is not the one of the sealed plan. Read the plan again, then approve it')
+  if (plan.sealedBy?.id === person || run.personId === person)
+    throw new Refusal('SELF_APPROVAL', 'You made this plan, so another admin must approve it')
+  if (plan.approvedAt) return
+  await approvePlan(tx, {run: run.no, person})
+  const after = {run: run.id, rows: plan.rows, digest: sealed}
+  await recordChanges(tx, author, [
+    {page: 'imports', target: found.name, connectorId: found.connectorId, subject: 'plan.approved', before: null, after},
+  ])
+  const about = {import: name.importId, run: run.id, rows: plan.rows, digest: sealed}
+  await announce(tx, {org: name.org, kind: 'plan.approved', schedule: null, about})
+}
+
+/** Returns the rows above which a run of the org needs an approved plan. Null: no run needs one. */
+export const findApprovalAbove = async (tx: Parameters<typeof findSettings>[0], org: string): Promise<number | null> =>
+  (await findSettings(tx, org))?.approvalAbove ?? null
+
+/** Refuses a run that may write more rows than the org allows without approval. `rows`: the run's row limit. `plan`: the plan that it applies. */
+export const assertApproved = async (tx: Tx, {org, rows, plan}: {org: string; rows: number; plan: SealedPlan | null}): Promise<void> => {
+  const above = await findApprovalAbove(tx, org)
+  if (above === null || Math.min(rows, plan?.rows ?? rows) <= above || plan?.approvedAt) return
+  throw new Refusal(
+    'APPROVAL_REQUIRED',
+    `A run that may write more than ${above} rows needs a plan that another admin approved. Make a dry run, seal its plan and have it approved, then send \`planOf\``,
+    {approvalAbove: above},
+  )
+}

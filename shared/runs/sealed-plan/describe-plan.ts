@@ -1,0 +1,20 @@
+import type {Run} from '../../../sql/runs.ts'
+import type {SealedPlan} from '../../../sql/sealed-plans.ts'
+
+/** Returns the plan of a dry run in the form of the API. `approvalAbove`: the rows above which a run needs approval. Null: the dry run has no complete plan. */
+export const describePlan = ({stale}: Run, plan: SealedPlan | null, approvalAbove: number | null) =>
+  plan && {
+    digest: plan.digest,
+    rows: plan.rows,
+    chunks: plan.chunks,
+    state: stateOf(plan, stale),
+    ...{sealedAt: plan.sealedAt, sealedBy: plan.sealedBy, expiresAt: plan.expiresAt},
+    needsApproval: approvalAbove !== null && plan.rows > approvalAbove,
+    ...{approvedAt: plan.approvedAt, approvedBy: plan.approvedBy},
+  }
+
+const stateOf = ({sealedAt, isExpired}: SealedPlan, stale: boolean | null) => {
+  if (sealedAt === null) return 'unsealed'
+  if (isExpired) return 'expired'
+  return stale === false ? 'sealed' : 'changed'
+}

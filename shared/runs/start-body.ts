@@ -1,0 +1,59 @@
+import {z} from 'zod'
+import {VerifyMode} from '../../sql/runs.ts'
+import {RowRange} from '../mapping/flows/snapshot.ts'
+import {RunGuard} from './guard/guard.ts'
+
+export const StartBody = z
+  .strictObject({
+    runId: z
+      .string()
+      .optional()
+      .describe('A run that `POST /entitlements/runs/authorise` authorised. Without it, this request authorises one. Not with `dryRun`'),
+    declaredRows: z
+      .int()
+      .min(1)
+      .max(1_000_000_000)
+      .optional()
+      .describe('The most rows the run may write, if this request authorises it. Default: every row of every flow'),
+    retryOf: z.string().optional().describe('An ended run of this import to retry. Rows it has written are not written again'),
+    dryRun: z.boolean().default(false).describe('Write and meter nothing, and report what the run would do'),
+    confirmDeletes: z
+      .int()
+      .min(1)
+      .max(1_000_000_000)
+      .optional()
+      .describe(
+        'The number of records that the newest dry run would delete. Required if a flow has `action: delete`. The run deletes at most this many records',
+      ),
+    match: z
+      .enum(['query', 'snapshot', 'auto'])
+      .default('query')
+      .describe(
+        'How rows find their records. `query`: by queries. `snapshot`: in an export of the module, which is cheaper for large files; flows that cannot use one take queries. `auto`: the cheaper way',
+      ),
+    write: z
+      .enum(['records', 'bulk', 'auto'])
+      .default('records')
+      .describe(
+        'How records are written. `records`: by record calls. `bulk`: by jobs of the CRM that read a file, which cost less for many rows and take minutes; only flows with `automations: true`, because a job may or may not run automations. `auto`: the cheaper way. Flows and rows that cannot use a job take record calls',
+      ),
+    guard: z
+      .union([RunGuard, z.literal('usual')])
+      .optional()
+      .describe(
+        'Holds the run if more rows than these shares end badly. `usual`: 5 % refused, 1 % unanswered. Default: the guard of the org',
+      ),
+    planOf: z
+      .string()
+      .optional()
+      .describe(
+        'A dry run with a sealed plan, which the run applies as it is. A row that differs from the plan, or whose record was changed since, is skipped as `PLAN_STALE`. A retry keeps to the plan of the run that it retries',
+      ),
+    verify: VerifyMode.default('off').describe(
+      'Reads written records back and compares them with what was sent. `sample`: the first 100 rows of each flow and one in 20 of the others, the same in each run. `all`: every written row',
+    ),
+    rows: RowRange.optional().describe('Read only the rows with these numbers, in every file'),
+  })
+  .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run is not metered and needs no authorised run. Leave runId out')
+  .refine(({dryRun, planOf}) => !dryRun || planOf === undefined, 'A dry run makes a plan and applies none. Leave planOf out')
+  .refine(({rows, planOf}) => rows === undefined || planOf === undefined, 'A plan has its own rows. Leave rows out')

@@ -1,0 +1,46 @@
+import {OutboundFailure} from '../outbound/failure.ts'
+import {hostOf} from '../outbound/hosts.ts'
+import type {Outbound, OutboundAnswer} from '../outbound/outbound.ts'
+import {SourceFailure} from './failure.ts'
+import type {Bounds} from './fetch.ts'
+
+const sheetAddress = /^https:\/\/docs\.google\.com\/spreadsheets\/d\/([\w-]{10,200})(?:[/?#]|$)/i
+
+/**
+ * Returns the address of the CSV export of a Google sheet, whose link a person copied from the browser. `gid` names the sheet of the spreadsheet; a
+ * link without it means the first one. Other addresses are returned unchanged.
+ */
+export const exportAddressOf = (url: string): string => {
+  const [, id] = sheetAddress.exec(url) ?? []
+  if (id === undefined || /\/export(?:[?#]|$)/.test(url)) return url
+  const [, gid] = /[?&#]gid=(\d{1,20})/.exec(url) ?? []
+  return `https://docs.google.com/spreadsheets/d/${id}/export?format=csv${gid === undefined ? '' : `&gid=${gid}`}`
+}
+
+export const isSheetExport = (url: URL): boolean =>
+  url.hostname === 'docs.google.com' && /^\/spreadsheets\/d\/[\w-]+\/export$/.test(url.pathname)
+
+/** The limit on redirects of one export. Google answers with one or two. */
+const mostRedirects = 3
+
+/**
+ * Requests the export of a sheet, which Google answers with redirects to another host. Each target must pass the rules of the first address. No
+ * credential is sent, because the sheet is shared by its link. A sheet that is not shared leads to the sign-in page.
+ */
+export const requestSheet = async (outbound: Outbound, url: URL, bounds: Bounds): Promise<OutboundAnswer> => {
+  let target = url
+  for (let redirects = 0; ; redirects++) {
+    try {
+      return await outbound.request(target.href, {headers: {'user-agent': 'Lading'}, ...bounds})
+    } catch (error) {
+      if (!(error instanceof OutboundFailure) || error.code !== 'REDIRECTED' || error.location === null || redirects === mostRedirects)
+        throw error
+      target = new URL(error.location)
+      if (hostOf(target) === 'accounts.google.com')
+        throw new SourceFailure(
+          'SIGN_IN_REFUSED',
+          'The Google sheet is not shared by its link. Share it with everyone who has the link, as a viewer',
+        )
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import {z} from 'zod'
+import type {Tx} from '../../sql/database.ts'
+import {findUnderWay} from '../../sql/firings.ts'
+import {type HeldFileRow, lockHeldFile, setFileAccepted, setFileDiscarded} from '../../sql/held-files.ts'
+import {findImport} from '../../sql/imports.ts'
+import {lockSchedule, type Schedule} from '../../sql/schedules.ts'
+import {recordChanges} from '../configuration/change.ts'
+import {Refusal} from '../errors.ts'
+import type {SourceDeps} from '../files/sources/add.ts'
+import {adaptContract} from '../mapping/contracts/adapt.ts'
+import type {Breach} from '../mapping/contracts/breach.ts'
+import {readContract, saveContract} from '../mapping/contracts/store.ts'
+import {fillSlots} from '../mapping/templates/fill-slots.ts'
+import {findVisible, lockEditable} from '../mapping/templates/find.ts'
+import type {Editor} from '../mapping/templates/write.ts'
+import type {Queue} from '../queue.ts'
+import {deleteImportIn} from '../runs/edit-import.ts'
+import {startRun} from '../runs/start.ts'
+import {noSchedule} from './schedule.ts'
+
+type HeldFileInput = {editor: Editor; template: string; schedule: string; firing: string}
+type HeldContract = {version: number; breaches: Breach[]; files: {slot: string; sourceId: string}[]}
+type HeldFile = HeldFileRow & {importId: string; held: HeldContract}
+
+const Files = z.array(z.object({slot: z.string(), sourceId: z.string()}))
+
+type AcceptResult = {runId: string; left: Breach[]}
+
+/**
+ * Runs a held file once, as the person who accepts it. `adapt` also loosens the contract, so that the next file like this one is not held; `left`
+ * has the breaches for which an editor must state allowed values.
+ */
+export const acceptHeldFile = async (
+  deps: SourceDeps & {queue: Queue},
+  input: HeldFileInput,
+  {adapt}: {adapt: boolean},
+): Promise<AcceptResult> => {
+  const {org} = input.editor
+  const {importId, held} = await deps.db.transaction(async tx => (await lockHeld(tx, input)).file)
+  const found = await findImport(deps.db, {org, id: importId})
+  // A file that lacks columns was not read as its slot defines. Reading it takes long, so no lock is held meanwhile.
+  if (found?.state === 'draft') await fillSlots(deps, {org, importId}, held.files)
+  return deps.db.transaction(async tx => {
+    const {schedule, file} = await lockHeld(tx, input)
+    const underWay = await findUnderWay(tx, schedule.id)
+    if (underWay)
+      throw new Refusal('IMPORT_RUNNING', 'This schedule is already running. Wait for it, or cancel its run', {
+        ...{firing: underWay.id, runId: underWay.runId},
+      })
+    const left = adapt ? await loosen(tx, input, file.held.breaches) : []
+    const declared = schedule.declaredRows === null ? {} : {declaredRows: schedule.declaredRows}
+    const {person, rank: role} = input.editor
+    const {runId} = await startRun(tx, deps.queue, {...{org, person, role, importId, dryRun: false, isScheduled: true}, ...declared})
+    await setFileAccepted(tx, {firing: file.id, run: runId})
+    await record(tx, input, {schedule, decision: 'accepted'})
+    return {runId, left}
+  })
+}
+
+/** Deletes the import of a held file. The same file is not run again, until the template or its contract changes. */
+export const discardHeldFile = ({db}: Pick<SourceDeps, 'db'>, input: HeldFileInput): Promise<void> =>
+  db.transaction(async tx => {
+    const {schedule, file} = await lockHeld(tx, input)
+    await deleteImportIn(tx, input.editor, {id: file.importId, admin: true})
+    await setFileDiscarded(tx, file.id)
+    await record(tx, input, {schedule, decision: 'discarded'})
+  })
+
+/** Locks the schedule, then the firing. Refuses a firing whose file does not wait for a decision. */
+const lockHeld = async (tx: Tx, {editor, template, schedule: id, firing}: HeldFileInput): Promise<{schedule: Schedule; file: HeldFile}> => {
+  const {org} = editor
+  await findVisible(tx, {...editor, id: template})
+  const schedule = (await lockSchedule(tx, {org, template, id})) ?? noSchedule()
+  const row = await lockHeldFile(tx, {org, schedule: id, firing})
+  if (!row) throw new Refusal('NOT_FOUND', 'No such firing')
+  if (!row.isWaiting || row.isRun)
+    throw new Refusal('FILE_NOT_HELD', 'The file of this firing does not wait for a decision. List the firings for their states')
+  if (row.importId === null)
+    throw new Refusal('FILE_GONE', 'The import of this firing was deleted, and its file with it. Fire the schedule to fetch the file again')
+  const held = row.contract as HeldContract
+  return {schedule, file: {...row, importId: row.importId, held: {...held, files: Files.parse(held.files)}}}
+}
+
+const loosen = async (tx: Tx, {editor, template: id}: HeldFileInput, breaches: readonly Breach[]): Promise<Breach[]> => {
+  const template = await lockEditable(tx, {...editor, id})
+  const before = await readContract(tx, {org: editor.org, template: id})
+  const {contract, left} = adaptContract(before, breaches)
+  await saveContract(tx, editor, {template, before, contract})
+  return left
+}
+
+type Decision = {schedule: Schedule; decision: 'accepted' | 'discarded'}
+
+const record = (tx: Tx, {editor, firing}: HeldFileInput, {schedule: {id, connectorId}, decision}: Decision): Promise<void> =>
+  recordChanges(tx, editor, [
+    {page: 'templates', subject: 'schedule.file', target: id, connectorId, before: null, after: {firing, decision}},
+  ])

@@ -1,0 +1,50 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const HeldFile = z.object({
+  id: z.string(),
+  importId: z.string().nullable(),
+  contract: z.unknown(),
+  /** Whether a run of the import that writes was started. */
+  isRun: z.boolean(),
+  /** Whether the file waits for a decision. */
+  isWaiting: z.boolean(),
+})
+export type HeldFileRow = z.output<typeof HeldFile>
+
+type OfFiring = {org: string; schedule: string; firing: string}
+
+/** Locks a firing. Returns null if the schedule has no such firing. */
+export const lockHeldFile = (tx: Tx, {org, schedule, firing}: OfFiring) =>
+  tx.maybeOne(sql.type(HeldFile)`
+    select id, contract, (select i.id from imports i where i.import_no = firings.import_no and not i.deleted) as "importId",
+      exists (select from runs r where r.import_no = firings.import_no and not r.dry_run) as "isRun",
+      contract is not null and decision is null and state = 'ended' as "isWaiting"
+    from firings
+    where org_id = ${org} and schedule_id = ${schedule} and id = ${firing}
+    for no key update`)
+
+/** Runs the firing on, because a person accepted its file. The caller has locked it by `lockHeldFile`. */
+export const setFileAccepted = (tx: Tx, {firing, run}: {firing: string; run: string}) =>
+  tx.query(sql.type(z.object({}))`
+    update firings set state = 'running', outcome = null, ended_at = null, decision = 'accepted', decided_at = lading_now(),
+      run_no = (select run_no from runs where id = ${run})
+    where id = ${firing}`)
+
+/** The caller has locked the firing by `lockHeldFile`. */
+export const setFileDiscarded = (tx: Tx, firing: string) =>
+  tx.query(sql.type(z.object({}))`
+    update firings set decision = 'discarded', decided_at = lading_now() where id = ${firing}`)
+
+type FileOfSchedule = {schedule: string; sha256: string; templateVersion: number; contractVersion: number}
+
+/** Whether a person discarded this file, and neither the template nor its contract has changed since. */
+export const isDiscarded = (db: Db, {schedule, sha256, templateVersion, contractVersion}: FileOfSchedule) =>
+  db.exists(sql.type(z.object({}))`
+    select from firings where schedule_id = ${schedule} and decision = 'discarded' and sha256 = decode(${sha256}, 'hex')
+      and template_version = ${templateVersion} and (contract ->> 'version')::bigint = ${contractVersion}`)
+
+/** Whether a later firing of the schedule has run its file. */
+export const hasLaterRun = (db: Db, {schedule, firing}: {schedule: string; firing: string}) =>
+  db.exists(sql.type(z.object({}))`
+    select from firings where schedule_id = ${schedule} and id > ${firing} and outcome in ('done', 'stopped')`)

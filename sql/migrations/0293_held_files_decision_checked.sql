@@ -1,0 +1,1 @@
+alter table firings validate constraint firings_decision;

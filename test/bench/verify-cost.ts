@@ -1,0 +1,38 @@
+import {prepareImport, startRun} from './bench-import.ts'
+import {type Deployment, startDeployment} from './deployment.ts'
+import {readSpent, setAllowance} from './matched-import.ts'
+import {fileOf, plain} from './rows.ts'
+
+const rows = 60_000
+const latencyMs = 400
+const flow = {...plain, match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'write'}}
+
+/** Measures an import of matched rows that all change, with every row read back ÷ without: credits, and seconds. One round each. */
+export const measureVerifyCost = async () => {
+  const crm = ['test/simulators/crm.ts', '--control', '--latency', `${latencyMs}`, '--no-bodies', '--journal', '10']
+  const deployment = await startDeployment('verify-cost', {crm, env: {CRM_LAG_SECONDS: '1'}})
+  try {
+    await setAllowance(deployment)
+    await deployment.runImport({csv: fileOf(rows, 'V-'), flow})
+    const off = await updateAll(deployment, 'off')
+    const all = await updateAll(deployment, 'all')
+    return {verifyCostCredits: all.credits / off.credits, verifyCostTime: all.seconds / off.seconds}
+  } finally {
+    await deployment.stop()
+  }
+}
+
+const updateAll = async (deployment: Deployment, verify: 'off' | 'all') => {
+  const csv = Buffer.from(fileOf(rows, 'V-').toString().replaceAll('City ', `City ${verify} `))
+  const before = await readSpent(deployment)
+  const prepared = await prepareImport(deployment.places[0], {csv, flow})
+  const [ended] = await deployment.ended([await startRun(prepared, {verify})])
+  const {run} = await prepared.place.client.call<{run: {verify: {rows: number; coerced: number; changed: number}}}>(
+    'GET',
+    `${prepared.path}/runs/${ended!.id}`,
+  )
+  const expected = verify === 'all' ? rows : 0
+  if (run.verify.rows !== expected || run.verify.coerced + run.verify.changed > 0)
+    throw new Error(`The run verified ${JSON.stringify(run.verify)} instead of ${expected} rows`)
+  return {credits: (await readSpent(deployment)) - before, seconds: ended!.seconds}
+}

@@ -1,0 +1,72 @@
+import {existsSync, readFileSync, writeFileSync} from 'node:fs'
+import {join} from 'node:path'
+import test from 'ava'
+import {openHome} from '../support/cli-process.ts'
+import {ok, openOrg} from '../support/importing.ts'
+import {type FileHost, fire, makeSchedule, startFileHost, untilOver} from '../support/schedules.ts'
+import {makeTemplate, openTemplates} from '../support/templates.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+
+let house: TestDeployment
+let host: FileHost
+
+test.before(async t => {
+  host = await startFileHost()
+  const workers = ['imports', 'discovery', 'schedules', 'clock']
+  house = await startTestDeployment(t, {workers, environment: {PRIVATE_HOSTS: host.place}})
+})
+test.after.always(() => host.stop())
+
+test.serial(
+  'a contract is set from a file, holds a file, and the held file is shown, discarded and accepted by the name of its schedule',
+  async t => {
+    const org = await openOrg(house)
+    const home = openHome({LADING_URL: house.url, LADING_TOKEN: org.session})
+    const {path} = await makeSchedule(org, host)
+    const contract = {sources: [{slot: 'companies', columns: [{name: 'city', values: ['Rome']}]}]}
+    writeFileSync(join(home.here, 'contract.json'), JSON.stringify(contract))
+    const set = await home.run(['templates', 'contract', 'Companies of the night', '--set', 'contract.json'])
+    t.is(set.code, 0, set.err)
+    t.like(JSON.parse((await home.run(['templates', 'contract', 'Companies of the night'])).out), contract)
+    t.is((await home.run(['schedules', 'held', 'Nightly'])).code, 7)
+
+    host.serve('name,number,city\nA,cli-1,Oslo\n')
+    await fire(org, path)
+    const held = await home.run(['schedules', 'held', 'Nightly'])
+    t.regex(held.out, /1 expectation broken\n {2}Companies, column "city": 1 cell with a value that is not allowed, first in row 1\n/)
+    t.is((await home.run(['schedules', 'discard', 'Nightly'])).code, 0)
+    t.is((await home.run(['schedules', 'held', 'Nightly'])).code, 7)
+
+    host.serve('name,number,city\nA,cli-2,Oslo\n')
+    const second = await fire(org, path)
+    const accepted = await home.run(['schedules', 'accept', 'Nightly', '--adapt'])
+    t.regex(accepted.out, /^Accepted the file of Nightly: run_\w+\n {2}not adapted, state the value yourself: Companies/)
+    t.like(await untilOver(org, path, second.id), {outcome: 'done', counts: {rowsWritten: 1}})
+    t.is((await home.run(['templates', 'contract', 'Companies of the night', '--learn', '-o', 'learnt.json'])).code, 0)
+    const learnt = JSON.parse(readFileSync(join(home.here, 'learnt.json'), 'utf8'))
+    t.like(learnt, {sources: [{slot: 'companies', columns: [{name: 'name'}, {name: 'number'}, {name: 'city'}]}]})
+  },
+)
+
+test.serial('a contract is a part of its template in the configuration as files', async t => {
+  const org = await openTemplates(house)
+  const template = await makeTemplate(org.call, org.org, {name: 'Leads'})
+  await ok(org.call('POST', org.path(template.id, '/share'), {}), 200)
+  const home = openHome({LADING_URL: house.url, LADING_TOKEN: org.token})
+  const file = join(home.here, 'crm/templates/leads.json')
+  t.is((await home.run(['config', 'pull', 'crm'])).code, 0)
+  t.true(existsSync(file))
+  const pulled = JSON.parse(readFileSync(file, 'utf8'))
+  t.false('contract' in pulled)
+  const contract = {sources: [{slot: 'leads', columns: [{name: 'mail', type: 'email', unique: true}]}]}
+  writeFileSync(file, JSON.stringify({...pulled, contract}))
+  const pushed = await home.run(['config', 'push', 'crm'])
+  t.is(pushed.code, 0, pushed.err)
+  const stored = async () => (await ok(org.call('GET', org.path(template.id, '/contract')), 200)).contract
+  t.like(await stored(), {version: 1, ...contract})
+  t.is((await home.run(['config', 'pull', 'crm', '--force'])).code, 0)
+  t.like(JSON.parse(readFileSync(file, 'utf8')).contract, contract)
+  t.is((await home.run(['config', 'diff', 'crm'])).code, 0)
+  t.is((await org.call('POST', org.at('bundle'), {templates: [pulled]})).status, 200)
+  t.like(await stored(), {version: 1}, 'a template without a contract keeps the stored one')
+})

@@ -1,0 +1,47 @@
+import test from 'ava'
+import {accounts, type Org, ok, openOrg, runImport} from '../support/importing.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+
+let house: TestDeployment
+let org: Org
+
+test.before(async t => {
+  house = await startTestDeployment(t, {workers: ['imports', 'discovery']})
+  org = await openOrg(house)
+})
+
+const records = [
+  {name: 'Harbour "Foods", Ltd', number: 'J-1', address: {city: 'Bilbao'}},
+  {name: 'Petit\nAtelier', number: 'J-2', address: {city: null, zip: '0123'}, tags: ['a', 'b']},
+]
+const flow = {...accounts, fields: accounts.fields.map(field => (field.source === 'city' ? {...field, source: 'address.city'} : field))}
+
+for (const [kind, text] of Object.entries({
+  'an array of objects': JSON.stringify(records),
+  'one object a line': records.map(record => JSON.stringify(record)).join('\n'),
+}))
+  test.serial(`a JSON file of ${kind} is imported like a table with a column for each path`, async t => {
+    const csv = text.replaceAll('J-', `${kind.length}-`)
+    const {path, source, run} = await runImport(org, {csv, flow})
+    const {import: read} = await ok(org.call('GET', path), 200)
+    t.deepEqual(
+      read.sources[0].columns.map(({name}: {name: string}) => name),
+      ['name', 'number', 'address.city', 'address.zip', 'tags'],
+    )
+    t.like(read.sources[0], {rows: 2, reader: {format: 'csv', encoding: 'utf-8', delimiter: ','}})
+    t.truthy(source)
+    t.like(run.counts, {Accounts: {created: 2}})
+    const results = await org.call('GET', `${path}/results.csv?run=${run.id}`)
+    t.regex(results.text, /"?Harbour ""Foods"", Ltd"?/)
+    t.true(results.text.includes('["a"') || results.text.includes('[""a""'))
+  })
+
+test.serial('a JSON file that ends within a record is refused, and nothing is stored', async t => {
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Cut', connectorId: org.connector}), 201)
+  const path = `/orgs/${org.org}/imports/${made.id}`
+  const answer = await org.call('POST', `${path}/sources?name=cut.json`, '[{"name":"A"},{"name":', {
+    'content-type': 'application/octet-stream',
+  })
+  t.like(answer, {status: 422, body: {code: 'UNREADABLE'}})
+  t.deepEqual((await ok(org.call('GET', path), 200)).import.sources, [])
+})

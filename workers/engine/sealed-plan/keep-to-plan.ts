@@ -1,0 +1,57 @@
+import type {PlanStep, StepFacts} from '../../../shared/runs/sealed-plan/plan-step.ts'
+import type {Context} from '../context.ts'
+import type {RowPlan, SkipPlan} from '../match/plan-rows.ts'
+import type {CompiledFlow, ImportRow, RowFailure} from '../model.ts'
+
+/** What a row that differs from the plan ends with. */
+export const PLAN_STALE = 'PLAN_STALE'
+
+/** The part of a row that decides whether it keeps to the plan. `step`: its step in the plan; null: none; undefined: the run has no plan. */
+type PlannedRow = Partial<Pick<ImportRow, 'step' | 'attempt' | 'decided' | 'unansweredSends'>>
+
+/** Adds to each row its step in the plan that the run applies. */
+export const addSteps = async (
+  {plan}: Pick<Context, 'plan'>,
+  flow: Pick<CompiledFlow, 'no'>,
+  phase: PlanStep['phase'],
+  rows: (ImportRow | RowFailure)[],
+): Promise<void> => {
+  if (!plan || rows.length === 0) return
+  const steps = await plan.stepsOf(
+    flow.no,
+    phase,
+    rows.map(({number}) => number),
+  )
+  for (const row of rows) row.step = steps.get(row.number) ?? null
+}
+
+/** Whether a write of the row was sent, by this run or an earlier one, so that it may have happened. Every patch names its record. */
+export const isSent = ({attempt = 0, unansweredSends = 0, decided = null}: PlannedRow, {patchPlan}: Pick<CompiledFlow, 'patchPlan'>) =>
+  attempt > 0 || unansweredSends > 0 || (decided !== null && !patchPlan)
+
+/** Whether the row has a step in the plan, and its write was not sent. Such a row must not end in any other way than as stale. */
+export const isDue = (row: PlannedRow, flow: Pick<CompiledFlow, 'patchPlan'>): boolean => Boolean(row.step) && !isSent(row, flow)
+
+/** Returns what a run with a plan does with a row that it would plan in this way. A row without a step is not written, and no question is asked. */
+export const keepToPlan = ({step, decided}: PlannedRow, planned: RowPlan): RowPlan => {
+  if (step === undefined || decided) return planned
+  if (planned.do === 'wait') return step ? planned : skipStale('The plan does not write this row')
+  if (planned.do === 'skip') return step ? skipStale(`The plan would ${step.kind}, but now: ${planned.message}`) : {...planned, asks: null}
+  if (!step) return skipStale(`The plan does not write this row, but the row would now ${planned.do}`)
+  return step.kind === planned.do ? planned : skipStale(`The plan would ${step.kind}, but the row would now ${planned.do}`)
+}
+
+/** Returns the plan of a row that differs from the sealed plan. */
+export const skipStale = (message: string): SkipPlan => ({do: 'skip', code: PLAN_STALE, message, recordId: null, asks: null})
+
+/** Returns how an operation differs from its step in the plan; null if it does not. `ours`: when the chain last changed the target. */
+export const findDifference = (step: PlanStep | null, now: StepFacts, ours: string | null): string | null => {
+  if (!step) return 'The plan does not write this row'
+  if (step.kind !== now.kind) return `The plan would ${step.kind}, but the row would now ${now.kind}`
+  if (step.target !== now.target) return 'The row would now write another record than the plan'
+  if (step.valuesHash !== now.valuesHash) return 'The values differ from the plan'
+  if (step.modifiedAt === null && (step.target === null || step.target.startsWith('row:'))) return null
+  if (now.modifiedAt === null) return 'The CRM no longer shows the record'
+  const isMoved = now.modifiedAt !== step.modifiedAt && now.modifiedAt !== ours
+  return isMoved ? `The record was changed at ${now.modifiedAt}, after the plan was made` : null
+}
