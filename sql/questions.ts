@@ -90,3 +90,17 @@ export const findQuestions = (db: Db, {run, keys}: {run: number; keys: string[]}
   db.any(sql.type(Named)`
     select encode(question_key, 'hex') as key, kind, flow_id as "flowId", candidates, found from questions
     where run_no = ${run} and question_key = any(array(select decode(key, 'hex') from unnest(${sql.array(keys, 'text')}) as key))`)
+
+/** Counts the questions of a run that have an answer of their own or by a rule, given since the run was authorised. */
+export const answeredQuestions = sql.fragment`(
+    select count(*) from questions q where q.run_no = runs.run_no and (
+      exists (
+        select from decisions d where d.import_no = runs.import_no and d.question_key = q.question_key and d.flow_id = q.flow_id
+          and d.kind = q.kind and d.decided_at >= runs.authorised_at)
+      or exists (
+        select from (
+          select distinct on (d.field) d.choice from decisions d
+          where d.import_no = runs.import_no and d.question_key is null and d.flow_id = q.flow_id and d.kind = q.kind
+            and (d.field is null or d.field = q.field) and d.decided_at >= runs.authorised_at
+          order by d.field, d.decision_no desc) newest
+        where choice <> 'ask')))`

@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 import {groundOfDryRun} from './ground.ts'
+import {answeredQuestions} from './questions.ts'
 import {RunHold, RunStop} from './run-heads.ts'
 import {UnmappedCells} from './unmapped-cells.ts'
 
@@ -96,20 +97,6 @@ export const Run = z.object({
   stale: z.boolean().nullable(),
 })
 export type Run = z.infer<typeof Run>
-
-/** Counts the questions of a run that have an answer of their own or by a rule, given since the run was authorised. */
-const answeredQuestions = sql.fragment`(
-    select count(*) from questions q where q.run_no = runs.run_no and (
-      exists (
-        select from decisions d where d.import_no = runs.import_no and d.question_key = q.question_key and d.flow_id = q.flow_id
-          and d.kind = q.kind and d.decided_at >= runs.authorised_at)
-      or exists (
-        select from (
-          select distinct on (d.field) d.choice from decisions d
-          where d.import_no = runs.import_no and d.question_key is null and d.flow_id = q.flow_id and d.kind = q.kind
-            and (d.field is null or d.field = q.field) and d.decided_at >= runs.authorised_at
-          order by d.field, d.decision_no desc) newest
-        where choice <> 'ask')))`
 
 export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId",
     (select c.kind from connectors c where c.id = runs.connector_id) as "connectorKind", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
