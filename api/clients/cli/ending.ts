@@ -13,16 +13,20 @@ export type FailOn = (typeof FAIL_ON)[number]
 
 const unwritten = ['refused', 'failed', 'unanswered']
 
-/** Returns the exit code of an ended run. A stop takes precedence, because no count includes unread rows. */
-export const exitOf = ({stop, counts, unchanged = 0, keptRows = 0}: Json, failOn: FailOn): number => {
+/**
+ * Returns the exit code of an ended run. A stop takes precedence, because no count includes unread rows. A row that changed after the plan is a
+ * failure, because the plan promised to write it.
+ */
+export const exitOf = ({stop, counts, unchanged = 0, keptRows = 0, planStale = 0}: Json, failOn: FailOn): number => {
   if (stop) return EXIT.stopped
+  if (planStale > 0 && failOn !== 'never') return EXIT.rows
   const sums = withoutSettled(sumCounts(counts), unchanged + keptRows)
   const counted = failOn === 'never' ? [] : failOn === 'skipped' ? [...unwritten, 'skipped'] : unwritten
   return counted.some(outcome => (sums[outcome] ?? 0) > 0) ? EXIT.rows : EXIT.ok
 }
 
-/** Describes an ended run: counts by module, why rows were not written, the reason of a stop, and next steps. */
-export const describeEnding = (out: Output, run: Json, reasons: readonly Group[] = []): string[] => {
+/** Describes an ended run: counts by module, why rows were not written, the reason of a stop, its sealed plan, and next steps. */
+export const describeEnding = (out: Output, run: Json, reasons: readonly Group[] = [], plan: Json = null): string[] => {
   const {counts, stop, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
   const {word, tone} = describeRunState(run as Parameters<typeof describeRunState>[0], count)
@@ -35,11 +39,13 @@ export const describeEnding = (out: Output, run: Json, reasons: readonly Group[]
     ...unchangedLines(run),
     ...unmappedLines(run),
     ...keptEditLines(run),
+    ...staleLines(run),
     ...verifyLines(run),
     ...linkLines(run),
     ...questionLines(run, questions),
     ...reasonLines(reasons, run.dryRun),
-    ...nextLines(out, run, id),
+    ...planLines(out, plan),
+    ...nextLines(out, run, {id, plan}),
   ]
 }
 
@@ -89,6 +95,24 @@ const linkLines = ({dryRun, linksEmpty = []}: Json): string[] =>
 const keptEditLines = ({keptEdits = 0}: Json) =>
   keptEdits > 0 ? [`  ${plural(keptEdits, 'value')} that people changed in the CRM ${keptEdits === 1 ? 'was' : 'were'} kept.`] : []
 
+const staleLines = ({planStale = 0}: Json) =>
+  planStale > 0
+    ? [
+        `  ${plural(planStale, 'row')} skipped, because the row or its record changed after the plan. Make a new plan to write ${planStale === 1 ? 'it' : 'them'}: lading plan FILE`,
+      ]
+    : []
+
+/** Describes the sealed plan of a dry run. */
+const planLines = (out: Output, plan: Json): string[] => {
+  if (!plan) return []
+  const {rows, digest, expiresAt, needsApproval, approvedAt} = plan
+  return [
+    `Plan: ${plural(rows, 'row')}, valid until ${out.time(expiresAt)}`,
+    `Digest: ${digest}`,
+    ...(needsApproval && !approvedAt ? ['Another admin must approve the plan in the browser before it can be applied.'] : []),
+  ]
+}
+
 /** One line about the records that were read back, and one per kind of difference. */
 export const verifyLines = ({id, verify}: Json): string[] => {
   if (!verify || verify.rows + verify.unverified === 0) return []
@@ -122,19 +146,16 @@ const questionLines = ({importId, id, questionsAnswered = 0}: Json, questions: n
 
 const nextLines = (
   out: Output,
-  {dryRun, undoOf, counts, stop, importId, unchanged = 0, keptRows = 0, linksEmpty = []}: Json,
-  id: string,
+  {dryRun, undoOf, counts, stop, importId, unchanged = 0, keptRows = 0, planStale = 0, linksEmpty = []}: Json,
+  {id, plan}: {id: string; plan: Json},
 ): string[] => {
   if (!importId) return []
-  const sums = withoutSettled(sumCounts(counts), unchanged + keptRows)
+  const sums = withoutSettled(sumCounts(counts), unchanged + keptRows + planStale)
   const isOpen = Boolean(stop) || linksEmpty.length > 0 || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
   const steps: [command: string, why: string][] = undoOf
     ? undoSteps({dryRun, undoOf, id})
     : dryRun
-      ? [
-          [`lading results ${id} --plan`, 'what would be written, row by row'],
-          [`lading run ${importId} --watch`, 'write it'],
-        ]
+      ? [[`lading results ${id} --plan`, 'what would be written, row by row'], ...applySteps({importId, id, plan})]
       : isOpen
         ? [
             [`lading results ${id} --failed -o failed.csv`, 'the rows to fix'],
@@ -146,6 +167,12 @@ const nextLines = (
   const lines = steps.map(([command, why]) => [`  ${command}`, `  ${command.padEnd(widest)}  # ${why}`] as const)
   const isRoomy = lines.every(([, whole]) => whole.length <= out.width())
   return ['Next:', ...lines.map(([short, whole]) => (isRoomy ? whole : short))]
+}
+
+/** A plan without rows has nothing to apply. */
+const applySteps = ({importId, id, plan}: {importId: string; id: string; plan: Json}): [command: string, why: string][] => {
+  if (!plan) return [[`lading run ${importId} --watch`, 'write it']]
+  return plan.rows > 0 ? [[`lading apply ${id} --watch`, 'write exactly this plan']] : []
 }
 
 const undoSteps = ({dryRun, undoOf, id}: {dryRun: boolean; undoOf: string; id: string}): [command: string, why: string][] => [

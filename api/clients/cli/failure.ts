@@ -111,9 +111,10 @@ const NEXT: Record<string, string> = {
   RUN_NOT_FOUND: 'List runs with: lading runs',
   IMPORT_RUNNING: 'Wait for the active run with `lading watch RUN`, or cancel it with `lading cancel RUN`',
   DELETES_UNCONFIRMED: 'Run it with --dry-run --watch, check the plan, then repeat it with --confirm-deletes and the number of deletes',
-  APPROVAL_REQUIRED: 'Seal the plan of a dry run and have another admin approve it in the browser',
-  PLAN_CHANGED: 'Make a new dry run with: lading run IMPORT --dry-run, and seal its plan',
-  PLAN_EXPIRED: 'Make a new dry run with: lading run IMPORT --dry-run, and seal its plan',
+  APPROVAL_REQUIRED:
+    'Another admin must approve the plan in the browser. Make a plan with: lading plan FILE   Then apply it with: lading apply RUN',
+  PLAN_CHANGED: 'Make a new plan with: lading plan FILE',
+  PLAN_EXPIRED: 'Make a new plan with: lading plan FILE',
   SNAPSHOT_CHANGED:
     'Save the failed rows with `lading results RUN --failed -o failed.csv`, correct them, then upload that file on the results page of the run',
   FAILED_FILE: 'Upload the file on the results page of the run. The rows are then retried, and none is written twice',

@@ -1,12 +1,13 @@
 import {ApiError, type Json, Unreachable} from '../http.ts'
 import type {Session} from './session.ts'
 
-/** `undoOf`: the run that the new run undoes. */
+/** `undoOf`: the run that the new run undoes. `planOf`: the dry run whose sealed plan it applies. */
 type Start = {
   declaredRows?: number
   confirmDeletes?: number
   retryOf?: string
   undoOf?: string
+  planOf?: string
   force?: 'created'
   dryRun?: boolean
   rows?: {from?: number; to?: number}

@@ -17,16 +17,32 @@ export type Following = {watch?: boolean; failOn?: FailOn}
 export const isWatched = ({watch, failOn}: Following) => Boolean(watch) || failOn !== undefined
 
 /** Follows a run to its end, prints the result and sets the exit code. */
-export const watchToEnd = async (cli: Cli, session: Session, run: Json, failOn: FailOn = 'refused') => {
-  const {out} = cli
+export const watchToEnd = async (cli: Cli, session: Session, run: Json, failOn: FailOn = 'refused') =>
+  printEnd(cli, session, await awaitEnd(cli, session, run), {failOn})
+
+/** `plan`: the sealed plan of a dry run. `changesExit`: the exit code if the plan would write rows and no row is a failure. */
+type PrintEndOptions = {failOn: FailOn; plan?: Json; changesExit?: number}
+
+/** Prints the result of an ended run and sets the exit code. */
+export const printEnd = async (
+  {out, exit: setExit}: Cli,
+  session: Session,
+  ended: Json,
+  {failOn, plan = null, changesExit = EXIT.ok}: PrintEndOptions,
+) => {
+  const runExit = exitOf(ended, failOn)
+  const exit = runExit === EXIT.ok && plan?.rows > 0 ? changesExit : runExit
+  const reasons = await readReasons(out, session, ended)
+  out.event({event: 'end', exit, run: ended, reasons, ...(plan && {plan})})
+  out.lines(describeEnding(out, ended, reasons, plan))
+  setExit(exit)
+}
+
+/** Follows a run to its end and returns the ended run. */
+export const awaitEnd = async (cli: Cli, session: Session, run: Json): Promise<Json> => {
   const signal = cli.interrupt()
   try {
-    const ended = run.state === 'ended' ? run : await watchRun({session, out, path: runPath(session, run), signal})
-    const exit = exitOf(ended, failOn)
-    const reasons = await readReasons(out, session, ended)
-    out.event({event: 'end', exit, run: ended, reasons})
-    out.lines(describeEnding(out, ended, reasons))
-    cli.exit(exit)
+    return run.state === 'ended' ? run : await watchRun({session, out: cli.out, path: runPath(session, run), signal})
   } catch (error) {
     if (!(error instanceof Interrupted) && !signal.aborted) throw error
     throw interrupted(

@@ -13,12 +13,30 @@ type Options = Omit<PrepareInput, 'files'> &
   Following & {run: boolean; forecast?: boolean; route?: Route; verify?: Verify; write?: WriteRoute}
 
 export default (cli: Cli, program: Command) => {
-  const command = program
-    .command('import')
-    .summary('import files into the CRM')
-    .description(
-      'Uploads files, maps their columns, and starts a run. The columns are matched automatically, or mapped by a template or flows.',
-    )
+  const command = mapping(
+    program
+      .command('import')
+      .summary('import files into the CRM')
+      .description(
+        'Uploads files, maps their columns, and starts a run. The columns are matched automatically, or mapped by a template or flows.',
+      ),
+  )
+    .option('--dry-run', 'write nothing; show what would be written for each row')
+    .option('--forecast', 'start nothing; show the CRM credits and the time that a run would take')
+    .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
+    .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange)
+    .addOption(routeOption())
+    .addOption(verifyOption())
+    .addOption(writeOption())
+    .option('--no-run', 'only upload the files; start later with lading run')
+  return watching(command)
+    .addHelpText('after', IMPORT_HELP)
+    .action((files: string[], options: Options) => importFiles(cli, files, options))
+}
+
+/** Adds the files, and the options that say how they are read and where their columns go. */
+export const mapping = (command: Command) =>
+  command
     .argument('<file...>', 'a CSV or XLSX file, SLOT=FILE if the template takes several, - for standard input')
     .option('-m, --module <name>', 'match the columns with this module: API name or label')
     .addOption(matchOption())
@@ -31,20 +49,8 @@ export default (cli: Cli, program: Command) => {
     .option('--name <name>', 'name of the import (default: its files)')
     .option('--encoding <name>', 'the encoding of the CSV files, such as windows-1252, shift_jis or gb18030')
     .option('--accept-bad-bytes', 'import bytes that are not in the encoding as \ufffd')
-    .option('--dry-run', 'write nothing; show what would be written for each row')
-    .option('--forecast', 'start nothing; show the CRM credits and the time that a run would take')
-    .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
-    .option('--rows <range>', 'only these rows: 1-100, 500-, 7', rowRange)
-    .addOption(routeOption())
-    .addOption(verifyOption())
-    .addOption(writeOption())
-    .option('--no-run', 'only upload the files; start later with lading run')
     .option('--resume', 'resume an interrupted import, or fail if there is none')
     .option('--fresh', 'start a new import even if one of these files was interrupted')
-  return watching(command)
-    .addHelpText('after', IMPORT_HELP)
-    .action((files: string[], options: Options) => importFiles(cli, files, options))
-}
 
 const importFiles = async (cli: Cli, files: string[], options: Options) => {
   const session = await cli.open()

@@ -38,6 +38,13 @@ export const nouns: Noun[] = [
     group: rows,
     load: () => import('./run.ts'),
   },
+  {
+    name: 'plan',
+    names: ['plan', 'apply'],
+    summary: ['seal what an import would write', 'apply a sealed plan'],
+    group: rows,
+    load: () => import('./plan.ts'),
+  },
   {name: 'undo', summary: 'undo a run', group: rows, load: () => import('./undo.ts')},
   {name: 'checks', summary: 'check an import for problems', group: rows, load: () => import('./checks.ts')},
   {

@@ -77,7 +77,7 @@ export default (cli: Cli, program: Command) => {
   addFollowing(cli, program)
 }
 
-const confirmDeletes = () =>
+export const confirmDeletes = () =>
   new Option('--confirm-deletes <n>', 'delete this many records: the number that the dry run shows').argParser(wholeNumber)
 
 /** Adds the commands that follow or change an active run. */
