@@ -1,7 +1,7 @@
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may, me} from '../state/session.ts'
-import {t} from '../text/sealed-plan.ts'
+import {t} from '../text/sealing.ts'
 import {Button} from '../ui/button.ts'
 import {at} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'

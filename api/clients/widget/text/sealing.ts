@@ -1,7 +1,7 @@
 import {plural} from '../ui/format.ts'
 import {type Part, translate} from './language.ts'
 
-export const t = translate('sealedPlan', {
+export const t = translate('sealing', {
   sealedPlan: 'Sealed plan',
   aSealedPlanIsAppliedExactly:
     'A sealed plan is applied exactly as previewed. A row that would now do something else, or whose record was changed since, is skipped.',

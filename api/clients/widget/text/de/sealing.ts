@@ -1,7 +1,7 @@
 import {plural} from '../../ui/format.ts'
-import type {t} from '../sealed-plan.ts'
+import type {t} from '../sealing.ts'
 
-export const sealedPlan: typeof t = {
+export const sealing: typeof t = {
   sealedPlan: 'Versiegelter Plan',
   aSealedPlanIsAppliedExactly:
     'Ein versiegelter Plan wird genau wie in der Vorschau angewendet. Eine Zeile, die nun etwas anderes täte oder deren Datensatz seither geändert wurde, wird ausgelassen.',
