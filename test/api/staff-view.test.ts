@@ -91,7 +91,7 @@ for (const write of [false, true]) {
   })
 }
 
-test('the routes that act for a person are refresh, sign-out, switching orgs, tokens, invitations and grants', t => {
+test('the routes that act for a person are refresh, sign-out, switching orgs, approvals, tokens, invitations and grants', t => {
   const person = routes
     .filter(({access}) => 'role' in access && access.sessionOnly === 'person')
     .map(({method, path}) => `${method} ${path}`)
@@ -105,6 +105,7 @@ test('the routes that act for a person are refresh, sign-out, switching orgs, to
     'get /auth/sessions',
     'post /auth/invitations/:id/accept',
     'post /auth/session/refresh',
+    'post /orgs/:org/imports/:id/runs/:run/approve',
     'post /orgs/:org/tokens',
     'put /auth/session/org',
   ])

@@ -274,7 +274,7 @@ test('no cell, sample or file name is ever stored with a template', async t => {
     )
   }
   t.deepEqual(await tablesWith('canary-'), ['sources'], 'file names')
-  t.deepEqual(await tablesWith(template.id), ['changes', 'imports', 'runs', 'templates'])
+  t.deepEqual(await tablesWith(template.id), ['accepted_files', 'changes', 'imports', 'runs', 'templates'])
 })
 
 test('a write during the saving of a bundle’s templates withholds only the ETag', async t => {

@@ -222,7 +222,7 @@ export const ofSurroundings: Record<string, Threat> = {
       'views of staff, and what is for a person alone': [
         [
           'test/api/staff-view.test.ts',
-          'the routes that act for a person are refresh, sign-out, switching orgs, tokens, invitations and grants',
+          'the routes that act for a person are refresh, sign-out, switching orgs, approvals, tokens, invitations and grants',
         ],
         ['test/api/staff-view.test.ts', 'every write in a view is recorded once with its author; reads and refusals are not'],
       ],

@@ -18,6 +18,7 @@ import {ActiveDryRun} from './review-dry-run.ts'
 import {ReviewPlan} from './review-plan.ts'
 import {ReviewStart} from './review-start.ts'
 import {RunForecast} from './run-forecast.ts'
+import {SealedPlan} from './sealed-plan.ts'
 import {type Preview, usePreview} from './use-preview.ts'
 
 /** The review step: what a run would do with every row, the cells to fix, and the button that starts it. */
@@ -58,6 +59,7 @@ const ReviewReady = ({id, known: loadedImport}: {id: string; known: LoadedImport
     <${PreviewState} id=${id} known=${loadedImport} preview=${preview} />
     <${ReviewProblems} known=${loadedImport} />
     ${shown && html`<${ReviewPlan} key=${shown.id} known=${loadedImport} run=${shown} />`}
+    ${shown && !shown.expiredAt && !embed.value && html`<${SealedPlan} key=${`plan ${shown.id}`} importId=${id} run=${shown.id} onStarted=${started} />`}
   `
 }
 

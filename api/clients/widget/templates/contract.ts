@@ -53,7 +53,7 @@ const Editor = ({template, contract, again}: EditorProps) => {
     ${
       mayEdit &&
       html`<div class="actions">
-        <${Button} kind="main" isBusy=${save.isBusy} onClick=${() => save.run()}>${t.save}<//>
+        <${Button} isBusy=${save.isBusy} onClick=${() => save.run()}>${t.save}<//>
         <${Button} isBusy=${learn.isBusy} onClick=${() => learn.run()}>${t.learn}<//>
         <${Button} kind="quiet" onClick=${() => setDrafts(draftOf(slots, contract.sources))}>${t.discardChanges}<//>
       </div>`

@@ -1,0 +1,67 @@
+import {html} from '../html.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {client, inOrg, may, me} from '../state/session.ts'
+import {t} from '../text/sealing.ts'
+import {Button} from '../ui/button.ts'
+import {at} from '../ui/format.ts'
+import {Problem, say} from '../ui/notice.ts'
+
+type Person = {id: string; name: string} | null
+type Plan = {
+  digest: string
+  rows: number
+  state: 'unsealed' | 'sealed' | 'changed' | 'expired'
+  sealedAt: string | null
+  sealedBy: Person
+  expiresAt: string | null
+  needsApproval: boolean
+  approvedAt: string | null
+  approvedBy: Person
+}
+type Props = {importId: string; run: string; onStarted: (run: string) => void}
+
+/** The plan of an ended dry run: seals it, approves it and applies it. Shows nothing if the dry run has no complete plan. */
+export const SealedPlan = ({importId, run, onStarted}: Props) => {
+  const path = `/imports/${importId}/runs/${run}`
+  const loaded = useLoad(async signal => (await client.get<{plan: Plan | null}>(inOrg(`${path}/seal`), {}, signal)).plan, [path])
+  const seal = useDoing(async () => {
+    await client.post(inOrg(`${path}/seal`))
+    await loaded.again()
+  })
+  const approve = useDoing(async () => {
+    await client.post(inOrg(`${path}/approve`), {digest: loaded.data?.digest})
+    say(t.planApproved)
+    await loaded.again()
+  })
+  const apply = useDoing(async () => {
+    const {run: begun} = await client.post<{run: {id: string}}>(inOrg(`/imports/${importId}/runs`), {planOf: run})
+    onStarted(begun.id)
+  })
+  const plan = loaded.data
+  if (!plan) return html`<${Problem} error=${loaded.error} again=${loaded.again} />`
+  const isOwn = plan.sealedBy?.id === me.value?.user.id
+  const isOpen = plan.state === 'sealed' && plan.needsApproval && plan.approvedAt === null
+  const body = html`
+    ${sayPlan(plan).map(line => html`<p>${line}</p>`)}
+    ${plan.state === 'sealed' && html`<p class="quiet">${t.digest} <code>${plan.digest.slice(0, 16)}</code></p>`}
+    ${isOpen && html`<p>${isOwn ? t.anotherAdminApproves : t.waitsForApproval}</p>`}
+    <${Problem} error=${seal.error ?? approve.error ?? apply.error} />
+    <div class="actions">
+      ${plan.state === 'unsealed' && may('operator') && html`<${Button} onClick=${seal.run} isBusy=${seal.isBusy}>${t.sealPlan}<//>`}
+      ${isOpen && !isOwn && may('admin') && html`<${Button} onClick=${approve.run} isBusy=${approve.isBusy}>${t.approvePlan}<//>`}
+      ${plan.state === 'sealed' && !isOpen && may('operator') && html`<${Button} onClick=${apply.run} isBusy=${apply.isBusy}>${t.applyPlan}<//>`}
+    </div>
+  `
+  // Most imports need no plan, so it stays closed until it is needed.
+  return plan.state === 'unsealed' && !plan.needsApproval
+    ? html`<details><summary>${t.sealedPlan}</summary>${body}</details>`
+    : html`<section aria-labelledby="sealed-plan"><h2 id="sealed-plan">${t.sealedPlan}</h2>${body}</section>`
+}
+
+const sayPlan = ({rows, state, sealedAt, sealedBy, expiresAt, approvedAt, approvedBy}: Plan): string[] => {
+  if (state === 'unsealed') return [t.aSealedPlanIsAppliedExactly]
+  if (state === 'changed') return [t.planChanged]
+  if (state === 'expired') return [t.planExpired]
+  const sealed = t.sealedBy(rows, sealedBy?.name ?? t.aDeletedPerson, at(sealedAt!), at(expiresAt!))
+  return approvedAt === null ? [sealed] : [sealed, t.approvedBy(approvedBy?.name ?? t.aDeletedPerson, at(approvedAt))]
+}
