@@ -11,7 +11,7 @@ export const PLAN_LIST = -1
 export const IMAGE_LIST = -2
 /** The number of the list of values that differed when they were read back, one line each, in the order in which they were found. */
 export const VERIFY_LIST = -3
-/** The number of the list of the steps of a plan, one line each, in the order of flow, row and phase. A segment is a chunk of the plan. */
+/** The list number of plan steps in `segments`. Each line is one step, ordered by flow, row and phase. Each segment is one chunk of the plan. */
 export const STEP_LIST = -11
 
 const Segment = z.object({

@@ -10,7 +10,7 @@ type KeyDeps = {db: Pool; ring: KeyRing}
 /** Seals and opens values of one run with a key of that run. */
 export type RunSeal = {seal(packed: Buffer): Buffer; unseal(stored: Buffer): Buffer}
 
-/** Opens the seals of runs for one use. `use` binds each key to its use. */
+/** Returns functions that seal values under a key of their run. `use` binds each key to one purpose, such as verification. */
 export const openRunSeals = (keys: RunKeys, use: string) => {
   /** Binds the sealed key to its run and its use. */
   const sealedAs = (run: string) => `${run} ${use}`

@@ -21,7 +21,7 @@ import type {BulkRoute} from './choose-write.ts'
 import {settleJob} from './settle-job.ts'
 import {storeRows} from './stored-rows.ts'
 
-/** A job waits for its slots itself, one call at a time. */
+/** A slot that is never held. The calls of a bulk job take their own slots, one after another. */
 const noSlot: BatchSlot = {granted: async () => {}, give() {}, again: async () => {}}
 
 type SendHooks = AdmissionHooks & Pick<BatchHooks, 'leave' | 'leaving'>
