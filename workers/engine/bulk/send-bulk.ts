@@ -21,7 +21,7 @@ import type {BulkRoute} from './choose-write.ts'
 import {settleJob} from './settle-job.ts'
 import {storeRows} from './stored-rows.ts'
 
-/** A job waits for its slots itself, one call at a time. */
+/** A no-op slot for admission, because a job acquires a slot for each of its calls. */
 const noSlot: BatchSlot = {granted: async () => {}, give() {}, again: async () => {}}
 
 type SendHooks = AdmissionHooks & Pick<BatchHooks, 'leave' | 'leaving'>
@@ -58,7 +58,10 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
   return {next: new Map(), unsent: rows.ops, ending: requested.unsent, refused: null}
 }
 
-/** The CRM calls back over https only. Without an address, a job whose creation was not answered is waited for and then sent again. */
+/**
+ * Returns the callback address. Null: the service has no https address, which the CRM requires. Without a callback, a job with an
+ * unanswered creation cannot be found, so its rows are sent again after a wait.
+ */
 const callbackUrlOf = ({config}: Context, secret: string): string | null => {
   const {protocol, hostname} = new URL(config.PUBLIC_URL)
   const isReachable = protocol === 'https:' || ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)
@@ -66,8 +69,8 @@ const callbackUrlOf = ({config}: Context, secret: string): string | null => {
 }
 
 /**
- * `job`: its id; null if the answer was lost. `unsent`: nothing was sent, and why nothing can be sent for now. `open`: the job may have started, but
- * this process cannot go on.
+ * The result of requesting a job. `job`: its id; null if the answer was lost. `unsent`: why nothing was sent. `open`: why this process must
+ * stop although the CRM may have started the job.
  */
 type RequestResult = {job: string | null} | {refused: string} | {unsent: Error} | {open: Error}
 type JobRequest = {job: {no: number; fileName: string; callbackUrl: string | null}; admitted: AdmittedBatches; content: BulkContent}
